@@ -138,7 +138,8 @@ func (c *command) attachAway(ctx context.Context, a *app.App, r *server.Remote, 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.console.Err, "attached to session %s of %s, which is %s; type to steer it; Ctrl-C detaches and the agent continues\n", id, t.ID, t.Stage)
+	fmt.Fprintf(c.console.Err, "attached to session %s of %s, which is %s; type to steer it; Ctrl-C detaches and the agent continues\n",
+		id, t.ID, t.Stage)
 	return c.watchAway(ctx, a, r, id, console.Attachment{
 		Person: console.NewPerson(c.console, c.in, c.console.Err), Leaves: isTerminal(c.in), Stays: t.Spec.Open,
 	})

@@ -53,8 +53,9 @@ func newBook(log store.Log, redact func(event.Body) event.Body) *book {
 		redact = func(b event.Body) event.Body { return b }
 	}
 	return &book{
-		log: log, redact: redact, tasks: map[string]*Task{}, bySession: map[string]*Task{}, identities: map[string]*Identity{}, tenants: map[string]*Tenant{},
-		sent: map[sender]answer{}, ends: map[string]chan struct{}{}, shelves: map[string]*shelf{}, used: map[string]*usage{}, grown: make(chan struct{}),
+		log: log, redact: redact, tasks: map[string]*Task{}, bySession: map[string]*Task{}, identities: map[string]*Identity{},
+		tenants: map[string]*Tenant{}, sent: map[sender]answer{}, ends: map[string]chan struct{}{}, shelves: map[string]*shelf{},
+		used: map[string]*usage{}, grown: make(chan struct{}),
 	}
 }
 

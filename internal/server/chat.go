@@ -151,7 +151,8 @@ func (c *call) hear(task string, after uint64, say func(string) error) (a answer
 	}
 	t, _ := c.Find(task)
 	return a, cmp.Or(c.Err(), error(&Problem{
-		Status: http.StatusBadGateway, Type: "api_error", Message: "the agent has not answered: its task is " + strings.TrimSpace(string(t.Stage)+" "+t.Why),
+		Status: http.StatusBadGateway, Type: "api_error",
+		Message: "the agent has not answered: its task is " + strings.TrimSpace(string(t.Stage)+" "+t.Why),
 	}))
 }
 

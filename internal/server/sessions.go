@@ -179,7 +179,8 @@ func (c *call) append(in input) (sent, error) {
 		body = b
 	case event.Withdrawn, event.Titled, event.Pinned:
 	default:
-		return sent{}, wrong("kind", "it is "+words.OneLine(strconv.Quote(in.Kind), 80), "said, steered, withdrawn, decided, cancelled, titled or pinned")
+		return sent{}, wrong("kind", "it is "+words.OneLine(strconv.Quote(in.Kind), 80),
+			"said, steered, withdrawn, decided, cancelled, titled or pinned")
 	}
 	seq, err := c.tell(t.ID, body)
 	return sent{seq}, err
