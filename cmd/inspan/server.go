@@ -69,6 +69,12 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 	defer stop()
 	s.Sessions, s.Send, s.Redact, s.Git, s.Warn = a.Store(), a.Send, a.Permission.Redacted, a.Extensions.Store().Git, c.warn
 	s.Host = (&app.Hosts{Self: c.self, Warn: c.warn}).Host
+	if s.Unwalled, err = a.Permission.Unwalled(); err != nil {
+		return err
+	}
+	if s.Unwalled != "" {
+		c.warn("commands run without a sandbox: " + s.Unwalled + "; only identities without a tenant can approve them")
+	}
 	s.Options, s.Dir = f.Options, cmp.Or(f.workspaces, a.StateDir+"-tasks") // the state folder itself is closed to agents
 	f.Opened = func(address string) {
 		c.warn("serving tasks at http://" + address + "/; the owner's token is in " + f.TokenFile)

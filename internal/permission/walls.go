@@ -44,6 +44,18 @@ func (s *Set) Env(root string) (tool.Env, error) {
 	return s.EnvOf(root, nil, rules, "")
 }
 
+// Unwalled is why commands run without a sandbox on this machine; empty: they don't.
+func (s *Set) Unwalled() (why string, err error) {
+	env, err := s.Env("/")
+	switch {
+	case err != nil:
+		return "", err
+	case env.Walls.Workspace:
+		return "", env.Close()
+	}
+	return cmp.Or(env.Walls.Why, "there is none"), env.Close()
+}
+
 // http is how tools reach servers.
 func (s *Set) http() *http.Client {
 	g := &netguard.Guard{Local: s.Local(), MaxBytes: tools.MaxBody}
@@ -79,6 +91,7 @@ func (s *Set) Places(root string) places.Map {
 	return places.Map{
 		Root: root, Home: keep.Home(), Programs: keep.Programs(), Moved: keep.Moved(), Settings: filepath.Dir(s.ConfigPath),
 		State: append([]string{s.StateDir}, s.Closed...), Shared: append(s.shared(), s.ToolsDir()), Open: s.public(root),
+		Apart: s.Apart,
 	}.Indexed()
 }
 

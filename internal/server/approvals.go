@@ -130,12 +130,14 @@ type decision struct {
 }
 
 // within reports whether effects stay in the workspace and the network. What goes beyond could reach
-// what other tenants have here, and the server itself.
-func within(root string, effects []tool.Effect) bool {
+// what other tenants have here, and the server itself. So does a command that no sandbox holds.
+func (s *Server) within(root string, effects []tool.Effect) bool {
 	return !slices.ContainsFunc(effects, func(e tool.Effect) bool {
 		switch e.Kind {
-		case tool.Question, tool.Network, tool.Execute:
+		case tool.Question, tool.Network:
 			return false
+		case tool.Execute:
+			return s.Unwalled != ""
 		case tool.Read, tool.Write:
 			return e.Sensitive != "" || !tool.Inside(root, e.Path)
 		}
@@ -172,7 +174,7 @@ func (c *call) decide(in decision) (sent, error) {
 	can := approval(t, open[i])
 	switch in.Decision {
 	case "allow":
-		if c.who.tenant != "" && !within(st.Root, open[i].Effects) {
+		if c.who.tenant != "" && !c.within(st.Root, open[i].Effects) {
 			return sent{}, forbidden("this call reaches beyond its workspace; only an identity without a tenant can approve it")
 		}
 		if m.Allow, m.Text = in.Question, in.Answer; in.For != "" {

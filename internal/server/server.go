@@ -27,6 +27,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/store"
 )
@@ -52,6 +53,9 @@ type Server struct {
 	Dir string
 	// Folders are those in which, or below which, a task may work that names one. Empty: none.
 	Folders []string
+	// Unwalled is why commands run without a sandbox here; empty: they don't. Then nobody of a tenant
+	// approves any.
+	Unwalled string
 	// Contract is added to the system prompt of every task; empty: [Contract].
 	Contract string
 	// AtOnce is how many tasks may work at once; 0: [DefaultAtOnce]. Those that wait for somebody's
@@ -105,7 +109,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
-	s.Dir = dir
+	s.Dir = keep.Real(dir)
 	log, err := books.Book(ctx, bookName)
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)

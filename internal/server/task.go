@@ -110,8 +110,8 @@ func (t *Task) copied() Task {
 	return c
 }
 
-// check reports what is wrong with a spec.
-func (s *Server) check(p Spec) error {
+// check reports what is wrong with a spec of a tenant.
+func (s *Server) check(tenant string, p Spec) error {
 	switch {
 	case strings.TrimSpace(p.Prompt) == "":
 		return wrong("prompt", "it is missing", "a text that says what to do")
@@ -133,8 +133,8 @@ func (s *Server) check(p Spec) error {
 	if err := p.Mode.Check(); err != nil {
 		return wrong("mode", err.Error(), "plan, ask, edit or auto")
 	}
-	if modes := tool.Modes(); slices.Index(modes, p.Mode) > slices.Index(modes, s.Options.Mode) {
-		return wrong("mode", fmt.Sprintf("this server does not allow mode %s", p.Mode), fmt.Sprintf("%s or a stricter mode", s.Options.Mode))
+	if modes, most := tool.Modes(), s.mode(tenant); slices.Index(modes, p.Mode) > slices.Index(modes, most) {
+		return wrong("mode", fmt.Sprintf("this server does not allow mode %s", p.Mode), fmt.Sprintf("%s or a stricter mode", most))
 	}
 	for _, name := range []string{labelTask, labelTenant} {
 		if _, there := p.Labels[name]; there {
@@ -181,7 +181,8 @@ func (s *Server) checkFolder(field, folder string) error {
 		return nil
 	}
 	real, err := filepath.EvalSymlinks(folder)
-	if err != nil || !filepath.IsAbs(folder) || !slices.ContainsFunc(s.Folders, func(f string) bool { return tool.Inside(f, real) }) {
+	if err != nil || !filepath.IsAbs(folder) || tool.Inside(s.Dir, real) ||
+		!slices.ContainsFunc(s.Folders, func(f string) bool { return tool.Inside(f, real) }) {
 		if len(s.Folders) == 0 {
 			return wrong(field, "this server allows no folders of its machine", "a repository to clone")
 		}

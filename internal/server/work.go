@@ -20,6 +20,7 @@ import (
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
+	"github.com/inspan/inspan/tool"
 )
 
 // work is a task that is worked on here.
@@ -215,15 +216,24 @@ func (w *work) end(ctx context.Context, t Task, cause error, r *Result) error {
 // options are those that the agent of a task has.
 func (s *Server) options(t Task) app.Options {
 	o := s.Options
-	o.Model, o.Mode = cmp.Or(t.Spec.Model, o.Model), cmp.Or(t.Spec.Mode, o.Mode)
+	o.Model, o.Mode = cmp.Or(t.Spec.Model, o.Model), cmp.Or(t.Spec.Mode, s.mode(t.Tenant))
 	o.MaxCost = lesser(lesser(o.MaxCost, t.Spec.MaxCost), s.book.left(t.Tenant))
 	o.MaxTurns = lesser(o.MaxTurns, t.Spec.MaxTurns)
 	o.Unattended = t.Spec.Unattended
-	o.Patient = true
+	o.Patient, o.Apart = true, []string{s.Dir}
 	o.Labels = map[string]string{labelTask: t.ID, labelTenant: t.Tenant}
 	maps.Copy(o.Labels, t.Spec.Labels)
 	o.AppendSystem = strings.TrimSpace(o.AppendSystem + "\n\n" + cmp.Or(s.Contract, Contract))
 	return o
+}
+
+// mode is the mode that the tasks of a tenant may have at most. Nothing holds commands in mode yolo,
+// so that is for tasks of no tenant.
+func (s *Server) mode(tenant string) tool.Mode {
+	if tenant != "" && s.Options.Mode == tool.ModeYolo {
+		return tool.ModeAuto
+	}
+	return s.Options.Mode
 }
 
 // lesser is the lower of two bounds, of which 0 is none.
