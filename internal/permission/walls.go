@@ -56,9 +56,13 @@ func (s *Set) Unwalled() (why string, err error) {
 	return cmp.Or(env.Walls.Why, "there is none"), env.Close()
 }
 
+// Guard says which hosts may be reached: public ones, and those of ranges that the person opens.
+func (s *Set) Guard() *netguard.Guard { return &netguard.Guard{Local: s.Local()} }
+
 // http is how tools reach servers.
 func (s *Set) http() *http.Client {
-	g := &netguard.Guard{Local: s.Local(), MaxBytes: tools.MaxBody}
+	g := s.Guard()
+	g.MaxBytes = tools.MaxBody
 	return g.Unredirected()
 }
 
@@ -72,7 +76,7 @@ func (s *Set) walls(m places.Map, image string) sandbox.Options {
 	}
 	return sandbox.Options{
 		Container: container,
-		Guard:     &netguard.Guard{Local: s.Local()},
+		Guard:     s.Guard(),
 		Shown:     s.Shown(),
 		Self:      s.Self, Map: m, State: s.StateDir, Default: tool.BoxWorkspace, Environ: box.Environment, Keys: s.keys(), Pool: &s.pool,
 		Limits: sandbox.Limits{

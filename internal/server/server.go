@@ -28,7 +28,9 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/running"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/store"
 )
 
@@ -53,6 +55,10 @@ type Server struct {
 	Dir string
 	// Folders are those in which, or below which, a task may work that names one. Empty: none.
 	Folders []string
+	// Guard says which hosts have addresses that repositories may come from; nil: the public ones.
+	Guard *netguard.Guard
+	// CloneFrom are further hosts that they may come from.
+	CloneFrom netguard.Hosts
 	// Unwalled is why commands run without a sandbox here; empty: they don't. Then nobody of a tenant
 	// approves any.
 	Unwalled string
@@ -104,6 +110,11 @@ func (s *Server) Start(ctx context.Context) error {
 	books, ok := s.Sessions.(store.Booker)
 	if !ok {
 		return errors.New("serve: the store keeps no books")
+	}
+	for _, host := range s.CloneFrom {
+		if err := netguard.CheckHost(host); err != nil {
+			return words.Misuse{Err: fmt.Errorf("--clone-from: %w", err)}
+		}
 	}
 	dir, err := filepath.Abs(s.Dir)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 // submit admits a task.
 func (c *call) submit(spec Spec) (Task, error) {
-	if err := c.check(c.who.tenant, spec); err != nil {
+	if err := c.check(c, c.who.tenant, spec); err != nil {
 		return Task{}, err
 	}
 	if c.isDraining() {
