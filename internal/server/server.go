@@ -78,7 +78,6 @@ type Server struct {
 	pool    *running.Pool
 	live    feeds
 	sources sources
-	tried   rates
 	pulse   pulse
 
 	ctx    context.Context // of all work; ends with Close

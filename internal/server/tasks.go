@@ -57,8 +57,9 @@ func (c *call) admit(name string, now time.Time) error {
 	case bounds.Budget > 0 && used.spent >= bounds.Budget:
 		return full(0, "the tenant has spent $%.2f; its budget is $%.2f", used.spent, bounds.Budget)
 	}
-	if wait, ok := c.tried.take(name, bounds.PerHour, now); !ok {
-		return full(int(math.Ceil(wait.Seconds())), "the tenant can submit %d tasks an hour", bounds.PerHour)
+	if hour := used.hour(now); bounds.PerHour > 0 && len(hour) >= bounds.PerHour {
+		free := hour[len(hour)-bounds.PerHour].Add(time.Hour)
+		return full(int(math.Ceil(free.Sub(now).Seconds())), "the tenant can submit %d tasks an hour", bounds.PerHour)
 	}
 	return nil
 }
