@@ -59,6 +59,7 @@ func (a *Agent) rules() (policy.Policy, error) {
 	var p policy.Policy
 	m := &p.Map
 	m.Root, m.Also, m.State, m.Shared, m.Open = a.Env.Root, a.Folders, a.Private, a.Shared, a.Public
+	m.Apart = a.Apart
 	m.Home, m.Programs, m.Moved = keep.Home(), keep.Programs(), keep.Moved()
 	if looker, ok := a.Env.Files.(tool.Looker); ok {
 		m.Look = looker.Look

@@ -65,6 +65,9 @@ type Agent struct {
 	// absolute paths that are not sensitive after all. Private beats Public. Shared
 	// lists folders below those of Private that tools do read, and never change.
 	Private, Shared, Public []string
+	// Apart lists folders where others work too: tools neither read nor change what lies there, but
+	// for the workspace and Folders.
+	Apart []string
 	// Judges have a say in every call beside mode and rules. They can only
 	// tighten.
 	Judges []tool.Judge

@@ -51,6 +51,8 @@ func (c *command) server() *cobra.Command {
 	fl.IntVar(&s.AtOnce, "at-once", server.DefaultAtOnce, "`number` of tasks that work at the same time")
 	fl.StringVar(&f.workspaces, "workspaces", "", "`folder` for the workspaces of tasks (default: beside the state folder)")
 	fl.StringArrayVar(&f.folders, "folder", nil, "`folder` of this machine that tasks may work in or clone from; repeatable (default: none)")
+	fl.StringArrayVar((*[]string)(&s.CloneFrom), "clone-from", nil,
+		"`host` with a private address that tasks may clone from, as HOST, *.HOST, HOST:PORT or *; repeatable (default: only public hosts)")
 	fl.StringVar(&f.contract, "contract", "", "`file` with the rules that every task gets, in place of inspan's own")
 	fl.StringVar(&f.keep, "keep", string(server.KeepFailed), "`which` workspaces stay when their task has ended: never, failed or always")
 	fl.DurationVar(&f.drain, "drain", time.Minute, "`time` that running calls get to finish on SIGTERM")
@@ -72,6 +74,13 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 	s.Sessions, s.Send, s.Redact, s.Git, s.Warn = a.Store(), a.Send, a.Permission.Redacted, a.Extensions.Store().Git, c.warn
 	s.Host = (&app.Hosts{Self: c.self, Warn: c.warn}).Host
 	s.HasModel, s.Also = a.Providers.Known, func(mux *http.ServeMux) { managed.Handle(s, mux) }
+	s.Guard = a.Permission.Guard()
+	if s.Unwalled, err = a.Permission.Unwalled(); err != nil {
+		return err
+	}
+	if s.Unwalled != "" {
+		c.warn("commands run without a sandbox: " + s.Unwalled + "; only identities without a tenant can approve them")
+	}
 	s.Options, s.Dir = f.Options, cmp.Or(f.workspaces, a.StateDir+"-tasks") // the state folder itself is closed to agents
 	f.Opened = func(address string) {
 		c.warn("serving tasks at http://" + address + "/; the owner's token is in " + f.TokenFile)

@@ -16,6 +16,7 @@ import (
 	"github.com/inspan/inspan/internal/consent"
 	"github.com/inspan/inspan/internal/cost"
 	"github.com/inspan/inspan/internal/equipment"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/knowledge"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/permission"
@@ -111,8 +112,11 @@ type Options struct {
 	Folders      []string      // as inspan.Agent has it
 	AllTools     bool          // whoever calls is told of every tool: none is left to tool_search
 	KeepJobs     bool          // whatever bash is told to keep goes on after the session, unasked
-	Tools        []tool.Tool   // of the program that embeds the agent; the model is told of them in every request
-	Hooks        []tool.Hook   // of that program, behind all others
+	// Apart are folders where agents of others work too: of these a session reaches only its own
+	// workspace. It remembers nothing, and knows no other session.
+	Apart []string
+	Tools []tool.Tool // of the program that embeds the agent; the model is told of them in every request
+	Hooks []tool.Hook // of that program, behind all others
 	// Labels and Traceparent are those of a new session that works for no other, as
 	// inspan.Agent has them.
 	Labels      map[string]string
@@ -151,20 +155,37 @@ func (o Options) line() permission.Line {
 // It takes what the environment has for the model of the options, so it is not for use beside a
 // host that works; see [Hosts].
 func (a *App) Host(o Options, warn func(string)) *inspan.Host {
-	aim(a, o.Model, warn)
+	aim(a, o, warn)
 	return hostOf(a, o, warn)
 }
 
-// aim tells what the settings warn of, and takes what the environment has for a model.
-func aim(a *App, model string, warn func(string)) {
+// aim tells what the settings warn of, takes what the environment has for the model of the options,
+// and holds its sessions apart from others.
+func aim(a *App, o Options, warn func(string)) {
+	if len(o.Apart) > 0 {
+		a.Config.Memory.Off = true
+		a.Permission.Apart = apart(o.Apart)
+	}
 	for _, w := range a.Warnings {
 		warn(w)
 	}
 	if !a.Extensions.Apart {
-		if err := a.Providers.Aim(model); err != nil {
+		if err := a.Providers.Aim(o.Model); err != nil {
 			warn(err.Error())
 		}
 	}
+}
+
+// apart are folders where others work too, without links, with the one for the copies that agents
+// work in.
+func apart(dirs []string) (out []string) {
+	if copies := subagent.Copies(); copies != nil {
+		dirs = append(slices.Clone(dirs), copies.Dir)
+	}
+	for _, dir := range dirs {
+		out = append(out, keep.Real(dir))
+	}
+	return out
 }
 
 // hostOf is Host of an app that is aimed.

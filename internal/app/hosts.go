@@ -7,7 +7,8 @@ import (
 )
 
 // Hosts makes hosts for sessions that run beside each other and may have different models. The
-// fields are not changed once it is in use; it is safe for concurrent use.
+// fields are not changed once it is in use; it is safe for concurrent use. What is apart is so for
+// all sessions of a model, as its first options say.
 type Hosts struct {
 	Self string       // as in [config.Installation]
 	Warn func(string) // as in [App.Host]
@@ -26,7 +27,7 @@ func (h *Hosts) Host(o Options) (*inspan.Host, error) {
 		if a, err = Load(h.Self); err != nil {
 			return nil, err
 		}
-		aim(a, o.Model, h.Warn)
+		aim(a, o, h.Warn)
 		if h.apps == nil {
 			h.apps = map[string]*App{}
 		}

@@ -29,6 +29,7 @@ type Set struct {
 	Keys    func() []string                                           // variables of the environment that hold keys of providers
 	Model   func(ctx context.Context, name string) (llm.Model, error) // for the reviewer, held to what a day may cost
 	Closed  []string                                                  // further folders that no tool reads or changes, without links
+	Apart   []string                                                  // folders where others work too, as places.Map has them
 
 	noted sync.Map // secrets that were seen, by what they are
 	pool  sandbox.Pool
@@ -64,6 +65,7 @@ func (l Line) Check(name func(tool.Action) string, tools []string) error {
 // Wire tells an agent that works in root what it may touch and what it must not show.
 func (s *Set) Wire(agent *inspan.Agent, root string) {
 	agent.Private, agent.Shared, agent.Public, agent.Secrets = s.private(), s.shared(), s.public(root), s.secrets
+	agent.Apart = s.Apart
 	agent.Remember = func(ctx context.Context, scope event.Scope, rules []string) error {
 		return s.Remember(ctx, root, scope, rules)
 	}

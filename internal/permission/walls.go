@@ -44,9 +44,25 @@ func (s *Set) Env(root string) (tool.Env, error) {
 	return s.EnvOf(root, nil, rules, "")
 }
 
+// Unwalled is why commands run without a sandbox on this machine; empty: they don't.
+func (s *Set) Unwalled() (why string, err error) {
+	env, err := s.Env("/")
+	switch {
+	case err != nil:
+		return "", err
+	case env.Walls.Workspace:
+		return "", env.Close()
+	}
+	return cmp.Or(env.Walls.Why, "there is none"), env.Close()
+}
+
+// Guard says which hosts may be reached: public ones, and those of ranges that the person opens.
+func (s *Set) Guard() *netguard.Guard { return &netguard.Guard{Local: s.Local()} }
+
 // http is how tools reach servers.
 func (s *Set) http() *http.Client {
-	g := &netguard.Guard{Local: s.Local(), MaxBytes: tools.MaxBody}
+	g := s.Guard()
+	g.MaxBytes = tools.MaxBody
 	return g.Unredirected()
 }
 
@@ -60,7 +76,7 @@ func (s *Set) walls(m places.Map, image string) sandbox.Options {
 	}
 	return sandbox.Options{
 		Container: container,
-		Guard:     &netguard.Guard{Local: s.Local()},
+		Guard:     s.Guard(),
 		Shown:     s.Shown(),
 		Self:      s.Self, Map: m, State: s.StateDir, Default: tool.BoxWorkspace, Environ: box.Environment, Keys: s.keys(), Pool: &s.pool,
 		Limits: sandbox.Limits{
@@ -79,6 +95,7 @@ func (s *Set) Places(root string) places.Map {
 	return places.Map{
 		Root: root, Home: keep.Home(), Programs: keep.Programs(), Moved: keep.Moved(), Settings: filepath.Dir(s.ConfigPath),
 		State: append([]string{s.StateDir}, s.Closed...), Shared: append(s.shared(), s.ToolsDir()), Open: s.public(root),
+		Apart: s.Apart,
 	}.Indexed()
 }
 

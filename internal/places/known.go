@@ -15,7 +15,13 @@ type Known struct {
 
 // Known lists the sensitive places of the machine that are known by their
 // paths, whether they exist or not. What is below them is as sensitive.
-func (m Map) Known() []Known { return append(m.own(), m.elsewhere()...) }
+func (m Map) Known() []Known {
+	out := m.own()
+	for _, dir := range m.Apart {
+		out = append(out, Known{dir, Secret, othersWork})
+	}
+	return append(out, m.elsewhere()...)
+}
 
 // own is what belongs to inspan itself. No setting opens it.
 func (m Map) own() []Known {

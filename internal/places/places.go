@@ -45,6 +45,9 @@ type Map struct {
 	Settings string   // inspan's own settings: never changed
 	State    []string // what inspan keeps: never read or changed
 	Shared   []string // what of it is read, such as plugins; never changed
+	// Apart are folders where others work too: what lies in one is neither read nor changed,
+	// but for what of Root and Also lies in it.
+	Apart    []string
 	Programs []string // folders where the person's shell looks for programs
 	// Moved are folders that lie elsewhere than in Home, by their usual names there, such
 	// as .config.
@@ -76,7 +79,7 @@ type index struct {
 	once           sync.Once
 	of             Map
 	own, elsewhere map[string]Known
-	shared         []string
+	shared, apart  []string
 	guarded        map[string]bool
 }
 
@@ -99,6 +102,9 @@ func (ix *index) fill() {
 	ix.own, ix.elsewhere = byPath(ix.of.own()), byPath(ix.of.elsewhere())
 	for _, dir := range ix.of.Shared {
 		ix.shared = append(ix.shared, fold(dir))
+	}
+	for _, dir := range ix.of.Apart {
+		ix.apart = append(ix.apart, fold(dir))
 	}
 	names := guardedNames()
 	ix.guarded = make(map[string]bool, len(names))
@@ -173,7 +179,7 @@ func (m Map) Over(folder string) bool {
 }
 
 func (m Map) zone(path string) Zone {
-	if tool.Inside(m.Root, path) || slices.ContainsFunc(m.Also, func(dir string) bool { return tool.Inside(dir, path) }) {
+	if slices.ContainsFunc(m.mine(), func(dir string) bool { return tool.Inside(dir, path) }) {
 		return Workspace
 	}
 	for _, dir := range system() {
@@ -193,10 +199,26 @@ func (m Map) zone(path string) Zone {
 	return Elsewhere
 }
 
+// mine are the workspace and the folders that are as it is.
+func (m Map) mine() []string { return append([]string{m.Root}, m.Also...) }
+
+// within reports whether a path lies in what is the session's own of a folder where others work too.
+func (m Map) within(apart, path string) bool {
+	return slices.ContainsFunc(m.mine(), func(dir string) bool { return dir != apart && tool.Inside(apart, dir) && tool.Inside(dir, path) })
+}
+
+// othersWork is why what lies in a folder of Apart is closed.
+const othersWork = "lies where others work"
+
 // guard tells how a path is held back, but for what the name of a file says.
 func (m Map) guard(path string) Place {
 	folded := fold(path)
 	shared := m.indexed().shares(folded)
+	for i, dir := range m.indexed().apart {
+		if inside(dir, folded) && !m.within(m.Apart[i], path) {
+			return Place{Guard: Secret, Why: othersWork}
+		}
+	}
 	if k, ok := above(m.indexed().own, folded); ok && !shared {
 		return Place{Guard: k.Guard, Why: k.Why}
 	}
@@ -232,9 +254,10 @@ func (m Map) guard(path string) Place {
 	return best
 }
 
-// Shares reports whether a path is what sessions may read of what inspan keeps.
-func (m Map) Shares(path string) bool {
-	return m.indexed().shares(fold(path))
+// Opens reports whether a path is open although it lies in a place that is closed: it is what
+// sessions may read of what inspan keeps, or the workspace where others work too.
+func (m Map) Opens(place, path string) bool {
+	return m.indexed().shares(fold(path)) || slices.Contains(m.Apart, place) && m.within(place, path)
 }
 
 // shares reports whether a folded path lies in what sessions may read of what inspan

@@ -99,6 +99,34 @@ func TestAlso(t *testing.T) {
 	}
 }
 
+// TestApart holds that of a folder where others work a session has only what is its own, also where
+// everything was declared public, in mode yolo, and where its workspace is above.
+func TestApart(t *testing.T) {
+	m := places.Map{Root: "/srv/tasks/a", Also: []string{"/srv/tasks/also"}, Apart: []string{"/srv/tasks"}, Open: []string{"/**"}}
+	above, itself := m, m
+	above.Root, itself.Root = "/srv", "/srv/tasks"
+	for path, open := range map[string]bool{
+		"/srv/tasks": false, "/srv/tasks/b": false, "/srv/tasks/b/x.go": false, "/srv/tasks/A/x.go": false, "/SRV/tasks/b": false,
+		"/srv/tasks/a": true, "/srv/tasks/a/x.go": true, "/srv/tasks/also/x": true, "/srv/tasks/ab": false,
+		"/srv/tasksx": true, "/srv": true,
+	} {
+		for name, m := range map[string]places.Map{"own": m, "indexed": m.Indexed(), "unguarded": m.Unguarded()} {
+			if got := m.Of(path).Guard; (got == places.Plain) != open || !open && got != places.Secret {
+				t.Errorf("%s, %s: %q, open should be %t", name, path, got, open)
+			}
+		}
+		for name, m := range map[string]places.Map{"above": above, "itself": itself} {
+			m.Also = nil
+			if got := m.Of(path).Guard; got != places.Secret && strings.HasPrefix(path, "/srv/tasks/") {
+				t.Errorf("%s, %s: %q", name, path, got)
+			}
+		}
+	}
+	if !m.Over("/srv") || m.Over("/srv/tasks/a") || !m.Opens("/srv/tasks", "/srv/tasks/a/x") || m.Opens("/srv/tasks", "/srv/tasks/b") {
+		t.Error("it is not told what is open")
+	}
+}
+
 // TestHomeIsWorkspace holds that what runs by itself is never changed in a home, also where
 // that, or a folder above it, is the workspace.
 func TestHomeIsWorkspace(t *testing.T) {
@@ -177,8 +205,8 @@ func TestEmptyMapKnowsNobody(t *testing.T) {
 		if got := shared.Of(path); got.Guard != want {
 			t.Errorf("%s: %q, want %q", path, got.Guard, want)
 		}
-		if shared.Shares(path) != strings.HasPrefix(path+"/", "/home/ann/.local/state/inspan/plugins/") {
-			t.Errorf("%s: shared: %t", path, shared.Shares(path))
+		if got := shared.Opens("/home/ann/.local/state/inspan", path); got != strings.HasPrefix(path+"/", "/home/ann/.local/state/inspan/plugins/") {
+			t.Errorf("%s: shared: %t", path, got)
 		}
 	}
 	for path, want := range map[string]places.Guard{

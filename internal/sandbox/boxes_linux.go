@@ -48,7 +48,7 @@ type boxes struct {
 func newProcs(root string, o Options) *procs {
 	m := o.Map
 	return &procs{mark: rand.Text(), boxes: boxes{o: o, root: root, engine: newEngine(o), temp: &temp{except: slices.DeleteFunc(
-		append([]string{root, m.Home, m.Settings}, m.State...), func(path string) bool { return path == "" },
+		slices.Concat([]string{root, m.Home, m.Settings}, m.State, m.Apart), func(path string) bool { return path == "" },
 	)}}}
 }
 

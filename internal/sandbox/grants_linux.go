@@ -111,7 +111,7 @@ func (b *boxes) grants(c tool.Command, found []spot) ([]grant, error) {
 		for _, hole := range holes {
 			switch {
 			case tool.Inside(hole, path):
-				closed = closed || !b.o.Map.Shares(path)
+				closed = closed || !b.opens(hole, path)
 			case tool.Inside(path, hole):
 				g.Holes = append(g.Holes, hole)
 			}
@@ -121,6 +121,12 @@ func (b *boxes) grants(c tool.Command, found []spot) ([]grant, error) {
 		}
 	}
 	return out, nil
+}
+
+// opens reports whether a path is open although it lies in a hole. The repository of a copy that
+// an agent works in may lie where others work: a folder of a workspace of the same session.
+func (b *boxes) opens(hole, path string) bool {
+	return b.o.Map.Opens(hole, path) || slices.Contains(b.o.Map.Apart, hole) && slices.Contains(gitElsewhere(b.root), path)
 }
 
 // plainGrants opens paths without holes.

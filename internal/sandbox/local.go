@@ -67,5 +67,5 @@ func Local(root string, blobs tool.Blobs, o Options) (tool.Env, error) {
 
 // guards reports whether a map was given at all.
 func guards(m places.Map) bool {
-	return m.Root != "" || m.Home != "" || m.Settings != "" || len(m.State) > 0 || len(m.Open) > 0
+	return m.Root != "" || m.Home != "" || m.Settings != "" || len(m.State)+len(m.Apart) > 0 || len(m.Open) > 0
 }

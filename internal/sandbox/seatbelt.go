@@ -17,6 +17,7 @@ type paths struct {
 	read, write []string
 	secret      []string
 	shared      []string // below what is secret, and read all the same
+	apart       []string // closed around the workspace
 	frozen      []string
 	git         bool
 }
@@ -26,12 +27,14 @@ type paths struct {
 func pathsOf(m places.Map, root string, box tool.Box, temp string) paths {
 	p := paths{root: root, temp: temp, read: box.Read, write: box.Write, git: box.Git}
 	for _, path := range box.Read {
-		if m.Shares(path) {
+		if m.Opens(path, path) {
 			p.shared = append(p.shared, path)
 		}
 	}
 	for _, k := range m.Known() {
 		switch {
+		case m.Opens(k.Path, root):
+			p.apart = append(p.apart, k.Path)
 		case m.Of(k.Path).Guard == places.Secret:
 			p.secret = append(p.secret, k.Path)
 		case k.Path == filepath.Join(root, ".git") && box.Git, slices.Contains(box.Write, k.Path) && k.Guard == places.Guarded:
@@ -57,15 +60,24 @@ func profile(level tool.Level, p paths) string {
 	} {
 		line("(allow file-read* (subpath %s))", quoted(path))
 	}
-	for _, path := range append([]string{p.root, p.temp}, p.read...) {
+	for _, path := range p.read {
+		line("(allow file-read* (subpath %s))", quoted(path))
+	}
+	if level == tool.BoxWorkspace {
+		for _, path := range p.write {
+			line("(allow file-read* file-write* (subpath %s))", quoted(path))
+		}
+	}
+	for _, path := range p.apart {
+		line("(deny file-read* file-write* (subpath %s))", quoted(path))
+	}
+	for _, path := range []string{p.root, p.temp} {
 		line("(allow file-read* (subpath %s))", quoted(path))
 	}
 	line("(allow file-write-data (literal \"/dev/null\") (literal \"/dev/zero\"))")
 	line("(allow file-write* (subpath %s))", quoted(p.temp))
 	if level == tool.BoxWorkspace {
-		for _, path := range append([]string{p.root}, p.write...) {
-			line("(allow file-read* file-write* (subpath %s))", quoted(path))
-		}
+		line("(allow file-write* (subpath %s))", quoted(p.root))
 		line("(allow network* (local ip \"localhost:*\") (remote ip \"localhost:*\"))")
 		for _, path := range p.frozen {
 			line("(deny file-write* (subpath %s))", quoted(path))

@@ -15,11 +15,17 @@ import (
 // INSPAN_UPDATE=1 to write them.
 func TestProfile(t *testing.T) {
 	m := places.Map{Root: "/ws \"x\"", Home: "/Users/u", State: []string{"/Users/u/state"}, Shared: []string{"/Users/u/state/plugins"}}
+	apart := places.Map{Root: "/tasks/a", Apart: []string{"/tasks"}}
 	for name, box := range map[string]tool.Box{
 		"read": {Level: tool.BoxRead, Read: []string{"/data"}}, "workspace": {Level: tool.BoxWorkspace, Write: []string{"/data"}},
 		"git":    {Level: tool.BoxWorkspace, Git: true},
+		"apart":  {Level: tool.BoxWorkspace, Read: []string{"/"}},
 		"plugin": {Level: tool.BoxWorkspace, Read: []string{"/Users/u/state/plugins/kit", "/Users/u/state/sessions"}},
 	} {
+		m := m
+		if name == "apart" {
+			m = apart
+		}
 		got := profile(box.Level, pathsOf(m, m.Root, box, "/private/tmp/t"))
 		path := filepath.Join("testdata", "seatbelt", name+".sb")
 		if os.Getenv("INSPAN_UPDATE") != "" {

@@ -92,11 +92,11 @@ func Answered(answer string) (said string, failed bool) {
 // options are those that the agent of a task has.
 func (s *Server) options(t Task) app.Options {
 	o := s.Options
-	o.Model, o.Mode = cmp.Or(t.Spec.Model, o.Model), cmp.Or(t.Spec.Mode, o.Mode)
+	o.Model, o.Mode = cmp.Or(t.Spec.Model, o.Model), cmp.Or(t.Spec.Mode, s.mode(t.Tenant))
 	o.MaxCost = lesser(lesser(o.MaxCost, t.Spec.MaxCost), s.book.left(t))
 	o.MaxTurns = lesser(o.MaxTurns, t.Spec.MaxTurns)
 	o.Unattended = t.Spec.Unattended
-	o.Patient = true
+	o.Patient, o.Apart = true, []string{s.Dir}
 	o.Labels = map[string]string{labelTask: t.ID, labelTenant: t.Tenant}
 	maps.Copy(o.Labels, t.Spec.Labels)
 	texts := []string{o.AppendSystem}
@@ -115,6 +115,15 @@ func (s *Server) options(t Task) app.Options {
 		o.Servers = append(o.Servers, mcp.Server{Name: r.Name, URL: r.URL, Source: mcp.Client})
 	}
 	return o
+}
+
+// mode is the mode that the tasks of a tenant may have at most. Nothing holds commands in mode yolo,
+// so that is for tasks of no tenant.
+func (s *Server) mode(tenant string) tool.Mode {
+	if tenant != "" && s.Options.Mode == tool.ModeYolo {
+		return tool.ModeAuto
+	}
+	return s.Options.Mode
 }
 
 // lesser is the lower of two bounds, of which 0 is none.

@@ -131,12 +131,14 @@ type Decision struct {
 }
 
 // within reports whether effects stay in the workspace and the network. What goes beyond could reach
-// what other tenants have here, and the server itself.
-func within(root string, effects []tool.Effect) bool {
+// what other tenants have here, and the server itself. So does a command that no sandbox holds.
+func (s *Server) within(root string, effects []tool.Effect) bool {
 	return !slices.ContainsFunc(effects, func(e tool.Effect) bool {
 		switch e.Kind {
-		case tool.Question, tool.Network, tool.Execute:
+		case tool.Question, tool.Network:
 			return false
+		case tool.Execute:
+			return s.Unwalled != ""
 		case tool.Read, tool.Write:
 			return e.Sensitive != "" || !tool.Inside(root, e.Path)
 		}
@@ -178,7 +180,7 @@ func (v *Visit) Decide(in Decision) (uint64, error) {
 	can := approval(t, open[i])
 	switch in.Decision {
 	case "allow":
-		if v.who.tenant != "" && !within(st.Root, open[i].Effects) {
+		if v.who.tenant != "" && !v.within(st.Root, open[i].Effects) {
 			return 0, forbidden("this call reaches beyond its workspace; only an identity without a tenant can approve it")
 		}
 		if m.Allow, m.Text = in.Question, in.Answer; in.For != "" {

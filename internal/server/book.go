@@ -61,8 +61,24 @@ func newBook(log store.Log, redact func(event.Body) event.Body) *book {
 
 // usage is what the tasks of a tenant come to.
 type usage struct {
-	open  int     // tasks that are not over
-	spent float64 // US dollars that the others have cost, and open ones until they were idle last
+	open   int         // tasks that are not over
+	spent  float64     // US dollars that the others have cost, and open ones until they were idle last
+	recent []time.Time // when tasks were submitted, in the hour before the last one
+}
+
+// submitted counts a task more.
+func (u *usage) submitted(at time.Time) {
+	u.open++
+	u.recent = append(u.hour(at), at)
+}
+
+// hour is when tasks were submitted in the hour before a time.
+func (u *usage) hour(at time.Time) []time.Time {
+	i := slices.IndexFunc(u.recent, func(t time.Time) bool { return at.Sub(t) < time.Hour })
+	if i < 0 {
+		return nil
+	}
+	return u.recent[i:]
 }
 
 // left is what the budget of a tenant has left for a task, with what that has cost already, and at least
@@ -171,7 +187,7 @@ func (b *book) recorded(at time.Time, r event.Recorded) {
 		t.ID, t.Created, t.History, t.Stage = r.ID, at, nil, ""
 		b.tasks[r.ID] = t
 		b.order, b.unfinished = append(b.order, r.ID), append(b.unfinished, t)
-		b.usage(t.Tenant).open++
+		b.usage(t.Tenant).submitted(at)
 	case ofCancel:
 		if t := b.tasks[r.ID]; t != nil && t.cancelled == "" {
 			t.cancelled = r.By

@@ -78,14 +78,7 @@ func (w *work) makeWorkspace(ctx context.Context, t Task, dir string) error {
 	if err := os.MkdirAll(w.Dir, 0o700); err != nil {
 		return err
 	}
-	args := []string{"clone", "--quiet", "-c", "core.hooksPath=/dev/null"}
-	if r.Ref != "" {
-		args = append(args, "--branch", r.Ref)
-	}
-	if out, err := w.Git(ctx, w.Dir, append(args, "--", r.URL, dir)...); err != nil {
-		return fmt.Errorf("git clone: %w %s", err, strings.TrimSpace(out))
-	}
-	if _, err := w.Git(ctx, dir, "config", "--unset", "core.hooksPath"); err != nil {
+	if err := w.clone(ctx, r, dir); err != nil {
 		return err
 	}
 	_, err := w.Git(ctx, dir, "checkout", "--quiet", "-b", branch(t))

@@ -4,7 +4,6 @@ import (
 	"crypto/subtle"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/inspan/inspan/internal/gate"
@@ -107,31 +106,3 @@ func (s *Server) visitor(principal string) (visitor, bool) {
 
 // sees reports whether a task is the visitor's business.
 func (v visitor) sees(t *Task) bool { return v.root || v.tenant == t.Tenant }
-
-// rates counts what tenants have submitted in the last hour. The zero value is ready.
-type rates struct {
-	mu   sync.Mutex
-	last map[string][]time.Time
-}
-
-// take counts one more, and reports false, and how long to wait, if that would be too many.
-func (r *rates) take(tenant string, most int, now time.Time) (wait time.Duration, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.last == nil {
-		r.last = map[string][]time.Time{}
-	}
-	recent := r.last[tenant]
-	for len(recent) > 0 && now.Sub(recent[0]) >= time.Hour {
-		recent = recent[1:]
-	}
-	if most > 0 && len(recent) >= most {
-		r.last[tenant] = recent
-		return recent[0].Add(time.Hour).Sub(now), false
-	}
-	if most > 0 {
-		recent = append(recent, now)
-	}
-	r.last[tenant] = recent
-	return 0, true
-}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -27,14 +28,26 @@ import (
 type process struct {
 	t         testing.TB
 	bin, home string
+	token     string
 	addr      string
 	cmd       *exec.Cmd
-	printed   *strings.Builder
+	printed   printed
+}
+
+// printed is the file that takes what the command prints to its standard error.
+type printed string
+
+func (p printed) String() string {
+	raw, err := os.ReadFile(string(p))
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw)
 }
 
 func newProcess(t testing.TB) *process {
 	t.Helper()
-	p := &process{t: t, home: t.TempDir()}
+	p := &process{t: t, home: t.TempDir(), token: ownersToken}
 	p.bin = filepath.Join(p.home, "inspan")
 	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "grpcnotrace", "-o", p.bin, "../../cmd/inspan")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -67,9 +80,13 @@ func (p *process) start(args ...string) {
 		"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "INSPAN_STATE_DIR=" + filepath.Join(p.home, "state"),
 		"INSPAN_CONFIG_DIR=" + filepath.Join(p.home, "config"),
 	}
-	p.printed = &strings.Builder{}
-	p.cmd.Stderr = p.printed
-	if err := p.cmd.Start(); err != nil {
+	p.printed = printed(filepath.Join(p.home, "printed"))
+	file, err := os.Create(string(p.printed))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.cmd.Stderr = file
+	if err := errors.Join(p.cmd.Start(), file.Close()); err != nil {
 		p.t.Fatal(err)
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -107,7 +124,7 @@ func (p *process) send(method, path, key string, body any) (int, []byte, error) 
 	if err != nil {
 		return 0, nil, err
 	}
-	req.Header.Set("Authorization", "Bearer "+ownersToken)
+	req.Header.Set("Authorization", "Bearer "+p.token)
 	req.Header.Set("Content-Type", "application/json")
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)

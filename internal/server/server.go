@@ -28,7 +28,10 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/running"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/store"
 )
 
@@ -53,6 +56,13 @@ type Server struct {
 	Dir string
 	// Folders are those in which, or below which, a task may work that names one. Empty: none.
 	Folders []string
+	// Guard says which hosts have addresses that repositories may come from; nil: the public ones.
+	Guard *netguard.Guard
+	// CloneFrom are further hosts that they may come from.
+	CloneFrom netguard.Hosts
+	// Unwalled is why commands run without a sandbox here; empty: they don't. Then nobody of a tenant
+	// approves any.
+	Unwalled string
 	// Contract is added to the system prompt of every task; empty: [Contract].
 	Contract string
 	// AtOnce is how many tasks may work at once; 0: [DefaultAtOnce]. Those that wait for somebody's
@@ -75,7 +85,6 @@ type Server struct {
 	pool    *running.Pool
 	live    feeds
 	sources sources
-	tried   rates
 	pulse   pulse
 
 	ctx    context.Context // of all work; ends with Close
@@ -109,11 +118,16 @@ func (s *Server) Start(ctx context.Context) error {
 	if !ok {
 		return errors.New("serve: the store keeps no books")
 	}
+	for _, host := range s.CloneFrom {
+		if err := netguard.CheckHost(host); err != nil {
+			return words.Misuse{Err: fmt.Errorf("--clone-from: %w", err)}
+		}
+	}
 	dir, err := filepath.Abs(s.Dir)
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
-	s.Dir = dir
+	s.Dir = keep.Real(dir)
 	log, err := books.Book(ctx, bookName)
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)

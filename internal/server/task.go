@@ -1,14 +1,15 @@
 package server
 
 import (
+	"context"
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -59,6 +60,7 @@ func (k Keep) Known() bool { return slices.Contains([]Keep{"", KeepNever, KeepFa
 const (
 	mostPrompt     = 1 << 20 // bytes
 	mostTitle      = 500     // bytes
+	mostRef        = 200     // bytes of the name of a branch
 	labelTask      = "task"  // that sessions have, and the next
 	labelTenant    = "tenant"
 	mostTimeout    = 14 * 24 * time.Hour
@@ -132,8 +134,8 @@ func (t *Task) copied() Task {
 	return c
 }
 
-// check reports what is wrong with a spec.
-func (s *Server) check(p Spec) error {
+// check reports what is wrong with a spec of a tenant.
+func (s *Server) check(ctx context.Context, tenant string, p Spec) error {
 	switch {
 	case strings.TrimSpace(p.Prompt) == "" && !p.Open:
 		return wrong("prompt", "it is missing", "a text that says what to do")
@@ -159,8 +161,8 @@ func (s *Server) check(p Spec) error {
 	if err := p.Mode.Check(); err != nil {
 		return wrong("mode", err.Error(), "plan, ask, edit or auto")
 	}
-	if modes := tool.Modes(); slices.Index(modes, p.Mode) > slices.Index(modes, s.Options.Mode) {
-		return wrong("mode", fmt.Sprintf("this server does not allow mode %s", p.Mode), fmt.Sprintf("%s or a stricter mode", s.Options.Mode))
+	if modes, most := tool.Modes(), s.mode(tenant); slices.Index(modes, p.Mode) > slices.Index(modes, most) {
+		return wrong("mode", fmt.Sprintf("this server does not allow mode %s", p.Mode), fmt.Sprintf("%s or a stricter mode", most))
 	}
 	for _, name := range []string{labelTask, labelTenant} {
 		if _, there := p.Labels[name]; there {
@@ -176,32 +178,44 @@ func (s *Server) check(p Spec) error {
 	if p.Repository == nil {
 		return s.checkFolder("folder", p.Folder)
 	}
-	if folder, local := strings.CutPrefix(p.Repository.URL, "file://"); local {
-		if err := s.checkFolder("repository.url", folder); err != nil {
-			return err
-		}
+	from, err := p.Repository.origin()
+	if err != nil {
+		return err
+	}
+	if from.url.Scheme == "file" {
+		err = s.checkFolder("repository.url", from.url.Path)
+	} else {
+		err = s.checkOrigin(ctx, from)
+	}
+	if err != nil {
+		return err
 	}
 	return p.Repository.check()
 }
 
-// check reports what is wrong with a repository. Git has forms of addresses and of refs that run
-// programs or are options.
+// check reports what is wrong with the branches of a repository.
 func (r *Repository) check() error {
-	u, err := url.Parse(r.URL)
-	if err != nil || !slices.Contains([]string{"https", "ssh", "file"}, u.Scheme) || u.Host == "" && u.Scheme != "file" {
-		return wrong("repository.url", "not an address that git can clone", "https://..., ssh://... or file:///...")
-	}
-	if _, secret := u.User.Password(); secret {
-		return wrong("repository.url", "it contains a password, which would be stored",
-			"an address without it; configure git's credentials on the server")
-	}
 	for field, name := range map[string]string{"repository.ref": r.Ref, "repository.branch": r.Branch} {
-		if strings.HasPrefix(name, "-") || strings.ContainsAny(name, " ~^:?*[\\\x7f") || strings.Contains(name, "..") ||
-			strings.ContainsFunc(name, func(c rune) bool { return c < ' ' }) || len(name) > 200 || strings.HasSuffix(name, "/") {
-			return wrong(field, fmt.Sprintf("%q is not a branch name", name), "")
+		if name != "" && !isRef(name) {
+			return wrong(field, fmt.Sprintf("%q is not a name that git takes for a branch", words.OneLine(name, 80)), "a name such as fix/login")
 		}
 	}
 	return nil
+}
+
+// isRef reports whether git takes a name for a branch, by the rules of git-check-ref-format(1).
+func isRef(name string) bool {
+	odd := func(c rune) bool { return c < ' ' || c == 0x7f || strings.ContainsRune(" ~^:?*[\\", c) }
+	if name == "HEAD" || name == "@" || len(name) > mostRef || strings.HasPrefix(name, "-") || strings.HasSuffix(name, ".") ||
+		strings.Contains(name, "..") || strings.Contains(name, "@{") || strings.ContainsFunc(name, odd) {
+		return false
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") {
+			return false
+		}
+	}
+	return true
 }
 
 // checkFolder reports why a task can't use a folder of this machine, which a field names.
@@ -210,7 +224,8 @@ func (s *Server) checkFolder(field, folder string) error {
 		return nil
 	}
 	real, err := filepath.EvalSymlinks(folder)
-	if err != nil || !filepath.IsAbs(folder) || !slices.ContainsFunc(s.Folders, func(f string) bool { return tool.Inside(f, real) }) {
+	if err != nil || !filepath.IsAbs(folder) || tool.Inside(s.Dir, real) ||
+		!slices.ContainsFunc(s.Folders, func(f string) bool { return tool.Inside(f, real) }) {
 		if len(s.Folders) == 0 {
 			return wrong(field, "this server allows no folders of its machine", "a repository to clone")
 		}

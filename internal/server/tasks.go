@@ -33,7 +33,7 @@ func (c *Visit) SubmitAs(of, prefix string, object, said any, spec Spec) (Task, 
 }
 
 func (c *Visit) submitted(prefix string, spec Spec, said any, beside *event.Recorded) (Task, error) {
-	if err := c.check(spec); err != nil {
+	if err := c.check(c, c.who.tenant, spec); err != nil {
 		return Task{}, err
 	}
 	if c.isDraining() {
@@ -86,8 +86,9 @@ func (c *Visit) admit(name string, now time.Time) error {
 	case bounds.Budget > 0 && used.spent >= bounds.Budget:
 		return full(0, "the tenant has spent $%.2f; its budget is $%.2f", used.spent, bounds.Budget)
 	}
-	if wait, ok := c.tried.take(name, bounds.PerHour, now); !ok {
-		return full(int(math.Ceil(wait.Seconds())), "the tenant can submit %d tasks an hour", bounds.PerHour)
+	if hour := used.hour(now); bounds.PerHour > 0 && len(hour) >= bounds.PerHour {
+		free := hour[len(hour)-bounds.PerHour].Add(time.Hour)
+		return full(int(math.Ceil(free.Sub(now).Seconds())), "the tenant can submit %d tasks an hour", bounds.PerHour)
 	}
 	return nil
 }

@@ -135,7 +135,7 @@ func (v *Visit) Respec(id string, f func(*Spec)) error {
 		return err
 	}
 	f(&t.Spec)
-	if err := v.check(t.Spec); err != nil {
+	if err := v.check(v, v.who.tenant, t.Spec); err != nil {
 		return err
 	}
 	if t.Stage != event.StageIdle {

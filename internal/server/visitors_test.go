@@ -209,6 +209,10 @@ func TestFair(t *testing.T) {
 	for _, id := range ids {
 		red.until(id, event.StageCompleted)
 	}
+	h.close()
+	h.open()
+	blue.s, blue.h = h.s, h.h
+	blue.call("POST", "/api/v1/tasks", server.Spec{Prompt: "x"}, http.StatusTooManyRequests, nil) // over a restart, too
 }
 
 // TestIdentities holds that roles bound what somebody may do, that a token is worth nothing once it is

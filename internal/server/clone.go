@@ -1,0 +1,149 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/inspan/inspan/internal/netguard"
+	"github.com/inspan/inspan/internal/words"
+)
+
+// The address of a repository is a client's word, and the server reaches more than a client may. So:
+//
+//   - One parser reads it, and git gets what that has read.
+//   - A host counts as far as its addresses are public, or the operator has named it. It is looked up
+//     once: git connects to an address that was checked.
+//   - Git follows no redirect, speaks no other protocol, and runs no filter that fetches.
+
+// origin is where a repository comes from, as git is to be told.
+type origin struct {
+	url  *url.URL
+	host string
+	port int
+}
+
+// origin reads the address of a repository.
+func (r *Repository) origin() (origin, error) {
+	bad := wrong("repository.url", "not an address that git can clone", "https://..., ssh://... or file:///...")
+	u, err := url.Parse(r.URL)
+	if err != nil {
+		return origin{}, bad
+	}
+	ports := map[string]int{"https": 443, "ssh": 22}
+	if u.Scheme == "file" && u.Host == "" && filepath.IsAbs(u.Path) {
+		return origin{url: u}, nil
+	}
+	if _, secret := u.User.Password(); secret {
+		return origin{}, wrong("repository.url", "it contains a password, which would be stored",
+			"an address without it; configure git's credentials on the server")
+	}
+	if ports[u.Scheme] == 0 || strings.HasPrefix(u.User.Username(), "-") {
+		return origin{}, bad
+	}
+	plain := *u
+	plain.User, plain.Scheme = nil, "https"
+	checked, err := netguard.Check(plain.String())
+	if err != nil || checked.RawQuery != "" || checked.Fragment != "" {
+		return origin{}, bad
+	}
+	checked.Scheme, checked.User = u.Scheme, u.User
+	s := origin{url: checked, host: checked.Hostname(), port: ports[u.Scheme]}
+	if text := checked.Port(); text != "" {
+		if s.port, err = strconv.Atoi(text); err != nil {
+			return origin{}, bad
+		}
+	}
+	return s, nil
+}
+
+// addresses are those of a host that a repository may come from; none: the operator has named it, and
+// git may look it up itself.
+func (s *Server) addresses(ctx context.Context, from origin) ([]netip.Addr, error) {
+	if from.host == "" || s.CloneFrom.Match(from.host, from.port) {
+		return nil, nil
+	}
+	guard := s.Guard
+	if guard == nil {
+		guard = &netguard.Guard{}
+	}
+	found, err := guard.Addresses(ctx, from.host, from.port)
+	if err != nil { // which may tell what names and addresses there are in the network of the server
+		return nil, wrong("repository.url", "the server finds no public address of "+words.OneLine(from.host, 80),
+			"a public host; the operator opens others with --clone-from")
+	}
+	out := make([]netip.Addr, len(found))
+	for i, at := range found {
+		out[i] = at.Addr()
+	}
+	// What can be reached by IPv4 is, as that works more often.
+	slices.SortStableFunc(out, func(a, b netip.Addr) int { return a.BitLen() - b.BitLen() })
+	return out, nil
+}
+
+// checkOrigin reports what can be told of an origin without looking its host up.
+func (s *Server) checkOrigin(ctx context.Context, from origin) error {
+	if _, err := netip.ParseAddr(from.host); err == nil || netguard.Loopback(from.host) {
+		_, err := s.addresses(ctx, from)
+		return err
+	}
+	return nil
+}
+
+// clone clones the repository of a task into a folder.
+func (s *Server) clone(ctx context.Context, r *Repository, dir string) error {
+	from, err := r.origin()
+	if err != nil {
+		return err
+	}
+	ips, err := s.addresses(ctx, from)
+	if err != nil {
+		return err
+	}
+	args := []string{
+		"-c", "protocol.allow=never", "-c", "protocol." + from.url.Scheme + ".allow=always", "-c", "http.followRedirects=false",
+		"-c", "filter.lfs.smudge=", "-c", "filter.lfs.process=", "-c", "filter.lfs.required=false",
+	}
+	if len(ips) > 0 {
+		args = append(args, s.pinned(ctx, from, ips)...)
+	}
+	args = append(args, "clone", "--quiet", "-c", "core.hooksPath="+os.DevNull)
+	if r.Ref != "" {
+		args = append(args, "--branch", r.Ref)
+	}
+	if out, err := s.Git(ctx, s.Dir, append(args, "--", from.url.String(), dir)...); err != nil {
+		return fmt.Errorf("git clone: %w %s", err, strings.TrimSpace(out))
+	}
+	_, err = s.Git(ctx, dir, "config", "--unset", "core.hooksPath")
+	return err
+}
+
+// pinned are the settings by which git connects to addresses that were checked, and to no other.
+func (s *Server) pinned(ctx context.Context, from origin, ips []netip.Addr) []string {
+	if from.url.Scheme == "ssh" {
+		ssh, err := s.Git(ctx, s.Dir, "config", "--get", "core.sshCommand")
+		if ssh = strings.TrimSpace(ssh); err != nil || ssh == "" {
+			ssh = "ssh"
+		}
+		name := from.host
+		if from.port != 22 {
+			name = fmt.Sprintf("[%s]:%d", from.host, from.port) // as known_hosts has it
+		}
+		return []string{"-c", fmt.Sprintf("core.sshCommand=%s -o HostName=%s -o HostKeyAlias='%s'", ssh, ips[0], name)}
+	}
+	var list []string
+	for _, ip := range ips {
+		text := ip.String()
+		if ip.Is6() {
+			text = "[" + text + "]"
+		}
+		list = append(list, text)
+	}
+	return []string{"-c", fmt.Sprintf("http.curloptResolve=%s:%d:%s", from.host, from.port, strings.Join(list, ","))}
+}
