@@ -18,12 +18,18 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/managed"
+	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) {
+	if ran, code := sandbox.Keeper(); ran {
+		os.Exit(code)
+	}
+	testkit.Main(m)
+}
 
 var update = flag.Bool("update", false, "write the golden pairs anew")
 
