@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -159,7 +160,11 @@ func (d *door) read(into any) (raw json.RawMessage, err error) {
 		}
 		return nil, invalid("body", "it can't be read", "one JSON object")
 	}
-	if err := server.Decode(bytes.NewReader(buf.Bytes()), into); err != nil {
+	err = server.Decode(bytes.NewReader(buf.Bytes()), into)
+	if err == nil {
+		err = faults("", reflect.ValueOf(into).Elem())
+	}
+	if err != nil {
 		return nil, err
 	}
 	return json.RawMessage(buf.Bytes()), nil
@@ -181,6 +186,7 @@ func fixed(raw json.RawMessage) any {
 type opt[T any] struct {
 	said, null bool
 	value      T
+	err        error // why it can't be read
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -190,7 +196,37 @@ func (o *opt[T]) UnmarshalJSON(raw []byte) error {
 		o.null = true
 		return nil
 	}
-	return strict(raw, &o.value)
+	o.err = strict(raw, &o.value)
+	return nil
+}
+
+func (o opt[T]) fault() (value any, err error) { return o.value, o.err }
+
+// faults reports the first field of a request that could not be read, by its name.
+func faults(at string, v reflect.Value) error {
+	if v.Kind() != reflect.Struct {
+		return nil
+	}
+	for i := range v.NumField() {
+		o, is := v.Field(i).Interface().(interface{ fault() (any, error) })
+		if !is {
+			continue
+		}
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		value, err := o.fault()
+		if p, told := errors.AsType[*server.Problem](err); told {
+			what := *p
+			if what.Field == "body" {
+				what.Message = at + name + strings.TrimPrefix(what.Message, "body")
+			}
+			what.Field = at + name
+			return &what
+		}
+		if err := faults(at+name+".", reflect.ValueOf(value)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // onto changes a value as the field says.

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -516,6 +517,63 @@ func TestManagedByGo(t *testing.T) {
 				want("text", result.Content[0].Text, "rain"), want("error", result.IsError, failed), want("name", use.Name, "weather"))
 		})
 	}
+	s.step("a subagent is a thread", func(ctx context.Context) error {
+		lead, err := c.Beta.Agents.New(ctx, anthropic.BetaAgentNewParams{
+			Name: "lead", Model: anthropic.BetaManagedAgentsModelConfigParams{ID: "script"},
+			Tools: []anthropic.BetaAgentNewParamsToolUnion{{OfAgentToolset20260401: &allow}},
+			Multiagent: anthropic.BetaManagedAgentsMultiagentParamsUnion{OfCoordinator: &anthropic.BetaManagedAgentsMultiagentCoordinatorParams{
+				Type: "coordinator", Agents: []anthropic.BetaManagedAgentsMultiagentRosterEntryParamsUnion{{
+					OfBetaManagedAgentsMultiagentSelfs: &anthropic.BetaManagedAgentsMultiagentSelfParams{Type: "self"},
+				}},
+			}},
+		})
+		if err != nil {
+			return err
+		}
+		p, err := c.Beta.Sessions.New(ctx, anthropic.BetaSessionNewParams{Agent: anthropic.BetaSessionNewParamsAgentUnion{OfString: param.NewOpt(lead.ID)}, EnvironmentID: env.ID})
+		if err != nil {
+			return err
+		}
+		stream := c.Beta.Sessions.Events.StreamEvents(ctx, p.ID, anthropic.BetaSessionEventStreamParams{})
+		defer stream.Close()
+		if err := s.send(ctx, p.ID, message(`call: spawn_agent {"task":"say: part done"}`)); err != nil {
+			return err
+		}
+		got, err := until(stream, "session.status_idle")
+		if err != nil {
+			return err
+		}
+		created := find(got, "session.thread_created").AsSessionThreadCreated()
+		threads, err := c.Beta.Sessions.Threads.List(ctx, p.ID, anthropic.BetaSessionThreadListParams{})
+		if err != nil {
+			return err
+		}
+		thread, err := c.Beta.Sessions.Threads.Get(ctx, created.SessionThreadID, anthropic.BetaSessionThreadGetParams{SessionID: p.ID})
+		if err != nil {
+			return err
+		}
+		events, err := c.Beta.Sessions.Threads.Events.List(ctx, thread.ID, anthropic.BetaSessionThreadEventListParams{SessionID: p.ID})
+		if err != nil {
+			return err
+		}
+		said := ""
+		for _, e := range events.Data {
+			if e.Type == "agent.message" {
+				said = e.AsAgentMessage().Content[0].Text
+			}
+		}
+		follow := c.Beta.Sessions.Threads.Events.StreamEvents(ctx, thread.ID, anthropic.BetaSessionThreadEventStreamParams{SessionID: p.ID},
+			option.WithHeader("Last-Event-ID", events.Data[0].ID))
+		defer follow.Close()
+		resumed := follow.Next() && follow.Current().ID == events.Data[1].ID
+		archived, err := c.Beta.Sessions.Threads.Archive(ctx, thread.ID, anthropic.BetaSessionThreadArchiveParams{SessionID: p.ID})
+		if err != nil {
+			return err
+		}
+		return errors.Join(want("threads", len(threads.Data), 2), want("parent", thread.ParentThreadID, threads.Data[0].ID), want("said", said, "part done"),
+			want("resumed", resumed, true), want("archived", archived.ArchivedAt.IsZero(), false),
+			want("received", find(got, "agent.thread_message_received").AsAgentThreadMessageReceived().FromSessionThreadID, thread.ID))
+	})
 	s.step("the usage is counted", func(ctx context.Context) error {
 		session, err = c.Beta.Sessions.Get(ctx, session.ID, anthropic.BetaSessionGetParams{})
 		return errors.Join(err, want("tokens", session.Usage.InputTokens > 0 && session.Usage.OutputTokens > 0, true))
@@ -684,3 +742,129 @@ func (s *served) settled(ctx context.Context, session string) (all []string, err
 // pixel is a picture.
 var pixel = base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89" +
 	"\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99=\x1d\x00\x00\x00\x00IEND\xaeB`\x82"))
+
+// pythonClient is the version of the official Python client.
+const pythonClient = "anthropic==2.14.0"
+
+// python is an interpreter that has the official client, from a folder of the user's cache.
+func python(t *testing.T) string {
+	t.Helper()
+	base, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("SKIPPED: the official Python client is not tried, because there is no python3")
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	venv := filepath.Join(cache, "inspan-oracle", strings.ReplaceAll(pythonClient, "==", "-"))
+	python := filepath.Join(venv, "bin", "python")
+	if exec.CommandContext(t.Context(), python, "-c", "import anthropic").Run() == nil {
+		return python
+	}
+	for _, args := range [][]string{{base, "-m", "venv", "--clear", venv}, {python, "-m", "pip", "install", "--quiet", pythonClient}} {
+		if out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Skipf("SKIPPED: the official Python client is not tried, because it can't be installed: %v\n%s", err, out)
+		}
+	}
+	return python
+}
+
+// TestManagedByPython has the official Python client run a script of steps against the command.
+func TestManagedByPython(t *testing.T) {
+	interpreter := python(t)
+	s := serve(t)
+	out, err := exec.CommandContext(t.Context(), interpreter, filepath.Join("testdata", "managed.py"), s.url, s.token).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, out, strings.Join(s.said(), "\n"))
+	}
+	t.Logf("%s", out)
+}
+
+// said is what the server has warned of.
+func (s *served) said() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.warned)
+}
+
+// TestManagedReconnects cuts a stream at events at random and resumes it behind the last that came: none
+// is lost and none comes twice.
+func TestManagedReconnects(t *testing.T) {
+	s := serve(t)
+	c := &s.client
+	ctx, end := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer end()
+	agent, err := c.Beta.Agents.New(ctx, anthropic.BetaAgentNewParams{
+		Name: "helper", Model: anthropic.BetaManagedAgentsModelConfigParams{ID: "script"},
+		Tools: []anthropic.BetaAgentNewParamsToolUnion{{OfAgentToolset20260401: &anthropic.BetaManagedAgentsAgentToolset20260401Params{Type: "agent_toolset_20260401"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := c.Beta.Environments.New(ctx, anthropic.BetaEnvironmentNewParams{Name: "box"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := c.Beta.Sessions.New(ctx, anthropic.BetaSessionNewParams{Agent: anthropic.BetaSessionNewParamsAgentUnion{OfString: param.NewOpt(agent.ID)}, EnvironmentID: env.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const runs = 12
+	talked := make(chan error, 1)
+	talk := func() {
+		var err error
+		for i := 0; i < runs && err == nil; i++ {
+			if err = s.send(ctx, session.ID, message(strings.Repeat("bash: true\n", 5)+"say: over")); err == nil {
+				_, err = s.settled(ctx, session.ID)
+			}
+		}
+		talked <- err
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	var got []string
+	cuts, idle := 0, 0
+	for idle < runs {
+		var resume []option.RequestOption
+		if len(got) > 0 {
+			resume = append(resume, option.WithHeader("Last-Event-ID", got[len(got)-1]))
+		}
+		stream := c.Beta.Sessions.Events.StreamEvents(ctx, session.ID, anthropic.BetaSessionEventStreamParams{
+			EventDeltas: []anthropic.BetaManagedAgentsDeltaType{"agent.message"},
+		}, resume...)
+		if cuts == 0 {
+			go talk()
+		}
+		for n := r.IntN(6); n >= 0 && idle < runs && stream.Next(); {
+			e := stream.Current()
+			if e.ID == "" {
+				continue // a preview
+			}
+			got = append(got, e.ID)
+			if e.Type == "session.status_idle" {
+				idle++
+			}
+			n--
+		}
+		if stream.Err() != nil {
+			t.Fatal(stream.Err())
+		}
+		stream.Close()
+		cuts++
+	}
+	if err := <-talked; err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	pages := c.Beta.Sessions.Events.ListAutoPaging(ctx, session.ID, anthropic.BetaSessionEventListParams{Limit: param.NewOpt[int64](1000)})
+	for pages.Next() {
+		all = append(all, pages.Current().ID)
+	}
+	if pages.Err() != nil {
+		t.Fatal(pages.Err())
+	}
+	if !slices.Equal(all, got) {
+		t.Errorf("%d events came, of %d", len(got), len(all))
+	}
+	t.Logf("%d cuts, %d events, none lost and none twice", cuts, len(got))
+}

@@ -110,13 +110,18 @@ func Decode(r io.Reader, into any) error {
 	kind, typed := errors.AsType[*json.UnmarshalTypeError](err)
 	_, big := errors.AsType[*http.MaxBytesError](err)
 	unknown, is := strings.CutPrefix(err.Error(), "json: unknown field ")
+	inner, told := errors.AsType[*Problem](err)
 	switch {
+	case told: // a part of it was decoded as strictly
+		return inner
 	case big:
 		return &Problem{Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Message: "the body is too large"}
 	case errors.Is(err, io.EOF):
 		return wrong("body", "it is empty", "one JSON object")
 	case isTime(err):
 		return wrong("expires", "it is not a time", "a time such as 2027-01-31T12:00:00Z")
+	case typed && kind.Field == "" && kind.Type.Kind() != reflect.Struct:
+		return wrong("body", "it has the JSON type "+kind.Value, named(kind.Type))
 	case typed && kind.Field == "":
 		return wrong("body", "it has the JSON type "+kind.Value, "one JSON object")
 	case typed:

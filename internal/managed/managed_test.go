@@ -1,0 +1,388 @@
+package managed_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/internal/managed"
+	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/tool"
+)
+
+const ownersToken = "token-of-the-owner-0123456789-0123456789"
+
+// house is a server with this door, put together as the command does it, with the offline model.
+type house struct {
+	t     *testing.T
+	s     *server.Server
+	h     *httptest.Server
+	token string
+}
+
+func newHouse(t *testing.T, set func(*server.Server)) *house {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("INSPAN_CONFIG_DIR", filepath.Join(dir, "config"))
+	t.Setenv("INSPAN_STATE_DIR", filepath.Join(dir, "state"))
+	a, err := app.Load("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server.Server{
+		Sessions: a.Store(), Send: a.Send, Redact: a.Permission.Redacted, Git: a.Extensions.Store().Git,
+		Host:    (&app.Hosts{Self: "/proc/self/exe", Warn: func(string) {}}).Host,
+		Options: app.Options{Model: "script", Mode: tool.ModeAuto}, Dir: filepath.Join(dir, "tasks"),
+		Owner: ownersToken, Warn: func(text string) { t.Log("warned: " + text) }, HasModel: a.Providers.Known,
+	}
+	s.Also = func(mux *http.ServeMux) { managed.Handle(s, mux) }
+	if set != nil {
+		set(s)
+	}
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h := &house{t: t, s: s, token: ownersToken}
+	h.h = httptest.NewServer((&gate.Gate{Who: s.Who, Refuse: server.Refuse}).Wrap(s.Handler()))
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		h.h.Close()
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return h
+}
+
+// do sends a request with the headers that clients of this wire have.
+func (h *house) do(method, path string, body any) (status int, text string) {
+	h.t.Helper()
+	var in io.Reader = http.NoBody
+	switch b := body.(type) {
+	case nil:
+	case string:
+		in = strings.NewReader(b)
+	default:
+		raw, err := json.Marshal(b)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		in = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(h.t.Context(), method, h.h.URL+path, in)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	req.Header.Set("X-Api-Key", h.token)
+	req.Header.Set("Anthropic-Beta", "managed-agents-2026-04-01,unknown-1999-01-01")
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return res.StatusCode, string(raw)
+}
+
+// made is the id of what a request makes.
+func (h *house) made(path string, body any) string {
+	h.t.Helper()
+	status, text := h.do("POST", path, body)
+	var v struct{ ID string }
+	if json.Unmarshal([]byte(text), &v) != nil || status != http.StatusOK || v.ID == "" {
+		h.t.Fatalf("POST %s: %d %s", path, status, text)
+	}
+	return v.ID
+}
+
+// problem is the error of an answer: with a type, a message and the id of the request.
+func (h *house) problem(method, path string, body any) (status int, message string) {
+	h.t.Helper()
+	status, text := h.do(method, path, body)
+	var v struct {
+		Type  string
+		ID    string `json:"request_id"`
+		Error struct{ Type, Message string }
+	}
+	if err := json.Unmarshal([]byte(text), &v); err != nil || v.Type != "error" || v.ID == "" || v.Error.Type == "" || v.Error.Message == "" {
+		h.t.Errorf("%s %s: %d %s is not an error of this wire", method, path, status, text)
+	}
+	return status, v.Error.Message
+}
+
+type object = map[string]any
+
+var (
+	someAgent = object{"name": "a", "model": "script", "tools": []any{object{"type": "agent_toolset_20260401"}}}
+	someEnv   = object{"name": "e", "config": object{"type": "cloud"}}
+)
+
+// with is an object with a field more.
+func with(o object, key string, value any) object {
+	out := object{key: value}
+	for k, v := range o {
+		if k != key {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// TestStrict holds that what can't be is refused, with what is wrong.
+func TestStrict(t *testing.T) {
+	h := newHouse(t, nil)
+	agent, env := h.made("/v1/agents", someAgent), h.made("/v1/environments", someEnv)
+	session := h.made("/v1/sessions", object{"agent": agent, "environment_id": env})
+	some := object{"agent": agent, "environment_id": env}
+	tools := func(list ...any) object { return with(someAgent, "tools", list) }
+	event := func(e object) object { return object{"events": []any{e}} }
+	message := func(content ...any) object { return event(object{"type": "user.message", "content": content}) }
+	custom := object{"type": "custom", "name": "x", "description": "d", "input_schema": object{"type": "object"}}
+	mcp := object{"type": "mcp_toolset", "mcp_server_name": "m"}
+	servers := func(a object, list ...any) object { return with(a, "mcp_servers", list) }
+	at := "/v1/sessions/" + session
+	for _, tc := range []struct {
+		method, path string
+		body         any
+		status       int
+		want         string
+	}{
+		{"POST", "/v1/agents", `{`, 400, "JSON"},
+		{"POST", "/v1/agents", ``, 400, "empty"},
+		{"POST", "/v1/agents", `[]`, 400, "body"},
+		{"POST", "/v1/agents", with(someAgent, "nmae", 1), 400, "nmae"},
+		{"POST", "/v1/agents", with(someAgent, "name", 1), 400, "name"},
+		{"POST", "/v1/agents", with(someAgent, "name", ""), 400, "name"},
+		{"POST", "/v1/agents", with(someAgent, "name", strings.Repeat("n", 300)), 400, "at most 256"},
+		{"POST", "/v1/agents", with(someAgent, "version", 1), 400, "version"},
+		{"POST", "/v1/agents", with(someAgent, "system", strings.Repeat("n", 100_001)), 400, "at most 100000"},
+		{"POST", "/v1/agents", with(someAgent, "model", object{"id": "script", "speed": "fast"}), 400, "speed"},
+		{"POST", "/v1/agents", with(someAgent, "model", object{"id": "script", "effort": "high"}), 400, "effort"},
+		{"POST", "/v1/agents", with(someAgent, "model", object{"id": "script", "nope": 1}), 400, "nope"},
+		{"POST", "/v1/agents", with(someAgent, "skills", []any{object{"type": "custom", "skill_id": "s"}}), 400, "skills"},
+		{"POST", "/v1/agents", with(someAgent, "metadata", object{"": "x"}), 400, "metadata"},
+		{"POST", "/v1/agents", with(someAgent, "multiagent", object{"type": "coordinator", "agents": []any{agent}}), 400, "self"},
+		{"POST", "/v1/agents", with(someAgent, "multiagent", object{"type": "coordinator", "agents": []any{}}), 400, "empty"},
+		{"POST", "/v1/agents", with(someAgent, "multiagent", object{"type": "multiagent_20261001"}), 400, "multiagent"},
+		{"POST", "/v1/agents", with(someAgent, "execution_identity", object{"type": "aws_role"}), 400, "identit"},
+		{"POST", "/v1/agents", tools(object{"type": "x"}), 400, "tools.0.type"},
+		{"POST", "/v1/agents", tools(custom, custom), 400, "twice"},
+		{"POST", "/v1/agents", tools(with(custom, "name", "")), 400, "tools.0.name"},
+		{"POST", "/v1/agents", tools(mcp), 400, "mcp_server_name"},
+		{"POST", "/v1/agents", tools(object{"type": "agent_toolset_20260401", "configs": []any{object{"name": "rm"}}}), 400, "rm"},
+		{"POST", "/v1/agents", tools(object{"type": "agent_toolset_20260401", "default_config": object{"permission_policy": object{"type": "never"}}}), 400, "never"},
+		{"POST", "/v1/agents", servers(someAgent, object{"type": "url", "name": "m", "url": "https://m.example"}), 400, "no mcp_toolset"},
+		{"POST", "/v1/agents", servers(tools(mcp), object{"type": "url", "name": "m", "url": "file:///x"}), 400, "url"},
+		{"POST", "/v1/agents", servers(tools(mcp), object{"type": "url", "name": "m", "url": "https://u:p@m.example"}), 400, "secret"},
+		{"POST", "/v1/agents", servers(tools(mcp), object{"type": "stdio", "name": "m", "url": "https://m.example"}), 400, "type"},
+		{"GET", "/v1/agents?limit=0", nil, 400, "limit"},
+		{"GET", "/v1/agents?limit=1000", nil, 400, "limit"},
+		{"GET", "/v1/agents?page=x", nil, 400, "page"},
+		{"GET", "/v1/agents?nope=x", nil, 400, "nope"},
+		{"GET", "/v1/agents?include_archived=maybe", nil, 400, "include_archived"},
+		{"GET", "/v1/agents?created_at[gte]=now", nil, 400, "created_at"},
+		{"GET", "/v1/agents/agent_none", nil, 404, "agent_none"},
+		{"GET", "/v1/agents/" + agent + "?version=2", nil, 404, "version"},
+		{"POST", "/v1/agents/" + agent, object{"version": 7}, 409, "version"},
+		{"POST", "/v1/agents/" + agent, object{"name": nil}, 400, "name"},
+		{"DELETE", "/v1/agents/" + agent, nil, 404, "MANAGED.md"},
+		{"POST", "/v1/environments", object{"name": "e", "config": object{"type": "self_hosted"}}, 400, "self-hosted"},
+		{"POST", "/v1/environments", object{"name": "e", "config": object{"type": "cloud", "packages": object{"pip": []any{"x"}}}}, 400, "packages"},
+		{"POST", "/v1/environments", object{"name": "e", "config": object{"type": "cloud", "networking": object{"type": "limited", "allowed_hosts": []any{"x"}}}}, 400, "hosts"},
+		{"POST", "/v1/environments", object{"name": "e", "config": object{"type": "cloud", "networking": object{"type": "x"}}}, 400, "networking"},
+		{"POST", "/v1/environments", object{"name": "e", "scope": "account"}, 400, "scope"},
+		{"POST", "/v1/sessions", object{"agent": agent}, 400, "environment_id"},
+		{"POST", "/v1/sessions", with(some, "agent", "agent_none"), 404, "agent_none"},
+		{"POST", "/v1/sessions", with(some, "environment_id", "env_none"), 404, "env_none"},
+		{"POST", "/v1/sessions", with(some, "agent", object{"type": "agent", "id": agent, "version": 9}), 404, "9"},
+		{"POST", "/v1/sessions", with(some, "agent", object{"type": "agent", "id": agent, "system": "x"}), 400, "agent_with_overrides"},
+		{"POST", "/v1/sessions", with(some, "agent", object{"type": "x", "id": agent}), 400, "agent.type"},
+		{"POST", "/v1/sessions", with(some, "resources", []any{object{"type": "file"}}), 400, "resources"},
+		{"POST", "/v1/sessions", with(some, "vault_ids", []any{"vlt_x"}), 400, "vault"},
+		{"POST", "/v1/sessions", with(some, "budget", object{"type": "limit"}), 400, "budget"},
+		{"POST", "/v1/sessions", with(some, "title", strings.Repeat("t", 501)), 400, "title"},
+		{"POST", "/v1/sessions", with(some, "initial_events", []any{object{"type": "user.interrupt"}}), 400, "initial_events.0"},
+		{"GET", "/v1/sessions?statuses=x", nil, 400, "statuses"},
+		{"GET", "/v1/sessions?order=x", nil, 400, "order"},
+		{"GET", "/v1/sessions/sesn_none", nil, 404, "sesn_none"},
+		{"POST", at, object{"vault_ids": []any{}}, 400, "vaults"},
+		{"POST", at, object{"agent": object{"tools": []any{object{"type": "x"}}}}, 400, "tools.0"},
+		{"POST", at + "/events", object{"events": []any{}}, 400, "events"},
+		{"POST", at + "/events", event(object{"type": "agent.message"}), 400, "agent.message"},
+		{"POST", at + "/events", event(object{"type": "user.tool_result", "tool_use_id": "x"}), 400, "self-hosted"},
+		{"POST", at + "/events", message(), 400, "empty"},
+		{"POST", at + "/events", message(object{"type": "text"}), 400, "text"},
+		{"POST", at + "/events", message(object{"type": "text", "text": "x", "nope": 1}), 400, "nope"},
+		{"POST", at + "/events", message(object{"type": "image", "source": object{"type": "url", "url": "https://x"}}), 400, "base64"},
+		{"POST", at + "/events", message(object{"type": "image", "source": object{"type": "base64", "media_type": "image/png", "data": "!"}}), 400, "base64"},
+		{"POST", at + "/events", message(object{"type": "image", "source": object{"type": "base64", "media_type": "image/png", "data": "aGk="}}), 400, "text/plain"},
+		{"POST", at + "/events", message(object{"type": "document", "source": object{"type": "base64", "media_type": "application/pdf", "data": "aGk="}}), 400, "plain text"},
+		{"POST", at + "/events", event(object{"type": "user.tool_confirmation", "tool_use_id": "sevt_x", "result": "allow"}), 404, "sevt_x"},
+		{"POST", at + "/events", event(object{"type": "user.tool_confirmation", "tool_use_id": "x", "result": "maybe"}), 400, "result"},
+		{"POST", at + "/events", event(object{"type": "user.tool_confirmation", "tool_use_id": "x", "result": "allow", "deny_message": "y"}), 400, "deny_message"},
+		{"POST", at + "/events", event(object{"type": "user.define_outcome", "description": "d", "rubric": object{"type": "file", "file_id": "f"}}), 400, "file"},
+		{"POST", at + "/events", event(object{"type": "user.define_outcome", "description": "d", "rubric": object{"type": "text", "content": "c"}, "max_iterations": 21}), 400, "20"},
+		{"POST", at + "/events", event(object{"type": "user.interrupt", "session_thread_id": "sthr_x"}), 400, "thread"},
+		{"GET", at + "/events?limit=1001", nil, 400, "limit"},
+		{"GET", at + "/events/stream?event_deltas[]=user.message", nil, 400, "event_deltas"},
+		{"GET", at + "/threads/sthr_x", nil, 404, "sthr_x"},
+		{"GET", at + "/threads/sthr_x/events", nil, 404, "sthr_x"},
+		{"POST", at + "/threads/sthr_" + session + "/archive", nil, 409, "own thread"},
+		{"GET", "/v1/vaults", nil, 404, "MANAGED.md"},
+	} {
+		status, message := h.problem(tc.method, tc.path, tc.body)
+		if status != tc.status || !strings.Contains(message, tc.want) {
+			t.Errorf("%s %s %v: %d %s, want %d with %q", tc.method, tc.path, tc.body, status, message, tc.status, tc.want)
+		}
+	}
+}
+
+// TestNoFaults holds that no request that is wrong somewhere is answered as a fault of the server.
+func TestNoFaults(t *testing.T) {
+	h := newHouse(t, nil)
+	agent, env := h.made("/v1/agents", someAgent), h.made("/v1/environments", someEnv)
+	session := h.made("/v1/sessions", object{"agent": agent, "environment_id": env})
+	bodies := map[string]object{
+		"/v1/agents":       with(with(someAgent, "metadata", object{"a": "b"}), "model", object{"id": "script"}),
+		"/v1/environments": someEnv,
+		"/v1/sessions": {
+			"agent": object{"type": "agent_with_overrides", "id": agent, "tools": someAgent["tools"]}, "environment_id": env,
+			"metadata": object{"a": "b"}, "initial_events": []any{object{"type": "user.message", "content": []any{object{"type": "text", "text": "say: x"}}}},
+		},
+		"/v1/sessions/" + session + "/events": {"events": []any{
+			object{"type": "user.define_outcome", "description": "d", "rubric": object{"type": "text", "content": "c"}},
+			object{"type": "user.custom_tool_result", "custom_tool_use_id": "x", "content": []any{object{"type": "text", "text": "x"}}},
+		}},
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 60 {
+		for path, body := range bodies {
+			raw, err := json.Marshal(spoilt(r, body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if status, text := h.do("POST", path, string(raw)); status >= 500 {
+				t.Errorf("POST %s %s: %d %s", path, raw, status, text)
+			}
+		}
+	}
+}
+
+// spoilt is a value with something wrong in one place.
+func spoilt(r *rand.Rand, v any) any {
+	others := []any{nil, true, -1, 1e300, "", "x\x00", []any{}, []any{nil}, object{}, object{"type": 1}, object{"type": "custom"}}
+	switch v := v.(type) {
+	case object:
+		out := object{}
+		n, i := r.IntN(len(v)+1), 0
+		for key, value := range v {
+			if out[key] = value; i == n {
+				out[key] = spoilt(r, value)
+			}
+			i++
+		}
+		if n == len(v) {
+			out["other"] = others[r.IntN(len(others))]
+		}
+		return out
+	case []any:
+		if len(v) > 0 && r.IntN(4) > 0 {
+			out := append([]any{}, v...)
+			i := r.IntN(len(v))
+			out[i] = spoilt(r, v[i])
+			return out
+		}
+	}
+	return others[r.IntN(len(others))]
+}
+
+// TestTenants holds that nobody sees what another tenant has, nor whether it is there.
+func TestTenants(t *testing.T) {
+	h := newHouse(t, nil)
+	as := func(name, tenant string) *house {
+		status, text := h.do("POST", "/api/v1/identities", object{"name": name, "tenant": tenant, "role": "operator"})
+		var v struct{ Token string }
+		if json.Unmarshal([]byte(text), &v) != nil || v.Token == "" {
+			t.Fatalf("%d %s", status, text)
+		}
+		return &house{t, h.s, h.h, v.Token}
+	}
+	red, blue := as("ann", "red"), as("bob", "blue")
+	agent, env := red.made("/v1/agents", someAgent), red.made("/v1/environments", someEnv)
+	session := red.made("/v1/sessions", object{"agent": agent, "environment_id": env})
+	event := object{"events": []any{object{"type": "user.interrupt"}}}
+	for _, tc := range []struct {
+		method, path string
+		body         any
+	}{
+		{"GET", "/v1/agents/" + agent, nil},
+		{"POST", "/v1/agents/" + agent, object{"name": "x"}},
+		{"POST", "/v1/agents/" + agent + "/archive", nil},
+		{"GET", "/v1/agents/" + agent + "/versions", nil},
+		{"GET", "/v1/environments/" + env, nil},
+		{"DELETE", "/v1/environments/" + env, nil},
+		{"GET", "/v1/sessions/" + session, nil},
+		{"POST", "/v1/sessions/" + session, object{"title": "x"}},
+		{"POST", "/v1/sessions/" + session + "/archive", nil},
+		{"DELETE", "/v1/sessions/" + session, nil},
+		{"GET", "/v1/sessions/" + session + "/events", nil},
+		{"POST", "/v1/sessions/" + session + "/events", event},
+		{"GET", "/v1/sessions/" + session + "/events/stream", nil},
+		{"GET", "/v1/sessions/" + session + "/threads", nil},
+		{"GET", "/v1/sessions/" + session + "/threads/sthr_" + session, nil},
+	} {
+		if status, message := blue.problem(tc.method, tc.path, tc.body); status != http.StatusNotFound {
+			t.Errorf("%s %s: %d %s", tc.method, tc.path, status, message)
+		}
+	}
+	for _, path := range []string{"/v1/agents", "/v1/environments", "/v1/sessions"} {
+		if _, text := blue.do("GET", path, nil); text != `{"data":[],"next_page":null}` {
+			t.Errorf("GET %s: another tenant sees %s", path, text)
+		}
+		if _, text := red.do("GET", path, nil); !strings.Contains(text, `"id":`) {
+			t.Errorf("GET %s: the tenant sees %s", path, text)
+		}
+	}
+	other := blue.made("/v1/environments", someEnv)
+	if status, message := blue.problem("POST", "/v1/sessions", object{"agent": agent, "environment_id": other}); status != http.StatusNotFound {
+		t.Errorf("a session with the agent of another tenant: %d %s", status, message)
+	}
+}
+
+// TestModels holds that a model that no provider here has stands for the operator's, or is refused.
+func TestModels(t *testing.T) {
+	for operators, status := range map[string]int{"script": http.StatusOK, "": http.StatusBadRequest} {
+		t.Run("operator's "+operators, func(t *testing.T) {
+			for _, name := range []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"} {
+				if value, set := os.LookupEnv(name); set {
+					t.Setenv(name, value)
+					if err := os.Unsetenv(name); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			h := newHouse(t, func(s *server.Server) { s.Options.Model = operators })
+			got, text := h.do("POST", "/v1/agents", with(someAgent, "model", "claude-opus-5-5"))
+			if got != status {
+				t.Errorf("%d %s, want %d", got, text, status)
+			}
+			if got, text := h.do("POST", "/v1/agents", someAgent); got != http.StatusOK || !strings.Contains(text, fmt.Sprintf(`"model":{"id":%q}`, "script")) {
+				t.Errorf("%d %s", got, text)
+			}
+		})
+	}
+}
