@@ -139,8 +139,7 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 	t.Commands = c.slashes(a, root, func(_, why string) { c.warn(why) })
 	t.Jobs = func(session string) tui.Jobs { return jobsOf(a, session) }
 	warm := a.Hubs.Warm(root, f.Trust)
-	defer warm.Close()
-	t.Begun, t.More = warm.Begin, func() []tui.Command { return prompts(a, root) }
+	t.Begun, t.Ended, t.More = warm.Begin, warm.Close, func() []tui.Command { return prompts(a, root) }
 	c.code, err = t.Run(cmd.Context())
 	return err
 }
