@@ -15,7 +15,7 @@ func (c *command) doctor() *cobra.Command {
 			"--offline skips both. 'inspan doctor sandbox' tests the sandbox.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return setup.Print(cmd.OutOrStdout(), setup.Doctor(cmd.Context(), c.self, !offline))
+			return setup.Print(cmd.OutOrStdout(), setup.Doctor(cmd.Context(), c.self, "", !offline))
 		},
 	}
 	cmd.Flags().BoolVar(&offline, "offline", false, "contact no provider and start no server")

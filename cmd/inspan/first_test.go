@@ -84,7 +84,7 @@ func (f first) editsAndUndoes(after string) {
 	f.types("/undo")
 	f.shows("rewind? 'inspan rewind --redo' brings it back", "greeting.txt gets its content back", "y yes")
 	f.keys("y")
-	f.shows("1 file was restored")
+	f.shows("1 file was restored: greeting.txt")
 	f.holds(greeting)
 	f.picture("5-undone")
 	f.types("/diff")

@@ -173,12 +173,52 @@ func TestFirstMessage(t *testing.T) {
 	s.keys("C-d")
 	id := regexp.MustCompile(`inspan resume (\S+)`).FindStringSubmatch(s.shows("continue with: inspan resume "))[1]
 	for i, again := range []string{"-r ", "resume "} {
-		// What is typed while it ends is for nobody, and the screen has the end of the one before.
-		s.types(fmt.Sprintf("clear; echo round $((%d*10)); inspan %s%s; echo left $((%d*10))", i+7, again, id, i+7))
-		s.shows(fmt.Sprintf("round %d0", i+7), "› say: good morning", "say what to do")
+		s.types(fmt.Sprintf("echo round $((%d*10)); inspan %s%s", i+7, again, id))
+		opened := func(screen string) bool {
+			_, now, _ := strings.Cut(screen, fmt.Sprintf("round %d0\n", i+7)) // above is the end of the one before
+			return strings.Contains(now, "› say: good morning") && strings.Contains(now, "say what to do")
+		}
+		soon(t, "the session to open", func() bool { return opened(s.shows("")) })
 		s.keys("C-d")
-		s.shows("continue with: inspan resume "+id, fmt.Sprintf("left %d0", i+7))
+		soon(t, "it to end", func() bool { return strings.Count(s.shows(""), "\ncontinue with: inspan resume "+id) == i+2 })
 	}
+}
+
+// TestGoodbye leaves a session that takes its time to close: by a hook, and by a server that ends only
+// when it is told to. The last lines come when all is closed, and what is typed before is for the shell.
+func TestGoodbye(t *testing.T) {
+	h := withoutModel(t)
+	held, warm := filepath.Join(h.dir, "held"), filepath.Join(h.dir, "warm")
+	if err := exec.CommandContext(t.Context(), "mkfifo", held).Run(); err != nil {
+		t.Fatal(err)
+	}
+	settings := fmt.Sprintf(`model = "script/commands"
+[[hook]]
+on = "session_end"
+command = "cat %s"
+[mcp.servers.bird]
+command = ["sh", "-c", "trap 'rm %s' TERM; touch %[2]s; %s mcp serve; cat %[1]s"]
+no_sandbox = true
+`, held, warm, h.bin)
+	if err := os.WriteFile(filepath.Join(h.dir, "config", "config.toml"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := newTerminal(t, h, 80, 24)
+	s.types("inspan 'say: good morning'")
+	s.shows("› say: good morning", "■ done")
+	soon(t, "the server to start", func() bool { _, err := os.Stat(warm); return err == nil })
+	s.keys("C-d")
+	s.shows("closing the session; Ctrl-C ends inspan at once")
+	s.types("echo he''ard")
+	if err := os.WriteFile(held, []byte("{}"), 0o600); err != nil { // the hook has its answer
+		t.Fatal(err)
+	}
+	s.shows("continue with: inspan resume ")
+	if _, err := os.Stat(warm); err == nil {
+		t.Error("the server is still there when all is said to be over")
+	}
+	s.types("echo al''so")
+	s.shows("heard", "also")
 }
 
 // TestScreenInDocs keeps the screen that docs/TERMINAL.md shows equal to the real one.

@@ -28,7 +28,7 @@ func (c *command) typed(cmd *cobra.Command, f *runFlags, args []string, text str
 	if err != nil {
 		return "", false, err
 	}
-	list := c.slashes(a, root, func(taken, why string) {
+	list := c.slashes(a, root, f.Model, func(taken, why string) {
 		if taken == name {
 			c.warn(why)
 		}

@@ -138,11 +138,10 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 		App: a, Options: f.Options, Root: root, Session: f.resume, Say: f.says, Version: setup.Version(),
 		Fullscreen: f.fullscreen, NoColor: !colored(os.Stdout), Keys: a.Config.Keys, Edit: editor(cmd.Context()),
 	}
-	t.Commands = c.slashes(a, root, func(_, why string) { c.warn(why) })
+	t.Commands = c.slashes(a, root, f.Model, func(_, why string) { c.warn(why) })
 	t.Jobs = func(session string) tui.Jobs { return jobsOf(a, session) }
 	warm := a.Hubs.Warm(root, f.Trust)
-	defer warm.Close()
-	t.Begun, t.More = warm.Begin, func() []tui.Command { return prompts(a, root) }
+	t.Begun, t.Ended, t.More = warm.Begin, warm.Close, func() []tui.Command { return prompts(a, root) }
 	c.code, err = t.Run(cmd.Context())
 	return err
 }
@@ -188,13 +187,13 @@ func (j shellJobs) List() []tui.Job { return j.list() }
 // Kill implements [tui.Jobs].
 func (j shellJobs) Kill(ctx context.Context, id string) error { return j.kill(ctx, id) }
 
-// slashes are the slash commands that the front end can't have of itself. Shadowed is told the names
-// of command files that are not among them, and why.
-func (c *command) slashes(a *app.App, root string, shadowed func(name, why string)) []tui.Command {
+// slashes are the slash commands that the front end can't have of itself, with the model that --model
+// names. Shadowed is told the names of command files that are not among them, and why.
+func (c *command) slashes(a *app.App, root, model string, shadowed func(name, why string)) []tui.Command {
 	list := []tui.Command{
 		{Name: "doctor", Doc: "check settings, keys, providers, disk and programs", Print: func(ctx context.Context, _ string) (string, error) {
 			var b strings.Builder
-			err := setup.Print(&b, setup.Doctor(ctx, c.self, false))
+			err := setup.Print(&b, setup.Doctor(ctx, c.self, model, false))
 			return b.String(), err
 		}},
 		{Name: "hooks", Doc: "list the hooks", Print: func(context.Context, string) (string, error) {

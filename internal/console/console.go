@@ -22,8 +22,8 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/policy"
-	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -135,14 +135,11 @@ func (c *Console) Told(text string) int {
 
 // Fail ends a command that has no session, in the form that was asked for.
 func (c *Console) Fail(code int, err error) int {
-	return c.finish(Result{Reason: "error", Detail: hidden(err.Error()), ExitCode: code})
+	return c.finish(Result{Reason: "error", Detail: words.Hidden(err.Error()), ExitCode: code})
 }
 
 // Warn says what stops nothing.
-func (c *Console) Warn(text string) { c.Say(hidden(text)) }
-
-// hidden is a message without secrets: it can repeat what was typed.
-func hidden(message string) string { return new(secret.Finder).Hidden(message, "***") }
+func (c *Console) Warn(text string) { c.Say(words.Hidden(text)) }
 
 // conductor conducts a session for this command. A person answers its questions, and may
 // raise a limit that it has reached.

@@ -5,6 +5,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -47,23 +48,29 @@ const probeTimeout = 20 * time.Second
 // lowDisk is how much free space is too little for long sessions, in bytes.
 const lowDisk = 500 << 20
 
-// Doctor makes all checks. With probe set each provider that is ready is asked
-// for a word, which costs a few tokens.
-func Doctor(ctx context.Context, self string, probe bool) []Finding {
+// Doctor makes all checks, for a model that was named in the place of the one of the settings; empty:
+// none was. With probe set each provider that is ready is asked for a word, which costs a few tokens.
+func Doctor(ctx context.Context, self, model string, probe bool) []Finding {
 	a, err := app.Load(self)
 	if err != nil {
 		return unloaded(err)
 	}
-	findings := []Finding{settings(a), state(a), disk(a), environment(a), chosen(ctx, a)}
+	findings := []Finding{settings(a), state(a), disk(a), environment(a), chosen(ctx, a, model)}
+	model = cmp.Or(model, a.Config.Model)
+	route, _ := a.Providers.Route(model) // one that is wrong is told elsewhere
 	for _, p := range a.Providers.List() {
 		_, set := a.Config.Providers[p.Name]
-		if set || p.Ready && p.KeyEnv != "" {
+		asked, named := strings.CutPrefix(route, p.Name+"/")
+		if named {
+			p.Default = asked // the one that sessions ask
+		}
+		listed := slices.Contains([]string{"ollama", "openai", "openai-responses"}, p.Kind)
+		here := probe && listed && p.Stays() && p.BaseURL != "" && (set || named)
+		if (set || p.Ready && p.KeyEnv != "") && !(here && p.Default == "") {
 			findings = append(findings, provider(ctx, a, p, probe))
 		}
-		named := strings.HasPrefix(a.Config.Model, p.Name+"/")
-		if listed := slices.Contains([]string{"ollama", "openai", "openai-responses"}, p.Kind); probe &&
-			listed && p.Stays() && p.BaseURL != "" && (set || named) {
-			findings = append(findings, reached(ctx, a, p))
+		if here {
+			findings = append(findings, lists(ctx, a, p, "server"))
 		}
 	}
 	findings = append(findings, video(a.Providers.Devices(ctx)))
@@ -158,34 +165,36 @@ func existing(path string) string {
 	}
 }
 
-func chosen(ctx context.Context, a *app.App) Finding {
-	c, err := a.Providers.Model(ctx, "", "")
-	if err != nil {
+func chosen(ctx context.Context, a *app.App, model string) Finding {
+	c, err := a.Providers.Model(ctx, model, "")
+	switch {
+	case err != nil && model != "":
+		return Finding{Check: "model", State: Bad, Found: err.Error(), Remedy: "name another with --model; 'inspan models' lists them"}
+	case err != nil:
 		return Finding{
 			Check: "model", State: Warn, Found: "no model is configured",
 			Remedy: "run 'inspan setup', set a key such as ANTHROPIC_API_KEY, or name a model with --model; 'inspan demo' needs neither",
 		}
 	}
-	return Finding{Check: "model", State: Good, Found: c.Model.Info().Route() + " is the default"}
+	why := " is the default"
+	if model != "" {
+		why = " is the one of --model"
+	}
+	return Finding{Check: "model", State: Good, Found: c.Model.Info().Route() + why}
 }
 
-// provider asks a provider for one word.
+// provider asks a provider for one word, or what it has if no model of it is named anywhere.
 func provider(ctx context.Context, a *app.App, p providers.Provider, probe bool) Finding {
 	f := Finding{Check: "provider " + p.Name, State: Good}
-	route, _ := a.Providers.Route(a.Config.Model) // one that is wrong is told elsewhere
-	if model, ok := strings.CutPrefix(route, p.Name+"/"); ok {
-		p.Default = model // the one that sessions ask
-	}
 	switch {
 	case !p.Ready:
 		f.State, f.Found, f.Remedy = Warn, "no key", p.Need+", or "+a.Providers.Advice.Setup
 		return f
-	case p.Default == "":
-		f.State, f.Found, f.Remedy = Skip, "no default model to ask", "set providers."+p.Name+".default in "+a.ConfigPath
-		return f
 	case !probe:
 		f.State, f.Found = Skip, "not contacted"
 		return f
+	case p.Default == "":
+		return lists(ctx, a, p, "provider")
 	}
 	c, err := a.Providers.Model(ctx, p.Name+"/"+p.Default, "")
 	if err != nil {

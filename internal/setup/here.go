@@ -69,18 +69,25 @@ func refused(a *app.App, root string) (out []Finding) {
 	return out
 }
 
-// reached asks a server at home what it has.
-func reached(ctx context.Context, a *app.App, p providers.Provider) Finding {
-	f := Finding{Check: "server " + p.Name, State: Good}
+// lists asks a provider what it has, which costs nothing.
+func lists(ctx context.Context, a *app.App, p providers.Provider, what string) Finding {
+	f := Finding{Check: what + " " + p.Name, State: Good}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	found, err := a.Providers.DiscoverAt(ctx, p.Name)
-	if err != nil {
+	switch {
+	case err != nil && llm.AsError(err).Kind == llm.KindInvalid: // there is no list
+		f.State, f.Found, f.Remedy = Skip, "no default model to ask", "set providers."+p.Name+".default in "+a.ConfigPath
+		return f
+	case err != nil:
 		failed, todo := providers.Remedy(err)
 		f.State, f.Found, f.Remedy = Bad, failed, cmp.Or(todo, remedy(llm.AsError(err).Kind))
 		return f
 	}
-	f.Found = p.BaseURL + " has " + text.Count(len(found.Models), "model")
+	f.Found = cmp.Or(p.BaseURL, p.Name) + " has " + text.Count(len(found.Models), "model")
+	if found.Open {
+		f.Found += " and lists them without a key, which is not checked"
+	}
 	return f
 }
 

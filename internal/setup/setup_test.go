@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -225,6 +226,33 @@ func TestNoModel(t *testing.T) {
 		}
 		if now, err := os.ReadFile(a.ConfigPath); err != nil || string(now) != settings || a.Logins.HasKey("anthropic") || a.Logins.HasKey("gone") {
 			t.Errorf("%s: something was written: %v\n%s", name, err, now)
+		}
+	}
+}
+
+// TestDoctorLists asks a provider what it has if nothing names a model of it, so that a wrong key and
+// a wrong address are found there too.
+func TestDoctorLists(t *testing.T) {
+	mine := anthropictest.Start(t, &anthropictest.Server{Key: key, Models: []string{"claude-new", "claude-sonnet-5-5"}})
+	home(t, "model = \"script/commands\"\n[providers.mine]\nkind = \"anthropic\"\nbase_url = \""+mine+"\"\nkey_env = \"MINE_KEY\"\n")
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		key, model, check string
+		state             setup.State
+		found             string
+	}{
+		{key, "", "provider mine", setup.Good, mine + " has 2 models"},
+		{"sk-ant-wrong", "", "provider mine", setup.Bad, "mine: auth"},
+		{key, "mine/claude-new", "provider mine", setup.Good, "claude-new answers"},
+		{key, "", "model", setup.Good, "script/commands is the default"},
+		{key, "mine/claude-new", "model", setup.Good, "mine/claude-new is the one of --model"},
+		{key, "mien/claude-new", "model", setup.Bad, `did you mean "mine"`},
+	} {
+		t.Setenv("MINE_KEY", c.key)
+		all := setup.Doctor(t.Context(), "", c.model, true)
+		at := slices.IndexFunc(all, func(f setup.Finding) bool { return f.Check == c.check })
+		if at < 0 || all[at].State != c.state || !strings.Contains(all[at].Found, c.found) || (c.state == setup.Bad) != (all[at].Remedy != "") {
+			t.Errorf("%+v: %+v", c, all)
 		}
 	}
 }

@@ -135,7 +135,7 @@ func (c catalog) nearest(name string) string {
 	for _, c := range c {
 		names = append(names, c.Name)
 	}
-	return "unknown command /" + words.OneLine(name, 30) + cmp.Or(words.DidYouMean(name, names), "; /help lists the commands")
+	return "unknown command /" + words.OneLine(words.Hidden(name), 30) + cmp.Or(words.DidYouMean(name, names), "; /help lists the commands")
 }
 
 // commander does what the person asks for with a slash.
@@ -285,7 +285,7 @@ func (c *commander) effort(args string) tea.Cmd {
 		return nil
 	}
 	if !slices.Contains(efforts, args) {
-		c.talk.fail(fmt.Errorf("unknown effort %q; use one of %s", words.OneLine(args, 30), strings.Join(efforts, ", ")))
+		c.talk.fail(fmt.Errorf("unknown effort %q; use one of %s", words.OneLine(words.Hidden(args), 30), strings.Join(efforts, ", ")))
 		return nil
 	}
 	if c.talk.runner.session() == nil {

@@ -17,7 +17,7 @@ type errand struct {
 	hints *hints
 	clock func() time.Time
 
-	command string // that runs; empty: none does
+	command string // that runs, without secrets; empty: none does
 	since   time.Time
 	stop    context.CancelFunc
 }
@@ -40,7 +40,7 @@ func (e *errand) begin(command string) tea.Cmd {
 		return nil
 	}
 	ctx, stop := context.WithCancel(e.talk.ctx)
-	e.command, e.since, e.stop = command, e.clock(), stop
+	e.command, e.since, e.stop = words.Hidden(command), e.clock(), stop
 	return func() tea.Msg {
 		said, err := a.Running.Own(ctx, root, command)
 		return later(func() tea.Cmd { return e.ended(said, err) })

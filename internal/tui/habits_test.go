@@ -346,3 +346,39 @@ func TestOwnCommandStops(t *testing.T) {
 	s.typed("go", enter)
 	s.shows("Fine.", "■ done")
 }
+
+// TestNoKeyStays holds that what the front end says repeats no key that was pasted, also not one that it
+// cuts short. Only the prompt shows it, until it is sent.
+func TestNoKeyStays(t *testing.T) {
+	const key = "sk-ant-api03-Rk3vTq8ZbN1xYw7LcJ5mHd2PfSa9UeG4oKiM"
+	t.Setenv("SHELL", "/bin/sh")
+	for _, row := range []struct {
+		typed string
+		shown []string
+	}{
+		{"/" + key, []string{"unknown command /***"}},
+		{"/effort " + key, []string{`unknown effort "***"`}},
+		{"/mode " + key, []string{"! ", "***"}},
+		{"/model nobody/" + key, []string{"! ", "***"}},
+		{"/resume " + key, []string{"! ", "***"}},
+		{"/export /no/such/" + key, []string{"! ", "/no/such/***"}},
+		{"!exec sleep 600 # " + key, []string{"! exec sleep 600 # ***", "Esc stops it"}},
+	} {
+		t.Run(strings.ReplaceAll(strings.ReplaceAll(row.typed, key, "KEY"), "/", " "), func(t *testing.T) {
+			s := start(t, 200, 40, nil, sayStep("Fine."))
+			s.typed("go", enter)
+			s.shows("Fine.", "■ done")
+			s.press(row.typed + enter)
+			s.shows(row.shown...)
+			s.press("\x15") // what is not sent stays in the prompt
+			s.wait("no key", func(text string) bool { return !strings.Contains(text, key[:12]) })
+		})
+	}
+	s := start(t, 200, 40, nil, call("slow", `{"word":"x"}`), sayStep("Over."))
+	s.typed("go", enter)
+	s.shows("slow")
+	s.press("use " + key + enter)
+	s.wait("the message on its way, without a key", func(text string) bool {
+		return strings.Contains(text, "steering: use ") && !strings.Contains(text, key[:12])
+	})
+}

@@ -16,7 +16,7 @@ type hints struct {
 // hintTime is how long a hint stays.
 const hintTime = 4 * time.Second
 
-func (h *hints) say(text string) { h.text, h.since = text, h.clock() }
+func (h *hints) say(text string) { h.text, h.since = words.Hidden(text), h.clock() }
 
 func (h *hints) clear() { h.text = "" }
 

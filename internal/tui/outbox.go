@@ -33,7 +33,7 @@ func (o *outbox) next(body event.Body, text string) input {
 	o.posts++
 	_, steer := body.(event.Steered)
 	if said, ok := body.(event.Said); ok && said.By == "" || steer {
-		o.mine = append(o.mine, posted{n: o.posts, steer: steer, text: text})
+		o.mine = append(o.mine, posted{n: o.posts, steer: steer, text: words.Hidden(text)})
 	}
 	return input{o.posts, body}
 }
@@ -127,7 +127,7 @@ func (o *outbox) pending(l look, v *view) []string {
 	}
 	for _, b := range o.held {
 		if said, ok := b.(event.Said); ok && len(said.Parts) > 0 {
-			add("queued", transcript.Spoken(said.Parts))
+			add("queued", words.Hidden(transcript.Spoken(said.Parts)))
 		}
 	}
 	for _, p := range o.mine {

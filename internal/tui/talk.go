@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/transcript"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -35,10 +36,11 @@ type talk struct {
 	then    []later           // what waits for the run to end, or the session to be closed
 }
 
-// note prints a line of the front end, warn a line that stands out, and print plain text.
-func (t *talk) note(text string)  { t.view.note(text) }
-func (t *talk) warn(text string)  { t.view.warn(text) }
-func (t *talk) print(text string) { t.view.add(&block{kind: plainBlock, text: text}) }
+// note prints a line of the front end, warn a line that stands out, and print plain text. They can
+// repeat what was typed, and what an error holds.
+func (t *talk) note(text string)  { t.view.note(words.Hidden(text)) }
+func (t *talk) warn(text string)  { t.view.warn(words.Hidden(text)) }
+func (t *talk) print(text string) { t.view.add(&block{kind: plainBlock, text: words.Hidden(text)}) }
 
 // unchanged tells the person that a refused change was not made.
 func (t *talk) unchanged() { t.note("nothing was changed") }

@@ -109,7 +109,7 @@ func (s *sessions) subagents(id string) tea.Cmd {
 func (s *sessions) named(all []member, id string) tea.Cmd {
 	i := slices.IndexFunc(all, func(m member) bool { return m.id == id || strings.HasSuffix(m.id, "."+id) })
 	if i < 0 {
-		s.hints.say("no subagent is called " + words.OneLine(id, 40) + "; /subagents lists them")
+		s.hints.say("no subagent is called " + words.OneLine(words.Hidden(id), 40) + "; /subagents lists them")
 		return nil
 	}
 	return s.inside(all[i])

@@ -79,6 +79,9 @@ type TUI struct {
 	// Begun is called once, beside everything else, when the front end is on the
 	// screen. Nil: nothing waits for that.
 	Begun func()
+	// Ended is called once, after the session is closed and before the last lines are
+	// printed. Nil: nothing else is to be closed.
+	Ended func()
 	// Edit opens a file in the person's editor. Nil: there is none.
 	Edit func(path string) tea.ExecCommand
 	// Clipboard returns the image in the clipboard of the person, as a PNG; nothing and no
@@ -115,7 +118,7 @@ func (t *TUI) Run(ctx context.Context) (code int, err error) {
 	_, err = p.Run()
 	stopped()
 	id, driven := m.talk.runner.id(), m.talk.driver != "" && m.talk.view.Run.Busy
-	ended := m.talk.runner.close()
+	ended := t.close(m.talk.runner)
 	t.report(id, driven, m.talk.runner.leftovers())
 	cancel()
 	<-pumped
@@ -171,13 +174,41 @@ func (t *TUI) guard(p *tea.Program) func(func()) func() {
 	}
 }
 
+// untold is how long closing may take before the person is told of it.
+const untold = time.Second
+
+// close closes the session and all else. The terminal is as it was before, so that what the person
+// types meanwhile is for the shell.
+func (t *TUI) close(r *runner) error {
+	closed := make(chan struct{})
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		select {
+		case <-closed:
+		case <-time.After(untold):
+			fmt.Fprintln(t.out(), "closing the session; Ctrl-C ends inspan at once")
+		}
+	})
+	err := r.close()
+	if t.Ended != nil {
+		t.Ended()
+	}
+	close(closed)
+	telling.Wait()
+	return err
+}
+
+func (t *TUI) out() io.Writer {
+	if t.Out != nil {
+		return t.Out
+	}
+	return os.Stdout
+}
+
 // report says where the session is to be found, and what became of what it had started,
 // below what was printed.
 func (t *TUI) report(id string, driven bool, left []string) {
-	out := t.Out
-	if out == nil {
-		out = os.Stdout
-	}
+	out := t.out()
 	if id != "" {
 		next := "continue with: inspan resume "
 		if driven {

@@ -63,9 +63,23 @@ func Told(body event.Body) (told string, notice bool) {
 	case event.StepEnded:
 		return stepEnded(b), b.Outcome != event.OutcomeOK
 	case event.Restored:
-		return text.Count(len(b.Files), "file") + text.Plural(len(b.Files), " was", " were") + " restored", false
+		return restored(b), false
 	}
 	return "", false
+}
+
+// restored names the files that went back, of many the first.
+func restored(b event.Restored) string {
+	n := len(b.Files)
+	said := text.Count(n, "file") + text.Plural(n, " was", " were") + " restored"
+	const most = 3
+	switch {
+	case n == 0:
+		return said
+	case n > most+1:
+		return fmt.Sprintf("%s: %s and %d more", said, strings.Join(b.Files[:most], ", "), n-most)
+	}
+	return said + ": " + strings.Join(b.Files, ", ")
 }
 
 // step names a step.

@@ -112,8 +112,10 @@ func TestTold(t *testing.T) {
 		"· the conversation was compacted from about 12,000 to 900 tokens; the log keeps all of it": event.Compacted{Before: 12000, After: 900},
 		"· old results were cut short, from about 12,000 to 900 tokens; the log keeps all of them":  event.Pruned{Before: 12000, After: 900},
 		"· the conversation was rewound to event 7":                                                 event.Rewound{To: 7},
-		"· 1 file was restored":   event.Restored{Files: []string{"a"}},
-		"· 2 files were restored": event.Restored{Files: []string{"a", "b"}},
+		"· 0 files were restored":                     event.Restored{},
+		"· 1 file was restored: a":                    event.Restored{Files: []string{"a"}},
+		"· 4 files were restored: a, b, c, d":         event.Restored{Files: []string{"a", "b", "c", "d"}},
+		"· 5 files were restored: a, b, c and 2 more": event.Restored{Files: []string{"a", "b", "c", "d", "e"}},
 	} {
 		text, notice := words.Told(body)
 		if got := map[bool]string{true: "! ", false: "· "}[notice] + text; got != want {
