@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -37,7 +38,7 @@ func classOf(err error, exit *int) event.ErrorClass {
 		return event.ErrorNotFound
 	case is(fs.ErrPermission):
 		return event.ErrorPermission
-	case is(syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS):
+	case keep.DiskFault(err):
 		return event.ErrorDisk
 	case errors.As(err, &network), is(syscall.ECONNREFUSED, syscall.ECONNRESET, io.ErrUnexpectedEOF):
 		return event.ErrorNetwork

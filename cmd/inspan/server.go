@@ -26,6 +26,7 @@ type serverFlags struct {
 	contract   string
 	keep       string
 	drain      time.Duration
+	disk       int64
 }
 
 func (c *command) server() *cobra.Command {
@@ -55,6 +56,7 @@ func (c *command) server() *cobra.Command {
 		"`host` with a private address that tasks may clone from, as HOST, *.HOST, HOST:PORT or *; repeatable (default: only public hosts)")
 	fl.StringVar(&f.contract, "contract", "", "`file` with the rules that every task gets, in place of inspan's own")
 	fl.StringVar(&f.keep, "keep", string(server.KeepFailed), "`which` workspaces stay when their task has ended: never, failed or always")
+	fl.Int64Var(&f.disk, "disk", server.DefaultFloor>>20, "`MiB` that must stay free; with less, tasks rest and none begins")
 	fl.DurationVar(&f.drain, "drain", time.Minute, "`time` that running calls get to finish on SIGTERM")
 	_ = fl.MarkHidden("cwd") // a task says where it works
 	return cmd
@@ -81,6 +83,7 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 	if s.Unwalled != "" {
 		c.warn("commands run without a sandbox: " + s.Unwalled + "; only identities without a tenant can approve them")
 	}
+	s.State, s.Floor = a.StateDir, f.disk<<20
 	s.Options, s.Dir = f.Options, cmp.Or(f.workspaces, a.StateDir+"-tasks") // the state folder itself is closed to agents
 	f.Opened = func(address string) {
 		c.warn("serving tasks at http://" + address + "/; the owner's token is in " + f.TokenFile)

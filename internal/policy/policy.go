@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/text"
@@ -93,6 +94,26 @@ func (p Policy) Findings(c *tool.Call, effects []tool.Effect) []Finding {
 	for _, s := range subjects(p.Map, effects) {
 		s.Own = !anywhere && p.own(c, s)
 		out = append(out, p.finding(c, s))
+	}
+	return together(out)
+}
+
+// together has each question about a host name all hosts that are asked about for the same reason: the
+// call is one, and whoever is asked sees one of the reasons.
+func together(out []Finding) []Finding {
+	var hosts []string
+	of := func(f Finding) bool {
+		return f.Mode && f.Effect.Kind == tool.Network && f.Verdict.Reason == "it would "+describe(f.Effect)
+	}
+	for _, f := range out {
+		if said := strings.TrimPrefix(describe(f.Effect), "talk to "); of(f) && !slices.Contains(hosts, said) {
+			hosts = append(hosts, said)
+		}
+	}
+	for i, f := range out {
+		if of(f) && len(hosts) > 1 {
+			out[i].Verdict.Reason = "it would talk to " + strings.Join(hosts, ", ")
+		}
 	}
 	return out
 }

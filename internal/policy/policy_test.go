@@ -111,6 +111,15 @@ func TestWithoutWalls(t *testing.T) {
 	}
 }
 
+// TestAllHosts holds that who is asked about one host of a call is told of all.
+func TestAllHosts(t *testing.T) {
+	effects := []tool.Effect{command("./x"), asked("a.example"), asked("b.example"), asked("*")}
+	v := judge(t, policy.Policy{Map: here()}, call("bash", tool.ModeAuto), effects)
+	if v.Action != tool.Ask || v.Reason != "it would talk to a.example, b.example, other machines" {
+		t.Errorf("%s: %s", v.Action, v.Reason)
+	}
+}
+
 func TestNoWorkspaceMeansNothingIsInside(t *testing.T) {
 	c := call("t", "auto")
 	c.Env.Root = ""

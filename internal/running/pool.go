@@ -176,8 +176,8 @@ func (r *Run) saw(b event.Body) error {
 	return nil
 }
 
-// leave has the run end as soon as none of its calls runs.
-func (r *Run) leave() {
+// Leave has the run end as soon as none of its calls runs. The session is where it is then.
+func (r *Run) Leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.leaving = true; len(r.working) == 0 {
@@ -243,7 +243,7 @@ func (p *Pool) Drain(ctx context.Context) {
 	runs := slices.Collect(maps.Values(p.runs))
 	p.mu.Unlock()
 	for _, r := range runs {
-		r.leave()
+		r.Leave()
 	}
 	for _, r := range runs {
 		select {

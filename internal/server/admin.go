@@ -16,6 +16,7 @@ type bounds struct {
 	Tenant
 	Open  int     `json:"open" jsonschema:"unfinished tasks"`
 	Spent float64 `json:"spent" jsonschema:"US dollars spent by finished tasks"`
+	Held  int64   `json:"held" jsonschema:"bytes that its workspaces hold, as of the last look; 0 without a limit of them"`
 }
 
 // newBounds are those that a tenant is to have.
@@ -25,6 +26,7 @@ type newBounds struct {
 	Queue   int     `json:"queue,omitempty"`
 	Budget  float64 `json:"budget,omitempty"`
 	PerHour int     `json:"per_hour,omitempty"`
+	Disk    int64   `json:"disk,omitempty" jsonschema:"bytes that its workspaces may hold together"`
 }
 
 func (c *call) setTenant(in newBounds) (bounds, error) {
@@ -35,13 +37,13 @@ func (c *call) setTenant(in newBounds) (bounds, error) {
 		return bounds{}, err
 	}
 	for field, n := range map[string]float64{
-		"at_once": float64(in.AtOnce), "queue": float64(in.Queue), "budget": in.Budget, "per_hour": float64(in.PerHour),
+		"at_once": float64(in.AtOnce), "queue": float64(in.Queue), "budget": in.Budget, "per_hour": float64(in.PerHour), "disk": float64(in.Disk),
 	} {
 		if n < 0 {
 			return bounds{}, wrong(field, "it is below 0", "0 for no bound, or more")
 		}
 	}
-	if _, err := c.record(ofTenant, in.ID, Tenant{in.ID, in.AtOnce, in.Queue, in.Budget, in.PerHour}, in, nil); err != nil {
+	if _, err := c.record(ofTenant, in.ID, Tenant{in.ID, in.AtOnce, in.Queue, in.Budget, in.PerHour, in.Disk}, in, nil); err != nil {
 		return bounds{}, err
 	}
 	c.stir()
@@ -57,7 +59,7 @@ func (c *call) tenantOf(in struct {
 	if !c.who.root && in.ID != c.who.tenant {
 		return bounds{}, missing("tenant", in.ID)
 	}
-	out := bounds{Name: in.ID, Tenant: c.book.tenant(in.ID)}
+	out := bounds{Name: in.ID, Tenant: c.book.tenant(in.ID), Held: c.quota.held(in.ID)}
 	c.book.mu.Lock()
 	defer c.book.mu.Unlock()
 	used := c.book.usage(in.ID)
@@ -117,7 +119,14 @@ func (c *call) makeIdentity(in newIdentity) (shownIdentity, error) {
 	}
 	id := strings.ToLower(rand.Text())[:12]
 	token, digest := newToken(id)
-	made, err := c.record(ofIdentity, id, Identity{id, in.Name, in.Tenant, in.Role, in.Expires, digest}, in, nil)
+	made, err := c.record(ofIdentity, id, Identity{id, in.Name, in.Tenant, in.Role, in.Expires, digest}, in, func() error {
+		for _, i := range c.book.identities {
+			if i.Name == in.Name && i.Tenant == in.Tenant {
+				return conflict("there is an identity %s in this tenant already; the audit log could not tell them apart", in.Name)
+			}
+		}
+		return nil
+	})
 	switch {
 	case err != nil:
 		return shownIdentity{}, err
@@ -157,8 +166,8 @@ func (c *call) removeIdentity(in one) (nothing, error) {
 
 // auditPage asks for a part of what was done.
 type auditPage struct {
-	After int `json:"-" query:"after"`
-	Limit int `json:"-" query:"limit"`
+	After int  `json:"-" query:"after"`
+	Limit *int `json:"-" query:"limit"`
 }
 
 // deed is something that somebody did.
@@ -180,8 +189,12 @@ func (c *call) audit(in auditPage) (deeds, error) {
 	if !c.who.root {
 		return deeds{}, forbidden("only an admin without a tenant can read the audit log")
 	}
-	if in.After < 0 || in.Limit < 0 || in.Limit > mostListed {
-		return deeds{}, wrong("limit", "after and limit are numbers from 0 on", fmt.Sprintf("a limit of 1 to %d", mostListed))
+	limit, err := most(in.Limit, mostListed)
+	switch {
+	case err != nil:
+		return deeds{}, err
+	case in.After < 0:
+		return deeds{}, wrong("after", fmt.Sprintf("it is %d", in.After), "0 or more")
 	}
 	out := deeds{Deeds: []deed{}}
 	for e, err := range c.book.log.Read(c, uint64(in.After)) {
@@ -194,7 +207,7 @@ func (c *call) audit(in auditPage) (deeds, error) {
 		case event.Staged:
 			out.Deeds = append(out.Deeds, deed{e.Seq, e.Time, b.By, string(b.Stage), b.Task, false})
 		}
-		if len(out.Deeds) == max(in.Limit, 1) && in.Limit > 0 || len(out.Deeds) == mostListed {
+		if len(out.Deeds) == limit {
 			break
 		}
 	}

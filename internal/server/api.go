@@ -1,10 +1,13 @@
 package server
 
 import (
+	"cmp"
+	"fmt"
 	"net/http"
 	"reflect"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // endpoint is one thing that clients can ask for.
@@ -41,6 +44,7 @@ func (s *Server) endpoints() []endpoint {
 			(*call).closeTask),
 		at("POST", "/api/v1/tasks/{id}/messages", Operator, "Send a message to the agent of a task. A running agent sees it with the results of "+
 			"its current calls; an idle one starts a run.", (*call).message),
+		at("DELETE", "/api/v1/tasks/{id}/workspace", Operator, "Remove the workspace of a task that is over.", (*call).removeWorkspace),
 		streams("/api/v1/tasks/{id}/events", Viewer, "Follow the events of a task's session, after Last-Event-ID. live=true adds transient "+
 			"events, such as text while the model writes it.", (*call).events),
 		at("GET", "/api/v1/approvals", Viewer, "List the open questions of all tasks.", (*call).approvals),
@@ -172,14 +176,63 @@ func (c *call) read(into any) error {
 			return wrong(name, "unknown parameter", near(name, v.Type()))
 		}
 	}
+	var err error
 	switch {
 	case body:
-		return Decode(c.r.Body, into)
+		err = Decode(c.r.Body, into)
 	case c.r.ContentLength > 0:
-		return Decode(c.r.Body, &nothing{})
+		err = Decode(c.r.Body, &nothing{})
+	}
+	if err != nil {
+		return err
+	}
+	return clean("", v)
+}
+
+// clean reports a text in a request with control characters other than ends of lines and tabs. Texts
+// come to models and terminals, which they would steer.
+func clean(field string, v reflect.Value) error {
+	below := func(name string) string { return strings.TrimPrefix(field+"."+name, ".") }
+	switch v.Kind() {
+	case reflect.String:
+		if i := strings.IndexFunc(v.String(), controls); i >= 0 {
+			return wrong(field, fmt.Sprintf("it holds the control character %U", []rune(v.String()[i:])[0]), "text without control characters")
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return clean(field, v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if name == "-" {
+				name = f.Tag.Get("path") + f.Tag.Get("query")
+			}
+			if !f.IsExported() {
+				continue
+			}
+			if err := clean(below(name), v.Field(i)); err != nil {
+				return err
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if err := clean(field, v.Index(i)); err != nil {
+				return err
+			}
+		}
+	case reflect.Map:
+		for at := v.MapRange(); at.Next(); {
+			if err := cmp.Or(clean(field, at.Key()), clean(below(at.Key().String()), at.Value())); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
+
+func controls(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' }
 
 // set sets a field to a parameter of the query.
 func set(field reflect.Value, name string, values []string) error {
@@ -188,6 +241,10 @@ func set(field reflect.Value, name string, values []string) error {
 		return nil
 	case len(values) > 1:
 		return wrong(name, "it is set more than once", "one value")
+	}
+	if field.Kind() == reflect.Pointer {
+		field.Set(reflect.New(field.Type().Elem()))
+		field = field.Elem()
 	}
 	switch text := values[0]; field.Kind() {
 	case reflect.Bool:

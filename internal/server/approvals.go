@@ -2,13 +2,16 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -44,6 +47,9 @@ func (c *call) approvals(nothing) (approvalList, error) {
 			continue
 		}
 		st, err := c.status(t.Session)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // somebody has removed it, and its task will fail by that
+		}
 		if err != nil {
 			return out, err
 		}
@@ -56,7 +62,7 @@ func (c *call) approvals(nothing) (approvalList, error) {
 
 func approval(t Task, p inspan.Pending) Approval {
 	a := Approval{
-		Task: t.ID, Session: t.Session, ID: p.Call.ID, Seq: p.Question, Tool: p.Call.Name, Agent: p.Agent, Why: p.Reason,
+		Task: t.ID, Session: t.Session, ID: p.Call.ID, Seq: p.Question, Tool: p.Call.Name, Agent: p.Agent, Why: text.VisibleLines(p.Reason),
 		Arguments: p.Call.Args, Effects: words.Effects(p.Effects, p.Preview != ""), Preview: p.Preview, For: []string{"once"}, Until: p.Until,
 	}
 	if len(a.Arguments) == 0 {
@@ -67,6 +73,10 @@ func approval(t Task, p inspan.Pending) Approval {
 	}
 	if p.Asks {
 		a.Asks, a.Options = words.Question(p.Call)
+		a.Asks = text.VisibleLines(a.Asks)
+		for i := range a.Options {
+			a.Options[i] = text.Visible(a.Options[i])
+		}
 		return a
 	}
 	if len(p.Rules) > 0 {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/words"
@@ -118,6 +120,9 @@ func (s *Server) clone(ctx context.Context, r *Repository, dir string) error {
 		args = append(args, "--branch", r.Ref)
 	}
 	if out, err := s.Git(ctx, s.Dir, append(args, "--", from.url.String(), dir)...); err != nil {
+		if strings.Contains(strings.ToLower(err.Error()+out), syscall.ENOSPC.Error()) {
+			err = errors.Join(err, syscall.ENOSPC)
+		}
 		return fmt.Errorf("git clone: %w %s", err, strings.TrimSpace(out))
 	}
 	_, err = s.Git(ctx, dir, "config", "--unset", "core.hooksPath")

@@ -31,11 +31,19 @@ func (s *Server) ping(w http.ResponseWriter, _ *http.Request) {
 	reply(w, http.StatusOK, map[string]any{"status": state, "time_of_last_update": s.pulse.last.Load()})
 }
 
+// noRoom is what anybody is told of a disk that is full; the operator and the audit log know which.
+const noRoom = "the server has no room on its disk; tasks rest until it has"
+
 // ready says whether tasks are taken.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	if s.isDraining() {
 		w.Header().Set("Retry-After", "30")
 		reply(w, http.StatusServiceUnavailable, map[string]any{"ready": false, "why": "the server is shutting down"})
+		return
+	}
+	if err := s.disk.trouble(); err != nil {
+		w.Header().Set("Retry-After", "30")
+		reply(w, http.StatusServiceUnavailable, map[string]any{"ready": false, "why": noRoom})
 		return
 	}
 	reply(w, http.StatusOK, map[string]any{"ready": true})

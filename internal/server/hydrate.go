@@ -35,6 +35,9 @@ func (w *work) hydrate(ctx context.Context, t *Task) (*inspan.Session, error) {
 	defer end()
 	dir := w.workspace(*t)
 	if err := w.makeWorkspace(ctx, *t, dir); err != nil {
+		if short := w.short(); short != "" {
+			return nil, &DiskError{short}
+		}
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}

@@ -45,6 +45,7 @@ type Tenant struct {
 	Queue   int     `json:"queue,omitempty"`    // tasks that are not over; 0: any number
 	Budget  float64 `json:"budget,omitempty"`   // US dollars that its tasks may have cost together; 0: no bound
 	PerHour int     `json:"per_hour,omitempty"` // tasks that it may submit in an hour; 0: any number
+	Disk    int64   `json:"disk,omitempty"`     // bytes that its workspaces may hold together; 0: any number
 }
 
 // visitor is who sends a request.

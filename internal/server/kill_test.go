@@ -29,6 +29,7 @@ type process struct {
 	t         testing.TB
 	bin, home string
 	token     string
+	room      string // size of the memory that holds all that it keeps; empty: it is on the disk of the home
 	addr      string
 	cmd       *exec.Cmd
 	printed   printed
@@ -76,8 +77,13 @@ func newProcess(t testing.TB) *process {
 func (p *process) start(args ...string) {
 	p.t.Helper()
 	p.cmd = exec.CommandContext(context.WithoutCancel(p.t.Context()), p.bin, append([]string{"serve", "--model", "script", "--mode", "auto", "--listen", p.addr}, args...)...)
+	if p.room != "" { // mounts of its own, as in a container
+		script := `umask 077; mount -t tmpfs -o size=$ROOM x "${INSPAN_STATE_DIR%/*}" && mkdir "$INSPAN_STATE_DIR" && printf %s "$TOKEN" >"$INSPAN_STATE_DIR/server.token" && exec "$0" "$@"`
+		p.cmd.Path, p.cmd.Args = "/usr/bin/unshare", append([]string{"unshare", "-Urm", "sh", "-c", script}, p.cmd.Args...)
+	}
 	p.cmd.Env = []string{
-		"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "INSPAN_STATE_DIR=" + filepath.Join(p.home, "state"),
+		"ROOM=" + p.room, "TOKEN=" + p.token,
+		"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "INSPAN_STATE_DIR=" + p.state(),
 		"INSPAN_CONFIG_DIR=" + filepath.Join(p.home, "config"),
 	}
 	p.printed = printed(filepath.Join(p.home, "printed"))
@@ -102,6 +108,14 @@ func (p *process) start(args ...string) {
 			p.t.Fatalf("the server does not start: %s", p.printed)
 		}
 	}
+}
+
+// state is the state folder.
+func (p *process) state() string {
+	if p.room != "" {
+		return filepath.Join(p.home, "room", "state")
+	}
+	return filepath.Join(p.home, "state")
 }
 
 // kill kills the server.

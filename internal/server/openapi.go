@@ -122,6 +122,8 @@ func (e endpoint) id() string {
 
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {
+	case reflect.Pointer:
+		return kindOf(t.Elem())
 	case reflect.Bool:
 		return "boolean"
 	case reflect.Int:

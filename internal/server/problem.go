@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"os"
 	"reflect"
 	"strconv"
 	"strings"
@@ -68,8 +69,10 @@ func ProblemOf(err error) *Problem {
 		return p
 	case misused:
 		return &Problem{Status: http.StatusBadRequest, Type: "invalid_request_error", Message: misuse.Error()}
+	case diskFault(err):
+		return &Problem{Status: http.StatusServiceUnavailable, Type: "overloaded_error", Message: noRoom, Retry: 30}
 	case errors.Is(err, fs.ErrNotExist):
-		return &Problem{Status: http.StatusNotFound, Type: "not_found_error", Message: "not found"}
+		return &Problem{Status: http.StatusNotFound, Type: "not_found_error", Message: "it is gone: somebody has removed it on the server"}
 	}
 	return &Problem{Status: http.StatusInternalServerError, Type: "api_error", Message: err.Error()}
 }
@@ -116,6 +119,10 @@ func Decode(r io.Reader, into any) error {
 		return inner
 	case big:
 		return &Problem{Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Message: "the body is too large"}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &Problem{Status: http.StatusRequestTimeout, Type: "timeout_error", Message: "the body did not come in time"}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return wrong("body", "it ends before the object does", "one JSON object")
 	case errors.Is(err, io.EOF):
 		return wrong("body", "it is empty", "one JSON object")
 	case isTime(err):
@@ -130,7 +137,10 @@ func Decode(r io.Reader, into any) error {
 		name, _ := strconv.Unquote(unknown)
 		return wrong(words.OneLine(name, 80), "unknown field", near(name, reflect.TypeOf(into)))
 	}
-	return wrong("body", "not valid JSON: "+err.Error(), "one JSON object")
+	if syntax, is := errors.AsType[*json.SyntaxError](err); is {
+		return wrong("body", "not valid JSON: "+syntax.Error(), "one JSON object")
+	}
+	return wrong("body", "it can't be read", "one JSON object")
 }
 
 func isTime(err error) bool {

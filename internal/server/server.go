@@ -54,6 +54,11 @@ type Server struct {
 	Options app.Options
 	// Dir is where tasks that name no folder have their workspaces.
 	Dir string
+	// State is the folder of what Sessions keeps, if its disk is to be watched as that of Dir is.
+	State string
+	// Floor is how many bytes must stay free on these disks: with less no task begins, and those at
+	// work rest. 0: any number.
+	Floor int64
 	// Folders are those in which, or below which, a task may work that names one. Empty: none.
 	Folders []string
 	// Guard says which hosts have addresses that repositories may come from; nil: the public ones.
@@ -86,6 +91,8 @@ type Server struct {
 	live    feeds
 	sources sources
 	pulse   pulse
+	disk    disk
+	quota   quota
 
 	ctx    context.Context // of all work; ends with Close
 	cancel context.CancelFunc
@@ -146,6 +153,8 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	s.pool = &running.Pool{Open: s.reopen, LetGo: letGo, Saw: s.saw}
 	s.pulse.beat()
+	s.lookAtDisk()
+	s.wg.Go(s.watchDisk)
 	s.wg.Go(s.follow)
 	s.wg.Go(s.dispatch)
 	s.stir()

@@ -4,12 +4,18 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/inspan/inspan/internal/gate"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/server"
@@ -77,6 +83,8 @@ func TestContract(t *testing.T) {
 // TestBadInput holds that every mistake is told, and is the client's.
 func TestBadInput(t *testing.T) {
 	h := newHouse(t, nil)
+	h.identity("twin", "", server.Viewer)
+	h.identity("twin", "red", server.Viewer) // another tenant's is another
 	for name, tc := range map[string]struct {
 		method, path, body string
 		status             int
@@ -111,6 +119,20 @@ func TestBadInput(t *testing.T) {
 		"option as address":  {"POST", "/api/v1/tasks", `{"prompt":"x","repository":{"url":"--upload-pack=x"}}`, 400, `"field":"repository.url"`},
 		"secret in address":  {"POST", "/api/v1/tasks", `{"prompt":"x","repository":{"url":"https://a:b@c.d/e"}}`, 400, "contains a password"},
 		"option as branch":   {"POST", "/api/v1/tasks", `{"prompt":"x","repository":{"url":"ssh://a","ref":"-x"}}`, 400, `repository.ref"`},
+		"control in prompt":  {"POST", "/api/v1/tasks", `{"prompt":"x\u001b[2J"}`, 400, "U+001B"},
+		"control in title":   {"POST", "/api/v1/tasks", `{"prompt":"x","title":"a\u0007"}`, 400, `"field":"title"`},
+		"title of two lines": {"POST", "/api/v1/tasks", `{"prompt":"x","title":"a\nb"}`, 400, `"field":"title"`},
+		"control in label":   {"POST", "/api/v1/tasks", `{"prompt":"x","labels":{"a":"\u0000"}}`, 400, `"field":"labels`},
+		"control in branch":  {"POST", "/api/v1/tasks", `{"prompt":"x","repository":{"url":"ssh://a.b/c","branch":"a\u009bb"}}`, 400, `"field":"repository.branch"`},
+		"control in answer":  {"POST", "/api/v1/approvals/task_x/c", `{"decision":"allow","answer":"\u001b"}`, 400, `"field":"answer"`},
+		"control in a path":  {"GET", "/api/v1/tasks/%1b%5b2J", ``, 400, `"field":"id"`},
+		"control in query":   {"GET", "/api/v1/tasks?after=%1b", ``, 400, `"field":"after"`},
+		"limit of nothing":   {"GET", "/api/v1/tasks?limit=0", ``, 400, `"field":"limit"`},
+		"audit of nothing":   {"GET", "/api/v1/audit?limit=0", ``, 400, `"field":"limit"`},
+		"audit before all":   {"GET", "/api/v1/audit?after=-1", ``, 400, `"field":"after"`},
+		"half an object":     {"POST", "/api/v1/tasks", `{"prompt":"x`, 400, "ends before the object"},
+		"after of a stream":  {"GET", "/api/v1/tasks/task_x/events?after=x", ``, 400, `"field":"after"`},
+		"the same name":      {"POST", "/api/v1/identities", `{"name":"twin","role":"viewer"}`, 409, "already"},
 		"no task":            {"GET", "/api/v1/tasks/task_x", ``, 404, `"not_found_error"`},
 		"parameter":          {"GET", "/api/v1/tasks?limt=3", ``, 400, `"field":"limt"`},
 		"no number":          {"GET", "/api/v1/tasks?limit=x", ``, 400, `"want":"a whole number"`},
@@ -138,6 +160,29 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("%d %s; want %d and %s", status, text, tc.status, tc.want)
 			}
 		})
+	}
+}
+
+// TestStalled holds that a client whose body does not come is told so, and nothing of the connection.
+func TestStalled(t *testing.T) {
+	h := newHouse(t, nil)
+	h.h.Close()
+	g := &gate.Gate{Who: h.s.Who, Refuse: server.Refuse, BodyTime: 50 * time.Millisecond}
+	h.h = httptest.NewServer(g.Wrap(h.s.Handler()))
+	addr := h.h.Listener.Addr().String()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "POST /api/v1/tasks HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"prompt\":",
+		addr, ownersToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(raw), "HTTP/1.1 408 ") || strings.Contains(string(raw), "127.0.0.1") {
+		t.Errorf("%v: %s", err, raw)
 	}
 }
 

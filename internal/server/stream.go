@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/store"
 )
 
@@ -362,16 +363,16 @@ func (s *source) news() <-chan struct{} {
 
 // lastEventID is where a client wants to go on: behind the number in the header, or in the query.
 func lastEventID(r *http.Request) (uint64, error) {
-	text := r.Header.Get("Last-Event-ID")
+	field, text := "Last-Event-ID", r.Header.Get("Last-Event-ID")
 	if text == "" {
-		text = r.URL.Query().Get("after")
+		field, text = "after", r.URL.Query().Get("after")
 	}
 	if text == "" {
 		return 0, nil
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, wrong("Last-Event-ID", fmt.Sprintf("it is %q", text), "the number of an event, as the stream's ids are")
+		return 0, wrong(field, fmt.Sprintf("it is %q", words.OneLine(text, 80)), "the number of an event, as the stream's ids are")
 	}
 	return n, nil
 }

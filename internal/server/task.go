@@ -143,6 +143,8 @@ func (s *Server) check(ctx context.Context, tenant string, p Spec) error {
 		return wrong("prompt", fmt.Sprintf("it has %d bytes", len(p.Prompt)), fmt.Sprintf("at most %d", mostPrompt))
 	case len(p.Title) > mostTitle:
 		return wrong("title", fmt.Sprintf("it has %d bytes", len(p.Title)), fmt.Sprintf("at most %d", mostTitle))
+	case strings.ContainsAny(p.Title, "\r\n\t"):
+		return wrong("title", "it has more than one line", "a title on one line")
 	case p.Timeout < 0 || p.Timeout > int(mostTimeout/time.Second):
 		return wrong("timeout_seconds", fmt.Sprintf("it is %d", p.Timeout), fmt.Sprintf("0 to %d", int(mostTimeout.Seconds())))
 	case p.IdleTimeout < 0 || p.IdleTimeout > int(mostTimeout/time.Second):

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -134,7 +135,18 @@ func (c *Visit) record(of, id string, v, said any, admit func() error, also ...e
 type page struct {
 	Stage string `json:"-" query:"stage"`
 	After string `json:"-" query:"after"`
-	Limit int    `json:"-" query:"limit"`
+	Limit *int   `json:"-" query:"limit"`
+}
+
+// most is how many things a client wants at most, or what there is without its word.
+func most(l *int, without int) (int, error) {
+	switch {
+	case l == nil:
+		return without, nil
+	case *l < 1 || *l > mostListed:
+		return 0, wrong("limit", fmt.Sprintf("it is %d", *l), fmt.Sprintf("1 to %d", mostListed))
+	}
+	return *l, nil
 }
 
 // taskPage is a part of the list of tasks.
@@ -146,12 +158,9 @@ type taskPage struct {
 const mostListed = 1000
 
 func (c *call) tasks(in page) (taskPage, error) {
-	limit := in.Limit
-	switch {
-	case limit == 0:
-		limit = 100
-	case limit < 0 || limit > mostListed:
-		return taskPage{}, wrong("limit", fmt.Sprintf("it is %d", limit), fmt.Sprintf("1 to %d", mostListed))
+	limit, err := most(in.Limit, 100)
+	if err != nil {
+		return taskPage{}, err
 	}
 	if in.Stage != "" && !over(event.Stage(in.Stage)) && follow(event.Stage(in.Stage)) == nil {
 		return taskPage{}, wrong("stage", fmt.Sprintf("it is %q", words.OneLine(in.Stage, 80)), "a stage, such as running or completed")
@@ -184,6 +193,21 @@ func (c *call) task(in one) (Task, error) { return c.Find(in.ID) }
 func (c *call) cancelTask(in one) (Task, error) { return c.Cancel(in.ID) }
 
 func (c *call) closeTask(in one) (Task, error) { return c.Finish(in.ID) }
+
+func (c *call) removeWorkspace(in one) (nothing, error) {
+	t, err := c.Find(in.ID)
+	switch {
+	case err != nil:
+		return nothing{}, err
+	case !over(t.Stage):
+		return nothing{}, conflict("task %s is %s; cancel it first", t.ID, t.Stage)
+	case t.Spec.Folder+t.Spec.Beside != "":
+		return nothing{}, conflict("task %s worked in a folder that is not its own", t.ID)
+	}
+	defer c.stir()
+	defer c.weigh()
+	return nothing{}, os.RemoveAll(c.workspace(t))
+}
 
 // stopped says why a run is interrupted.
 type stopped struct {

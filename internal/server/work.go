@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
@@ -75,6 +77,10 @@ func (s *Server) begin() time.Duration {
 			queue = append(queue, t)
 		}
 	}
+	full := s.disk.trouble() != nil
+	queue = slices.DeleteFunc(queue, func(t Task) bool { // but for what takes no room
+		return t.cancelled == "" && (full || t.Session == "" && t.Spec.Folder == "" && s.overQuota(t.Tenant))
+	})
 	for len(queue) > 0 {
 		i := s.next(queue, busy)
 		if i < 0 {
@@ -95,7 +101,7 @@ func (s *Server) next(queue []Task, busy map[string]int) int {
 		all += n
 	}
 	for i, t := range queue {
-		if t.cancelled != "" || t.Stage == event.StageWaiting {
+		if t.cancelled != "" || t.Stage == event.StageWaiting && t.Why == "" {
 			return i // takes no place, or none for long
 		}
 		if most := s.book.tenant(t.Tenant).AtOnce; most > 0 && busy[t.Tenant] >= most || all >= cmp.Or(s.AtOnce, DefaultAtOnce) {
@@ -130,8 +136,10 @@ func (s *Server) launch(t Task) {
 			defer late()
 		}
 		if err := w.run(ctx, t); err != nil && s.ctx.Err() == nil && !s.isDraining() {
-			s.warn("task " + t.ID + ": " + err.Error())
-			w.rest() // the disk may be full
+			if !diskFault(err) { // of which the operator is told once
+				s.warn("task " + t.ID + ": " + err.Error())
+			}
+			w.rest()
 		}
 		cancel(nil)
 		s.mu.Lock()
@@ -188,15 +196,36 @@ func (w *work) run(ctx context.Context, t Task) error {
 	if opened != nil {
 		_ = opened.Close() // nothing was done in it
 	}
-	if err != nil && w.ctx.Err() == nil && !w.isDraining() {
-		return errors.Join(err, w.end(ctx, t, err, nil))
+	switch {
+	case err == nil || w.ctx.Err() != nil || w.isDraining():
+		return err
+	case diskFault(err):
+		return w.wait(t, err)
+	}
+	return errors.Join(err, w.end(ctx, t, err, nil))
+}
+
+// diskFault reports whether an error says that there is no room to go on with.
+func diskFault(err error) bool {
+	_, short := errors.AsType[*DiskError](err)
+	return short || keep.DiskFault(err)
+}
+
+// wait leaves a task where it is until it is tried again, and says why as far as that can be written.
+func (w *work) wait(t Task, err error) error {
+	if keep.DiskFault(err) {
+		w.disk.failed(err)
+		w.lookAtDisk()
+	}
+	if t.Stage == event.StageRunning {
+		_ = w.to(w.ctx, &t, event.Staged{Stage: event.StageWaiting, Why: "disk: " + noRoom})
 	}
 	return err
 }
 
 // why is why a context is done, if somebody or the clock has ended the task.
 func why(ctx context.Context) error {
-	if cause := context.Cause(ctx); errors.Is(cause, errCancelled) || errors.Is(cause, errTimedOut) {
+	if cause := context.Cause(ctx); errors.Is(cause, errCancelled) || errors.Is(cause, errTimedOut) || errors.Is(cause, errQuota) {
 		return cause
 	}
 	return ctx.Err()
@@ -261,6 +290,8 @@ func (w *work) drive(ctx context.Context, t *Task, opened *inspan.Session) error
 		switch {
 		case read != nil:
 			return read
+		case st.Stopped == nil && w.disk.trouble() != nil && ctx.Err() == nil:
+			return w.disk.trouble()
 		case r.Err() != nil && !running.Elsewhere(r.Err()):
 			return r.Err()
 		case told, st.Stopped != nil, t.Spec.Open && !st.Active:
@@ -305,6 +336,7 @@ func (w *work) rests(ctx context.Context, t *Task, st inspan.Status) error {
 func (w *work) attend(ctx context.Context, t *Task, r *running.Run, told *bool) error {
 	seen := w.live.follow(t.Session, false)
 	defer seen.leave()
+	full := w.disk.full()
 	for {
 		if err := w.attitude(t, r.Status()); err != nil {
 			return err
@@ -316,6 +348,9 @@ func (w *work) attend(ctx context.Context, t *Task, r *running.Run, told *bool) 
 		select {
 		case <-r.Done():
 			return nil
+		case <-full:
+			full = nil
+			r.Leave() // as it is, behind the calls that run
 		case <-seen.turns:
 		case <-gone:
 			if w.ctx.Err() != nil {
@@ -397,8 +432,8 @@ func (w *work) finish(ctx context.Context, t Task) error {
 	case t.Spec.Open && t.cancelled == "" && why(ctx) == nil: // it was closed
 	case t.cancelled != "", st.Stopped != nil && st.Stopped.Reason == event.ReasonCancelled && why(ctx) == nil:
 		cause = errCancelled
-	case errors.Is(why(ctx), errTimedOut):
-		cause = errTimedOut
+	case errors.Is(why(ctx), errTimedOut), errors.Is(why(ctx), errQuota):
+		cause = why(ctx)
 	case st.Stopped == nil:
 		cause = errors.New("its run has not stopped")
 	case st.Stopped.Reason != event.ReasonDone:

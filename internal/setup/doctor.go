@@ -17,6 +17,7 @@ import (
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/equipment"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/providers"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/llm"
@@ -144,7 +145,7 @@ func environment(a *app.App) Finding {
 }
 
 func disk(a *app.App) Finding {
-	free, err := freeSpace(existing(a.StateDir))
+	free, err := keep.Free(existing(a.StateDir))
 	f := Finding{Check: "disk", State: Good, Found: fmt.Sprintf("%d MB free", free>>20)}
 	switch {
 	case err != nil:

@@ -17,6 +17,10 @@ const patience = 5 * time.Second
 // Main runs the tests of a package, and ends the process. It fails if a goroutine is
 // left that was not there when it began.
 func Main(m *testing.M) {
+	if os.Args[0] == "inspan-keeper" { // the tests would run anew, in it, and start the next one
+		fmt.Fprintln(os.Stderr, "this test program was started as a keeper; its TestMain must call sandbox.Keeper first")
+		os.Exit(2)
+	}
 	before := goleak.IgnoreCurrent()
 	code := m.Run()
 	if err := left(before); err != nil && code == 0 {

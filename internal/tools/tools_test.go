@@ -478,6 +478,11 @@ func TestEffects(t *testing.T) {
 			{Kind: tool.Network, Text: "example.com", Asked: true},
 			{Kind: tool.External, Text: "run outside the sandbox"},
 		}},
+		{"bash", args{"command": "ls", "network": true}, []tool.Effect{
+			{Kind: tool.Execute, Dir: s.path("real"), Text: "ls", Class: tool.ProvenRead},
+			{Kind: tool.Read, Path: s.path("real")},
+			{Kind: tool.Network, Text: "*", Asked: true},
+		}},
 		{"jobs", args{"action": "list"}, nil},
 		{"jobs", args{"action": "kill", "id": "1"}, nil},
 		{"jobs", args{"action": "feed", "id": "1", "input": "y\n"}, []tool.Effect{{Kind: tool.Execute, Text: "y\n"}}},

@@ -58,6 +58,9 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 	}
 	out.writes = onlyGit(out.effects, plainGit)
 	for _, host := range in.Network {
+		if host == "true" { // what a model means that writes network: true
+			host = "*"
+		}
 		out.effects = append(out.effects, tool.Effect{Kind: tool.Network, Text: host, Asked: true})
 	}
 	out.outside = in.Outside
