@@ -36,7 +36,10 @@ func newForge(t *testing.T, root, moved string) *forge {
 	f := &forge{}
 	git := &cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"),
-		Env:  []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"},
+		Env: []string{
+			"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1",
+			"GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
+		},
 	}
 	f.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.hits.Add(1)
@@ -81,7 +84,9 @@ func TestCloneFrom(t *testing.T) {
 	gitSettings(t, "[http]\nsslVerify = false\n")
 	f := newForge(t, t.TempDir(), "")
 	h := newHouse(t, func(s *server.Server) {
-		s.Guard = &netguard.Guard{Resolve: answers(map[string]string{"inner.example.test": "10.1.2.3", "here.example.test": "127.0.0.1", "meta.example.test": "169.254.169.254"})}
+		s.Guard = &netguard.Guard{Resolve: answers(map[string]string{
+			"inner.example.test": "10.1.2.3", "here.example.test": "127.0.0.1", "meta.example.test": "169.254.169.254",
+		})}
 	})
 	for _, host := range []string{
 		"127.0.0.1:" + f.port, "localhost:" + f.port, "a.localhost", "[::1]:" + f.port, "169.254.169.254", "10.0.0.1", "192.168.1.1", "[fd00::1]",
@@ -89,13 +94,17 @@ func TestCloneFrom(t *testing.T) {
 		"-oProxyCommand=x", "-x@example.com", "a b", "exa\u0000mple.com", "example.com?x=y", "example.com#x", "metadata_.-x",
 	} {
 		for _, scheme := range []string{"https://", "ssh://"} {
-			status, text := h.do(h.request(t.Context(), "POST", "/api/v1/tasks", server.Spec{Prompt: "x", Repository: &server.Repository{URL: scheme + host + "/a"}}))
+			spec := server.Spec{Prompt: "x", Repository: &server.Repository{URL: scheme + host + "/a"}}
+			status, text := h.do(h.request(t.Context(), "POST", "/api/v1/tasks", spec))
 			if status != http.StatusBadRequest || !strings.Contains(text, "repository.url") {
 				t.Errorf("%s%s: %d %s", scheme, host, status, text)
 			}
 		}
 	}
-	for _, address := range []string{"http://example.com/a", "git://example.com/a", "ext::sh -c x", "example.com:a", "file://example.com/a", "file:a", "https:///a", "https://ann:pw@example.com/a"} {
+	for _, address := range []string{
+		"http://example.com/a", "git://example.com/a", "ext::sh -c x", "example.com:a",
+		"file://example.com/a", "file:a", "https:///a", "https://ann:pw@example.com/a",
+	} {
 		h.call("POST", "/api/v1/tasks", server.Spec{Prompt: "x", Repository: &server.Repository{URL: address}}, http.StatusBadRequest, nil)
 	}
 	for _, host := range []string{"inner.example.test", "here.example.test:" + f.port, "meta.example.test"} {
@@ -126,7 +135,8 @@ func TestClonePinned(t *testing.T) {
 	f := newForge(t, h.root, inner.URL+"/")
 	clone := func(path string, stage event.Stage) server.Task {
 		t.Helper()
-		return h.until(h.submit(server.Spec{Prompt: "bash: git log", Repository: &server.Repository{URL: "https://forge.example.test:" + f.port + path}}).ID, stage)
+		from := "https://forge.example.test:" + f.port + path
+		return h.until(h.submit(server.Spec{Prompt: "bash: git log", Repository: &server.Repository{URL: from}}).ID, stage)
 	}
 	if done := clone("/repo/.git", event.StageCompleted); done.Result == nil || done.Result.Evidence.Branch != "inspan/"+done.ID {
 		t.Errorf("%+v", done.Result)

@@ -83,7 +83,8 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("readyz says %s", text)
 	}
 	status, raw, err := p.send("POST", "/api/v1/tasks", "", server.Spec{Prompt: "bash: " + strings.Repeat("true; ", 20000)})
-	if err != nil || status != http.StatusServiceUnavailable || !strings.Contains(string(raw), "overloaded_error") || strings.Contains(string(raw), p.home) {
+	if err != nil || status != http.StatusServiceUnavailable || !strings.Contains(string(raw), "overloaded_error") ||
+		strings.Contains(string(raw), p.home) {
 		t.Errorf("a task on a full disk: %d %s", status, raw)
 	}
 	if p.call("GET", "/api/v1/tasks/"+id, nil, http.StatusOK, &task); task.Stage != event.StageRunning && task.Stage != event.StageWaiting {
@@ -94,7 +95,8 @@ func TestDiskFull(t *testing.T) {
 	}
 	p.ready(http.StatusOK)
 	task = p.until(id, event.StageCompleted, event.StageFailed)
-	if got, err := os.ReadFile(filepath.Join(p.inside("state-tasks"), id, "done")); err != nil || task.Stage != event.StageCompleted || !strings.Contains(string(got), "two") {
+	if got, err := os.ReadFile(filepath.Join(p.inside("state-tasks"), id, "done")); err != nil ||
+		task.Stage != event.StageCompleted || !strings.Contains(string(got), "two") {
 		t.Errorf("%s %s: %q %v", task.Stage, task.Why, got, err)
 	}
 	if n := strings.Count(p.printed.String(), "no room to work"); n != 1 {

@@ -78,7 +78,8 @@ func (p *process) start(args ...string) {
 	p.t.Helper()
 	p.cmd = exec.CommandContext(context.WithoutCancel(p.t.Context()), p.bin, append([]string{"serve", "--model", "script", "--mode", "auto", "--listen", p.addr}, args...)...)
 	if p.room != "" { // mounts of its own, as in a container
-		script := `umask 077; mount -t tmpfs -o size=$ROOM x "${INSPAN_STATE_DIR%/*}" && mkdir "$INSPAN_STATE_DIR" && printf %s "$TOKEN" >"$INSPAN_STATE_DIR/server.token" && exec "$0" "$@"`
+		script := `umask 077; mount -t tmpfs -o size=$ROOM x "${INSPAN_STATE_DIR%/*}" && mkdir "$INSPAN_STATE_DIR" &&
+			printf %s "$TOKEN" >"$INSPAN_STATE_DIR/server.token" && exec "$0" "$@"`
 		p.cmd.Path, p.cmd.Args = "/usr/bin/unshare", append([]string{"unshare", "-Urm", "sh", "-c", script}, p.cmd.Args...)
 	}
 	p.cmd.Env = []string{

@@ -159,24 +159,25 @@ func (p *process) tryWalls(modes ...tool.Mode) {
 		t.Fatal(err)
 	}
 	ways := map[string]string{
-		"read tool":        "read: " + safe,
-		"relative":         "read: ../" + filepath.Base(dir) + "/safe.txt",
-		"search tool":      arg("search_files", map[string]any{"pattern": "TREAS", "path": dir}),
-		"search above":     arg("search_files", map[string]any{"pattern": "TREAS", "path": up}),
-		"list tool":        arg("list_files", map[string]any{"path": dir}),
-		"list above":       arg("list_files", map[string]any{"path": up}),
-		"find tool":        arg("find_files", map[string]any{"pattern": "**/safe.txt", "path": up}),
-		"write tool":       arg("write_file", map[string]any{"path": safe, "content": "mine"}),
-		"delete tool":      arg("delete_file", map[string]any{"path": safe}),
-		"git tool":         arg("git", map[string]any{"args": []string{"-C", dir, "log"}}),
-		"cat":              "bash: cat " + safe,
-		"grep":             "bash: grep -r TREAS " + up,
-		"ls":               "bash: ls -la " + dir,
-		"find":             "bash: find " + up + " -name 'safe*'",
-		"find from root":   "bash: find / -name 'safe.txt' -exec cat {} +",
-		"git -C":           "bash: git -C " + dir + " log",
-		"git --git-dir":    "bash: git --git-dir " + dir + "/.git show",
-		"git alternates":   "bash: git init -q . && echo " + dir + "/.git/objects > .git/objects/info/alternates; git log --all; cat .git/objects/info/alternates",
+		"read tool":      "read: " + safe,
+		"relative":       "read: ../" + filepath.Base(dir) + "/safe.txt",
+		"search tool":    arg("search_files", map[string]any{"pattern": "TREAS", "path": dir}),
+		"search above":   arg("search_files", map[string]any{"pattern": "TREAS", "path": up}),
+		"list tool":      arg("list_files", map[string]any{"path": dir}),
+		"list above":     arg("list_files", map[string]any{"path": up}),
+		"find tool":      arg("find_files", map[string]any{"pattern": "**/safe.txt", "path": up}),
+		"write tool":     arg("write_file", map[string]any{"path": safe, "content": "mine"}),
+		"delete tool":    arg("delete_file", map[string]any{"path": safe}),
+		"git tool":       arg("git", map[string]any{"args": []string{"-C", dir, "log"}}),
+		"cat":            "bash: cat " + safe,
+		"grep":           "bash: grep -r TREAS " + up,
+		"ls":             "bash: ls -la " + dir,
+		"find":           "bash: find " + up + " -name 'safe*'",
+		"find from root": "bash: find / -name 'safe.txt' -exec cat {} +",
+		"git -C":         "bash: git -C " + dir + " log",
+		"git --git-dir":  "bash: git --git-dir " + dir + "/.git show",
+		"git alternates": "bash: git init -q . && echo " +
+			dir + "/.git/objects > .git/objects/info/alternates; git log --all; cat .git/objects/info/alternates",
 		"git file":         "bash: echo 'gitdir: " + dir + "/.git' > .git; git log",
 		"git clone":        "bash: git clone -q " + dir + " got; cat got/safe.txt",
 		"cp":               "bash: cp " + safe + " got.txt; cat got.txt",
@@ -246,10 +247,12 @@ func TestOwnWorkspace(t *testing.T) {
 	p.start("--keep", "always")
 	blue := p.identity("blue", server.Admin)
 	for name, way := range map[string]string{
-		"file tools": "call: write_file {\"path\":\"a.txt\",\"content\":\"mi\\nne\\n\"}\nread: a.txt\ncall: search_files {\"pattern\":\"mi\"}\nbash: printf MI; echo NE",
-		"git":        "bash: git init -q .\nbash: echo x > a; git add . && git -c user.name=a -c user.email=a@b.c commit -qm first\nbash: git log | grep -q first && printf MI; echo NE",
-		"system":     "bash: cat /etc/os-release > /dev/null && go version > /dev/null && printf MI; echo NE",
-		"a folder":   "bash: mkdir -p a/b && cd a/b && echo x > c\nbash: cat c && ls .. && cat ../b/c && printf MI; echo NE",
+		"file tools": "call: write_file {\"path\":\"a.txt\",\"content\":\"mi\\nne\\n\"}\n" +
+			"read: a.txt\ncall: search_files {\"pattern\":\"mi\"}\nbash: printf MI; echo NE",
+		"git": "bash: git init -q .\nbash: echo x > a; git add . && git -c user.name=a -c user.email=a@b.c commit -qm first\n" +
+			"bash: git log | grep -q first && printf MI; echo NE",
+		"system":   "bash: cat /etc/os-release > /dev/null && go version > /dev/null && printf MI; echo NE",
+		"a folder": "bash: mkdir -p a/b && cd a/b && echo x > c\nbash: cat c && ls .. && cat ../b/c && printf MI; echo NE",
 		"agent in a copy": "bash: git init -q .\nbash: echo x > a; git add . && git -c user.name=a -c user.email=a@b.c commit -qm first\n" +
 			"call: spawn_agent {\"task\":\"bash: git log | grep -q first && cat a && printf MI; echo NE\",\"isolation\":\"worktree\"}",
 	} {
