@@ -39,7 +39,8 @@ func (c *command) server() *cobra.Command {
 			"Tasks outlast the server: one that is killed goes on where it was when it is started again.\n" +
 			"A call that asks waits for a decision in the list of approvals, or for 'inspan send --allow'.\n" +
 			"On SIGTERM the server finishes the calls that run, begins no others, and ends.\n" +
-			"GET /api/v1/openapi.json describes the API. docs/SERVER.md tells more.\n\n" + console.ModesHelp(),
+			"GET /api/v1/openapi.json describes the API. docs/SERVER.md tells more.\n" +
+			"The official Managed Agents SDKs can drive it too, see docs/MANAGED.md.\n\n" + console.ModesHelp(),
 		Example: "  inspan serve --mode auto --listen 127.0.0.1:8080\n" +
 			"  curl -H \"Authorization: Bearer $(cat TOKEN_FILE)\" -H 'Content-Type: application/json' \\\n" +
 			"    -d '{\"prompt\": \"Fix the failing test\", \"repository\": {\"url\": \"https://...\"}}' http://127.0.0.1:8080/api/v1/tasks",
