@@ -67,7 +67,7 @@ func Doctor(ctx context.Context, self, model string, probe bool) []Finding {
 		}
 		listed := slices.Contains([]string{"ollama", "openai", "openai-responses"}, p.Kind)
 		here := probe && listed && p.Stays() && p.BaseURL != "" && (set || named)
-		if (set || p.Ready && p.KeyEnv != "") && !(here && p.Default == "") {
+		if (set || p.Ready && p.KeyEnv != "") && (!here || p.Default != "") {
 			findings = append(findings, provider(ctx, a, p, probe))
 		}
 		if here {

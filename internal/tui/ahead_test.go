@@ -249,3 +249,30 @@ func TestDeadTime(t *testing.T) {
 		t.Errorf("the choices do not look alive:\n%q", drawn)
 	}
 }
+
+// TestRedrawWaits holds that the picture is drawn anew only when no lines are on their way to the
+// terminal, and that none go there while it is.
+func TestRedrawWaits(t *testing.T) {
+	m, now := asking(t)
+	m.View()
+	*now = now.Add(time.Second)
+	m.screen.printing = true
+	redraw := tea.KeyPressMsg{Code: 'l', Mod: tea.ModCtrl}
+	if m.key(redraw) != nil {
+		t.Error("it is drawn anew while lines are on their way")
+	}
+	if m.screen.arrived() == nil {
+		t.Error("it is not drawn anew when they have arrived")
+	}
+	m.screen.print.lines = []string{"a line"}
+	if m.screen.flush(m.talk.view) != nil {
+		t.Error("a line goes there while it is drawn anew")
+	}
+	if m.key(redraw) != nil {
+		t.Error("it is drawn anew before the line that waits")
+	}
+	*now = now.Add(time.Second)
+	if m.screen.flush(m.talk.view) == nil || m.screen.arrived() == nil {
+		t.Error("the line never goes there, or the key is forgotten")
+	}
+}

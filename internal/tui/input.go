@@ -51,7 +51,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	case "suspend":
 		return tea.Suspend
 	case "redraw":
-		return tea.ClearScreen
+		return m.screen.redraw()
 	case "mode":
 		return m.nextMode()
 	case "unfold":

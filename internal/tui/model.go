@@ -121,7 +121,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	case opened:
 		return m.opened(msg)
 	case printed:
-		m.screen.printing = false
+		return m.screen.arrived()
 	case leave:
 		return m.quit()
 	case tick:

@@ -20,12 +20,13 @@ type screen struct {
 	time   func() time.Time
 	habits habits
 
-	print    printer
-	full     *scroll   // of fullscreen; nil: inline
-	recent   []tall    // how high the last pictures were
-	shown    time.Time // when the first picture was made
-	printing bool      // lines are on their way to the terminal
-	room     int       // rows that the picture may have meanwhile
+	print     printer
+	full      *scroll   // of fullscreen; nil: inline
+	recent    []tall    // how high the last pictures were
+	shown     time.Time // when the first picture was made, or the last that was drawn anew
+	printing  bool      // lines are on their way to the terminal
+	redrawDue bool      // the picture is to be drawn anew when they have arrived
+	room      int       // rows that the picture may have meanwhile
 }
 
 func newScreen(t *TUI) *screen {
@@ -90,6 +91,25 @@ func (s *screen) flush(v *view) tea.Cmd {
 // settled reports whether the terminal shows a picture. Before that the renderer
 // can print nothing above it.
 func (s *screen) settled() bool { return !s.shown.IsZero() && s.time().Sub(s.shown) > 3*frame }
+
+// redraw draws the picture anew. Lines must not arrive while the renderer does so: it would take them
+// for a part of the picture.
+func (s *screen) redraw() tea.Cmd {
+	if s.redrawDue = s.printing || s.behind(); s.redrawDue {
+		return nil
+	}
+	s.shown = s.time()
+	return tea.ClearScreen
+}
+
+// arrived notes that lines have reached the terminal.
+func (s *screen) arrived() tea.Cmd {
+	s.printing = false
+	if s.redrawDue {
+		return s.redraw()
+	}
+	return nil
+}
 
 // behind reports whether lines wait for the terminal to show a picture.
 func (s *screen) behind() bool { return !s.settled() && len(s.print.lines) > 0 }
