@@ -260,8 +260,12 @@ func TestNoFaults(t *testing.T) {
 		"/v1/agents":       with(with(someAgent, "metadata", object{"a": "b"}), "model", object{"id": "script"}),
 		"/v1/environments": someEnv,
 		"/v1/sessions": {
-			"agent": object{"type": "agent_with_overrides", "id": agent, "tools": someAgent["tools"]}, "environment_id": env,
-			"metadata": object{"a": "b"}, "initial_events": []any{object{"type": "user.message", "content": []any{object{"type": "text", "text": "say: x"}}}},
+			"agent":          object{"type": "agent_with_overrides", "id": agent, "tools": someAgent["tools"]},
+			"environment_id": env,
+			"metadata": object{
+				"a": "b",
+			},
+			"initial_events": []any{object{"type": "user.message", "content": []any{object{"type": "text", "text": "say: x"}}}},
 		},
 		"/v1/sessions/" + session + "/events": {"events": []any{
 			object{"type": "user.define_outcome", "description": "d", "rubric": object{"type": "text", "content": "c"}},
@@ -358,7 +362,11 @@ func TestTenants(t *testing.T) {
 		}
 	}
 	other := blue.made("/v1/environments", someEnv)
-	if status, message := blue.problem("POST", "/v1/sessions", object{"agent": agent, "environment_id": other}); status != http.StatusNotFound {
+	if status, message := blue.problem(
+		"POST",
+		"/v1/sessions",
+		object{"agent": agent, "environment_id": other},
+	); status != http.StatusNotFound {
 		t.Errorf("a session with the agent of another tenant: %d %s", status, message)
 	}
 }
@@ -380,7 +388,12 @@ func TestModels(t *testing.T) {
 			if got != status {
 				t.Errorf("%d %s, want %d", got, text, status)
 			}
-			if got, text := h.do("POST", "/v1/agents", someAgent); got != http.StatusOK || !strings.Contains(text, fmt.Sprintf(`"model":{"id":%q}`, "script")) {
+			if got, text := h.do(
+				"POST",
+				"/v1/agents",
+				someAgent,
+			); got != http.StatusOK ||
+				!strings.Contains(text, fmt.Sprintf(`"model":{"id":%q}`, "script")) {
 				t.Errorf("%d %s", got, text)
 			}
 		})

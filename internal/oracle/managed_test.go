@@ -191,10 +191,17 @@ func TestManagedByGo(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return errors.Join(want("version", agent.Version, 1), want("system", agent.System, "Be brief."), want("team", agent.Metadata["team"], "a"))
+		return errors.Join(
+			want("version", agent.Version, 1),
+			want("system", agent.System, "Be brief."),
+			want("team", agent.Metadata["team"], "a"),
+		)
 	})
 	s.step("a name of the vendor stands for the server's own model", func(ctx context.Context) error {
-		a, err := c.Beta.Agents.New(ctx, anthropic.BetaAgentNewParams{Name: "other", Model: anthropic.BetaManagedAgentsModelConfigParams{ID: "claude-opus-5-5"}})
+		a, err := c.Beta.Agents.New(
+			ctx,
+			anthropic.BetaAgentNewParams{Name: "other", Model: anthropic.BetaManagedAgentsModelConfigParams{ID: "claude-opus-5-5"}},
+		)
 		if err != nil {
 			return err
 		}
@@ -244,8 +251,12 @@ func TestManagedByGo(t *testing.T) {
 	})
 	s.step("create an environment", func(ctx context.Context) error {
 		env, err = c.Beta.Environments.New(ctx, anthropic.BetaEnvironmentNewParams{
-			Name:   "box",
-			Config: anthropic.BetaEnvironmentNewParamsConfigUnion{OfCloud: &anthropic.BetaCloudConfigParams{Networking: anthropic.BetaCloudConfigParamsNetworkingUnion{OfUnrestricted: &anthropic.BetaUnrestrictedNetworkParam{}}}},
+			Name: "box",
+			Config: anthropic.BetaEnvironmentNewParamsConfigUnion{
+				OfCloud: &anthropic.BetaCloudConfigParams{
+					Networking: anthropic.BetaCloudConfigParamsNetworkingUnion{OfUnrestricted: &anthropic.BetaUnrestrictedNetworkParam{}},
+				},
+			},
 		})
 		if err != nil {
 			return err
@@ -253,7 +264,11 @@ func TestManagedByGo(t *testing.T) {
 		return want("type", env.Config.Type, "cloud")
 	})
 	s.step("update and list environments", func(ctx context.Context) error {
-		if env, err = c.Beta.Environments.Update(ctx, env.ID, anthropic.BetaEnvironmentUpdateParams{Description: param.NewOpt("one")}); err != nil {
+		if env, err = c.Beta.Environments.Update(
+			ctx,
+			env.ID,
+			anthropic.BetaEnvironmentUpdateParams{Description: param.NewOpt("one")},
+		); err != nil {
 			return err
 		}
 		list, err := c.Beta.Environments.List(ctx, anthropic.BetaEnvironmentListParams{})
@@ -270,7 +285,11 @@ func TestManagedByGo(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return errors.Join(want("status", string(session.Status), "idle"), want("version", session.Agent.Version, 2), want("title", session.Title, "first"))
+		return errors.Join(
+			want("status", string(session.Status), "idle"),
+			want("version", session.Agent.Version, 2),
+			want("title", session.Title, "first"),
+		)
 	})
 	s.step("open the stream", func(ctx context.Context) error {
 		stream = c.Beta.Sessions.Events.StreamEvents(t.Context(), session.ID, anthropic.BetaSessionEventStreamParams{
@@ -298,11 +317,18 @@ func TestManagedByGo(t *testing.T) {
 		said := find(got, "agent.message")
 		start := find(got, "event_start")
 		return errors.Join(
-			want("preview", previewed, said.AsAgentMessage().Content[0].Text), want("text", said.AsAgentMessage().Content[0].Text, "hello there"),
-			want("first", got[0].Type, "user.message"), want("running", got[1].Type, "session.status_running"),
+			want("preview", previewed, said.AsAgentMessage().Content[0].Text),
+			want("text", said.AsAgentMessage().Content[0].Text, "hello there"),
+			want("first", got[0].Type, "user.message"),
+			want("running", got[1].Type, "session.status_running"),
 			want("thinking", start.AsEventStart().Event.ID, find(got, "agent.thinking").ID),
 			want("end", find(got, "session.status_idle").AsSessionStatusIdle().StopReason.Type, "end_turn"),
-			want("request", find(got, "span.model_request_end").AsSpanModelRequestEnd().ModelRequestStartID, find(got, "span.model_request_start").ID))
+			want(
+				"request",
+				find(got, "span.model_request_end").AsSpanModelRequestEnd().ModelRequestStartID,
+				find(got, "span.model_request_start").ID,
+			),
+		)
 	})
 	s.step("a tool runs", func(ctx context.Context) error {
 		if err := s.send(ctx, session.ID, message("bash: echo made > file")); err != nil {
@@ -328,7 +354,12 @@ func TestManagedByGo(t *testing.T) {
 		for pages.Next() {
 			ids = append(ids, pages.Current().ID)
 		}
-		again := c.Beta.Sessions.Events.StreamEvents(ctx, session.ID, anthropic.BetaSessionEventStreamParams{}, option.WithHeader("Last-Event-ID", ids[0]))
+		again := c.Beta.Sessions.Events.StreamEvents(
+			ctx,
+			session.ID,
+			anthropic.BetaSessionEventStreamParams{},
+			option.WithHeader("Last-Event-ID", ids[0]),
+		)
 		defer again.Close()
 		for len(streamed) < len(ids)-1 && again.Next() {
 			streamed = append(streamed, again.Current().ID)
@@ -351,9 +382,12 @@ func TestManagedByGo(t *testing.T) {
 				OfBase64: &anthropic.BetaManagedAgentsBase64ImageSourceParam{Type: "base64", MediaType: "image/png", Data: pixel},
 			}},
 		}, anthropic.BetaManagedAgentsUserMessageEventParamsContentUnion{
-			OfDocument: &anthropic.BetaManagedAgentsDocumentBlockParam{Type: "document", Source: anthropic.BetaManagedAgentsDocumentBlockSourceUnionParam{
-				OfText: &anthropic.BetaManagedAgentsPlainTextDocumentSourceParam{Type: "text", MediaType: "text/plain", Data: "a plan"},
-			}},
+			OfDocument: &anthropic.BetaManagedAgentsDocumentBlockParam{
+				Type: "document",
+				Source: anthropic.BetaManagedAgentsDocumentBlockSourceUnionParam{
+					OfText: &anthropic.BetaManagedAgentsPlainTextDocumentSourceParam{Type: "text", MediaType: "text/plain", Data: "a plan"},
+				},
+			},
 		})
 		if err := s.send(ctx, session.ID, m); err != nil {
 			return err
@@ -365,9 +399,13 @@ func TestManagedByGo(t *testing.T) {
 		return want("image", find(got, "user.message").AsUserMessage().Content[1].AsImage().Source.Data, pixel)
 	})
 	s.step("a system message begins nothing, and is heard", func(ctx context.Context) error {
-		err := s.send(ctx, session.ID, anthropic.BetaManagedAgentsEventParamsUnion{OfSystemMessage: &anthropic.BetaManagedAgentsSystemMessageEventParams{
-			Type: "system.message", Content: []anthropic.BetaManagedAgentsSystemContentBlockParam{{Type: "text", Text: "Mind the gap."}},
-		}})
+		err := s.send(
+			ctx,
+			session.ID,
+			anthropic.BetaManagedAgentsEventParamsUnion{OfSystemMessage: &anthropic.BetaManagedAgentsSystemMessageEventParams{
+				Type: "system.message", Content: []anthropic.BetaManagedAgentsSystemContentBlockParam{{Type: "text", Text: "Mind the gap."}},
+			}},
+		)
 		if err != nil {
 			return err
 		}
@@ -385,12 +423,22 @@ func TestManagedByGo(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		err = s.send(ctx, session.ID, anthropic.BetaManagedAgentsEventParamsUnion{OfUserInterrupt: &anthropic.BetaManagedAgentsUserInterruptEventParams{Type: "user.interrupt"}})
+		err = s.send(
+			ctx,
+			session.ID,
+			anthropic.BetaManagedAgentsEventParamsUnion{
+				OfUserInterrupt: &anthropic.BetaManagedAgentsUserInterruptEventParams{Type: "user.interrupt"},
+			},
+		)
 		if err != nil {
 			return err
 		}
 		got, err := until(stream, "session.status_idle")
-		return errors.Join(err, want("status", string(running.Status), "running"), want("interrupt", find(got, "user.interrupt").Type, "user.interrupt"))
+		return errors.Join(
+			err,
+			want("status", string(running.Status), "running"),
+			want("interrupt", find(got, "user.interrupt").Type, "user.interrupt"),
+		)
 	})
 	s.step("the server is killed and goes on", func(ctx context.Context) error {
 		address := strings.TrimPrefix(s.url, "http://")
@@ -407,7 +455,11 @@ func TestManagedByGo(t *testing.T) {
 		return errors.Join(err, want("message", find(got, "agent.message").AsAgentMessage().Content[0].Text, "still here"))
 	})
 	s.step("update a session", func(ctx context.Context) error {
-		session, err = c.Beta.Sessions.Update(ctx, session.ID, anthropic.BetaSessionUpdateParams{Title: param.NewOpt("second"), Metadata: map[string]string{"l": "w"}})
+		session, err = c.Beta.Sessions.Update(
+			ctx,
+			session.ID,
+			anthropic.BetaSessionUpdateParams{Title: param.NewOpt("second"), Metadata: map[string]string{"l": "w"}},
+		)
 		if err != nil {
 			return err
 		}
@@ -416,22 +468,34 @@ func TestManagedByGo(t *testing.T) {
 			want("told", find(got, "session.updated").AsSessionUpdated().Title, "second"))
 	})
 	s.step("give a session other tools: one asks, one is the client's", func(ctx context.Context) error {
-		session, err = c.Beta.Sessions.Update(ctx, session.ID, anthropic.BetaSessionUpdateParams{Agent: anthropic.BetaManagedAgentsSessionAgentUpdateParam{
-			Tools: []anthropic.BetaManagedAgentsSessionAgentUpdateToolUnionParam{{
-				OfAgentToolset20260401: &anthropic.BetaManagedAgentsAgentToolset20260401Params{
-					Type: "agent_toolset_20260401",
-					Configs: []anthropic.BetaManagedAgentsAgentToolConfigParamsUnion{
-						{OfBash: &anthropic.BetaManagedAgentsBashToolConfigParams{PermissionPolicy: anthropic.BetaManagedAgentsBashToolConfigParamsPermissionPolicyUnion{
-							OfAlwaysAsk: &anthropic.BetaManagedAgentsAlwaysAskPolicyParam{Type: "always_ask"},
-						}}},
-						{OfWrite: &anthropic.BetaManagedAgentsWriteToolConfigParams{Enabled: param.NewOpt(false)}},
+		session, err = c.Beta.Sessions.Update(
+			ctx,
+			session.ID,
+			anthropic.BetaSessionUpdateParams{Agent: anthropic.BetaManagedAgentsSessionAgentUpdateParam{
+				Tools: []anthropic.BetaManagedAgentsSessionAgentUpdateToolUnionParam{{
+					OfAgentToolset20260401: &anthropic.BetaManagedAgentsAgentToolset20260401Params{
+						Type: "agent_toolset_20260401",
+						Configs: []anthropic.BetaManagedAgentsAgentToolConfigParamsUnion{
+							{
+								OfBash: &anthropic.BetaManagedAgentsBashToolConfigParams{
+									PermissionPolicy: anthropic.BetaManagedAgentsBashToolConfigParamsPermissionPolicyUnion{
+										OfAlwaysAsk: &anthropic.BetaManagedAgentsAlwaysAskPolicyParam{Type: "always_ask"},
+									},
+								},
+							},
+							{OfWrite: &anthropic.BetaManagedAgentsWriteToolConfigParams{Enabled: param.NewOpt(false)}},
+						},
 					},
-				},
-			}, {OfCustom: &anthropic.BetaManagedAgentsCustomToolParams{
-				Type: "custom", Name: "weather", Description: "Tells the weather.",
-				InputSchema: anthropic.BetaManagedAgentsCustomToolInputSchemaParam{Properties: map[string]any{"city": map[string]any{"type": "string"}}},
-			}}},
-		}})
+				}, {OfCustom: &anthropic.BetaManagedAgentsCustomToolParams{
+					Type:        "custom",
+					Name:        "weather",
+					Description: "Tells the weather.",
+					InputSchema: anthropic.BetaManagedAgentsCustomToolInputSchemaParam{
+						Properties: map[string]any{"city": map[string]any{"type": "string"}},
+					},
+				}}},
+			}},
+		)
 		if err != nil {
 			return err
 		}
@@ -453,7 +517,11 @@ func TestManagedByGo(t *testing.T) {
 			want("waits for", strings.Join(stop.EventIDs, " "), use.ID))
 	})
 	confirm := func(id, result, why string) anthropic.BetaManagedAgentsEventParamsUnion {
-		p := &anthropic.BetaManagedAgentsUserToolConfirmationEventParams{Type: "user.tool_confirmation", ToolUseID: id, Result: anthropic.BetaManagedAgentsUserToolConfirmationEventParamsResult(result)}
+		p := &anthropic.BetaManagedAgentsUserToolConfirmationEventParams{
+			Type:      "user.tool_confirmation",
+			ToolUseID: id,
+			Result:    anthropic.BetaManagedAgentsUserToolConfirmationEventParamsResult(result),
+		}
 		if why != "" {
 			p.DenyMessage = param.NewOpt(why)
 		}
@@ -504,10 +572,18 @@ func TestManagedByGo(t *testing.T) {
 				return err
 			}
 			use := find(got, "agent.custom_tool_use").AsAgentCustomToolUse()
-			err = s.send(ctx, session.ID, anthropic.BetaManagedAgentsEventParamsUnion{OfUserCustomToolResult: &anthropic.BetaManagedAgentsUserCustomToolResultEventParams{
-				Type: "user.custom_tool_result", CustomToolUseID: use.ID, IsError: param.NewOpt(failed),
-				Content: []anthropic.BetaManagedAgentsUserCustomToolResultEventParamsContentUnion{{OfText: &anthropic.BetaManagedAgentsTextBlockParam{Type: "text", Text: "rain"}}},
-			}})
+			err = s.send(
+				ctx,
+				session.ID,
+				anthropic.BetaManagedAgentsEventParamsUnion{OfUserCustomToolResult: &anthropic.BetaManagedAgentsUserCustomToolResultEventParams{
+					Type:            "user.custom_tool_result",
+					CustomToolUseID: use.ID,
+					IsError:         param.NewOpt(failed),
+					Content: []anthropic.BetaManagedAgentsUserCustomToolResultEventParamsContentUnion{
+						{OfText: &anthropic.BetaManagedAgentsTextBlockParam{Type: "text", Text: "rain"}},
+					},
+				}},
+			)
 			if err != nil {
 				return err
 			}
@@ -530,7 +606,10 @@ func TestManagedByGo(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		p, err := c.Beta.Sessions.New(ctx, anthropic.BetaSessionNewParams{Agent: anthropic.BetaSessionNewParamsAgentUnion{OfString: param.NewOpt(lead.ID)}, EnvironmentID: env.ID})
+		p, err := c.Beta.Sessions.New(
+			ctx,
+			anthropic.BetaSessionNewParams{Agent: anthropic.BetaSessionNewParamsAgentUnion{OfString: param.NewOpt(lead.ID)}, EnvironmentID: env.ID},
+		)
 		if err != nil {
 			return err
 		}
@@ -570,9 +649,14 @@ func TestManagedByGo(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return errors.Join(want("threads", len(threads.Data), 2), want("parent", thread.ParentThreadID, threads.Data[0].ID), want("said", said, "part done"),
-			want("resumed", resumed, true), want("archived", archived.ArchivedAt.IsZero(), false),
-			want("received", find(got, "agent.thread_message_received").AsAgentThreadMessageReceived().FromSessionThreadID, thread.ID))
+		return errors.Join(
+			want("threads", len(threads.Data), 2),
+			want("parent", thread.ParentThreadID, threads.Data[0].ID),
+			want("said", said, "part done"),
+			want("resumed", resumed, true),
+			want("archived", archived.ArchivedAt.IsZero(), false),
+			want("received", find(got, "agent.thread_message_received").AsAgentThreadMessageReceived().FromSessionThreadID, thread.ID),
+		)
 	})
 	s.step("the usage is counted", func(ctx context.Context) error {
 		session, err = c.Beta.Sessions.Get(ctx, session.ID, anthropic.BetaSessionGetParams{})
@@ -583,7 +667,10 @@ func TestManagedByGo(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		none, err := c.Beta.Sessions.List(ctx, anthropic.BetaSessionListParams{AgentID: param.NewOpt(agent.ID), AgentVersion: param.NewOpt[int64](1)})
+		none, err := c.Beta.Sessions.List(
+			ctx,
+			anthropic.BetaSessionListParams{AgentID: param.NewOpt(agent.ID), AgentVersion: param.NewOpt[int64](1)},
+		)
 		if err != nil {
 			return err
 		}
@@ -606,9 +693,11 @@ func TestManagedByGo(t *testing.T) {
 	s.step("a session with overrides", func(ctx context.Context) error {
 		o, err := c.Beta.Sessions.New(ctx, anthropic.BetaSessionNewParams{
 			EnvironmentID: env.ID,
-			Agent: anthropic.BetaSessionNewParamsAgentUnion{OfBetaManagedAgentsAgentWithOverridess: &anthropic.BetaManagedAgentsAgentWithOverridesParams{
-				Type: "agent_with_overrides", ID: agent.ID, System: param.NewOpt("Be loud."),
-			}},
+			Agent: anthropic.BetaSessionNewParamsAgentUnion{
+				OfBetaManagedAgentsAgentWithOverridess: &anthropic.BetaManagedAgentsAgentWithOverridesParams{
+					Type: "agent_with_overrides", ID: agent.ID, System: param.NewOpt("Be loud."),
+				},
+			},
 		})
 		if err != nil {
 			return err
@@ -617,7 +706,10 @@ func TestManagedByGo(t *testing.T) {
 	})
 	s.step("what comes twice with a key counts once", func(ctx context.Context) error {
 		key := option.WithHeader("Idempotency-Key", "once")
-		p := anthropic.BetaSessionNewParams{Agent: anthropic.BetaSessionNewParamsAgentUnion{OfString: param.NewOpt(agent.ID)}, EnvironmentID: env.ID}
+		p := anthropic.BetaSessionNewParams{
+			Agent:         anthropic.BetaSessionNewParamsAgentUnion{OfString: param.NewOpt(agent.ID)},
+			EnvironmentID: env.ID,
+		}
 		a, err := c.Beta.Sessions.New(ctx, p, key)
 		if err != nil {
 			return err
@@ -660,12 +752,16 @@ func TestManagedByGo(t *testing.T) {
 			}
 			stream := c.Beta.Sessions.Events.StreamEvents(ctx, o.ID, anthropic.BetaSessionEventStreamParams{})
 			defer stream.Close()
-			if err := s.send(ctx, o.ID, anthropic.BetaManagedAgentsEventParamsUnion{OfUserDefineOutcome: &anthropic.BetaManagedAgentsUserDefineOutcomeEventParams{
-				Type: "user.define_outcome", Description: "Make a file.", MaxIterations: param.NewOpt[int64](2),
-				Rubric: anthropic.BetaManagedAgentsUserDefineOutcomeEventParamsRubricUnion{OfText: &anthropic.BetaManagedAgentsTextRubricParams{
-					Type: "text", Content: `say: {"result":"` + graded.verdict + `","explanation":"so it is"}`,
+			if err := s.send(
+				ctx,
+				o.ID,
+				anthropic.BetaManagedAgentsEventParamsUnion{OfUserDefineOutcome: &anthropic.BetaManagedAgentsUserDefineOutcomeEventParams{
+					Type: "user.define_outcome", Description: "Make a file.", MaxIterations: param.NewOpt[int64](2),
+					Rubric: anthropic.BetaManagedAgentsUserDefineOutcomeEventParamsRubricUnion{OfText: &anthropic.BetaManagedAgentsTextRubricParams{
+						Type: "text", Content: `say: {"result":"` + graded.verdict + `","explanation":"so it is"}`,
+					}},
 				}},
-			}}); err != nil {
+			); err != nil {
 				return err
 			}
 			got, err := until(stream, "session.status_idle")
@@ -682,9 +778,18 @@ func TestManagedByGo(t *testing.T) {
 				return err
 			}
 			defined := find(got, "user.define_outcome").AsUserDefineOutcome()
-			return errors.Join(want("evaluations", ends, graded.ends), want("result", result, graded.result), want("status", string(o.Status), "idle"),
-				want("outcome", o.OutcomeEvaluations[0].OutcomeID, defined.OutcomeID), want("at the session", o.OutcomeEvaluations[0].Result, graded.result),
-				want("runs", strings.Count(fmt.Sprint(kinds(got)), "session.status_running"), 1))
+			return errors.Join(
+				want("evaluations", ends, graded.ends),
+				want("result", result, graded.result),
+				want("status", string(o.Status), "idle"),
+				want(
+					"outcome",
+					o.OutcomeEvaluations[0].OutcomeID,
+					defined.OutcomeID,
+				),
+				want("at the session", o.OutcomeEvaluations[0].Result, graded.result),
+				want("runs", strings.Count(fmt.Sprint(kinds(got)), "session.status_running"), 1),
+			)
 		})
 	}
 	s.step("archive a session: its stream ends", func(ctx context.Context) error {
@@ -709,7 +814,10 @@ func TestManagedByGo(t *testing.T) {
 		if agent, err = c.Beta.Agents.Archive(ctx, agent.ID, anthropic.BetaAgentArchiveParams{}); err != nil {
 			return err
 		}
-		_, err := c.Beta.Sessions.New(ctx, anthropic.BetaSessionNewParams{Agent: anthropic.BetaSessionNewParamsAgentUnion{OfString: param.NewOpt(agent.ID)}, EnvironmentID: env.ID})
+		_, err := c.Beta.Sessions.New(
+			ctx,
+			anthropic.BetaSessionNewParams{Agent: anthropic.BetaSessionNewParamsAgentUnion{OfString: param.NewOpt(agent.ID)}, EnvironmentID: env.ID},
+		)
 		return errors.Join(want("archived", agent.ArchivedAt.IsZero(), false), refused(err, 409, "archived"))
 	})
 	s.step("archive and delete an environment", func(ctx context.Context) error {
@@ -740,8 +848,10 @@ func (s *served) settled(ctx context.Context, session string) (all []string, err
 }
 
 // pixel is a picture.
-var pixel = base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89" +
-	"\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99=\x1d\x00\x00\x00\x00IEND\xaeB`\x82"))
+var pixel = base64.StdEncoding.EncodeToString(
+	[]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89" +
+		"\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99=\x1d\x00\x00\x00\x00IEND\xaeB`\x82"),
+)
 
 // pythonClient is the version of the official Python client.
 const pythonClient = "anthropic==2.14.0"
@@ -796,8 +906,11 @@ func TestManagedReconnects(t *testing.T) {
 	ctx, end := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer end()
 	agent, err := c.Beta.Agents.New(ctx, anthropic.BetaAgentNewParams{
-		Name: "helper", Model: anthropic.BetaManagedAgentsModelConfigParams{ID: "script"},
-		Tools: []anthropic.BetaAgentNewParamsToolUnion{{OfAgentToolset20260401: &anthropic.BetaManagedAgentsAgentToolset20260401Params{Type: "agent_toolset_20260401"}}},
+		Name:  "helper",
+		Model: anthropic.BetaManagedAgentsModelConfigParams{ID: "script"},
+		Tools: []anthropic.BetaAgentNewParamsToolUnion{
+			{OfAgentToolset20260401: &anthropic.BetaManagedAgentsAgentToolset20260401Params{Type: "agent_toolset_20260401"}},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -806,7 +919,10 @@ func TestManagedReconnects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := c.Beta.Sessions.New(ctx, anthropic.BetaSessionNewParams{Agent: anthropic.BetaSessionNewParamsAgentUnion{OfString: param.NewOpt(agent.ID)}, EnvironmentID: env.ID})
+	session, err := c.Beta.Sessions.New(
+		ctx,
+		anthropic.BetaSessionNewParams{Agent: anthropic.BetaSessionNewParamsAgentUnion{OfString: param.NewOpt(agent.ID)}, EnvironmentID: env.ID},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -175,6 +175,7 @@ func TestChatRefuses(t *testing.T) {
 		{"/v1/chat/completions", "messages[0].content[0].type", map[string]any{"model": "inspan", "messages": []any{
 			map[string]any{"role": "user", "content": []any{map[string]any{"type": "image_url"}}},
 		}}},
+		{"/v1/chat/completions", "prompt", map[string]any{"model": "inspan", "messages": []chatMessage{{"user", "a\x1b[2Jb"}}}},
 		{"/v1/responses", "input", map[string]any{"model": "inspan"}},
 		{"/v1/responses", "input[0].type", map[string]any{"model": "inspan", "input": []any{map[string]any{"type": "function_call_output"}}}},
 	} {

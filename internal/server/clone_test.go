@@ -109,7 +109,10 @@ func TestCloneFrom(t *testing.T) {
 	}
 	for _, host := range []string{"inner.example.test", "here.example.test:" + f.port, "meta.example.test"} {
 		for _, scheme := range []string{"https://", "ssh://"} {
-			task := h.until(h.submit(server.Spec{Prompt: "bash: true", Repository: &server.Repository{URL: scheme + host + "/a"}}).ID, event.StageFailed)
+			task := h.until(
+				h.submit(server.Spec{Prompt: "bash: true", Repository: &server.Repository{URL: scheme + host + "/a"}}).ID,
+				event.StageFailed,
+			)
 			if !strings.Contains(task.Why, "finds no public address") || strings.Contains(task.Why, "10.1") || strings.Contains(task.Why, "127.0") {
 				t.Errorf("%s%s: %s", scheme, host, task.Why)
 			}
@@ -154,7 +157,13 @@ func TestClonePinned(t *testing.T) {
 	if n := inner.hits.Load(); n != 0 {
 		t.Errorf("%d requests were redirected", n)
 	}
-	h.call("POST", "/api/v1/tasks", server.Spec{Prompt: "x", Repository: &server.Repository{URL: inner.URL + "/repo"}}, http.StatusBadRequest, nil)
+	h.call(
+		"POST",
+		"/api/v1/tasks",
+		server.Spec{Prompt: "x", Repository: &server.Repository{URL: inner.URL + "/repo"}},
+		http.StatusBadRequest,
+		nil,
+	)
 }
 
 // TestClonePinnedSSH holds that ssh, as the operator has set it, is told to connect to the address that
@@ -167,7 +176,10 @@ func TestClonePinnedSSH(t *testing.T) {
 			Resolve: answers(map[string]string{"forge.example.test": "127.0.0.7"}), Local: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		}
 	})
-	h.until(h.submit(server.Spec{Prompt: "x", Repository: &server.Repository{URL: "ssh://git@forge.example.test:2222/a"}}).ID, event.StageFailed)
+	h.until(
+		h.submit(server.Spec{Prompt: "x", Repository: &server.Repository{URL: "ssh://git@forge.example.test:2222/a"}}).ID,
+		event.StageFailed,
+	)
 	raw, err := os.ReadFile(log)
 	for _, want := range []string{"HostName=127.0.0.7\n", "HostKeyAlias=[forge.example.test]:2222\n", "2222\n", "git@forge.example.test\n"} {
 		if err != nil || !strings.Contains(string(raw), want) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -136,6 +137,9 @@ func (t *Task) copied() Task {
 
 // check reports what is wrong with a spec of a tenant.
 func (s *Server) check(ctx context.Context, tenant string, p Spec) error {
+	if err := clean("", reflect.ValueOf(p)); err != nil {
+		return err // doors of other protocols come here too
+	}
 	switch {
 	case strings.TrimSpace(p.Prompt) == "" && !p.Open:
 		return wrong("prompt", "it is missing", "a text that says what to do")

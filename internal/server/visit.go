@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -101,6 +102,9 @@ func (v *Visit) Wait(id string, so func(Task) bool) (Task, error) {
 // one that is idle begins with it. What was said before under the same key, if there is one, is not
 // said again. It returns the number of the event in the session.
 func (v *Visit) Say(id string, parts llm.Parts, key string) (uint64, error) {
+	if err := clean("text", reflect.ValueOf(parts.Text())); err != nil {
+		return 0, err
+	}
 	return v.tell(id, event.Steered{Parts: parts, By: v.who.name, Message: key})
 }
 

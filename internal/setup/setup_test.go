@@ -90,7 +90,8 @@ func TestModel(t *testing.T) {
 		t.Errorf("a key is shown:\n%s", &out)
 	}
 	settings, err := os.ReadFile(a.ConfigPath)
-	if err != nil || strings.Contains(string(settings), key) || !strings.HasPrefix(string(settings), "model = \"anthropic/claude-new\"\n\n# mine\n") {
+	if err != nil || strings.Contains(string(settings), key) ||
+		!strings.HasPrefix(string(settings), "model = \"anthropic/claude-new\"\n\n# mine\n") {
 		t.Errorf("%v\n%s", err, settings)
 	}
 	err = filepath.WalkDir(a.StateDir, func(path string, d os.DirEntry, err error) error {
@@ -224,7 +225,10 @@ func TestNoModel(t *testing.T) {
 		if !strings.Contains(out.String(), c.want) {
 			t.Errorf("%s: no %q in\n%s", name, c.want, &out)
 		}
-		if now, err := os.ReadFile(a.ConfigPath); err != nil || string(now) != settings || a.Logins.HasKey("anthropic") || a.Logins.HasKey("gone") {
+		if now, err := os.ReadFile(
+			a.ConfigPath,
+		); err != nil || string(now) != settings || a.Logins.HasKey("anthropic") ||
+			a.Logins.HasKey("gone") {
 			t.Errorf("%s: something was written: %v\n%s", name, err, now)
 		}
 	}

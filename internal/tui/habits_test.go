@@ -57,13 +57,19 @@ func commandHabits() []habit {
 			name: "/clear", keys: "/clear" + enter, shown: []string{"is closed; /resume 2", "your next message starts a new session"},
 			with: whole, gone: "The first answer.", check: resumable,
 		},
-		{name: "/status", keys: "/status" + enter, shown: []string{"model ", "default effort", "mode ", "session ", "context ", "cost ", "sandbox "}},
+		{
+			name:  "/status",
+			keys:  "/status" + enter,
+			shown: []string{"model ", "default effort", "mode ", "session ", "context ", "cost ", "sandbox "},
+		},
 		{name: "/resume", keys: "/resume" + enter, shown: []string{"resume (1 of 1)", "go"}},
 		{name: "/sessions", keys: "/sessions" + enter, shown: []string{"just now", "go"}},
 		{name: "/continue", keys: "/continue" + enter, shown: []string{"the run is done; type a new task"}},
 		{name: "/model", keys: "/model nobody/x" + enter, shown: []string{"nobody"}},
 		{
-			name: "/model", keys: "/model openai/gpt-x" + enter, shown: []string{"· model openai/gpt-x answers your next message", "\nopenai/gpt-x · ask"},
+			name:  "/model",
+			keys:  "/model openai/gpt-x" + enter,
+			shown: []string{"· model openai/gpt-x answers your next message", "\nopenai/gpt-x · ask"},
 			check: once,
 		},
 		{name: "/effort", keys: "/effort high" + enter, shown: []string{"now working at effort high"}},
@@ -109,7 +115,12 @@ func commandHabits() []habit {
 // keyHabits has a row for each key but those that only edit.
 func keyHabits() []habit {
 	return []habit{
-		{name: "send", keys: "again" + enter, shown: []string{"› again", "again? as you like"}, steps: []script.Step{sayStep("The first answer."), sayStep("again? as you like")}},
+		{
+			name:  "send",
+			keys:  "again" + enter,
+			shown: []string{"› again", "again? as you like"},
+			steps: []script.Step{sayStep("The first answer."), sayStep("again? as you like")},
+		},
 		{name: "queue", keys: "/stat\t", shown: []string{"› /status\n"}},
 		{name: "newline", keys: "one\ntwo", shown: []string{"› one\n  two"}},
 		{name: "escape", keys: esc + esc, shown: []string{"rewind to before (1 of 1)"}},
@@ -128,7 +139,12 @@ func keyHabits() []habit {
 		},
 		{name: "?", keys: "?", shown: []string{"Keys:", "shift+tab", "! runs a command in your own shell"}, gone: "› ?"},
 		{name: "?", keys: "why?", shown: []string{"› why?"}, gone: "Keys:"},
-		{name: "!", keys: "!echo mine; echo two >&2; exit 3" + enter, shown: []string{"! echo mine; echo two >&2; exit 3\n  mine\n  two\n  [exit 3]"}, check: toldTheModel},
+		{
+			name:  "!",
+			keys:  "!echo mine; echo two >&2; exit 3" + enter,
+			shown: []string{"! echo mine; echo two >&2; exit 3\n  mine\n  two\n  [exit 3]"},
+			check: toldTheModel,
+		},
 		{name: "!", keys: "!" + enter, shown: []string{"type a command after !"}},
 	}
 }
