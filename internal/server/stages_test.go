@@ -24,7 +24,9 @@ func TestStages(t *testing.T) {
 		}
 	}
 	at := event.Stage("")
-	for _, next := range []event.Stage{"submitted", "queued", "hydrating", "running", "waiting", "running", "idle", "running", "idle", "waiting", "running", "finalizing", "completed"} {
+	for _, next := range []event.Stage{
+		"submitted", "queued", "hydrating", "running", "waiting", "running", "idle", "running", "idle", "waiting", "running", "finalizing", "completed",
+	} {
 		if !may(at, next) {
 			t.Errorf("%q can't become %s", at, next)
 		}
