@@ -206,11 +206,8 @@ func (d *door) send(id string, in input, key string) (uint64, error) {
 	case !open:
 		return 0, conflict("event %s waits for no answer", in.question)
 	case q.Custom != (in.kind == "user.custom_tool_result"):
-		return 0, invalid(
-			"type",
-			"event "+in.question+" is "+h.events[i].Type,
-			"user.custom_tool_result for custom tools, else user.tool_confirmation",
-		)
+		return 0, invalid("type", "event "+in.question+" is "+h.events[i].Type,
+			"user.custom_tool_result for custom tools, else user.tool_confirmation")
 	}
 	answer := server.Decision{Task: id, Question: q.ID, Seq: q.Seq, Decision: "deny", Reason: in.reason}
 	if in.allow || q.Custom {

@@ -62,6 +62,14 @@ func pairs() map[string][]event.Body {
 	}
 	replied := func(parts ...llm.Part) event.Body { return event.Replied{Parts: parts, Usage: usage} }
 	done := event.Stopped{Reason: event.ReasonDone}
+	defined := func(most int) event.Body {
+		graded := map[string]any{"type": "text", "content": "it is there"}
+		return recorded("managed.outcome", "outc_1", map[string]any{"description": "make it", "rubric": graded, "max_iterations": most})
+	}
+	nested := func(id, name, args string, a tool.Action) event.Body {
+		return event.Judged{Call: id, Parent: "a", Tool: name, Args: json.RawMessage(args), Action: a}
+	}
+	late := map[string]any{"tools": []any{map[string]any{"type": "custom", "name": "late"}}}
 	return map[string][]event.Body{
 		"turn": {
 			event.Opened{Format: 1},
@@ -83,18 +91,10 @@ func pairs() map[string][]event.Body {
 			[]event.Body{
 				event.Said{Parts: text("go")},
 				event.Asked{Turn: 1},
-				replied(
-					call("a", "read_file", `{"path":"x","limit":3}`),
+				replied(call("a", "read_file", `{"path":"x","limit":3}`),
 					call("b", "edit_file", `{"path":"x","edits":[{"old_string":"o","new_string":"n"}]}`),
-					call(
-						"c",
-						"mcp__git__log",
-						`{}`,
-					),
-					call("d", "weather", `{"city":"Oslo"}`),
-					call("e", "nothing", `{}`),
-					call("f", "bash", `{"command":"rm x"}`),
-				),
+					call("c", "mcp__git__log", `{}`), call("d", "weather", `{"city":"Oslo"}`), call("e", "nothing", `{}`),
+					call("f", "bash", `{"command":"rm x"}`)),
 				allowed("a"),
 				event.Started{Call: "a"},
 				event.Judged{Call: "b", Action: tool.Deny, By: "rule"},
@@ -119,8 +119,7 @@ func pairs() map[string][]event.Body {
 			},
 		),
 		"tool of the client that fails": slices.Concat(
-			[]event.Body{event.Said{Parts: text("go")}, event.Asked{Turn: 1}, replied(call("d", "weather", `{}`))},
-			asks("d"),
+			[]event.Body{event.Said{Parts: text("go")}, event.Asked{Turn: 1}, replied(call("d", "weather", `{}`))}, asks("d"),
 			[]event.Body{
 				event.Decided{Call: "d", Allow: true, Answer: "\x00failed: no network"},
 				event.Ended{Call: "d", Outcome: event.OutcomeFailed, Parts: text("no network")},
@@ -143,48 +142,36 @@ func pairs() map[string][]event.Body {
 			event.Asked{Turn: 1},
 			replied(call("a", "program", `{}`)), allowed("a"),
 			event.Started{Call: "a"},
-			event.Judged{Call: "a.1", Parent: "a", Tool: "read_file", Args: json.RawMessage(`{"path":"x"}`), Action: tool.Allow},
+			nested("a.1", "read_file", `{"path":"x"}`, tool.Allow),
 			event.Started{Call: "a.1", Parent: "a"},
 			event.Ended{Call: "a.1", Parent: "a", Outcome: event.OutcomeOK, Parts: text("x")},
-			event.Judged{Call: "a.2", Parent: "a", Tool: "bash", Args: json.RawMessage(`{"command":"y"}`), Action: tool.Ask},
+			nested("a.2", "bash", `{"command":"y"}`, tool.Ask),
 			event.Waiting{Call: "a.2"},
 			event.Decided{Call: "a.2", Allow: true, Rule: "bash"},
 			event.Ended{Call: "a.2", Parent: "a", Outcome: event.OutcomeOK, Parts: text("y")},
 		},
 		"outcome": {
-			recorded(
-				"managed.outcome",
-				"outc_1",
-				map[string]any{"description": "make it", "rubric": map[string]any{"type": "text", "content": "it is there"}, "max_iterations": 2},
-			),
+			defined(2),
 			event.Steered{Parts: text("make it"), Message: "managed.outcome/1"},
 			event.Asked{Turn: 1},
-			replied(llm.Text{Text: "made"}),
-			done,
+			replied(llm.Text{Text: "made"}), done,
 			recorded("managed.evaluation", "outc_1", map[string]any{"begins": true}),
 			recorded("managed.evaluation", "outc_1", map[string]any{"begins": true}), // after a crash
 			recorded("managed.evaluation", "outc_1", map[string]any{"result": "needs_revision", "explanation": "it is not"}),
 			event.Steered{Parts: text("go on"), Message: "managed.outcome/outc_1/1"},
 			event.Asked{Turn: 2},
-			replied(llm.Text{Text: "made"}),
-			done,
+			replied(llm.Text{Text: "made"}), done,
 			recorded("managed.evaluation", "outc_1", map[string]any{"begins": true}),
 			recorded("managed.evaluation", "outc_1", map[string]any{"result": "needs_revision", "explanation": "still not"}),
 			event.Steered{Parts: text("say so"), Message: "managed.outcome/outc_1/2"},
 			event.Asked{Turn: 3},
-			replied(llm.Text{Text: "not made"}),
-			done,
+			replied(llm.Text{Text: "not made"}), done,
 		},
 		"outcome that is interrupted": {
-			recorded(
-				"managed.outcome",
-				"outc_1",
-				map[string]any{"description": "make it", "rubric": map[string]any{"type": "text", "content": "it is there"}, "max_iterations": 3},
-			),
+			defined(3),
 			event.Steered{Parts: text("make it"), Message: "managed.outcome/1"},
 			event.Asked{Turn: 1},
-			replied(llm.Text{Text: "made"}),
-			done,
+			replied(llm.Text{Text: "made"}), done,
 			recorded("managed.evaluation", "outc_1", map[string]any{"begins": true}),
 			event.Cancelled{By: "ann", All: true},
 			recorded("managed.evaluation", "outc_1", map[string]any{"result": "satisfied", "explanation": "too late"}),
@@ -198,11 +185,7 @@ func pairs() map[string][]event.Body {
 			event.Asked{Turn: 1},
 			event.Stopped{Reason: event.ReasonStuck, Detail: "again and again"},
 			event.Compacted{Snapshot: json.RawMessage(`{}`)},
-			recorded(
-				"managed.update",
-				"sesn_1",
-				map[string]any{"title": "other", "agent": map[string]any{"tools": []any{map[string]any{"type": "custom", "name": "late"}}}},
-			),
+			recorded("managed.update", "sesn_1", map[string]any{"title": "other", "agent": late}),
 			event.Said{Parts: text("go")},
 			event.Asked{Turn: 2},
 			replied(call("z", "late", `{}`)),
@@ -213,12 +196,7 @@ func pairs() map[string][]event.Body {
 }
 
 func fold(thread string) *managed.Fold {
-	return &managed.Fold{
-		Custom:  []string{"weather"},
-		Servers: []string{"git"},
-		Thread:  thread,
-		Agent:   map[bool]string{true: "explorer"}[thread != ""],
-	}
+	return &managed.Fold{Custom: []string{"weather"}, Servers: []string{"git"}, Thread: thread, Agent: map[bool]string{true: "explorer"}[thread != ""]}
 }
 
 // TestFold holds what clients see of logs: each of our events, and below it what it is to them.

@@ -113,9 +113,8 @@ func reply(w http.ResponseWriter, status int, v any) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	raw, err := json.Marshal(v)
 	if err != nil {
-		status, raw = http.StatusInternalServerError, []byte(
-			`{"type":"error","error":{"type":"api_error","message":"the answer can't be written"}}`,
-		)
+		status = http.StatusInternalServerError
+		raw = []byte(`{"type":"error","error":{"type":"api_error","message":"the answer can't be written"}}`)
 	}
 	w.WriteHeader(status)
 	_, _ = w.Write(raw) // whoever has gone need not know
@@ -146,11 +145,8 @@ func unserved(field, what string) error {
 }
 
 func missing(what, id string) error {
-	return &server.Problem{
-		Status:  http.StatusNotFound,
-		Type:    "not_found_error",
-		Message: fmt.Sprintf("%s %q not found", what, words.OneLine(id, 80)),
-	}
+	why := fmt.Sprintf("%s %q not found", what, words.OneLine(id, 80))
+	return &server.Problem{Status: http.StatusNotFound, Type: "not_found_error", Message: why}
 }
 
 func conflict(format string, args ...any) error {

@@ -155,6 +155,19 @@ func TestStrict(t *testing.T) {
 	mcp := object{"type": "mcp_toolset", "mcp_server_name": "m"}
 	servers := func(a object, list ...any) object { return with(a, "mcp_servers", list) }
 	at := "/v1/sessions/" + session
+	set := func(fields object) object { return with(fields, "type", "agent_toolset_20260401") }
+	cloud := func(field string, v any) object {
+		return object{"name": "e", "config": object{"type": "cloud", field: v}}
+	}
+	picture := func(data string) object {
+		return message(object{"type": "image", "source": object{"type": "base64", "media_type": "image/png", "data": data}})
+	}
+	outcome := func(rubric object, most int) object {
+		return event(object{"type": "user.define_outcome", "description": "d", "rubric": rubric, "max_iterations": most})
+	}
+	confirms := func(id, result string) object {
+		return object{"type": "user.tool_confirmation", "tool_use_id": id, "result": result}
+	}
 	for _, tc := range []struct {
 		method, path string
 		body         any
@@ -183,8 +196,8 @@ func TestStrict(t *testing.T) {
 		{"POST", "/v1/agents", tools(custom, custom), 400, "twice"},
 		{"POST", "/v1/agents", tools(with(custom, "name", "")), 400, "tools.0.name"},
 		{"POST", "/v1/agents", tools(mcp), 400, "mcp_server_name"},
-		{"POST", "/v1/agents", tools(object{"type": "agent_toolset_20260401", "configs": []any{object{"name": "rm"}}}), 400, "rm"},
-		{"POST", "/v1/agents", tools(object{"type": "agent_toolset_20260401", "default_config": object{"permission_policy": object{"type": "never"}}}), 400, "never"},
+		{"POST", "/v1/agents", tools(set(object{"configs": []any{object{"name": "rm"}}})), 400, "rm"},
+		{"POST", "/v1/agents", tools(set(object{"default_config": object{"permission_policy": object{"type": "never"}}})), 400, "never"},
 		{"POST", "/v1/agents", servers(someAgent, object{"type": "url", "name": "m", "url": "https://m.example"}), 400, "no mcp_toolset"},
 		{"POST", "/v1/agents", servers(tools(mcp), object{"type": "url", "name": "m", "url": "file:///x"}), 400, "url"},
 		{"POST", "/v1/agents", servers(tools(mcp), object{"type": "url", "name": "m", "url": "https://u:p@m.example"}), 400, "secret"},
@@ -201,9 +214,9 @@ func TestStrict(t *testing.T) {
 		{"POST", "/v1/agents/" + agent, object{"name": nil}, 400, "name"},
 		{"DELETE", "/v1/agents/" + agent, nil, 404, "MANAGED.md"},
 		{"POST", "/v1/environments", object{"name": "e", "config": object{"type": "self_hosted"}}, 400, "self-hosted"},
-		{"POST", "/v1/environments", object{"name": "e", "config": object{"type": "cloud", "packages": object{"pip": []any{"x"}}}}, 400, "packages"},
-		{"POST", "/v1/environments", object{"name": "e", "config": object{"type": "cloud", "networking": object{"type": "limited", "allowed_hosts": []any{"x"}}}}, 400, "hosts"},
-		{"POST", "/v1/environments", object{"name": "e", "config": object{"type": "cloud", "networking": object{"type": "x"}}}, 400, "networking"},
+		{"POST", "/v1/environments", cloud("packages", object{"pip": []any{"x"}}), 400, "packages"},
+		{"POST", "/v1/environments", cloud("networking", object{"type": "limited", "allowed_hosts": []any{"x"}}), 400, "hosts"},
+		{"POST", "/v1/environments", cloud("networking", object{"type": "x"}), 400, "networking"},
 		{"POST", "/v1/environments", object{"name": "e", "scope": "account"}, 400, "scope"},
 		{"POST", "/v1/sessions", object{"agent": agent}, 400, "environment_id"},
 		{"POST", "/v1/sessions", with(some, "agent", "agent_none"), 404, "agent_none"},
@@ -228,14 +241,14 @@ func TestStrict(t *testing.T) {
 		{"POST", at + "/events", message(object{"type": "text"}), 400, "text"},
 		{"POST", at + "/events", message(object{"type": "text", "text": "x", "nope": 1}), 400, "nope"},
 		{"POST", at + "/events", message(object{"type": "image", "source": object{"type": "url", "url": "https://x"}}), 400, "base64"},
-		{"POST", at + "/events", message(object{"type": "image", "source": object{"type": "base64", "media_type": "image/png", "data": "!"}}), 400, "base64"},
-		{"POST", at + "/events", message(object{"type": "image", "source": object{"type": "base64", "media_type": "image/png", "data": "aGk="}}), 400, "text/plain"},
-		{"POST", at + "/events", message(object{"type": "document", "source": object{"type": "base64", "media_type": "application/pdf", "data": "aGk="}}), 400, "plain text"},
-		{"POST", at + "/events", event(object{"type": "user.tool_confirmation", "tool_use_id": "sevt_x", "result": "allow"}), 404, "sevt_x"},
-		{"POST", at + "/events", event(object{"type": "user.tool_confirmation", "tool_use_id": "x", "result": "maybe"}), 400, "result"},
-		{"POST", at + "/events", event(object{"type": "user.tool_confirmation", "tool_use_id": "x", "result": "allow", "deny_message": "y"}), 400, "deny_message"},
-		{"POST", at + "/events", event(object{"type": "user.define_outcome", "description": "d", "rubric": object{"type": "file", "file_id": "f"}}), 400, "file"},
-		{"POST", at + "/events", event(object{"type": "user.define_outcome", "description": "d", "rubric": object{"type": "text", "content": "c"}, "max_iterations": 21}), 400, "20"},
+		{"POST", at + "/events", picture("!"), 400, "base64"},
+		{"POST", at + "/events", picture("aGk="), 400, "text/plain"},
+		{"POST", at + "/events", message(object{"type": "document", "source": object{"type": "base64"}}), 400, "plain text"},
+		{"POST", at + "/events", event(confirms("sevt_x", "allow")), 404, "sevt_x"},
+		{"POST", at + "/events", event(confirms("x", "maybe")), 400, "result"},
+		{"POST", at + "/events", event(with(confirms("x", "allow"), "deny_message", "y")), 400, "deny_message"},
+		{"POST", at + "/events", outcome(object{"type": "file", "file_id": "f"}, 1), 400, "file"},
+		{"POST", at + "/events", outcome(object{"type": "text", "content": "c"}, 21), 400, "20"},
 		{"POST", at + "/events", event(object{"type": "user.interrupt", "session_thread_id": "sthr_x"}), 400, "thread"},
 		{"GET", at + "/events?limit=1001", nil, 400, "limit"},
 		{"GET", at + "/events/stream?event_deltas[]=user.message", nil, 400, "event_deltas"},
@@ -260,11 +273,8 @@ func TestNoFaults(t *testing.T) {
 		"/v1/agents":       with(with(someAgent, "metadata", object{"a": "b"}), "model", object{"id": "script"}),
 		"/v1/environments": someEnv,
 		"/v1/sessions": {
-			"agent":          object{"type": "agent_with_overrides", "id": agent, "tools": someAgent["tools"]},
-			"environment_id": env,
-			"metadata": object{
-				"a": "b",
-			},
+			"agent": object{"type": "agent_with_overrides", "id": agent, "tools": someAgent["tools"]}, "environment_id": env,
+			"metadata":       object{"a": "b"},
 			"initial_events": []any{object{"type": "user.message", "content": []any{object{"type": "text", "text": "say: x"}}}},
 		},
 		"/v1/sessions/" + session + "/events": {"events": []any{
@@ -362,11 +372,7 @@ func TestTenants(t *testing.T) {
 		}
 	}
 	other := blue.made("/v1/environments", someEnv)
-	if status, message := blue.problem(
-		"POST",
-		"/v1/sessions",
-		object{"agent": agent, "environment_id": other},
-	); status != http.StatusNotFound {
+	if status, message := blue.problem("POST", "/v1/sessions", object{"agent": agent, "environment_id": other}); status != http.StatusNotFound {
 		t.Errorf("a session with the agent of another tenant: %d %s", status, message)
 	}
 }
@@ -388,12 +394,7 @@ func TestModels(t *testing.T) {
 			if got != status {
 				t.Errorf("%d %s, want %d", got, text, status)
 			}
-			if got, text := h.do(
-				"POST",
-				"/v1/agents",
-				someAgent,
-			); got != http.StatusOK ||
-				!strings.Contains(text, fmt.Sprintf(`"model":{"id":%q}`, "script")) {
+			if got, text := h.do("POST", "/v1/agents", someAgent); got != http.StatusOK || !strings.Contains(text, fmt.Sprintf(`"model":{"id":%q}`, "script")) {
 				t.Errorf("%d %s", got, text)
 			}
 		})

@@ -286,11 +286,8 @@ func (d *door) acknowledged(id string, f *Fold) error {
 	}
 	o := *list[len(list)-1]
 	o.Iteration++
-	_, err := d.Say(
-		id,
-		llm.Say("The work does not meet the rubric, and is not graded again. Say in short what is missing:\n\n"+o.Explanation),
-		o.turn(),
-	)
+	text := "The work does not meet the rubric, and is not graded again. Say in short what is missing:\n\n" + o.Explanation
+	_, err := d.Say(id, llm.Say(text), o.turn())
 	return err
 }
 
@@ -326,16 +323,11 @@ func (d *door) grade(id string, o Outcome, h history) (evaluation, error) {
 		}
 	}
 	t, err := v.Submit(server.Spec{
-		Title:      "grading of " + id,
-		Beside:     id,
-		Model:      work.Spec.Model,
-		Mode:       tool.ModePlan,
-		Unattended: true,
-		MaxTurns:   graderTurns,
-		Timeout:    graderTime,
-		System:     grader,
-		MaxCost:    work.Spec.MaxCost,
-		Prompt:     "What was to be made:\n\n" + o.Description + "\n\nWhat the agent says of it:\n\n" + said + "\n\nThe rubric:\n\n" + o.Rubric.Content,
+		Title: "grading of " + id, Beside: id, Model: work.Spec.Model, Mode: tool.ModePlan, Unattended: true,
+		System: grader, MaxCost: work.Spec.MaxCost, MaxTurns: graderTurns, Timeout: graderTime,
+		Prompt: strings.Join([]string{
+			"What was to be made:", o.Description, "What the agent says of it:", said, "The rubric:", o.Rubric.Content,
+		}, "\n\n"),
 	})
 	if err != nil {
 		return evaluation{}, err

@@ -161,10 +161,8 @@ func (t *toolSpec) settle(field, usual string, known bool) error {
 			return invalid(name, "it is missing, or there is a type", "the name of a tool")
 		}
 		if t.Configs[i] = c.over(base); !known && !*base.Enabled && *t.Configs[i].Enabled {
-			return unserved(
-				fmt.Sprintf("%s.configs.%d.enabled", field, i),
-				"single tools of an MCP server whose default is off; turn the others off by name",
-			)
+			return unserved(fmt.Sprintf("%s.configs.%d.enabled", field, i),
+				"single tools of an MCP server whose default is off; turn the others off by name")
 		}
 	}
 	for i, c := range append(t.Configs, base) {

@@ -140,3 +140,19 @@ func TestDenied(t *testing.T) {
 	}
 	h.until(h.submit(server.Spec{Prompt: "bash: echo hi > made", Folder: h.root, Ask: []string{"bash"}}).ID, event.StageWaiting)
 }
+
+// TestBeside holds that a task can work in the workspace of one that stays open, and leaves it there.
+func TestBeside(t *testing.T) {
+	h := newHouse(t, nil)
+	id := h.submit(server.Spec{Open: true, Prompt: "bash: echo made > file"}).ID
+	h.until(id, event.StageIdle)
+	for range 2 {
+		other := h.until(h.submit(server.Spec{Beside: id, Prompt: "bash: cat file", Keep: server.KeepNever}).ID, event.StageCompleted)
+		if got := h.results(other.Session); !strings.Contains(got, "made") {
+			t.Errorf("results %q", got)
+		}
+	}
+	h.identity("ann", "red", server.Operator).call("POST", "/api/v1/tasks", server.Spec{Beside: id, Prompt: "x"}, http.StatusBadRequest, nil)
+	h.call("POST", "/api/v1/tasks", server.Spec{Beside: "task_none", Prompt: "x"}, http.StatusBadRequest, nil)
+	h.call("POST", "/api/v1/tasks", server.Spec{Beside: id, Folder: h.root, Prompt: "x"}, http.StatusBadRequest, nil)
+}
