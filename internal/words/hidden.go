@@ -2,8 +2,6 @@ package words
 
 import "github.com/inspan/inspan/internal/secret"
 
-var finder secret.Finder
-
 // Hidden is a message of ours without secrets: it can repeat what was typed. It comes before the
 // message is cut, as a part of a secret is not found.
-func Hidden(message string) string { return finder.Hidden(message, "***") }
+func Hidden(message string) string { return new(secret.Finder).Hidden(message, "***") }
