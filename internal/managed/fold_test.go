@@ -196,7 +196,12 @@ func pairs() map[string][]event.Body {
 }
 
 func fold(thread string) *managed.Fold {
-	return &managed.Fold{Custom: []string{"weather"}, Servers: []string{"git"}, Thread: thread, Agent: map[bool]string{true: "explorer"}[thread != ""]}
+	return &managed.Fold{
+		Custom:  []string{"weather"},
+		Servers: []string{"git"},
+		Thread:  thread,
+		Agent:   map[bool]string{true: "explorer"}[thread != ""],
+	}
 }
 
 // TestFold holds what clients see of logs: each of our events, and below it what it is to them.

@@ -372,7 +372,11 @@ func TestTenants(t *testing.T) {
 		}
 	}
 	other := blue.made("/v1/environments", someEnv)
-	if status, message := blue.problem("POST", "/v1/sessions", object{"agent": agent, "environment_id": other}); status != http.StatusNotFound {
+	if status, message := blue.problem(
+		"POST",
+		"/v1/sessions",
+		object{"agent": agent, "environment_id": other},
+	); status != http.StatusNotFound {
 		t.Errorf("a session with the agent of another tenant: %d %s", status, message)
 	}
 }
@@ -394,7 +398,12 @@ func TestModels(t *testing.T) {
 			if got != status {
 				t.Errorf("%d %s, want %d", got, text, status)
 			}
-			if got, text := h.do("POST", "/v1/agents", someAgent); got != http.StatusOK || !strings.Contains(text, fmt.Sprintf(`"model":{"id":%q}`, "script")) {
+			if got, text := h.do(
+				"POST",
+				"/v1/agents",
+				someAgent,
+			); got != http.StatusOK ||
+				!strings.Contains(text, fmt.Sprintf(`"model":{"id":%q}`, "script")) {
 				t.Errorf("%d %s", got, text)
 			}
 		})
