@@ -334,6 +334,19 @@ func (b *book) ended(id string) <-chan struct{} {
 	return c
 }
 
+// bounded are the tenants that have a bound of what their workspaces hold.
+func (b *book) bounded() map[string]bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := map[string]bool{}
+	for name, t := range b.tenants {
+		if t.Disk > 0 {
+			out[name] = true
+		}
+	}
+	return out
+}
+
 // tenant is what is known of a tenant; one without bounds, if nothing is.
 func (b *book) tenant(name string) Tenant {
 	b.mu.Lock()

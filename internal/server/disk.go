@@ -160,11 +160,13 @@ func (s *Server) overQuota(tenant string) bool {
 
 // weigh looks at what workspaces hold, and stops the tasks of tenants that are over their bound.
 func (s *Server) weigh() {
+	bounded := s.book.bounded()
+	if len(bounded) == 0 {
+		return
+	}
 	held := map[string]int64{}
-	for _, t := range s.book.list("", math.MaxInt, func(t *Task) bool { return t.Spec.Folder == "" }) {
-		if s.book.tenant(t.Tenant).Disk > 0 {
-			held[t.Tenant] += weight(s.workspace(t))
-		}
+	for _, t := range s.book.list("", math.MaxInt, func(t *Task) bool { return bounded[t.Tenant] && t.Spec.Folder+t.Spec.Beside == "" }) {
+		held[t.Tenant] += weight(s.workspace(t))
 	}
 	s.quota.mu.Lock()
 	s.quota.bytes = held
