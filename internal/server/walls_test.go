@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -40,7 +41,8 @@ func (p *process) call(method, path string, body any, status int, into any) {
 func (p *process) identity(tenant string, role server.Role) *process {
 	p.t.Helper()
 	var made struct{ Token string }
-	p.call("POST", "/api/v1/identities", map[string]any{"name": "ann", "tenant": tenant, "role": role}, http.StatusCreated, &made)
+	name := "ann-" + rand.Text() // a tenant has each name once
+	p.call("POST", "/api/v1/identities", map[string]any{"name": name, "tenant": tenant, "role": role}, http.StatusCreated, &made)
 	return p.as(made.Token)
 }
 
