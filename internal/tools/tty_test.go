@@ -174,5 +174,5 @@ print("left")
 	}
 	says(t, s.on("python3 c.py"), "\n"+strings.Repeat(" ", 50)+"count 0\n", "[still running as job 1")
 	says(t, s.feed("", "", "up", "up", "f5"), "count 12\n", "[cursor in line 21, column ")
-	says(t, s.feed("q", ""), "left", "[exit code 0]]")
+	says(t, s.feed("q", "nothing, but the end"), "left", "[exit code 0]]")
 }
