@@ -22,9 +22,15 @@ func (c *command) send() *cobra.Command {
 		Args:    exactly(1, 2, "an ID and an optional TEXT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m.By, m.Text = "inspan send", strings.Join(args[1:], " ")
-			a, _, id, err := c.found(cmd.Context(), &f, args[0])
+			a, r, err := c.load(&f)
 			if err != nil {
 				return err
+			}
+			id := args[0] // which is found behind what is wrong with the message
+			if r != nil {
+				if id, err = r.Resolve(cmd.Context(), id); err != nil {
+					return err
+				}
 			}
 			e, err := a.Send(cmd.Context(), id, m)
 			if err != nil {
