@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strconv"
@@ -16,7 +15,6 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/server"
 	"github.com/inspan/inspan/internal/words"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
 )
 
@@ -27,158 +25,6 @@ func eventEndpoints() []endpoint {
 			"limit", "page", "order", "types", "types[]", "created_at[gt]", "created_at[gte]", "created_at[lt]", "created_at[lte]"),
 		get("sessions/{id}/events/stream", func(d *door) (any, error) { return nil, d.streamEvents("") }, "event_deltas", "event_deltas[]"),
 	}
-}
-
-// input is what a client says to a session.
-type input struct {
-	kind     string
-	parts    llm.Parts // of a message, or of the result of a tool
-	question string    // id of the event that is answered
-	allow    bool
-	failed   bool
-	reason   string
-	outcome  Outcome
-}
-
-// content is a block of a request.
-type content struct {
-	Type    string  `json:"type"`
-	Text    *string `json:"text"`
-	Source  *where  `json:"source"`
-	Title   string  `json:"title"`
-	Context string  `json:"context"`
-}
-
-// where is where the bytes of a block are.
-type where struct {
-	Type      string `json:"type"`
-	MediaType string `json:"media_type"`
-	Data      string `json:"data"`
-	URL       string `json:"url"`
-	FileID    string `json:"file_id"`
-}
-
-const (
-	mostEvents  = 100
-	mostContent = 1 << 20 // bytes of text in an event
-	mostImage   = 8 << 20 // bytes
-)
-
-// inputs reads events of a request, all before the first is sent.
-func (d *door) inputs(field string, list []json.RawMessage) (out []input, err error) {
-	for i, raw := range list {
-		var kind struct {
-			Type string `json:"type"`
-		}
-		at := fmt.Sprintf("%s.%d", field, i)
-		if json.Unmarshal(raw, &kind) != nil {
-			return nil, invalid(at, "it is not an event", "an object with a type")
-		}
-		in, err := d.input(at, kind.Type, raw)
-		if err != nil {
-			return nil, err
-		}
-		in.kind = kind.Type
-		out = append(out, in)
-	}
-	return out, nil
-}
-
-func (d *door) input(at, kind string, raw []byte) (in input, err error) {
-	switch kind {
-	case "user.message", "system.message":
-		var m struct {
-			Type    string    `json:"type"`
-			Content []content `json:"content"`
-		}
-		if err := strict(raw, &m); err != nil {
-			return in, err
-		}
-		in.parts, err = d.parts(at+".content", m.Content, kind == "user.message")
-		if err == nil && len(in.parts) == 0 {
-			err = invalid(at+".content", "it is empty", "a block at least")
-		}
-	case "user.interrupt":
-		var m struct {
-			Type   string  `json:"type"`
-			Thread *string `json:"session_thread_id"`
-		}
-		if err = strict(raw, &m); err == nil && m.Thread != nil && *m.Thread != threadPrefix+d.r.PathValue("id") {
-			err = unserved(at+".session_thread_id", "interrupting one thread; leave it out to interrupt the session")
-		}
-	case "user.tool_confirmation":
-		var m struct {
-			Type   string  `json:"type"`
-			ID     string  `json:"tool_use_id"`
-			Result string  `json:"result"`
-			Why    *string `json:"deny_message"`
-		}
-		err = strict(raw, &m)
-		in.question, in.allow = m.ID, m.Result == "allow"
-		switch {
-		case err != nil:
-		case m.Result != "allow" && m.Result != "deny":
-			err = invalid(at+".result", fmt.Sprintf("it is %q", words.OneLine(m.Result, 40)), "allow or deny")
-		case m.Why != nil && in.allow:
-			err = invalid(at+".deny_message", "the result is allow", "")
-		case m.Why != nil:
-			in.reason = *m.Why
-		}
-	case "user.custom_tool_result":
-		var m struct {
-			Type    string    `json:"type"`
-			ID      string    `json:"custom_tool_use_id"`
-			Failed  *bool     `json:"is_error"`
-			Content []content `json:"content"`
-		}
-		if err := strict(raw, &m); err != nil {
-			return in, err
-		}
-		in.question, in.failed = m.ID, m.Failed != nil && *m.Failed
-		in.parts, err = d.parts(at+".content", m.Content, false)
-	case "user.define_outcome":
-		in.outcome, err = d.wanted(at, raw)
-	case "user.tool_result":
-		err = unserved(at+".type", "self-hosted environments, which alone take user.tool_result")
-	default:
-		err = invalid(at+".type", fmt.Sprintf("it is %q", words.OneLine(kind, 40)), "user.message, user.interrupt, user.tool_confirmation, "+
-			"user.custom_tool_result, user.define_outcome or system.message")
-	}
-	return in, err
-}
-
-// parts are the blocks of a request as a model of ours gets them.
-func (d *door) parts(field string, list []content, pictures bool) (out llm.Parts, err error) {
-	size := 0
-	for i, c := range list {
-		at := fmt.Sprintf("%s.%d", field, i)
-		var part llm.Part
-		switch {
-		case c.Type == "text" && c.Text != nil && c.Source == nil && c.Title+c.Context == "":
-			part = llm.Text{Text: *c.Text}
-		case c.Type == "image" && pictures && c.Source != nil && c.Text == nil:
-			part, err = d.image(at+".source", c.Source)
-		case c.Type == "document" && pictures && c.Source != nil && c.Text == nil:
-			part, err = d.document(at, c)
-		case c.Type == "text":
-			err = invalid(at+".text", "it is missing, or there are fields of another type", "a text")
-		case c.Type == "image" || c.Type == "document" || c.Type == "search_result":
-			err = unserved(at, c.Type+" blocks here; use text")
-		default:
-			err = invalid(at+".type", fmt.Sprintf("it is %q", words.OneLine(c.Type, 40)), "text, image or document")
-		}
-		if err != nil {
-			return nil, err
-		}
-		if t, is := part.(llm.Text); is {
-			size += len(t.Text)
-		}
-		out = append(out, part)
-	}
-	if size > mostContent {
-		return nil, invalid(field, fmt.Sprintf("its text has %d bytes", size), fmt.Sprintf("at most %d", mostContent))
-	}
-	return out, nil
 }
 
 // send says one thing to a session, and returns the number of the event there. The key is what the
@@ -401,17 +247,7 @@ func (d *door) blob(id, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := d.Sessions.Open(d, t.Session)
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	r, err := log.Blobs().Get(d, name)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	return io.ReadAll(io.LimitReader(r, mostImage))
+	return d.Blob(t.Session, name)
 }
 
 // streamEvents sends what comes: behind the event with the id that Last-Event-ID names, or from now on.

@@ -1,14 +1,13 @@
 // Package managed is the door of a server for clients of the Managed Agents wire: the official SDKs
 // with another base URL.
 //
-//	fold.go         what they see of a session, as a pure fold over its log
+//	fold.go         what they see of a session, as a pure fold over its log; calls.go its calls
 //	agents.go       agents and their versions; tools.go what these may use
 //	environments.go where they work
-//	sessions.go     sessions: each is a task of the server that stays open
-//	events.go       what is said to them, and what comes of it
+//	sessions.go     sessions: each is a task of the server that stays open; view.go how they look
+//	events.go       what is said to them, and what comes of it; inputs.go reads the former
 //	threads.go      sessions of subagents
 //	outcomes.go     what a session is to bring, and the grading of that
-//	memories.go     memory stores; files.go files
 //
 // Objects are kept in the server's book, and what happens in the session's log. The door keeps nothing
 // of its own.
@@ -92,7 +91,7 @@ func serve(s *server.Server, e endpoint, w http.ResponseWriter, r *http.Request)
 	case err != nil:
 		refuse(w, err)
 	case out != nil:
-		reply(w, http.StatusOK, out)
+		server.Reply(w, http.StatusOK, out)
 	}
 }
 
@@ -106,20 +105,6 @@ func (d *door) known(query []string) error {
 	return nil
 }
 
-func reply(w http.ResponseWriter, status int, v any) {
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	raw, err := json.Marshal(v)
-	if err != nil {
-		status = http.StatusInternalServerError
-		raw = []byte(`{"type":"error","error":{"type":"api_error","message":"the answer can't be written"}}`)
-	}
-	w.WriteHeader(status)
-	_, _ = w.Write(raw) // whoever has gone need not know
-}
-
 // refuse answers with what an error is, in the shape that the SDKs read.
 func refuse(w http.ResponseWriter, err error) {
 	p, id := server.ProblemOf(err), "req_"+strings.ToLower(rand.Text())
@@ -127,7 +112,7 @@ func refuse(w http.ResponseWriter, err error) {
 		w.Header().Set("Retry-After", strconv.Itoa(p.Retry))
 	}
 	w.Header().Set("Request-Id", id)
-	reply(w, p.Status, map[string]any{"type": "error", "error": p, "request_id": id})
+	server.Reply(w, p.Status, map[string]any{"type": "error", "error": p, "request_id": id})
 }
 
 // invalid is a field that can't be as it is; want is what would be right, if that can be said.

@@ -147,7 +147,7 @@ func (s *Server) serve(e endpoint) http.Handler {
 		case status == http.StatusNoContent:
 			w.WriteHeader(status)
 		default:
-			reply(w, status, answer)
+			Reply(w, status, answer)
 		}
 	})
 }

@@ -80,10 +80,7 @@ func (c *call) takeChat(key string) string {
 
 // keepChat notes where a conversation is that a client may go on with.
 func (c *call) keepChat(key, task string) error {
-	raw, err := json.Marshal(chat{task})
-	if err == nil {
-		raw, err = json.Marshal(kept{c.who.tenant, raw})
-	}
+	raw, err := shelved(c.who.tenant, chat{task})
 	if err != nil {
 		return err
 	}

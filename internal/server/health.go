@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"sync/atomic"
@@ -28,7 +29,7 @@ func (s *Server) ping(w http.ResponseWriter, _ *http.Request) {
 	if s.pulse.busy.Load() > 0 {
 		state = "HealthyBusy"
 	}
-	reply(w, http.StatusOK, map[string]any{"status": state, "time_of_last_update": s.pulse.last.Load()})
+	Reply(w, http.StatusOK, map[string]any{"status": state, "time_of_last_update": s.pulse.last.Load()})
 }
 
 // noRoom is what anybody is told of a disk that is full; the operator and the audit log know which.
@@ -38,23 +39,31 @@ const noRoom = "the server has no room on its disk; tasks rest until it has"
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	if s.isDraining() {
 		w.Header().Set("Retry-After", "30")
-		reply(w, http.StatusServiceUnavailable, map[string]any{"ready": false, "why": "the server is shutting down"})
+		Reply(w, http.StatusServiceUnavailable, map[string]any{"ready": false, "why": "the server is shutting down"})
 		return
 	}
 	if err := s.disk.trouble(); err != nil {
 		w.Header().Set("Retry-After", "30")
-		reply(w, http.StatusServiceUnavailable, map[string]any{"ready": false, "why": noRoom})
+		Reply(w, http.StatusServiceUnavailable, map[string]any{"ready": false, "why": noRoom})
 		return
 	}
-	reply(w, http.StatusOK, map[string]any{"ready": true})
+	Reply(w, http.StatusOK, map[string]any{"ready": true})
 }
 
-func reply(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	enc := json.NewEncoder(w)
+// Reply answers with a value as JSON, which nobody on the way keeps.
+func Reply(w http.ResponseWriter, status int, v any) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // whoever has gone need not know
+	if enc.Encode(v) != nil {
+		status = http.StatusInternalServerError
+		out.Reset()
+		out.WriteString(`{"type":"error","error":{"type":"api_error","message":"the answer can't be written"}}`)
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(bytes.TrimSuffix(out.Bytes(), []byte("\n"))) // whoever has gone need not know
 }

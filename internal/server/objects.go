@@ -25,6 +25,15 @@ type kept struct {
 	Value  json.RawMessage `json:"value"`
 }
 
+// shelved is a value of a tenant as it stands in the book.
+func shelved(tenant string, value any) (json.RawMessage, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(kept{tenant, raw})
+}
+
 // shelf is all objects of one kind. The zero value is ready.
 type shelf struct {
 	all   map[string]*Object
@@ -115,11 +124,7 @@ func (v *Visit) Change(of, id string, f func(Object) (any, error)) (Object, erro
 		}
 		m := event.Recorded{Of: of, ID: id, By: v.who.name}
 		if value != nil {
-			raw, err := json.Marshal(value)
-			if err == nil {
-				m.Value, err = json.Marshal(kept{o.Tenant, raw})
-			}
-			if err != nil {
+			if m.Value, err = shelved(o.Tenant, value); err != nil {
 				return nil, fmt.Errorf("%s %s: %w", of, id, err)
 			}
 		}

@@ -83,7 +83,7 @@ func refuse(w http.ResponseWriter, err error) {
 	if p.Retry > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(p.Retry))
 	}
-	reply(w, p.Status, map[string]any{"type": "error", "error": p})
+	Reply(w, p.Status, map[string]any{"type": "error", "error": p})
 }
 
 // Refuse answers for a [gate.Gate].

@@ -41,15 +41,12 @@ type sessionList struct {
 
 // owner is the task that a session belongs to, if the visitor sees it.
 func (v *Visit) owner(session string) (Task, error) {
-	root := session
-	for parent := store.Parent(root); parent != ""; parent = store.Parent(root) {
-		root = parent
+	for at := session; at != ""; at = store.Parent(at) {
+		if t, known := v.book.taskOf(at); known && v.who.sees(&t) {
+			return t, nil
+		}
 	}
-	t, known := v.book.taskOf(root)
-	if !known || !v.who.sees(&t) {
-		return Task{}, missing("session", session)
-	}
-	return t, nil
+	return Task{}, missing("session", session)
 }
 
 func (c *call) sessions(nothing) (sessionList, error) {
@@ -73,7 +70,7 @@ func (c *call) sessions(nothing) (sessionList, error) {
 type part struct {
 	ID    string `json:"-" path:"id"`
 	After string `json:"-" query:"after"`
-	Limit int    `json:"-" query:"limit"`
+	Limit *int   `json:"-" query:"limit"`
 }
 
 // pageOfEvents is a part of a session: each event as docs/EVENTS.md has it.
@@ -84,17 +81,13 @@ type pageOfEvents struct {
 
 func (c *call) readEvents(in part) (out pageOfEvents, err error) {
 	out.Events = []any{}
-	after := uint64(0)
-	if in.After != "" {
-		if after, err = strconv.ParseUint(in.After, 10, 64); err != nil {
-			return out, wrong("after", "it is "+words.OneLine(strconv.Quote(in.After), 80), "the number of an event")
-		}
+	after, err := lastEventID(c.r)
+	if err != nil {
+		return out, err
 	}
-	if in.Limit < 0 || in.Limit > mostListed {
-		return out, wrong("limit", fmt.Sprintf("it is %d", in.Limit), fmt.Sprintf("1 to %d", mostListed))
-	}
-	if in.Limit == 0 {
-		in.Limit = mostListed
+	limit, err := most(in.Limit, mostListed)
+	if err != nil {
+		return out, err
 	}
 	if _, err := c.owner(in.ID); err != nil {
 		return out, err
@@ -108,7 +101,7 @@ func (c *call) readEvents(in part) (out pageOfEvents, err error) {
 		if err != nil {
 			return out, err
 		}
-		if len(out.Events) == in.Limit {
+		if len(out.Events) == limit {
 			out.More = true
 			break
 		}
@@ -270,24 +263,30 @@ type blob struct {
 }
 
 func (c *call) blob(in blobOf) (blob, error) {
-	if _, err := c.owner(in.ID); err != nil {
-		return blob{}, err
+	data, err := c.Blob(in.ID, in.Digest)
+	return blob{data}, err
+}
+
+// Blob reads a blob of a session that the visitor sees.
+func (v *Visit) Blob(session, name string) ([]byte, error) {
+	if _, err := v.owner(session); err != nil {
+		return nil, err
 	}
-	log, err := c.Sessions.Open(c, in.ID)
+	log, err := v.Sessions.Open(v, session)
 	if err != nil {
-		return blob{}, err
+		return nil, err
 	}
 	defer log.Close()
-	from, err := log.Blobs().Get(c, in.Digest)
+	from, err := log.Blobs().Get(v, name)
 	if err != nil {
-		return blob{}, missing("blob", in.Digest)
+		return nil, missing("blob", name)
 	}
 	data, err := io.ReadAll(io.LimitReader(from, mostBlob+1))
 	if err := errors.Join(err, from.Close()); err != nil {
-		return blob{}, err
+		return nil, err
 	}
 	if len(data) > mostBlob {
-		return blob{}, conflict("blob %s has more than %d bytes", in.Digest, mostBlob)
+		return nil, conflict("blob %s has more than %d bytes", name, mostBlob)
 	}
-	return blob{data}, nil
+	return data, nil
 }

@@ -23,10 +23,7 @@ func (c *Visit) Submit(spec Spec) (Task, error) {
 // SubmitAs admits a task together with an object of a kind, which has the same id: one that begins with
 // the prefix. Said is the whole request, as for [Visit.Make].
 func (c *Visit) SubmitAs(of, prefix string, object, said any, spec Spec) (Task, error) {
-	raw, err := json.Marshal(object)
-	if err == nil {
-		raw, err = json.Marshal(kept{c.who.tenant, raw})
-	}
+	raw, err := shelved(c.who.tenant, object)
 	if err != nil {
 		return Task{}, err
 	}

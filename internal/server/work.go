@@ -295,7 +295,7 @@ func (w *work) drive(ctx context.Context, t *Task, opened *inspan.Session) error
 		case r.Err() != nil && !running.Elsewhere(r.Err()):
 			return r.Err()
 		case told, st.Stopped != nil, t.Spec.Open && !st.Active:
-			return w.rests(ctx, t, st)
+			return w.settle(ctx, t, st)
 		case running.Elsewhere(r.Err()):
 			err = w.await(ctx, t, st.Seq, again)
 		case len(st.Questions()) > 0 && ctx.Err() == nil:
@@ -315,8 +315,8 @@ func (w *work) drive(ctx context.Context, t *Task, opened *inspan.Session) error
 	return err
 }
 
-// rests moves on a task whose run has stopped: to its end, or, if it stays open, to where it takes more.
-func (w *work) rests(ctx context.Context, t *Task, st inspan.Status) error {
+// settle moves on a task whose run has stopped: to its end, or, if it stays open, to where it takes more.
+func (w *work) settle(ctx context.Context, t *Task, st inspan.Status) error {
 	if !t.Spec.Open || ctx.Err() != nil {
 		return w.to(w.ctx, t, event.Staged{Stage: event.StageFinalizing})
 	}
