@@ -72,8 +72,8 @@ func exitCode(err error) int {
 	return console.ExitCode("error", "", err)
 }
 
-// numbered has a negative number among the arguments stand behind all flags, since no flag is called
-// like one: in 'config set max_turns -1' it is a value.
+// numbered has a negative number among the arguments stand behind all flags, since no flag is
+// called like one: in 'config set max_turns -1' it is a value.
 func numbered(root *cobra.Command, args []string) []string {
 	cmd, rest, err := root.Find(args)
 	end := slices.Index(rest, "--")

@@ -187,8 +187,8 @@ func (j shellJobs) List() []tui.Job { return j.list() }
 // Kill implements [tui.Jobs].
 func (j shellJobs) Kill(ctx context.Context, id string) error { return j.kill(ctx, id) }
 
-// slashes are the slash commands that the front end can't have of itself, with the model that --model
-// names. Shadowed is told the names of command files that are not among them, and why.
+// slashes are the slash commands that the front end can't have of itself, with the model that
+// --model names. Shadowed is told the names of command files that are not among them, and why.
 func (c *command) slashes(a *app.App, root, model string, shadowed func(name, why string)) []tui.Command {
 	list := []tui.Command{
 		{Name: "doctor", Doc: "check settings, keys, providers, disk and programs", Print: func(ctx context.Context, _ string) (string, error) {

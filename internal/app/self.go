@@ -7,8 +7,8 @@ import (
 	"github.com/inspan/inspan/internal/sandbox"
 )
 
-// Helper runs this process as the helper of another inspan, if it was started as one, and returns its exit
-// code: see [sandbox.Keeper]. A program calls it before anything else.
+// Helper runs this process as the helper of another inspan, if it was started as one, and returns
+// its exit code: see [sandbox.Keeper]. A program calls it before anything else.
 func Helper() (ran bool, code int) { return sandbox.Keeper() }
 
 // Self is the program that runs, as [Load] wants it.

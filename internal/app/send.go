@@ -26,8 +26,8 @@ type Message struct {
 	Deny   string // id of a waiting call; the text is the reason
 }
 
-// Send appends a message to the log of the session that the text means. Who drives it reads it at once, otherwise
-// it waits. What can't be sent is a [words.Misuse].
+// Send appends a message to the log of the session that the text means. Who drives it reads it at
+// once, otherwise it waits. What can't be sent is a [words.Misuse].
 func (a *App) Send(ctx context.Context, session string, m Message) (event.Event, error) {
 	input, err := m.input()
 	if err != nil {

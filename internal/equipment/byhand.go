@@ -15,8 +15,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// List lists what a person can call of an agent's tools: those that are always there, and those that
-// come and go. It waits a while for servers that were never met.
+// List lists what a person can call of an agent's tools: those that are always there, and those
+// that come and go. It waits a while for servers that were never met.
 func List(ctx context.Context, agent *inspan.Agent, warn func(string)) []tool.Tool {
 	shown, _ := offered(ctx, agent, warn)
 	return shown
@@ -36,8 +36,8 @@ func offered(ctx context.Context, agent *inspan.Agent, warn func(string)) (shown
 }
 
 // Call runs one tool of an agent for a person, and returns what the model would see. The agent is
-// closed. The call is judged as in a run: rules and modes that deny, deny. What would ask is allowed
-// once, as the person has typed the call; what a tool asks in turn is not answered.
+// closed. The call is judged as in a run: rules and modes that deny, deny. What would ask is
+// allowed once, as the person has typed the call; what a tool asks in turn is not answered.
 func Call(ctx context.Context, agent *inspan.Agent, name string, args json.RawMessage, warn func(string)) (string, error) {
 	shown, stand := offered(ctx, agent, warn)
 	if err := isOne(shown, stand, name); err != nil {

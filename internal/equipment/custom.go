@@ -30,8 +30,8 @@ type extra struct {
 	trusted map[string]string // digests by path
 }
 
-// Tools returns what lists the tools of a session that come and go: the programs in the folders
-// of the user and, as far as their content is trusted, of the workspace, and what MCP servers offer.
+// Tools returns what lists the tools of a session that come and go: the programs in the folders of
+// the user and, as far as their content is trusted, of the workspace, and what MCP servers offer.
 func (s *Set) Tools(of Session) func(context.Context) []tool.Tool {
 	x := &extra{Session: of}
 	set := &custom.Set{

@@ -1,6 +1,6 @@
-// Package equipment is what an agent is equipped with: the tools of its session, which of them its model
-// is told of, and what people, workspaces and plugins add to inspan, as far as that is trusted: skills,
-// slash commands, kinds of agents, tools and hooks.
+// Package equipment is what an agent is equipped with: the tools of its session, which of them its
+// model is told of, and what people, workspaces and plugins add to inspan, as far as that is
+// trusted: skills, slash commands, kinds of agents, tools and hooks.
 package equipment
 
 import (

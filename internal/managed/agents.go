@@ -189,8 +189,8 @@ func (m *model) name(d *door) (string, error) {
 	return "", invalid("model", why.Error(), "a model of this server, as 'inspan models' lists them, or start it with --model")
 }
 
-// check reports what of a multiagent configuration this server can't do: subagents are copies of the
-// agent, in roles of the server.
+// check reports what of a multiagent configuration this server can't do: subagents are copies of
+// the agent, in roles of the server.
 func (m *multiagent) check() error {
 	if m == nil {
 		return nil

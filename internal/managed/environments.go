@@ -21,8 +21,8 @@ func environmentEndpoints() []endpoint {
 	}
 }
 
-// environment is where sessions work. Here that is always the server's own machine and sandbox, so there
-// is little to say of it.
+// environment is where sessions work. Here that is always the server's own machine and sandbox, so
+// there is little to say of it.
 type environment struct {
 	ID          string            `json:"id"`
 	Type        string            `json:"type"`

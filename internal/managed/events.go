@@ -250,7 +250,8 @@ func (d *door) blob(id, name string) ([]byte, error) {
 	return d.Blob(t.Session, name)
 }
 
-// streamEvents sends what comes: behind the event with the id that Last-Event-ID names, or from now on.
+// streamEvents sends what comes: behind the event with the id that Last-Event-ID names, or from now
+// on.
 func (d *door) streamEvents(child string) error {
 	deltas := d.list("event_deltas")
 	for _, kind := range deltas {

@@ -1,7 +1,7 @@
 package managed
 
-// The page of the mapping: what a client of the Managed Agents wire sees of a session is a pure fold
-// over the session's log.
+// The page of the mapping: what a client of the Managed Agents wire sees of a session is a pure
+// fold over the session's log.
 //
 //   - Each of our events becomes none, one or several of theirs. An id is made of the number of ours and
 //     the place among its own, so that whoever folds the log again finds the same events with the same

@@ -9,8 +9,8 @@
 //	threads.go      sessions of subagents
 //	outcomes.go     what a session is to bring, and the grading of that
 //
-// Objects are kept in the server's book, and what happens in the session's log. The door keeps nothing
-// of its own.
+// Objects are kept in the server's book, and what happens in the session's log. The door keeps
+// nothing of its own.
 package managed
 
 import (

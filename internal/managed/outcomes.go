@@ -18,10 +18,11 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// An outcome is told to the agent as a message. When its run is done, a grader reads the workspace: a
-// task of the server with the same model, which may change nothing. Its verdict is noted in the session,
-// and the agent goes on with it, until the outcome is satisfied or as often as its client wants. How far
-// that is stands in the session's log, so a server that comes after a crash goes on there.
+// An outcome is told to the agent as a message. When its run is done, a grader reads the workspace:
+// a task of the server with the same model, which may change nothing. Its verdict is noted in the
+// session, and the agent goes on with it, until the outcome is satisfied or as often as its client
+// wants. How far that is stands in the session's log, so a server that comes after a crash goes on
+// there.
 
 // grader is what the model of a grader is told.
 //
@@ -243,8 +244,8 @@ func tend(s *server.Server, id string) {
 	})
 }
 
-// advance waits until the run of a session is done, and has what it brought graded. It reports whether
-// there is more to do.
+// advance waits until the run of a session is done, and has what it brought graded. It reports
+// whether there is more to do.
 func (d *door) advance(id string) (more bool, err error) {
 	if err := d.atRest(id); err != nil {
 		return false, err

@@ -50,7 +50,8 @@ type toolConfig struct {
 	Policy  *policy `json:"permission_policy"`
 }
 
-// toolSpec is an entry of an agent's tools: the agent toolset, one of an MCP server, or a custom tool.
+// toolSpec is an entry of an agent's tools: the agent toolset, one of an MCP server, or a custom
+// tool.
 type toolSpec struct {
 	Type        string          `json:"type"`
 	Default     *toolConfig     `json:"default_config,omitempty"`
@@ -219,9 +220,9 @@ func checkServers(list []mcpServer) error {
 	return nil
 }
 
-// equip says in the spec of a task what tools an agent has. Rules only tighten what the server allows:
-// a tool that is off is denied, one that always asks asks in every mode, and the others are as the
-// server's mode and rules have them.
+// equip says in the spec of a task what tools an agent has. Rules only tighten what the server
+// allows: a tool that is off is denied, one that always asks asks in every mode, and the others are
+// as the server's mode and rules have them.
 func (a *agent) equip(p *server.Spec) {
 	p.Ask, p.Deny, p.Servers, p.Tools = nil, []string{"ask_user"}, nil, nil
 	if !a.delegates() {

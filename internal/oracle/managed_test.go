@@ -106,7 +106,8 @@ func (s *served) step(name string, f func(ctx context.Context) error) {
 	s.steps++
 }
 
-// refused reports an error unless a request was refused with the status, and a reason that holds a text.
+// refused reports an error unless a request was refused with the status, and a reason that holds a
+// text.
 func refused(err error, status int, why string) error {
 	var api *anthropic.Error
 	if !errors.As(err, &api) {
@@ -898,8 +899,8 @@ func (s *served) said() []string {
 	return slices.Clone(s.warned)
 }
 
-// TestManagedReconnects cuts a stream at events at random and resumes it behind the last that came: none
-// is lost and none comes twice.
+// TestManagedReconnects cuts a stream at events at random and resumes it behind the last that came:
+// none is lost and none comes twice.
 func TestManagedReconnects(t *testing.T) {
 	s := serve(t)
 	c := &s.client

@@ -66,8 +66,8 @@ func (s *Set) http() *http.Client {
 	return g.Unredirected()
 }
 
-// walls says how processes are walled in and watched over. Those that ask for
-// nothing special get the walls of the workspace. Image is what they run in; empty means what the settings say.
+// walls says how processes are walled in and watched over. Those that ask for nothing special get
+// the walls of the workspace. Image is what they run in; empty means what the settings say.
 func (s *Set) walls(m places.Map, image string) sandbox.Options {
 	box := s.Config.Sandbox
 	var container *sandbox.Container

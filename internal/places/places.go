@@ -202,7 +202,8 @@ func (m Map) zone(path string) Zone {
 // mine are the workspace and the folders that are as it is.
 func (m Map) mine() []string { return append([]string{m.Root}, m.Also...) }
 
-// within reports whether a path lies in what is the session's own of a folder where others work too.
+// within reports whether a path lies in what is the session's own of a folder where others work
+// too.
 func (m Map) within(apart, path string) bool {
 	return slices.ContainsFunc(m.mine(), func(dir string) bool { return dir != apart && tool.Inside(apart, dir) && tool.Inside(dir, path) })
 }

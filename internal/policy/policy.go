@@ -98,8 +98,8 @@ func (p Policy) Findings(c *tool.Call, effects []tool.Effect) []Finding {
 	return together(out)
 }
 
-// together has each question about a host name all hosts that are asked about for the same reason: the
-// call is one, and whoever is asked sees one of the reasons.
+// together has each question about a host name all hosts that are asked about for the same reason:
+// the call is one, and whoever is asked sees one of the reasons.
 func together(out []Finding) []Finding {
 	var hosts []string
 	of := func(f Finding) bool {

@@ -80,8 +80,8 @@ func (s *Set) Missing(name string) error {
 	return nil
 }
 
-// Known says why no request could go to the model with a name: nothing is known of it, or its provider
-// has no key. Nothing is asked.
+// Known says why no request could go to the model with a name: nothing is known of it, or its
+// provider has no key. Nothing is asked.
 func (s *Set) Known(name string) error {
 	if provider, _, _ := strings.Cut(name, "/"); s.Given != nil || provider == script.Provider || provider == router.Provider {
 		return nil
@@ -93,9 +93,9 @@ func (s *Set) Known(name string) error {
 	return s.keyless(name, p)
 }
 
-// Ready says how it stands, before it is asked, with the model that has a name, or else with that of
-// the settings or the one that is taken: its route, what is missing in a few words, and why, with
-// what can be done about it. A server at home is asked whether it is there.
+// Ready says how it stands, before it is asked, with the model that has a name, or else with that
+// of the settings or the one that is taken: its route, what is missing in a few words, and why,
+// with what can be done about it. A server at home is asked whether it is there.
 func (s *Set) Ready(ctx context.Context, name string) (route, lacks string, why error) {
 	route = cmp.Or(name, s.Config.Model)
 	provider, _, _ := strings.Cut(route, "/")
@@ -233,8 +233,8 @@ func (s *Set) find(name string) (Provider, string, error) {
 		name, what, provider, hint)}
 }
 
-// usable are the providers that a person can have meant: those that are set or have a key, else those
-// that most people use.
+// usable are the providers that a person can have meant: those that are set or have a key, else
+// those that most people use.
 func (s *Set) usable() (out []string) {
 	list := s.List()
 	for _, p := range list {
@@ -250,8 +250,8 @@ func (s *Set) usable() (out []string) {
 	return out
 }
 
-// CheckModels returns an error for each setting whose model no provider has, as far as that can be told
-// without asking one; it begins with the key. Who changes settings calls it.
+// CheckModels returns an error for each setting whose model no provider has, as far as that can be
+// told without asking one; it begins with the key. Who changes settings calls it.
 func CheckModels(c config.Config) error {
 	var out []error
 	s := &Set{Installation: &config.Installation{Config: c}}
@@ -273,8 +273,8 @@ func (s *Set) resolved(name string) error {
 	return err
 }
 
-// Doubt says that a provider is not known to have the model with the name, and what it has; empty: it
-// is, or nothing can be said.
+// Doubt says that a provider is not known to have the model with the name, and what it has; empty:
+// it is, or nothing can be said.
 func (s *Set) Doubt(name string) string {
 	p, id, err := s.find(name)
 	ids := catalog.IDs(p.Name)

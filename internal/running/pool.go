@@ -23,7 +23,8 @@ type Pool struct {
 	// LetGo is how long a session that waits for an answer is held open, with what its agent has
 	// running. The answer may come later. 0: not at all.
 	LetGo time.Duration
-	// Saw is told every event of every run, transient ones included. It must not block. Nil: nobody is.
+	// Saw is told every event of every run, transient ones included. It must not block. Nil: nobody
+	// is.
 	Saw func(e event.Event)
 
 	mu     sync.Mutex
@@ -234,9 +235,9 @@ func (p *Pool) work(ctx context.Context, id string, r *Run, inputs []event.Body)
 	close(r.done)
 }
 
-// Drain begins no runs any more, and lets go of each session as soon as none of its calls runs: those
-// that do are finished, and whoever drives the session next goes on behind them. It returns when no
-// session is driven, or ctx is done.
+// Drain begins no runs any more, and lets go of each session as soon as none of its calls runs:
+// those that do are finished, and whoever drives the session next goes on behind them. It returns
+// when no session is driven, or ctx is done.
 func (p *Pool) Drain(ctx context.Context) {
 	p.mu.Lock()
 	p.closed = true

@@ -21,9 +21,9 @@ import (
 // With [Options.Container] every command runs in a container, whatever it asks
 // for; files are those of the machine.
 //
-// Processes get the environment of this process but for what looks like a secret
-// or would mislead whoever judges them, and no open files of it: descriptors that this process was itself
-// started with are marked close-on-exec.
+// Processes get the environment of this process but for what looks like a secret or would mislead
+// whoever judges them, and no open files of it: descriptors that this process was itself started
+// with are marked close-on-exec.
 //
 // On Linux all processes in the workspace boxes of one environment share a
 // loopback network and a folder for temporary files, which they see as /tmp and

@@ -22,8 +22,8 @@ type MCPServer struct {
 	URL  string `json:"url" jsonschema:"https address"`
 }
 
-// ClientTool is a tool that the client runs: a call of it is an open question, and the answer to that
-// what the model sees.
+// ClientTool is a tool that the client runs: a call of it is an open question, and the answer to
+// that what the model sees.
 type ClientTool struct {
 	Name        string          `json:"name" jsonschema:"1 to 64 letters, digits, dashes and underscores"`
 	Description string          `json:"description"`
@@ -83,7 +83,8 @@ func (t ClientTool) tool() tool.Tool {
 // failure begins the answer to a call of a client's tool that has failed.
 const failure = "\x00failed: "
 
-// Answered is what the answer to a call of a client's tool says, and whether that is why it has failed.
+// Answered is what the answer to a call of a client's tool says, and whether that is why it has
+// failed.
 func Answered(answer string) (said string, failed bool) {
 	said, failed = strings.CutPrefix(answer, failure)
 	return said, failed
@@ -117,8 +118,8 @@ func (s *Server) options(t Task) app.Options {
 	return o
 }
 
-// mode is the mode that the tasks of a tenant may have at most. Nothing holds commands in mode yolo,
-// so that is for tasks of no tenant.
+// mode is the mode that the tasks of a tenant may have at most. Nothing holds commands in mode
+// yolo, so that is for tasks of no tenant.
 func (s *Server) mode(tenant string) tool.Mode {
 	if tenant != "" && s.Options.Mode == tool.ModeYolo {
 		return tool.ModeAuto

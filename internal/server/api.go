@@ -112,8 +112,8 @@ func streams[In any](path string, role Role, doc string, f func(*call, In) error
 	}
 }
 
-// answers is an endpoint that talks to an agent. Without an answer and an error it has answered by itself,
-// with server-sent events.
+// answers is an endpoint that talks to an agent. Without an answer and an error it has answered by
+// itself, with server-sent events.
 func answers[In, Out any](path, doc string, f func(*call, In) (*Out, error)) endpoint {
 	return endpoint{
 		method: http.MethodPost, path: path, role: Operator, doc: doc, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), live: true,
@@ -189,8 +189,8 @@ func (c *call) read(into any) error {
 	return clean("", v)
 }
 
-// clean reports a text in a request with control characters other than ends of lines and tabs. Texts
-// come to models and terminals, which they would steer.
+// clean reports a text in a request with control characters other than ends of lines and tabs.
+// Texts come to models and terminals, which they would steer.
 func clean(field string, v reflect.Value) error {
 	below := func(name string) string { return strings.TrimPrefix(field+"."+name, ".") }
 	switch v.Kind() {

@@ -140,8 +140,9 @@ type Decision struct {
 	Reason   string `json:"reason,omitempty" jsonschema:"reason of a denial; the model reads it"`
 }
 
-// within reports whether effects stay in the workspace and the network. What goes beyond could reach
-// what other tenants have here, and the server itself. So does a command that no sandbox holds.
+// within reports whether effects stay in the workspace and the network. What goes beyond could
+// reach what other tenants have here, and the server itself. So does a command that no sandbox
+// holds.
 func (s *Server) within(root string, effects []tool.Effect) bool {
 	return !slices.ContainsFunc(effects, func(e tool.Effect) bool {
 		switch e.Kind {
@@ -161,8 +162,8 @@ func (c *call) decide(in Decision) (sent, error) {
 	return sent{seq}, err
 }
 
-// Decide decides a question, and returns the number of the event in the session. Nobody decides here for
-// longer than the session: rules of the server's person are not for clients to write.
+// Decide decides a question, and returns the number of the event in the session. Nobody decides
+// here for longer than the session: rules of the server's person are not for clients to write.
 func (v *Visit) Decide(in Decision) (uint64, error) {
 	t, err := v.Find(in.Task)
 	if err != nil {

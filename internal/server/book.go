@@ -81,8 +81,8 @@ func (u *usage) hour(at time.Time) []time.Time {
 	return u.recent[i:]
 }
 
-// left is what the budget of a tenant has left for a task, with what that has cost already, and at least
-// a cent; 0: there is no budget.
+// left is what the budget of a tenant has left for a task, with what that has cost already, and at
+// least a cent; 0: there is no budget.
 func (b *book) left(t Task) float64 {
 	bounds := b.tenant(t.Tenant)
 	b.mu.Lock()

@@ -15,9 +15,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// An agent as OpenAI's clients see one: a model that answers in a conversation. Each conversation is an
-// open task. What the agent does meanwhile, its clients don't see; its calls that would ask are denied, as
-// these clients have no way to answer. completions.go and responses.go are the two forms.
+// An agent as OpenAI's clients see one: a model that answers in a conversation. Each conversation
+// is an open task. What the agent does meanwhile, its clients don't see; its calls that would ask
+// are denied, as these clients have no way to answer. completions.go and responses.go are the two
+// forms.
 
 const (
 	ofChat   = "chat"   // where a conversation is that a client goes on with: by what it has so far
@@ -39,8 +40,8 @@ type exchange struct {
 	text    string
 }
 
-// begin tells an agent what is to be answered: the one that has led the conversation so far, or a new one.
-// The answer is in the events of the task behind the number.
+// begin tells an agent what is to be answered: the one that has led the conversation so far, or a
+// new one. The answer is in the events of the task behind the number.
 func (c *call) begin(x exchange) (task string, after uint64, err error) {
 	if strings.TrimSpace(x.text) == "" {
 		return "", 0, wrong("input", "there is no message of the user at the end", "a text to answer")
@@ -64,8 +65,8 @@ func (c *call) begin(x exchange) (task string, after uint64, err error) {
 	return t.ID, 0, err
 }
 
-// takeChat is the task of a conversation that a client goes on with; empty: there is none. Nobody else gets
-// it until it is kept again.
+// takeChat is the task of a conversation that a client goes on with; empty: there is none. Nobody
+// else gets it until it is kept again.
 func (c *call) takeChat(key string) string {
 	if key == "" {
 		return ""
@@ -97,8 +98,8 @@ type answered struct {
 	last  uint64 // number of the event that ended the run
 }
 
-// hear passes on what an agent says behind the number, as it says it, until its run has stopped. A client
-// that goes meanwhile has interrupted it.
+// hear passes on what an agent says behind the number, as it says it, until its run has stopped. A
+// client that goes meanwhile has interrupted it.
 func (c *call) hear(task string, after uint64, say func(string) error) (a answered, err error) {
 	defer func() {
 		if err != nil && c.Err() != nil {
@@ -170,8 +171,8 @@ func (a answered) cut() bool {
 	return slices.Contains([]event.Reason{event.ReasonMaxTurns, event.ReasonBudget, event.ReasonMaxTokens, event.ReasonMaxTime}, a.stop.Reason)
 }
 
-// message is one of a conversation as clients send it: its content is a text, or parts of which only
-// texts are taken.
+// message is one of a conversation as clients send it: its content is a text, or parts of which
+// only texts are taken.
 type message struct {
 	Type    string          `json:"type,omitempty"`
 	ID      string          `json:"id,omitempty"`
@@ -201,7 +202,8 @@ func (m message) text(field string) (string, error) {
 	return text, nil
 }
 
-// read splits a conversation into what it begins with, what was said so far, and what is to be answered.
+// read splits a conversation into what it begins with, what was said so far, and what is to be
+// answered.
 func (x *exchange) read(field string, messages []message) error {
 	var history strings.Builder
 	for i, m := range messages {

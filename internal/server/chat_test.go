@@ -43,8 +43,8 @@ func (h *house) tasks() []server.Task {
 	return out.Tasks
 }
 
-// TestChat holds that a client which sends the conversation again, with the answer, talks to the same agent,
-// and one that sends another goes to a new one.
+// TestChat holds that a client which sends the conversation again, with the answer, talks to the
+// same agent, and one that sends another goes to a new one.
 func TestChat(t *testing.T) {
 	h := newHouse(t, nil)
 	talk := []chatMessage{{"system", "Be brief."}, {"user", "say: heron"}}

@@ -17,7 +17,8 @@ import (
 	"github.com/inspan/inspan/internal/words"
 )
 
-// The address of a repository is a client's word, and the server reaches more than a client may. So:
+// The address of a repository is a client's word, and the server reaches more than a client may.
+// So:
 //
 //   - One parser reads it, and git gets what that has read.
 //   - A host counts as far as its addresses are public, or the operator has named it. It is looked up
@@ -65,8 +66,8 @@ func (r *Repository) origin() (origin, error) {
 	return s, nil
 }
 
-// addresses are those of a host that a repository may come from; none: the operator has named it, and
-// git may look it up itself.
+// addresses are those of a host that a repository may come from; none: the operator has named it,
+// and git may look it up itself.
 func (s *Server) addresses(ctx context.Context, from origin) ([]netip.Addr, error) {
 	if from.host == "" || s.CloneFrom.Match(from.host, from.port) {
 		return nil, nil

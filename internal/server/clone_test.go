@@ -78,8 +78,8 @@ func answers(names map[string]string) func(context.Context, string) ([]netip.Add
 }
 
 // TestCloneFrom holds that a repository comes from public hosts only: hosts of this machine and of
-// private networks are refused in whatever spelling, before a packet is sent, unless the operator has
-// named them; and what the client is told does not say where a name leads.
+// private networks are refused in whatever spelling, before a packet is sent, unless the operator
+// has named them; and what the client is told does not say where a name leads.
 func TestCloneFrom(t *testing.T) {
 	gitSettings(t, "[http]\nsslVerify = false\n")
 	f := newForge(t, t.TempDir(), "")
@@ -123,8 +123,9 @@ func TestCloneFrom(t *testing.T) {
 	}
 }
 
-// TestClonePinned holds that git connects to the address that was checked, though it could not look the
-// name up itself, and that it follows no redirect, not even of a host that the operator has named.
+// TestClonePinned holds that git connects to the address that was checked, though it could not look
+// the name up itself, and that it follows no redirect, not even of a host that the operator has
+// named.
 func TestClonePinned(t *testing.T) {
 	gitSettings(t, "[http]\nsslVerify = false\n")
 	var inner *forge
@@ -166,8 +167,8 @@ func TestClonePinned(t *testing.T) {
 	)
 }
 
-// TestClonePinnedSSH holds that ssh, as the operator has set it, is told to connect to the address that
-// was checked, and to look for the host's key by its name.
+// TestClonePinnedSSH holds that ssh, as the operator has set it, is told to connect to the address
+// that was checked, and to look for the host's key by its name.
 func TestClonePinnedSSH(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "ssh")
 	gitSettings(t, "[core]\nsshCommand = \"printf '%s\\\\n' >"+log+"\"\n")

@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// completionRequest asks for a chat completion. What only means something for a model itself is accepted
-// and has no effect.
+// completionRequest asks for a chat completion. What only means something for a model itself is
+// accepted and has no effect.
 type completionRequest struct {
 	Model         string    `json:"model" jsonschema:"inspan for the server's own choice, or provider/model"`
 	Messages      []message `json:"messages"`
@@ -67,8 +67,8 @@ func usageOf(u llm.Usage) *completionUsage {
 	return &completionUsage{u.Prompt(), u.Output, u.Prompt() + u.Output}
 }
 
-// complete answers the last message of a conversation. A client that sends the same conversation with the
-// answer and something more goes on with the same agent.
+// complete answers the last message of a conversation. A client that sends the same conversation
+// with the answer and something more goes on with the same agent.
 func (c *call) complete(in completionRequest) (*completion, error) {
 	x := exchange{model: in.Model}
 	switch err := x.read("messages", in.Messages); {

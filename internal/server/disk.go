@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/internal/text"
 )
 
-// A full disk ends no task. What could not be written is tried again, and while there is less room than
-// Server.Floor no task begins and those at work rest between two calls.
+// A full disk ends no task. What could not be written is tried again, and while there is less room
+// than Server.Floor no task begins and those at work rest between two calls.
 
 // DefaultFloor is how many bytes stay free where nothing else is said.
 const DefaultFloor = 256 << 20
@@ -136,8 +136,8 @@ func (s *Server) short() string {
 	return ""
 }
 
-// quota is what the workspaces of tenants hold that have a bound of it, as of the last look. The zero
-// value is ready.
+// quota is what the workspaces of tenants hold that have a bound of it, as of the last look. The
+// zero value is ready.
 type quota struct {
 	mu    sync.Mutex
 	bytes map[string]int64 // by tenant

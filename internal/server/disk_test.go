@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/internal/server"
 )
 
-// small starts a server whose state and workspaces are in so much memory. It skips where users may not
-// have namespaces.
+// small starts a server whose state and workspaces are in so much memory. It skips where users may
+// not have namespaces.
 func small(t *testing.T, room string, args ...string) *process {
 	t.Helper()
 	if exec.CommandContext(t.Context(), "unshare", "-Urm", "true").Run() != nil {
@@ -69,7 +69,8 @@ func (p *process) ready(want int) (text string) {
 const twoSteps = "bash: touch began; until [ -e go ]; do sleep 0.02; done; echo one >> done\nbash: echo two >> done"
 
 // TestDiskFull holds that a disk without any room ends no task: what could not be written is tried
-// again, requests are told to come again, the operator is told once, and when there is room all goes on.
+// again, requests are told to come again, the operator is told once, and when there is room all
+// goes on.
 func TestDiskFull(t *testing.T) {
 	p := small(t, "12m", "--disk", "0", "--keep", "always")
 	id := p.submit(server.Spec{Prompt: twoSteps})
@@ -121,8 +122,8 @@ func (p *process) began(id string) {
 	}
 }
 
-// TestDiskFloor holds that with less room than must stay no task begins, that one at work rests between
-// two calls and says why, and that both go on when there is room again.
+// TestDiskFloor holds that with less room than must stay no task begins, that one at work rests
+// between two calls and says why, and that both go on when there is room again.
 func TestDiskFloor(t *testing.T) {
 	p := small(t, "64m", "--disk", "32", "--keep", "always")
 	works := p.submit(server.Spec{Prompt: twoSteps})
@@ -158,8 +159,9 @@ func TestDiskFloor(t *testing.T) {
 	}
 }
 
-// TestDiskQuota holds that a tenant whose workspaces hold more than they may has its work stopped for
-// that reason and begins nothing, that another goes on, and that removing a workspace makes room.
+// TestDiskQuota holds that a tenant whose workspaces hold more than they may has its work stopped
+// for that reason and begins nothing, that another goes on, and that removing a workspace makes
+// room.
 func TestDiskQuota(t *testing.T) {
 	h := newHouse(t, nil)
 	red, blue := h.identity("ann", "red", server.Operator), h.identity("ann", "blue", server.Operator)

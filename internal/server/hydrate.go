@@ -28,8 +28,8 @@ func (s *Server) workspace(t Task) string {
 	return filepath.Join(s.Dir, t.ID)
 }
 
-// hydrate makes the workspace of a task and opens a session there. A workspace that a crash has left
-// half made is made anew.
+// hydrate makes the workspace of a task and opens a session there. A workspace that a crash has
+// left half made is made anew.
 func (w *work) hydrate(ctx context.Context, t *Task) (*inspan.Session, error) {
 	ctx, end := context.WithTimeoutCause(ctx, hydration, fmt.Errorf("its workspace was not ready within %s", hydration))
 	defer end()

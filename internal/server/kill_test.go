@@ -217,9 +217,9 @@ func kills(t *testing.T) int {
 	return n
 }
 
-// TestKill kills the real server at random moments with thirty tasks. Every task comes to its end, no
-// call is made twice, no task is there twice, and clients that go on behind the last event that they
-// have seen see each event once.
+// TestKill kills the real server at random moments with thirty tasks. Every task comes to its end,
+// no call is made twice, no task is there twice, and clients that go on behind the last event that
+// they have seen see each event once.
 func TestKill(t *testing.T) {
 	const tasks, steps = 30, 12
 	p := newProcess(t)

@@ -9,7 +9,8 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// Object is something that a door keeps in the book: what it is to its clients is the door's to say.
+// Object is something that a door keeps in the book: what it is to its clients is the door's to
+// say.
 type Object struct {
 	ID      string
 	Tenant  string
@@ -64,9 +65,9 @@ func (s *shelf) put(at time.Time, r event.Recorded) {
 	s.all[r.ID] = o
 }
 
-// Make keeps a new object of a kind, with an id that begins with the prefix. A request that was sent
-// before with the same idempotency key makes nothing: it gets what it came to the first time. Said is the
-// whole request.
+// Make keeps a new object of a kind, with an id that begins with the prefix. A request that was
+// sent before with the same idempotency key makes nothing: it gets what it came to the first time.
+// Said is the whole request.
 func (v *Visit) Make(of, prefix string, value, said any) (Object, error) {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -110,8 +111,8 @@ func (v *Visit) Objects(of string) (out []Object) {
 	return out
 }
 
-// Change makes of an object what f makes of it; nil: it is gone. Nobody else changes it meanwhile, and an
-// error of f changes nothing.
+// Change makes of an object what f makes of it; nil: it is gone. Nobody else changes it meanwhile,
+// and an error of f changes nothing.
 func (v *Visit) Change(of, id string, f func(Object) (any, error)) (Object, error) {
 	err := v.book.change(v, func() ([]event.Body, error) {
 		o, err := v.object(of, id)

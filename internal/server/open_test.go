@@ -25,7 +25,8 @@ func (h *house) says(id, text string) server.Task {
 	})
 }
 
-// TestOpen holds that an open task takes messages after each run, over restarts too, until it is closed.
+// TestOpen holds that an open task takes messages after each run, over restarts too, until it is
+// closed.
 func TestOpen(t *testing.T) {
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Open: true, Folder: h.root}).ID
@@ -49,8 +50,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestOpenLeftUnread holds that what was said to an idle task is done, although the server ended before it
-// began.
+// TestOpenLeftUnread holds that what was said to an idle task is done, although the server ended
+// before it began.
 func TestOpenLeftUnread(t *testing.T) {
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Open: true, Prompt: "say: first"}).ID
@@ -100,7 +101,8 @@ func TestOpenTimesOut(t *testing.T) {
 	h.until(id, event.StageTimedOut)
 }
 
-// TestClientTool holds that a tool of the client is called by a question, and that the answer is its result.
+// TestClientTool holds that a tool of the client is called by a question, and that the answer is
+// its result.
 func TestClientTool(t *testing.T) {
 	h := newHouse(t, nil)
 	tools := []server.ClientTool{{Name: "weather", Description: "Tells the weather.", Schema: json.RawMessage(`{"type":"object"}`)}}
@@ -141,7 +143,8 @@ func TestDenied(t *testing.T) {
 	h.until(h.submit(server.Spec{Prompt: "bash: echo hi > made", Folder: h.root, Ask: []string{"bash"}}).ID, event.StageWaiting)
 }
 
-// TestBeside holds that a task can work in the workspace of one that stays open, and leaves it there.
+// TestBeside holds that a task can work in the workspace of one that stays open, and leaves it
+// there.
 func TestBeside(t *testing.T) {
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Open: true, Prompt: "bash: echo made > file"}).ID

@@ -60,7 +60,8 @@ func conflict(format string, args ...any) *Problem {
 	return &Problem{Status: http.StatusConflict, Type: "conflict_error", Message: fmt.Sprintf(format, args...)}
 }
 
-// ProblemOf is what an error is to a client. What is none of the client's making is one of the server.
+// ProblemOf is what an error is to a client. What is none of the client's making is one of the
+// server.
 func ProblemOf(err error) *Problem {
 	p, ok := errors.AsType[*Problem](err)
 	misuse, misused := errors.AsType[words.Misuse](err)

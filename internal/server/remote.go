@@ -23,9 +23,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Remote is the store of a server elsewhere, as far as its token sees it: sessions are listed, read,
-// followed, and told inputs. Nobody here drives, makes or removes one. The fields are not changed once it is
-// in use; it is safe for concurrent use.
+// Remote is the store of a server elsewhere, as far as its token sees it: sessions are listed,
+// read, followed, and told inputs. Nobody here drives, makes or removes one. The fields are not
+// changed once it is in use; it is safe for concurrent use.
 type Remote struct {
 	URL   string // of the server, such as http://127.0.0.1:8080
 	Token string
@@ -318,8 +318,8 @@ func (l *remoteLog) Read(ctx context.Context, after uint64) iter.Seq2[event.Even
 	}
 }
 
-// Wait implements [event.Waiter]: it follows the session until an event comes. A server that ends or can't be
-// reached is asked again for a while.
+// Wait implements [event.Waiter]: it follows the session until an event comes. A server that ends
+// or can't be reached is asked again for a while.
 func (l *remoteLog) Wait(ctx context.Context, after uint64) error {
 	for tries := 0; ; tries++ {
 		came, err := l.follow(ctx, after)
@@ -343,7 +343,8 @@ func (l *remoteLog) Wait(ctx context.Context, after uint64) error {
 
 const mostTries = 60 // of a server that restarts, a second apart
 
-// follow waits for an event behind the number, and reports false if the stream has ended without one.
+// follow waits for an event behind the number, and reports false if the stream has ended without
+// one.
 func (l *remoteLog) follow(ctx context.Context, after uint64) (came bool, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -377,7 +378,8 @@ func (b remoteBlobs) Get(ctx context.Context, name string) (io.ReadCloser, error
 // Put implements [tool.Blobs]: it can't be.
 func (b remoteBlobs) Put(context.Context, io.Reader) (string, error) { return "", errRemote }
 
-// TokenOf is the token for a server: that of the variable INSPAN_REMOTE_TOKEN, or what a file holds.
+// TokenOf is the token for a server: that of the variable INSPAN_REMOTE_TOKEN, or what a file
+// holds.
 func TokenOf(file string) (string, error) {
 	if file == "" {
 		if token := os.Getenv("INSPAN_REMOTE_TOKEN"); token != "" {

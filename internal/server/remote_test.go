@@ -17,8 +17,8 @@ import (
 // remote is the store of the house for whoever has its token.
 func (h *house) remote() *server.Remote { return &server.Remote{URL: h.h.URL, Token: h.token} }
 
-// TestRemote holds that a session of a server is read and followed from elsewhere as it is there, and that
-// what is said and decided there counts.
+// TestRemote holds that a session of a server is read and followed from elsewhere as it is there,
+// and that what is said and decided there counts.
 func TestRemote(t *testing.T) {
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = "ask" })
 	id := h.submit(server.Spec{Open: true, Prompt: "bash: echo hi > made", Folder: h.root}).ID
@@ -81,8 +81,9 @@ func encoded(t *testing.T, e event.Event, err error) string {
 	return string(raw)
 }
 
-// TestRemoteOfOthers holds that the sessions of a tenant are not there for another, and that no visitor
-// appends what only the driver may, decides for longer than the session, or as somebody else.
+// TestRemoteOfOthers holds that the sessions of a tenant are not there for another, and that no
+// visitor appends what only the driver may, decides for longer than the session, or as somebody
+// else.
 func TestRemoteOfOthers(t *testing.T) {
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = "ask" })
 	ann, bob := h.identity("ann", "a", server.Operator), h.identity("bob", "b", server.Operator)

@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// responseRequest asks for a response. What only means something for a model itself is accepted and has no
-// effect.
+// responseRequest asks for a response. What only means something for a model itself is accepted and
+// has no effect.
 type responseRequest struct {
 	Model        string          `json:"model" jsonschema:"inspan for the server's own choice, or provider/model"`
 	Input        json.RawMessage `json:"input" jsonschema:"a text, or a list of messages"`

@@ -36,8 +36,8 @@ import (
 )
 
 // Server runs tasks. Fill in the fields, then [Server.Start] it, serve [Server.Handler] behind a
-// gate with [Server.Who], and [Server.Close] it. The fields are not changed after Start; the methods
-// are safe for concurrent use.
+// gate with [Server.Who], and [Server.Close] it. The fields are not changed after Start; the
+// methods are safe for concurrent use.
 type Server struct {
 	// Sessions keeps the sessions and the book. It must be a [store.Booker].
 	Sessions store.Store
@@ -203,8 +203,8 @@ func (s *Server) warn(text string) {
 }
 
 // Drain takes no more tasks and begins none. Calls that run are finished, no new ones begin, and
-// each session is let go where it is, for the server that comes next. It returns when that is so, or
-// when ctx is done.
+// each session is let go where it is, for the server that comes next. It returns when that is so,
+// or when ctx is done.
 func (s *Server) Drain(ctx context.Context) {
 	s.mu.Lock()
 	s.draining = true

@@ -23,7 +23,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestTask holds what becomes of a task in a clone: its stages, what its agent says and what is found.
+// TestTask holds what becomes of a task in a clone: its stages, what its agent says and what is
+// found.
 func TestTask(t *testing.T) {
 	h := newHouse(t, nil)
 	spec := server.Spec{
@@ -163,7 +164,8 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestStalled holds that a client whose body does not come is told so, and nothing of the connection.
+// TestStalled holds that a client whose body does not come is told so, and nothing of the
+// connection.
 func TestStalled(t *testing.T) {
 	h := newHouse(t, nil)
 	h.h.Close()
@@ -187,7 +189,8 @@ func TestStalled(t *testing.T) {
 	}
 }
 
-// TestTwice holds that a request with a key counts once, also after a restart, and only for who sent it.
+// TestTwice holds that a request with a key counts once, also after a restart, and only for who
+// sent it.
 func TestTwice(t *testing.T) {
 	h := newHouse(t, nil)
 	send := func(h *house, prompt string) (int, string) {
@@ -364,8 +367,8 @@ func (h *house) follow(path, after string, most int, kind string) seen {
 	return out
 }
 
-// TestStream holds that a client which is cut off anywhere, and goes on behind the last event that it
-// has seen, sees each once.
+// TestStream holds that a client which is cut off anywhere, and goes on behind the last event that
+// it has seen, sees each once.
 func TestStream(t *testing.T) {
 	h := newHouse(t, nil)
 	task := h.submit(server.Spec{Prompt: h.slow("a") + "\nbash: echo two", Folder: h.root})
@@ -398,8 +401,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestLive holds that a live stream has what is not stored in its place: text as it is written comes
-// before the reply that holds it.
+// TestLive holds that a live stream has what is not stored in its place: text as it is written
+// comes before the reply that holds it.
 func TestLive(t *testing.T) {
 	h := newHouse(t, nil)
 	task := h.submit(server.Spec{Prompt: h.slow("a") + "\nsay: some words", Folder: h.root})

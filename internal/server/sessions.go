@@ -15,8 +15,8 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Sessions are what the agents of tasks do, and of those that work for them. A [Remote] store is made of
-// these endpoints.
+// Sessions are what the agents of tasks do, and of those that work for them. A [Remote] store is
+// made of these endpoints.
 
 // sessionInfo is a session in a list.
 type sessionInfo struct {
@@ -135,8 +135,8 @@ func (c *call) followSession(in followed) error {
 	return nil
 }
 
-// input is one event that a client appends, as docs/EVENTS.md has it: said, steered, withdrawn, decided,
-// cancelled, titled or pinned. By is who sends it.
+// input is one event that a client appends, as docs/EVENTS.md has it: said, steered, withdrawn,
+// decided, cancelled, titled or pinned. By is who sends it.
 type input struct {
 	ID   string          `json:"-" path:"id"`
 	Kind string          `json:"kind" jsonschema:"said, steered, withdrawn, decided, cancelled, titled or pinned"`

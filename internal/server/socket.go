@@ -23,10 +23,10 @@ type socketMessage struct {
 	Interrupt bool   `json:"interrupt,omitempty"`
 }
 
-// socket is a conversation over a WebSocket: the client sends prompts, and gets every event of the session,
-// transient ones included, in the form of docs/EVENTS.md. A client that names its conversation by the header
-// comes back to it, behind the event that "after" names. Otherwise the conversation ends with the
-// connection.
+// socket is a conversation over a WebSocket: the client sends prompts, and gets every event of the
+// session, transient ones included, in the form of docs/EVENTS.md. A client that names its
+// conversation by the header comes back to it, behind the event that "after" names. Otherwise the
+// conversation ends with the connection.
 func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	v, err := s.Visit(r, Operator)
 	name := r.Header.Get(runtimeSession)

@@ -6,8 +6,8 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// follow says which stages may follow one. Whatever is not final can also be cancelled, fail, and run
-// out of time. A server that comes after a crash does the stage again that it finds.
+// follow says which stages may follow one. Whatever is not final can also be cancelled, fail, and
+// run out of time. A server that comes after a crash does the stage again that it finds.
 func follow(from event.Stage) []event.Stage {
 	switch from {
 	case "":

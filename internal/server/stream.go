@@ -98,8 +98,8 @@ func NewSSE(w http.ResponseWriter) *SSE {
 	return &SSE{w: w, ctl: http.NewResponseController(w)}
 }
 
-// Send sends one event; without an id a client can't ask for what follows it. A client that does not
-// take it in time is gone.
+// Send sends one event; without an id a client can't ask for what follows it. A client that does
+// not take it in time is gone.
 func (s *SSE) Send(id, name string, data []byte) error {
 	text := "event: " + name + "\ndata: " + string(data) + "\n\n"
 	if id != "" {
@@ -128,9 +128,10 @@ type Feed struct {
 	Live  bool   // with the transient events of a run that goes on here; they have no number
 }
 
-// Follow yields the events of a session of a task, and then what comes, until the visitor goes, is not
-// known any more, the server ends, or nothing more can come. An event without a body comes at the
-// beginning, and now and then where nothing happens. It waits for a session if there is none yet.
+// Follow yields the events of a session of a task, and then what comes, until the visitor goes, is
+// not known any more, the server ends, or nothing more can come. An event without a body comes at
+// the beginning, and now and then where nothing happens. It waits for a session if there is none
+// yet.
 func (v *Visit) Follow(id string, feed Feed) (iter.Seq[event.Event], error) {
 	t, err := v.Find(id)
 	if err == nil && t.Session == "" && !over(t.Stage) {
@@ -201,8 +202,8 @@ func (f *follower) upTo(seq uint64) bool {
 	return true
 }
 
-// next yields what the run shows until the log has grown or the task has ended, and what of that comes
-// with it.
+// next yields what the run shows until the log has grown or the task has ended, and what of that
+// comes with it.
 func (f *follower) next(grown, ended <-chan struct{}, beat <-chan time.Time) bool {
 	for {
 		select {
@@ -263,8 +264,8 @@ func (c *call) stream(events iter.Seq[event.Event]) {
 	}
 }
 
-// event sends an event of a session: under its number, if it has one. One without a body only keeps the
-// connection alive.
+// event sends an event of a session: under its number, if it has one. One without a body only keeps
+// the connection alive.
 func (s *SSE) event(e event.Event) error {
 	if e.Body == nil {
 		return s.Beat()

@@ -116,7 +116,8 @@ type Evidence struct {
 	Problem     string   `json:"problem,omitempty" jsonschema:"why git could not tell"`
 }
 
-// rests reports whether nothing is to be done for a task until somebody says something, and for how long.
+// rests reports whether nothing is to be done for a task until somebody says something, and for how
+// long.
 func (t *Task) rests(now time.Time) (left time.Duration, ok bool) {
 	left = time.Hour // it is asked again then
 	if !t.Deadline.IsZero() {

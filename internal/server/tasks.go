@@ -20,8 +20,8 @@ func (c *Visit) Submit(spec Spec) (Task, error) {
 	return c.submitted("task_", spec, spec, nil)
 }
 
-// SubmitAs admits a task together with an object of a kind, which has the same id: one that begins with
-// the prefix. Said is the whole request, as for [Visit.Make].
+// SubmitAs admits a task together with an object of a kind, which has the same id: one that begins
+// with the prefix. Said is the whole request, as for [Visit.Make].
 func (c *Visit) SubmitAs(of, prefix string, object, said any, spec Spec) (Task, error) {
 	raw, err := shelved(c.who.tenant, object)
 	if err != nil {
@@ -95,8 +95,9 @@ func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) 
 
 const mostKey = 256 // bytes of an idempotency key
 
-// record writes an object into the book, and what goes with it, once for the same key of the same visitor,
-// and returns its id: that of the first time, if this is not it. Said is what the client has sent.
+// record writes an object into the book, and what goes with it, once for the same key of the same
+// visitor, and returns its id: that of the first time, if this is not it. Said is what the client
+// has sent.
 func (c *Visit) record(of, id string, v, said any, admit func() error, also ...event.Body) (string, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Visit is one visitor's request: what it may see and do is checked by the methods. Doors that speak
-// other protocols are built on it. It is for one goroutine.
+// Visit is one visitor's request: what it may see and do is checked by the methods. Doors that
+// speak other protocols are built on it. It is for one goroutine.
 type Visit struct {
 	*Server
 	context.Context
@@ -132,7 +132,8 @@ func (v *Visit) Status(id string) (inspan.Status, error) {
 	return v.status(t.Session)
 }
 
-// Respec changes what a task that stays open is, from its next run on. It fails while the task runs.
+// Respec changes what a task that stays open is, from its next run on. It fails while the task
+// runs.
 func (v *Visit) Respec(id string, f func(*Spec)) error {
 	t, err := v.Find(id)
 	if err != nil {
@@ -154,8 +155,8 @@ func (v *Visit) Respec(id string, f func(*Spec)) error {
 	})
 }
 
-// Interrupt stops the run of a task that goes on. Of what its agent was told meanwhile nothing is lost.
-// The task is cancelled by it, unless it stays open.
+// Interrupt stops the run of a task that goes on. Of what its agent was told meanwhile nothing is
+// lost. The task is cancelled by it, unless it stays open.
 func (v *Visit) Interrupt(id, reason string) (uint64, error) {
 	return v.tell(id, event.Cancelled{By: v.who.name, Reason: reason, All: true})
 }

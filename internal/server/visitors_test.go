@@ -123,8 +123,8 @@ func TestMessage(t *testing.T) {
 	h.call("POST", "/api/v1/tasks/"+id+"/messages", map[string]any{"text": "late"}, http.StatusConflict, nil)
 }
 
-// TestTenants holds that one tenant can't see, count, talk to, decide for or cancel what another has,
-// and is told of it what it would be told of nothing.
+// TestTenants holds that one tenant can't see, count, talk to, decide for or cancel what another
+// has, and is told of it what it would be told of nothing.
 func TestTenants(t *testing.T) {
 	h := newHouse(t, nil)
 	red, blue := h.identity("ann", "red", server.Admin), h.identity("ann", "blue", server.Admin)
@@ -215,8 +215,8 @@ func TestFair(t *testing.T) {
 	blue.call("POST", "/api/v1/tasks", server.Spec{Prompt: "x"}, http.StatusTooManyRequests, nil) // over a restart, too
 }
 
-// TestIdentities holds that roles bound what somebody may do, that a token is worth nothing once it is
-// removed or its time is over, and that no token is kept.
+// TestIdentities holds that roles bound what somebody may do, that a token is worth nothing once it
+// is removed or its time is over, and that no token is kept.
 func TestIdentities(t *testing.T) {
 	h := newHouse(t, nil)
 	viewer := h.identity("vic", "", server.Viewer)

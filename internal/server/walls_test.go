@@ -84,8 +84,8 @@ func (p *process) until(id string, stages ...event.Stage) (task server.Task) {
 	}
 }
 
-// said is all that a session has in its log, and those that work for it, so all that its models have
-// seen.
+// said is all that a session has in its log, and those that work for it, so all that its models
+// have seen.
 func (p *process) said(session string) (all string) {
 	p.t.Helper()
 	logs, err := filepath.Glob(filepath.Join(p.home, "state", "sessions", session+"*", "log.jsonl"))
@@ -106,10 +106,10 @@ func (p *process) said(session string) (all string) {
 // prompt holds it.
 const treasure = "TREASURE-of-red"
 
-// TestWalls holds that no agent reaches the workspace of another task, or what it has remembered: not
-// by file tools, not by commands that are proven to only read, not in the sandbox, and not with the
-// approval of its tenant. Where no sandbox holds commands, its tenant can't approve any, and mode yolo
-// is for tasks of no tenant.
+// TestWalls holds that no agent reaches the workspace of another task, or what it has remembered:
+// not by file tools, not by commands that are proven to only read, not in the sandbox, and not with
+// the approval of its tenant. Where no sandbox holds commands, its tenant can't approve any, and
+// mode yolo is for tasks of no tenant.
 func TestWalls(t *testing.T) {
 	p := newProcess(t)
 	p.start("--keep", "always", "--mode", "yolo")
@@ -242,8 +242,8 @@ func (p *process) approve(task string) {
 	}
 }
 
-// TestOwnWorkspace holds that the walls leave an agent its own workspace, with git, with agents that
-// work for it in a copy, and with what the machine has for everybody.
+// TestOwnWorkspace holds that the walls leave an agent its own workspace, with git, with agents
+// that work for it in a copy, and with what the machine has for everybody.
 func TestOwnWorkspace(t *testing.T) {
 	p := newProcess(t)
 	p.start("--keep", "always")

@@ -52,8 +52,8 @@ func (s *Server) dispatch() {
 }
 
 // begin begins tasks while there is room: those that were begun before the queued ones, and of
-// these one of the tenant with the fewest at work. Whoever wants a task cancelled is heard. It returns how long
-// no idle task runs out of time.
+// these one of the tenant with the fewest at work. Whoever wants a task cancelled is heard. It
+// returns how long no idle task runs out of time.
 func (s *Server) begin() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,7 +211,8 @@ func diskFault(err error) bool {
 	return short || keep.DiskFault(err)
 }
 
-// wait leaves a task where it is until it is tried again, and says why as far as that can be written.
+// wait leaves a task where it is until it is tried again, and says why as far as that can be
+// written.
 func (w *work) wait(t Task, err error) error {
 	if keep.DiskFault(err) {
 		w.disk.failed(err)
@@ -315,7 +316,8 @@ func (w *work) drive(ctx context.Context, t *Task, opened *inspan.Session) error
 	return err
 }
 
-// settle moves on a task whose run has stopped: to its end, or, if it stays open, to where it takes more.
+// settle moves on a task whose run has stopped: to its end, or, if it stays open, to where it takes
+// more.
 func (w *work) settle(ctx context.Context, t *Task, st inspan.Status) error {
 	if !t.Spec.Open || ctx.Err() != nil {
 		return w.to(w.ctx, t, event.Staged{Stage: event.StageFinalizing})

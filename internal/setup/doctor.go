@@ -1,5 +1,5 @@
-// Package setup sets inspan up for a person: it checks whether inspan can work here, chooses a first
-// model with them, and takes over what they have set in other agents.
+// Package setup sets inspan up for a person: it checks whether inspan can work here, chooses a
+// first model with them, and takes over what they have set in other agents.
 //
 // A check returns a finding and, if something is wrong, a remedy. It fixes nothing itself.
 package setup
@@ -49,8 +49,9 @@ const probeTimeout = 20 * time.Second
 // lowDisk is how much free space is too little for long sessions, in bytes.
 const lowDisk = 500 << 20
 
-// Doctor makes all checks, for a model that was named in the place of the one of the settings; empty:
-// none was. With probe set each provider that is ready is asked for a word, which costs a few tokens.
+// Doctor makes all checks, for a model that was named in the place of the one of the settings;
+// empty: none was. With probe set each provider that is ready is asked for a word, which costs a
+// few tokens.
 func Doctor(ctx context.Context, self, model string, probe bool) []Finding {
 	a, err := app.Load(self)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 )
 
 // errand runs a command of the person's own, which is what follows an exclamation mark in the
-// prompt. The command needs no approval, as the person typed it, and the session is told of its end.
+// prompt. The command needs no approval, as the person typed it, and the session is told of its
+// end.
 type errand struct {
 	talk  *talk
 	hints *hints

@@ -92,8 +92,8 @@ func (s *screen) flush(v *view) tea.Cmd {
 // can print nothing above it.
 func (s *screen) settled() bool { return !s.shown.IsZero() && s.time().Sub(s.shown) > 3*frame }
 
-// redraw draws the picture anew. Lines must not arrive while the renderer does so: it would take them
-// for a part of the picture.
+// redraw draws the picture anew. Lines must not arrive while the renderer does so: it would take
+// them for a part of the picture.
 func (s *screen) redraw() tea.Cmd {
 	if s.redrawDue = s.printing || s.behind(); s.redrawDue {
 		return nil

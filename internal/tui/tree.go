@@ -72,8 +72,8 @@ func older(began map[string]time.Time, a, b string) int {
 	return len(as) - len(bs)
 }
 
-// subagents lets the person choose a session that works for the open one, and shows what it did; with
-// an id, it is that one.
+// subagents lets the person choose a session that works for the open one, and shows what it did;
+// with an id, it is that one.
 func (s *sessions) subagents(id string) tea.Cmd {
 	a, ctx, own := s.talk.tui.App, s.talk.ctx, s.talk.runner.id()
 	if own == "" || a == nil {
