@@ -150,6 +150,9 @@ func finish(t testing.TB, s *inspan.Session) {
 // conversation that is compacted and in one that grows: it makes fewer allocations more than one
 // for each turn between, which a walk through the history would make.
 func TestTurnsCostTheSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("counts without the race detector")
+	}
 	for name, tc := range map[string]struct{ window, early, late, span int }{
 		"compacted": {30_000, 200, 1000, 200},
 		"growing":   {0, 100, 1000, 50},

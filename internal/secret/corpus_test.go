@@ -110,6 +110,7 @@ func TestFind(t *testing.T) {
 
 // TestStream holds that a stream says what its whole says, wherever it is cut.
 func TestStream(t *testing.T) {
+	sweep(t)
 	for _, s := range append(corpus(t, "secrets.txt"), corpus(t, "lookalikes.txt")...) {
 		var v secret.Vault
 		v.Add("AN_ENTRY", "zq-known/value+77")
@@ -148,6 +149,7 @@ func stream(t interface{ Fatal(...any) }, v *secret.Vault, pieces ...string) str
 // TestMixtures holds the rules of the package for pieces of the corpus in any
 // order, which meet where no text of it does.
 func TestMixtures(t *testing.T) {
+	sweep(t)
 	var pieces []string
 	for _, s := range append(corpus(t, "secrets.txt"), corpus(t, "lookalikes.txt")...) {
 		pieces = append(pieces, s.text)

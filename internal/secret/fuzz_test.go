@@ -10,6 +10,7 @@ import (
 // FuzzRedact holds what must be true of any text: a stream says what the whole
 // says, nothing known stays, twice is once, and it all comes back.
 func FuzzRedact(f *testing.F) {
+	sweep(f)
 	for _, s := range append(corpus(f, "secrets.txt"), corpus(f, "lookalikes.txt")...) {
 		f.Add(s.text, "kT7vQ2mXw9", uint64(len(s.text)))
 	}

@@ -46,6 +46,7 @@ func spread(value, piece string, n int) string {
 // TestSpellings holds that known values are found with pieces inside that nobody sees, or that a
 // shell takes away: as they are and in other forms, in whole texts and in streams.
 func TestSpellings(t *testing.T) {
+	sweep(t)
 	n := 0
 	for name, piece := range unseen() {
 		for i, value := range values()[:5] {
@@ -205,6 +206,7 @@ func TestManySpellings(t *testing.T) {
 // TestNothingUnseenStays holds, for texts of all kinds with secrets in all spellings, that no
 // secret is in what is left when everything unseen is taken out.
 func TestNothingUnseenStays(t *testing.T) {
+	sweep(t)
 	r := rand.New(rand.NewPCG(20, 1))
 	known := []string{
 		"kT7vQ2mXw9", "gehëim-wachtwoord-è", "sleutel 🔑/漢字 123", "p@ss/w0rd+<&>=", "aaaaaaab",

@@ -221,6 +221,9 @@ func kills(t *testing.T) int {
 // no call is made twice, no task is there twice, and clients that go on behind the last event that
 // they have seen see each event once.
 func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the servers are processes, and run without the race detector")
+	}
 	const tasks, steps = 30, 12
 	p := newProcess(t)
 	p.start("--keep", "always", "--at-once", "6")

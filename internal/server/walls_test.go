@@ -111,6 +111,9 @@ const treasure = "TREASURE-of-red"
 // the approval of its tenant. Where no sandbox holds commands, its tenant can't approve any, and
 // mode yolo is for tasks of no tenant.
 func TestWalls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the servers are processes, and run without the race detector")
+	}
 	p := newProcess(t)
 	p.start("--keep", "always", "--mode", "yolo")
 	p.tryWalls(tool.ModeAuto, tool.ModeAsk, "")
