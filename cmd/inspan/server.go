@@ -74,11 +74,7 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 	}
 	ctx, stop := signals(ctx)
 	defer stop()
-	s.Sessions, s.Send, s.Redact, s.Git, s.Warn = a.Store(), a.Send, a.Permission.Redacted, a.Extensions.Store().Git, c.warn
-	s.Host = (&app.Hosts{Self: c.self, Warn: c.warn}).Host
-	s.HasModel, s.Also = a.Providers.Known, func(mux *http.ServeMux) { managed.Handle(s, mux) }
-	s.Guard = a.Permission.Guard()
-	if s.Unwalled, err = a.Permission.Unwalled(); err != nil {
+	if err := c.engine(a, s); err != nil {
 		return err
 	}
 	if s.Unwalled != "" {
@@ -91,6 +87,16 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 	}
 	f.Ending = func(grace time.Duration) { c.warn("ending; running calls have " + grace.String() + " to finish") }
 	return s.Serve(ctx, f.Door, f.drain)
+}
+
+// engine gives a server what it works with.
+func (c *command) engine(a *app.App, s *server.Server) (err error) {
+	s.Sessions, s.Send, s.Redact, s.Git, s.Warn = a.Store(), a.Send, a.Permission.Redacted, a.Extensions.Store().Git, c.warn
+	s.Host = (&app.Hosts{Self: c.self, Warn: c.warn}).Host
+	s.HasModel, s.Also = a.Providers.Known, func(mux *http.ServeMux) { managed.Handle(s, mux) }
+	s.Guard = a.Permission.Guard()
+	s.Unwalled, err = a.Permission.Unwalled()
+	return err
 }
 
 // settle reads what flags name.

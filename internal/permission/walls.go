@@ -90,6 +90,11 @@ func (s *Set) TrySandbox(ctx context.Context) []sandbox.Check {
 	return sandbox.Probe(ctx, s.walls(s.Places(""), ""))
 }
 
+// TryChildren starts processes in each way that sessions do, and reads what they print to its end.
+func (s *Set) TryChildren(ctx context.Context) []sandbox.Check {
+	return sandbox.Children(ctx, s.walls(s.Places(""), ""))
+}
+
 // Places is the machine as the judges see it.
 func (s *Set) Places(root string) places.Map {
 	return places.Map{

@@ -13,3 +13,8 @@ type Check struct {
 func Probe(context.Context, Options) []Check {
 	return []Check{{Name: "processes", Text: errUnsupported.Error()}}
 }
+
+// Children has none to start in boxes here.
+func Children(context.Context, Options) []Check {
+	return []Check{{Name: "children", Text: errUnsupported.Error()}}
+}

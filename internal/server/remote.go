@@ -57,17 +57,21 @@ func (r *Remote) Submit(ctx context.Context, spec Spec) (t Task, err error) {
 
 // Await waits until a task has a session, or is over without one.
 func (r *Remote) Await(ctx context.Context, id string) (t Task, err error) {
+	t, err = r.await(ctx, id, func(t Task) bool { return t.Session != "" || over(t.Stage) })
+	if err == nil && t.Session == "" {
+		err = fmt.Errorf("task %s is %s: %s", id, t.Stage, t.Why)
+	}
+	return t, err
+}
+
+// await waits until a task is as it is wanted.
+func (r *Remote) await(ctx context.Context, id string, wanted func(Task) bool) (t Task, err error) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		err := r.call(ctx, http.MethodGet, "/api/v1/tasks/"+url.PathEscape(id), nil, &t)
-		switch {
-		case err != nil:
+		t = Task{}
+		if err := r.call(ctx, http.MethodGet, "/api/v1/tasks/"+url.PathEscape(id), nil, &t); err != nil || wanted(t) {
 			return t, err
-		case t.Session != "":
-			return t, nil
-		case over(t.Stage):
-			return t, fmt.Errorf("task %s is %s: %s", id, t.Stage, t.Why)
 		}
 		select {
 		case <-tick.C:

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/sandbox"
 )
 
 // Sandbox tries to get through each wall around commands, and holds that the
@@ -20,11 +21,26 @@ func Sandbox(ctx context.Context, self string) []Finding {
 			Remedy: "remove off = true from the table sandbox; the checks below show what the sandbox would do",
 		})
 	}
-	for _, c := range a.Permission.TrySandbox(ctx) {
+	return append(out, findings(a.Permission.TrySandbox(ctx),
+		"until this is fixed, more commands will ask; commands run without this barrier only after you approve them")...)
+}
+
+// Children starts processes in each way that sessions do, and holds that nothing of what they print
+// is lost. Self is as in [app.App].
+func Children(ctx context.Context, self string) []Finding {
+	a, err := app.Load(self)
+	if err != nil {
+		return unloaded(err)
+	}
+	return findings(a.Permission.TryChildren(ctx), "commands of sessions would lose output here; read 'inspan doctor sandbox'")
+}
+
+// findings are what trying the system has shown.
+func findings(checks []sandbox.Check, remedy string) (out []Finding) {
+	for _, c := range checks {
 		f := Finding{Check: c.Name, State: Good, Found: c.Text}
 		if !c.OK {
-			f.State = Bad
-			f.Remedy = "until this is fixed, more commands will ask; commands run without this barrier only after you approve them"
+			f.State, f.Remedy = Bad, remedy
 		}
 		out = append(out, f)
 	}

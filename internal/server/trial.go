@@ -1,0 +1,42 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/inspan/inspan/event"
+)
+
+// Trial serves at a loopback address, has one task done there as a client would, and ends. All that
+// the server has but its sessions is in the folder dir, which exists. The task as it came out is
+// returned with an error too.
+func (s *Server) Trial(ctx context.Context, dir string, spec Spec) (t Task, err error) {
+	s.State, s.Dir = filepath.Join(dir, "state"), filepath.Join(dir, "tasks")
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	opened, ended := make(chan string, 1), make(chan error, 1)
+	door := Door{Listen: "127.0.0.1:0", TokenFile: filepath.Join(dir, "token"), Opened: func(at string) { opened <- at }}
+	go func() { ended <- s.Serve(ctx, door, time.Second) }()
+	select {
+	case at := <-opened:
+		t, err = s.try(ctx, &Remote{URL: "http://" + at, Token: s.Owner}, spec)
+	case err := <-ended:
+		return t, err
+	}
+	end()
+	return t, errors.Join(err, <-ended)
+}
+
+func (s *Server) try(ctx context.Context, r *Remote, spec Spec) (Task, error) {
+	t, err := r.Submit(ctx, spec)
+	if err != nil {
+		return t, err
+	}
+	if t, err = r.await(ctx, t.ID, func(t Task) bool { return over(t.Stage) }); err == nil && t.Stage != event.StageCompleted {
+		err = fmt.Errorf("task %s is %s: %s", t.ID, t.Stage, t.Why)
+	}
+	return t, err
+}
