@@ -24,6 +24,7 @@ type Message struct {
 	Allow  string // id of a waiting call; the text answers it, if it asks for an answer
 	For    string // what Allow holds for: once, session, edits, host, project or always
 	Deny   string // id of a waiting call; the text is the reason
+	Key    string // by which the sender knows it again, see [event.Key]
 }
 
 // Send appends a message to the log of the session that the text means. Who drives it reads it at
@@ -63,17 +64,17 @@ func (a *App) Send(ctx context.Context, session string, m Message) (event.Event,
 func (m Message) input() (event.Body, error) {
 	switch {
 	case m.Cancel:
-		return event.Cancelled{By: m.By, Reason: m.Text}, nil
+		return event.Cancelled{By: m.By, Reason: m.Text, Message: m.Key}, nil
 	case m.Allow != "":
-		return event.Decided{Call: m.Allow, Allow: true, Answer: m.Text, By: m.By}, nil
+		return event.Decided{Call: m.Allow, Allow: true, Answer: m.Text, By: m.By, Message: m.Key}, nil
 	case m.Deny != "":
-		return event.Decided{Call: m.Deny, By: m.By, Reason: m.Text}, nil
+		return event.Decided{Call: m.Deny, By: m.By, Reason: m.Text, Message: m.Key}, nil
 	case strings.TrimSpace(m.Text) == "":
 		return nil, misused("nothing to send; write it as: inspan send ID \"...\"")
 	case m.Steer:
-		return event.Steered{Parts: llm.Say(m.Text), By: m.By}, nil
+		return event.Steered{Parts: llm.Say(m.Text), By: m.By, Message: m.Key}, nil
 	}
-	return event.Said{Parts: llm.Say(m.Text), By: m.By}, nil
+	return event.Said{Parts: llm.Say(m.Text), By: m.By, Message: m.Key}, nil
 }
 
 // questions are those that wait in a session, by their ids.

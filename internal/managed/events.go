@@ -27,39 +27,86 @@ func eventEndpoints() []endpoint {
 	}
 }
 
-// send says one thing to a session, and returns the number of the event there. The key is what the
-// client knows it by; the same one twice counts once.
-func (d *door) send(id string, in input, key string) (uint64, error) {
-	switch in.kind {
-	case "user.message":
-		return d.Say(id, in.parts, key)
-	case "system.message":
-		return d.Inform(id, in.parts, systemKey+cmp.Or(key, rand.Text()))
-	case "user.interrupt":
-		return d.Interrupt(id, "")
-	case "user.define_outcome":
-		return d.define(id, in.outcome, key)
+// step is one thing that a client says to a session.
+type step struct {
+	input
+	key    string           // what the client knows it by; the same one twice counts once
+	answer *server.Decision // if it answers a question
+	sent   uint64           // number of the event, if it was sent before
+}
+
+// send takes a step, and returns the number of the event.
+func (d *door) send(id string, s step) (uint64, error) {
+	switch {
+	case s.sent > 0:
+		return s.sent, nil
+	case s.answer != nil:
+		return d.Decide(*s.answer)
+	case s.kind == "system.message":
+		return d.Inform(id, s.parts, systemKey+cmp.Or(s.key, rand.Text()))
+	case s.kind == "user.interrupt":
+		return d.Interrupt(id, "", s.key)
+	case s.kind == "user.define_outcome":
+		return d.define(id, s.outcome, s.key)
 	}
+	return d.Say(id, s.parts, s.key)
+}
+
+// steps are the inputs of a request, looked at all before the first is sent: either each is taken,
+// or none.
+func (d *door) steps(id string, inputs []input) ([]step, error) {
 	h, err := d.history(id, "")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
+	steps, answered := make([]step, len(inputs)), map[string]bool{}
+	for i, in := range inputs {
+		steps[i] = step{input: in}
+		if own := d.Key(); own != "" {
+			key := own + "/" + strconv.Itoa(i)
+			before, err := d.Sent(id, key, systemKey+key, outcomeKey+key)
+			if err != nil {
+				return nil, err
+			}
+			steps[i].key, steps[i].sent = key, before.Seq
+		}
+		if in.question == "" || steps[i].sent > 0 {
+			continue
+		}
+		if answered[in.question] {
+			return nil, conflict("event %s is answered twice", in.question)
+		}
+		answered[in.question] = true
+		a, err := h.answer(id, in)
+		if err != nil {
+			return nil, err
+		}
+		a.Key, steps[i].answer = steps[i].key, &a
+		if err := d.Decidable(a); err != nil {
+			return nil, err
+		}
+	}
+	return steps, nil
+}
+
+// answer is what an input answers the question of an event with.
+func (h history) answer(id string, in input) (a server.Decision, err error) {
 	q, open := h.fold.Open(in.question)
 	i := slices.IndexFunc(h.events, func(e Event) bool { return e.ID == in.question })
 	switch {
 	case !open && i < 0:
-		return 0, missing("event", in.question)
+		return a, missing("event", in.question)
 	case !open:
-		return 0, conflict("event %s waits for no answer", in.question)
+		return a, conflict("event %s waits for no answer", in.question)
 	case q.Custom != (in.kind == "user.custom_tool_result"):
-		return 0, invalid("type", "event "+in.question+" is "+h.events[i].Type,
+		return a, invalid("type", "event "+in.question+" is "+h.events[i].Type,
 			"user.custom_tool_result for custom tools, else user.tool_confirmation")
 	}
-	answer := server.Decision{Task: id, Question: q.ID, Seq: q.Seq, Decision: "deny", Reason: in.reason}
+	a = server.Decision{Task: id, Question: q.ID, Seq: q.Seq, Decision: "deny", Reason: in.reason}
 	if in.allow || q.Custom {
-		answer.Decision, answer.Reason, answer.Answer, answer.Failed = "allow", "", in.parts.Text(), in.failed
+		a.Decision, a.Reason, a.Answer, a.Failed = "allow", "", in.parts.Text(), in.failed
 	}
-	return d.Decide(answer)
+	return a, nil
 }
 
 func (d *door) sendEvents() (any, error) {
@@ -83,43 +130,19 @@ func (d *door) sendEvents() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	steps, err := d.steps(id, inputs)
+	if err != nil {
+		return nil, err
+	}
 	sent := map[uint64]bool{}
-	for i, input := range inputs {
-		key := ""
-		if h := d.r.Header.Get("Idempotency-Key"); h != "" {
-			key = h + "/" + strconv.Itoa(i)
-		}
-		if seq, again := d.before(id, key); again {
-			sent[seq] = true
-			continue
-		}
-		seq, err := d.send(id, input, key)
+	for _, s := range steps {
+		seq, err := d.send(id, s)
 		if err != nil {
 			return nil, err
 		}
 		sent[seq] = true
 	}
 	return d.echo(id, sent)
-}
-
-// before is the number of the event that a key was used for.
-func (d *door) before(id, key string) (uint64, bool) {
-	if key == "" {
-		return 0, false
-	}
-	t, err := d.Find(id)
-	if err != nil || t.Session == "" {
-		return 0, false
-	}
-	for e, err := range store.Events(d, d.Sessions, t.Session) {
-		if err != nil {
-			break
-		}
-		if used := event.Key(e.Body); used == key || used == systemKey+key || used == outcomeKey+key {
-			return e.Seq, true
-		}
-	}
-	return 0, false
 }
 
 // echo are the events that a request has brought, as all clients see them.
@@ -166,7 +189,7 @@ func (d *door) history(id, child string) (h history, err error) {
 // ended is the last event of a session whose task is over.
 func ended(t server.Task) (Event, bool) {
 	last := t.History[len(t.History)-1]
-	return Event{ID: "sevt_end", Type: "session.status_terminated", At: last.At}, statusOf(last.Stage, inspan.Status{}) == terminated
+	return Event{ID: "sevt_" + t.ID + "_end", Type: "session.status_terminated", At: last.At}, statusOf(last.Stage, inspan.Status{}) == terminated
 }
 
 // folding is a fold for the log of a session, or of one of its threads.
@@ -349,7 +372,7 @@ func (s *stream) end() {
 	switch {
 	case s.Err() != nil || missed != nil || !s.Known():
 	case known != nil:
-		_ = s.give("", Event{ID: "sevt_deleted", Type: "session.deleted", At: t.History[len(t.History)-1].At})
+		_ = s.give("", Event{ID: "sevt_" + t.ID + "_deleted", Type: "session.deleted", At: t.History[len(t.History)-1].At})
 	default:
 		if end, over := ended(t); over && s.after != end.ID {
 			_ = s.give(end.ID, end)

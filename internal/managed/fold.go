@@ -67,7 +67,8 @@ type Fold struct {
 	// Thread and Agent are those of a child, whose own log it is; empty: it is the session's.
 	Thread, Agent string
 
-	seq      uint64 // of the event that is folded
+	session  string // of the event that is folded
+	seq      uint64 // of it
 	at       time.Time
 	out      []Event
 	active   bool   // a run goes on
@@ -117,7 +118,7 @@ func (f *Fold) Apply(e event.Event) []Event {
 	if e.Transient() || e.Body == nil {
 		return nil
 	}
-	f.seq, f.at, f.out = e.Seq, e.Time, nil
+	f.session, f.seq, f.at, f.out = e.Session, e.Seq, e.Time, nil
 	if f.calls == nil {
 		f.calls, f.running, f.unjudged = map[string]*call{}, map[string]bool{}, map[string]bool{}
 		f.agents, f.keys, f.outcomes = map[string]string{}, map[string]bool{}, map[string]*Outcome{}
@@ -181,12 +182,9 @@ func (f *Fold) put(id, kind string, fields map[string]any) {
 	f.out = append(f.out, Event{ID: id, Type: kind, At: f.at, Fields: fields})
 }
 
-// id is the id of an event: unique in a session with its threads.
+// id is the id of an event, unique on this server.
 func (f *Fold) id(seq uint64, place string) string {
-	if f.Thread != "" {
-		return fmt.Sprintf("sevt_%s_%d_%s", strings.TrimPrefix(f.Thread, threadPrefix), seq, place)
-	}
-	return fmt.Sprintf("sevt_%d_%s", seq, place)
+	return fmt.Sprintf("sevt_%s_%d_%s", f.session, seq, place)
 }
 
 // status tells how the session is from here on, or the thread whose log it is.

@@ -98,6 +98,8 @@ func (d *door) input(at, kind string, raw []byte) (in input, err error) {
 		in.question, in.allow = m.ID, m.Result == "allow"
 		switch {
 		case err != nil:
+		case m.ID == "":
+			err = invalid(at+".tool_use_id", "it is missing", "the id of the agent.tool_use or agent.mcp_tool_use that asks")
 		case m.Result != "allow" && m.Result != "deny":
 			err = invalid(at+".result", fmt.Sprintf("it is %q", words.OneLine(m.Result, 40)), "allow or deny")
 		case m.Why != nil && in.allow:
@@ -114,6 +116,9 @@ func (d *door) input(at, kind string, raw []byte) (in input, err error) {
 		}
 		if err := strict(raw, &m); err != nil {
 			return in, err
+		}
+		if m.ID == "" {
+			return in, invalid(at+".custom_tool_use_id", "it is missing", "the id of the agent.custom_tool_use")
 		}
 		in.question, in.failed = m.ID, m.Failed != nil && *m.Failed
 		in.parts, err = d.parts(at+".content", m.Content, false)

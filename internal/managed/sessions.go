@@ -151,7 +151,7 @@ func (d *door) makeSession() (any, error) {
 		return nil, err
 	}
 	for i, input := range first {
-		if _, err := d.send(t.ID, input, fmt.Sprintf("managed.initial/%d", i)); err != nil {
+		if _, err := d.send(t.ID, step{input: input, key: fmt.Sprintf("managed.initial/%d", i)}); err != nil {
 			return nil, err
 		}
 	}

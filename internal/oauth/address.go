@@ -3,7 +3,6 @@ package oauth
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"strings"
 
@@ -19,26 +18,18 @@ func address(raw string, local bool) (*url.URL, error) {
 		return nil, err
 	case u.Fragment != "":
 		return nil, fmt.Errorf("address %q: has a fragment", u.Redacted())
-	case u.Scheme == "https", local && loopback(u.Hostname()):
+	case u.Scheme == "https", local && netguard.IsHere(u.Hostname()):
 		return u, nil
-	case loopback(u.Hostname()):
+	case netguard.IsHere(u.Hostname()):
 		return nil, fmt.Errorf("address %q: a server elsewhere names an address of this machine", u.Redacted())
 	}
 	return nil, fmt.Errorf("address %q: is not https", u.Redacted())
 }
 
-// loopback reports whether a host is this machine by its name alone.
-func loopback(host string) bool {
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return ip.Unmap().IsLoopback()
-	}
-	return strings.EqualFold(host, "localhost")
-}
-
 // isLocal reports whether an address is on this machine.
 func isLocal(raw string) bool {
 	u, err := netguard.Check(raw)
-	return err == nil && loopback(u.Hostname())
+	return err == nil && netguard.IsHere(u.Hostname())
 }
 
 // canonical is the one spelling of a resource or an issuer: two that differ only in

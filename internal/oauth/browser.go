@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/inspan/inspan/internal/netguard"
 )
 
 const (
@@ -38,7 +40,7 @@ func listen(registered string, exact bool) (*listener, error) {
 		registered = "http://127.0.0.1" + callbackPath(exact)
 	}
 	u, err := url.Parse(registered)
-	if err != nil || u.Scheme != "http" || !loopback(u.Hostname()) || u.RawQuery != "" {
+	if err != nil || u.Scheme != "http" || !netguard.IsHere(u.Hostname()) || u.RawQuery != "" {
 		return nil, fmt.Errorf("the registered address %q does not lead back to this machine: log in by pasting", registered)
 	}
 	host, port := u.Hostname(), u.Port()

@@ -13,13 +13,14 @@ import (
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/tool"
 )
 
 // MCPServer is one that the agent of a task may use.
 type MCPServer struct {
 	Name string `json:"name"`
-	URL  string `json:"url" jsonschema:"https address"`
+	URL  string `json:"url" jsonschema:"address; https, but for servers on the machine itself, which only identities without a tenant can name"`
 }
 
 // ClientTool is a tool that the client runs: a call of it is an open question, and the answer to
@@ -30,8 +31,9 @@ type ClientTool struct {
 	Schema      json.RawMessage `json:"input_schema" jsonschema:"JSON schema of the arguments, of type object"`
 }
 
-// checkAgent reports what is wrong with what a spec says of its agent.
-func (p Spec) checkAgent() error {
+// checkAgent reports what is wrong with what a spec of a tenant says of its agent. Tenants can't
+// have the server talk to its own machine.
+func (p Spec) checkAgent(tenant string) error {
 	if err := (app.Options{Ask: p.Ask, Deny: p.Deny}).Check(); err != nil {
 		field, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "--"), ":")
 		return wrong(field, err.Error(), "rules such as bash or edit(docs/**)")
@@ -43,6 +45,9 @@ func (p Spec) checkAgent() error {
 		u, err := url.Parse(s.URL)
 		if err != nil || u.Host == "" || !slices.Contains([]string{"https", "http"}, u.Scheme) {
 			return wrong(fmt.Sprintf("servers[%d].url", i), "not an address of a server", "https://...")
+		}
+		if tenant != "" && (u.Scheme != "https" || netguard.IsHere(u.Hostname()) || netguard.Loopback(u.Hostname())) {
+			return wrong(fmt.Sprintf("servers[%d].url", i), "an identity of a tenant can only name servers elsewhere", "https and a public host")
 		}
 		if err := checkName(fmt.Sprintf("servers[%d].name", i), s.Name); err != nil {
 			return err

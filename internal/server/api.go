@@ -178,6 +178,7 @@ func (c *call) read(into any) error {
 	}
 	var err error
 	switch {
+	case body && c.r.ContentLength == 0 && optional(v.Type()):
 	case body:
 		err = Decode(c.r.Body, into)
 	case c.r.ContentLength > 0:
@@ -189,6 +190,16 @@ func (c *call) read(into any) error {
 	return clean("", v)
 }
 
+// optional reports whether a body may be left out: none of its fields is needed.
+func optional(t reflect.Type) bool {
+	for i := range t.NumField() {
+		if tag := t.Field(i).Tag.Get("json"); tag != "-" && !strings.Contains(tag, ",omit") {
+			return false
+		}
+	}
+	return true
+}
+
 // clean reports a text in a request with control characters other than ends of lines and tabs.
 // Texts come to models and terminals, which they would steer.
 func clean(field string, v reflect.Value) error {
@@ -198,7 +209,7 @@ func clean(field string, v reflect.Value) error {
 		if i := strings.IndexFunc(v.String(), controls); i >= 0 {
 			return wrong(field, fmt.Sprintf("it holds the control character %U", []rune(v.String()[i:])[0]), "text without control characters")
 		}
-	case reflect.Pointer:
+	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
 			return clean(field, v.Elem())
 		}

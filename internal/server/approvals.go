@@ -32,6 +32,7 @@ type Approval struct {
 	Effects   []string        `json:"effects" jsonschema:"what the call would do"`
 	Preview   string          `json:"preview,omitempty" jsonschema:"what would change, as a diff"`
 	For       []string        `json:"for" jsonschema:"possible scopes of an approval"`
+	Rules     []string        `json:"rules,omitempty" jsonschema:"what an approval for the session allows from then on"`
 	Until     time.Time       `json:"until,omitzero" jsonschema:"when it is denied without an answer"`
 }
 
@@ -80,7 +81,7 @@ func approval(t Task, p inspan.Pending) Approval {
 		return a
 	}
 	if len(p.Rules) > 0 {
-		a.For = append(a.For, "session")
+		a.For, a.Rules = append(a.For, "session"), p.Rules
 	}
 	for _, o := range p.Offers {
 		a.For = append(a.For, string(o.Reach))
@@ -138,6 +139,8 @@ type Decision struct {
 	Answer   string `json:"answer,omitempty" jsonschema:"answer to a question"`
 	Failed   bool   `json:"failed,omitempty" jsonschema:"the answer says why a tool of yours has failed"`
 	Reason   string `json:"reason,omitempty" jsonschema:"reason of a denial; the model reads it"`
+	// Key is what the visitor knows the decision by; the same one twice counts once.
+	Key string `json:"-"`
 }
 
 // within reports whether effects stay in the workspace and the network. What goes beyond could
@@ -158,6 +161,7 @@ func (s *Server) within(root string, effects []tool.Effect) bool {
 }
 
 func (c *call) decide(in Decision) (sent, error) {
+	in.Key = c.Key()
 	seq, err := c.Decide(in)
 	return sent{seq}, err
 }
@@ -165,49 +169,84 @@ func (c *call) decide(in Decision) (sent, error) {
 // Decide decides a question, and returns the number of the event in the session. Nobody decides
 // here for longer than the session: rules of the server's person are not for clients to write.
 func (v *Visit) Decide(in Decision) (uint64, error) {
-	t, err := v.Find(in.Task)
+	t, seq, err := v.before(in)
+	if err != nil || seq > 0 {
+		return seq, err
+	}
+	m, err := v.decision(t, in)
 	if err != nil {
 		return 0, err
 	}
-	if t.Session == "" {
-		return 0, missing("question", in.Question)
+	e, err := v.Send(v, t.Session, m)
+	return e.Seq, err
+}
+
+// Decidable reports why a decision would be refused now.
+func (v *Visit) Decidable(in Decision) error {
+	t, seq, err := v.before(in)
+	if err == nil && seq == 0 {
+		_, err = v.decision(t, in)
 	}
+	return err
+}
+
+// before is the task of a decision, and the number of the event if the visitor has decided so under
+// the same key before; 0: not yet.
+func (v *Visit) before(in Decision) (t Task, seq uint64, err error) {
+	t, err = v.Find(in.Task)
+	if err == nil && t.Session == "" {
+		err = missing("question", in.Question)
+	}
+	if err != nil || in.Key == "" {
+		return t, 0, err
+	}
+	e, err := v.Sent(in.Task, in.Key)
+	if d, is := e.Body.(event.Decided); e.Seq > 0 && (!is || d.Call != in.Question || d.Allow != (in.Decision == "allow")) {
+		err = conflict("this Idempotency-Key was used for something else")
+	}
+	return t, e.Seq, err
+}
+
+// decision is what a decision sends, if it may be made.
+func (v *Visit) decision(t Task, in Decision) (m app.Message, err error) {
 	st, err := v.status(t.Session)
 	if err != nil {
-		return 0, err
+		return m, err
 	}
 	open := st.Questions()
 	i := slices.IndexFunc(open, func(p inspan.Pending) bool { return p.Call.ID == in.Question })
 	switch {
 	case i < 0:
-		return 0, conflict("question %q of task %s is not open; it may be answered already", words.OneLine(in.Question, 80), t.ID)
+		return m, conflict("question %q of task %s is not open; it may be answered already", words.OneLine(in.Question, 80), t.ID)
 	case in.Seq != 0 && in.Seq != open[i].Question:
-		return 0, conflict("question %q has changed: its seq is now %d", words.OneLine(in.Question, 80), open[i].Question)
+		return m, conflict("question %q has changed: its seq is now %d", words.OneLine(in.Question, 80), open[i].Question)
 	}
 	if len(in.Reason)+len(in.Answer) > mostPrompt {
-		return 0, wrong("reason", "it is too long", fmt.Sprintf("at most %d bytes", mostPrompt))
+		return m, wrong("reason", "it is too long", fmt.Sprintf("at most %d bytes", mostPrompt))
 	}
-	m := app.Message{By: v.who.name, For: "once"}
+	m = app.Message{By: v.who.name, For: "once", Key: in.Key}
 	can := approval(t, open[i])
 	switch in.Decision {
 	case "allow":
 		if v.who.tenant != "" && !v.within(st.Root, open[i].Effects) {
-			return 0, forbidden("this call reaches beyond its workspace; only an identity without a tenant can approve it")
+			return m, forbidden("this call reaches beyond its workspace; only an identity without a tenant can approve it")
 		}
 		if m.Allow, m.Text = in.Question, in.Answer; in.For != "" {
 			m.For = in.For
+		}
+		if !open[i].Asks && in.Answer+in.Reason != "" {
+			return m, wrong("answer", "the call asks for no answer", "decision alone")
 		}
 		if in.Failed {
 			m.Text = failure + m.Text
 		}
 		if !slices.Contains(can.For, m.For) {
-			return 0, wrong("for", "it can't be approved for "+words.OneLine(m.For, 80), "one of the question's list")
+			return m, wrong("for", "it can't be approved for "+words.OneLine(m.For, 80), "one of the question's list")
 		}
 	case "deny":
 		m.Deny, m.Text = in.Question, in.Reason
 	default:
-		return 0, wrong("decision", "it is "+words.OneLine(in.Decision, 80), "allow or deny")
+		return m, wrong("decision", "it is "+words.OneLine(in.Decision, 80), "allow or deny")
 	}
-	e, err := v.Send(v, t.Session, m)
-	return e.Seq, err
+	return m, nil
 }

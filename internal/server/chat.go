@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -105,12 +106,12 @@ func (c *call) hear(task string, after uint64, say func(string) error) (a answer
 		if err != nil && c.Err() != nil {
 			gone := *c.Visit
 			gone.Context = context.WithoutCancel(c)
-			_, _ = gone.Interrupt(task, "the client has gone")
+			_, _ = gone.Interrupt(task, "the client has gone", "")
 		}
 	}()
 	events, err := c.Follow(task, Feed{After: after, Live: true})
 	if err != nil {
-		return a, err
+		return a, cmp.Or(c.unanswered(task), err)
 	}
 	shown := "" // of the reply that is being written
 	tell := func(text string) error {
@@ -147,11 +148,17 @@ func (c *call) hear(task string, after uint64, say func(string) error) (a answer
 			return a, nil
 		}
 	}
-	t, _ := c.Find(task)
-	return a, cmp.Or(c.Err(), error(&Problem{
-		Status: http.StatusBadGateway, Type: "api_error",
-		Message: "the agent has not answered: its task is " + strings.TrimSpace(string(t.Stage)+" "+t.Why),
-	}))
+	return a, cmp.Or(c.Err(), c.unanswered(task), error(ending()))
+}
+
+// unanswered is why no answer will come; nil: its task is not over.
+func (c *call) unanswered(task string) error {
+	t, err := c.Find(task)
+	if err != nil || !over(t.Stage) {
+		return nil
+	}
+	why := strings.Trim(string(t.Stage)+": "+t.Why, ": ")
+	return &Problem{Status: http.StatusBadGateway, Type: "api_error", Message: "the agent has not answered, as its task is " + why}
 }
 
 // failure is why there is no answer, if the agent could not give one.
@@ -169,6 +176,15 @@ func (a answered) failure() error {
 // cut reports whether a limit has ended the answer.
 func (a answered) cut() bool {
 	return slices.Contains([]event.Reason{event.ReasonMaxTurns, event.ReasonBudget, event.ReasonMaxTokens, event.ReasonMaxTime}, a.stop.Reason)
+}
+
+// neutral reports a field whose value is none of those that change nothing.
+func neutral(field string, raw json.RawMessage, values ...string) error {
+	var plain bytes.Buffer
+	if len(raw) == 0 || json.Compact(&plain, raw) == nil && slices.Contains(append(values, "null"), plain.String()) {
+		return nil
+	}
+	return wrong(field, "an agent can't do that for a client", strings.Join(values, " or ")+", or leave it out")
 }
 
 // message is one of a conversation as clients send it: its content is a text, or parts of which

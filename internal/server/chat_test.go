@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -167,7 +168,9 @@ func TestChatRefuses(t *testing.T) {
 		path, field string
 		body        map[string]any
 	}{
-		{"/v1/chat/completions", "tools", map[string]any{"model": "inspan", "messages": hi, "tools": []any{}}},
+		{"/v1/chat/completions", "tools", map[string]any{"model": "inspan", "messages": hi, "tools": []any{map[string]any{"type": "function"}}}},
+		{"/v1/chat/completions", "stop", map[string]any{"model": "inspan", "messages": hi, "stop": "END"}},
+		{"/v1/responses", "background", map[string]any{"model": "inspan", "input": "hi", "background": true}},
 		{"/v1/chat/completions", "n", map[string]any{"model": "inspan", "messages": hi, "n": 2}},
 		{"/v1/chat/completions", "model", map[string]any{"messages": hi}},
 		{"/v1/chat/completions", "input", map[string]any{"model": "inspan", "messages": []chatMessage{{"user", "a"}, {"assistant", "b"}}}},
@@ -182,6 +185,35 @@ func TestChatRefuses(t *testing.T) {
 		status, body := h.do(h.request(t.Context(), "POST", tc.path, tc.body))
 		if status != http.StatusBadRequest || !strings.Contains(body, `"field":"`+tc.field+`"`) {
 			t.Errorf("%s of %s: %d %s", tc.field, tc.path, status, body)
+		}
+	}
+}
+
+// TestChatTakes holds that fields which would change nothing are taken.
+func TestChatTakes(t *testing.T) {
+	h := newHouse(t, nil)
+	body := map[string]any{
+		"model": "inspan", "messages": []chatMessage{{"user", "say: hi"}}, "tools": []any{}, "tool_choice": "none", "parallel_tool_calls": true,
+		"response_format": map[string]any{"type": "text"}, "logprobs": false, "stop": nil, "service_tier": "auto", "prompt_cache_key": "k",
+	}
+	if status, text := h.do(h.request(t.Context(), "POST", "/v1/chat/completions", body)); status != http.StatusOK {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
+// TestUnknownModel holds that a model which no provider has is refused where it is named.
+func TestUnknownModel(t *testing.T) {
+	h := newHouse(t, func(s *server.Server) {
+		s.HasModel = func(name string) error { return fmt.Errorf("no provider has %s", name) }
+	})
+	for path, body := range map[string]any{
+		"/api/v1/tasks":        server.Spec{Prompt: "x", Model: "gpt-none"},
+		"/v1/chat/completions": map[string]any{"model": "gpt-none", "messages": []chatMessage{{"user", "x"}}},
+		"/v1/responses":        map[string]any{"model": "gpt-none", "input": "x"},
+	} {
+		status, text := h.do(h.request(t.Context(), "POST", path, body))
+		if status != http.StatusBadRequest || !strings.Contains(text, `"field":"model"`) || !strings.Contains(text, "gpt-none") {
+			t.Errorf("%s: %d %s", path, status, text)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -33,6 +34,28 @@ type completionRequest struct {
 	User                json.RawMessage `json:"user,omitempty"`
 	Metadata            json.RawMessage `json:"metadata,omitempty"`
 	Store               json.RawMessage `json:"store,omitempty"`
+	LogitBias           json.RawMessage `json:"logit_bias,omitempty"`
+	ServiceTier         json.RawMessage `json:"service_tier,omitempty"`
+	ParallelToolCalls   json.RawMessage `json:"parallel_tool_calls,omitempty"`
+	PromptCacheKey      json.RawMessage `json:"prompt_cache_key,omitempty"`
+	SafetyIdentifier    json.RawMessage `json:"safety_identifier,omitempty"`
+
+	Tools          json.RawMessage `json:"tools,omitempty" jsonschema:"none: an agent uses its own tools"`
+	ToolChoice     json.RawMessage `json:"tool_choice,omitempty" jsonschema:"none or auto"`
+	ResponseFormat json.RawMessage `json:"response_format,omitempty" jsonschema:"type text"`
+	Logprobs       json.RawMessage `json:"logprobs,omitempty" jsonschema:"false"`
+	Stop           json.RawMessage `json:"stop,omitempty" jsonschema:"none"`
+	Modalities     json.RawMessage `json:"modalities,omitempty" jsonschema:"text"`
+}
+
+// plain reports what an agent can't do of what a request wants: fields that would change the answer
+// are taken with the values that change nothing.
+func (in completionRequest) plain() error {
+	return cmp.Or(
+		neutral("tools", in.Tools, `[]`), neutral("tool_choice", in.ToolChoice, `"auto"`, `"none"`),
+		neutral("response_format", in.ResponseFormat, `{"type":"text"}`), neutral("logprobs", in.Logprobs, `false`),
+		neutral("stop", in.Stop, `[]`), neutral("modalities", in.Modalities, `["text"]`),
+	)
 }
 
 // completion is a chat completion, or a chunk of one.
@@ -71,6 +94,9 @@ func usageOf(u llm.Usage) *completionUsage {
 // with the answer and something more goes on with the same agent.
 func (c *call) complete(in completionRequest) (*completion, error) {
 	x := exchange{model: in.Model}
+	if err := in.plain(); err != nil {
+		return nil, err
+	}
 	switch err := x.read("messages", in.Messages); {
 	case err != nil:
 		return nil, err

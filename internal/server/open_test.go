@@ -71,6 +71,31 @@ func TestOpenLeftUnread(t *testing.T) {
 	h.says(id, "second")
 }
 
+// TestSaidTwice holds that what a client sends twice under one key counts once, for each client apart.
+func TestSaidTwice(t *testing.T) {
+	h := newHouse(t, nil)
+	id := h.submit(server.Spec{Open: true, Folder: h.root}).ID
+	h.until(id, event.StageIdle)
+	send := func(h *house, text string) (int, string) {
+		r := h.request(t.Context(), "POST", "/api/v1/tasks/"+id+"/messages", map[string]any{"text": text})
+		r.Header.Set("Idempotency-Key", "k1")
+		return h.do(r)
+	}
+	_, first := send(h, "say: first")
+	if _, again := send(h, "say: first"); again != first {
+		t.Errorf("%s, then %s", first, again)
+	}
+	if status, text := send(h, "say: other"); status != http.StatusConflict {
+		t.Errorf("another text: %d %s", status, text)
+	}
+	h.says(id, "first")
+	if status, other := send(h.identity("ann", "", server.Operator), "say: second"); status != http.StatusOK || other == first {
+		t.Errorf("of somebody else: %d %s", status, other)
+	}
+	h.says(id, "second")
+	h.call("POST", "/api/v1/tasks/"+id+"/interrupt", nil, http.StatusOK, nil)
+}
+
 // TestInterrupt holds that an open task goes on behind an interrupt, and another one ends.
 func TestInterrupt(t *testing.T) {
 	h := newHouse(t, nil)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -169,13 +170,29 @@ func named(t reflect.Type) string {
 // near is the field of a type that a name was probably meant to be, or else all that there are.
 func near(name string, t reflect.Type) string {
 	fields := fieldsOf(t, map[reflect.Type]bool{})
-	if n := tool.Nearest(name, fields); n != "" {
+	if n := tool.Nearest(name, fields); n != "" && tool.Distance(name, n) <= max(1, len(name)/3) {
 		return n
 	}
+	fields = slices.DeleteFunc(fields, func(f string) bool { return !hasField(t, f) })
 	if len(fields) == 0 {
 		return "none"
 	}
 	return "one of " + strings.Join(fields, ", ")
+}
+
+// hasField reports whether a field is one of a type itself, and not of what it holds.
+func hasField(t reflect.Type, name string) bool {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if tag == name || f.Anonymous && tag == "" && hasField(f.Type, name) {
+			return true
+		}
+	}
+	return false
 }
 
 func fieldsOf(t reflect.Type, seen map[reflect.Type]bool) (out []string) {

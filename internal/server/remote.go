@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
@@ -43,7 +44,7 @@ func (r *Remote) Check() error {
 		return fmt.Errorf("%q is not the address of a server; write it as https://HOST or http://127.0.0.1:8080", r.URL)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return errors.New("the address of a server is a scheme, a host and a port only")
-	case u.Scheme == "http" && u.Hostname() != "localhost" && !strings.HasPrefix(u.Hostname(), "127.") && u.Hostname() != "::1":
+	case u.Scheme == "http" && !netguard.IsHere(u.Hostname()):
 		return errors.New("the token would travel unencrypted; use https, or a tunnel to a loopback address")
 	}
 	return nil

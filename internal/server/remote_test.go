@@ -109,6 +109,10 @@ func TestRemoteOfOthers(t *testing.T) {
 		"of another tenant": {bob, `{"kind":"said","body":{"parts":[{"text":"x"}]}}`, http.StatusNotFound},
 		"of the driver":     {ann, `{"kind":"stopped","body":{"reason":"done"}}`, http.StatusBadRequest},
 		"unknown":           {ann, `{"kind":"x","body":{}}`, http.StatusBadRequest},
+		"without a verdict": {ann, `{"kind":"decided","body":{"call":"x"}}`, http.StatusBadRequest},
+		"an unknown field":  {ann, `{"kind":"titled","body":{"title":"x","to":"y"}}`, http.StatusBadRequest},
+		"an empty body":     {ann, `{"kind":"pinned","body":{}}`, http.StatusBadRequest},
+		"escapes":           {ann, `{"kind":"titled","body":{"title":"a\u001b[2Jb"}}`, http.StatusBadRequest},
 		"broken":            {ann, `{"kind":"said","body":{"parts":3}}`, http.StatusBadRequest},
 		"two in one":        {ann, `{"kind":"said","body":{}, "body":{}},"x":{}`, http.StatusBadRequest},
 		"for the project":   {ann, `{"kind":"decided","body":{"call":"call_1","allow":true,"scope":"project"}}`, http.StatusBadRequest},
@@ -125,5 +129,35 @@ func TestRemoteOfOthers(t *testing.T) {
 	}
 	if status, _ := ann.do(ann.request(t.Context(), "GET", base+"/cost?by=x", nil)); status != http.StatusBadRequest {
 		t.Errorf("by=x: %d", status)
+	}
+}
+
+// TestRemoteToken holds that a token goes in clear text to this machine only, whatever a name looks
+// like.
+func TestRemoteToken(t *testing.T) {
+	for url, good := range map[string]bool{
+		"http://127.0.0.1:8080": true, "http://localhost:8080": true, "http://LOCALHOST": true, "http://[::1]:8080": true, "https://a.example": true,
+		"http://127.evil.example": false, "http://127.0.0.1.evil.example": false, "http://localhost.evil.example": false,
+		"http://a.localhost": false, "http://0.0.0.0:1": false, "http://a.example": false, "ftp://127.0.0.1": false,
+	} {
+		if err := (&server.Remote{URL: url}).Check(); (err == nil) != good {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
+// TestServersElsewhere holds that a tenant can't have the server talk to its own machine.
+func TestServersElsewhere(t *testing.T) {
+	h := newHouse(t, nil)
+	ann := h.identity("ann", "red", server.Operator)
+	for _, url := range []string{
+		"http://127.0.0.1:1/mcp", "https://127.0.0.1:1/mcp", "https://localhost/mcp", "https://[::1]/", "https://[::ffff:127.0.0.1]/",
+		"https://a.localhost/", "https://0.0.0.0/", "http://a.example/",
+	} {
+		spec := server.Spec{Prompt: "x", Servers: []server.MCPServer{{Name: "m", URL: url}}}
+		status, text := ann.do(ann.request(t.Context(), "POST", "/api/v1/tasks", spec))
+		if status != http.StatusBadRequest || !strings.Contains(text, `"field":"servers[0].url"`) {
+			t.Errorf("%s: %d %s", url, status, text)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -28,6 +29,21 @@ type responseRequest struct {
 	User            json.RawMessage `json:"user,omitempty"`
 	Metadata        json.RawMessage `json:"metadata,omitempty"`
 	Include         json.RawMessage `json:"include,omitempty"`
+
+	ServiceTier       json.RawMessage `json:"service_tier,omitempty"`
+	ParallelToolCalls json.RawMessage `json:"parallel_tool_calls,omitempty"`
+	PromptCacheKey    json.RawMessage `json:"prompt_cache_key,omitempty"`
+	SafetyIdentifier  json.RawMessage `json:"safety_identifier,omitempty"`
+
+	Tools      json.RawMessage `json:"tools,omitempty" jsonschema:"none: an agent uses its own tools"`
+	ToolChoice json.RawMessage `json:"tool_choice,omitempty" jsonschema:"none or auto"`
+	Background json.RawMessage `json:"background,omitempty" jsonschema:"false"`
+}
+
+// plain is as that of a [completionRequest].
+func (in responseRequest) plain() error {
+	return cmp.Or(neutral("tools", in.Tools, `[]`), neutral("tool_choice", in.ToolChoice, `"auto"`, `"none"`),
+		neutral("background", in.Background, `false`))
 }
 
 // response is one as clients read it.
@@ -77,6 +93,9 @@ type responseUsage struct {
 // exchange is what a request wants answered.
 func (in responseRequest) exchange() (x exchange, err error) {
 	x = exchange{model: in.Model, system: in.Instructions, key: in.Previous}
+	if err := in.plain(); err != nil {
+		return x, err
+	}
 	if in.Model == "" {
 		return x, wrong("model", "it is missing", chatName)
 	}

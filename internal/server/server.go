@@ -100,6 +100,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	at       map[string]*work // tasks that are worked on here, by id
+	keys     sync.Mutex       // of who looks a key up in a session before it is used
 	poked    map[string]bool  // idle tasks that may have something to do, by id
 	draining bool
 	wake     chan struct{} // has a token if there may be something to begin

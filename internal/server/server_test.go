@@ -392,8 +392,12 @@ func TestStream(t *testing.T) {
 			t.Errorf("cut at %d: %v", cut, rest.seqs)
 		}
 	}
-	// A task that is over has a stream that ends.
-	if status, text := h.do(h.request(t.Context(), "GET", path+"?after=9999", nil)); status != 200 || strings.Contains(text, "data:") {
+	// A task that is over has a stream that ends, and none behind its end.
+	last := strconv.Itoa(len(all.seqs))
+	if status, text := h.do(h.request(t.Context(), "GET", path+"?after="+last, nil)); status != 200 || strings.Contains(text, "data:") {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, text := h.do(h.request(t.Context(), "GET", path+"?after=9999", nil)); status != 400 || !strings.Contains(text, "no event 9999") {
 		t.Errorf("%d %s", status, text)
 	}
 	if status, text := h.do(h.request(t.Context(), "GET", path+"?after=x", nil)); status != 400 {

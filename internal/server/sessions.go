@@ -1,10 +1,12 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -157,26 +159,58 @@ func (c *call) append(in input) (sent, error) {
 	if err != nil {
 		return sent{}, wrong("body", "it can't be read: "+err.Error(), "the fields of the event")
 	}
-	body := e.Body
-	switch b := body.(type) {
-	case event.Decided:
-		return c.decided(t, b)
-	case event.Said:
-		b.By, b.Origin = c.who.name, ""
-		body = b
-	case event.Steered:
-		b.By, b.Origin, b.Why = c.who.name, "", nil
-		body = b
-	case event.Cancelled:
-		b.By, b.Limit = c.who.name, ""
-		body = b
-	case event.Withdrawn, event.Titled, event.Pinned:
-	default:
-		return sent{}, wrong("kind", "it is "+words.OneLine(strconv.Quote(in.Kind), 80),
-			"said, steered, withdrawn, decided, cancelled, titled or pinned")
+	body, err := c.own(e.Body)
+	if err == nil {
+		err = whole(body, in.Body)
+	}
+	if err != nil {
+		return sent{}, err
+	}
+	if d, is := body.(event.Decided); is {
+		return c.decided(t, d)
 	}
 	seq, err := c.tell(t.ID, body)
 	return sent{seq}, err
+}
+
+// own is an input in the name of the visitor, if it is one that clients may send.
+func (c *call) own(body event.Body) (event.Body, error) {
+	switch b := body.(type) {
+	case event.Said:
+		b.By, b.Origin, b.Message = c.who.name, "", c.Key()
+		return b, nil
+	case event.Steered:
+		b.By, b.Origin, b.Why, b.Message = c.who.name, "", nil, c.Key()
+		return b, nil
+	case event.Cancelled:
+		b.By, b.Limit, b.Message = c.who.name, "", c.Key()
+		return b, nil
+	case event.Decided, event.Withdrawn, event.Titled, event.Pinned:
+		return b, nil
+	}
+	return nil, wrong("kind", "it is "+words.OneLine(strconv.Quote(body.Kind()), 80),
+		"said, steered, withdrawn, decided, cancelled, titled or pinned")
+}
+
+// whole reports an input whose body says too little, or what no such event has.
+func whole(body event.Body, raw json.RawMessage) error {
+	if err := Decode(bytes.NewReader(raw), reflect.New(reflect.TypeOf(body)).Interface()); err != nil {
+		return err
+	}
+	if err := clean("body", reflect.ValueOf(body)); err != nil {
+		return err
+	}
+	var has map[string]json.RawMessage
+	_ = json.Unmarshal(raw, &has) // it is an object, as it was read
+	for kind, needed := range map[string]string{
+		event.Said{}.Kind(): "parts", event.Steered{}.Kind(): "parts", event.Decided{}.Kind(): "allow",
+		event.Withdrawn{}.Kind(): "of", event.Titled{}.Kind(): "title", event.Pinned{}.Kind(): "on",
+	} {
+		if _, there := has[needed]; kind == body.Kind() && !there {
+			return wrong("body."+needed, "it is missing", "the event's fields, as docs/EVENTS.md has them")
+		}
+	}
+	return nil
 }
 
 // decided decides as [Visit.Decide] does.

@@ -17,7 +17,7 @@ import (
 // runtimeSession is the header by which clients of Bedrock AgentCore name a conversation.
 const runtimeSession = "X-Amzn-Bedrock-AgentCore-Runtime-Session-Id"
 
-// socketMessage is what a client sends over /ws.
+// socketMessage is what a client sends over /ws. With both, the prompt comes behind the interrupt.
 type socketMessage struct {
 	Prompt    string `json:"prompt,omitempty"`
 	Interrupt bool   `json:"interrupt,omitempty"`
@@ -123,8 +123,9 @@ func (s *socket) hear() {
 		switch {
 		case err != nil:
 		case m.Interrupt:
-			_, err = s.Interrupt(s.task, "")
-		default:
+			_, err = s.Interrupt(s.task, "", "")
+		}
+		if err == nil && (m.Prompt != "" || !m.Interrupt) {
 			var parts llm.Parts
 			if parts, err = spoken("prompt", m.Prompt); err == nil {
 				_, err = s.Say(s.task, parts, "")

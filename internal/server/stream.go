@@ -153,6 +153,10 @@ func (v *Visit) Follow(id string, feed Feed) (iter.Seq[event.Event], error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := v.reaches(src.log, feed.After); err != nil {
+		src.release()
+		return nil, err
+	}
 	return func(yield func(event.Event) bool) {
 		defer src.release()
 		f := &follower{Visit: v, source: src, task: t.ID, seq: feed.After, yield: yield}
@@ -165,6 +169,17 @@ func (v *Visit) Follow(id string, feed Feed) (iter.Seq[event.Event], error) {
 			f.follow()
 		}
 	}, nil
+}
+
+// reaches reports whether a log has an event with a number, behind which somebody wants to go on.
+func (v *Visit) reaches(log store.Log, after uint64) error {
+	if after == 0 {
+		return nil
+	}
+	for _, err := range log.Read(v, after-1) {
+		return err
+	}
+	return wrong("Last-Event-ID", fmt.Sprintf("the session has no event %d", after), "the id of the last event that you have")
 }
 
 // follower is one who follows a session.

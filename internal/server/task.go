@@ -179,7 +179,12 @@ func (s *Server) check(ctx context.Context, tenant string, p Spec) error {
 	if err := (event.Opened{Labels: p.Labels}).Check(); err != nil {
 		return wrong("labels", err.Error(), "")
 	}
-	if err := p.checkAgent(); err != nil {
+	if p.Model != "" && s.HasModel != nil {
+		if err := s.HasModel(p.Model); err != nil {
+			return wrong("model", err.Error(), "a model of this server")
+		}
+	}
+	if err := p.checkAgent(tenant); err != nil {
 		return err
 	}
 	if p.Repository == nil {

@@ -222,7 +222,7 @@ func (c *call) interrupt(in stopped) (sent, error) {
 	if len(in.Reason) > mostPrompt {
 		return sent{}, wrong("reason", fmt.Sprintf("it has %d bytes", len(in.Reason)), fmt.Sprintf("at most %d", mostPrompt))
 	}
-	seq, err := c.Interrupt(in.ID, in.Reason)
+	seq, err := c.Interrupt(in.ID, in.Reason, c.Key())
 	return sent{seq}, err
 }
 
@@ -237,7 +237,7 @@ func (c *call) message(in said) (sent, error) {
 	if err != nil {
 		return sent{}, err
 	}
-	seq, err := c.Say(in.ID, parts, c.key)
+	seq, err := c.Say(in.ID, parts, c.Key())
 	return sent{seq}, err
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/gate"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -71,6 +72,15 @@ func (v *Visit) Known() bool {
 	return known
 }
 
+// Key is what sessions know what the request sends by, if the client has given it an Idempotency-Key:
+// nobody else's is the same. Empty: it has none.
+func (v *Visit) Key() string {
+	if v.key == "" {
+		return ""
+	}
+	return v.who.name + "/" + v.key
+}
+
 // Find is a task that the visitor sees. Of others it is not told whether they are there.
 func (v *Visit) Find(id string) (Task, error) {
 	t, known := v.book.task(id)
@@ -100,7 +110,7 @@ func (v *Visit) Wait(id string, so func(Task) bool) (Task, error) {
 
 // Say says something to the agent of a task. One that works sees it with the results of its calls;
 // one that is idle begins with it. What was said before under the same key, if there is one, is not
-// said again. It returns the number of the event in the session.
+// said again; another text under it is a conflict. It returns the number of the event in the session.
 func (v *Visit) Say(id string, parts llm.Parts, key string) (uint64, error) {
 	if err := clean("text", reflect.ValueOf(parts.Text())); err != nil {
 		return 0, err
@@ -156,9 +166,9 @@ func (v *Visit) Respec(id string, f func(*Spec)) error {
 }
 
 // Interrupt stops the run of a task that goes on. Of what its agent was told meanwhile nothing is
-// lost. The task is cancelled by it, unless it stays open.
-func (v *Visit) Interrupt(id, reason string) (uint64, error) {
-	return v.tell(id, event.Cancelled{By: v.who.name, Reason: reason, All: true})
+// lost. The task is cancelled by it, unless it stays open. The key is as for [Visit.Say].
+func (v *Visit) Interrupt(id, reason, key string) (uint64, error) {
+	return v.tell(id, event.Cancelled{By: v.who.name, Reason: reason, All: true, Message: key})
 }
 
 // tell appends an input to the session of a task.
@@ -177,16 +187,66 @@ func (v *Visit) tell(id string, input event.Body) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	input, err = stored(v, log.Blobs(), input)
-	var events []event.Event
-	if err == nil {
-		events, err = log.Append(v, v.book.redact(input))
-	}
+	seq, err := v.put(log, input)
 	if err := errors.Join(err, log.Close()); err != nil {
 		return 0, err
 	}
 	v.poke(t.ID)
+	return seq, nil
+}
+
+// put appends an input, unless it was sent before under its key.
+func (v *Visit) put(log store.Log, input event.Body) (uint64, error) {
+	input, err := stored(v, log.Blobs(), input)
+	if err != nil {
+		return 0, err
+	}
+	input = v.book.redact(input)
+	if key := event.Key(input); key != "" {
+		v.keys.Lock()
+		defer v.keys.Unlock()
+		before, err := v.sent(log, key)
+		switch {
+		case err != nil:
+			return 0, err
+		case before.Seq > 0 && !reflect.DeepEqual(before.Body, input):
+			return 0, conflict("this Idempotency-Key was used for something else")
+		case before.Seq > 0:
+			return before.Seq, nil
+		}
+	}
+	events, err := log.Append(v, input)
+	if err != nil {
+		return 0, err
+	}
 	return events[0].Seq, nil
+}
+
+// Sent is what was sent to the session of a task under one of the keys; with the number 0 if there is
+// nothing.
+func (v *Visit) Sent(id string, keys ...string) (event.Event, error) {
+	t, err := v.Find(id)
+	if err != nil || t.Session == "" {
+		return event.Event{}, err
+	}
+	log, err := v.Sessions.Open(v, t.Session)
+	if err != nil {
+		return event.Event{}, err
+	}
+	defer log.Close()
+	return v.sent(log, keys...)
+}
+
+func (v *Visit) sent(log store.Log, keys ...string) (event.Event, error) {
+	for e, err := range log.Read(v, 0) {
+		if err != nil {
+			return event.Event{}, err
+		}
+		if key := event.Key(e.Body); key != "" && slices.Contains(keys, key) {
+			return e, nil
+		}
+	}
+	return event.Event{}, nil
 }
 
 // stored is an input whose images lie beside the session.
