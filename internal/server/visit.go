@@ -55,14 +55,28 @@ func (s *Server) For(ctx context.Context, id, key string) (*Visit, error) {
 	if !known {
 		return nil, missing("task", id)
 	}
-	return &Visit{Server: s, Context: ctx, who: visitor{name: t.By, tenant: t.Tenant, role: Operator}, key: key, principal: owner}, nil
+	return s.Behalf(ctx, t.By, t.Tenant, key), nil
 }
 
-// Go has f run as long as the server does. Ctx ends with it.
-func (s *Server) Go(f func(ctx context.Context)) {
-	if s.ctx.Err() == nil {
-		s.wg.Go(func() { f(s.ctx) })
+// Behalf is a visit in the name of somebody of a tenant, for what goes on for them.
+func (s *Server) Behalf(ctx context.Context, name, tenant, key string) *Visit {
+	return &Visit{Server: s, Context: ctx, who: visitor{name: name, tenant: tenant, role: Operator}, key: key, principal: owner}
+}
+
+// Name is the name of the visitor in the log, and the tenant that it belongs to.
+func (v *Visit) Name() (name, tenant string) { return v.who.name, v.who.tenant }
+
+// Key is by which the visitor knows its request again; empty: it does not.
+func (v *Visit) Key() string { return v.key }
+
+// Go has f run as long as the server does. Ctx ends with it. It reports whether f runs: the server
+// may have ended.
+func (s *Server) Go(f func(ctx context.Context)) bool {
+	if s.ctx.Err() != nil {
+		return false
 	}
+	s.wg.Go(func() { f(s.ctx) })
+	return true
 }
 
 // Known reports whether the visitor still is one: its identity may have been removed meanwhile.
