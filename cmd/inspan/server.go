@@ -58,6 +58,8 @@ func (c *command) server() *cobra.Command {
 	fl.StringVar(&f.contract, "contract", "", "`file` with the rules that every task gets, in place of inspan's own")
 	fl.StringVar(&f.keep, "keep", string(server.KeepFailed), "`which` workspaces stay when their task has ended: never, failed or always")
 	fl.Int64Var(&f.disk, "disk", server.DefaultFloor>>20, "`MiB` that must stay free; with less, tasks rest and none begins")
+	fl.BoolVar(&s.SkipMissed, "skip-missed", false,
+		"leave out runs of schedules that were due while the server was down (default: it makes up the last one of each)")
 	fl.DurationVar(&f.drain, "drain", time.Minute, "`time` that running calls get to finish on SIGTERM")
 	_ = fl.MarkHidden("cwd") // a task says where it works
 	return cmd

@@ -8,6 +8,8 @@
 //	events.go       what is said to them, and what comes of it; inputs.go reads the former
 //	threads.go      sessions of subagents
 //	outcomes.go     what a session is to bring, and the grading of that
+//	initial.go      what a session begins with
+//	deployments.go  sessions that begin by themselves; schedule.go when, runs.go what came of it
 //
 // Objects are kept in the server's book, and what happens in the session's log. The door keeps
 // nothing of its own.
@@ -16,6 +18,8 @@ package managed
 import (
 	"bytes"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,10 +37,13 @@ import (
 
 // Handle adds the endpoints to a mux, for [server.Server.Also].
 func Handle(s *server.Server, mux *http.ServeMux) {
-	for _, e := range slices.Concat(agentEndpoints(), environmentEndpoints(), sessionEndpoints(), eventEndpoints(), threadEndpoints()) {
+	dues := newAgenda(s)
+	for _, e := range slices.Concat(agentEndpoints(), environmentEndpoints(), sessionEndpoints(), eventEndpoints(), threadEndpoints(),
+		deploymentEndpoints(dues)) {
 		mux.HandleFunc(e.method+" /v1/"+e.path, func(w http.ResponseWriter, r *http.Request) { serve(s, e, w, r) })
 	}
 	tendAll(s)
+	s.Go(dues.follow)
 	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, &server.Problem{
 			Status: http.StatusNotFound, Type: "not_found_error",
@@ -360,6 +367,12 @@ func bounded(field, text string, least, most int) error {
 		return invalid(field, fmt.Sprintf("it has %d bytes", len(text)), fmt.Sprintf("at most %d", most))
 	}
 	return nil
+}
+
+// derived is an id that the same parts always have.
+func derived(prefix string, parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return prefix + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26])
 }
 
 // orNull is a text, or null where there is none.

@@ -198,14 +198,19 @@ func (d *door) define(id string, o Outcome, key string) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if h.fold.outcome() != nil {
-		return 0, conflict("the session works on another outcome")
-	}
 	o.ID = "outc_" + strings.ToLower(rand.Text())
 	if key == "" {
 		key = o.ID
+	} else {
+		o.ID = derived("outc_", id, key) // so that one that a crash has left half said is known again
 	}
-	seq, err := d.Note(id, ofOutcome, o.ID, o)
+	before, seq := h.fold.outcome(), h.last
+	switch {
+	case before == nil:
+		seq, err = d.Note(id, ofOutcome, o.ID, o)
+	case before.ID != o.ID:
+		err = conflict("the session works on another outcome")
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -219,12 +224,18 @@ func (d *door) define(id string, o Outcome, key string) (uint64, error) {
 	return seq, nil
 }
 
-// tendAll goes on with all outcomes that are worked on.
+// tendAll goes on with all outcomes that are worked on, and with what sessions are to begin with.
 func tendAll(s *server.Server) {
 	s.Go(func(ctx context.Context) {
 		for _, o := range s.Self(ctx).Objects(ofSession) {
 			var k keptSession
-			if json.Unmarshal(o.Value, &k) == nil && k.Outcomes && k.Archived.IsZero() {
+			switch {
+			case json.Unmarshal(o.Value, &k) != nil || !k.Archived.IsZero():
+				continue
+			case len(k.Initial) > 0:
+				begin(s, o.ID)
+			}
+			if k.Outcomes {
 				tend(s, o.ID)
 			}
 		}

@@ -38,6 +38,8 @@ type keptSession struct {
 	Archived    time.Time            `json:"archived,omitzero"`
 	Outcomes    bool                 `json:"outcomes,omitempty"` // it was given some
 	Threads     map[string]time.Time `json:"threads,omitempty"`  // that are archived, by session
+	Deployment  string               `json:"deployment,omitempty"`
+	Initial     []json.RawMessage    `json:"initial,omitempty"` // what it is to begin with, until all of that is said
 }
 
 // budget bounds what a session may cost.
@@ -125,8 +127,6 @@ type newSession struct {
 	Vaults      []string          `json:"vault_ids"`
 }
 
-const mostInitial = 50
-
 func (d *door) makeSession() (any, error) {
 	var in newSession
 	raw, err := d.read(&in)
@@ -137,23 +137,20 @@ func (d *door) makeSession() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	first, err := d.inputs("initial_events", in.Initial)
+	if err := d.initial(in.Initial, "user.message", "user.define_outcome"); err != nil {
+		return nil, err
+	}
+	t, err := d.SubmitAs(ofSession, "sesn_", k, fixed(raw), spec, nil)
 	if err != nil {
 		return nil, err
 	}
-	for i, input := range first {
-		if input.kind != "user.message" && input.kind != "user.define_outcome" {
-			return nil, invalid(fmt.Sprintf("initial_events.%d.type", i), "it is "+input.kind, "user.message or user.define_outcome")
-		}
+	select {
+	case err = <-begin(d.Server, t.ID):
+	case <-d.Done():
+		err = d.Err()
 	}
-	t, err := d.SubmitAs(ofSession, "sesn_", k, fixed(raw), spec)
 	if err != nil {
 		return nil, err
-	}
-	for i, input := range first {
-		if _, err := d.send(t.ID, step{input: input, key: fmt.Sprintf("managed.initial/%d", i)}); err != nil {
-			return nil, err
-		}
 	}
 	return d.session(t.ID)
 }
@@ -179,8 +176,6 @@ func (in newSession) settle(d *door) (k keptSession, spec server.Spec, err error
 		return k, spec, unserved("resources", "resources of sessions")
 	case len(in.Vaults) > 0:
 		return k, spec, unserved("vault_ids", "vaults; log in to MCP servers with 'inspan mcp login'")
-	case len(in.Initial) > mostInitial:
-		return k, spec, invalid("initial_events", fmt.Sprintf("there are %d", len(in.Initial)), fmt.Sprintf("at most %d", mostInitial))
 	}
 	if err := bounded("title", in.Title.value, 0, 500); err != nil {
 		return k, spec, err
@@ -188,7 +183,9 @@ func (in newSession) settle(d *door) (k keptSession, spec server.Spec, err error
 	if err := checkMetadata(in.Metadata); err != nil {
 		return k, spec, err
 	}
-	k = keptSession{Title: in.Title.value, Metadata: in.Metadata, Agent: a.snapshot(), Environment: in.Environment, Budget: in.Budget}
+	k = keptSession{
+		Title: in.Title.value, Metadata: in.Metadata, Agent: a.snapshot(), Environment: in.Environment, Budget: in.Budget, Initial: in.Initial,
+	}
 	spec = server.Spec{Open: true, Title: in.Title.value}
 	if spec.MaxCost, err = in.Budget.usd(); err != nil {
 		return k, spec, err
@@ -250,7 +247,7 @@ func (d *door) sessions() (any, error) {
 		id := d.query.Get("agent_id")
 		if json.Unmarshal(o.Value, &k) != nil || !within(o.Created) || !k.Archived.IsZero() && !archived ||
 			id != "" && k.Agent.ID != id || version != 0 && k.Agent.Version != version ||
-			d.query.Get("deployment_id")+d.query.Get("memory_store_id") != "" || len(wanted) > 0 && !slices.Contains(wanted, d.statusNow(o.ID)) {
+			d.query.Get("deployment_id") != "" && k.Deployment != d.query.Get("deployment_id") || d.query.Get("memory_store_id") != "" || len(wanted) > 0 && !slices.Contains(wanted, d.statusNow(o.ID)) {
 			continue
 		}
 		kept[o.ID] = k

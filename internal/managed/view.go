@@ -20,6 +20,7 @@ type sessionView struct {
 	Metadata    map[string]string `json:"metadata"`
 	Resources   []json.RawMessage `json:"resources"`
 	Vaults      []string          `json:"vault_ids"`
+	Deployment  *string           `json:"deployment_id"`
 	Outcomes    []map[string]any  `json:"outcome_evaluations"`
 	Stats       map[string]any    `json:"stats"`
 	Usage       map[string]any    `json:"usage"`
@@ -59,7 +60,7 @@ func (d *door) shownSession(o server.Object, k keptSession) (sessionView, error)
 	}
 	v := sessionView{
 		ID: o.ID, Type: "session", Title: orNull(k.Title), Status: statusOf(t.Stage, st), Agent: k.Agent, Environment: k.Environment,
-		Metadata: k.Metadata, Resources: []json.RawMessage{}, Vaults: []string{}, Outcomes: []map[string]any{}, Budget: k.Budget,
+		Deployment: orNull(k.Deployment), Metadata: k.Metadata, Resources: []json.RawMessage{}, Vaults: []string{}, Outcomes: []map[string]any{}, Budget: k.Budget,
 		CreatedAt: stamp(o.Created), UpdatedAt: stamp(o.Created), ArchivedAt: when(k.Archived), Usage: usageOf(st),
 		Stats: map[string]any{"duration_seconds": lasted(t).Seconds()},
 	}

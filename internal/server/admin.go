@@ -119,7 +119,7 @@ func (c *call) makeIdentity(in newIdentity) (shownIdentity, error) {
 	}
 	id := strings.ToLower(rand.Text())[:12]
 	token, digest := newToken(id)
-	made, err := c.record(ofIdentity, id, Identity{id, in.Name, in.Tenant, in.Role, in.Expires, digest}, in, func() error {
+	made, err := c.record(ofIdentity, id, Identity{id, in.Name, in.Tenant, in.Role, in.Expires, digest}, in, func(*Edit) error {
 		for _, i := range c.book.identities {
 			if i.Name == in.Name && i.Tenant == in.Tenant {
 				return conflict("there is an identity %s in this tenant already; the audit log could not tell them apart", in.Name)

@@ -111,6 +111,34 @@ func (v *Visit) Objects(of string) (out []Object) {
 	return out
 }
 
+// Edit changes objects together: all or none, whatever happens. Nobody else changes any meanwhile.
+type Edit struct {
+	v      *Visit
+	bodies []event.Body
+}
+
+// Edit has f change objects. An error of f changes nothing.
+func (v *Visit) Edit(f func(*Edit) error) error {
+	return v.book.change(v, func() ([]event.Body, error) {
+		e := &Edit{v: v}
+		err := f(e)
+		return e.bodies, err
+	})
+}
+
+// Object is [Visit.Object] before the change.
+func (e *Edit) Object(of, id string) (Object, error) { return e.v.object(of, id) }
+
+// Put keeps an object as it is now.
+func (e *Edit) Put(of, id, tenant string, value any) error {
+	raw, err := shelved(tenant, value)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", of, id, err)
+	}
+	e.bodies = append(e.bodies, event.Recorded{Of: of, ID: id, Value: raw, By: e.v.who.name})
+	return nil
+}
+
 // Change makes of an object what f makes of it; nil: it is gone. Nobody else changes it meanwhile,
 // and an error of f changes nothing.
 func (v *Visit) Change(of, id string, f func(Object) (any, error)) (Object, error) {

@@ -85,6 +85,11 @@ type Server struct {
 	HasModel func(name string) error
 	// Warn is told what the operator should know. Nil: nobody is.
 	Warn func(string)
+	// Clock tells when something is due. Nil: the system's.
+	Clock Clock
+	// SkipMissed has runs of schedules that were due while nothing could begin them left out. Else the
+	// last one of each schedule is made up.
+	SkipMissed bool
 
 	book    *book
 	pool    *running.Pool
@@ -136,6 +141,9 @@ func (s *Server) Start(ctx context.Context) error {
 		return fmt.Errorf("serve: %w", err)
 	}
 	s.Dir = keep.Real(dir)
+	if s.Clock == nil {
+		s.Clock = systemClock{}
+	}
 	log, err := books.Book(ctx, bookName)
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)

@@ -17,20 +17,21 @@ import (
 
 // Submit admits a task.
 func (c *Visit) Submit(spec Spec) (Task, error) {
-	return c.submitted("task_", spec, spec, nil)
+	return c.submitted("task_", spec, spec, nil, nil)
 }
 
 // SubmitAs admits a task together with an object of a kind, which has the same id: one that begins
-// with the prefix. Said is the whole request, as for [Visit.Make].
-func (c *Visit) SubmitAs(of, prefix string, object, said any, spec Spec) (Task, error) {
+// with the prefix. Said is the whole request, as for [Visit.Make]. More puts what goes with both,
+// whose id it gets; nil: nothing does. An error of it admits nothing.
+func (c *Visit) SubmitAs(of, prefix string, object, said any, spec Spec, more func(e *Edit, id string) error) (Task, error) {
 	raw, err := shelved(c.who.tenant, object)
 	if err != nil {
 		return Task{}, err
 	}
-	return c.submitted(prefix, spec, said, &event.Recorded{Of: of, Value: raw, By: c.who.name})
+	return c.submitted(prefix, spec, said, &event.Recorded{Of: of, Value: raw, By: c.who.name}, more)
 }
 
-func (c *Visit) submitted(prefix string, spec Spec, said any, beside *event.Recorded) (Task, error) {
+func (c *Visit) submitted(prefix string, spec Spec, said any, beside *event.Recorded, more func(*Edit, string) error) (Task, error) {
 	if err := c.check(c, c.who.tenant, spec); err != nil {
 		return Task{}, err
 	}
@@ -59,7 +60,13 @@ func (c *Visit) submitted(prefix string, spec Spec, said any, beside *event.Reco
 		beside.ID = t.ID
 		also = append(also, *beside)
 	}
-	id, err := c.record(ofTask, t.ID, t, said, func() error { return c.admit(t.Tenant, now) }, also...)
+	id, err := c.record(ofTask, t.ID, t, said, func(e *Edit) error {
+		err := c.admit(t.Tenant, now)
+		if err == nil && more != nil {
+			err = more(e, t.ID)
+		}
+		return err
+	}, also...)
 	if err != nil {
 		return Task{}, err
 	}
@@ -97,8 +104,8 @@ const mostKey = 256 // bytes of an idempotency key
 
 // record writes an object into the book, and what goes with it, once for the same key of the same
 // visitor, and returns its id: that of the first time, if this is not it. Said is what the client
-// has sent.
-func (c *Visit) record(of, id string, v, said any, admit func() error, also ...event.Body) (string, error) {
+// has sent. Admit may put more.
+func (c *Visit) record(of, id string, v, said any, admit func(*Edit) error, also ...event.Body) (string, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return "", err
@@ -119,12 +126,13 @@ func (c *Visit) record(of, id string, v, said any, admit func() error, also ...e
 			id = before.id
 			return nil, nil
 		}
+		e := &Edit{v: c, bodies: append([]event.Body{m}, also...)}
 		if admit != nil {
-			if err := admit(); err != nil {
+			if err := admit(e); err != nil {
 				return nil, err
 			}
 		}
-		return append([]event.Body{m}, also...), nil
+		return e.bodies, nil
 	})
 	return id, err
 }

@@ -56,14 +56,25 @@ func (s *Server) For(ctx context.Context, id, key string) (*Visit, error) {
 	if !known {
 		return nil, missing("task", id)
 	}
-	return &Visit{Server: s, Context: ctx, who: visitor{name: t.By, tenant: t.Tenant, role: Operator}, key: key, principal: owner}, nil
+	return s.Behalf(ctx, t.By, t.Tenant, key), nil
 }
 
-// Go has f run as long as the server does. Ctx ends with it.
-func (s *Server) Go(f func(ctx context.Context)) {
-	if s.ctx.Err() == nil {
-		s.wg.Go(func() { f(s.ctx) })
+// Behalf is a visit in the name of somebody of a tenant, for what goes on for them.
+func (s *Server) Behalf(ctx context.Context, name, tenant, key string) *Visit {
+	return &Visit{Server: s, Context: ctx, who: visitor{name: name, tenant: tenant, role: Operator}, key: key, principal: owner}
+}
+
+// Name is the name of the visitor in the log, and the tenant that it belongs to.
+func (v *Visit) Name() (name, tenant string) { return v.who.name, v.who.tenant }
+
+// Go has f run as long as the server does. Ctx ends with it. It reports whether f runs: the server
+// may have ended.
+func (s *Server) Go(f func(ctx context.Context)) bool {
+	if s.ctx.Err() != nil {
+		return false
 	}
+	s.wg.Go(func() { f(s.ctx) })
+	return true
 }
 
 // Known reports whether the visitor still is one: its identity may have been removed meanwhile.
@@ -72,7 +83,7 @@ func (v *Visit) Known() bool {
 	return known
 }
 
-// Key is what sessions know what the request sends by, if the client has given it an Idempotency-Key:
+// Key is by what the request is known again, in sessions too, if the client has given it an Idempotency-Key:
 // nobody else's is the same. Empty: it has none.
 func (v *Visit) Key() string {
 	if v.key == "" {

@@ -1,0 +1,100 @@
+package managed
+
+import (
+	"strings"
+	"time"
+	_ "time/tzdata" // images without the system's know the zones too
+
+	cron "github.com/netresearch/go-cron"
+)
+
+// schedule says when a deployment runs.
+type schedule struct {
+	Type       string `json:"type"`
+	Expression string `json:"expression"`
+	Timezone   string `json:"timezone"`
+}
+
+// times are those of a schedule.
+type times struct {
+	of    cron.Schedule
+	loc   *time.Location
+	every bool // the hour is any, or every so many
+}
+
+// read reads a schedule.
+func (s schedule) read() (times, error) {
+	const want = `five fields such as "0 9 * * 1-5": minute, hour, day of the month, month, day of the week`
+	if s.Type != "cron" {
+		return times{}, invalid("schedule.type", "it is unknown", "cron")
+	}
+	loc, err := time.LoadLocation(s.Timezone)
+	if err != nil || s.Timezone == "" || s.Timezone == "Local" {
+		return times{}, invalid("schedule.timezone", "there is no such time zone", "a name such as UTC or Europe/Berlin")
+	}
+	fields := strings.Fields(s.Expression)
+	if len(fields) != 5 || len(s.Expression) > mostName || strings.ContainsAny(s.Expression, "?#@=") {
+		return times{}, invalid("schedule.expression", "it is not a cron expression", want)
+	}
+	of, err := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.DowOrDom).Parse(s.Expression)
+	if err != nil {
+		return times{}, invalid("schedule.expression", err.Error(), want)
+	}
+	t := times{of, loc, strings.HasPrefix(fields[1], "*")}
+	if t.after(time.Now()).IsZero() {
+		return t, invalid("schedule.expression", "that day never comes", want)
+	}
+	return t, nil
+}
+
+// after is the first time behind another one; zero: there is none. A time that the clocks skip in
+// spring comes as much later. One that comes twice in autumn counts once, unless the hour is any.
+func (t times) after(at time.Time) time.Time {
+	for {
+		at = t.of.Next(at.In(t.loc))
+		if at.IsZero() || t.every || !repeated(at) {
+			return at.UTC()
+		}
+	}
+}
+
+// repeated reports whether the clocks have shown a time before, on the same day.
+func repeated(at time.Time) bool {
+	change, _ := at.ZoneBounds()
+	if change.IsZero() {
+		return false
+	}
+	_, before := change.Add(-1).Zone()
+	_, now := at.Zone()
+	return at.Sub(change) < time.Duration(before-now)*time.Second
+}
+
+// last is the last time that has come by now, behind another one; zero: none has.
+func (t times) last(since, now time.Time) time.Time {
+	for step := time.Minute; ; step *= 2 {
+		from := now.Add(-step)
+		if !from.After(since) {
+			from = since
+		}
+		due := t.after(from)
+		if due.IsZero() || due.After(now) {
+			if from.Equal(since) {
+				return time.Time{}
+			}
+			continue
+		}
+		for next := t.after(due); !next.IsZero() && !next.After(now); next = t.after(due) {
+			due = next
+		}
+		return due
+	}
+}
+
+// upcoming are the next times.
+func (t times) upcoming(now time.Time, most int) []string {
+	out := []string{}
+	for at := t.after(now); !at.IsZero() && len(out) < most; at = t.after(at) {
+		out = append(out, stamp(at))
+	}
+	return out
+}
