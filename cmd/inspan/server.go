@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,7 +94,8 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 func (c *command) engine(a *app.App, s *server.Server) (err error) {
 	s.Sessions, s.Send, s.Redact, s.Git, s.Warn = a.Store(), a.Send, a.Permission.Redacted, a.Extensions.Store().Git, c.warn
 	s.Host = (&app.Hosts{Self: c.self, Warn: c.warn}).Host
-	s.HasModel, s.Also = a.Providers.Known, func(mux *http.ServeMux) { managed.Handle(s, mux) }
+	s.HasModel = a.Providers.Known
+	managed.Join(s)
 	s.Guard = a.Permission.Guard()
 	s.Unwalled, err = a.Permission.Unwalled()
 	return err

@@ -236,7 +236,7 @@ func (d *door) makeDeployment() (any, error) {
 	}
 	now := d.Clock.Now()
 	k := keptDeployment{Since: now}
-	k.By, _ = d.Name()
+	k.By = d.Name()
 	if err := in.onto(d, &k, now); err != nil {
 		return nil, err
 	}

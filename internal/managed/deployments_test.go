@@ -141,19 +141,6 @@ func (h *house) keyed(method, path, key string) {
 	}
 }
 
-// as makes an identity of a tenant, and returns the house for it.
-func (h *house) as(tenant string) *house {
-	h.t.Helper()
-	status, text := h.do("POST", "/api/v1/identities", object{"name": "ann", "tenant": tenant, "role": "operator"})
-	var made struct{ Token string }
-	if err := json.Unmarshal([]byte(text), &made); err != nil || status != http.StatusCreated {
-		h.t.Fatalf("%d %s", status, text)
-	}
-	v := *h
-	v.token = made.Token
-	return &v
-}
-
 // said waits until a session has done something and is idle, and tells what its events are, but for
 // statuses and spans.
 func (h *house) said(session string) string {
@@ -357,7 +344,7 @@ func TestRunsHaveReasons(t *testing.T) {
 	b := h.made("/v1/deployments", with(some, "environment_id", archived))
 	h.do("DELETE", "/v1/environments/"+gone, nil)
 	h.do("POST", "/v1/environments/"+archived+"/archive", nil)
-	tenant := h.as("acme")
+	tenant := h.as("ann", "acme")
 	c := tenant.made("/v1/deployments", with(someDeployment(tenant), "schedule", cron("0 * * * *", "UTC")))
 	if status, text := h.do("PUT", "/api/v1/tenants/acme", object{"per_hour": 1}); status != http.StatusOK {
 		t.Fatal(text)

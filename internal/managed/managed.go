@@ -10,6 +10,9 @@
 //	outcomes.go     what a session is to bring, and the grading of that
 //	initial.go      what a session begins with
 //	deployments.go  sessions that begin by themselves; schedule.go when, runs.go what came of it
+//	memorystores.go what agents remember: memories.go changes it, and memorywire.go shows it to
+//	                clients; memorytool.go is how an agent reads and writes it
+//	resources.go    what a session has beside its agent
 //
 // Objects are kept in the server's book, and what happens in the session's log. The door keeps
 // nothing of its own.
@@ -35,11 +38,11 @@ import (
 	"github.com/inspan/inspan/internal/words"
 )
 
-// Handle adds the endpoints to a mux, for [server.Server.Also].
-func Handle(s *server.Server, mux *http.ServeMux) {
+// handle adds the endpoints to a mux.
+func handle(s *server.Server, mux *http.ServeMux) {
 	dues := newAgenda(s)
 	for _, e := range slices.Concat(agentEndpoints(), environmentEndpoints(), sessionEndpoints(), eventEndpoints(), threadEndpoints(),
-		deploymentEndpoints(dues)) {
+		deploymentEndpoints(dues), memoryStoreEndpoints(), memoryEndpoints()) {
 		mux.HandleFunc(e.method+" /v1/"+e.path, func(w http.ResponseWriter, r *http.Request) { serve(s, e, w, r) })
 	}
 	tendAll(s)
@@ -63,12 +66,12 @@ func get(path string, do func(*door) (any, error), query ...string) endpoint {
 	return endpoint{http.MethodGet, path, query, do}
 }
 
-func post(path string, do func(*door) (any, error)) endpoint {
-	return endpoint{http.MethodPost, path, nil, do}
+func post(path string, do func(*door) (any, error), query ...string) endpoint {
+	return endpoint{http.MethodPost, path, query, do}
 }
 
-func del(path string, do func(*door) (any, error)) endpoint {
-	return endpoint{http.MethodDelete, path, nil, do}
+func del(path string, do func(*door) (any, error), query ...string) endpoint {
+	return endpoint{http.MethodDelete, path, query, do}
 }
 
 // door is one request.
@@ -139,6 +142,14 @@ func unserved(field, what string) error {
 func missing(what, id string) error {
 	why := fmt.Sprintf("%s %q not found", what, words.OneLine(id, 80))
 	return &server.Problem{Status: http.StatusNotFound, Type: "not_found_error", Message: why}
+}
+
+// tooLarge is a field, or a body, with more bytes than it may have.
+func tooLarge(field string, size, most int) error {
+	return &server.Problem{
+		Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Field: field, Want: fmt.Sprintf("at most %d bytes", most),
+		Message: fmt.Sprintf("%s: it has %d bytes; use at most %d", field, size, most),
+	}
 }
 
 func conflict(format string, args ...any) error {
@@ -243,10 +254,16 @@ type page[T any] struct {
 
 // paged cuts out of a list what the request wants. Id tells where a page begins.
 func paged[T any](d *door, all []T, most int, id func(T) string) (page[T], error) {
+	return pagedUpTo(d, all, most, most, id)
+}
+
+// pagedUpTo is paged of pages that are never longer than so much, whatever the request wants.
+func pagedUpTo[T any](d *door, all []T, most, longest int, id func(T) string) (page[T], error) {
 	limit, err := d.number("limit", min(usualPage, most), 1, most)
 	if err != nil {
 		return page[T]{}, err
 	}
+	limit = min(limit, longest)
 	if after := d.query.Get("page"); after != "" {
 		i := slices.IndexFunc(all, func(v T) bool { return id(v) == after })
 		if i < 0 {
@@ -397,7 +414,8 @@ func objectOf[T any](d *door, of, id string) (server.Object, T, error) {
 	var v T
 	o, err := d.Object(of, id)
 	if err != nil {
-		return o, v, missing(strings.ReplaceAll(strings.TrimPrefix(of, "managed."), "_", " "), id)
+		kind, _, _ := strings.Cut(strings.TrimPrefix(of, "managed."), ":")
+		return o, v, missing(strings.ReplaceAll(kind, "_", " "), id)
 	}
 	return o, v, json.Unmarshal(o.Value, &v)
 }

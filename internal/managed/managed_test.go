@@ -1,7 +1,9 @@
 package managed_test
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/gate"
@@ -25,6 +28,8 @@ const ownersToken = "token-of-the-owner-0123456789-0123456789"
 // house is a server with this door, put together as the command does it, with the offline model.
 type house struct {
 	t     *testing.T
+	dir   string
+	set   func(*server.Server)
 	s     *server.Server
 	h     *httptest.Server
 	token string
@@ -32,36 +37,97 @@ type house struct {
 
 func newHouse(t *testing.T, set func(*server.Server)) *house {
 	t.Helper()
-	dir := t.TempDir()
-	t.Setenv("INSPAN_CONFIG_DIR", filepath.Join(dir, "config"))
-	t.Setenv("INSPAN_STATE_DIR", filepath.Join(dir, "state"))
+	h := &house{t: t, dir: t.TempDir(), set: set, token: ownersToken}
+	t.Setenv("INSPAN_CONFIG_DIR", filepath.Join(h.dir, "config"))
+	t.Setenv("INSPAN_STATE_DIR", filepath.Join(h.dir, "state"))
+	h.open()
+	t.Cleanup(h.close)
+	return h
+}
+
+// open starts a server over what is there.
+func (h *house) open() {
+	h.t.Helper()
 	a, err := app.Load("/proc/self/exe")
 	if err != nil {
-		t.Fatal(err)
+		h.t.Fatal(err)
 	}
-	s := &server.Server{
+	h.s = &server.Server{
 		Sessions: a.Store(), Send: a.Send, Redact: a.Permission.Redacted, Git: a.Extensions.Store().Git,
 		Host:    (&app.Hosts{Self: "/proc/self/exe", Warn: func(string) {}}).Host,
-		Options: app.Options{Model: "script", Mode: tool.ModeAuto}, Dir: filepath.Join(dir, "tasks"),
-		Owner: ownersToken, Warn: func(text string) { t.Log("warned: " + text) }, HasModel: a.Providers.Known,
+		Options: app.Options{Model: "script", Mode: tool.ModeAuto}, Dir: filepath.Join(h.dir, "tasks"), State: a.StateDir,
+		Owner: ownersToken, Warn: func(text string) { h.t.Log("warned: " + text) }, HasModel: a.Providers.Known,
 	}
-	s.Also = func(mux *http.ServeMux) { managed.Handle(s, mux) }
-	if set != nil {
-		set(s)
+	managed.Join(h.s)
+	if h.set != nil {
+		h.set(h.s)
 	}
-	if err := s.Start(t.Context()); err != nil {
-		t.Fatal(err)
+	if err := h.s.Start(h.t.Context()); err != nil {
+		h.t.Fatal(err)
 	}
-	h := &house{t: t, s: s, token: ownersToken}
-	h.h = httptest.NewServer((&gate.Gate{Who: s.Who, Refuse: server.Refuse}).Wrap(s.Handler()))
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
+	h.h = httptest.NewServer((&gate.Gate{Who: h.s.Who, Forms: h.s.Forms, Refuse: server.Refuse}).Wrap(h.s.Handler()))
+}
+
+// close ends the server, as a crash would.
+func (h *house) close() {
+	if err := h.s.Close(); err != nil {
+		h.t.Error(err)
+	}
+	h.h.Close()
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// as is the house for an operator of a tenant.
+func (h *house) as(name, tenant string) *house {
+	h.t.Helper()
+	status, text := h.do("POST", "/api/v1/identities", object{"name": name, "tenant": tenant, "role": "operator"})
+	var v struct{ Token string }
+	if json.Unmarshal([]byte(text), &v) != nil || v.Token == "" {
+		h.t.Fatalf("%d %s", status, text)
+	}
+	other := *h
+	other.token = v.Token
+	return &other
+}
+
+// run says something to a session, and returns all events up to the end of what comes of it.
+func (h *house) run(session, text string) string {
+	h.t.Helper()
+	ctx, stop := context.WithTimeout(h.t.Context(), time.Minute)
+	defer stop()
+	req, err := http.NewRequestWithContext(ctx, "GET", h.h.URL+"/v1/sessions/"+session+"/events/stream", nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	req.Header.Set("X-Api-Key", h.token)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	h.must("POST", "/v1/sessions/"+session+"/events", object{"events": []any{
+		object{"type": "user.message", "content": []any{object{"type": "text", "text": text}}},
+	}})
+	var out strings.Builder
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		out.WriteString(lines.Text() + "\n")
+		if strings.Contains(lines.Text(), `"type":"session.status_idle"`) {
+			return out.String()
 		}
-		h.h.Close()
-		http.DefaultClient.CloseIdleConnections()
-	})
-	return h
+	}
+	h.t.Fatalf("the stream ends before the session is idle: %s", out.String())
+	return ""
+}
+
+// must is the answer to a request that must be done.
+func (h *house) must(method, path string, body any) object {
+	h.t.Helper()
+	status, text := h.do(method, path, body)
+	var v object
+	if json.Unmarshal([]byte(text), &v) != nil || status != http.StatusOK {
+		h.t.Fatalf("%s %s: %d %s", method, path, status, text)
+	}
+	return v
 }
 
 // do sends a request with the headers that clients of this wire have.
@@ -224,7 +290,8 @@ func TestStrict(t *testing.T) {
 		{"POST", "/v1/sessions", with(some, "agent", object{"type": "agent", "id": agent, "version": 9}), 404, "9"},
 		{"POST", "/v1/sessions", with(some, "agent", object{"type": "agent", "id": agent, "system": "x"}), 400, "agent_with_overrides"},
 		{"POST", "/v1/sessions", with(some, "agent", object{"type": "x", "id": agent}), 400, "agent.type"},
-		{"POST", "/v1/sessions", with(some, "resources", []any{object{"type": "file"}}), 400, "resources"},
+		{"POST", "/v1/sessions", with(some, "resources", []any{object{"type": "folder"}}), 400, "resources.0.type"},
+		{"POST", "/v1/sessions", with(some, "resources", []any{1}), 400, "resources.0"},
 		{"POST", "/v1/sessions", with(some, "vault_ids", []any{"vlt_x"}), 400, "vault"},
 		{"POST", "/v1/sessions", with(some, "budget", object{"type": "limit"}), 400, "budget"},
 		{"POST", "/v1/sessions", with(some, "title", strings.Repeat("t", 501)), 400, "title"},
@@ -327,15 +394,7 @@ func spoilt(r *rand.Rand, v any) any {
 // TestTenants holds that nobody sees what another tenant has, nor whether it is there.
 func TestTenants(t *testing.T) {
 	h := newHouse(t, nil)
-	as := func(name, tenant string) *house {
-		status, text := h.do("POST", "/api/v1/identities", object{"name": name, "tenant": tenant, "role": "operator"})
-		var v struct{ Token string }
-		if json.Unmarshal([]byte(text), &v) != nil || v.Token == "" {
-			t.Fatalf("%d %s", status, text)
-		}
-		return &house{t, h.s, h.h, v.Token}
-	}
-	red, blue := as("ann", "red"), as("bob", "blue")
+	red, blue := h.as("ann", "red"), h.as("bob", "blue")
 	agent, env := red.made("/v1/agents", someAgent), red.made("/v1/environments", someEnv)
 	session := red.made("/v1/sessions", object{"agent": agent, "environment_id": env})
 	event := object{"events": []any{object{"type": "user.interrupt"}}}

@@ -103,7 +103,7 @@ func (d *door) fire(id, run string, due time.Time) error {
 		if err != nil {
 			return err
 		}
-		if err := e.Put(ofRun, run, o.Tenant, keptRun{id, k.Agent, session, why, due}); err != nil || due.IsZero() {
+		if err := e.Put(ofRun, run, o.Tenant, keptRun{id, k.Agent, session, why, due}, server.Content{}); err != nil || due.IsZero() {
 			return err
 		}
 		if k.status() == paused || !k.Archived.IsZero() || !k.Since.Before(due) {
@@ -114,7 +114,7 @@ func (d *door) fire(id, run string, due time.Time) error {
 		} else if why.pauses() {
 			k.Paused = &pause{"error", &pauseKind{why.Type}}
 		}
-		return e.Put(ofDeployment, id, o.Tenant, k)
+		return e.Put(ofDeployment, id, o.Tenant, k, o.Content)
 	}
 	if why == nil {
 		var t server.Task
@@ -175,9 +175,8 @@ func (d *door) runDeployment() (any, error) {
 	if !k.Archived.IsZero() {
 		return nil, conflict("the deployment is archived")
 	}
-	name, _ := d.Name()
-	run := derived("drun_", id, name, cmp.Or(d.Key(), rand.Text()))
-	as := &door{Visit: d.Behalf(d, name, o.Tenant, "")}
+	run := derived("drun_", id, d.Name(), cmp.Or(d.Key(), rand.Text()))
+	as := &door{Visit: d.Behalf(d, d.Name(), o.Tenant, "")}
 	if err := as.fire(id, run, time.Time{}); err != nil && !errors.Is(err, errPassed) {
 		return nil, err
 	}

@@ -34,6 +34,7 @@ type keptSession struct {
 	First       *agent               `json:"first,omitempty"` // as it was at first, if it was changed
 	Environment string               `json:"environment"`
 	Budget      *budget              `json:"budget,omitempty"`
+	Resources   []resource           `json:"resources,omitempty"`
 	Updated     time.Time            `json:"updated,omitzero"`
 	Archived    time.Time            `json:"archived,omitzero"`
 	Outcomes    bool                 `json:"outcomes,omitempty"` // it was given some
@@ -172,8 +173,6 @@ func (in newSession) settle(d *door) (k keptSession, spec server.Spec, err error
 		return k, spec, err
 	}
 	switch {
-	case len(in.Resources) > 0:
-		return k, spec, unserved("resources", "resources of sessions")
 	case len(in.Vaults) > 0:
 		return k, spec, unserved("vault_ids", "vaults; log in to MCP servers with 'inspan mcp login'")
 	}
@@ -183,8 +182,13 @@ func (in newSession) settle(d *door) (k keptSession, spec server.Spec, err error
 	if err := checkMetadata(in.Metadata); err != nil {
 		return k, spec, err
 	}
+	resources, err := d.resources(in.Resources)
+	if err != nil {
+		return k, spec, err
+	}
 	k = keptSession{
 		Title: in.Title.value, Metadata: in.Metadata, Agent: a.snapshot(), Environment: in.Environment, Budget: in.Budget, Initial: in.Initial,
+		Resources: resources,
 	}
 	spec = server.Spec{Open: true, Title: in.Title.value}
 	if spec.MaxCost, err = in.Budget.usd(); err != nil {
@@ -247,7 +251,8 @@ func (d *door) sessions() (any, error) {
 		id := d.query.Get("agent_id")
 		if json.Unmarshal(o.Value, &k) != nil || !within(o.Created) || !k.Archived.IsZero() && !archived ||
 			id != "" && k.Agent.ID != id || version != 0 && k.Agent.Version != version ||
-			d.query.Get("deployment_id") != "" && k.Deployment != d.query.Get("deployment_id") || d.query.Get("memory_store_id") != "" || len(wanted) > 0 && !slices.Contains(wanted, d.statusNow(o.ID)) {
+			d.query.Get("deployment_id") != "" && k.Deployment != d.query.Get("deployment_id") ||
+			!k.remembers(d.query.Get("memory_store_id")) || len(wanted) > 0 && !slices.Contains(wanted, d.statusNow(o.ID)) {
 			continue
 		}
 		kept[o.ID] = k
@@ -266,6 +271,11 @@ func (d *door) sessions() (any, error) {
 		out.Data = append(out.Data, v)
 	}
 	return out, nil
+}
+
+// remembers reports whether a session has a memory store; empty: any.
+func (k keptSession) remembers(store string) bool {
+	return store == "" || slices.ContainsFunc(k.Resources, func(r resource) bool { return r.Store == store })
 }
 
 // statusNow is the status of a session; empty: it can't be told.

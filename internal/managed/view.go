@@ -1,7 +1,6 @@
 package managed
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/inspan/inspan"
@@ -18,7 +17,7 @@ type sessionView struct {
 	Agent       agent             `json:"agent"`
 	Environment string            `json:"environment_id"`
 	Metadata    map[string]string `json:"metadata"`
-	Resources   []json.RawMessage `json:"resources"`
+	Resources   []map[string]any  `json:"resources"`
 	Vaults      []string          `json:"vault_ids"`
 	Deployment  *string           `json:"deployment_id"`
 	Outcomes    []map[string]any  `json:"outcome_evaluations"`
@@ -60,12 +59,16 @@ func (d *door) shownSession(o server.Object, k keptSession) (sessionView, error)
 	}
 	v := sessionView{
 		ID: o.ID, Type: "session", Title: orNull(k.Title), Status: statusOf(t.Stage, st), Agent: k.Agent, Environment: k.Environment,
-		Deployment: orNull(k.Deployment), Metadata: k.Metadata, Resources: []json.RawMessage{}, Vaults: []string{}, Outcomes: []map[string]any{}, Budget: k.Budget,
+		Deployment: orNull(k.Deployment), Metadata: k.Metadata, Resources: []map[string]any{}, Vaults: []string{}, Outcomes: []map[string]any{},
+		Budget:    k.Budget,
 		CreatedAt: stamp(o.Created), UpdatedAt: stamp(o.Created), ArchivedAt: when(k.Archived), Usage: usageOf(st),
 		Stats: map[string]any{"duration_seconds": lasted(t).Seconds()},
 	}
 	if v.Metadata == nil {
 		v.Metadata = map[string]string{}
+	}
+	for _, r := range k.Resources {
+		v.Resources = append(v.Resources, r.view())
 	}
 	if k.Outcomes {
 		if err := d.addOutcomes(&v); err != nil {

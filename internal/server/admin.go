@@ -43,7 +43,9 @@ func (c *call) setTenant(in newBounds) (bounds, error) {
 			return bounds{}, wrong(field, "it is below 0", "0 for no bound, or more")
 		}
 	}
-	if _, err := c.record(ofTenant, in.ID, Tenant{in.ID, in.AtOnce, in.Queue, in.Budget, in.PerHour, in.Disk}, in, nil); err != nil {
+	if _, err := c.record(ofTenant, in.ID, in, func(e *Edit) error {
+		return e.write(ofTenant, in.ID, Tenant{in.ID, in.AtOnce, in.Queue, in.Budget, in.PerHour, in.Disk})
+	}); err != nil {
 		return bounds{}, err
 	}
 	c.stir()
@@ -119,13 +121,13 @@ func (c *call) makeIdentity(in newIdentity) (shownIdentity, error) {
 	}
 	id := strings.ToLower(rand.Text())[:12]
 	token, digest := newToken(id)
-	made, err := c.record(ofIdentity, id, Identity{id, in.Name, in.Tenant, in.Role, in.Expires, digest}, in, func(*Edit) error {
+	made, err := c.record(ofIdentity, id, in, func(e *Edit) error {
 		for _, i := range c.book.identities {
 			if i.Name == in.Name && i.Tenant == in.Tenant {
 				return conflict("there is an identity %s in this tenant already; the audit log could not tell them apart", in.Name)
 			}
 		}
-		return nil
+		return e.write(ofIdentity, id, Identity{id, in.Name, in.Tenant, in.Role, in.Expires, digest})
 	})
 	switch {
 	case err != nil:

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/netguard"
@@ -93,6 +94,21 @@ const failure = "\x00failed: "
 func Answered(answer string) (said string, failed bool) {
 	said, failed = strings.CutPrefix(answer, failure)
 	return said, failed
+}
+
+// host makes the host for the session of a task.
+func (s *Server) host(t Task) (*inspan.Host, error) {
+	o := s.options(t)
+	if s.Equip != nil {
+		v, err := s.For(s.ctx, t.ID, "")
+		if err == nil {
+			err = s.Equip(v, t, &o)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s.Host(o)
 }
 
 // options are those that the agent of a task has.

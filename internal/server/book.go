@@ -38,6 +38,8 @@ type book struct {
 	tenants    map[string]*Tenant
 	sent       map[sender]answer
 	shelves    map[string]*shelf        // of what doors keep, by kind
+	contents   map[string]bool          // blobs that these have
+	dropped    []string                 // blobs that none has any more
 	ends       map[string]chan struct{} // of unfinished tasks that somebody follows; closed when they end
 	grown      chan struct{}            // closed and replaced when the fold has changed
 }
@@ -54,7 +56,7 @@ func newBook(log store.Log, redact func(event.Body) event.Body) *book {
 	}
 	return &book{
 		log: log, redact: redact, tasks: map[string]*Task{}, bySession: map[string]*Task{}, identities: map[string]*Identity{},
-		tenants: map[string]*Tenant{}, sent: map[sender]answer{}, ends: map[string]chan struct{}{}, shelves: map[string]*shelf{},
+		tenants: map[string]*Tenant{}, sent: map[sender]answer{}, ends: map[string]chan struct{}{}, shelves: map[string]*shelf{}, contents: map[string]bool{},
 		used: map[string]*usage{}, grown: make(chan struct{}),
 	}
 }
@@ -64,6 +66,7 @@ type usage struct {
 	open   int         // tasks that are not over
 	spent  float64     // US dollars that the others have cost, and open ones until they were idle last
 	recent []time.Time // when tasks were submitted, in the hour before the last one
+	kept   int64       // bytes of the contents of objects
 }
 
 // submitted counts a task more.
@@ -208,7 +211,8 @@ func (b *book) recorded(at time.Time, r event.Recorded) {
 		if b.shelves[r.Of] == nil {
 			b.shelves[r.Of] = &shelf{}
 		}
-		b.shelves[r.Of].put(at, r)
+		before, now := b.shelves[r.Of].put(at, r)
+		b.keeps(before, now)
 	}
 	if r.Key != "" {
 		b.sent[sender{r.By, r.Key}] = answer{r.Sent, r.ID}

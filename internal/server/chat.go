@@ -82,7 +82,7 @@ func (c *call) takeChat(key string) string {
 
 // keepChat notes where a conversation is that a client may go on with.
 func (c *call) keepChat(key, task string) error {
-	raw, err := shelved(c.who.tenant, chat{task})
+	raw, err := shelved(c.who.tenant, chat{task}, Content{})
 	if err != nil {
 		return err
 	}

@@ -150,12 +150,12 @@ func (q *quota) held(tenant string) int64 {
 }
 
 // errQuota ends a task whose tenant holds more than it may.
-var errQuota = errors.New("disk quota: the workspaces of the tenant hold more than its limit; remove some, or raise it")
+var errQuota = errors.New("disk quota: the tenant holds more than its limit; remove some, or raise it")
 
 // overQuota reports whether a tenant holds as much as it may.
 func (s *Server) overQuota(tenant string) bool {
 	most := s.book.tenant(tenant).Disk
-	return most > 0 && s.quota.held(tenant) >= most
+	return most > 0 && s.quota.held(tenant)+s.book.kept(tenant) >= most
 }
 
 // weigh looks at what workspaces hold, and stops the tasks of tenants that are over their bound.

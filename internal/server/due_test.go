@@ -30,7 +30,7 @@ func TestKillWhenDue(t *testing.T) {
 	// The deployments are made an hour ago, so all are due when the server starts.
 	h := newHouse(t, func(s *server.Server) {
 		s.Clock = still(time.Now().Add(-time.Hour))
-		s.Also = func(mux *http.ServeMux) { managed.Handle(s, mux) }
+		managed.Join(s)
 	})
 	var agent, env struct{ ID string }
 	h.call("POST", "/v1/agents", map[string]any{"name": "a", "model": "script"}, http.StatusOK, &agent)

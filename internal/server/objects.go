@@ -18,21 +18,23 @@ type Object struct {
 	Created time.Time
 	Updated time.Time
 	Value   json.RawMessage
+	Content Content // zero: it has none
 }
 
 // kept is an object as it stands in the book.
 type kept struct {
-	Tenant string          `json:"tenant,omitempty"`
-	Value  json.RawMessage `json:"value"`
+	Tenant  string          `json:"tenant,omitempty"`
+	Value   json.RawMessage `json:"value"`
+	Content Content         `json:"content,omitzero"`
 }
 
 // shelved is a value of a tenant as it stands in the book.
-func shelved(tenant string, value any) (json.RawMessage, error) {
+func shelved(tenant string, value any, content Content) (json.RawMessage, error) {
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(kept{tenant, raw})
+	return json.Marshal(kept{tenant, raw, content})
 }
 
 // shelf is all objects of one kind. The zero value is ready.
@@ -41,43 +43,102 @@ type shelf struct {
 	order []string // the oldest first
 }
 
-// put keeps an object as it is now, or forgets it.
-func (s *shelf) put(at time.Time, r event.Recorded) {
+// put keeps an object as it is now, or forgets it, and returns what it was and is; nil: nothing.
+func (s *shelf) put(at time.Time, r event.Recorded) (before, now *Object) {
+	before = s.all[r.ID]
 	if len(r.Value) == 0 {
-		if delete(s.all, r.ID); len(s.order) > 0 {
-			s.order = slices.DeleteFunc(s.order, func(id string) bool { return id == r.ID })
+		if delete(s.all, r.ID); before != nil {
+			i := slices.Index(s.order, r.ID)
+			s.order = slices.Delete(s.order, i, i+1)
 		}
-		return
+		return before, nil
 	}
 	var k kept
 	if json.Unmarshal(r.Value, &k) != nil {
-		return
+		return before, before
 	}
 	if s.all == nil {
 		s.all = map[string]*Object{}
 	}
-	o := &Object{ID: r.ID, Tenant: k.Tenant, By: r.By, Created: at, Updated: at, Value: k.Value}
-	if before := s.all[r.ID]; before != nil {
+	o := &Object{ID: r.ID, Tenant: k.Tenant, By: r.By, Created: at, Updated: at, Value: k.Value, Content: k.Content}
+	if before != nil {
 		o.Created = before.Created
 	} else {
 		s.order = append(s.order, r.ID)
 	}
 	s.all[r.ID] = o
+	return before, o
 }
 
 // Make keeps a new object of a kind, with an id that begins with the prefix. A request that was
 // sent before with the same idempotency key makes nothing: it gets what it came to the first time.
 // Said is the whole request.
 func (v *Visit) Make(of, prefix string, value, said any) (Object, error) {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return Object{}, err
-	}
-	id, err := v.record(of, newID(prefix), kept{v.who.tenant, raw}, said, nil)
+	return v.MakeWith(of, prefix, said, func(e *Edit, id string) error { return e.Put(of, id, v.who.tenant, value, Content{}) })
+}
+
+// MakeWith is [Visit.Make] of an object that f puts, with what goes with it. It is put first.
+func (v *Visit) MakeWith(of, prefix string, said any, f func(e *Edit, id string) error) (Object, error) {
+	id := newID(prefix)
+	id, err := v.record(of, id, said, func(e *Edit) error { return f(e, id) })
 	if err != nil {
 		return Object{}, err
 	}
 	return v.Object(of, id)
+}
+
+// Edit changes objects together: all or none, whatever happens. Nobody else changes any meanwhile.
+type Edit struct {
+	v      *Visit
+	bodies []event.Body
+	more   map[string]int64 // bytes that tenants keep more, by name
+}
+
+// Edit has f change objects. An error of f changes nothing.
+func (v *Visit) Edit(f func(*Edit) error) error {
+	e := &Edit{v: v, more: map[string]int64{}}
+	err := v.book.change(v, func() ([]event.Body, error) {
+		if err := f(e); err != nil {
+			return nil, err
+		}
+		return e.bodies, nil
+	})
+	v.sweep()
+	return err
+}
+
+// Object is [Visit.Object] before the change.
+func (e *Edit) Object(of, id string) (Object, error) { return e.v.object(of, id) }
+
+// Objects is [Visit.Objects] before the change.
+func (e *Edit) Objects(of string) []Object { return e.v.objects(of) }
+
+// Put keeps an object as it is now, with its content.
+func (e *Edit) Put(of, id, tenant string, value any, content Content) error {
+	raw, err := shelved(tenant, value, content)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", of, id, err)
+	}
+	if before, err := e.Object(of, id); err != nil || before.Content.Blob != content.Blob {
+		e.more[tenant] += content.Size
+	}
+	if err := e.v.room(tenant, e.more[tenant]); err != nil {
+		return err
+	}
+	e.bodies = append(e.bodies, event.Recorded{Of: of, ID: id, Value: raw, By: e.v.who.name})
+	return nil
+}
+
+// write keeps an object of the server's own as it is now.
+func (e *Edit) write(of, id string, value any) error {
+	raw, err := json.Marshal(value)
+	e.bodies = append(e.bodies, event.Recorded{Of: of, ID: id, Value: raw, By: e.v.who.name})
+	return err
+}
+
+// Remove forgets an object and its content.
+func (e *Edit) Remove(of, id string) {
+	e.bodies = append(e.bodies, event.Recorded{Of: of, ID: id, By: e.v.who.name})
 }
 
 // Object is the object of a kind with the id, if the visitor sees it.
@@ -85,6 +146,15 @@ func (v *Visit) Object(of, id string) (Object, error) {
 	v.book.mu.Lock()
 	defer v.book.mu.Unlock()
 	return v.object(of, id)
+}
+
+// Own is [Visit.Object] of the visitor's own tenant: what it makes has only that.
+func (v *Visit) Own(of, id string) (Object, error) {
+	o, err := v.Object(of, id)
+	if err == nil && o.Tenant != v.who.tenant {
+		err = missing(of, id)
+	}
+	return o, err
 }
 
 // object is Object. The book's lock is held.
@@ -98,9 +168,14 @@ func (v *Visit) object(of, id string) (Object, error) {
 }
 
 // Objects are those of a kind that the visitor sees, the oldest first.
-func (v *Visit) Objects(of string) (out []Object) {
+func (v *Visit) Objects(of string) []Object {
 	v.book.mu.Lock()
 	defer v.book.mu.Unlock()
+	return v.objects(of)
+}
+
+// objects is Objects. The book's lock is held.
+func (v *Visit) objects(of string) (out []Object) {
 	if s := v.book.shelves[of]; s != nil {
 		for _, id := range s.order {
 			if o := s.all[id]; v.who.root || v.who.tenant == o.Tenant {
@@ -111,53 +186,22 @@ func (v *Visit) Objects(of string) (out []Object) {
 	return out
 }
 
-// Edit changes objects together: all or none, whatever happens. Nobody else changes any meanwhile.
-type Edit struct {
-	v      *Visit
-	bodies []event.Body
-}
-
-// Edit has f change objects. An error of f changes nothing.
-func (v *Visit) Edit(f func(*Edit) error) error {
-	return v.book.change(v, func() ([]event.Body, error) {
-		e := &Edit{v: v}
-		err := f(e)
-		return e.bodies, err
-	})
-}
-
-// Object is [Visit.Object] before the change.
-func (e *Edit) Object(of, id string) (Object, error) { return e.v.object(of, id) }
-
-// Put keeps an object as it is now.
-func (e *Edit) Put(of, id, tenant string, value any) error {
-	raw, err := shelved(tenant, value)
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", of, id, err)
-	}
-	e.bodies = append(e.bodies, event.Recorded{Of: of, ID: id, Value: raw, By: e.v.who.name})
-	return nil
-}
-
 // Change makes of an object what f makes of it; nil: it is gone. Nobody else changes it meanwhile,
 // and an error of f changes nothing.
 func (v *Visit) Change(of, id string, f func(Object) (any, error)) (Object, error) {
-	err := v.book.change(v, func() ([]event.Body, error) {
-		o, err := v.object(of, id)
+	err := v.Edit(func(e *Edit) error {
+		o, err := e.Object(of, id)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		value, err := f(o)
-		if err != nil {
-			return nil, err
+		if err == nil && value == nil {
+			e.Remove(of, id)
 		}
-		m := event.Recorded{Of: of, ID: id, By: v.who.name}
-		if value != nil {
-			if m.Value, err = shelved(o.Tenant, value); err != nil {
-				return nil, fmt.Errorf("%s %s: %w", of, id, err)
-			}
+		if err != nil || value == nil {
+			return err
 		}
-		return []event.Body{m}, nil
+		return e.Put(of, id, o.Tenant, value, o.Content)
 	})
 	if err != nil {
 		return Object{}, err

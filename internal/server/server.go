@@ -7,6 +7,7 @@
 //
 //	api.go       the endpoints, one row each, and what their requests may say
 //	visit.go     what a visitor may do, for these and for doors of other protocols
+//	objects.go   what such doors keep in the book, and content.go beside it
 //	stream.go    events of a session, from any sequence number on
 //	approvals.go questions of all sessions, and their answers
 //	health.go    whether it lives, and whether it takes tasks
@@ -81,6 +82,11 @@ type Server struct {
 	// Forms are paths of theirs that take files.
 	Also  func(*http.ServeMux)
 	Forms []string
+	// Equip gives the agent of a task what a door keeps for it, whenever its session is opened. Nil:
+	// nothing is. Furnish puts into a new workspace what the door keeps for that, before the session
+	// begins. Visits are those of [Server.For].
+	Equip   func(v *Visit, t Task, o *app.Options) error
+	Furnish func(v *Visit, t Task, dir string) error
 	// HasModel reports why no request could go to a model, by its name. Nil: every name is taken.
 	HasModel func(name string) error
 	// Warn is told what the operator should know. Nil: nobody is.
@@ -157,6 +163,10 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.at, s.poked, s.wake = map[string]*work{}, map[string]bool{}, make(chan struct{}, 1)
+	if err := s.sweepAll(); err != nil {
+		s.cancel()
+		return errors.Join(fmt.Errorf("serve: %w", err), log.Close())
+	}
 	for _, t := range s.book.open() {
 		s.poked[t.ID] = true // somebody may have said something, and then there was a crash
 	}

@@ -82,17 +82,20 @@ func (s *socket) serve(after uint64) {
 	s.Context = ctx
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	wg.Go(func() {
-		defer end()
-		s.hear()
-	})
 	defer end()
 	events, err := s.Follow(s.task, Feed{After: after, Live: true})
 	if err != nil {
 		s.refuse(err)
 		return
 	}
+	heard := sync.OnceFunc(func() {
+		wg.Go(func() {
+			defer end()
+			s.hear()
+		})
+	})
 	for e := range events {
+		heard() // nothing is missed of what the client begins
 		raw := []byte(`{"kind":"beat"}`)
 		if e.Body != nil {
 			if raw, err = event.Encode(e); err != nil {

@@ -24,7 +24,7 @@ func (c *Visit) Submit(spec Spec) (Task, error) {
 // with the prefix. Said is the whole request, as for [Visit.Make]. More puts what goes with both,
 // whose id it gets; nil: nothing does. An error of it admits nothing.
 func (c *Visit) SubmitAs(of, prefix string, object, said any, spec Spec, more func(e *Edit, id string) error) (Task, error) {
-	raw, err := shelved(c.who.tenant, object)
+	raw, err := shelved(c.who.tenant, object, Content{})
 	if err != nil {
 		return Task{}, err
 	}
@@ -55,18 +55,21 @@ func (c *Visit) submitted(prefix string, spec Spec, said any, beside *event.Reco
 		t.Deadline = now.Add(defaultTimeout)
 	}
 	t.Workspace = c.workspace(t)
-	also := []event.Body{event.Staged{Task: t.ID, Stage: event.StageSubmitted, By: c.who.name}}
-	if beside != nil {
-		beside.ID = t.ID
-		also = append(also, *beside)
-	}
-	id, err := c.record(ofTask, t.ID, t, said, func(e *Edit) error {
-		err := c.admit(t.Tenant, now)
+	id, err := c.record(ofTask, t.ID, said, func(e *Edit) error {
+		if err := c.admit(t.Tenant, now); err != nil {
+			return err
+		}
+		err := e.write(ofTask, t.ID, t)
+		e.bodies = append(e.bodies, event.Staged{Task: t.ID, Stage: event.StageSubmitted, By: c.who.name})
+		if beside != nil {
+			beside.ID = t.ID
+			e.bodies = append(e.bodies, *beside)
+		}
 		if err == nil && more != nil {
 			err = more(e, t.ID)
 		}
 		return err
-	}, also...)
+	})
 	if err != nil {
 		return Task{}, err
 	}
@@ -102,37 +105,33 @@ func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) 
 
 const mostKey = 256 // bytes of an idempotency key
 
-// record writes an object into the book, and what goes with it, once for the same key of the same
-// visitor, and returns its id: that of the first time, if this is not it. Said is what the client
-// has sent. Admit may put more.
-func (c *Visit) record(of, id string, v, said any, admit func(*Edit) error, also ...event.Body) (string, error) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return "", err
-	}
+// record has f change the book, once for the same key of the same visitor, and returns the id of
+// the object that f puts first: that of the first time, if this is not it. Said is what the client
+// has sent.
+func (c *Visit) record(of, id string, said any, f func(*Edit) error) (string, error) {
 	request, err := json.Marshal([]any{of, said})
 	if err != nil {
 		return "", err
 	}
-	m := event.Recorded{Of: of, ID: id, Value: raw, By: c.who.name, Key: c.key}
-	if m.Key != "" {
-		m.Sent = tool.Digest(request)
+	key, digest := c.key, ""
+	if key != "" {
+		digest = tool.Digest(request)
 	}
-	err = c.book.change(c, func() ([]event.Body, error) {
-		if before, again := c.book.sent[sender{m.By, m.Key}]; again && m.Key != "" {
-			if before.digest != m.Sent {
-				return nil, conflict("this Idempotency-Key was used for a different request")
+	err = c.Edit(func(e *Edit) error {
+		if before, again := c.book.sent[sender{c.who.name, key}]; again && key != "" {
+			if before.digest != digest {
+				return conflict("this Idempotency-Key was used for a different request")
 			}
 			id = before.id
-			return nil, nil
+			return nil
 		}
-		e := &Edit{v: c, bodies: append([]event.Body{m}, also...)}
-		if admit != nil {
-			if err := admit(e); err != nil {
-				return nil, err
-			}
+		if err := f(e); err != nil {
+			return err
 		}
-		return e.bodies, nil
+		first, _ := e.bodies[0].(event.Recorded)
+		first.Key, first.Sent = key, digest
+		e.bodies[0] = first
+		return nil
 	})
 	return id, err
 }

@@ -64,9 +64,6 @@ func (s *Server) Behalf(ctx context.Context, name, tenant, key string) *Visit {
 	return &Visit{Server: s, Context: ctx, who: visitor{name: name, tenant: tenant, role: Operator}, key: key, principal: owner}
 }
 
-// Name is the name of the visitor in the log, and the tenant that it belongs to.
-func (v *Visit) Name() (name, tenant string) { return v.who.name, v.who.tenant }
-
 // Go has f run as long as the server does. Ctx ends with it. It reports whether f runs: the server
 // may have ended.
 func (s *Server) Go(f func(ctx context.Context)) bool {
@@ -77,14 +74,17 @@ func (s *Server) Go(f func(ctx context.Context)) bool {
 	return true
 }
 
+// Name is what the visitor is called.
+func (v *Visit) Name() string { return v.who.name }
+
 // Known reports whether the visitor still is one: its identity may have been removed meanwhile.
 func (v *Visit) Known() bool {
 	_, known := v.visitor(v.principal)
 	return known
 }
 
-// Key is by what the request is known again, in sessions too, if the client has given it an Idempotency-Key:
-// nobody else's is the same. Empty: it has none.
+// Key is by what the request is known again, in sessions too, if the client has given it an
+// Idempotency-Key: nobody else's is the same. Empty: it has none.
 func (v *Visit) Key() string {
 	if v.key == "" {
 		return ""

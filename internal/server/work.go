@@ -269,7 +269,7 @@ func (w *work) end(ctx context.Context, t Task, cause error, r *Result) error {
 func (s *Server) reopen(ctx context.Context, id string) (*inspan.Session, error) {
 	for _, t := range s.book.open() {
 		if t.Session == id {
-			host, err := s.Host(s.options(t))
+			host, err := s.host(t)
 			if err != nil {
 				return nil, err
 			}

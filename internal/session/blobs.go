@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/internal/keep"
@@ -139,6 +140,27 @@ func (b blobs) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 		return nil, errors.Join(fmt.Errorf("get blob: %w", err), f.Close())
 	}
 	return &blobReader{r: io.NewSectionReader(f, 0, size), Closer: f, sum: sha256.New(), name: name}, nil
+}
+
+// Names lists the blobs, in no particular order.
+func (b blobs) Names(ctx context.Context) ([]string, error) {
+	names, err := b.store.fs().ReadDir(b.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ctx.Err()
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !isBlob(name) }), errors.Join(err, ctx.Err())
+}
+
+// Remove removes a blob for good. There is none of that name: no error. It is for whoever knows
+// that nothing refers to it.
+func (b blobs) Remove(ctx context.Context, name string) error {
+	if err := ctx.Err(); err != nil || !isBlob(name) {
+		return err
+	}
+	if err := b.store.fs().Remove(filepath.Join(b.dir, name)); err != nil {
+		return fmt.Errorf("remove blob: %w", err)
+	}
+	return b.store.syncDir(b.dir)
 }
 
 // blobReader compares what was read with the blob's name at the end.
