@@ -273,7 +273,7 @@ func (d *door) agents() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	archived, err := d.flag("include_archived")
+	archived, err := d.archived()
 	if err != nil {
 		return nil, err
 	}

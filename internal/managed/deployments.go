@@ -262,7 +262,7 @@ func (d *door) deployments() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	archived, err := d.flag("include_archived")
+	archived, err := d.archived()
 	if err != nil {
 		return nil, err
 	}

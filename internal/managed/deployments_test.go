@@ -281,11 +281,11 @@ func TestDeploymentsRun(t *testing.T) {
 	}
 
 	// Somebody wants one, twice under the same key.
-	manual := h.runs(of+"&trigger_type=manual", 0)
+	h.runs(of+"&trigger_type=manual", 0)
 	for range 2 {
 		h.keyed("POST", path+"/run", "k")
 	}
-	if manual = h.runs(of+"&trigger_type=manual", 1); manual[0].Session == "" || manual[0].Trigger.Due != "" {
+	if manual := h.runs(of+"&trigger_type=manual", 1); manual[0].Session == "" || manual[0].Trigger.Due != "" {
 		t.Errorf("%+v", manual)
 	}
 
@@ -381,9 +381,9 @@ func TestMissedRuns(t *testing.T) {
 		if skip {
 			want = nil
 		}
-		got := h.runs("deployment_id="+d, len(want))
+		h.runs("deployment_id="+d, len(want))
 		at.set("2026-05-06T12:00:03Z")
-		got = h.runs("deployment_id="+d, len(want)+1)
+		got := h.runs("deployment_id="+d, len(want)+1)
 		if got[0].Trigger.Due != "2026-05-06T12:00:00.000Z" || !skip && got[1].Trigger.Due != want[0] {
 			t.Errorf("skip %v: %+v", skip, got)
 		}

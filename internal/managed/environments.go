@@ -166,7 +166,7 @@ func (d *door) shownEnvironment(id string) (any, error) {
 func (d *door) environment() (any, error) { return d.shownEnvironment(d.r.PathValue("id")) }
 
 func (d *door) environments() (any, error) {
-	archived, err := d.flag("include_archived")
+	archived, err := d.archived()
 	if err != nil {
 		return nil, err
 	}

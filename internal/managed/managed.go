@@ -295,8 +295,9 @@ func (d *door) number(name string, usual, least, most int) (int, error) {
 	return n, nil
 }
 
-// flag is a parameter that is true or false.
-func (d *door) flag(name string) (bool, error) {
+// archived reports whether a list is to hold what is archived, too.
+func (d *door) archived() (bool, error) {
+	const name = "include_archived"
 	switch text := d.query.Get(name); text {
 	case "", "false":
 		return false, nil

@@ -95,7 +95,7 @@ func (h *house) run(session, text string) string {
 	h.t.Helper()
 	ctx, stop := context.WithTimeout(h.t.Context(), time.Minute)
 	defer stop()
-	req, err := http.NewRequestWithContext(ctx, "GET", h.h.URL+"/v1/sessions/"+session+"/events/stream", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.h.URL+"/v1/sessions/"+session+"/events/stream", nil)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -117,7 +117,7 @@ func (d *door) memoryStores() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	archived, err := d.flag("include_archived")
+	archived, err := d.archived()
 	if err != nil {
 		return nil, err
 	}

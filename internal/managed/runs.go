@@ -137,7 +137,7 @@ func (k keptDeployment) launch(d *door, id string) (s keptSession, spec server.S
 	case err != nil && refusal(err) == nil:
 		return s, spec, nil, err
 	case err != nil:
-		return s, spec, &runError{envNotFound, err.Error()}, nil
+		return s, spec, &runError{envNotFound, err.Error()}, nil //nolint:nilerr // it is what the run says
 	case !env.Archived.IsZero():
 		return s, spec, &runError{envArchived, "environment " + k.Environment + " is archived"}, nil
 	}

@@ -36,7 +36,7 @@ func (s schedule) read() (times, error) {
 	if len(fields) != 5 || len(s.Expression) > mostName || strings.ContainsAny(s.Expression, "?#@=") {
 		return times{}, invalid("schedule.expression", "it is not a cron expression", want)
 	}
-	of, err := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.DowOrDom).Parse(s.Expression)
+	of, err := cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.DowOrDom).Parse(s.Expression)
 	if err != nil {
 		return times{}, invalid("schedule.expression", err.Error(), want)
 	}

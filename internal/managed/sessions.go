@@ -172,8 +172,7 @@ func (in newSession) settle(d *door) (k keptSession, spec server.Spec, err error
 	if err != nil {
 		return k, spec, err
 	}
-	switch {
-	case len(in.Vaults) > 0:
+	if len(in.Vaults) > 0 {
 		return k, spec, unserved("vault_ids", "vaults; log in to MCP servers with 'inspan mcp login'")
 	}
 	if err := bounded("title", in.Title.value, 0, 500); err != nil {
@@ -222,7 +221,7 @@ func (d *door) sessions() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	archived, err := d.flag("include_archived")
+	archived, err := d.archived()
 	if err != nil {
 		return nil, err
 	}

@@ -153,8 +153,8 @@ func (c *call) hear(task string, after uint64, say func(string) error) (a answer
 
 // unanswered is why no answer will come; nil: its task is not over.
 func (c *call) unanswered(task string) error {
-	t, err := c.Find(task)
-	if err != nil || !over(t.Stage) {
+	t, known := c.book.task(task)
+	if !known || !over(t.Stage) {
 		return nil
 	}
 	why := strings.Trim(string(t.Stage)+": "+t.Why, ": ")
