@@ -71,6 +71,18 @@ func TestOpenLeftUnread(t *testing.T) {
 	h.says(id, "second")
 }
 
+// TestCloseWaiting holds that a task which waits for an answer ends when it is closed.
+func TestCloseWaiting(t *testing.T) {
+	h := newHouse(t, nil)
+	id := h.submit(server.Spec{Open: true, Prompt: "bash: echo hi > made", Folder: h.root, Ask: []string{"bash"}}).ID
+	h.until(id, event.StageWaiting)
+	h.call("POST", "/api/v1/tasks/"+id+"/close", nil, http.StatusOK, nil)
+	h.until(id, event.StageCompleted)
+	if got := h.read("made"); got != "" {
+		t.Errorf("the call was made: %q", got)
+	}
+}
+
 // TestSaidTwice holds that what a client sends twice under one key counts once, for each client apart.
 func TestSaidTwice(t *testing.T) {
 	h := newHouse(t, nil)

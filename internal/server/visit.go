@@ -284,11 +284,15 @@ func stored(ctx context.Context, blobs tool.Blobs, input event.Body) (event.Body
 // Cancel ends a task in stage cancelled, whatever it is at.
 func (v *Visit) Cancel(id string) (Task, error) { return v.wish(id, ofCancel) }
 
-// Finish ends a task that stays open, when it is idle next. It takes nothing more.
+// Finish ends a task that stays open, when it is idle next. It takes nothing more. One that waits for
+// an answer is interrupted, as nobody may give one.
 func (v *Visit) Finish(id string) (Task, error) {
 	t, err := v.Find(id)
 	if err == nil && !t.Spec.Open {
 		return Task{}, conflict("task %s ends by itself; only one with open: true can be closed", t.ID)
+	}
+	if err == nil && t.Stage == event.StageWaiting && t.Why == "" && t.closed == "" {
+		_, err = v.Interrupt(id, "closed", "")
 	}
 	if err != nil {
 		return Task{}, err
