@@ -43,6 +43,9 @@ func (p Spec) checkAgent(tenant string) error {
 		return wrong("system", fmt.Sprintf("it has %d bytes", len(p.System)), fmt.Sprintf("at most %d", mostPrompt))
 	}
 	for i, s := range p.Servers {
+		if strings.Contains(s.URL, "${") { // variables of the server itself would be filled in
+			return wrong(fmt.Sprintf("servers[%d].url", i), "it names a variable", "an address without ${")
+		}
 		u, err := url.Parse(s.URL)
 		if err != nil || u.Host == "" || !slices.Contains([]string{"https", "http"}, u.Scheme) {
 			return wrong(fmt.Sprintf("servers[%d].url", i), "not an address of a server", "https://...")

@@ -146,6 +146,19 @@ func TestRemoteToken(t *testing.T) {
 	}
 }
 
+// TestServersNameNoVariables holds that no client learns a variable of the server by an address of an
+// MCP server, which is filled in for settings.
+func TestServersNameNoVariables(t *testing.T) {
+	h := newHouse(t, nil)
+	for _, url := range []string{"https://a.example/${HOME}", "https://${HOST}/", "https://a.example/?x=${HOME:-y}"} {
+		spec := server.Spec{Prompt: "x", Servers: []server.MCPServer{{Name: "m", URL: url}}}
+		status, text := h.do(h.request(t.Context(), "POST", "/api/v1/tasks", spec))
+		if status != http.StatusBadRequest || !strings.Contains(text, `"field":"servers[0].url"`) {
+			t.Errorf("%s: %d %s", url, status, text)
+		}
+	}
+}
+
 // TestServersElsewhere holds that a tenant can't have the server talk to its own machine.
 func TestServersElsewhere(t *testing.T) {
 	h := newHouse(t, nil)
