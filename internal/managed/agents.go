@@ -68,9 +68,9 @@ type multiagent struct {
 
 // keptAgent is an agent in the book: all versions, the oldest first.
 type keptAgent struct {
-	Versions []agent   `json:"versions"`
-	Updated  time.Time `json:"updated,omitzero"`
-	Archived time.Time `json:"archived,omitzero"`
+	dates
+
+	Versions []agent `json:"versions"`
 }
 
 // agentFields are what a request says of an agent.
@@ -269,21 +269,13 @@ func (d *door) agent() (any, error) {
 }
 
 func (d *door) agents() (any, error) {
-	within, err := d.within()
-	if err != nil {
-		return nil, err
-	}
-	archived, err := d.archived()
+	all, err := listed[keptAgent](d, ofAgent)
 	if err != nil {
 		return nil, err
 	}
 	out := []agent{}
-	for _, o := range slices.Backward(d.Objects(ofAgent)) {
-		var k keptAgent
-		if json.Unmarshal(o.Value, &k) != nil || !within(o.Created) || !k.Archived.IsZero() && !archived {
-			continue
-		}
-		a, err := k.shown(o, 0)
+	for _, e := range all {
+		a, err := e.kept.shown(e.Object, 0)
 		if err != nil {
 			return nil, err
 		}

@@ -3,7 +3,6 @@ package managed
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/inspan/inspan/internal/server"
@@ -42,6 +41,8 @@ type reference struct {
 
 // keptDeployment is a deployment in the book.
 type keptDeployment struct {
+	dates
+
 	Name        string            `json:"name"`
 	Description string            `json:"description,omitempty"`
 	Agent       reference         `json:"agent"`
@@ -56,8 +57,6 @@ type keptDeployment struct {
 	By          string            `json:"by"`    // who has made it, and for whom it runs
 	Since       time.Time         `json:"since"` // times of the schedule count behind this one: the last, or when it began
 	Ran         time.Time         `json:"ran,omitzero"`
-	Updated     time.Time         `json:"updated,omitzero"`
-	Archived    time.Time         `json:"archived,omitzero"`
 }
 
 // pause is why a deployment does not run by itself.
@@ -116,8 +115,9 @@ func (k keptDeployment) shown(o server.Object, now time.Time) (deploymentView, e
 	v := deploymentView{
 		ID: o.ID, Type: "deployment", Name: k.Name, Description: k.Description, Status: k.status(), Agent: k.Agent,
 		Environment: k.Environment, Initial: k.Initial, Metadata: patched(k.Metadata, nil), Resources: k.Resources, Vaults: k.Vaults,
-		Budget: k.Budget, CreatedAt: stamp(o.Created), UpdatedAt: stamp(o.Created), ArchivedAt: when(k.Archived),
+		Budget: k.Budget,
 	}
+	v.CreatedAt, v.UpdatedAt, v.ArchivedAt = k.stamps(o)
 	if v.Status == paused {
 		v.Paused = k.Paused
 	}
@@ -126,9 +126,6 @@ func (k keptDeployment) shown(o server.Object, now time.Time) (deploymentView, e
 	}
 	if v.Vaults == nil {
 		v.Vaults = []string{}
-	}
-	if !k.Updated.IsZero() {
-		v.UpdatedAt = stamp(k.Updated)
 	}
 	if k.Schedule != nil {
 		v.Schedule = &scheduleView{*k.Schedule, when(k.Ran), []string{}}
@@ -235,8 +232,7 @@ func (d *door) makeDeployment() (any, error) {
 		return nil, err
 	}
 	now := d.Clock.Now()
-	k := keptDeployment{Since: now}
-	k.By = d.Name()
+	k := keptDeployment{By: d.Name(), Since: now}
 	if err := in.onto(d, &k, now); err != nil {
 		return nil, err
 	}
@@ -258,11 +254,7 @@ func (d *door) deploymentOf(id string) (any, error) {
 func (d *door) deployment() (any, error) { return d.deploymentOf(d.r.PathValue("id")) }
 
 func (d *door) deployments() (any, error) {
-	within, err := d.within()
-	if err != nil {
-		return nil, err
-	}
-	archived, err := d.archived()
+	all, err := listed[keptDeployment](d, ofDeployment)
 	if err != nil {
 		return nil, err
 	}
@@ -270,17 +262,15 @@ func (d *door) deployments() (any, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case status != "" && archived:
+	case status != "" && d.query.Get(includeArchived) == "true":
 		return nil, invalid("status", "include_archived is set too", "one of the two")
 	}
 	agent, out := d.query.Get("agent_id"), []deploymentView{}
-	for _, o := range slices.Backward(d.Objects(ofDeployment)) {
-		var k keptDeployment
-		if json.Unmarshal(o.Value, &k) != nil || !within(o.Created) || !k.Archived.IsZero() && !archived ||
-			agent != "" && k.Agent.ID != agent || status != "" && k.status() != status {
+	for _, e := range all {
+		if agent != "" && e.kept.Agent.ID != agent || status != "" && e.kept.status() != status {
 			continue
 		}
-		v, err := k.shown(o, d.Clock.Now())
+		v, err := e.kept.shown(e.Object, d.Clock.Now())
 		if err != nil {
 			return nil, err
 		}

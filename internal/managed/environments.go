@@ -1,8 +1,6 @@
 package managed
 
 import (
-	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/inspan/inspan/internal/server"
@@ -38,8 +36,7 @@ type environment struct {
 // keptEnvironment is one in the book.
 type keptEnvironment struct {
 	environment
-	Updated  time.Time `json:"updated,omitzero"`
-	Archived time.Time `json:"archived,omitzero"`
+	dates
 }
 
 // cloud is the configuration of an environment.
@@ -131,10 +128,8 @@ func (f environmentFields) onto(e *environment) error {
 // shown is an environment as clients see it.
 func (k keptEnvironment) shown(o server.Object) environment {
 	e := k.environment
-	e.ID, e.Type, e.CreatedAt, e.UpdatedAt, e.ArchivedAt = o.ID, "environment", stamp(o.Created), stamp(o.Created), when(k.Archived)
-	if !k.Updated.IsZero() {
-		e.UpdatedAt = stamp(k.Updated)
-	}
+	e.ID, e.Type = o.ID, "environment"
+	e.CreatedAt, e.UpdatedAt, e.ArchivedAt = k.stamps(o)
 	return e
 }
 
@@ -166,16 +161,13 @@ func (d *door) shownEnvironment(id string) (any, error) {
 func (d *door) environment() (any, error) { return d.shownEnvironment(d.r.PathValue("id")) }
 
 func (d *door) environments() (any, error) {
-	archived, err := d.archived()
+	all, err := listed[keptEnvironment](d, ofEnvironment)
 	if err != nil {
 		return nil, err
 	}
 	out := []environment{}
-	for _, o := range slices.Backward(d.Objects(ofEnvironment)) {
-		var k keptEnvironment
-		if json.Unmarshal(o.Value, &k) == nil && (archived || k.Archived.IsZero()) {
-			out = append(out, k.shown(o))
-		}
+	for _, e := range all {
+		out = append(out, e.kept.shown(e.Object))
 	}
 	return paged(d, out, 100, func(e environment) string { return e.ID })
 }

@@ -295,16 +295,17 @@ func (d *door) number(name string, usual, least, most int) (int, error) {
 	return n, nil
 }
 
+const includeArchived = "include_archived"
+
 // archived reports whether a list is to hold what is archived, too.
 func (d *door) archived() (bool, error) {
-	const name = "include_archived"
-	switch text := d.query.Get(name); text {
+	switch text := d.query.Get(includeArchived); text {
 	case "", "false":
 		return false, nil
 	case "true":
 		return true, nil
 	default:
-		return false, invalid(name, "it is "+strconv.Quote(words.OneLine(text, 40)), "true or false")
+		return false, invalid(includeArchived, "it is "+strconv.Quote(words.OneLine(text, 40)), "true or false")
 	}
 }
 
@@ -408,6 +409,50 @@ func when(t time.Time) *string {
 	}
 	text := stamp(t)
 	return &text
+}
+
+// dates are when an object was changed last and archived, as the book has it; zero: never.
+type dates struct {
+	Updated  time.Time `json:"updated,omitzero"`
+	Archived time.Time `json:"archived,omitzero"`
+}
+
+func (t dates) isArchived() bool { return !t.Archived.IsZero() }
+
+// stamps are the times of an object as clients see them.
+func (t dates) stamps(o server.Object) (created, updated string, archived *string) {
+	created = stamp(o.Created)
+	if updated = created; !t.Updated.IsZero() {
+		updated = stamp(t.Updated)
+	}
+	return created, updated, when(t.Archived)
+}
+
+// entry is an object of a kind as this door keeps it.
+type entry[T any] struct {
+	server.Object
+	kept T
+}
+
+// listed are the objects of a kind that a list is to have by the parameters of all lists, the newest
+// first.
+func listed[T interface{ isArchived() bool }](d *door, of string) ([]entry[T], error) {
+	within, err := d.within()
+	if err != nil {
+		return nil, err
+	}
+	archived, err := d.archived()
+	if err != nil {
+		return nil, err
+	}
+	var out []entry[T]
+	for _, o := range slices.Backward(d.Objects(of)) {
+		e := entry[T]{Object: o}
+		if json.Unmarshal(o.Value, &e.kept) == nil && within(o.Created) && (archived || !e.kept.isArchived()) {
+			out = append(out, e)
+		}
+	}
+	return out, nil
 }
 
 // objectOf is an object of a kind as this door keeps it.

@@ -89,11 +89,16 @@ func (m memories) open(e *server.Edit) (server.Object, error) {
 	return o, nil
 }
 
-// read are memories that the book has.
+// readMemory is a memory that the book has.
+func readMemory(o server.Object) (memory, error) {
+	k := memory{Object: o}
+	return k, json.Unmarshal(o.Value, &k.keptMemory)
+}
+
+// readMemories are those that can be read.
 func readMemories(objects []server.Object) (out []memory) {
 	for _, o := range objects {
-		k := memory{Object: o}
-		if json.Unmarshal(o.Value, &k.keptMemory) == nil {
+		if k, err := readMemory(o); err == nil {
 			out = append(out, k)
 		}
 	}
@@ -213,8 +218,11 @@ func (m memories) remove(id, expected string) error {
 		if err != nil {
 			return missing("memory", id)
 		}
-		k := readMemories([]server.Object{o})[0]
-		if err := k.expect(expected); err != nil {
+		k, err := readMemory(o)
+		if err == nil {
+			err = k.expect(expected)
+		}
+		if err != nil {
 			return err
 		}
 		version := keptVersion{Memory: id, Operation: deletedMemory, Path: k.Path, By: m.by}
@@ -232,8 +240,8 @@ func (m memories) text(id string) (memory, string, error) {
 	if err != nil {
 		return memory{}, "", missing("memory", id)
 	}
-	k := memory{Object: o}
-	if err := json.Unmarshal(o.Value, &k.keptMemory); err != nil {
+	k, err := readMemory(o)
+	if err != nil {
 		return k, "", err
 	}
 	version, err := m.Object(ofMemoryVersion(m.store), k.Version)

@@ -1,8 +1,6 @@
 package managed
 
 import (
-	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -47,8 +45,7 @@ type memoryStore struct {
 // keptMemoryStore is one in the book.
 type keptMemoryStore struct {
 	memoryStore
-	Updated  time.Time `json:"updated,omitzero"`
-	Archived time.Time `json:"archived,omitzero"`
+	dates
 }
 
 // memoryStoreFields are what a request says of a store.
@@ -78,10 +75,8 @@ func (f memoryStoreFields) onto(m *memoryStore) error {
 // shown is a store as clients see it.
 func (k keptMemoryStore) shown(o server.Object) memoryStore {
 	m := k.memoryStore
-	m.ID, m.Type, m.CreatedAt, m.UpdatedAt, m.ArchivedAt = o.ID, "memory_store", stamp(o.Created), stamp(o.Created), when(k.Archived)
-	if !k.Updated.IsZero() {
-		m.UpdatedAt = stamp(k.Updated)
-	}
+	m.ID, m.Type = o.ID, "memory_store"
+	m.CreatedAt, m.UpdatedAt, m.ArchivedAt = k.stamps(o)
 	return m
 }
 
@@ -113,20 +108,13 @@ func (d *door) shownMemoryStore(id string) (any, error) {
 func (d *door) memoryStore() (any, error) { return d.shownMemoryStore(d.r.PathValue("id")) }
 
 func (d *door) memoryStores() (any, error) {
-	within, err := d.within()
-	if err != nil {
-		return nil, err
-	}
-	archived, err := d.archived()
+	all, err := listed[keptMemoryStore](d, ofMemoryStore)
 	if err != nil {
 		return nil, err
 	}
 	out := []memoryStore{}
-	for _, o := range slices.Backward(d.Objects(ofMemoryStore)) {
-		var k keptMemoryStore
-		if json.Unmarshal(o.Value, &k) == nil && within(o.Created) && (archived || k.Archived.IsZero()) {
-			out = append(out, k.shown(o))
-		}
+	for _, e := range all {
+		out = append(out, e.kept.shown(e.Object))
 	}
 	return paged(d, out, 100, func(m memoryStore) string { return m.ID })
 }

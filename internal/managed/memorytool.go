@@ -108,7 +108,7 @@ func (t *memoryTool) run(ctx context.Context, in memoryArgs) (string, error) {
 	}
 	all := readMemories(v.Objects(ofMemory(r.Store)))
 	if in.Command == "list" {
-		return listed(all, r.MountPath, path), nil
+		return directory(all, r.MountPath, path), nil
 	}
 	k, there := at(all, path)
 	if in.Command == "write" && !there {
@@ -179,8 +179,8 @@ func edited(m memories, id string, in memoryArgs) (string, error) {
 	}
 }
 
-// listed names the memories of a store below a path.
-func listed(all []memory, mount, path string) string {
+// directory names the memories of a store below a path.
+func directory(all []memory, mount, path string) string {
 	var lines []string
 	for _, k := range all {
 		if rest, in := strings.CutPrefix(k.Path, strings.TrimSuffix(path, "/")); in && (rest == "" || rest[0] == '/') {

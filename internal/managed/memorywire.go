@@ -78,6 +78,15 @@ func (d *door) full(usual bool) (bool, error) {
 	return view == "full" || view == "" && usual, err
 }
 
+// asked are the memories of the store that the request names, and whether the answer is to have
+// contents.
+func (d *door) asked(usual bool) (m memories, full bool, err error) {
+	if full, err = d.full(usual); err == nil {
+		m, err = d.memoriesOf()
+	}
+	return m, full, err
+}
+
 // shown is a memory as clients see it.
 func (m memories) shown(k memory, full bool) (memoryView, error) {
 	v := memoryView{
@@ -98,7 +107,11 @@ func (m memories) answer(id string, full bool) (any, error) {
 	if err != nil {
 		return nil, missing("memory", id)
 	}
-	return m.shown(readMemories([]server.Object{o})[0], full)
+	k, err := readMemory(o)
+	if err != nil {
+		return nil, err
+	}
+	return m.shown(k, full)
 }
 
 func (d *door) makeMemory() (any, error) {
@@ -129,11 +142,7 @@ func (d *door) makeMemory() (any, error) {
 }
 
 func (d *door) memory() (any, error) {
-	full, err := d.full(true)
-	if err != nil {
-		return nil, err
-	}
-	m, err := d.memoriesOf()
+	m, full, err := d.asked(true)
 	if err != nil {
 		return nil, err
 	}
@@ -152,11 +161,7 @@ func (d *door) updateMemory() (any, error) {
 	if _, err := d.read(&in); err != nil {
 		return nil, err
 	}
-	full, err := d.full(false)
-	if err != nil {
-		return nil, err
-	}
-	m, err := d.memoriesOf()
+	m, full, err := d.asked(false)
 	if err != nil {
 		return nil, err
 	}
@@ -325,11 +330,7 @@ func (d *door) listMemoryVersions() (any, error) {
 }
 
 func (d *door) memoryVersion() (any, error) {
-	full, err := d.full(true)
-	if err != nil {
-		return nil, err
-	}
-	m, err := d.memoriesOf()
+	m, full, err := d.asked(true)
 	if err != nil {
 		return nil, err
 	}
@@ -361,8 +362,10 @@ func (d *door) redactMemoryVersion() (any, error) {
 		if err := json.Unmarshal(o.Value, &k); err != nil || !k.Redacted.IsZero() {
 			return err
 		}
-		if now, err := e.Object(ofMemory(m.store), k.Memory); err == nil && readMemories([]server.Object{now})[0].Version == id {
-			return conflict("version %s is what the memory holds now; change or delete the memory first", id)
+		if now, err := e.Object(ofMemory(m.store), k.Memory); err == nil {
+			if memory, err := readMemory(now); err != nil || memory.Version == id {
+				return cmp.Or(err, conflict("version %s is what the memory holds now; change or delete the memory first", id))
+			}
 		}
 		k.Path, k.Digest, k.Redacted, k.RedactedBy = "", "", time.Now(), m.by
 		return e.Put(ofMemoryVersion(m.store), id, o.Tenant, k, server.Content{})

@@ -28,6 +28,8 @@ func sessionEndpoints() []endpoint {
 
 // keptSession is a session in the book. The task with its id does the work.
 type keptSession struct {
+	dates
+
 	Title       string               `json:"title,omitempty"`
 	Metadata    map[string]string    `json:"metadata,omitempty"`
 	Agent       agent                `json:"agent"`
@@ -35,8 +37,6 @@ type keptSession struct {
 	Environment string               `json:"environment"`
 	Budget      *budget              `json:"budget,omitempty"`
 	Resources   []resource           `json:"resources,omitempty"`
-	Updated     time.Time            `json:"updated,omitzero"`
-	Archived    time.Time            `json:"archived,omitzero"`
 	Outcomes    bool                 `json:"outcomes,omitempty"` // it was given some
 	Threads     map[string]time.Time `json:"threads,omitempty"`  // that are archived, by session
 	Deployment  string               `json:"deployment,omitempty"`
@@ -217,11 +217,7 @@ func (d *door) session(id string) (sessionView, error) {
 }
 
 func (d *door) sessions() (any, error) {
-	within, err := d.within()
-	if err != nil {
-		return nil, err
-	}
-	archived, err := d.archived()
+	all, err := listed[keptSession](d, ofSession)
 	if err != nil {
 		return nil, err
 	}
@@ -239,31 +235,26 @@ func (d *door) sessions() (any, error) {
 			return nil, invalid("statuses", "one is unknown", "idle, running, rescheduling or terminated")
 		}
 	}
-	objects := d.Objects(ofSession)
-	if order != "asc" {
-		slices.Reverse(objects)
+	if order == "asc" {
+		slices.Reverse(all)
 	}
-	var found []server.Object
-	kept := map[string]keptSession{}
-	for _, o := range objects {
-		var k keptSession
-		id := d.query.Get("agent_id")
-		if json.Unmarshal(o.Value, &k) != nil || !within(o.Created) || !k.Archived.IsZero() && !archived ||
-			id != "" && k.Agent.ID != id || version != 0 && k.Agent.Version != version ||
-			d.query.Get("deployment_id") != "" && k.Deployment != d.query.Get("deployment_id") ||
-			!k.remembers(d.query.Get("memory_store_id")) || len(wanted) > 0 && !slices.Contains(wanted, d.statusNow(o.ID)) {
+	agent, deployment, store := d.query.Get("agent_id"), d.query.Get("deployment_id"), d.query.Get("memory_store_id")
+	var found []entry[keptSession]
+	for _, e := range all {
+		k := e.kept
+		if agent != "" && k.Agent.ID != agent || version != 0 && k.Agent.Version != version || deployment != "" && k.Deployment != deployment ||
+			!k.remembers(store) || len(wanted) > 0 && !slices.Contains(wanted, d.statusNow(e.ID)) {
 			continue
 		}
-		kept[o.ID] = k
-		found = append(found, o)
+		found = append(found, e)
 	}
-	list, err := paged(d, found, 100, func(o server.Object) string { return o.ID })
+	list, err := paged(d, found, 100, func(e entry[keptSession]) string { return e.ID })
 	if err != nil {
 		return nil, err
 	}
 	out := page[sessionView]{Data: []sessionView{}, Next: list.Next}
-	for _, o := range list.Data {
-		v, err := d.shownSession(o, kept[o.ID])
+	for _, e := range list.Data {
+		v, err := d.shownSession(e.Object, e.kept)
 		if err != nil {
 			return nil, err
 		}

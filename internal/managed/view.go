@@ -60,10 +60,9 @@ func (d *door) shownSession(o server.Object, k keptSession) (sessionView, error)
 	v := sessionView{
 		ID: o.ID, Type: "session", Title: orNull(k.Title), Status: statusOf(t.Stage, st), Agent: k.Agent, Environment: k.Environment,
 		Deployment: orNull(k.Deployment), Metadata: k.Metadata, Resources: []map[string]any{}, Vaults: []string{}, Outcomes: []map[string]any{},
-		Budget:    k.Budget,
-		CreatedAt: stamp(o.Created), UpdatedAt: stamp(o.Created), ArchivedAt: when(k.Archived), Usage: usageOf(st),
-		Stats: map[string]any{"duration_seconds": lasted(t).Seconds()},
+		Budget: k.Budget, Usage: usageOf(st), Stats: map[string]any{"duration_seconds": lasted(t).Seconds()},
 	}
+	v.CreatedAt, v.UpdatedAt, v.ArchivedAt = k.stamps(o)
 	if v.Metadata == nil {
 		v.Metadata = map[string]string{}
 	}
@@ -74,9 +73,6 @@ func (d *door) shownSession(o server.Object, k keptSession) (sessionView, error)
 		if err := d.addOutcomes(&v); err != nil {
 			return v, err
 		}
-	}
-	if !k.Updated.IsZero() {
-		v.UpdatedAt = stamp(k.Updated)
 	}
 	return v, nil
 }
