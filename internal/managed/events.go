@@ -59,16 +59,19 @@ func (d *door) steps(id string, inputs []input) ([]step, error) {
 	if err != nil {
 		return nil, err
 	}
+	var before map[string]event.Event
+	own := d.Key()
+	if own != "" {
+		if before, err = d.Sent(id); err != nil {
+			return nil, err
+		}
+	}
 	steps, answered := make([]step, len(inputs)), map[string]bool{}
 	for i, in := range inputs {
 		steps[i] = step{input: in}
-		if own := d.Key(); own != "" {
-			key := own + "/" + strconv.Itoa(i)
-			before, err := d.Sent(id, key, systemKey+key, outcomeKey+key)
-			if err != nil {
-				return nil, err
-			}
-			steps[i].key, steps[i].sent = key, before.Seq
+		if own != "" {
+			steps[i].key = own + "/" + strconv.Itoa(i)
+			steps[i].sent = under(before, steps[i].key)
 		}
 		if in.question == "" || steps[i].sent > 0 {
 			continue
@@ -81,12 +84,17 @@ func (d *door) steps(id string, inputs []input) ([]step, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.Key, steps[i].answer = steps[i].key, &a
 		if err := d.Decidable(a); err != nil {
 			return nil, err
 		}
+		a.Key, steps[i].answer = steps[i].key, &a
 	}
 	return steps, nil
+}
+
+// under is the number of what was sent before under the key of an input; 0: nothing was.
+func under(before map[string]event.Event, key string) uint64 {
+	return cmp.Or(before[key].Seq, before[systemKey+key].Seq, before[outcomeKey+key].Seq)
 }
 
 // answer is what an input answers the question of an event with.

@@ -80,13 +80,13 @@ func (d *door) sayInitial(id string) error {
 	if err != nil {
 		return err
 	}
+	before, err := d.Sent(id)
+	if err != nil {
+		return err
+	}
 	for i, input := range inputs {
 		key := fmt.Sprintf("managed.initial/%d", i)
-		before, err := d.Sent(id, key, outcomeKey+key)
-		if err == nil && before.Seq == 0 {
-			_, err = d.send(id, step{input: input, key: key})
-		}
-		if err != nil {
+		if _, err := d.send(id, step{input: input, key: key, sent: under(before, key)}); err != nil {
 			return err
 		}
 	}

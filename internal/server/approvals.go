@@ -200,7 +200,8 @@ func (v *Visit) before(in Decision) (t Task, seq uint64, err error) {
 	if err != nil || in.Key == "" {
 		return t, 0, err
 	}
-	e, err := v.Sent(in.Task, in.Key)
+	sent, err := v.Sent(in.Task)
+	e := sent[in.Key]
 	if d, is := e.Body.(event.Decided); e.Seq > 0 && (!is || d.Call != in.Question || d.Allow != (in.Decision == "allow")) {
 		err = conflict("this Idempotency-Key was used for something else")
 	}

@@ -121,7 +121,8 @@ func (v *Visit) Wait(id string, so func(Task) bool) (Task, error) {
 
 // Say says something to the agent of a task. One that works sees it with the results of its calls;
 // one that is idle begins with it. What was said before under the same key, if there is one, is not
-// said again; another text under it is a conflict. It returns the number of the event in the session.
+// said again; another text under it is a conflict. It returns the number of the event in the
+// session.
 func (v *Visit) Say(id string, parts llm.Parts, key string) (uint64, error) {
 	if err := clean("text", reflect.ValueOf(parts.Text())); err != nil {
 		return 0, err
@@ -214,9 +215,12 @@ func (v *Visit) put(log store.Log, input event.Body) (uint64, error) {
 	}
 	input = v.book.redact(input)
 	if key := event.Key(input); key != "" {
-		v.keys.Lock()
-		defer v.keys.Unlock()
-		before, err := v.sent(log, key)
+		before, last, err := v.sent(log, key, 0)
+		if err == nil && before.Seq == 0 {
+			v.keys.Lock() // the others wait for what is new since only
+			defer v.keys.Unlock()
+			before, _, err = v.sent(log, key, last)
+		}
 		switch {
 		case err != nil:
 			return 0, err
@@ -233,31 +237,34 @@ func (v *Visit) put(log store.Log, input event.Body) (uint64, error) {
 	return events[0].Seq, nil
 }
 
-// Sent is what was sent to the session of a task under one of the keys; with the number 0 if there is
-// nothing.
-func (v *Visit) Sent(id string, keys ...string) (event.Event, error) {
-	t, err := v.Find(id)
-	if err != nil || t.Session == "" {
-		return event.Event{}, err
+// sent is what stands in a log under a key behind a number, with the number 0 if there is nothing, and
+// how far was looked.
+func (v *Visit) sent(log store.Log, key string, after uint64) (found event.Event, last uint64, err error) {
+	for e, err := range log.Read(v, after) {
+		if err != nil || event.Key(e.Body) == key {
+			return e, e.Seq, err
+		}
+		after = e.Seq
 	}
-	log, err := v.Sessions.Open(v, t.Session)
-	if err != nil {
-		return event.Event{}, err
-	}
-	defer log.Close()
-	return v.sent(log, keys...)
+	return event.Event{}, after, nil
 }
 
-func (v *Visit) sent(log store.Log, keys ...string) (event.Event, error) {
-	for e, err := range log.Read(v, 0) {
+// Sent is all that was sent to the session of a task under keys, by these.
+func (v *Visit) Sent(id string) (map[string]event.Event, error) {
+	t, err := v.Find(id)
+	out := map[string]event.Event{}
+	if err != nil || t.Session == "" {
+		return out, err
+	}
+	for e, err := range store.Events(v, v.Sessions, t.Session) {
 		if err != nil {
-			return event.Event{}, err
+			return nil, err
 		}
-		if key := event.Key(e.Body); key != "" && slices.Contains(keys, key) {
-			return e, nil
+		if key := event.Key(e.Body); key != "" && out[key].Seq == 0 {
+			out[key] = e
 		}
 	}
-	return event.Event{}, nil
+	return out, nil
 }
 
 // stored is an input whose images lie beside the session.
