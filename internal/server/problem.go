@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -169,32 +168,18 @@ func named(t reflect.Type) string {
 
 // near is the field of a type that a name was probably meant to be, or else all that there are.
 func near(name string, t reflect.Type) string {
-	fields := fieldsOf(t, map[reflect.Type]bool{})
-	if n := tool.Nearest(name, fields); n != "" && tool.Distance(name, n) <= max(1, len(name)/3) {
+	if n := tool.Nearest(name, fieldsOf(t, map[reflect.Type]bool{})); n != "" && tool.Distance(name, n) <= max(1, len(name)/3) {
 		return n
 	}
-	fields = slices.DeleteFunc(fields, func(f string) bool { return !hasField(t, f) })
+	fields := fieldsOf(t, nil)
 	if len(fields) == 0 {
 		return "none"
 	}
 	return "one of " + strings.Join(fields, ", ")
 }
 
-// hasField reports whether a field is one of a type itself, and not of what it holds.
-func hasField(t reflect.Type, name string) bool {
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
-		t = t.Elem()
-	}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if tag == name || f.Anonymous && tag == "" && hasField(f.Type, name) {
-			return true
-		}
-	}
-	return false
-}
-
+// fieldsOf are the fields of a type, and of what it holds if seen is there to take down the types
+// that were looked at.
 func fieldsOf(t reflect.Type, seen map[reflect.Type]bool) (out []string) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -202,7 +187,9 @@ func fieldsOf(t reflect.Type, seen map[reflect.Type]bool) (out []string) {
 	if t.Kind() != reflect.Struct || seen[t] {
 		return nil
 	}
-	seen[t] = true
+	if seen != nil {
+		seen[t] = true
+	}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -213,7 +200,7 @@ func fieldsOf(t reflect.Type, seen map[reflect.Type]bool) (out []string) {
 		if name != "" && name != "-" {
 			out = append(out, name)
 		}
-		if name != "-" {
+		if name != "-" && seen != nil {
 			out = append(out, fieldsOf(f.Type, seen)...)
 		}
 	}
