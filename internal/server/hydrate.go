@@ -34,11 +34,7 @@ func (w *work) hydrate(ctx context.Context, t *Task) (*inspan.Session, error) {
 	ctx, end := context.WithTimeoutCause(ctx, hydration, fmt.Errorf("its workspace was not ready within %s", hydration))
 	defer end()
 	dir := w.workspace(*t)
-	err := w.makeWorkspace(ctx, *t, dir)
-	if err == nil {
-		err = w.furnish(ctx, *t, dir)
-	}
-	if err != nil {
+	if err := w.makeWorkspace(ctx, *t, dir); err != nil {
 		if short := w.short(); short != "" {
 			return nil, &DiskError{short}
 		}
@@ -65,18 +61,6 @@ func (w *work) hydrate(ctx context.Context, t *Task) (*inspan.Session, error) {
 		return nil, errors.Join(err, opened.Close())
 	}
 	return opened, nil
-}
-
-// furnish puts into a workspace what a door keeps for it.
-func (w *work) furnish(ctx context.Context, t Task, dir string) error {
-	if w.Furnish == nil {
-		return nil
-	}
-	v, err := w.For(ctx, t.ID, "")
-	if err != nil {
-		return err
-	}
-	return w.Furnish(v, t, dir)
 }
 
 func (w *work) makeWorkspace(ctx context.Context, t Task, dir string) error {

@@ -113,6 +113,7 @@ func TestRemoteOfOthers(t *testing.T) {
 		"an unknown field":  {ann, `{"kind":"titled","body":{"title":"x","to":"y"}}`, http.StatusBadRequest},
 		"an empty body":     {ann, `{"kind":"pinned","body":{}}`, http.StatusBadRequest},
 		"escapes":           {ann, `{"kind":"titled","body":{"title":"a\u001b[2Jb"}}`, http.StatusBadRequest},
+		"go on":             {ann, `{"kind":"said","body":{}}`, http.StatusOK},
 		"broken":            {ann, `{"kind":"said","body":{"parts":3}}`, http.StatusBadRequest},
 		"two in one":        {ann, `{"kind":"said","body":{}, "body":{}},"x":{}`, http.StatusBadRequest},
 		"for the project":   {ann, `{"kind":"decided","body":{"call":"call_1","allow":true,"scope":"project"}}`, http.StatusBadRequest},

@@ -83,10 +83,8 @@ type Server struct {
 	Also  func(*http.ServeMux)
 	Forms []string
 	// Equip gives the agent of a task what a door keeps for it, whenever its session is opened. Nil:
-	// nothing is. Furnish puts into a new workspace what the door keeps for that, before the session
-	// begins. Visits are those of [Server.For].
-	Equip   func(v *Visit, t Task, o *app.Options) error
-	Furnish func(v *Visit, t Task, dir string) error
+	// nothing is. The visit is that of [Server.For].
+	Equip func(v *Visit, t Task, o *app.Options) error
 	// HasModel reports why no request could go to a model, by its name. Nil: every name is taken.
 	HasModel func(name string) error
 	// Warn is told what the operator should know. Nil: nobody is.

@@ -203,8 +203,8 @@ func whole(body event.Body, raw json.RawMessage) error {
 	var has map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &has) // it is an object, as it was read
 	for kind, needed := range map[string]string{
-		event.Said{}.Kind(): "parts", event.Steered{}.Kind(): "parts", event.Decided{}.Kind(): "allow",
-		event.Withdrawn{}.Kind(): "of", event.Titled{}.Kind(): "title", event.Pinned{}.Kind(): "on",
+		event.Steered{}.Kind(): "parts", event.Decided{}.Kind(): "allow", event.Withdrawn{}.Kind(): "of",
+		event.Titled{}.Kind(): "title", event.Pinned{}.Kind(): "on",
 	} {
 		if _, there := has[needed]; kind == body.Kind() && !there {
 			return wrong("body."+needed, "it is missing", "the event's fields, as docs/EVENTS.md has them")
