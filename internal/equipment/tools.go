@@ -18,8 +18,8 @@ func BuiltIn() []tool.Tool {
 // Names lists the names of all built-in tools. A session has some of them.
 func Names() []string {
 	out := []string{
-		"call_tool", "edit_file", "edit_lines", "history", "manage_agents", "mcp_resource", "mcp_server_list", "memory", "oauth_flow",
-		"return_result", "skill", "spawn_agent", "team", "tool_search", "web_search",
+		"call_tool", "edit_file", "edit_lines", "history", "manage_agents", "mcp_resource", "mcp_server_list", "memory",
+		"memory_store", "oauth_flow", "return_result", "skill", "spawn_agent", "team", "tool_search", "web_search",
 	}
 	for _, t := range BuiltIn() {
 		out = append(out, t.Name)
