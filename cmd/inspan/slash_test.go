@@ -58,18 +58,23 @@ func TestSlashes(t *testing.T) {
 		have[name] = true
 	}
 	tty := strings.TrimSpace(s.tmux("display-message", "-p", "#{pane_tty}"))
-	soon(t, "rubbish on the screen", func() bool { // which the last picture of a run may draw over
-		if err := os.WriteFile(tty, []byte("rubbish"), 0); err != nil {
-			t.Fatal(err)
-		}
-		return strings.Contains(s.tmux("capture-pane", "-p"), "rubbish")
-	})
+	s.tmux("send-keys", "-l", "x")
+	s.shows("› x")
+	s.keys("BSpace")
+	s.shows("› say what to do") // so the last picture of the run is drawn, and falls into no rubbish
+	if err := os.WriteFile(tty, []byte("rubbish"), 0); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "rubbish on the screen", func() bool { return strings.Contains(s.tmux("capture-pane", "-p"), "rubbish") })
 	s.keys("C-l")
 	soon(t, "the rubbish to go", func() bool { return !strings.Contains(s.tmux("capture-pane", "-p"), "rubbish") })
 	s.keys("C-z")
 	s.shows("Stopped")
+	composer := func() bool { return strings.Contains(s.tmux("capture-pane", "-p"), "say what to do") }
+	s.types("clear")
+	soon(t, "an empty screen", func() bool { return !composer() })
 	s.types("fg")
-	s.shows("say what to do")
+	soon(t, "the composer", composer)
 	s.keys("C-d")
 	s.shows("continue with: inspan resume ")
 

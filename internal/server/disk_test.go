@@ -165,8 +165,9 @@ func TestDiskFloor(t *testing.T) {
 func TestDiskQuota(t *testing.T) {
 	h := newHouse(t, nil)
 	red, blue := h.identity("ann", "red", server.Operator), h.identity("ann", "blue", server.Operator)
+	works := red.submit(server.Spec{Prompt: "bash: head -c 3000000 /dev/urandom > big; echo all > written; until [ -e never ]; do sleep 0.02; done"}).ID
+	h.appears(filepath.Join("..", "tasks", works, "written"), "all") // or the bound would cut it short
 	h.call("PUT", "/api/v1/tenants/red", map[string]any{"disk": 1 << 20}, http.StatusOK, nil)
-	works := red.submit(server.Spec{Prompt: "bash: head -c 3000000 /dev/urandom > big; until [ -e never ]; do sleep 0.02; done"}).ID
 	task := red.until(works, event.StageFailed, event.StageCompleted)
 	if task.Stage != event.StageFailed || !strings.HasPrefix(task.Why, "disk quota: ") {
 		t.Errorf("%s: %s", task.Stage, task.Why)
