@@ -222,7 +222,7 @@ func (p *plan) keep(c change, why string) {
 }
 
 // removals keeps folders that would have to go although something stays in
-// them.
+// them, or becomes something else.
 func (p *plan) removals() error {
 	paths := sorted(p.todo)
 	slices.Reverse(paths) // what is in a folder comes before it
@@ -236,8 +236,8 @@ func (p *plan) removals() error {
 			return err
 		}
 		stays := func(e entry) bool {
-			_, goes := p.todo[join(path, e.name)]
-			return !goes
+			in, changes := p.todo[join(path, e.name)]
+			return !changes || in.to.kind != nothing
 		}
 		if t.part || slices.ContainsFunc(t.entries, stays) {
 			p.keep(c, whyHolds)

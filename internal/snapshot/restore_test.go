@@ -95,6 +95,31 @@ func TestRestoreKeepsOthersWork(t *testing.T) {
 	}
 }
 
+// TestAFolderStaysForWhatIsPutBackInIt has a person put a file into the agent's folder, which
+// the agent then replaces.
+func TestAFolderStaysForWhatIsPutBackInIt(t *testing.T) {
+	s := newStore(t)
+	made := during(t, s, func() { lay(t, s.Root, map[string]string{"d/mine": "1"}) })
+	lay(t, s.Root, map[string]string{"d/yours": "2"})
+	replaced := during(t, s, func() {
+		must(t, os.Remove(filepath.Join(s.Root, "d/yours")))
+		lay(t, s.Root, map[string]string{"d/yours": "-> mine"})
+	})
+	spans := []Span{made, replaced}
+	p, err := s.Plan(t.Context(), made.Before, spans)
+	must(t, err)
+	r := restore(t, s, made.Before, false, spans...)
+	if diff := cmp.Diff(p, r.Plan); diff != "" {
+		t.Error("the plan differs from what was done:", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"d": whyHolds}, whys(r.Kept)); diff != "" {
+		t.Error("kept:", diff)
+	}
+	if text, err := os.ReadFile(filepath.Join(s.Root, "d/yours")); err != nil || string(text) != "2" {
+		t.Errorf("the person's file is %q, %v", text, err)
+	}
+}
+
 func TestRestoreModes(t *testing.T) {
 	s := newStore(t)
 	lay(t, s.Root, map[string]string{"f": "1", "d/x": "2", "large": "0123456789"})
