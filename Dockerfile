@@ -1,5 +1,6 @@
 # The container image: Debian with git and ripgrep, a user who is not root, and tini as PID 1, which
-# forwards signals and reaps. "make image" builds it from the binary of "make release".
+# forwards signals and reaps. "make image" builds it from the binary of "make release". It works with
+# a read-only root if /home/inspan and /tmp can be written.
 ARG BASE=docker.io/library/debian:bookworm-slim
 FROM ${BASE}
 RUN apt-get update \
@@ -13,5 +14,7 @@ COPY LICENSE NOTICE /usr/share/doc/inspan/
 USER 10001:10001
 ENV HOME=/home/inspan
 WORKDIR /work
+# The image has no curl, and needs none. A container that does not serve is healthy as long as it runs.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=20s CMD ["bash", "-c", "grep -qzx serve /proc/1/cmdline || exit 0; exec 3<>/dev/tcp/127.0.0.1/8080 && printf 'GET /ping HTTP/1.0\\r\\nHost: 127.0.0.1:8080\\r\\n\\r\\n' >&3 && read -r _ status _ <&3 && [ \"$status\" = 200 ]"]
 ENTRYPOINT ["/usr/bin/tini", "--", "inspan"]
 CMD ["--help"]

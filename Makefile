@@ -6,7 +6,7 @@ GOFLAGS := -trimpath
 TAGS    := grpcnotrace
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test lint safety fuzz explore oracle bench bench-serve e2e-local update notice release image
+.PHONY: build demo test lint safety fuzz explore oracle bench bench-serve e2e-local fuzz-api update notice release image
 
 build:
 	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w' -o inspan ./cmd/inspan
@@ -50,6 +50,10 @@ oracle:
 # small model; what is needed is installed into the user's cache. Not part of test.
 e2e-local:
 	./scripts/e2e-local
+
+# Hold a real server against the description of its API, with Schemathesis from PyPI. Not part of test.
+fuzz-api:
+	./scripts/fuzz-api
 
 # Parts for a second each, then the whole; every figure of the whole is the
 # median of five rounds.

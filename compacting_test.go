@@ -290,7 +290,7 @@ func TestRewindWaitsForNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	put := 0
-	restore := func(context.Context) (*event.Restored, error) {
+	restore := func(context.Context, *event.Restored) (*event.Restored, error) {
 		put++
 		return &event.Restored{To: "a", Before: "b", After: "c", Files: []string{"x"}}, nil
 	}
@@ -306,7 +306,8 @@ func TestRewindWaitsForNobody(t *testing.T) {
 		t.Errorf("files were put back %d times under a run", put)
 	}
 	failed := errors.New("disk full")
-	if err := s.Rewind(t.Context(), 3, func(context.Context) (*event.Restored, error) { return nil, failed }); !errors.Is(err, failed) ||
+	fails := func(context.Context, *event.Restored) (*event.Restored, error) { return nil, failed }
+	if err := s.Rewind(t.Context(), 3, fails); !errors.Is(err, failed) ||
 		s.Status().Turns != 3 {
 		t.Errorf("error %v", err)
 	}
@@ -325,6 +326,72 @@ func TestRewindWaitsForNobody(t *testing.T) {
 	if want := []string{"claimed", "restored", "rewound"}; !slices.Equal(last[len(last)-3:], want) {
 		t.Errorf("the log ends with %v", last[len(last)-3:])
 	}
+}
+
+// TestRewindDropsNoMessage holds that a message that no run has begun with is not taken back,
+// whether it came before the session was looked at, since, or while files are put back; and that
+// the message of a run that was broken off is.
+func TestRewindDropsNoMessage(t *testing.T) {
+	log := event.NewMemory("s")
+	s, err := longAgent(&longWork{t: t, window: 1_000_000, turns: 3}).Open(t.Context(), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drivenTo(t, s, event.Say(order))
+	say := func(bodies ...event.Body) {
+		t.Helper()
+		if _, err := log.Append(t.Context(), bodies...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put := 0
+	restore := func(context.Context, *event.Restored) (*event.Restored, error) {
+		put++
+		return &event.Restored{To: "a", Before: "b", After: "c", Files: []string{"x"}}, nil
+	}
+	back := func(what string, want error, puts int) {
+		t.Helper()
+		put = 0
+		if err := s.Rewind(t.Context(), 3, restore); !errors.Is(err, want) || put != puts {
+			t.Errorf("%s: files were put back %d times, %v", what, put, err)
+		}
+	}
+	for what, said := range map[string]event.Body{"said": event.Say("waits"), "steered": event.Steered{Parts: llm.Say("waits")}} {
+		say(said)
+		back(what+" since it was looked at", inspan.ErrUnheard, 0)
+		back(what+" before that", inspan.ErrUnheard, 0)
+		say(event.Cancelled{})
+		back(what+" and taken back", nil, 1)
+	}
+	say(event.Steered{By: "a hook", Origin: event.OriginHook, Parts: llm.Say("an aside")})
+	back("no word of the person", nil, 1)
+
+	files, undone := restore, false
+	restore = func(ctx context.Context, done *event.Restored) (*event.Restored, error) {
+		if undone = done != nil; !undone {
+			say(event.Say("in between"))
+		}
+		return files(ctx, done)
+	}
+	if back("said while files are put back", inspan.ErrUnheard, 2); !undone {
+		t.Error("the files go back and the conversation does not")
+	}
+	restore = files
+	if got := s.Status(); !got.Active || got.Task != "in between" {
+		t.Errorf("what was said is lost: %+v", got)
+	}
+	for e, err := range s.Run(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Body.Kind() == "asked" {
+			break
+		}
+	}
+	if !s.Status().Active {
+		t.Fatal("the run was not broken off")
+	}
+	back("a run that was broken off", nil, 1)
 }
 
 // TestWhatCountsAsTests holds that only programs that run tests tell how tests

@@ -172,6 +172,11 @@ func (c *Conductor) forgive() {
 func (c *Conductor) saw(ctx context.Context, e event.Event) error {
 	c.hear()
 	c.put.saw(e.Body)
+	if _, over := e.Body.(event.Stopped); over { // what is queued is another run
+		c.mu.Lock()
+		c.forgive()
+		c.mu.Unlock()
+	}
 	if err := c.see(e); err != nil {
 		return err
 	}
@@ -259,16 +264,16 @@ func (c *Conductor) Again() {
 }
 
 // Send appends an input to the run that goes on, which takes it up even if it was about to
-// end. ErrOver says that no run goes on.
-func (c *Conductor) Send(ctx context.Context, input event.Body) error {
+// end, and returns its number in the log. ErrOver says that no run goes on.
+func (c *Conductor) Send(ctx context.Context, input event.Body) (seq uint64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.at == ended {
-		return ErrOver
+		return 0, ErrOver
 	}
-	seq, err := c.Session.send(ctx, input)
+	seq, err = c.Session.send(ctx, input)
 	c.latest = max(c.latest, seq)
-	return err
+	return seq, err
 }
 
 // again has the calls decided on that wait, and reports whether the session is to run again.

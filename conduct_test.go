@@ -283,14 +283,15 @@ func TestConductorSend(t *testing.T) {
 	c.See = func(e event.Event) error {
 		if _, stopped := e.Body.(event.Stopped); stopped && first {
 			first = false
-			return c.Send(t.Context(), said("and this"))
+			_, err := c.Send(t.Context(), said("and this"))
+			return err
 		}
 		return nil
 	}
 	if err := c.Run(t.Context(), said("go")); err != nil || c.Session.Status().Turns != 2 {
 		t.Errorf("%d turns: %v", c.Session.Status().Turns, err)
 	}
-	if err := c.Send(t.Context(), said("too late")); !errors.Is(err, inspan.ErrOver) {
+	if _, err := c.Send(t.Context(), said("too late")); !errors.Is(err, inspan.ErrOver) {
 		t.Errorf("sent into a run that is over: %v", err)
 	}
 }
@@ -321,36 +322,46 @@ func TestConductorGrace(t *testing.T) {
 	}
 }
 
-// TestConductorForgives holds that the bound on an interrupted run is none on the run behind it.
+// TestConductorForgives holds that the bound on an interrupted run is none on the run behind it,
+// whether that was queued or comes after.
 func TestConductorForgives(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := make(chan struct{}, 2)
-		work := tool.New("work", "", func(ctx context.Context, _ *tool.Call, _ struct{}) (tool.Result, error) {
-			began <- struct{}{}
-			select {
-			case <-time.After(time.Minute):
-				return tool.Text("done"), nil
-			case <-ctx.Done():
-				return tool.Result{}, ctx.Err()
-			}
-		})
-		work.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
-		a := &inspan.Agent{Model: scripted(t, "call: work {}", "call: work {}", "Done."), Tools: []tool.Tool{work}, Env: tool.Env{Root: "/w"}}
-		c := &inspan.Conductor{Session: open(t, a, event.NewMemory("s")), Grace: time.Second}
-		c.After = func(_ context.Context, st inspan.Status) ([]event.Body, error) {
-			if st.Stopped.Reason != event.ReasonCancelled {
-				return nil, nil
-			}
-			return []event.Body{said("again")}, nil
-		}
-		go func() {
-			<-began
-			c.Interrupt(event.Cancelled{By: "ann"})
-		}()
-		if err := c.Run(t.Context(), said("go")); err != nil || c.Session.Status().Stopped.Reason != event.ReasonDone {
-			t.Errorf("stopped %+v: %v", c.Session.Status().Stopped, err)
+	for _, queued := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) { forgives(t, queued) })
+	}
+}
+
+func forgives(t *testing.T, queued bool) {
+	began := make(chan struct{}, 2)
+	work := tool.New("work", "", func(ctx context.Context, _ *tool.Call, _ struct{}) (tool.Result, error) {
+		began <- struct{}{}
+		select {
+		case <-time.After(time.Minute):
+			return tool.Text("done"), nil
+		case <-ctx.Done():
+			return tool.Result{}, ctx.Err()
 		}
 	})
+	work.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	a := &inspan.Agent{Model: scripted(t, "call: work {}", "call: work {}", "Done."), Tools: []tool.Tool{work}, Env: tool.Env{Root: "/w"}}
+	c := &inspan.Conductor{Session: open(t, a, event.NewMemory("s")), Grace: time.Second}
+	c.After = func(_ context.Context, st inspan.Status) ([]event.Body, error) {
+		if queued || st.Stopped.Reason != event.ReasonCancelled {
+			return nil, nil
+		}
+		return []event.Body{said("again")}, nil
+	}
+	go func() {
+		<-began
+		if queued {
+			if _, err := c.Send(t.Context(), said("again")); err != nil {
+				t.Error(err)
+			}
+		}
+		c.Interrupt(event.Cancelled{By: "ann"})
+	}()
+	if err := c.Run(t.Context(), said("go")); err != nil || c.Session.Status().Stopped.Reason != event.ReasonDone {
+		t.Errorf("stopped %+v: %v", c.Session.Status().Stopped, err)
+	}
 }
 
 // mute is a log that can't be followed.

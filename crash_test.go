@@ -387,7 +387,7 @@ func TestPartsThatCrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.Rewind(t.Context(), 0, func(context.Context) (*event.Restored, error) { boom(); return nil, nil })
+	err = s.Rewind(t.Context(), 0, func(context.Context, *event.Restored) (*event.Restored, error) { boom(); return nil, nil })
 	if err == nil || !strings.HasPrefix(err.Error(), "the rewind crashed: boom") {
 		t.Errorf("rewound: %v", err)
 	}

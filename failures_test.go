@@ -282,7 +282,9 @@ func TestHealingEnds(t *testing.T) {
 	}
 }
 
-func TestChoicesAreStored(t *testing.T) {
+func TestChoicesAreStored(t *testing.T) { synctest.Test(t, choicesAreStored) }
+
+func choicesAreStored(t *testing.T) {
 	near := llm.Info{Provider: "near", Model: "a", Prices: llm.Prices{{Output: 1}}}
 	far := llm.Info{Provider: "far", Model: "b", Prices: llm.Prices{{Output: 2}}}
 	usage := llm.Usage{Output: 1e6}

@@ -79,6 +79,9 @@ type Agent struct {
 	// tools get back. It is asked before each request. Nil: only what looks like a
 	// secret by its shape is held back.
 	Secrets func() map[string]string
+	// Withheld returns values, by what they are called, of which tools don't get anything back
+	// either: what stands for them stands for nothing. It is asked when Secrets is. Nil: none.
+	Withheld func() map[string]string
 	// PlaceholderKey makes the placeholders of secrets: with the same key a secret has the same
 	// one in every session, so that what a resumed session repeats means what it meant.
 	// Whoever has the key and a log can find short secrets by trying: keep it as private as
@@ -245,7 +248,7 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, pa
 		agent: a, log: log, state: state, policy: rules,
 		secrets: &secrets{
 			vault: cmp.Or(a.vault, keyed(a.PlaceholderKey)),
-			ask:   a.Secrets,
+			ask:   a.Secrets, withheld: a.Withheld,
 		}, marker: &guard.Marker{}, model: a.model(), looked: map[string]bool{},
 	}
 	s.learn()

@@ -131,7 +131,7 @@ func TestConductorTakesAModeUp(t *testing.T) {
 			if !slices.Equal(ran, []string{"a"}) || len(w) != 1 || len(taken) > 1 || together != (len(taken) == 1) {
 				t.Fatalf("together %v: ran %q, waiting %+v, taken back %v", together, ran, w, taken)
 			}
-			if err := c.Send(t.Context(), event.Decided{Call: w[0].Call.ID, Question: w[0].Question, Allow: true}); err != nil {
+			if _, err := c.Send(t.Context(), event.Decided{Call: w[0].Call.ID, Question: w[0].Question, Allow: true}); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()

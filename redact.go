@@ -22,8 +22,9 @@ import (
 
 // secrets are those of a session.
 type secrets struct {
-	vault *secret.Vault
-	ask   func() map[string]string // for those that the agent knows by now; nil: it knows none
+	vault    *secret.Vault
+	ask      func() map[string]string // for those that the agent knows by now; nil: it knows none
+	withheld func() map[string]string // the same, of those that tools don't get back
 
 	mu   sync.Mutex
 	held map[string]known // calls with placeholders that were judged here and have not run
@@ -53,12 +54,17 @@ func keyed(key []byte) *secret.Vault {
 
 // learn takes over the secrets the agent knows by now.
 func (s *secrets) learn() {
-	if s.ask == nil {
-		return
-	}
-	known := s.ask()
-	for _, name := range slices.Sorted(maps.Keys(known)) {
-		s.vault.Add(name, known[name])
+	for _, from := range []struct {
+		ask func() map[string]string
+		add func(name, value string) bool
+	}{{s.withheld, s.vault.Withhold}, {s.ask, s.vault.Add}} {
+		if from.ask == nil {
+			continue
+		}
+		known := from.ask()
+		for _, name := range slices.Sorted(maps.Keys(known)) {
+			from.add(name, known[name])
+		}
 	}
 }
 

@@ -9,63 +9,87 @@ import (
 	"github.com/inspan/inspan/internal/loop"
 )
 
+// Restore puts the files of a workspace back and returns what it has done, nil if that was nothing. If
+// done is not nil, it takes back what it has done then.
+type Restore func(ctx context.Context, done *event.Restored) (*event.Restored, error)
+
+// ErrUnheard says that a rewind would take back what no run has begun with yet, or what was said
+// since the session's [Session.Status].
+var ErrUnheard = errors.New("a message has come that a rewind would drop")
+
 // Rewind takes the conversation back to where it was after the event to; 0 leaves
-// it as it is. Before that it has files put back and notes what that returns, nil
-// if it was nothing; a nil restore leaves the files as they are. Nobody else
-// drives the session meanwhile: while a run goes on, here or in another process,
-// Rewind fails and nothing is put back. What came since stays in the log:
-// rewinding to the event before the event.Rewound takes this back.
-func (s *Session) Rewind(ctx context.Context, to uint64, restore func(context.Context) (*event.Restored, error)) error {
+// it as it is. Before that it has files put back and notes what that returns; a nil
+// restore leaves the files as they are. Nobody else drives the session meanwhile:
+// while a run goes on, here or in another process, Rewind fails and nothing is put
+// back. Nor is it while a message waits that no run has begun with: that is
+// ErrUnheard. If the message comes while files are put back, that is taken back.
+// What came since stays in the log: rewinding to the event before the event.Rewound
+// takes this back.
+func (s *Session) Rewind(ctx context.Context, to uint64, restore Restore) error {
 	if !s.driving.TryLock() {
 		return ErrBusy
 	}
 	defer s.driving.Unlock()
-	d := newDriver(s, func(event.Event, error) bool { return true })
+	said := false
+	d := newDriver(s, func(e event.Event, _ error) bool {
+		said = said || loop.Orders(e.Body)
+		return true
+	})
 	release, err := d.lease(ctx)
 	if err == nil {
-		err = d.goBack(ctx, to, restore)
+		err = d.goBack(ctx, to, restore, func() error {
+			if said || d.state.Unheard() {
+				return ErrUnheard
+			}
+			return nil
+		})
 	}
 	return errors.Join(err, release())
 }
 
-// goBack is Rewind for a driver that has the lease.
-func (d *driver) goBack(ctx context.Context, to uint64, restore func(context.Context) (*event.Restored, error)) (err error) {
+// goBack is Rewind for a driver that has the lease. Free fails if it may not be.
+func (d *driver) goBack(
+	ctx context.Context, to uint64, restore Restore, free func() error,
+) (err error) {
 	defer caught("the rewind", nil, &err)
 	claimed, err := d.claim(ctx)
 	if err != nil {
 		return err
 	}
-	if err := d.record(ctx, claimed); err != nil {
+	err = d.persist(ctx, func() ([]event.Body, error) { return []event.Body{claimed}, free() })
+	if err == nil {
+		err = free()
+	}
+	if err != nil {
 		return err
 	}
-	files := false
-	if restore != nil {
-		done, err := restore(ctx)
-		files = done != nil
-		if err == nil && done != nil {
+	var done *event.Restored
+	put := func() (err error) {
+		if done, err = restore(ctx, done); err == nil && done != nil {
 			err = d.record(ctx, *done)
 		}
-		if err != nil {
+		return err
+	}
+	if restore != nil {
+		if err := put(); err != nil {
 			return err
 		}
 	}
 	if to == 0 {
 		return nil
 	}
-	return d.rewind(ctx, to, files)
-}
-
-// rewind makes the state what it was after an event, to which files may have
-// been put back as well.
-func (d *driver) rewind(ctx context.Context, to uint64, files bool) error {
 	earlier, err := d.at(ctx, to)
 	if err != nil {
 		return err
 	}
-	return d.persist(ctx, func() ([]event.Body, error) {
-		body, err := d.state.Rewound(earlier, files)
-		return []event.Body{body}, err
+	err = d.persist(ctx, func() ([]event.Body, error) {
+		body, err := d.state.Rewound(earlier, done != nil)
+		return []event.Body{body}, errors.Join(err, free())
 	})
+	if errors.Is(err, ErrUnheard) && done != nil {
+		err = errors.Join(err, put())
+	}
+	return err
 }
 
 // at is the state after an event.

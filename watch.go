@@ -108,6 +108,36 @@ func (w *Watch) Events(ctx context.Context, after uint64) iter.Seq2[event.Event,
 	}
 }
 
+// Live is [Watch.Events] with the transient events of the run among them, if the log tells them as an
+// [event.Follower] does.
+func (w *Watch) Live(ctx context.Context, after uint64) iter.Seq2[event.Event, error] {
+	log, told := w.log.(event.Follower)
+	if !told {
+		return w.Events(ctx, after)
+	}
+	return func(yield func(event.Event, error) bool) {
+		for e, err := range log.Follow(ctx, min(after, w.Status().Seq)) { // the fold must miss none
+			if err == nil && !e.Transient() {
+				err = w.apply(e)
+			}
+			if err != nil && ctx.Err() != nil {
+				return
+			}
+			if (err != nil || e.Transient() || e.Seq > after) && !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Context tells what the next prompt of the session is made of, as of the last event that Status
+// knows.
+func (w *Watch) Context() Context {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return contextOf(w.state)
+}
+
 // apply folds an event that was not there before.
 func (w *Watch) apply(e event.Event) error {
 	w.mu.Lock()

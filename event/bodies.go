@@ -2,6 +2,7 @@ package event
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/inspan/inspan/llm"
@@ -73,6 +74,18 @@ type Withdrawn struct {
 
 // Say is the input of a person at the terminal who says text.
 func Say(text string) Said { return Said{Parts: llm.Say(text)} }
+
+// Typed is what a person typed at the terminal for this to be said: the text, or of a command that
+// they ran "!" and its first line, which stands behind "$ " below the words for the model.
+func (s Said) Typed() string {
+	all := s.Parts.Text()
+	_, command, told := strings.Cut(all, "\n$ ")
+	if s.Origin != OriginCommand || !told {
+		return all
+	}
+	line, _, _ := strings.Cut(command, "\n")
+	return "!" + line
+}
 
 // Origin is whose words an input holds. Only those of a person are the person's wish:
 // the task, what rules of consent rest on, and what a compaction keeps as such.

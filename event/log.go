@@ -138,6 +138,15 @@ type Waiter interface {
 	Wait(ctx context.Context, after uint64) error
 }
 
+// Follower is an optional interface of a [Log] of a session that runs elsewhere, if it is told the
+// transient events of the run too.
+type Follower interface {
+	// Follow yields the events with a sequence number above after, in order, and then those that
+	// come, with the transient ones among them. It goes on until ctx is done, which is not an error.
+	// Any other error is yielded last.
+	Follow(ctx context.Context, after uint64) iter.Seq2[Event, error]
+}
+
 // Starter is an optional interface of a [Log] that knows a place from which
 // the state can be folded without reading what comes before.
 type Starter interface {

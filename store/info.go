@@ -50,7 +50,7 @@ func (i *Info) Add(e event.Event) {
 		}
 	case event.Said:
 		if i.Empty {
-			i.Preview, i.Empty = preview(b.Parts.Text()), false
+			i.Preview, i.Empty = preview(b.Typed()), false
 		}
 	case event.Titled:
 		i.Title = b.Title

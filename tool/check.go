@@ -61,6 +61,10 @@ func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema of %s: %w", t.Name, err)
 	}
+	resolved, err := c.resolved()
+	if err != nil {
+		return nil, fmt.Errorf("schema of %s: %w", t.Name, err)
+	}
 	v, err := decodeArgs(args)
 	if err != nil {
 		return nil, c.complain(t.Name, []string{err.Error()})
@@ -72,7 +76,7 @@ func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
 		f.problem("", "want object, got %s", describe(v))
 	}
 	if len(f.problems) == 0 {
-		if err := c.resolved.Validate(native(v)); err != nil {
+		if err := resolved.Validate(native(v)); err != nil {
 			f.problem("", "%s", plainError(err))
 		}
 	}

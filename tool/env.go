@@ -244,6 +244,9 @@ type Command struct {
 	// listens on in a network of its own can be reached at the same port of this machine's
 	// loopback addresses, from now on and by nobody who comes from elsewhere.
 	Keep bool
+	// Serves says that the process is a server, which goes on until nobody needs it any longer:
+	// no later command waits for the box that it leaves.
+	Serves bool
 	// Pass is what it may reach although it is sensitive. With All and a nil Env it
 	// gets the environment of the person but for the keys of the harness. Whoever
 	// judges calls sets it.

@@ -53,7 +53,7 @@ func inferSchema[In any]() (*compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compileSchema(schema, text)
+	return compileSchema(schema, text), nil
 }
 
 // closed gives fields the values that their enum tags list.

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -14,7 +16,7 @@ import (
 type compiled struct {
 	text     []byte // what it was made of
 	schema   *jsonschema.Schema
-	resolved *jsonschema.Resolved
+	resolved func() (*jsonschema.Resolved, error) // computed once, when it is first asked for
 }
 
 // compile returns the schema of t, made by New or, for tools with a schema
@@ -35,15 +37,16 @@ func (t Tool) compile() (*compiled, error) {
 	if err := refuseRings(understood); err != nil {
 		return nil, err
 	}
-	return compileSchema(schema, t.Schema)
+	c := compileSchema(schema, t.Schema)
+	_, err = c.resolved()
+	return c, err
 }
 
-func compileSchema(schema *jsonschema.Schema, text []byte) (*compiled, error) {
-	resolved, err := schema.Resolve(nil)
-	if err != nil {
-		return nil, err
-	}
-	return &compiled{text: bytes.Clone(text), schema: schema, resolved: resolved}, nil
+// compileSchema does not resolve the schema yet: a program makes many tools whose arguments it
+// never checks.
+func compileSchema(schema *jsonschema.Schema, text []byte) *compiled {
+	resolve := func() (*jsonschema.Resolved, error) { return schema.Resolve(nil) }
+	return &compiled{text: bytes.Clone(text), schema: schema, resolved: sync.OnceValues(resolve)}
 }
 
 // plain makes an inferred schema simpler for models: a list is a list, never
@@ -165,12 +168,13 @@ func (w *objectWriter) addRest(s *jsonschema.Schema) {
 	rest := *s
 	rest.Type, rest.Types, rest.Description, rest.Required = "", nil, "", nil
 	rest.Properties, rest.PropertyOrder, rest.Items, rest.AdditionalProperties = nil, nil, nil, nil
+	if reflect.ValueOf(rest).IsZero() {
+		return
+	}
 	raw, err := marshal(&rest)
 	w.err = errors.Join(w.err, err)
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
-		return // true: nothing is left
-	}
+	w.err = errors.Join(w.err, json.Unmarshal(raw, &fields))
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		w.raw(name, fields[name])
 	}

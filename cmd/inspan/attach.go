@@ -16,8 +16,8 @@ func (c *command) logs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs ID",
 		Short: "Print the transcript of a session; -f follows it",
-		Long: "Without -f this prints the same as 'inspan sessions show'. With -f it follows the run until it stops, and exits " +
-			"with the run's code.",
+		Long: "Without -f this prints the same as 'inspan sessions show', all of it to standard output. With -f it follows the run " +
+			"until it stops, and exits with the run's code.",
 		Args: exactly(1, 1, "an ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.url != "" {
@@ -28,7 +28,11 @@ func (c *command) logs() *cobra.Command {
 				if !follow {
 					return c.console.Show(r.Events(cmd.Context(), id), false)
 				}
-				return c.watchAway(cmd.Context(), a, r, id, console.Attachment{Whole: true})
+				t, err := r.Task(cmd.Context(), id)
+				if err != nil {
+					return err
+				}
+				return c.watchAway(cmd.Context(), a, r, t, id, console.Attachment{Whole: true, Reads: true})
 			}
 			a, id, err := c.seen(cmd.Context(), args[0])
 			if err != nil {
@@ -37,7 +41,7 @@ func (c *command) logs() *cobra.Command {
 			if !follow {
 				return c.console.Show(a.Store().Events(cmd.Context(), id), false)
 			}
-			return c.watch(cmd.Context(), a, id, console.Attachment{Whole: true})
+			return c.watch(cmd.Context(), a, id, console.Attachment{Whole: true, Reads: true})
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the run stops")
@@ -51,6 +55,7 @@ func (c *command) attach() *cobra.Command {
 		Use:   "attach ID",
 		Short: "Watch a running session, steer it and answer its questions",
 		Long: "inspan follows the run that another process drives. A line that you type answers the open question, or else steers the model.\n" +
+			"/help lists what else you can type.\n" +
 			"Ctrl-C detaches, and the run continues. When the run stops, attach exits with the run's code.\n" +
 			"Several terminals can attach at once. The first answer counts.",
 		Args: exactly(1, 1, "an ID"),
@@ -60,7 +65,7 @@ func (c *command) attach() *cobra.Command {
 				return err
 			}
 			if r != nil {
-				return c.attachAway(cmd.Context(), a, r, id)
+				return c.attachAway(cmd, &f, a, r, id)
 			}
 			h, err := a.Running.Driver(cmd.Context(), id)
 			if err != nil {
@@ -76,6 +81,7 @@ func (c *command) attach() *cobra.Command {
 		},
 	}
 	f.add(cmd)
+	f.addPlain(cmd)
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -20,6 +21,7 @@ id=${l#*\"id\":}; id=${id%%[,\}]*}
 case $l in
 *'"method":"notifications/'*) ;;
 *'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}' ;;
+*'"tools/call"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"content":[]}}' ;;
 *'"tools/list"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"tools":[{"name":"look","inputSchema":{"type":"object"}}]}}' ;;
 *) echo '{"jsonrpc":"2.0","id":'$id',"error":{"code":-32601,"message":"there is no such method"}}' ;;
 esac
@@ -47,35 +49,46 @@ func (h home) withServers(b *testing.B, many int) home {
 	return h
 }
 
-// BenchmarkExit measures from the last request to the end of the process, without and
-// with twenty MCP servers that are connected.
+// BenchmarkExit measures from the last request to the end of the process: without MCP servers,
+// with twenty that the model knows and does not use, and with twenty that it has called, each once.
 func BenchmarkExit(b *testing.B) {
-	for _, many := range []int{0, 20} {
-		b.Run(fmt.Sprintf("servers=%d", many), func(b *testing.B) {
+	for _, bench := range []struct {
+		name        string
+		many, calls int
+	}{{"servers=0", 0, 0}, {"servers=20,used=0", 20, 0}, {"servers=20,used=20", 20, 20}} {
+		b.Run(bench.name, func(b *testing.B) {
 			var last atomic.Int64 // when the last request came
-			var tools atomic.Int64
+			var seen string       // that request
 			h := newHome(b, anthropictest.Start(b, &anthropictest.Server{Answer: func(_ *http.Request, body []byte) anthropictest.Answer {
-				tools.Store(int64(strings.Count(string(body), "look")))
+				seen = string(body)
 				last.Store(time.Now().UnixNano())
-				return anthropictest.Answer{Parts: llm.Say("Done.")}
-			}})).withServers(b, many)
-			var took []float64
-			for b.Loop() {
-				for range 10 {
-					cmd := h.command(b.Context(), "run", "go")
-					out, err := cmd.CombinedOutput()
-					ended := time.Now()
-					if err != nil {
-						b.Fatalf("%v\n%s", err, out)
-					}
-					if int(tools.Load()) < many {
-						b.Fatalf("the model has seen %d tools\n%s", tools.Load(), out)
-					}
-					took = append(took, ms(ended.Sub(time.Unix(0, last.Load()))))
+				if bench.calls > 0 && turnOf(body) == 1 {
+					return anthropictest.Answer{Parts: looks(bench.calls)}
 				}
+				return anthropictest.Answer{Parts: llm.Say("Done.")}
+			}})).withServers(b, bench.many)
+			run := func() float64 {
+				cmd := h.command(b.Context(), "run", "--mode", "yolo", "go")
+				out, err := cmd.CombinedOutput()
+				ended := time.Now()
+				if err != nil {
+					b.Fatalf("%v\n%s", err, out)
+				}
+				if tools, called := strings.Count(seen, `__look","description"`), strings.Count(seen, `"tool_result"`); tools != bench.many || called != bench.calls {
+					b.Fatalf("the model has seen %d tools and %d results\n%s", tools, called, out)
+				}
+				return ms(ended.Sub(time.Unix(0, last.Load())))
 			}
-			b.ReportMetric(median(took), "ms/exit")
-			b.ReportMetric(0, "ns/op")
+			run() // the servers are met
+			timed(b, run)
 		})
 	}
+}
+
+// looks are calls of so many servers.
+func looks(many int) (parts llm.Parts) {
+	for n := range many {
+		parts = append(parts, llm.Call{ID: fmt.Sprint("call_", n), Name: fmt.Sprintf("mcp__s%d__look", n), Args: json.RawMessage(`{}`)})
+	}
+	return parts
 }

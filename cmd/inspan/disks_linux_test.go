@@ -69,7 +69,7 @@ func TestReadOnlyState(t *testing.T) {
 		"resume last again":       "read-only",
 		"send last again":         "read-only",
 		"run --model script hi":   "read-only",
-		"sessions rm last":        "read-only",
+		"sessions rm --yes last":  "read-only",
 		"sessions fork last":      "read-only",
 	} {
 		out := h.mounted(t, readOnly+`"$INSPAN" `+args+` </dev/null`)

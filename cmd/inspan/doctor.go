@@ -24,7 +24,7 @@ func (c *command) doctor() *cobra.Command {
 			"--offline skips both. 'inspan doctor sandbox' tests the sandbox, 'inspan doctor runtime' what a server needs.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return setup.Print(cmd.OutOrStdout(), setup.Doctor(cmd.Context(), c.self, "", !offline))
+			return setup.Print(cmd.OutOrStdout(), width(cmd.OutOrStdout()), setup.Doctor(cmd.Context(), c.self, "", !offline))
 		},
 	}
 	cmd.Flags().BoolVar(&offline, "offline", false, "contact no provider and start no server")
@@ -36,7 +36,7 @@ func (c *command) doctor() *cobra.Command {
 			"All of this happens in a folder made for the test.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return setup.Print(cmd.OutOrStdout(), setup.Sandbox(cmd.Context(), c.self))
+			return setup.Print(cmd.OutOrStdout(), width(cmd.OutOrStdout()), setup.Sandbox(cmd.Context(), c.self))
 		},
 	}, c.doctorRuntime())
 	return cmd
@@ -55,7 +55,7 @@ func (c *command) doctorRuntime() *cobra.Command {
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			findings := append(setup.Children(cmd.Context(), c.self), c.trial(cmd.Context(), model, offline))
-			return setup.Print(cmd.OutOrStdout(), findings)
+			return setup.Print(cmd.OutOrStdout(), width(cmd.OutOrStdout()), findings)
 		},
 	}
 	cmd.Flags().StringVar(&model, "model", "", "`model` of the task (default: as the settings say)")

@@ -88,7 +88,7 @@ func (f first) editsAndUndoes(after string) {
 	f.holds(greeting)
 	f.picture("5-undone")
 	f.types("/diff")
-	f.shows("no call has changed a file, or all changes were undone")
+	f.shows("nothing has changed a file, or all changes were undone")
 	f.keys("C-d")
 	f.shows("continue with: inspan resume ")
 	if took := time.Since(f.began); took > mostMinutes {

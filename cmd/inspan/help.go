@@ -6,20 +6,24 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/inspan/inspan/internal/words"
 )
 
 // help shows usage and examples first, then the explanation, the subcommands and the flags. It is
 // no template: text/template would keep every exported method in the binary.
 func help(cmd *cobra.Command, _ []string) {
 	var b strings.Builder
-	b.WriteString(cmd.Short + usage(cmd))
-	section(&b, "Examples:", cmd.Example)
-	section(&b, "", cmd.Long)
+	cells := width(cmd.OutOrStdout())
+	part := func(title, text string) { section(&b, title, words.WrapRows(text, cells)) }
+	b.WriteString(words.Wrap(cmd.Short, cells) + usage(cmd))
+	section(&b, "Examples:", cmd.Example) // to be copied
+	part("", cmd.Long)
 	if cmd.HasAvailableSubCommands() && len(cmd.Groups()) == 0 {
-		section(&b, "Commands:", listed(cmd, (*cobra.Command).IsAvailableCommand))
+		part("Commands:", listed(cmd, (*cobra.Command).IsAvailableCommand))
 	}
 	for _, group := range cmd.Groups() {
-		section(&b, group.Title, listed(cmd, func(c *cobra.Command) bool {
+		part(group.Title, listed(cmd, func(c *cobra.Command) bool {
 			return c.GroupID == group.ID && (c.IsAvailableCommand() || c.Name() == "help")
 		}))
 	}
@@ -28,9 +32,9 @@ func help(cmd *cobra.Command, _ []string) {
 			flag.Usage = says
 		}
 	}
-	section(&b, "Flags:", cmd.LocalFlags().FlagUsages())
-	section(&b, "Flags of all commands:", cmd.InheritedFlags().FlagUsages())
-	section(&b, "Help topics:", listed(cmd, (*cobra.Command).IsAdditionalHelpTopicCommand))
+	part("Flags:", cmd.LocalFlags().FlagUsages())
+	part("Flags of all commands:", cmd.InheritedFlags().FlagUsages())
+	part("Help topics:", listed(cmd, (*cobra.Command).IsAdditionalHelpTopicCommand))
 	fmt.Fprintln(cmd.OutOrStdout(), b.String())
 }
 
@@ -80,7 +84,7 @@ func topics() [][2]string {
 		{"Look:", "sessions context cost effects"},
 		{"Permissions:", "policy trust"},
 		{"Extend:", "skills agents memory tools mcp plugin"},
-		{"Connect:", "serve acp a2a"},
+		{"Connect:", "serve worker acp a2a"},
 		{"Set up:", "setup import models config doctor completion help version"},
 	}
 }

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -99,5 +101,52 @@ func TestKeysInAttach(t *testing.T) {
 	if out := s.shows("— done"); strings.Contains(out, "told the model") || !h.has("one") || h.has("two") {
 		t.Errorf("the keys did something else:\n%s", out)
 	}
+	s.restored()
+}
+
+// TestKeysRemote has somebody at the prompt of an open task of a server: Ctrl-C interrupts a run and
+// leaves an idle task open, which is then closed.
+func TestKeysRemote(t *testing.T) {
+	h := withoutModel(t)
+	s := newTerminal(t, h, 160, 50)
+	s.types("inspan serve --model script --mode ask --listen 127.0.0.1:0 </dev/null >served 2>&1 & SERVER=$!")
+	s.types("until grep -q 'serving tasks at' served; do sleep 0.05; done")
+	s.clears()
+	s.types(`R="--remote $(sed -n 's/.*serving tasks at \(http[^;]*\)\/;.*/\1/p' served) --token-file $INSPAN_STATE_DIR/server.token"`)
+	s.clears()
+	s.types("inspan --plain $R 'bash: touch one; sleep 4099'")
+	s.shows("Ctrl-D leaves the task open", "$ touch one", "Allow it? [y]es, [s]ession, [n]o, or")
+	s.keys("y")
+	s.shows("▸ bash touch one")
+	s.keys("C-c")
+	s.shows("· interrupting; Ctrl-C leaves", "— cancelled", "the agent is idle")
+	s.types("/help")
+	s.shows("/close ")
+	s.keys("C-c")
+	s.shows("stays open; come back with: inspan attach --remote http://127.0.0.1:", "\nclose it with: inspan stop --remote http://127.0.0.1:")
+	s.clears()
+	s.types("inspan ps $R")
+	if out := s.shows(" idle "); strings.Contains(out, "PID") {
+		t.Error(out)
+	}
+
+	// What was typed when the task was closed from elsewhere is no command of the shell.
+	s.types("ID=$(inspan ps $R | tail -1 | cut -d' ' -f1)")
+	s.clears()
+	s.types("(until test -e go; do sleep 0.05; done; inspan stop $R $ID >stopped) & clear; inspan attach --plain $R $ID")
+	s.shows("the agent is idle")
+	s.tmux("send-keys", "-l", "touch typed")
+	if err := os.WriteFile(filepath.Join(h.work, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.shows("· the task is over")
+	s.keys("Enter")
+	s.clears()
+	s.types("cat stopped; inspan ps $R")
+	s.shows(": closed", "start one with: inspan run --remote http://127.0.0.1:")
+	if h.has("typed") {
+		t.Error("the shell got what was typed for the agent")
+	}
+	s.types("kill $SERVER; wait")
 	s.restored()
 }

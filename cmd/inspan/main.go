@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -27,8 +28,22 @@ func main() {
 	if ran, code := app.Helper(); ran {
 		os.Exit(code)
 	}
+	collectLater()
 	os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
+
+// collectLater leaves the garbage of a start to the time when the model thinks: what a start makes
+// stays mostly, so that collecting it several times takes processors from it for nothing.
+func collectLater() {
+	usual := debug.SetGCPercent(startGarbage)
+	time.AfterFunc(startTime, func() { debug.SetGCPercent(usual) })
+}
+
+// How much garbage a start may have, in percent of what stays, and how long it may take.
+const (
+	startGarbage = 400
+	startTime    = 250 * time.Millisecond
+)
 
 // Main runs the command and returns its exit code. A panic is reported like
 // any other error, so that programs that read our output see a result.
@@ -160,7 +175,9 @@ func (c *command) root() *cobra.Command {
 	everywhere(root)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(c.run(), c.resume(), c.detached(), c.ps(), c.logs(), c.attach(), c.stop(), c.send(), c.sessions(), c.context(),
-		c.compact(), c.rewind(), c.effects(), c.models(), c.cost(), c.policy(), c.trust(), c.config(), c.tools(), c.skills(), c.memory(), c.agents(), c.plugin(), c.mcp(), c.acp(), c.a2a(), c.server(), c.demo(), c.setup(), c.imports(), c.doctor(), c.version(), exitCodes())
+		c.compact(), c.rewind(), c.effects(), c.models(), c.cost(), c.policy(), c.trust(),
+		c.config(), c.tools(), c.skills(), c.memory(), c.agents(), c.plugin(), c.mcp(), c.acp(), c.a2a(), c.server(), c.worker(),
+		c.demo(), c.setup(), c.imports(), c.doctor(), c.version(), exitCodes())
 	describe(root)
 	return root
 }
@@ -178,7 +195,8 @@ func everywhere(root *cobra.Command) {
 			names = append(names, p[0])
 		}
 		if preset != "" && !slices.Contains(names, preset) {
-			return usageError{fmt.Errorf("--preset: unknown preset %q; use %s%s", preset, strings.Join(names, " or "), words.DidYouMean(preset, names))}
+			return usageError{fmt.Errorf("--preset: unknown preset %q; use %s%s",
+				preset, strings.Join(names, " or "), words.DidYouMean(preset, names))}
 		}
 		if state != "" {
 			var err error
@@ -250,10 +268,32 @@ func flagError(cmd *cobra.Command, err error) error {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 	near := words.DidYouMean("--"+missing.GetSpecifiedName(), names)
+	if ours := elsewhere(missing.GetSpecifiedName()); ours != "" {
+		name, _, _ := strings.Cut(ours, " ")
+		near = "; use " + ours
+		if !slices.Contains(names, name) {
+			near = "; 'inspan run' has " + ours
+		}
+	}
 	if missing.GetSpecifiedName() == "p" && cmd.HasParent() { // inspan -p WORD, and a command is called so
 		near = fmt.Sprintf("; for a task of this one word use: inspan run %q", cmd.Name())
 	}
 	return usageError{fmt.Errorf("%w%s; see '%s --help'", err, near, cmd.CommandPath())}
+}
+
+// elsewhere is what we have for a flag that other agents have; empty: none of them does.
+func elsewhere(flag string) string {
+	return map[string]string{
+		"permission-mode": "--mode", "approval-mode": "--mode", "ask-for-approval": "--mode", "sandbox": "--mode",
+		"full-auto": "--mode auto", "yolo": "--mode yolo", "y": "--mode yolo", "dangerously-skip-permissions": "--mode yolo",
+		"allow-dangerously-skip-permissions":       "--mode yolo",
+		"dangerously-bypass-approvals-and-sandbox": "--mode yolo", "allow-all-tools": "--mode yolo", "trust-all-tools": "--mode yolo",
+		"output-format": "--output", "json": "--output json", "format": "--output", "f": "--output",
+		"allowedTools": "--allow", "allowed-tools": "--allow", "allow-tool": "--allow",
+		"disallowedTools": "--deny", "disallowed-tools": "--deny", "deny-tool": "--deny",
+		"system-prompt": "--system", "append-system-prompt": "--append-system",
+		"max-budget-usd": "--max-cost", "cd": "--cwd", "C": "--cwd", "m": "--model", "prompt": "--print", "session": "--resume",
+	}[flag]
 }
 
 // needs says which values a flag takes; empty: the error of its value says it.

@@ -56,7 +56,7 @@ func (c *command) memoryAdd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "saved in %s memory as %s; new sessions know it\n", scope, id)
+			fmt.Fprintln(cmd.OutOrStdout(), savedAs(scope, id))
 			return nil
 		},
 	}
@@ -69,6 +69,10 @@ func (c *command) memoryAdd() *cobra.Command {
 	fl.StringVar(&expires, "expires", "", "last valid `day`, such as 2026-12-31")
 	fl.StringSliceVar(&supersedes, "supersedes", nil, "`id` of an entry that this one replaces; repeatable")
 	return cmd
+}
+
+func savedAs(scope, id string) string {
+	return fmt.Sprintf("saved in %s memory as %s; new sessions know it", scope, id)
 }
 
 func (c *command) memoryForget() *cobra.Command {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/words"
 )
 
 func (c *command) ps() *cobra.Command {
@@ -17,8 +18,8 @@ func (c *command) ps() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ps",
 		Short: "List running sessions and kept commands",
-		Long: "inspan lists each session that a process drives now, with its subagents below it. A session works, asks, or waits for its " +
-			"model.\n" +
+		Long: "inspan lists each session that a process drives now, with its subagents below it. A session works, asks, waits for its " +
+			"model, or is idle until somebody sends it a message.\n" +
 			"Stopped sessions are in 'inspan sessions list'. A session that asks is listed wherever it runs; 'inspan attach' or 'inspan send' " +
 			"answers it.\n" +
 			"A command that still runs after its session ended is \"kept\". 'inspan stop' with the session's id ends it.",
@@ -38,7 +39,7 @@ func (c *command) ps() *cobra.Command {
 			case asJSON:
 				return listing.JSON(cmd.OutOrStdout(), list)
 			case len(list) == 0:
-				fmt.Fprintln(cmd.ErrOrStderr(), "no session is running; start one with: inspan run --detach \"...\"")
+				fmt.Fprintln(cmd.ErrOrStderr(), "no session is running; start one with: "+words.Command(f.url, "run", "--detach", `"..."`))
 				return nil
 			}
 			return listing.Running(cmd.OutOrStdout(), list)
@@ -59,7 +60,8 @@ func (c *command) stop() *cobra.Command {
 		Long: "inspan interrupts the run, as Ctrl-C does, and waits until it has stopped. Queued messages wait for 'inspan resume'.\n" +
 			"If the run does not stop in time, or with --now, inspan ends its process and kills it 2 seconds later.\n" +
 			"Finished calls are never lost. For a subagent, only its run is interrupted.\n" +
-			"inspan also ends the session's kept commands with all their processes.",
+			"inspan also ends the session's kept commands with all their processes.\n" +
+			"With --remote an open task stays open when its run stops; if it is idle, stop closes it.",
 		Args: exactly(1, 1, "an ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, r, id, err := c.found(cmd.Context(), &f, args[0])
@@ -68,6 +70,9 @@ func (c *command) stop() *cobra.Command {
 			}
 			if r != nil && now {
 				return misused("--now ends a process of this machine; with --remote the server decides that")
+			}
+			if r != nil {
+				return c.stopAway(cmd, a, r, id, wait)
 			}
 			what, err := a.Running.Stop(cmd.Context(), id, now, wait)
 			if err != nil {

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/listing"
@@ -53,7 +51,7 @@ func (c *command) rewind() *cobra.Command {
 			if yes, err = c.agreed(cmd, yes); err != nil || !yes {
 				return err
 			}
-			err = s.Rewind(cmd.Context(), r.To, func(ctx context.Context) (*event.Restored, error) { return r.Restore(ctx, force) })
+			err = s.Rewind(cmd.Context(), r.To, r.Restore(force))
 			if err != nil {
 				return err
 			}

@@ -53,6 +53,9 @@ func (c *command) served(f *serveFlags) (*app.App, error) {
 	}
 	f.Mode = cmp.Or(f.Mode, a.Config.Mode, "ask")
 	f.TokenFile = cmp.Or(f.TokenFile, filepath.Join(a.StateDir, "server.token"))
+	if err := a.Permission.Close(f.TokenFile); err != nil {
+		return nil, err
+	}
 	f.cwd, err = workspace(f.cwd)
 	f.Opened = func(address string) {
 		fmt.Fprintf(c.console.Err, "inspan: serving %s at http://%s/; the token is in %s\n", f.cwd, address, f.TokenFile)

@@ -54,6 +54,11 @@ func (c *command) server() *cobra.Command {
 	fl.StringArrayVar(&f.folders, "folder", nil, "`folder` of this machine that tasks may work in or clone from; repeatable (default: none)")
 	fl.StringArrayVar((*[]string)(&s.CloneFrom), "clone-from", nil,
 		"`host` with a private address that tasks may clone from, as HOST, *.HOST, HOST:PORT or *; repeatable (default: only public hosts)")
+	fl.StringArrayVar((*[]string)(&s.WebhookTo), "webhook-to", nil,
+		"`host` with a private address that webhooks may call, as for --clone-from, also over http; repeatable (default: only public hosts)")
+	fl.StringVar(&s.GitHub.API, "github-api", "", "`URL` of the API of your GitHub Enterprise Server (default: https://api.github.com)")
+	fl.StringVar(&s.OIDC.Issuer, "oidc-issuer", "", "`URL` of an OpenID Connect provider whose tokens identities can have (default: none)")
+	fl.StringVar(&s.OIDC.Audience, "oidc-audience", "", "`audience` that tokens of --oidc-issuer must be for")
 	fl.StringVar(&f.contract, "contract", "", "`file` with the rules that every task gets, in place of inspan's own")
 	fl.StringVar(&f.keep, "keep", string(server.KeepFailed), "`which` workspaces stay when their task has ended: never, failed or always")
 	fl.Int64Var(&f.disk, "disk", server.DefaultFloor>>20, "`MiB` that must stay free; with less, tasks rest and none begins")
@@ -81,6 +86,7 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 	if s.Unwalled != "" {
 		c.warn("commands run without a sandbox: " + s.Unwalled + "; only identities without a tenant can approve them")
 	}
+	s.GitHub.Token = cmp.Or(os.Getenv("GITHUB_TOKEN"), os.Getenv("GH_TOKEN"))
 	s.State, s.Floor = a.StateDir, f.disk<<20
 	s.Options, s.Dir = f.Options, cmp.Or(f.workspaces, a.StateDir+"-tasks") // the state folder itself is closed to agents
 	f.Opened = func(address string) {
@@ -93,8 +99,8 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 // engine gives a server what it works with.
 func (c *command) engine(a *app.App, s *server.Server) (err error) {
 	s.Sessions, s.Send, s.Redact, s.Git, s.Warn = a.Store(), a.Send, a.Permission.Redacted, a.Extensions.Store().Git, c.warn
-	s.Host = (&app.Hosts{Self: c.self, Warn: c.warn}).Host
-	s.HasModel = a.Providers.Known
+	s.Host = (&app.Hosts{Self: c.self, Warn: c.warn, Nice: server.Nice, Closed: a.Permission.Closed}).Host
+	s.HasModel, s.Rewind = a.Providers.Known, a.Rewind
 	managed.Join(s)
 	s.Guard = a.Permission.Guard()
 	s.Unwalled, err = a.Permission.Unwalled()

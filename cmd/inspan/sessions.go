@@ -61,6 +61,7 @@ func (c *command) sessionsShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [ID]",
 		Short: "Print the transcript of a session",
+		Long:  "All of it goes to standard output: what was said, the calls and their results.",
 		Args:  exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, id, err := c.seen(cmd.Context(), named(args))
@@ -170,13 +171,24 @@ func (c *command) sessionsExport() *cobra.Command {
 }
 
 func (c *command) sessionsRm() *cobra.Command {
-	return &cobra.Command{
-		Use:   "rm ID...",
-		Short: "Delete sessions permanently",
-		Args:  exactly(1, 1000, "an ID"),
+	var yes bool
+	cmd := &cobra.Command{
+		Use:     "rm ID...",
+		Short:   "Delete sessions permanently",
+		Long:    "inspan asks before it deletes a session that you named only as last. Without a terminal, that needs --yes.",
+		Example: "  inspan sessions rm 20261121-1403\n  inspan sessions rm --yes last",
+		Args:    exactly(1, 1000, "an ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, arg := range args {
 				a, id, err := c.one(cmd.Context(), arg)
+				if err == nil && arg == "last" && !yes {
+					if !isTerminal(c.in) {
+						return usageError{fmt.Errorf("last is the session %s; delete it by that ID, or with --yes", id)}
+					}
+					if !c.confirms(cmd.OutOrStdout(), "Delete the session "+id+"?") {
+						continue
+					}
+				}
 				if err == nil {
 					err = a.Running.Remove(cmd.Context(), id)
 				}
@@ -188,6 +200,8 @@ func (c *command) sessionsRm() *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "delete the last session without asking")
+	return cmd
 }
 
 // driven adds to an error what to do about a session that a process drives.

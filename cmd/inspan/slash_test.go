@@ -20,6 +20,8 @@ func slashRows() [][]string {
 		{"/hooks", "No hooks are set."},
 		{"/skills", "skill-creator  built in"},
 		{"/memory", "The memory is empty."},
+		{"/memory what", "want /memory or /memory add TEXT"},
+		{"/skills all", "/skills takes nothing behind it; nothing was done"},
 		{"/agents", "KIND", "reviewer  inherited"},
 		{"/mcp", "There are no MCP servers here; 'inspan mcp add' adds one."},
 		{"/mcp agree nobody", `no MCP server "nobody" is connected`},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/listing"
 	"github.com/spf13/cobra"
 )
@@ -48,7 +49,7 @@ func (c *command) tools() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text, err := a.CallTool(cmd.Context(), root, args[0], json.RawMessage(raw), c.warn)
+			text, err := a.CallTool(cmd.Context(), app.Options{}, root, args[0], json.RawMessage(raw), c.warn)
 			if text != "" {
 				fmt.Fprintln(cmd.OutOrStdout(), text)
 			}

@@ -34,6 +34,7 @@ type screenFlags struct {
 func (f *screenFlags) add(cmd *cobra.Command) {
 	f.runFlags.add(cmd)
 	f.addRemote(cmd)
+	f.remote.addPlain(cmd)
 	fl := cmd.Flags()
 	fl.BoolVar(&f.fullscreen, "fullscreen", false, "use the whole screen instead of the scrollback")
 	fl.BoolVarP(&f.print, "print", "p", false, "print the answer to the task and exit, as 'inspan run' does")
@@ -63,6 +64,12 @@ const anySession = "?"
 // front opens the front end, or prints the answer to a task where nobody can see one.
 func (c *command) front(cmd *cobra.Command, f *screenFlags) error {
 	switch {
+	case f.remote.url != "" && !f.print && !f.remote.plain && c.watched():
+		id := f.resume
+		if f.goOn {
+			id = "last"
+		}
+		return c.screenAway(cmd, f, id)
 	case f.remote.url != "" && !f.print && isTerminal(c.in):
 		return c.away(cmd, &f.runFlags, f.says, true)
 	case f.print, f.says != "" && !c.watched():
@@ -118,9 +125,15 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 	if err := f.check(cmd); err != nil {
 		return err
 	}
+	if _, err := f.remote.server(); err != nil {
+		return err
+	}
 	a, root, err := c.at(f.cwd)
 	if err != nil {
 		return err
+	}
+	if err := a.Permission.Broken(root); err != nil {
+		return err // no session could begin here
 	}
 	if why := a.Providers.Missing(f.Model); why != nil && f.resume == "" && !f.goOn && f.Replay == "" {
 		if name := cmp.Or(f.Model, a.Config.Model); name != "" {
@@ -134,16 +147,22 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 			return err
 		}
 	}
-	t := &tui.TUI{
-		App: a, Options: f.Options, Root: root, Session: f.resume, Say: f.says, Version: setup.Version(),
-		Fullscreen: f.fullscreen, NoColor: !colored(os.Stdout), Keys: a.Config.Keys, Edit: editor(cmd.Context()),
-	}
+	t := c.frontEnd(cmd, a, root, f)
+	t.Session = f.resume
 	t.Commands = c.slashes(a, root, f.Model, func(_, why string) { c.warn(why) })
 	t.Jobs = func(session string) tui.Jobs { return jobsOf(a, session) }
 	warm := a.Hubs.Warm(root, f.Trust)
 	t.Begun, t.Ended, t.More = warm.Begin, warm.Close, func() []tui.Command { return prompts(a, root) }
 	c.code, err = t.Run(cmd.Context())
 	return err
+}
+
+// frontEnd is the interactive front end in a folder.
+func (c *command) frontEnd(cmd *cobra.Command, a *app.App, root string, f *screenFlags) *tui.TUI {
+	return &tui.TUI{
+		App: a, Options: f.Options, Root: root, Say: f.says, Version: setup.Version(),
+		Fullscreen: f.fullscreen, NoColor: !colored(os.Stdout), Keys: a.Config.Keys, Edit: editor(cmd.Context()),
+	}
 }
 
 // prompts are those of the servers of a folder, as slash commands.
@@ -191,34 +210,31 @@ func (j shellJobs) Kill(ctx context.Context, id string) error { return j.kill(ct
 // --model names. Shadowed is told the names of command files that are not among them, and why.
 func (c *command) slashes(a *app.App, root, model string, shadowed func(name, why string)) []tui.Command {
 	list := []tui.Command{
-		{Name: "doctor", Doc: "check settings, keys, providers, disk and programs", Print: func(ctx context.Context, _ string) (string, error) {
-			var b strings.Builder
-			err := setup.Print(&b, setup.Doctor(ctx, c.self, model, false))
-			return b.String(), err
-		}},
-		{Name: "hooks", Doc: "list the hooks", Print: func(context.Context, string) (string, error) {
-			var b strings.Builder
-			listing.Hooks(&b, a.Config.Hooks)
-			return b.String(), nil
-		}},
+		memorySlash(a, root),
 	}
-	printed := func(name, doc string, f func(out, complain io.Writer) error) tui.Command {
-		return tui.Command{Name: name, Doc: doc, Print: func(context.Context, string) (string, error) {
+	printed := func(name, doc string, f func(ctx context.Context, out, complain io.Writer) error) tui.Command {
+		return tui.Command{Name: name, Doc: doc, Print: func(ctx context.Context, args string) (string, error) {
+			if args != "" {
+				return "", fmt.Errorf("/%s takes nothing behind it; nothing was done", name)
+			}
 			var b strings.Builder
-			err := f(&b, &b)
+			err := f(ctx, &b, &b)
 			return b.String(), err
 		}}
 	}
 	list = append(list,
-		printed("skills", "list the skills", func(out, complain io.Writer) error {
+		printed("doctor", "check settings, keys, providers, disk and programs", func(ctx context.Context, out, _ io.Writer) error {
+			return setup.Print(out, 0, setup.Doctor(ctx, c.self, model, false))
+		}),
+		printed("skills", "list the skills", func(_ context.Context, out, complain io.Writer) error {
 			return listing.Skills(out,
 				complain, a.Extensions.Skills(root))
 		}),
-		printed("memory", "list the memory", func(out, complain io.Writer) error {
-			return listing.Memory(out,
-				complain, a.Knowledge.Memory(root))
+		printed("hooks", "list the hooks", func(_ context.Context, out, _ io.Writer) error {
+			listing.Hooks(out, a.Config.Hooks)
+			return nil
 		}),
-		printed("agents", "list the kinds of subagents", func(out, complain io.Writer) error {
+		printed("agents", "list the kinds of subagents", func(_ context.Context, out, complain io.Writer) error {
 			return listing.Roles(out, complain, a.Extensions.Roles(root, func(string) {}))
 		}),
 	)
@@ -237,6 +253,30 @@ func (c *command) slashes(a *app.App, root, model string, shadowed func(name, wh
 		})
 	}
 	return list
+}
+
+// memorySlash lists the memory of a workspace, or adds an entry to it.
+func memorySlash(a *app.App, root string) tui.Command {
+	return tui.Command{
+		Name: "memory", Args: "[add TEXT]", Doc: "list the memory, or add to it",
+		Print: func(ctx context.Context, args string) (string, error) {
+			var b strings.Builder
+			verb, said, _ := strings.Cut(args, " ")
+			said = strings.TrimSpace(said)
+			switch {
+			case args == "":
+				err := listing.Memory(&b, &b, a.Knowledge.Memory(root))
+				return b.String(), err
+			case verb != "add" || said == "":
+				return "", errors.New("want /memory or /memory add TEXT; 'inspan memory --help' shows the rest")
+			}
+			id, err := a.Knowledge.Remember(ctx, root, "project", a.Knowledge.Entry("fact", said), "")
+			if err != nil {
+				return "", err
+			}
+			return savedAs("project", id) + "\n", nil
+		},
+	}
 }
 
 // serverSlash tells how the servers are, and agrees to what one offers. What is agreed

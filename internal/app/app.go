@@ -87,6 +87,9 @@ func New(set *config.Installation) *App {
 // spentToday is what the sessions say was spent on this day.
 func (a *App) spentToday(ctx context.Context) (float64, error) { return cost.Today(ctx, a.sessions) }
 
+// Point is a message that a session can be rewound to before it.
+type Point = rewind.Point
+
 // Options is what a command says beyond the settings. Zero fields leave the
 // settings as they are.
 type Options struct {
@@ -103,26 +106,31 @@ type Options struct {
 	Container    string // image that commands run in
 	Trust        string // what consent.Sum says of the workspace content that may run
 	Unattended   bool
-	Patient      bool          // as inspan.Agent has it
-	RetryFor     time.Duration // as inspan.Agent has it
-	Record       string        // file to record the model to; it must not be there yet
-	Replay       string        // file to play instead of asking a model
-	Servers      []mcp.Server  // MCP servers that the client brings, with Source mcp.Client
-	NoServers    bool          // no MCP servers are used
-	Folders      []string      // as inspan.Agent has it
-	AllTools     bool          // whoever calls is told of every tool: none is left to tool_search
-	KeepJobs     bool          // whatever bash is told to keep goes on after the session, unasked
+	Patient      bool                  // as inspan.Agent has it
+	RetryFor     time.Duration         // as inspan.Agent has it
+	Record       string                // file to record the model to; it must not be there yet
+	Replay       string                // file to play instead of asking a model
+	Servers      []mcp.Server          // MCP servers that the client brings, with Source mcp.Client
+	Variables    []permission.Variable // that commands send, and don't have
+	NoServers    bool                  // no MCP servers are used
+	Folders      []string              // as inspan.Agent has it
+	AllTools     bool                  // whoever calls is told of every tool: none is left to tool_search
+	KeepJobs     bool                  // whatever bash is told to keep goes on after the session, unasked
 	// Apart are folders where agents of others work too: of these a session reaches only its own
 	// workspace. It remembers nothing, and knows no other session.
 	Apart []string
-	Tools []tool.Tool // of the program that embeds the agent; the model is told of them in every request
-	Hooks []tool.Hook // of that program, behind all others
+	// Elsewhere: the files and commands of the session are on another machine, where Tools reach them.
+	// Of this machine it has tools for the web and the servers of Servers, and no others.
+	Elsewhere bool
+	Tools     []tool.Tool // of the program that embeds the agent; the model is told of them in every request
+	Hooks     []tool.Hook // of that program, behind all others
 	// Labels and Traceparent are those of a new session that works for no other, as
 	// inspan.Agent has them.
 	Labels      map[string]string
 	Traceparent string
 
 	shown bool            // somebody only looks at the agent: it is not told what waits for trust
+	alone bool            // the session is one call
 	order *subagent.Order // of a session that works for another
 }
 
@@ -207,7 +215,7 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 	if err != nil {
 		return nil, err
 	}
-	if !a.Config.Agents.Off && roomy(b.agent.Model.Info().Window) {
+	if !o.Elsewhere && !a.Config.Agents.Off && roomy(b.agent.Model.Info().Window) {
 		a.team(o, at.Root, b.agent.Hooks).Wire(b.agent)
 	}
 	equipment.Furnish(b.agent, a.Config, b.come, o.AllTools)
@@ -240,8 +248,9 @@ func (a *App) Context(ctx context.Context, root, id string, warn func(string)) (
 
 // byHand is the agent of a session without a model, whose calls a person types. It has
 // the tools that a session in the folder root would have, under the same trust.
-func (a *App) byHand(ctx context.Context, root string, shown bool, warn func(string)) (*inspan.Agent, error) {
-	agent, err := a.lead(ctx, Options{Model: "script", AllTools: true, shown: shown}, inspan.Place{Root: root, New: true}, warn)
+func (a *App) byHand(ctx context.Context, o Options, root string, warn func(string)) (*inspan.Agent, error) {
+	o.Model, o.AllTools = "script", true
+	agent, err := a.lead(ctx, o, inspan.Place{Root: root, New: true}, warn)
 	if err != nil {
 		return nil, err
 	}
@@ -253,16 +262,18 @@ func (a *App) byHand(ctx context.Context, root string, shown bool, warn func(str
 // of the user, those of the workspace as far as they are trusted, and what MCP servers
 // offer. It waits a while for servers that were never met.
 func (a *App) Tools(ctx context.Context, root string, warn func(string)) ([]tool.Tool, error) {
-	agent, err := a.byHand(ctx, root, true, warn)
+	agent, err := a.byHand(ctx, Options{shown: true}, root, warn)
 	if err != nil {
 		return nil, err
 	}
 	return equipment.List(ctx, agent, warn), agent.Close()
 }
 
-// CallTool runs one tool in the folder root for a person, see [equipment.Call].
-func (a *App) CallTool(ctx context.Context, root, name string, args json.RawMessage, warn func(string)) (string, error) {
-	agent, err := a.byHand(ctx, root, false, warn)
+// CallTool runs one tool in the folder root, see [equipment.Call]. The mode and the rules of the
+// options count. With Unattended nobody has typed the call, so one that would ask is denied.
+func (a *App) CallTool(ctx context.Context, o Options, root, name string, args json.RawMessage, warn func(string)) (string, error) {
+	o.alone = true
+	agent, err := a.byHand(ctx, o, root, warn)
 	if err != nil {
 		return "", err
 	}

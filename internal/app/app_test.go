@@ -279,15 +279,28 @@ func TestToolsByHand(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("some text\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text, err := load(t, "").CallTool(t.Context(), dir, "bash", []byte(`{"cmd":"cat a.txt"}`), quiet)
+	text, err := load(t, "").CallTool(t.Context(), app.Options{}, dir, "bash", []byte(`{"cmd":"cat a.txt"}`), quiet)
 	if err != nil || !strings.Contains(text, "some text") {
 		t.Errorf("%q, %v", text, err)
 	}
-	if _, err := load(t, "").CallTool(t.Context(), dir, "bsh", nil, quiet); err == nil ||
+	slow := []byte(`{"command":"echo begun; sleep 600; echo more","timeout":1}`)
+	if _, err := load(t, "").CallTool(t.Context(), app.Options{}, dir, "bash", slow, quiet); err == nil ||
+		!strings.Contains(err.Error(), "begun") || !strings.Contains(err.Error(), "timed out after 1s and was ended") ||
+		strings.Contains(err.Error(), "job") {
+		t.Error(err)
+	}
+	for _, how := range []string{"background", "interactive", "tty"} {
+		args := []byte(`{"command":"sleep 600","` + how + `":true}`)
+		if _, err := load(t, "").CallTool(t.Context(), app.Options{}, dir, "bash", args, quiet); err == nil ||
+			!strings.Contains(err.Error(), "the command ends with this call") {
+			t.Errorf("%s: %v", how, err)
+		}
+	}
+	if _, err := load(t, "").CallTool(t.Context(), app.Options{}, dir, "bsh", nil, quiet); err == nil ||
 		!strings.Contains(err.Error(), `did you mean "bash"?`) {
 		t.Error(err)
 	}
-	if _, err := load(t, "").CallTool(t.Context(), filepath.Join(dir, "none"), "bash", nil, quiet); err == nil {
+	if _, err := load(t, "").CallTool(t.Context(), app.Options{}, filepath.Join(dir, "none"), "bash", nil, quiet); err == nil {
 		t.Error("no error for a folder that is not there")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,6 +14,8 @@ import (
 	"github.com/inspan/inspan/internal/equipment"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/knowledge"
+	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/permission"
 	"github.com/inspan/inspan/internal/providers"
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/llm"
@@ -88,7 +91,12 @@ func (b *build) permit(context.Context) (err error) {
 	if b.agent.PlaceholderKey, err = b.Permission.PlaceholderKey(); err != nil && b.at.Parent == "" {
 		b.warn("what stands for a secret now stands for nothing after this run: " + err.Error())
 	}
-	if b.env, err = b.Permission.EnvOf(b.at.Root, b.at.Blobs, b.rules, b.o.Container); err != nil {
+	out, err := permission.NewOutlet(b.o.Variables)
+	if err != nil {
+		return err
+	}
+	b.ends = append(b.ends, out.Close)
+	if b.env, err = b.Permission.EnvOf(b.at.Root, b.at.Blobs, b.rules, b.o.Container, out); err != nil {
 		return err
 	}
 	b.letGo = b.env.Close
@@ -96,7 +104,35 @@ func (b *build) permit(context.Context) (err error) {
 	b.env.Throwaway = b.o.order != nil && b.o.order.Role.Throwaway
 	b.agent.Env = b.env
 	b.Permission.Wire(b.agent, b.env.Root)
+	b.withhold()
 	return nil
+}
+
+// withhold keeps what is sent to the MCP servers that the client brings, and in the place of
+// variables, out of the session, as one who gets it may say it. Nothing there stands for it: the
+// session may use it and not have it.
+func (b *build) withhold() {
+	values := map[string]string{}
+	for _, v := range b.o.Variables {
+		values["the variable "+v.Name] = v.Value
+	}
+	for _, s := range b.o.Servers {
+		for name, value := range s.Headers {
+			values["the header "+name+" of the MCP server "+s.Name] = value[strings.LastIndex(value, " ")+1:]
+		}
+	}
+	others := b.agent.Withheld // nil: there are none
+	switch {
+	case len(values) == 0:
+	case others == nil:
+		b.agent.Withheld = func() map[string]string { return values }
+	default:
+		b.agent.Withheld = func() map[string]string {
+			all := others()
+			maps.Copy(all, values)
+			return all
+		}
+	}
 }
 
 // judge adds the judges, and holds the model to what the settings say.
@@ -132,6 +168,9 @@ func (b *build) trust(ctx context.Context) error {
 	}
 	b.agent.Hooks = slices.Concat(hooks, b.o.Hooks)
 	b.ends = append(b.ends, func() error { end(); return nil })
+	if b.o.Elsewhere {
+		return nil // there is nothing here to go back to
+	}
 	b.agent.Checkpoint, err = b.Rewind.Checkpointing(ctx, b.env.Root, b.warn)
 	return err
 }
@@ -156,6 +195,7 @@ func (b *build) cautions() {
 func (b *build) equip(ctx context.Context) error {
 	root, noKeep := b.env.Root, b.Running.NoKeep(b.o.Container)
 	shell := b.Running.NewShell(b.at.ID, noKeep, b.Permission.Explained)
+	shell.NoJobs = b.o.alone
 	b.letGo = func() error { return b.Running.Drop(b.at.ID, shell, b.env.Close) }
 	b.agent.KeepJobs = b.Config.Keeps(cmp.Or(b.o.Mode, b.at.Mode, b.Config.Mode))
 	b.agent.NoKeep = noKeep != "" || b.o.Unattended && !running.MayKeep(b.rules)
@@ -171,7 +211,11 @@ func (b *build) equip(ctx context.Context) error {
 	}
 	list, end := equipment.Tools(b.Config, shell, needs.Edit, b.env)
 	b.ends = append(b.ends, func() error { end(); return nil })
-	list = b.Knowledge.Remembering(b.prompt.Memory, equipment.Skilled(b.Config, b.prompt.Skills, list))
+	if b.o.Elsewhere {
+		list, b.prompt.Elsewhere = equipment.OffMachine(list), true
+	} else {
+		list = b.Knowledge.Remembering(b.prompt.Memory, equipment.Skilled(b.Config, b.prompt.Skills, list))
+	}
 	b.agent.Tools = b.wrap(list)
 	b.agent.Hooks = append(b.agent.Hooks, b.Extensions.Grants(b.prompt.Skills, b.Permission.Places(root))...)
 	b.come = b.Extensions.Tools(b.visiting())
@@ -182,7 +226,11 @@ func (b *build) equip(ctx context.Context) error {
 func (b *build) visiting() equipment.Session {
 	var hub *connect.Hub
 	if root := b.env.Root; !b.o.NoServers {
-		hub = b.Hubs.Open(root, b.Hubs.Servers(root, b.o.Trust, b.o.Servers, b.warn), b.env)
+		servers := b.Hubs.Servers(root, b.o.Trust, b.o.Servers, b.warn)
+		if b.o.Elsewhere {
+			servers = slices.DeleteFunc(servers, func(s mcp.Server) bool { return s.Source != mcp.Client })
+		}
+		hub = b.Hubs.Open(root, servers, b.env)
 	}
 	b.ends = append(b.ends, func() error { hub.Close(); return nil })
 	if b.at.Parent == "" { // a child has those of its parent
@@ -190,12 +238,15 @@ func (b *build) visiting() equipment.Session {
 	}
 	return equipment.Session{
 		Root: b.env.Root, Sum: b.o.Trust, Env: b.env, Own: b.agent.Tools, Servers: hub.Own(), Offered: hub.Offered, Wrap: b.wrap, Warn: b.warn,
+		Elsewhere: b.o.Elsewhere,
 	}
 }
 
 // brief says what the agent is told at its start, and of files on its way.
 func (b *build) brief(ctx context.Context) error {
-	b.agent.Instructions = b.Knowledge.Instructions(b.env.Root)
+	if !b.o.Elsewhere {
+		b.agent.Instructions = b.Knowledge.Instructions(b.env.Root)
+	}
 	if !b.at.New {
 		return nil
 	}

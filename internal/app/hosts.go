@@ -8,10 +8,12 @@ import (
 
 // Hosts makes hosts for sessions that run beside each other and may have different models. The
 // fields are not changed once it is in use; it is safe for concurrent use. What is apart is so for
-// all sessions of a model, as its first options say.
+// all sessions of a model, as its first options say. The sessions are those of guests.
 type Hosts struct {
-	Self string       // as in [config.Installation]
-	Warn func(string) // as in [App.Host]
+	Self   string       // as in [config.Installation]
+	Warn   func(string) // as in [App.Host]
+	Nice   int          // as in [permission.Set]
+	Closed []string     // the same
 
 	mu   sync.Mutex
 	apps map[string]*App // by model, as options name it: each has what the environment has for it
@@ -27,6 +29,8 @@ func (h *Hosts) Host(o Options) (*inspan.Host, error) {
 		if a, err = Load(h.Self); err != nil {
 			return nil, err
 		}
+		a.Permission.Nice, a.Permission.Guests = h.Nice, true
+		a.Permission.Closed = append(a.Permission.Closed, h.Closed...)
 		aim(a, o, h.Warn)
 		if h.apps == nil {
 			h.apps = map[string]*App{}

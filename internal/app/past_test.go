@@ -35,17 +35,17 @@ func TestPastSession(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "out.md")
-	if err := a.Knowledge.Export(t.Context(), s.ID(), path); err != nil {
+	if err := a.Running.Export(t.Context(), s.ID(), path); err != nil {
 		t.Fatal(err)
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil || !strings.Contains(string(raw), "what was it?") || !strings.Contains(string(raw), "It was the cache.") {
 		t.Errorf("%s, %v", raw, err)
 	}
-	if err := a.Knowledge.Export(t.Context(), s.ID(), path); !errors.Is(err, fs.ErrExist) {
+	if err := a.Running.Export(t.Context(), s.ID(), path); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a file that is there was written to: %v", err)
 	}
-	rows, err := a.Knowledge.Spent(t.Context(), s.ID(), func(string) {})
+	rows, err := a.Running.Spent(t.Context(), s.ID(), func(string) {})
 	if err != nil || len(rows) != 2 || rows[0].Key != "script/commands" || rows[1].Key != "total" || rows[1].Replies != 1 {
 		t.Errorf("%+v, %v", rows, err)
 	}

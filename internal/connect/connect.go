@@ -157,7 +157,11 @@ func (h *Hub) Own() []tool.Tool {
 	if h == nil {
 		return nil
 	}
-	return []tool.Tool{mcpServerList(h.Manager), mcpResource(h.Manager), oauthFlow(h.logins.flow(h.Manager))}
+	list := []tool.Tool{mcpServerList(h.Manager), mcpResource(h.Manager), oauthFlow(h.logins.flow(h.Manager))}
+	for i := range list {
+		list[i].Ready = func(*tool.Call) { h.Ready() }
+	}
+	return list
 }
 
 // Offered are the tools of the servers; none without servers.
@@ -219,7 +223,8 @@ type sharedHub struct {
 }
 
 // Open starts the servers of a workspace in the background, unless they are started
-// already; nil if there are none. Whoever gets it closes it.
+// already; nil if there are none. Those whose tools are known rest until a model that could
+// call them is asked, or somebody needs them. Whoever gets it closes it.
 func (h *Hubs) Open(root string, servers []mcp.Server, env tool.Env) *Hub {
 	if len(servers) == 0 {
 		return nil
@@ -235,7 +240,7 @@ func (h *Hubs) Open(root string, servers []mcp.Server, env tool.Env) *Hub {
 		s = &sharedHub{root: root, users: map[*Hub]bool{}}
 		s.manager = h.manager(servers, env)
 		h.open[key] = s
-		s.manager.Start()
+		s.manager.Rest()
 	}
 	user := &Hub{Manager: s.manager, logins: h.Logins}
 	user.close = sync.OnceFunc(func() { h.drop(key, user) })
@@ -271,6 +276,7 @@ func (h *Hubs) OpenAt(root, sum string, client []mcp.Server, warn func(string)) 
 	}
 	user := h.Open(env.Root, h.Servers(env.Root, sum, client, warn), env)
 	if user != nil {
+		user.Start()
 		letGo := user.close
 		user.close = func() {
 			letGo()
@@ -332,13 +338,15 @@ func (h *Hubs) Leave(ctx context.Context, root, name string, warn func(string)) 
 	return noServer(name)
 }
 
-// Managers are those of the servers that are started for a workspace.
+// Managers are those of the servers that are started for a workspace. None rests any longer:
+// of what they offer beside tools nothing is known without them.
 func (h *Hubs) Managers(root string) []*mcp.Manager {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var out []*mcp.Manager
 	for _, h := range h.open {
 		if h.root == root {
+			h.manager.Start()
 			out = append(out, h.manager)
 		}
 	}
@@ -353,6 +361,12 @@ func (h *Hubs) manager(servers []mcp.Server, env tool.Env) *mcp.Manager {
 		guard := netguard.For(s.URL, h.Local())
 		guard.MaxBytes = 1 << 40
 		return guard.Client()
+	}
+	servers = slices.Clone(servers)
+	for i, s := range servers {
+		if s.Auth != nil {
+			servers[i].Auth = given{s.Auth, h.Logins}
+		}
 	}
 	m := &mcp.Manager{
 		Env: env, HTTP: reach, Servers: servers, Expand: h.expand, Withheld: h.withheld,

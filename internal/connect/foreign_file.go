@@ -72,12 +72,17 @@ func foreignFileAt(path, root string) foreignFile {
 // largest is the most bytes of the file of Claude Code, which holds much beside servers.
 const largest = 32 << 20
 
+// ReadForeign reads a settings file of another agent.
+func ReadForeign(path string) ([]byte, error) {
+	if filepath.Base(path) == ".claude.json" {
+		return config.ReadAtMost(path, largest)
+	}
+	return config.ReadFile(path)
+}
+
 // all reads the servers of the file.
 func (f foreignFile) all() (map[string]config.MCPServer, []string, error) {
-	data, err := config.ReadFile(f.path)
-	if filepath.Base(f.path) == ".claude.json" {
-		data, err = config.ReadAtMost(f.path, largest)
-	}
+	data, err := ReadForeign(f.path)
 	if err != nil {
 		return nil, nil, err
 	}

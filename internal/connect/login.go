@@ -93,6 +93,44 @@ func (l *Logins) kept(s mcp.Server, pass oauth.Pass, err error) (mcp.Pass, error
 	return pass, nil
 }
 
+// given are the passes that a client has for a server. They are held back as those of logins are.
+type given struct {
+	mcp.Authorizer
+	logins *Logins
+}
+
+// Token implements [mcp.Authorizer].
+func (g given) Token(ctx context.Context, s mcp.Server) (mcp.Pass, error) {
+	pass, err := g.Authorizer.Token(ctx, s)
+	return g.held(s, pass, err)
+}
+
+// Renew implements [mcp.Authorizer].
+func (g given) Renew(ctx context.Context, s mcp.Server, refused mcp.Pass, challenge string) (mcp.Pass, error) {
+	pass, err := g.Authorizer.Renew(ctx, s, refused, challenge)
+	return g.held(s, pass, err)
+}
+
+// Refused tells the client that a server takes no pass that it has, if it wants to know.
+func (g given) Refused(ctx context.Context, s mcp.Server, p mcp.Pass) {
+	if a, is := g.Authorizer.(interface {
+		Refused(ctx context.Context, s mcp.Server, p mcp.Pass)
+	}); is {
+		a.Refused(ctx, s, p)
+	}
+}
+
+func (g given) held(s mcp.Server, pass mcp.Pass, err error) (mcp.Pass, error) {
+	if p, is := pass.(oauth.Pass); is && err == nil && p.Token != "" {
+		name := "the token of the MCP server " + s.Name
+		if a, is := g.Authorizer.(interface{ Account() string }); is {
+			name += " (" + a.Account() + ")" // another session has another token for one of that name
+		}
+		g.logins.Note(name, p.Token)
+	}
+	return pass, err
+}
+
 // Server has the person log in to a server, which is connected to again.
 func (l *Logins) Server(ctx context.Context, m *mcp.Manager, server string, how Login) error {
 	s, challenge, err := m.Server(server)

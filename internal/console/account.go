@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/text"
@@ -86,7 +85,11 @@ func (c *Console) whatWasDone(r Result) {
 	c.list("access to sensitive places:", lines)
 	lines = nil
 	for _, d := range r.Denials {
-		lines = append(lines, fmt.Sprintf("%s: %s", d.Tool, strings.TrimPrefix(d.Reason+" ("+d.By+")", " ")))
+		why := "by " + d.By
+		if d.Reason != "" {
+			why = d.Reason + " (" + d.By + ")"
+		}
+		lines = append(lines, d.Tool+": "+why)
 	}
 	c.list(text.Count(len(r.Denials), "call")+" denied:", lines)
 }

@@ -1,33 +1,39 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/words"
-	"github.com/inspan/inspan/llm"
 )
 
 // Attachment is how somebody looks at a session that another process drives.
 type Attachment struct {
 	Whole  bool    // from the first event on; else the current run
+	Reads  bool    // the transcript is what was asked for, so that all of it goes to standard output
 	Person *Person // steers the run and answers what it asks; nil: nobody does
 	Leaves bool    // the end of what the person types means that they leave, as at a terminal
 
 	// Stays says that a run which stops is not the end: what the person types then begins another.
 	Stays bool
-	// Again is how to come back, without the session's id; empty: inspan attach.
-	Again string
+	// Interrupts says that Ctrl-C interrupts the run, and only leaves where none goes on or when it is
+	// pressed again. Else it leaves.
+	Interrupts bool
+	// Server is the address of the server that has the session, for hints; empty: this machine.
+	Server string
+	// Lost says why the session can't be reached now; nil: it can. It is asked as often as Driven. A
+	// nil function means that it always can.
+	Lost func() error
+	// Close ends a session that stays, when its run has stopped. Nil: nobody can from here.
+	Close func(ctx context.Context) error
 	// Driven reports whether somebody drives the session. It is asked a few times a
 	// second, and believed to be a no when it says so twice.
 	Driven func(ctx context.Context) (bool, error)
@@ -45,7 +51,15 @@ func (c *Console) Attach(ctx context.Context, s *inspan.Watch, a Attachment) (co
 	if a.Person != nil {
 		w.lines = a.Person.lines
 	}
-	if err := c.Show(w.events(ctx), false); err != nil {
+	shown := c
+	if a.Reads {
+		shown = c.reading()
+	}
+	err = shown.show(w.events(ctx))
+	if a.Person != nil && w.lines != nil {
+		a.Person.discard() // it was not typed for the shell
+	}
+	if err != nil {
 		return ExitError, err
 	}
 	return w.end()
@@ -57,6 +71,7 @@ type attached struct {
 	console *Console
 	session *inspan.Watch
 	lines   <-chan string // what the person types; nil: nothing comes any more
+	signals chan os.Signal
 
 	head   uint64          // event that was the last one at the beginning
 	seq    uint64          // event that was shown last
@@ -66,15 +81,22 @@ type attached struct {
 	broken bool            // something was shown below the question
 	told   map[string]bool // calls that the person has answered, or was told of, and that still wait
 	ready  bool            // all that was there at the beginning is shown, and what waited is asked
-	late   bool            // what the person types next may be an answer to a question that somebody else has answered
+	late   bool            // what the person types next may be an answer to a question that is closed
+	held   string          // what was typed so late; Enter tells it the model
 	left   bool            // the person has left
 	idle   bool            // the person was told that no run goes on
 	gone   bool            // nobody drives it any more, as it seems
+	lost   bool            // the person was told that it can't be reached
+	cancel bool            // the person has interrupted the run
 }
 
 // lull is how long no event must come before what waits is asked: of what has been
 // answered already the answer is near.
 const lull = 20 * time.Millisecond
+
+// again is how long it takes until a question is put again whose answer was not taken: there may be
+// an answer that is on its way here.
+const again = 300 * time.Millisecond
 
 // lookEvery is how often it is asked whether somebody drives the session.
 const lookEvery = 250 * time.Millisecond
@@ -82,17 +104,31 @@ const lookEvery = 250 * time.Millisecond
 // end says why there is no more to see.
 func (w *attached) end() (int, error) {
 	id, st := w.session.ID(), w.session.Status()
-	switch {
-	case w.left:
-		fmt.Fprintf(w.console.Err, "\ndetached; session %s continues; attach again with: %s %s\n", id, cmp.Or(w.Again, "inspan attach"), id)
+	hint := func(command string) string { return words.Command(w.Server, command, id) }
+	if w.left {
+		done := fmt.Sprintf("detached; session %s continues; attach again with: %s", id, hint("attach"))
+		if w.Stays && !st.Active {
+			done = fmt.Sprintf("left; session %s stays open; come back with: %s", id, hint("attach"))
+			if w.Close != nil {
+				done += "\nclose it with: " + hint("stop")
+			}
+		}
+		fmt.Fprintln(w.console.Err, "\n"+done)
 		return ExitDone, nil
-	case !st.Active && st.Stopped != nil:
-		return ExitCode(string(st.Stopped.Reason), st.Stopped.Cause, nil), nil
-	case len(questions(st)) > 0:
-		fmt.Fprintf(w.console.Err, "a question is open, and no process here runs the session; continue with: inspan resume %s\n", id)
-		return ExitWaiting, nil
 	}
-	return ExitError, fmt.Errorf("session %s is no longer running; continue it with: inspan resume %s", id, id)
+	switch {
+	case !st.Active && st.Stopped != nil:
+		if w.Stays {
+			fmt.Fprintln(w.console.Err, "· the task is over")
+		}
+		return ExitCode(string(st.Stopped.Reason), st.Stopped.Cause, nil), nil
+	case len(questions(st)) > 0 && w.Server == "":
+		fmt.Fprintf(w.console.Err, "a question is open, and no process here runs the session; continue with: %s\n", hint("resume"))
+		return ExitWaiting, nil
+	case w.Server != "":
+		return ExitError, fmt.Errorf("the server does not go on with session %s; see it with: %s", id, hint("logs"))
+	}
+	return ExitError, fmt.Errorf("session %s is no longer running; continue it with: %s", id, hint("resume"))
 }
 
 // news is an event that came, or why there are no more.
@@ -104,9 +140,9 @@ type news struct {
 // events yields what is to be shown, and does what is to be done meanwhile.
 func (w *attached) events(ctx context.Context) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		signals := make(chan os.Signal, 1)
-		signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-		defer signal.Stop(signals)
+		w.signals = make(chan os.Signal, 1)
+		signal.Notify(w.signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		defer signal.Stop(w.signals)
 		coming, stop := w.follow(ctx)
 		defer stop()
 		look := time.NewTicker(lookEvery)
@@ -124,13 +160,17 @@ func (w *attached) events(ctx context.Context) iter.Seq2[event.Event, error] {
 				on = w.settle()
 			case <-w.shown():
 				w.prompt.shown = nil
-				w.Person.put(w.prompt, question(w.soon))
+				w.Person.put(w.prompt, question(w.soon, w.Remember != nil))
 			case line, ok := <-w.input():
-				on, err = w.typed(ctx, line, ok)
+				on = w.typed(ctx, line, ok)
+				w.repeat(quiet, again)
 			case <-look.C:
+				w.reach()
+				w.repeat(quiet, lull)
 				on, err = w.driven(ctx)
-			case <-signals:
-				w.left, on = true, false
+			case sig := <-w.signals:
+				on = w.signalled(ctx, sig)
+				w.repeat(quiet, lull)
 			}
 			if err != nil {
 				yield(event.Event{}, err)
@@ -151,7 +191,7 @@ func (w *attached) follow(ctx context.Context) (coming <-chan news, stop func())
 	w.seq = after
 	go func() {
 		defer close(done)
-		for e, err := range w.session.Events(ctx, after) {
+		for e, err := range w.session.Live(ctx, after) {
 			select {
 			case out <- news{e, err}:
 			case <-ctx.Done():
@@ -171,15 +211,52 @@ func (w *attached) show(n news, yield func(event.Event, error) bool) (bool, erro
 	if n.err != nil {
 		return false, n.err
 	}
-	w.seq = n.Seq
-	if w.asked != "" && !w.broken {
-		fmt.Fprintln(w.console.Err)
-		w.broken = true
+	if n.Transient() && (w.asked != "" || !w.caughtUp()) {
+		return true, nil // it must not break up a question
 	}
+	if !n.Transient() {
+		w.seq = n.Seq
+	}
+	w.below()
 	if d, ok := n.Body.(event.Decided); ok && d.Call == w.asked {
 		w.close(words.AnsweredBy(d))
 	}
 	return yield(n.Event, nil), nil
+}
+
+// below begins a line below the question, if one stands there.
+func (w *attached) below() {
+	if w.asked != "" && !w.broken {
+		fmt.Fprintln(w.console.Err)
+		w.broken = true
+	}
+}
+
+// repeat has a question that is no longer the last thing on the screen put again after a time, unless
+// something happens before.
+func (w *attached) repeat(quiet *time.Timer, after time.Duration) {
+	if w.asked != "" && w.broken {
+		quiet.Reset(after)
+	}
+}
+
+// reach tells when the session can't be reached any more, and when it can again.
+func (w *attached) reach() {
+	var err error
+	if w.Lost != nil {
+		err = w.Lost()
+	}
+	lost := err != nil
+	if lost == w.lost {
+		return
+	}
+	w.lost = lost
+	w.below()
+	if v := newView(w.console); lost {
+		v.tell("the connection is lost: "+err.Error()+"; inspan tries again", true)
+	} else {
+		v.tell("the connection is back", false)
+	}
 }
 
 // close takes back the question that the person is asked, and says why.
@@ -216,11 +293,11 @@ func (w *attached) settle() bool {
 		return true
 	}
 	st := w.session.Status()
-	if !st.Active && !w.Stays {
+	if !st.Active && st.Stopped != nil && !w.Stays {
 		return false
 	}
 	if idle := !st.Active; idle != w.idle {
-		if w.idle = idle; idle {
+		if w.idle, w.cancel = idle, false; idle && w.Person != nil {
 			fmt.Fprintln(w.console.Err, "· the agent is idle; type a message, or Ctrl-D to leave")
 		}
 	}
@@ -288,8 +365,8 @@ func (w *attached) ask(list []inspan.Pending) {
 func (w *attached) tell(p inspan.Pending) {
 	w.told[p.Call.ID] = true
 	id := w.session.ID()
-	fmt.Fprintf(w.console.Err, "? %s asks (%s); answer it with: inspan attach %s, or inspan send --allow %s %s\n",
-		words.OneLine(p.Call.Name, 40), words.OneLine(p.Reason, 200), id, words.OneLine(p.Call.ID, 60), id)
+	fmt.Fprintf(w.console.Err, "? %s asks (%s); answer it with: %s, or %s\n", words.OneLine(p.Call.Name, 40), words.OneLine(asksWhy(p), 200),
+		words.Command(w.Server, "attach", id), words.Command(w.Server, "send", "--allow", words.OneLine(p.Call.ID, 60), id))
 }
 
 // standing is where in the list the question is that the person was asked; -1: it no
@@ -305,62 +382,10 @@ func (w *attached) put(p inspan.Pending) {
 	if typed := w.shut(); seen {
 		draft = append([]rune{}, typed...)
 	}
+	w.late, w.held = false, ""
 	w.Person.show(p)
 	w.prompt, w.soon = w.Person.open(!p.Asks, draft), p
 	if w.prompt.shown == nil {
-		w.Person.put(w.prompt, question(p))
+		w.Person.put(w.prompt, question(p, w.Remember != nil))
 	}
-}
-
-// typed takes a line that the person has typed: an answer, or words for the model.
-func (w *attached) typed(ctx context.Context, line string, ok bool) (bool, error) {
-	switch {
-	case !ok:
-		w.lines = nil
-		w.left = w.Leaves
-		return !w.left, nil
-	case w.asked != "":
-		return true, w.answer(ctx, line)
-	case strings.TrimSpace(line) == "":
-		return true, nil
-	}
-	late := w.late
-	if w.late = false; late && len(strings.TrimSpace(line)) == 1 {
-		fmt.Fprintln(w.console.Err, "  (ignored: the question was answered already)")
-		return true, nil
-	}
-	return true, w.session.Send(ctx, event.Steered{Parts: llm.Say(line), By: "inspan attach"})
-}
-
-// answer sends what the person says to the question that waits.
-func (w *attached) answer(ctx context.Context, line string) error {
-	st := w.session.Status()
-	list := questions(st)
-	i := w.standing(list)
-	if i < 0 {
-		return nil // somebody else was faster, and that is about to be shown
-	}
-	p := list[i]
-	d, problem := answer(p, line)
-	if problem != "" {
-		fmt.Fprintln(w.Person.out, "  "+problem)
-		w.put(p)
-		return nil
-	}
-	if longer := d.Allow && (d.Scope == event.ScopeProject || d.Scope == event.ScopeAlways); longer && w.Remember == nil {
-		fmt.Fprintln(w.Person.out, "  from here an approval holds for the session at most: answer y or s")
-		w.put(p)
-		return nil
-	} else if longer {
-		if err := w.Remember(ctx, st.Root, d.Scope, d.Grants(p.Rules, p.Offers)); err != nil {
-			return err
-		}
-	}
-	if err := w.session.Send(ctx, d); err != nil {
-		return err
-	}
-	w.told[p.Call.ID], w.asked = true, ""
-	w.shut()
-	w.ask(list)
-	return nil
 }

@@ -55,6 +55,24 @@ func (s *screen) shows(t *testing.T, text string) {
 // looked at.
 func elsewhere(t *testing.T, ran *[]string, steps ...script.Step) (*inspan.Session, func() *inspan.Watch) {
 	t.Helper()
+	s, host := hosted(t, ran, steps...)
+	return s, func() *inspan.Watch { return watched(t, host, s.ID()) }
+}
+
+// watched opens a session of a host to be looked at.
+func watched(t *testing.T, host *inspan.Host, id string) *inspan.Watch {
+	t.Helper()
+	w, err := host.Watch(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	return w
+}
+
+// hosted is a session on disk with the steps of a model, and the host that has it.
+func hosted(t *testing.T, ran *[]string, steps ...script.Step) (*inspan.Session, *inspan.Host) {
+	t.Helper()
 	note := tool.New("note", "notes a word", func(_ context.Context, _ *tool.Call, in noteArgs) (tool.Result, error) {
 		*ran = append(*ran, in.Word)
 		return tool.Text("noted"), nil
@@ -70,14 +88,7 @@ func elsewhere(t *testing.T, ran *[]string, steps ...script.Step) (*inspan.Sessi
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	return s, func() *inspan.Watch {
-		w, err := host.Watch(t.Context(), s.ID())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = w.Close() })
-		return w
-	}
+	return s, host
 }
 
 // TestAttachAndRunOn has one console run a session that nobody sits at, and another

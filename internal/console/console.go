@@ -2,7 +2,8 @@
 // as text or JSON, and asks a person at the terminal where a call waits.
 //
 // What the model says goes to standard output, everything else to standard
-// error, so that the answer can be piped on. In the JSON forms standard output
+// error, so that the answer can be piped on. Where the transcript is what was
+// asked for, all of it goes to standard output. In the JSON forms standard output
 // holds nothing but JSON and ends with exactly one result object, however the
 // run ends.
 package console

@@ -78,6 +78,7 @@ func TestPersonDecides(t *testing.T) {
 		{"yy\n", 1, console.ExitDone, "✓"},
 		{"no\n", 0, console.ExitDone, "Denied by the user."},
 		{"n\n", 0, console.ExitDone, "Denied by the user."},
+		{" n\n", 0, console.ExitDone, "1 call denied:\n  note: by the user\n"},
 		{"do it in b instead\n", 0, console.ExitDone, "Denied by the user: do it in b instead"},
 		{"", 0, console.ExitCancelled, "cancelled"},
 	} {
@@ -317,6 +318,30 @@ func TestWaitsAreCounted(t *testing.T) {
 				t.Errorf("live %v: %d times", live, counted)
 			}
 		})
+	}
+}
+
+// TestQuestionFitsTheTerminal holds that what an approval offers breaks between words.
+func TestQuestionFitsTheTerminal(t *testing.T) {
+	for _, width := range []int{80, 40} {
+		var ran []string
+		var out bytes.Buffer
+		c := &console.Console{Out: &out, Err: &out, Width: func(io.Writer) int { return width }}
+		c.Person = console.NewPerson(c, strings.NewReader("n\n"), &out)
+		s := session(t, &ran, step("I write.", "a"), script.Step{Parts: llm.Say("Done.")})
+		if code := c.Run(t.Context(), s, event.Say("go")); len(ran) > 0 {
+			t.Fatalf("exit %d, %v", code, ran)
+		}
+		_, asked, found := strings.Cut(out.String(), "Allow it?")
+		asked, _, ends := strings.Cut(asked, "instead: ")
+		if !found || !ends || !strings.Contains(strings.Join(strings.Fields(asked), " "), "or say what to do") {
+			t.Fatalf("at %d:\n%s", width, out.String())
+		}
+		for line := range strings.Lines("  Allow it?" + asked + "instead:") {
+			if n := ansi.StringWidth(strings.TrimSuffix(line, "\n")); n > width {
+				t.Errorf("at %d: %d cells: %s", width, n, line)
+			}
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/tool"
 )
 
 // Person asks somebody at a terminal. Use NewPerson.
@@ -51,11 +52,13 @@ func (p *Person) open(keys bool, draft []rune) *prompt {
 }
 
 // put prints the words of a question that stands long enough, and has it take answers.
-func (p *Person) put(q *prompt, words string) {
+func (p *Person) put(q *prompt, question string) {
+	rules := strings.LastIndexByte(question, '\n') + 1 // they are shown as they are
+	question = question[:rules] + words.Wrap(question[rules:], p.console.width(p.out))
 	if p.keyboard != nil {
-		words += p.keyboard.ready(q)
+		question += p.keyboard.ready(q)
 	}
-	fmt.Fprint(p.out, words)
+	fmt.Fprint(p.out, question)
 }
 
 // heard is where answers come from: nowhere until the question is shown.
@@ -98,7 +101,7 @@ func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, erro
 	q := p.open(!w.Asks, nil)
 	defer func() { q.close() }()
 	for {
-		line, more, err := p.answer(ctx, q, question(w), nil)
+		line, more, err := p.answer(ctx, q, question(w, true), nil)
 		switch {
 		case err != nil:
 			p.withdrawn(context.Cause(ctx))
@@ -106,7 +109,7 @@ func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, erro
 		case !more:
 			return event.Cancelled{By: "the end of input"}, nil
 		}
-		d, problem := answer(w, line)
+		d, problem := answer(w, line, true)
 		if problem == "" {
 			return d, nil
 		}
@@ -166,13 +169,23 @@ func (p *Person) interrupt() {
 
 // show prints what is asked, and all that would happen.
 func (p *Person) show(w inspan.Pending) {
-	if w.Asks {
+	if w.Asks && w.Preview != "" {
 		fmt.Fprintln(p.out, p.console.paint(yellow, "? "+strings.ReplaceAll(text.VisibleLines(w.Preview), "\n", "\n    ")))
 		return
 	}
 	fmt.Fprintf(p.out, "%s %s\n", p.console.paint(yellow, "? "+text.Visible(strings.TrimPrefix(w.Agent+" › ", " › ")+w.Call.Name)+" asks"),
-		p.console.paint(dim, "("+text.Line(w.Reason)+")"))
+		p.console.paint(dim, "("+text.Line(asksWhy(w))+")"))
 	p.would(w)
+}
+
+// asksWhy is why something is asked. A tool that a client runs asks for its result.
+func asksWhy(w inspan.Pending) string {
+	for _, e := range w.Effects {
+		if w.Asks && w.Preview == "" && e.Kind == tool.Question && e.Text != "" {
+			return e.Text
+		}
+	}
+	return w.Reason
 }
 
 // would prints all that would happen.
@@ -200,13 +213,26 @@ func (p *Person) indented(lines string) {
 	fmt.Fprintln(p.out, "    "+strings.ReplaceAll(lines, "\n", "\n    "))
 }
 
+// options are what a call can be answered with. Lasting says that there is somebody here who can
+// remember an approval for longer than the session.
+func options(w inspan.Pending, lasting bool) []words.Option {
+	list := words.Options(w.Rules, w.Offers)
+	if !lasting {
+		list = words.Passing(list)
+	}
+	return list
+}
+
 // question offers what the call can be allowed for. What holds longer is said
 // in full, in lines before: the rules are all it would cover.
-func question(w inspan.Pending) string {
-	if w.Asks {
+func question(w inspan.Pending, lasting bool) string {
+	switch {
+	case w.Asks && w.Preview == "":
+		return "  Its client answers it. What you type is the tool's result instead: "
+	case w.Asks:
 		return "  Your answer (a number or your own words): "
 	}
-	options := words.Options(w.Rules, w.Offers)
+	options := options(w, lasting)
 	var b strings.Builder
 	for _, line := range words.Ruled(options) {
 		b.WriteString("  " + line + "\n")
@@ -219,9 +245,16 @@ func question(w inspan.Pending) string {
 }
 
 // answer reads what the person typed, or says what is wrong with it.
-func answer(w inspan.Pending, line string) (event.Decided, string) {
+func answer(w inspan.Pending, line string, lasting bool) (event.Decided, string) {
 	if w.Asks {
 		return words.Answer(w.Call, line)
 	}
-	return words.Decision(w.Call.ID, words.Options(w.Rules, w.Offers), line)
+	return words.Decision(w.Call.ID, options(w, lasting), line)
+}
+
+// discard forgets what was typed at the terminal and was not read.
+func (p *Person) discard() {
+	if p.keyboard != nil {
+		discard(p.keyboard.tty)
+	}
 }

@@ -24,3 +24,6 @@ func single(tty *os.File) (restore func(), err error) {
 	}
 	return func() { _ = unix.IoctlSetTermios(fd, setTermios, was) }, nil
 }
+
+// discard drops what was typed at a terminal and not read.
+func discard(tty *os.File) { _ = flushInput(int(tty.Fd())) }

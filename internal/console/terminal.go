@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
+	"github.com/inspan/inspan/internal/words"
 )
 
 // Colours, as SGR parameters.
@@ -35,32 +35,4 @@ func (c *Console) paintDiff(line string) string {
 
 // Say prints lines of words to standard error. On a terminal they wrap between words,
 // below what a line begins with, so that what is to be copied stays whole.
-func (c *Console) Say(text string) {
-	width := c.width(c.Err)
-	if width == 0 {
-		fmt.Fprintln(c.Err, text)
-		return
-	}
-	for line := range strings.SplitSeq(text, "\n") {
-		rest := strings.TrimLeft(line, " ")
-		indent := line[:len(line)-len(rest)]
-		used := len(indent)
-		var b strings.Builder
-		b.WriteString(indent)
-		for i, word := range strings.Split(rest, " ") {
-			n := ansi.StringWidth(word)
-			switch {
-			case i == 0:
-			case used+1+n > width:
-				b.WriteString("\n" + indent)
-				used = len(indent)
-			default:
-				b.WriteByte(' ')
-				used++
-			}
-			b.WriteString(word)
-			used += n
-		}
-		fmt.Fprintln(c.Err, b.String())
-	}
-}
+func (c *Console) Say(text string) { fmt.Fprintln(c.Err, words.Wrap(text, c.width(c.Err))) }

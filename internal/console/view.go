@@ -142,19 +142,23 @@ func (v *view) print(e event.Event, items []transcript.Item) error {
 			v.child(i)
 		case *transcript.Stop:
 			if v.past {
-				v.line("%s", v.paint(dim, text.VisibleLines(strings.TrimSpace("— "+string(i.Stopped.Reason)+" "+i.Stopped.Detail))))
+				v.line("%s", v.paint(dim, marked(strings.TrimSpace("— "+string(i.Stopped.Reason)+" "+i.Stopped.Detail))))
 			}
 		}
 	}
 	return nil
 }
 
+// marked is text of others whose first line is marked as such. The further ones stand behind a
+// margin, so that none looks like a line of ours.
+func marked(s string) string { return strings.ReplaceAll(text.VisibleLines(s), "\n", "\n    ") }
+
 func (v *view) said(s *transcript.Said) {
 	switch {
 	case s.Steered:
 		v.tell(words.ToldModel(s.Parts.Text()), false)
 	case v.past:
-		v.line("%s", v.paint(bold, "> "+text.VisibleLines(s.Parts.Text())))
+		v.line("%s", v.paint(bold, marked("> "+s.Parts.Text())))
 	}
 }
 
@@ -332,13 +336,23 @@ func summaryLine(s string) string {
 	return first
 }
 
-// Show prints a session that has happened: as text, or its events as lines.
+// Show prints a session that has happened: as text, or its events as lines. As this is what was
+// asked for, all of it goes to standard output.
 func (c *Console) Show(events iter.Seq2[event.Event, error], asEvents bool) error {
+	if asEvents {
+		return (&Console{Form: StreamJSON, Out: c.Out, Err: c.Err}).show(events)
+	}
+	return c.reading().show(events)
+}
+
+// reading is the console of a command whose product is the transcript.
+func (c *Console) reading() *Console {
+	return &Console{Out: c.Out, Err: c.Out, Color: c.Color && c.width(c.Out) > 0, Width: c.Width}
+}
+
+func (c *Console) show(events iter.Seq2[event.Event, error]) error {
 	v := newView(c)
 	v.past = true
-	if asEvents {
-		v.Console = &Console{Form: StreamJSON, Out: c.Out, Err: c.Err}
-	}
 	for e, err := range events {
 		if err == nil {
 			err = v.event(e)

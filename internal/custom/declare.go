@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
@@ -156,7 +157,7 @@ func (d declaration) checkSecrets() error {
 	}
 	for i, name := range d.secrets {
 		switch {
-		case !isVariable(name):
+		case !shell.IsName(name) || len(name) > 64:
 			return fmt.Errorf("secrets has %q, which is not the name of a variable", text.Clip(name, 80))
 		case strings.HasPrefix(name, "INSPAN_"):
 			return fmt.Errorf("secrets has %s; names that begin with INSPAN_ are taken", name)
@@ -165,11 +166,6 @@ func (d declaration) checkSecrets() error {
 		}
 	}
 	return nil
-}
-
-func isVariable(name string) bool {
-	return name != "" && len(name) <= 64 && (name[0] < '0' || name[0] > '9') &&
-		!strings.ContainsFunc(name, func(r rune) bool { return !isWord(r) || r == '-' })
 }
 
 func checkSeconds(n int) error {

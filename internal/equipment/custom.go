@@ -21,6 +21,8 @@ type Session struct {
 	Offered   func(context.Context) []tool.Tool // by these servers; nil: there are none
 	Wrap      func([]tool.Tool) []tool.Tool
 	Warn      func(string)
+	// Elsewhere: the session works on another machine, so no program of this one is a tool of it.
+	Elsewhere bool
 }
 
 // extra is what is known of the programs of a workspace.
@@ -44,6 +46,9 @@ func (s *Set) Tools(of Session) func(context.Context) []tool.Tool {
 	}
 	for _, p := range s.Plugins() {
 		set.Folders = append(set.Folders, p.Tools...)
+	}
+	if of.Elsewhere {
+		set.Folders = nil
 	}
 	for _, t := range slices.Concat(x.Own, x.Servers) {
 		set.Reserved = append(set.Reserved, t.Name)

@@ -45,6 +45,11 @@ func Tools(c config.Config, shell *tools.Shell, edit string, env tool.Env) (list
 	return list, servers.Close
 }
 
+// OffMachine are those of a list that reach no file and no command of this machine.
+func OffMachine(list []tool.Tool) []tool.Tool {
+	return slices.DeleteFunc(list, func(t tool.Tool) bool { return !slices.Contains([]string{"todo", "web_fetch", "web_search"}, t.Name) })
+}
+
 // Skilled adds the tool that loads skills, if there can be any.
 func Skilled(c config.Config, l *skill.Library, list []tool.Tool) []tool.Tool {
 	if c.Skills.Off {

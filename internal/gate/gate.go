@@ -28,6 +28,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,7 +55,8 @@ type Gate struct {
 	Origins []string
 	// Open are paths that anybody may GET: no token is asked for there. The rest is.
 	Open []string
-	// Forms are paths whose requests may carry files, as multipart/form-data.
+	// Forms are paths whose requests may carry files, as multipart/form-data. A part of one that is *
+	// stands for any name.
 	Forms []string
 	// Refuse writes the answer to a request that is not let through, with a status as in
 	// the package's table. Headers are set. Nil: {"error": "why"}.
@@ -214,7 +216,10 @@ func (g *Gate) content(r *http.Request) (status int, why string) {
 		return 0, ""
 	}
 	types := r.Header.Values("Content-Type")
-	form := slices.Contains(g.Forms, r.URL.Path)
+	form := slices.ContainsFunc(g.Forms, func(pattern string) bool {
+		is, err := path.Match(pattern, r.URL.Path)
+		return is && err == nil
+	})
 	switch {
 	case len(types) == 0 && r.ContentLength == 0: // it says that there is no body
 	case len(types) == 1 && (isJSON(types[0]) || form && isForm(types[0])):

@@ -91,7 +91,7 @@ func send(t *testing.T, method, url, body string, header map[string][]string) (s
 func TestEveryCheck(t *testing.T) {
 	g := &gate.Gate{
 		Who: gate.One("ann", secret), Hosts: []string{"tunnel.example.org", "named.example.org:8443"},
-		Origins: []string{"https://app.example.org"}, MaxBody: 20, Open: []string{"/card"}, Forms: []string{"/files"},
+		Origins: []string{"https://app.example.org"}, MaxBody: 20, Open: []string{"/card"}, Forms: []string{"/files", "/things/*/files"},
 	}
 	addr := open(t, g)
 	_, port, _ := net.SplitHostPort(addr)
@@ -122,6 +122,16 @@ func TestEveryCheck(t *testing.T) {
 		{"body without a type", "POST", "/", "{}", map[string][]string{"Content-Type": nil}, 415},
 
 		{"form", "POST", "/files", "--x--", map[string][]string{"Content-Type": {"multipart/form-data; boundary=x"}}, 200},
+		{
+			"form for a path with any name", "POST", "/things/a/files", "--x--",
+			map[string][]string{"Content-Type": {"multipart/form-data; boundary=x"}},
+			200,
+		},
+		{
+			"form for a path with more names", "POST", "/things/a/b/files", "--x--",
+			map[string][]string{"Content-Type": {"multipart/form-data; boundary=x"}},
+			415,
+		},
 		{"form for another path", "POST", "/", "--x--", map[string][]string{"Content-Type": {"multipart/form-data; boundary=x"}}, 415},
 		{"text for a path with forms", "POST", "/files", "x", map[string][]string{"Content-Type": {"text/plain"}}, 415},
 

@@ -67,6 +67,18 @@ func (Marker) Wrap(t tool.Tool) tool.Tool {
 // it, in a word.
 func (Marker) Text(text, from string) string { return mark(text, from, false) }
 
+// Instructions is a text of instructions as people see it. hidden says that it held what people
+// don't see: what a review did not show counts as nobody's instruction, and the text says so.
+func (Marker) Instructions(text, from string) (out string, hidden bool) {
+	if out, hidden = reveal(text); hidden {
+		out = strings.TrimSuffix(out, "\n") + "\n" + notice(from, []string{unseen})
+	}
+	return out, hidden
+}
+
+// unseen is why a text is not taken as it is.
+const unseen = "holds characters that people don't see"
+
 // markedError is an error with its text marked.
 type markedError struct {
 	error
@@ -102,7 +114,7 @@ func mark(text, from string, outside bool) string {
 	text, smuggled := reveal(text)
 	var why []string
 	if smuggled {
-		why = append(why, "holds characters that people don't see")
+		why = append(why, unseen)
 	}
 	if imitates(text) {
 		why = append(why, "imitates a mark of the harness")

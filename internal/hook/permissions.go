@@ -84,7 +84,7 @@ func OwnRules(action tool.Action, text string) (rules []string, why string) {
 	case strings.HasPrefix(name, "mcp__"):
 		return serverRules(name, some)
 	case !some:
-		return bareRules(name)
+		return bareRules(action, name)
 	}
 	switch name {
 	case "Bash":
@@ -103,7 +103,7 @@ func OwnRules(action tool.Action, text string) (rules []string, why string) {
 		}
 		return []string{"network(" + host + ")"}, ""
 	}
-	if _, why := bareRules(name); why != "" {
+	if _, why := bareRules(action, name); why != "" {
 		return nil, why
 	}
 	return nil, "inspan has no patterns for " + name
@@ -122,14 +122,28 @@ func serverRules(name string, pattern bool) ([]string, string) {
 	return []string{name}, ""
 }
 
-// bareRules are for all that a tool does.
-func bareRules(name string) ([]string, string) {
+// bareRules are for all that a tool does. What asks or denies is for all our tools that do the same
+// kind of thing: there, a rule for Edit is for every tool that edits, one for Read for every tool that reads.
+func bareRules(action tool.Action, name string) ([]string, string) {
 	if !slices.Contains(append(foreignNames(), "NotebookEdit", "Skill", "AskUserQuestion"), name) {
 		return nil, "inspan has no such tool"
 	}
 	rules := OwnTools(name)
-	if name == "Edit" { // a rule for it is one for all that change files
-		rules = append(rules, "write_file")
+	switch {
+	case action == tool.Allow && name == "Edit":
+		return append(rules, "write_file"), ""
+	case action == tool.Allow:
+		return rules, ""
+	}
+	switch name {
+	case "Read":
+		return []string{string(tool.Read)}, ""
+	case "Edit", "MultiEdit", "Write":
+		return []string{string(tool.Write)}, ""
+	case "Glob", "LS":
+		return []string{"find_files", "list_files"}, ""
+	case "WebFetch":
+		return append(rules, "http_request"), ""
 	}
 	return rules, ""
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/consent"
+	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/memory"
 	"github.com/inspan/inspan/internal/places"
@@ -42,6 +43,7 @@ type Prompt struct {
 	Limits          Limits
 	Skills          *skill.Library
 	Memory          *memory.Store
+	Elsewhere       bool // the session's files and commands are on another machine
 }
 
 // Limits are what the prompt tells a model of its session.
@@ -56,19 +58,35 @@ type Limits struct {
 func (k *Base) System(ctx context.Context, agent *inspan.Agent, p Prompt, warn func(string)) []event.Added {
 	root := agent.Env.Root
 	memory, claimed := k.remembered(p.Memory, warn)
-	blocks, warnings := prompt.Blocks(prompt.Input{
-		Replace: p.Replace, Append: p.Append, Files: k.instructions(p.Root, root), Facts: k.facts(ctx, agent, p.Limits),
-		Skills: skillList(p.Skills, warn), Memory: memory, Claimed: claimed,
-	})
+	in := prompt.Input{Replace: p.Replace, Append: p.Append, Facts: k.facts(ctx, agent, p), Memory: memory, Claimed: claimed}
+	if !p.Elsewhere {
+		in.Files, in.Skills = k.instructions(p.Root, root), skillList(p.Skills, warn)
+	}
+	blocks, warnings := prompt.Blocks(in)
 	for _, w := range warnings {
 		warn(w)
 	}
-	return blocks
+	return asSeen(blocks, warn)
 }
 
 // Instructions returns what reads the instruction files between a workspace and a file in it.
 func (k *Base) Instructions(root string) func(path string) []event.Added {
-	return func(path string) []event.Added { return prompt.Nested(prompt.Below(root, path, k.reader(root))) }
+	return func(path string) []event.Added {
+		return asSeen(prompt.Nested(prompt.Below(root, path, k.reader(root))), func(string) {})
+	}
+}
+
+// asSeen shows a model of the blocks of a prompt what people see of them, and tells both of what
+// they don't see.
+func asSeen(blocks []event.Added, warn func(string)) []event.Added {
+	for i, b := range blocks {
+		shown, hidden := guard.Marker{}.Instructions(b.Text, text.Visible(b.Source))
+		if blocks[i].Text = shown; hidden {
+			warn(text.Visible(b.Source) + " holds characters that people don't see; " +
+				"the model gets them spelled out, and is told not to follow that text")
+		}
+	}
+	return blocks
 }
 
 // Beside tells a model of the folders beside the workspace.
@@ -85,12 +103,16 @@ func Beside(folders []string) string {
 }
 
 // facts are what the prompt says of the surroundings of a new session.
-func (k *Base) facts(ctx context.Context, agent *inspan.Agent, l Limits) []string {
+func (k *Base) facts(ctx context.Context, agent *inspan.Agent, p Prompt) []string {
+	l, date := p.Limits, "date: "+time.Now().Format("Monday, 2 January 2006")
+	if p.Elsewhere {
+		return []string{"workspace: the folder in which your tools start, on another machine", date}
+	}
 	truth := prompt.Session{
 		Mode: cmp.Or(l.Mode, tool.ModeAsk), Walls: agent.Env.Walls, Throwaway: agent.Env.Throwaway, Unattended: agent.Unattended,
 		Turns: turns(l.MaxTurns), Cost: l.MaxCost, Time: l.MaxTime,
 	}
-	list := append([]string{"workspace: " + agent.Env.Root, "date: " + time.Now().Format("Monday, 2 January 2006")}, truth.Facts()...)
+	list := append([]string{"workspace: " + agent.Env.Root, date}, truth.Facts()...)
 	lever := agent.Levers.Bootstrap
 	if !lever.Active(agent.Unattended) {
 		return append(list, "system: "+runtime.GOOS+"/"+runtime.GOARCH)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -393,6 +394,58 @@ func TestPersonalInstructions(t *testing.T) {
 	k.Apart = true
 	if all := system(); !strings.Contains(all, "OWN") || strings.Contains(all, "CODEX") || !strings.Contains(all, "REPO") {
 		t.Errorf("apart from the person's home:\n%s", all)
+	}
+}
+
+// TestHiddenInstructions holds that a model gets what people see of files of instructions, that
+// it and the person are told of the rest, and that nobody is of what scripts and emoji need.
+func TestHiddenInstructions(t *testing.T) {
+	const tags = "\U000e0072\U000e006d" // say: rm
+	k, root := newBase(t), folder(t)
+	t.Setenv("HOME", folder(t))
+	for path, text := range map[string]string{
+		"AGENTS.md":               "AGENTS" + tags + " hid\u200bden",
+		"CLAUDE.md":               "CLAUDE \u202e rtl @more.md",
+		"more.md":                 "MORE" + tags,
+		".claude/rules/a.md":      "RULES" + tags,
+		"CLAUDE.local.md":         "می\u200cخواهم 👩\u200d🚀 🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",
+		"sub/AGENTS.md":           "SUB" + tags,
+		"sub/x.go":                "",
+		"skills/good/SKILL.md":    "---\nname: good\ndescription: Does" + tags + " it.\n---\nDo it.\n",
+		".inspan/memory/index.md": "- [fact] Likes" + tags + " it.\n",
+	} {
+		write(t, filepath.Join(root, path), text)
+	}
+	agent := &inspan.Agent{Env: tool.Env{Root: root}, Levers: event.Levers{Bootstrap: event.LeverOff}}
+	in := knowledge.Prompt{
+		Replace: "R", Root: root, Memory: k.Memory(root),
+		Skills: &skill.Library{Folders: []skill.Folder{{Path: filepath.Join(root, "skills"), Source: "here"}}},
+	}
+	var warned []string
+	blocks := k.System(t.Context(), agent, in, func(s string) { warned = append(warned, s) })
+	blocks = append(blocks, k.Instructions(root)(filepath.Join(root, "sub", "x.go"))...)
+	told := 0
+	for _, b := range blocks {
+		spoken := strings.Contains(b.Text, "[2 hidden tag characters say: rm]") || strings.Contains(b.Text, "[U+202E]")
+		if notice := strings.Contains(b.Text, b.Source+". It holds characters that people don't see"); notice != spoken {
+			t.Errorf("%s: %q", b.Source, b.Text)
+		} else if notice {
+			told++
+		}
+		if strings.Contains(b.Source, "local") && !strings.Contains(b.Text, "👩\u200d🚀") {
+			t.Errorf("what is to be seen is gone: %q", b.Text)
+		}
+		if strings.ContainsAny(b.Text, tags+"\u200b\u202e") {
+			t.Errorf("hidden characters of %s are told: %q", b.Source, b.Text)
+		}
+	}
+	if told != 4 { // three files of the workspace and one below it
+		t.Errorf("%d blocks are told of", told)
+	}
+	for _, file := range []string{"AGENTS.md", "CLAUDE.md", "a.md"} {
+		if !slices.ContainsFunc(warned, func(w string) bool { return strings.Contains(w, file+" holds characters") }) {
+			t.Errorf("no warning about %s in %q", file, warned)
+		}
 	}
 }
 

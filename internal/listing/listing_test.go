@@ -159,6 +159,16 @@ func TestRunningIndentsChildren(t *testing.T) {
 	}
 }
 
+// TestRunningElsewhere holds that sessions of a server have no process here.
+func TestRunningElsewhere(t *testing.T) {
+	lines := printed(t, func(w io.Writer) error {
+		return listing.Running(w, []running.Driven{{ID: "s", State: running.StateIdle, What: "a heron"}})
+	})
+	if lines[0] != "ID SINCE STATE COST WHAT" || !strings.HasSuffix(lines[1], " idle $0.0000 a heron") || strings.Contains(lines[1], " 0 ") {
+		t.Error(lines)
+	}
+}
+
 func TestCosts(t *testing.T) {
 	lines := printed(t, func(w io.Writer) error {
 		return listing.Costs(w, "model", []cost.Row{

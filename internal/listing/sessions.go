@@ -198,10 +198,17 @@ func Report(w io.Writer, r session.Report) {
 // Running prints the sessions that somebody drives.
 func Running(out io.Writer, list []running.Driven) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tPID\tSINCE\tSTATE\tCOST\tWHAT")
+	here := slices.ContainsFunc(list, func(d running.Driven) bool { return d.PID != 0 }) // those of a server have none
+	pid := func(of any) string {
+		if here {
+			return fmt.Sprint(of, "\t")
+		}
+		return ""
+	}
+	fmt.Fprintln(w, "ID\t"+pid("PID")+"SINCE\tSTATE\tCOST\tWHAT")
 	for _, d := range list {
 		depth := strings.Count(d.ID, ".")
-		fmt.Fprintf(w, "%s%s\t%d\t%s\t%s\t%s\t%s\n", strings.Repeat("  ", depth), d.ID, d.PID, d.Since.Local().Format("2006-01-02 15:04:05"),
+		fmt.Fprintf(w, "%s%s\t%s%s\t%s\t%s\t%s\n", strings.Repeat("  ", depth), d.ID, pid(d.PID), d.Since.Local().Format("2006-01-02 15:04:05"),
 			d.State, words.Cost(d.Cost, d.Unpriced), words.OneLine(d.What, 60))
 	}
 	return w.Flush()

@@ -672,3 +672,32 @@ func TestForkOfWhatRuns(t *testing.T) {
 		branch.want("end a=unknown")
 	}
 }
+
+// TestForkAsksAgain holds that what a person approved for a session is not approved for its forks.
+func TestForkAsksAgain(t *testing.T) {
+	tp := newTape(t, said("x"))
+	tp.add(event.Asked{Turn: 1}, reply(llm.StopCalls, call("a", "w")), event.Judged{Call: "a", Action: tool.Ask})
+	tp.add(event.Waiting{Call: "a", Rules: []string{"bash"}}, event.Decided{Call: "a", Allow: true, Scope: event.ScopeSession})
+	if len(tp.Granted) != 1 {
+		t.Fatalf("granted %q", tp.Granted)
+	}
+	before := *tp.State
+	before.Run.Calls = slices.Clone(before.Run.Calls)
+	forked := event.Event{Seq: before.Seq + 1, Session: "fork", Body: event.Forked{From: "y"}}
+	if err := tp.Apply(forked); err != nil {
+		t.Fatal(err)
+	}
+	if len(tp.Granted) != 0 {
+		t.Errorf("the fork has %q", tp.Granted)
+	}
+	back, err := tp.Rewound(&before, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tp.Apply(event.Event{Seq: before.Seq + 2, Session: "fork", Body: back}); err != nil {
+		t.Fatal(err)
+	}
+	if len(tp.Granted) != 0 {
+		t.Errorf("a fork that was taken back to before it has %q", tp.Granted)
+	}
+}

@@ -107,6 +107,7 @@ func (t Total) tokens() int64 { return int64(t.Usage.Prompt()) + int64(t.Usage.O
 // Run is the run in progress, or the last one.
 type Run struct {
 	Active    bool           `json:"active"`
+	New       bool           `json:"new,omitempty"`       // it has been said, and no driver has come since
 	Turn      int            `json:"turn"`                // turns asked so far
 	Seconds   float64        `json:"seconds,omitempty"`   // it has taken up to what its driver did last; see pass
 	Unproven  float64        `json:"unproven,omitempty"`  // seconds since, if the driver still lived

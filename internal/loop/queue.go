@@ -61,6 +61,17 @@ func (s *State) said(b event.Said, seq uint64) {
 	}
 }
 
+// Orders reports whether an input says what is to be done next: it begins a run if none goes on.
+func Orders(b event.Body) bool {
+	switch b := b.(type) {
+	case event.Said:
+		return len(b.Parts) == 0 || b.Origin.Leads()
+	case event.Steered:
+		return b.Origin.Leads() && b.By != By
+	}
+	return false
+}
+
 // withdrawn takes what was said off the queue.
 func (s *State) withdrawn(b event.Withdrawn) {
 	s.Queue = slices.DeleteFunc(s.Queue, func(q queued) bool { return q.Seq == b.Of && b.Of > 0 })
@@ -69,7 +80,7 @@ func (s *State) withdrawn(b event.Withdrawn) {
 // begin begins a run with the words of whoever the session works for.
 func (s *State) begin(parts llm.Parts, by event.Origin) {
 	s.asked(parts.Text(), by)
-	s.Run, s.Compaction.Tried = Run{Active: true}, 0
+	s.Run, s.Compaction.Tried = Run{Active: true, New: true}, 0
 	s.say(words{parts, true})
 	for _, w := range s.Aside {
 		s.say(w)
@@ -114,10 +125,20 @@ func (s *State) goOn() {
 		return
 	}
 	s.Compaction.Tried = 0
-	*r = Run{Active: true, Turn: r.Turn, Seconds: r.Seconds, Route: r.Route}
+	*r = Run{Active: true, New: true, Turn: r.Turn, Seconds: r.Seconds, Route: r.Route}
 	if n := len(s.Messages); n > 0 && s.Messages[n-1].Role == llm.Assistant {
 		s.push(llm.User, llm.Say("Go on."))
 	}
+}
+
+// Unheard reports whether something has been said to the session at rest that nobody has begun
+// with yet, and nobody has cancelled.
+func (s *State) Unheard() bool {
+	queued := len(s.Queue) > 0
+	if s.Run.Active {
+		return s.Run.New && (queued || !s.Run.Cancelled)
+	}
+	return queued
 }
 
 // cancel ends the run as soon as its calls have ended.
@@ -144,6 +165,7 @@ func (s *State) cancelled(b event.Cancelled) {
 // does: what was running runs elsewhere, or did, and what becomes of it nobody will tell.
 func (s *State) leave() {
 	s.cancel()
+	s.Run.New = false
 	s.calls = nil // phases change
 	s.abandon(s.Run.Calls, false)
 }

@@ -68,7 +68,7 @@ func (s *State) Apply(e event.Event) error {
 		s.Tasks = s.Tasks.After(s.Session, e)
 	case event.Forked:
 		s.Session, s.Tasks = e.Session, s.Tasks.After(s.Session, e)
-		s.Run.Asking = false
+		s.Run.Asking, s.Granted = false, nil // what was approved for the session was so for the other one
 		s.strand()
 		s.disown()
 		s.leave()
@@ -86,13 +86,13 @@ func (s *State) Apply(e event.Event) error {
 	case event.Steered:
 		s.tainted(b.Taint)
 		s.told(b)
-		s.steered(words{b.Parts, b.Origin.Leads() && b.By != By}, b.Origin)
+		s.steered(words{b.Parts, Orders(b)}, b.Origin)
 	case event.Cancelled:
 		s.cancelled(b)
 	case event.Claimed:
 		s.claimed(b)
 	case event.Asked:
-		s.Run.Asking, s.Run.Turn = true, b.Turn
+		s.Run.Asking, s.Run.New, s.Run.Turn = true, false, b.Turn
 	case event.Replied:
 		s.replied(b, e.Seq, e.Time)
 	case event.Routed:
@@ -171,6 +171,9 @@ func (s *State) become(e event.Event, snapshot json.RawMessage) error {
 // is now; so does what is known of the work, unless files were put back as well.
 func (s *State) Rewound(to *State, files bool) (event.Rewound, error) {
 	next := *to
+	if to.Session != s.Session { // that was before a fork
+		next.Granted = nil
+	}
 	if !files {
 		next.Work = s.Work
 	}
@@ -303,6 +306,7 @@ func (s *State) claimed(b event.Claimed) {
 	if !s.Run.Active {
 		s.unqueue()
 	}
+	s.Run.New = false
 	s.calls = nil // phases change
 	s.abandon(s.Run.Calls, true)
 	if len(s.Run.Calls) == 0 {

@@ -114,7 +114,7 @@ func (c *client) start(box tool.Box) error {
 	c.cancel = cancel
 	process, err := c.env.Procs.Start(ctx, tool.Command{
 		Args: append([]string{"sh", "-c", launch, "sh"}, c.server.Command...),
-		Dir:  c.root, Stdin: c.out, Output: &c.errors, Report: c, Box: box,
+		Dir:  c.root, Stdin: c.out, Output: &c.errors, Report: c, Box: box, Serves: true,
 	})
 	if err != nil {
 		cancel()

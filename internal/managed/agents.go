@@ -19,7 +19,7 @@ func agentEndpoints() []endpoint {
 		get("agents/{id}", (*door).agent, "version"),
 		post("agents/{id}", (*door).updateAgent),
 		get("agents/{id}/versions", (*door).agentVersions, "limit", "page"),
-		post("agents/{id}/archive", (*door).archiveAgent),
+		act("agents/{id}/archive", (*door).archiveAgent),
 	}
 }
 
@@ -51,7 +51,7 @@ type agent struct {
 	System      *string           `json:"system"`
 	Tools       []toolSpec        `json:"tools"`
 	Servers     []mcpServer       `json:"mcp_servers"`
-	Skills      []json.RawMessage `json:"skills"`
+	Skills      []skillRef        `json:"skills"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
 	Multiagent  *multiagent       `json:"multiagent"`
 	Identity    *policy           `json:"execution_identity"`
@@ -81,7 +81,7 @@ type agentFields struct {
 	System      opt[string]             `json:"system"`
 	Tools       opt[[]toolSpec]         `json:"tools"`
 	Servers     opt[[]mcpServer]        `json:"mcp_servers"`
-	Skills      opt[[]json.RawMessage]  `json:"skills"`
+	Skills      opt[[]skillRef]         `json:"skills"`
 	Metadata    opt[map[string]*string] `json:"metadata"`
 	Multiagent  opt[multiagent]         `json:"multiagent"`
 	Identity    opt[policy]             `json:"execution_identity"`
@@ -94,13 +94,29 @@ const (
 	mostSystem      = 100_000
 )
 
-// onto is an agent with what a request says of it.
+// onto is an agent with what a request says of it, for all doors: who is confined to agents says
+// nothing of what they are, in no session either.
 func (f agentFields) onto(d *door, a agent) (agent, error) {
-	f.Name.onto(&a.Name)
+	if !reflect.ValueOf(f).IsZero() {
+		if err := d.Unconfined(); err != nil {
+			return a, err
+		}
+	}
+	if f.Name.onto(&a.Name); f.Name.said {
+		if err := named("name", a.Name, mostName); err != nil {
+			return a, err
+		}
+	}
 	f.Model.onto(&a.Model)
 	f.Tools.onto(&a.Tools)
 	f.Servers.onto(&a.Servers)
-	f.Skills.onto(&a.Skills)
+	if f.Skills.said { // those that it has may be gone by now
+		skills, err := d.checkSkills(f.Skills.value)
+		if err != nil {
+			return a, err
+		}
+		a.Skills = skills
+	}
 	if f.Description.said {
 		a.Description = orNull(f.Description.value)
 	}
@@ -138,13 +154,12 @@ func (a *agent) check(d *door) (err error) {
 	if err := a.Model.check(d); err != nil {
 		return err
 	}
-	if len(a.Skills) > 0 {
-		return unserved("skills", "skills by id; put them into the folders that docs/SKILLS.md names")
-	}
 	if a.Servers == nil {
 		a.Servers = []mcpServer{}
 	}
-	a.Skills = []json.RawMessage{}
+	if a.Skills == nil {
+		a.Skills = []skillRef{}
+	}
 	if err := checkServers(a.Servers); err != nil {
 		return err
 	}
@@ -273,15 +288,7 @@ func (d *door) agents() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []agent{}
-	for _, e := range all {
-		a, err := e.kept.shown(e.Object, 0)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, a)
-	}
-	return paged(d, out, 100, func(a agent) string { return a.ID })
+	return shownPage(d, all, 100, func(e entry[keptAgent]) (agent, error) { return e.kept.shown(e.Object, 0) })
 }
 
 func (d *door) agentVersions() (any, error) {
@@ -297,7 +304,7 @@ func (d *door) agentVersions() (any, error) {
 		}
 		out = append(out, a)
 	}
-	return paged(d, out, 100, func(a agent) string { return fmt.Sprint(a.Version) })
+	return paged(d, out, 100, func(a agent) int { return -a.Version })
 }
 
 func (d *door) updateAgent() (any, error) {

@@ -1,7 +1,9 @@
 package managed
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/inspan/inspan/llm"
@@ -78,3 +80,56 @@ func rename(name string, in map[string]json.RawMessage) {
 		}
 	}
 }
+
+// errNotHanded says that a tool is not one that workers have.
+var errNotHanded = errors.New("no worker has this tool")
+
+// oursOf is a call of a tool that was handed to a worker as one of ours.
+func oursOf(name string, input json.RawMessage) (string, json.RawMessage, error) {
+	var in struct {
+		Command string `json:"command"`
+		Restart bool   `json:"restart"`
+		Timeout int    `json:"timeout_ms"`
+		File    string `json:"file_path"`
+		Range   []int  `json:"view_range"`
+		Content string `json:"content"`
+		Old     string `json:"old_string"`
+		New     string `json:"new_string"`
+		All     bool   `json:"replace_all"`
+		Pattern string `json:"pattern"`
+		Path    string `json:"path"`
+	}
+	unread := json.Unmarshal(input, &in)
+	args := map[string]any{}
+	switch name {
+	case "bash":
+		if in.Restart && in.Command == "" {
+			in.Command = "true" // each call has a shell of its own
+		}
+		seconds := mostSeconds
+		if in.Timeout > 0 {
+			seconds = min(seconds, (in.Timeout+999)/1000)
+		}
+		args["command"], args["timeout"] = in.Command, seconds
+	case "read":
+		name, args["path"] = "read_file", in.File
+		if len(in.Range) == 2 {
+			args["offset"], args["limit"] = max(1, in.Range[0]), max(1, in.Range[1]-in.Range[0]+1)
+		}
+	case "write":
+		name, args["path"], args["content"] = "write_file", in.File, in.Content
+	case "edit":
+		edit := map[string]any{"old_string": in.Old, "new_string": in.New, "replace_all": in.All}
+		name, args["path"], args["edits"] = "edit_file", in.File, []any{edit}
+	case "glob":
+		name, args["pattern"], args["path"] = "find_files", in.Pattern, cmp.Or(in.Path, ".")
+	case "grep":
+		name, args["pattern"], args["path"] = "search_files", in.Pattern, cmp.Or(in.Path, ".")
+	default:
+		return name, nil, errNotHanded
+	}
+	raw, err := json.Marshal(args)
+	return name, raw, errors.Join(unread, err)
+}
+
+const mostSeconds = 600 // that a command may take

@@ -36,8 +36,10 @@ func (f *Fold) called(body event.Body) {
 		delete(f.unjudged, b.Call)
 		if c := f.calls[b.Call]; c != nil {
 			c.event = "" // it may ask again
-			f.tell(b.Call, tool.Ask, "")
-			f.open = append(f.open, question{Event: c.event, ID: b.Call, Seq: f.seq, Custom: f.custom(c), parent: c.parent})
+			q := question{ID: b.Call, Seq: f.seq, Custom: f.custom(c), parent: c.parent}
+			f.tell(b.Call, f.hand(c, &q), "")
+			q.Event = c.event
+			f.open = append(f.open, q)
 		}
 	case event.Started:
 		f.running[b.Call] = true
@@ -98,7 +100,7 @@ func (f *Fold) ended(b event.Ended) {
 	delete(f.calls, b.Call)
 	failed := b.Outcome != event.OutcomeOK
 	switch c.kind {
-	case "agent.custom_tool_use": // the client has brought the result, and knows it
+	case "agent.custom_tool_use", resultType: // the client has brought the result, and knows it
 	case "agent.mcp_tool_use":
 		f.add("agent.mcp_tool_result", map[string]any{"mcp_tool_use_id": c.event, "content": blocks(b.Parts), "is_error": failed})
 	default:
@@ -129,6 +131,13 @@ func (f *Fold) decided(b event.Decided) {
 		}
 		fields["custom_tool_use_id"], fields["content"], fields["is_error"] = q.Event, blocks(llm.Say(said)), failed
 		f.add("user.custom_tool_result", fields)
+	case q.worker && b.Allow:
+		said, failed := server.Answered(b.Answer)
+		fields["tool_use_id"], fields["content"], fields["is_error"] = q.Event, blocks(llm.Say(said)), failed
+		f.add(resultType, fields)
+		if c := f.calls[q.ID]; c != nil {
+			c.kind = resultType
+		}
 	default:
 		fields["tool_use_id"], fields["result"] = q.Event, "allow"
 		if !b.Allow {

@@ -3,6 +3,7 @@ package managed
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/inspan/inspan/internal/server"
@@ -22,10 +23,10 @@ func deploymentEndpoints(dues *agenda) []endpoint {
 		get("deployments", (*door).deployments, "limit", "page", "agent_id", "status", "include_archived", "created_at[gte]", "created_at[lte]"),
 		get("deployments/{id}", (*door).deployment),
 		post("deployments/{id}", change((*door).updateDeployment)),
-		post("deployments/{id}/archive", change((*door).archiveDeployment)),
-		post("deployments/{id}/pause", change((*door).pauseDeployment)),
-		post("deployments/{id}/unpause", change((*door).unpauseDeployment)),
-		post("deployments/{id}/run", (*door).runDeployment),
+		act("deployments/{id}/archive", change((*door).archiveDeployment)),
+		act("deployments/{id}/pause", change((*door).pauseDeployment)),
+		act("deployments/{id}/unpause", change((*door).unpauseDeployment)),
+		act("deployments/{id}/run", (*door).runDeployment),
 		get("deployment_runs", (*door).runs, "limit", "page", "deployment_id", "trigger_type", "has_error",
 			"created_at[gt]", "created_at[gte]", "created_at[lt]", "created_at[lte]"),
 		get("deployment_runs/{id}", (*door).run),
@@ -176,7 +177,7 @@ func (f deploymentFields) onto(d *door, k *keptDeployment, now time.Time) error 
 	}
 	if f.Schedule.said {
 		if k.Schedule = f.Schedule.value; k.Schedule != nil {
-			if _, err := k.Schedule.read(); err != nil {
+			if err := k.Schedule.check(); err != nil {
 				return err
 			}
 		}
@@ -187,7 +188,7 @@ func (f deploymentFields) onto(d *door, k *keptDeployment, now time.Time) error 
 
 // check reports what is wrong with a deployment, also what would be so with its sessions.
 func (k *keptDeployment) check(d *door) error {
-	if err := bounded("name", k.Name, 1, mostName); err != nil {
+	if err := named("name", k.Name, mostName); err != nil {
 		return err
 	}
 	if err := bounded("description", k.Description, 0, mostDescription); err != nil {
@@ -262,21 +263,14 @@ func (d *door) deployments() (any, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case status != "" && d.query.Get(includeArchived) == "true":
+	case status != "" && d.query.Get("include_archived") == "true":
 		return nil, invalid("status", "include_archived is set too", "one of the two")
 	}
-	agent, out := d.query.Get("agent_id"), []deploymentView{}
-	for _, e := range all {
-		if agent != "" && e.kept.Agent.ID != agent || status != "" && e.kept.status() != status {
-			continue
-		}
-		v, err := e.kept.shown(e.Object, d.Clock.Now())
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, v)
-	}
-	return paged(d, out, 100, func(v deploymentView) string { return v.ID })
+	agent := d.query.Get("agent_id")
+	all = slices.DeleteFunc(all, func(e entry[keptDeployment]) bool {
+		return agent != "" && e.kept.Agent.ID != agent || status != "" && e.kept.status() != status
+	})
+	return shownPage(d, all, 100, func(e entry[keptDeployment]) (deploymentView, error) { return e.kept.shown(e.Object, d.Clock.Now()) })
 }
 
 func (d *door) updateDeployment() (any, error) {

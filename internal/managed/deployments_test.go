@@ -67,6 +67,30 @@ func (c *clock) set(at string) {
 	}
 }
 
+// seen waits until whoever waits for a time has seen which it is.
+func (c *clock) seen(t *testing.T) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	seen := func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, until := range c.waits {
+			if !until.After(c.now) {
+				return false
+			}
+		}
+		return len(c.waits) > 0
+	}
+	for late := time.After(time.Minute); !seen(); {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatal("nobody has looked at the clock")
+		}
+	}
+}
+
 // deployment and run are what the tests look at.
 type deployment struct {
 	ID, Status string
@@ -225,6 +249,11 @@ func TestSchedulesAreStrict(t *testing.T) {
 		why   string
 	}{
 		{"schedule", cron("@daily", "UTC"), "schedule.expression"},
+		{"schedule", cron("-1 * * * *", "UTC"), `"-1" is no part of a field`},
+		{"schedule", cron("1- * * * *", "UTC"), `"1-" is no part of a field`},
+		{"schedule", cron("0,5-1 * * * *", "UTC"), "the range 5-1 ends before it begins"},
+		{"schedule", cron("0 9 * * 5-1/2", "UTC"), "the range 5-1/2 ends before it begins"},
+		{"name", "two\nlines", "one line"},
 		{"schedule", cron("0 0 0 * * *", "UTC"), "schedule.expression"},
 		{"schedule", cron("0 0 L * *", "UTC"), "schedule.expression"},
 		{"schedule", cron("0 0 ? * *", "UTC"), "schedule.expression"},
@@ -243,11 +272,12 @@ func TestSchedulesAreStrict(t *testing.T) {
 		{"agent", object{"type": "agent_with_overrides", "id": some["agent"], "system": "x"}, "agent"},
 		{"environment_id", "env_none", "environment"},
 		{"resources", []any{object{"type": "github_repository", "authorization_token": "t"}}, "authorization_token"},
-		{"vault_ids", []any{"v"}, "vault_ids"},
+		{"vault_ids", []any{"v"}, "vault"},
 		{"budget", object{"type": "limit", "max_list_cost": object{"amount": "x", "currency": "USD"}}, "budget"},
 		{"catch_up", true, "catch_up"},
 	} {
-		if status, message := h.problem("POST", "/v1/deployments", with(some, tc.field, tc.value)); status >= 500 || status < 400 || !strings.Contains(message, tc.why) {
+		if status, message := h.problem("POST", "/v1/deployments", with(some, tc.field, tc.value)); status >= 500 ||
+			status < 400 || !strings.Contains(message, tc.why) {
 			t.Errorf("%s %v: %d %s", tc.field, tc.value, status, message)
 		}
 	}
@@ -311,7 +341,8 @@ func TestDeploymentsRun(t *testing.T) {
 	if failed.Error.Type != "agent_archived_error" || failed.Session != "" {
 		t.Errorf("%+v", failed)
 	}
-	if d = ask[deployment](h, "GET", path, nil); d.Status != "paused" || d.Paused.Type != "error" || d.Paused.Error.Type != "agent_archived_error" {
+	d = ask[deployment](h, "GET", path, nil)
+	if d.Status != "paused" || d.Paused.Type != "error" || d.Paused.Error.Type != "agent_archived_error" {
 		t.Errorf("%+v", d)
 	}
 	if r := ask[run](h, "POST", path+"/run", nil); r.Error == nil || r.Error.Type != "agent_archived_error" {
@@ -350,11 +381,12 @@ func TestRunsHaveReasons(t *testing.T) {
 		t.Fatal(text)
 	}
 	at.set("2026-05-04T09:00:00Z")
-	h.runs("deployment_id="+c, 0) // of another tenant
 	tenant.runs("deployment_id="+c, 1)
+	h.as("bob", "blue").runs("deployment_id="+c, 0) // of another tenant
 	at.set("2026-05-04T10:00:00Z")
 	got := map[string]string{}
-	for _, r := range slices.Concat(h.runs("deployment_id="+a, 1), h.runs("deployment_id="+b, 1), tenant.runs("deployment_id="+c+"&has_error=true", 1)) {
+	ran := slices.Concat(h.runs("deployment_id="+a, 1), h.runs("deployment_id="+b, 1), tenant.runs("deployment_id="+c+"&has_error=true", 1))
+	for _, r := range ran {
 		got[r.Deployment] = r.Error.Type
 	}
 	want := map[string]string{a: "environment_not_found_error", b: "environment_archived_error", c: "session_rate_limited_error"}
@@ -381,6 +413,7 @@ func TestMissedRuns(t *testing.T) {
 		if skip {
 			want = nil
 		}
+		at.seen(t)
 		h.runs("deployment_id="+d, len(want))
 		at.set("2026-05-06T12:00:03Z")
 		got := h.runs("deployment_id="+d, len(want)+1)

@@ -1,6 +1,8 @@
 package managed
 
 import (
+	"encoding/json"
+	"reflect"
 	"time"
 
 	"github.com/inspan/inspan/internal/server"
@@ -14,19 +16,18 @@ func environmentEndpoints() []endpoint {
 		get("environments", (*door).environments, "limit", "page", "include_archived"),
 		get("environments/{id}", (*door).environment),
 		post("environments/{id}", (*door).updateEnvironment),
-		post("environments/{id}/archive", (*door).archiveEnvironment),
-		del("environments/{id}", func(d *door) (any, error) { return gone(d, ofEnvironment, d.r.PathValue("id"), "environment_deleted") }),
+		act("environments/{id}/archive", (*door).archiveEnvironment),
+		del("environments/{id}", (*door).deleteEnvironment),
 	}
 }
 
-// environment is where sessions work. Here that is always the server's own machine and sandbox, so
-// there is little to say of it.
+// environment is where sessions work: in the server's own sandbox, or where workers are.
 type environment struct {
 	ID          string            `json:"id"`
 	Type        string            `json:"type"`
 	Name        string            `json:"name"`
 	Description string            `json:"description"`
-	Config      cloud             `json:"config"`
+	Config      hosting           `json:"config"`
 	Metadata    map[string]string `json:"metadata"`
 	CreatedAt   string            `json:"created_at"`
 	UpdatedAt   string            `json:"updated_at"`
@@ -39,11 +40,25 @@ type keptEnvironment struct {
 	dates
 }
 
-// cloud is the configuration of an environment.
-type cloud struct {
+// hosting is the configuration of an environment: what sessions find on the server, or that they
+// work where workers are.
+type hosting struct {
 	Type       string     `json:"type"`
 	Networking networking `json:"networking"`
 	Packages   packages   `json:"packages"`
+}
+
+const selfHosted = "self_hosted"
+
+func (h hosting) elsewhere() bool { return h.Type == selfHosted }
+
+// MarshalJSON implements [json.Marshaler]: nothing is said of machines that are not the server's.
+func (h hosting) MarshalJSON() ([]byte, error) {
+	if h.elsewhere() {
+		return json.Marshal(map[string]string{"type": h.Type})
+	}
+	type plain hosting
+	return json.Marshal(plain(h))
 }
 
 // networking says what commands may reach.
@@ -66,27 +81,29 @@ type packages struct {
 }
 
 // settle checks a configuration and writes out its defaults.
-func (c *cloud) settle() error {
-	switch c.Type {
+func (h *hosting) settle() error {
+	switch h.Type {
 	case "cloud":
-	case "", "self_hosted":
-		if c.Type != "" {
-			return unserved("config.type", "self-hosted workers; agents work on the server's machine: use cloud")
+	case "":
+		h.Type = "cloud"
+	case selfHosted:
+		if !reflect.DeepEqual(*h, hosting{Type: selfHosted}) {
+			return invalid("config", "networking and packages are up to the workers", `{"type": "self_hosted"}`)
 		}
-		c.Type = "cloud"
+		return nil
 	default:
-		return invalid("config.type", "it is unknown", "cloud")
+		return invalid("config.type", "it is unknown", "cloud or self_hosted")
 	}
-	if c.Networking.Type == "" {
-		c.Networking.Type = "unrestricted"
+	if h.Networking.Type == "" {
+		h.Networking.Type = "unrestricted"
 	}
-	if c.Networking.Type != "unrestricted" && c.Networking.Type != "limited" {
+	if h.Networking.Type != "unrestricted" && h.Networking.Type != "limited" {
 		return invalid("config.networking.type", "it is unknown", "unrestricted or limited")
 	}
-	if len(c.Networking.Hosts) > 0 || c.Networking.Managers {
+	if len(h.Networking.Hosts) > 0 || h.Networking.Managers {
 		return unserved("config.networking", "hosts for each environment; allow them in the server's rules, network(HOST)")
 	}
-	for _, list := range []*[]string{&c.Packages.Apt, &c.Packages.Cargo, &c.Packages.Gem, &c.Packages.Go, &c.Packages.NPM, &c.Packages.Pip} {
+	for _, list := range []*[]string{&h.Packages.Apt, &h.Packages.Cargo, &h.Packages.Gem, &h.Packages.Go, &h.Packages.NPM, &h.Packages.Pip} {
 		if len(*list) > 0 {
 			return unserved("config.packages", "packages for each environment; install them where the server runs")
 		}
@@ -99,7 +116,7 @@ func (c *cloud) settle() error {
 type environmentFields struct {
 	Name        opt[string]             `json:"name"`
 	Description opt[string]             `json:"description"`
-	Config      opt[cloud]              `json:"config"`
+	Config      opt[hosting]            `json:"config"`
 	Metadata    opt[map[string]*string] `json:"metadata"`
 	Scope       opt[string]             `json:"scope"`
 }
@@ -108,12 +125,13 @@ type environmentFields struct {
 func (f environmentFields) onto(e *environment) error {
 	f.Name.onto(&e.Name)
 	f.Description.onto(&e.Description)
+	was := e.Config.Type
 	f.Config.onto(&e.Config)
 	e.Metadata = patched(e.Metadata, f.Metadata.value)
 	if f.Scope.said && f.Scope.value != "organization" {
 		return unserved("scope", "scope "+f.Scope.value)
 	}
-	if err := bounded("name", e.Name, 1, mostName); err != nil {
+	if err := named("name", e.Name, mostName); err != nil {
 		return err
 	}
 	if err := bounded("description", e.Description, 0, mostDescription); err != nil {
@@ -121,6 +139,9 @@ func (f environmentFields) onto(e *environment) error {
 	}
 	if err := e.Config.settle(); err != nil {
 		return err
+	}
+	if was != "" && was != e.Config.Type {
+		return conflict("the environment is %s; make another one for %s", was, e.Config.Type)
 	}
 	return checkMetadata(e.Metadata)
 }
@@ -165,11 +186,7 @@ func (d *door) environments() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []environment{}
-	for _, e := range all {
-		out = append(out, e.kept.shown(e.Object))
-	}
-	return paged(d, out, 100, func(e environment) string { return e.ID })
+	return shownPage(d, all, 100, func(e entry[keptEnvironment]) (environment, error) { return e.kept.shown(e.Object), nil })
 }
 
 func (d *door) updateEnvironment() (any, error) {
@@ -201,4 +218,39 @@ func (d *door) changeEnvironment(f func(*keptEnvironment) error) (any, error) {
 		return nil, err
 	}
 	return k.shown(o), nil
+}
+
+// deleteEnvironment takes an environment away, unless a session that is not over needs its workers.
+func (d *door) deleteEnvironment() (any, error) {
+	id := d.r.PathValue("id")
+	if _, _, err := objectOf[keptEnvironment](d, ofEnvironment, id); err != nil {
+		return nil, err
+	}
+	if err := d.Unconfined(); err != nil {
+		return nil, err
+	}
+	over := map[string]bool{}
+	for _, o := range d.Objects(ofSession) {
+		t, err := d.Find(o.ID)
+		over[o.ID] = err != nil || isOver(t)
+	}
+	err := d.Edit(func(e *server.Edit) error {
+		for _, o := range e.Objects(ofSession) {
+			var k keptSession
+			if json.Unmarshal(o.Value, &k) == nil && k.Elsewhere && k.Environment == id && k.Archived.IsZero() && !over[o.ID] {
+				return conflict("session %s needs the environment's workers; archive or delete it first, or archive the environment", o.ID)
+			}
+		}
+		e.Remove(ofEnvironment, id)
+		return nil
+	})
+	return map[string]any{"id": id, "type": "environment_deleted"}, err
+}
+
+// placed reports that the environment of a session that is made has been deleted meanwhile.
+func (k keptSession) placed(e *server.Edit) error {
+	if _, err := e.Object(ofEnvironment, k.Environment); err != nil {
+		return missing("environment", k.Environment)
+	}
+	return nil
 }

@@ -20,10 +20,11 @@ import (
 
 func eventEndpoints() []endpoint {
 	return []endpoint{
-		post("sessions/{id}/events", (*door).sendEvents),
+		post("sessions/{id}/events", (*door).sendEvents).by(holders),
 		get("sessions/{id}/events", func(d *door) (any, error) { return d.listEvents("") },
-			"limit", "page", "order", "types", "types[]", "created_at[gt]", "created_at[gte]", "created_at[lt]", "created_at[lte]"),
-		get("sessions/{id}/events/stream", func(d *door) (any, error) { return nil, d.streamEvents("") }, "event_deltas", "event_deltas[]"),
+			"limit", "page", "order", "types", "types[]", "created_at[gt]", "created_at[gte]", "created_at[lt]", "created_at[lte]").by(holders),
+		get("sessions/{id}/events/stream", func(d *door) (any, error) { return nil, d.streamEvents("") },
+			"event_deltas", "event_deltas[]").by(holders),
 	}
 }
 
@@ -32,6 +33,7 @@ type step struct {
 	input
 	key    string           // what the client knows it by; the same one twice counts once
 	answer *server.Decision // if it answers a question
+	allows *confirmation    // if a worker may make the call by it
 	sent   uint64           // number of the event, if it was sent before
 }
 
@@ -42,6 +44,8 @@ func (d *door) send(id string, s step) (uint64, error) {
 		return s.sent, nil
 	case s.answer != nil:
 		return d.Decide(*s.answer)
+	case s.allows != nil:
+		return d.Note(id, ofConfirmation, s.question, s.allows)
 	case s.kind == "system.message":
 		return d.Inform(id, s.parts, systemKey+cmp.Or(s.key, rand.Text()))
 	case s.kind == "user.interrupt":
@@ -71,7 +75,7 @@ func (d *door) steps(id string, inputs []input) ([]step, error) {
 		steps[i] = step{input: in}
 		if own != "" {
 			steps[i].key = own + "/" + strconv.Itoa(i)
-			steps[i].sent = under(before, steps[i].key)
+			steps[i].sent = cmp.Or(under(before, steps[i].key), h.fold.confirmed[steps[i].key])
 		}
 		if in.question == "" || steps[i].sent > 0 {
 			continue
@@ -83,6 +87,10 @@ func (d *door) steps(id string, inputs []input) ([]step, error) {
 		a, err := h.answer(id, in)
 		if err != nil {
 			return nil, err
+		}
+		if q, _ := h.fold.Open(in.question); q.worker && in.allow {
+			steps[i].allows = &confirmation{Call: q.ID, Seq: q.Seq, Key: steps[i].key}
+			continue
 		}
 		if err := d.Decidable(a); err != nil {
 			return nil, err
@@ -104,8 +112,12 @@ func (h history) answer(id string, in input) (a server.Decision, err error) {
 	switch {
 	case !open && i < 0:
 		return a, missing("event", in.question)
+	case !open && in.kind == resultType:
+		return a, invalid("tool_use_id", "event "+in.question+" waits for no result", "")
 	case !open:
 		return a, conflict("event %s waits for no answer", in.question)
+	case q.worker || in.kind == resultType:
+		return q.handled(id, in)
 	case q.Custom != (in.kind == "user.custom_tool_result"):
 		return a, invalid("type", "event "+in.question+" is "+h.events[i].Type,
 			"user.custom_tool_result for custom tools, else user.tool_confirmation")
@@ -135,6 +147,9 @@ func (d *door) sendEvents() (any, error) {
 		return nil, invalid("events", fmt.Sprintf("there are %d", len(in.Events)), fmt.Sprintf("1 to %d", mostEvents))
 	}
 	inputs, err := d.inputs("events", in.Events)
+	if err == nil {
+		err = d.fit(k, inputs)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -176,10 +191,15 @@ type history struct {
 func (d *door) history(id, child string) (h history, err error) {
 	t, fold, err := d.folding(id, child)
 	h.fold = fold
-	if err != nil || t.Session == "" {
+	if err != nil {
 		return h, err
 	}
-	for e, err := range store.Events(d, d.Sessions, cmp.Or(child, t.Session)) {
+	of := cmp.Or(child, t.Session)
+	if of == "" {
+		h.end(t)
+		return h, nil
+	}
+	for e, err := range store.Events(d, d.Sessions, of) {
 		if err != nil {
 			return h, err
 		}
@@ -188,16 +208,31 @@ func (d *door) history(id, child string) (h history, err error) {
 			h.events, h.seqs = append(h.events, out), append(h.seqs, e.Seq)
 		}
 	}
-	if end, over := ended(t); over && child == "" {
-		h.events, h.seqs = append(h.events, end), append(h.seqs, 0)
+	if child == "" {
+		h.end(t)
 	}
 	return h, nil
 }
 
-// ended is the last event of a session whose task is over.
-func ended(t server.Task) (Event, bool) {
+// end adds what comes behind the log.
+func (h *history) end(t server.Task) {
+	for _, e := range ended(t) {
+		h.events, h.seqs = append(h.events, e), append(h.seqs, 0)
+	}
+}
+
+// ended are the last events of a session whose task is over; none: it is not. Of one that never
+// began, no log says why.
+func ended(t server.Task) (out []Event) {
 	last := t.History[len(t.History)-1]
-	return Event{ID: "sevt_" + t.ID + "_end", Type: "session.status_terminated", At: last.At}, statusOf(last.Stage, inspan.Status{}) == terminated
+	if statusOf(last.Stage, inspan.Status{}) != terminated {
+		return nil
+	}
+	if t.Session == "" && t.Why != "" {
+		failed := problem("", t.Why, "terminal")
+		out = append(out, Event{ID: "sevt_" + t.ID + "_failed", Type: "session.error", At: last.At, Fields: failed})
+	}
+	return append(out, Event{ID: "sevt_" + t.ID + "_end", Type: "session.status_terminated", At: last.At})
 }
 
 // folding is a fold for the log of a session, or of one of its threads.
@@ -207,7 +242,7 @@ func (d *door) folding(id, child string) (server.Task, *Fold, error) {
 		return server.Task{}, nil, err
 	}
 	t, err := d.Find(id)
-	fold := &Fold{}
+	fold := &Fold{elsewhere: k.Elsewhere}
 	if fold.equip(&k.Agent); k.First != nil {
 		fold.equip(k.First)
 	}
@@ -219,10 +254,13 @@ func (d *door) folding(id, child string) (server.Task, *Fold, error) {
 
 // equip tells a fold what tools the agent has from here on.
 func (f *Fold) equip(a *agent) {
-	f.Custom, f.Servers = nil, nil
+	f.Custom, f.Servers, f.handed = nil, nil, nil
 	for _, t := range a.Tools {
-		if t.Type == customType {
+		switch {
+		case t.Type == customType:
 			f.Custom = append(f.Custom, t.Name)
+		case t.Type == toolsetType && f.elsewhere:
+			f.handed = t.handed()
 		}
 	}
 	for _, s := range a.Servers {
@@ -244,18 +282,22 @@ func (d *door) listEvents(child string) (any, error) {
 		return nil, err
 	}
 	types := d.list("types")
-	var found []Event
-	for _, e := range h.events {
+	var found []int // in the history, which only grows
+	for i, e := range h.events {
 		if within(e.At) && (len(types) == 0 || slices.Contains(types, e.Type)) {
-			found = append(found, e)
+			found = append(found, i)
 		}
 	}
+	at := func(i int) int { return i }
 	if order == "desc" {
 		slices.Reverse(found)
+		at = func(i int) int { return -i }
 	}
-	out, err := paged(d, found, 1000, func(e Event) string { return e.ID })
-	out.Data = d.loaded(d.r.PathValue("id"), out.Data)
-	return out, err
+	list, err := paged(d, found, 1000, at)
+	if err != nil {
+		return nil, err
+	}
+	return viewed(list, func(i int) (Event, error) { return d.loaded(d.r.PathValue("id"), h.events[i:i+1])[0], nil })
 }
 
 // loaded are events with the data of their images.
@@ -306,19 +348,21 @@ func (d *door) streamEvents(child string) error {
 		return err
 	}
 	s := &stream{door: d, id: id, fold: fold, previews: previews{kinds: deltas}, now: h.last, after: after}
-	if _, over := ended(t); over && t.Session == "" {
+	if t.Session == "" && ended(t) != nil {
 		s.SSE = server.NewSSE(d.w)
 		s.end()
 		return nil
 	}
+	holding, leave := d.whileHeld(id)
+	defer leave()
 	events, err := d.Follow(id, server.Feed{Child: child, Live: true})
 	if err != nil {
 		return err
 	}
 	s.SSE = server.NewSSE(d.w)
 	for e := range events {
-		if s.pass(e) != nil {
-			return nil //nolint:nilerr // the client has gone
+		if !holding() || s.pass(e) != nil {
+			return nil //nolint:nilerr // the client has gone, or another worker has the session
 		}
 	}
 	s.end()
@@ -382,8 +426,10 @@ func (s *stream) end() {
 	case known != nil:
 		_ = s.give("", Event{ID: "sevt_" + t.ID + "_deleted", Type: "session.deleted", At: t.History[len(t.History)-1].At})
 	default:
-		if end, over := ended(t); over && s.after != end.ID {
-			_ = s.give(end.ID, end)
+		list := ended(t)
+		list = list[1+slices.IndexFunc(list, func(e Event) bool { return e.ID == s.after }):]
+		for _, e := range list {
+			_ = s.give(e.ID, e)
 		}
 	}
 }

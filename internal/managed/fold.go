@@ -52,6 +52,8 @@ const (
 	ofUpdate     = "managed.update"     // the session was changed; value: what of it
 	ofOutcome    = "managed.outcome"    // somebody has defined one
 	ofEvaluation = "managed.evaluation" // it was graded
+
+	ofConfirmation = "managed.confirmation" // a worker may make a call that asks
 )
 
 // Beginnings of keys of what this door says.
@@ -66,6 +68,10 @@ type Fold struct {
 	Servers []string // names of its MCP servers
 	// Thread and Agent are those of a child, whose own log it is; empty: it is the session's.
 	Thread, Agent string
+
+	elsewhere bool              // the tools of its set run where workers are
+	handed    map[string]string // these, and the policies that they have
+	confirmed map[string]uint64 // numbers of confirmations, by their keys
 
 	session  string // of the event that is folded
 	seq      uint64 // of it
@@ -102,7 +108,12 @@ type question struct {
 	Custom bool
 	child  string
 	parent string
+	worker bool // a worker is to answer it
+	asks   bool // it may only when somebody has confirmed the call
 }
+
+// waits reports whether a client is to answer.
+func (q question) waits() bool { return !q.worker || q.asks }
 
 // Open is the question that an event asks, if it is open.
 func (f *Fold) Open(id string) (question, bool) {
@@ -122,6 +133,7 @@ func (f *Fold) Apply(e event.Event) []Event {
 	if f.calls == nil {
 		f.calls, f.running, f.unjudged = map[string]*call{}, map[string]bool{}, map[string]bool{}
 		f.agents, f.keys, f.outcomes = map[string]string{}, map[string]bool{}, map[string]*Outcome{}
+		f.confirmed = map[string]uint64{}
 	}
 	if key := event.Key(e.Body); key != "" {
 		if f.keys[key] {
@@ -288,6 +300,11 @@ func (f *Fold) cancelled(b event.Cancelled) {
 
 // problem tells that something has failed.
 func (f *Fold) problem(cause llm.Kind, message, retry string) {
+	f.add("session.error", problem(cause, message, retry))
+}
+
+// problem is what an event says of something that has failed.
+func problem(cause llm.Kind, message, retry string) map[string]any {
 	kinds := map[llm.Kind]string{
 		llm.KindOverloaded: "model_overloaded_error", llm.KindRateLimited: "model_rate_limited_error", llm.KindBilling: "billing_error",
 		llm.KindQuota: "billing_error", "": "unknown_error",
@@ -296,9 +313,9 @@ func (f *Fold) problem(cause llm.Kind, message, retry string) {
 	if kind == "" {
 		kind = "model_request_failed_error"
 	}
-	f.add("session.error", map[string]any{"error": map[string]any{
+	return map[string]any{"error": map[string]any{
 		"type": kind, "message": message, "retry_status": map[string]any{"type": retry},
-	}})
+	}}
 }
 
 func (f *Fold) spawned(b event.Spawned) {
@@ -377,7 +394,9 @@ func (f *Fold) settle() {
 	}
 	var ids []string
 	for _, q := range f.open {
-		ids = append(ids, q.Event)
+		if q.waits() {
+			ids = append(ids, q.Event)
+		}
 	}
 	switch {
 	case len(f.told) > 0 && len(ids) == 0:
@@ -391,7 +410,7 @@ func (f *Fold) settle() {
 
 // quiet reports whether nothing runs but what waits itself.
 func (f *Fold) quiet() bool {
-	if f.asked != 0 || len(f.unjudged) > 0 {
+	if f.asked != 0 || len(f.unjudged) > 0 || slices.ContainsFunc(f.open, func(q question) bool { return !q.waits() }) {
 		return false
 	}
 	for id := range f.running {
@@ -423,5 +442,9 @@ func (f *Fold) noted(b event.Recorded) {
 		}
 	case ofEvaluation:
 		f.evaluated(b)
+	case ofConfirmation:
+		f.allowed(b)
+	case ofRefusal:
+		f.refused(b.Value)
 	}
 }

@@ -124,11 +124,24 @@ func (d *door) input(at, kind string, raw []byte) (in input, err error) {
 		in.parts, err = d.parts(at+".content", m.Content, false)
 	case "user.define_outcome":
 		in.outcome, err = d.wanted(at, raw)
-	case "user.tool_result":
-		err = unserved(at+".type", "self-hosted environments, which alone take user.tool_result")
+	case resultType:
+		var m struct {
+			Type    string    `json:"type"`
+			ID      string    `json:"tool_use_id"`
+			Failed  *bool     `json:"is_error"`
+			Content []content `json:"content"`
+		}
+		if err := strict(raw, &m); err != nil {
+			return in, err
+		}
+		if m.ID == "" {
+			return in, invalid(at+".tool_use_id", "it is missing", "the id of the agent.tool_use")
+		}
+		in.question, in.failed = m.ID, m.Failed != nil && *m.Failed
+		in.parts, err = d.parts(at+".content", m.Content, false)
 	default:
 		err = invalid(at+".type", fmt.Sprintf("it is %q", words.OneLine(kind, 40)), "user.message, user.interrupt, user.tool_confirmation, "+
-			"user.custom_tool_result, user.define_outcome or system.message")
+			"user.custom_tool_result, user.tool_result, user.define_outcome or system.message")
 	}
 	return in, err
 }

@@ -12,7 +12,14 @@
 //	deployments.go  sessions that begin by themselves; schedule.go when, runs.go what came of it
 //	memorystores.go what agents remember: memories.go changes it, and memorywire.go shows it to
 //	                clients; memorytool.go is how an agent reads and writes it
-//	resources.go    what a session has beside its agent
+//	resources.go    what a session has beside its agent: mounts.go puts it into the workspace
+//	files.go        what clients upload; forms.go reads it; skills.go is what of it agents know
+//	vaults.go       credentials for MCP servers; secrets.go keeps what clients never get back, and
+//	                refresh.go gets new tokens; variables.go is about those of commands
+//	work.go         sessions that work where workers are: the queue and its leases; crew.go fills it,
+//	                handed.go has the tools of workers and what these may, worker.go is one
+//	webhooks.go     the server's webhooks on this wire; news.go what they are told of all this
+//	whose.go        to which agent and environment all this belongs
 //
 // Objects are kept in the server's book, and what happens in the session's log. The door keeps
 // nothing of its own.
@@ -20,9 +27,10 @@ package managed
 
 import (
 	"bytes"
-	"crypto/rand"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base32"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,24 +43,33 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
 // handle adds the endpoints to a mux.
-func handle(s *server.Server, mux *http.ServeMux) {
-	dues := newAgenda(s)
-	for _, e := range slices.Concat(agentEndpoints(), environmentEndpoints(), sessionEndpoints(), eventEndpoints(), threadEndpoints(),
-		deploymentEndpoints(dues), memoryStoreEndpoints(), memoryEndpoints()) {
-		mux.HandleFunc(e.method+" /v1/"+e.path, func(w http.ResponseWriter, r *http.Request) { serve(s, e, w, r) })
+func handle(s *server.Server, k *secrets, mux *http.ServeMux) {
+	dues, c := newAgenda(s), newCrew(s)
+	for _, e := range endpoints(dues) {
+		mux.HandleFunc(e.method+" /v1/"+e.path, func(w http.ResponseWriter, r *http.Request) { serve(c, k, e, w, r) })
 	}
 	tendAll(s)
+	k.tend()
 	s.Go(dues.follow)
+	s.Go(c.follow)
 	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, &server.Problem{
+		server.RefuseWith(w, &server.Problem{
 			Status: http.StatusNotFound, Type: "not_found_error",
 			Message: fmt.Sprintf("no endpoint %s %s; docs/MANAGED.md lists those that are served", r.Method, words.OneLine(r.URL.Path, 200)),
 		})
 	})
+}
+
+// endpoints are all that there are.
+func endpoints(dues *agenda) []endpoint {
+	return slices.Concat(agentEndpoints(), environmentEndpoints(), workEndpoints(), sessionEndpoints(), eventEndpoints(),
+		threadEndpoints(), deploymentEndpoints(dues), memoryStoreEndpoints(), memoryEndpoints(), fileEndpoints(), resourceEndpoints(),
+		vaultEndpoints(), credentialEndpoints(), skillEndpoints(), webhookEndpoints())
 }
 
 // endpoint is one thing that clients can ask for.
@@ -60,46 +77,58 @@ type endpoint struct {
 	method, path string
 	query        []string // parameters that it takes, apart from "beta"
 	do           func(*door) (any, error)
+	who          guests
 }
 
 func get(path string, do func(*door) (any, error), query ...string) endpoint {
-	return endpoint{http.MethodGet, path, query, do}
+	return endpoint{http.MethodGet, path, query, do, ""}
 }
 
 func post(path string, do func(*door) (any, error), query ...string) endpoint {
-	return endpoint{http.MethodPost, path, query, do}
+	return endpoint{http.MethodPost, path, query, do, ""}
+}
+
+// act is a POST that says all by its path: its body is empty, or {}.
+func act(path string, do func(*door) (any, error), query ...string) endpoint {
+	return post(path, func(d *door) (any, error) {
+		if err := d.readAny(&struct{}{}); err != nil {
+			return nil, err
+		}
+		return do(d)
+	}, query...)
 }
 
 func del(path string, do func(*door) (any, error), query ...string) endpoint {
-	return endpoint{http.MethodDelete, path, query, do}
+	return endpoint{http.MethodDelete, path, query, do, ""}
 }
 
 // door is one request.
 type door struct {
 	*server.Visit
 
-	w     http.ResponseWriter
-	r     *http.Request
-	query url.Values
+	w       http.ResponseWriter
+	r       *http.Request
+	query   url.Values
+	secrets *secrets
+	crew    *crew
 }
 
 // serve serves a request. An endpoint that has answered itself returns nothing.
-func serve(s *server.Server, e endpoint, w http.ResponseWriter, r *http.Request) {
-	role := server.Operator
-	if e.method == http.MethodGet {
-		role = server.Viewer
-	}
-	v, err := s.Visit(r, role)
+func serve(c *crew, k *secrets, e endpoint, w http.ResponseWriter, r *http.Request) {
+	v, err := c.Visit(r, server.Worker)
 	var out any
 	if err == nil {
-		d := &door{v, w, r, r.URL.Query()}
-		if err = d.known(e.query); err == nil {
+		d := &door{v, w, r, r.URL.Query(), k, c}
+		if err = d.may(e); err == nil {
+			err = d.known(e.query)
+		}
+		if err == nil {
 			out, err = e.do(d)
 		}
 	}
 	switch {
 	case err != nil:
-		refuse(w, err)
+		server.RefuseWith(w, err)
 	case out != nil:
 		server.Reply(w, http.StatusOK, out)
 	}
@@ -115,34 +144,15 @@ func (d *door) known(query []string) error {
 	return nil
 }
 
-// refuse answers with what an error is, in the shape that the SDKs read.
-func refuse(w http.ResponseWriter, err error) {
-	p, id := server.ProblemOf(err), "req_"+strings.ToLower(rand.Text())
-	if p.Retry > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(p.Retry))
-	}
-	w.Header().Set("Request-Id", id)
-	server.Reply(w, p.Status, map[string]any{"type": "error", "error": p, "request_id": id})
-}
-
 // invalid is a field that can't be as it is; want is what would be right, if that can be said.
-func invalid(field, what, want string) error {
-	p := &server.Problem{Status: http.StatusBadRequest, Type: "invalid_request_error", Field: field, Want: want, Message: field + ": " + what}
-	if want != "" {
-		p.Message += "; use " + want
-	}
-	return p
-}
+func invalid(field, what, want string) error { return server.Wrong(field, what, want) }
 
 // unserved is a wish that can be said on this wire, and that this server does not grant.
 func unserved(field, what string) error {
 	return invalid(field, "this server does not support "+what, "")
 }
 
-func missing(what, id string) error {
-	why := fmt.Sprintf("%s %q not found", what, words.OneLine(id, 80))
-	return &server.Problem{Status: http.StatusNotFound, Type: "not_found_error", Message: why}
-}
+func missing(what, id string) error { return server.Missing(what, id) }
 
 // tooLarge is a field, or a body, with more bytes than it may have.
 func tooLarge(field string, size, most int) error {
@@ -152,27 +162,47 @@ func tooLarge(field string, size, most int) error {
 	}
 }
 
-func conflict(format string, args ...any) error {
-	return &server.Problem{Status: http.StatusConflict, Type: "conflict_error", Message: fmt.Sprintf(format, args...)}
-}
+func conflict(format string, args ...any) error { return server.Conflict(format, args...) }
 
 // read reads the body of the request, strictly. The raw body is what an idempotency key counts for.
 func (d *door) read(into any) (raw json.RawMessage, err error) {
-	var buf bytes.Buffer
-	if _, err := buf.ReadFrom(d.r.Body); err != nil {
-		if _, big := errors.AsType[*http.MaxBytesError](err); big {
-			return nil, &server.Problem{Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Message: "the body is too large"}
-		}
-		return nil, invalid("body", "it can't be read", "one JSON object")
-	}
-	err = server.Decode(bytes.NewReader(buf.Bytes()), into)
-	if err == nil {
-		err = faults("", reflect.ValueOf(into).Elem())
+	if raw, err = d.body(); err == nil {
+		err = decodedBody(raw, into)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return json.RawMessage(buf.Bytes()), nil
+	return raw, nil
+}
+
+// readAny is [door.read] of a body that need not be there.
+func (d *door) readAny(into any) error {
+	raw, err := d.body()
+	if err != nil || len(raw) == 0 {
+		return err
+	}
+	return decodedBody(raw, into)
+}
+
+func (d *door) body() ([]byte, error) {
+	var buf bytes.Buffer
+	if _, err := buf.ReadFrom(d.r.Body); err != nil {
+		if _, big := errors.AsType[*http.MaxBytesError](err); big {
+			return nil, server.BodyTooLarge()
+		}
+		return nil, invalid("body", "it can't be read", "one JSON object")
+	}
+	return buf.Bytes(), nil
+}
+
+func decodedBody(raw []byte, into any) error {
+	if string(bytes.TrimSpace(raw)) == "null" {
+		return invalid("body", "it is null", "one JSON object")
+	}
+	if err := server.Decode(bytes.NewReader(raw), into); err != nil {
+		return err
+	}
+	return faults("", reflect.ValueOf(into).Elem())
 }
 
 // strict decodes a part of a body as strictly as the whole.
@@ -213,6 +243,9 @@ func faults(at string, v reflect.Value) error {
 		return nil
 	}
 	for i := range v.NumField() {
+		if !v.Type().Field(i).IsExported() {
+			continue
+		}
 		o, is := v.Field(i).Interface().(interface{ fault() (any, error) })
 		if !is {
 			continue
@@ -252,22 +285,50 @@ type page[T any] struct {
 	Next *string `json:"next_page"`
 }
 
-// paged cuts out of a list what the request wants. Id tells where a page begins.
-func paged[T any](d *door, all []T, most int, id func(T) string) (page[T], error) {
-	return pagedUpTo(d, all, most, most, id)
+// paged cuts out of a list what the request wants. At is where something stands, which grows along the
+// list and stays the same: a page is found by it, also if what it began with has gone meanwhile.
+func paged[T any, P cmp.Ordered](d *door, all []T, most int, at func(T) P) (page[T], error) {
+	return pagedUpTo(d, all, most, most, at)
+}
+
+// shownPage is a page of a list of objects, the newest first, as clients see it.
+func shownPage[T, V any](d *door, all []entry[T], most int, shown func(entry[T]) (V, error)) (page[V], error) {
+	list, err := paged(d, all, most, func(e entry[T]) int64 { return -e.Turn })
+	if err != nil {
+		return page[V]{}, err
+	}
+	return viewed(list, shown)
+}
+
+// viewed is a page as clients see it.
+func viewed[T, V any](list page[T], shown func(T) (V, error)) (page[V], error) {
+	out := page[V]{Data: []V{}, Next: list.Next}
+	for _, e := range list.Data {
+		v, err := shown(e)
+		if err != nil {
+			return page[V]{}, err
+		}
+		out.Data = append(out.Data, v)
+	}
+	return out, nil
 }
 
 // pagedUpTo is paged of pages that are never longer than so much, whatever the request wants.
-func pagedUpTo[T any](d *door, all []T, most, longest int, id func(T) string) (page[T], error) {
+func pagedUpTo[T any, P cmp.Ordered](d *door, all []T, most, longest int, at func(T) P) (page[T], error) {
 	limit, err := d.number("limit", min(usualPage, most), 1, most)
 	if err != nil {
 		return page[T]{}, err
 	}
 	limit = min(limit, longest)
-	if after := d.query.Get("page"); after != "" {
-		i := slices.IndexFunc(all, func(v T) bool { return id(v) == after })
-		if i < 0 {
+	if from := d.query.Get("page"); from != "" {
+		var first P
+		raw, err := base64.RawURLEncoding.DecodeString(from)
+		if err != nil || json.Unmarshal(raw, &first) != nil {
 			return page[T]{}, invalid("page", "there is no such page", "next_page of the page before")
+		}
+		i := slices.IndexFunc(all, func(v T) bool { return at(v) >= first })
+		if i < 0 {
+			i = len(all) // the rest has gone
 		}
 		all = all[i:]
 	}
@@ -276,8 +337,11 @@ func pagedUpTo[T any](d *door, all []T, most, longest int, id func(T) string) (p
 		out.Data = []T{}
 	}
 	if len(all) > limit {
-		next := id(all[limit])
-		out.Next = &next
+		raw, err := json.Marshal(at(all[limit]))
+		if err != nil {
+			return page[T]{}, err
+		}
+		out.Next = new(base64.RawURLEncoding.EncodeToString(raw))
 	}
 	return out, nil
 }
@@ -295,18 +359,10 @@ func (d *door) number(name string, usual, least, most int) (int, error) {
 	return n, nil
 }
 
-const includeArchived = "include_archived"
-
-// archived reports whether a list is to hold what is archived, too.
-func (d *door) archived() (bool, error) {
-	switch text := d.query.Get(includeArchived); text {
-	case "", "false":
-		return false, nil
-	case "true":
-		return true, nil
-	default:
-		return false, invalid(includeArchived, "it is "+strconv.Quote(words.OneLine(text, 40)), "true or false")
-	}
+// flag is a parameter that is true or false; false if it is not there.
+func (d *door) flag(name string) (bool, error) {
+	text, err := d.choice(name, "true", "false")
+	return text == "true", err
 }
 
 // choice is a parameter that is one of some.
@@ -388,6 +444,17 @@ func bounded(field, text string, least, most int) error {
 	return nil
 }
 
+// named reports what is wrong with a name, which is one line and shows all that is in it.
+func named(field, name string, most int) error {
+	if err := bounded(field, name, 1, most); err != nil {
+		return err
+	}
+	if text.Holds(name, text.Hidden) {
+		return invalid(field, "it has a line break, or characters that can't be seen", "a name on one line")
+	}
+	return nil
+}
+
 // derived is an id that the same parts always have.
 func derived(prefix string, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
@@ -434,6 +501,16 @@ type entry[T any] struct {
 	kept T
 }
 
+// entries are the objects of a kind, the newest first.
+func entries[T any](d *door, of string) (out []entry[T]) {
+	for _, o := range slices.Backward(d.Objects(of)) {
+		if e := (entry[T]{Object: o}); json.Unmarshal(o.Value, &e.kept) == nil {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
 // listed are the objects of a kind that a list is to have by the parameters of all lists, the newest
 // first.
 func listed[T interface{ isArchived() bool }](d *door, of string) ([]entry[T], error) {
@@ -441,18 +518,13 @@ func listed[T interface{ isArchived() bool }](d *door, of string) ([]entry[T], e
 	if err != nil {
 		return nil, err
 	}
-	archived, err := d.archived()
+	archived, err := d.flag("include_archived")
 	if err != nil {
 		return nil, err
 	}
-	var out []entry[T]
-	for _, o := range slices.Backward(d.Objects(of)) {
-		e := entry[T]{Object: o}
-		if json.Unmarshal(o.Value, &e.kept) == nil && within(o.Created) && (archived || !e.kept.isArchived()) {
-			out = append(out, e)
-		}
-	}
-	return out, nil
+	return slices.DeleteFunc(entries[T](d, of), func(e entry[T]) bool {
+		return !within(e.Created) || !archived && e.kept.isArchived()
+	}), nil
 }
 
 // objectOf is an object of a kind as this door keeps it.

@@ -1,212 +1,18 @@
 package managed_test
 
 import (
-	"bufio"
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/gate"
 	"github.com/inspan/inspan/internal/managed"
+
 	"github.com/inspan/inspan/internal/server"
-	"github.com/inspan/inspan/tool"
 )
-
-const ownersToken = "token-of-the-owner-0123456789-0123456789"
-
-// house is a server with this door, put together as the command does it, with the offline model.
-type house struct {
-	t     *testing.T
-	dir   string
-	set   func(*server.Server)
-	s     *server.Server
-	h     *httptest.Server
-	token string
-}
-
-func newHouse(t *testing.T, set func(*server.Server)) *house {
-	t.Helper()
-	h := &house{t: t, dir: t.TempDir(), set: set, token: ownersToken}
-	t.Setenv("INSPAN_CONFIG_DIR", filepath.Join(h.dir, "config"))
-	t.Setenv("INSPAN_STATE_DIR", filepath.Join(h.dir, "state"))
-	h.open()
-	t.Cleanup(h.close)
-	return h
-}
-
-// open starts a server over what is there.
-func (h *house) open() {
-	h.t.Helper()
-	a, err := app.Load("/proc/self/exe")
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	h.s = &server.Server{
-		Sessions: a.Store(), Send: a.Send, Redact: a.Permission.Redacted, Git: a.Extensions.Store().Git,
-		Host:    (&app.Hosts{Self: "/proc/self/exe", Warn: func(string) {}}).Host,
-		Options: app.Options{Model: "script", Mode: tool.ModeAuto}, Dir: filepath.Join(h.dir, "tasks"), State: a.StateDir,
-		Owner: ownersToken, Warn: func(text string) { h.t.Log("warned: " + text) }, HasModel: a.Providers.Known,
-	}
-	managed.Join(h.s)
-	if h.set != nil {
-		h.set(h.s)
-	}
-	if err := h.s.Start(h.t.Context()); err != nil {
-		h.t.Fatal(err)
-	}
-	h.h = httptest.NewServer((&gate.Gate{Who: h.s.Who, Forms: h.s.Forms, Refuse: server.Refuse}).Wrap(h.s.Handler()))
-}
-
-// close ends the server, as a crash would.
-func (h *house) close() {
-	if err := h.s.Close(); err != nil {
-		h.t.Error(err)
-	}
-	h.h.Close()
-	http.DefaultClient.CloseIdleConnections()
-}
-
-// as is the house for an operator of a tenant.
-func (h *house) as(name, tenant string) *house {
-	h.t.Helper()
-	status, text := h.do("POST", "/api/v1/identities", object{"name": name, "tenant": tenant, "role": "operator"})
-	var v struct{ Token string }
-	if json.Unmarshal([]byte(text), &v) != nil || v.Token == "" {
-		h.t.Fatalf("%d %s", status, text)
-	}
-	other := *h
-	other.token = v.Token
-	return &other
-}
-
-// run says something to a session, and returns all events up to the end of what comes of it.
-func (h *house) run(session, text string) string {
-	h.t.Helper()
-	ctx, stop := context.WithTimeout(h.t.Context(), time.Minute)
-	defer stop()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.h.URL+"/v1/sessions/"+session+"/events/stream", nil)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	req.Header.Set("X-Api-Key", h.token)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	h.must("POST", "/v1/sessions/"+session+"/events", object{"events": []any{
-		object{"type": "user.message", "content": []any{object{"type": "text", "text": text}}},
-	}})
-	var out strings.Builder
-	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
-		out.WriteString(lines.Text() + "\n")
-		if strings.Contains(lines.Text(), `"type":"session.status_idle"`) {
-			return out.String()
-		}
-	}
-	h.t.Fatalf("the stream ends before the session is idle: %s", out.String())
-	return ""
-}
-
-// must is the answer to a request that must be done.
-func (h *house) must(method, path string, body any) object {
-	h.t.Helper()
-	status, text := h.do(method, path, body)
-	var v object
-	if json.Unmarshal([]byte(text), &v) != nil || status != http.StatusOK {
-		h.t.Fatalf("%s %s: %d %s", method, path, status, text)
-	}
-	return v
-}
-
-// do sends a request with the headers that clients of this wire have.
-func (h *house) do(method, path string, body any) (status int, text string) {
-	h.t.Helper()
-	var in io.Reader = http.NoBody
-	switch b := body.(type) {
-	case nil:
-	case string:
-		in = strings.NewReader(b)
-	default:
-		raw, err := json.Marshal(b)
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		in = bytes.NewReader(raw)
-	}
-	req, err := http.NewRequestWithContext(h.t.Context(), method, h.h.URL+path, in)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	req.Header.Set("X-Api-Key", h.token)
-	req.Header.Set("Anthropic-Beta", "managed-agents-2026-04-01,unknown-1999-01-01")
-	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return res.StatusCode, string(raw)
-}
-
-// made is the id of what a request makes.
-func (h *house) made(path string, body any) string {
-	h.t.Helper()
-	status, text := h.do("POST", path, body)
-	var v struct{ ID string }
-	if json.Unmarshal([]byte(text), &v) != nil || status != http.StatusOK || v.ID == "" {
-		h.t.Fatalf("POST %s: %d %s", path, status, text)
-	}
-	return v.ID
-}
-
-// problem is the error of an answer: with a type, a message and the id of the request.
-func (h *house) problem(method, path string, body any) (status int, message string) {
-	h.t.Helper()
-	status, text := h.do(method, path, body)
-	var v struct {
-		Type  string
-		ID    string `json:"request_id"`
-		Error struct{ Type, Message string }
-	}
-	if err := json.Unmarshal([]byte(text), &v); err != nil || v.Type != "error" || v.ID == "" || v.Error.Type == "" || v.Error.Message == "" {
-		h.t.Errorf("%s %s: %d %s is not an error of this wire", method, path, status, text)
-	}
-	return status, v.Error.Message
-}
-
-type object = map[string]any
-
-var (
-	someAgent = object{"name": "a", "model": "script", "tools": []any{object{"type": "agent_toolset_20260401"}}}
-	someEnv   = object{"name": "e", "config": object{"type": "cloud"}}
-)
-
-// with is an object with a field more.
-func with(o object, key string, value any) object {
-	out := object{key: value}
-	for k, v := range o {
-		if k != key {
-			out[k] = v
-		}
-	}
-	return out
-}
 
 // TestStrict holds that what can't be is refused, with what is wrong.
 func TestStrict(t *testing.T) {
@@ -252,7 +58,7 @@ func TestStrict(t *testing.T) {
 		{"POST", "/v1/agents", with(someAgent, "model", object{"id": "script", "speed": "fast"}), 400, "speed"},
 		{"POST", "/v1/agents", with(someAgent, "model", object{"id": "script", "effort": "high"}), 400, "effort"},
 		{"POST", "/v1/agents", with(someAgent, "model", object{"id": "script", "nope": 1}), 400, "nope"},
-		{"POST", "/v1/agents", with(someAgent, "skills", []any{object{"type": "custom", "skill_id": "s"}}), 400, "skills"},
+		{"POST", "/v1/agents", with(someAgent, "skills", []any{object{"type": "custom", "skill_id": "s"}}), 404, "skill"},
 		{"POST", "/v1/agents", with(someAgent, "metadata", object{"": "x"}), 400, "metadata"},
 		{"POST", "/v1/agents", with(someAgent, "multiagent", object{"type": "coordinator", "agents": []any{agent}}), 400, "self"},
 		{"POST", "/v1/agents", with(someAgent, "multiagent", object{"type": "coordinator", "agents": []any{}}), 400, "empty"},
@@ -278,8 +84,7 @@ func TestStrict(t *testing.T) {
 		{"GET", "/v1/agents/" + agent + "?version=2", nil, 404, "version"},
 		{"POST", "/v1/agents/" + agent, object{"version": 7}, 409, "version"},
 		{"POST", "/v1/agents/" + agent, object{"name": nil}, 400, "name"},
-		{"DELETE", "/v1/agents/" + agent, nil, 404, "MANAGED.md"},
-		{"POST", "/v1/environments", object{"name": "e", "config": object{"type": "self_hosted"}}, 400, "self-hosted"},
+		{"DELETE", "/v1/agents/" + agent, nil, 405, "this path takes"},
 		{"POST", "/v1/environments", cloud("packages", object{"pip": []any{"x"}}), 400, "packages"},
 		{"POST", "/v1/environments", cloud("networking", object{"type": "limited", "allowed_hosts": []any{"x"}}), 400, "hosts"},
 		{"POST", "/v1/environments", cloud("networking", object{"type": "x"}), 400, "networking"},
@@ -292,7 +97,7 @@ func TestStrict(t *testing.T) {
 		{"POST", "/v1/sessions", with(some, "agent", object{"type": "x", "id": agent}), 400, "agent.type"},
 		{"POST", "/v1/sessions", with(some, "resources", []any{object{"type": "folder"}}), 400, "resources.0.type"},
 		{"POST", "/v1/sessions", with(some, "resources", []any{1}), 400, "resources.0"},
-		{"POST", "/v1/sessions", with(some, "vault_ids", []any{"vlt_x"}), 400, "vault"},
+		{"POST", "/v1/sessions", with(some, "vault_ids", []any{"vlt_x"}), 404, "vlt_x"},
 		{"POST", "/v1/sessions", with(some, "budget", object{"type": "limit"}), 400, "budget"},
 		{"POST", "/v1/sessions", with(some, "title", strings.Repeat("t", 501)), 400, "title"},
 		{"POST", "/v1/sessions", with(some, "initial_events", []any{object{"type": "user.interrupt"}}), 400, "initial_events.0"},
@@ -322,7 +127,7 @@ func TestStrict(t *testing.T) {
 		{"GET", at + "/threads/sthr_x", nil, 404, "sthr_x"},
 		{"GET", at + "/threads/sthr_x/events", nil, 404, "sthr_x"},
 		{"POST", at + "/threads/sthr_" + session + "/archive", nil, 409, "own thread"},
-		{"GET", "/v1/vaults", nil, 404, "MANAGED.md"},
+		{"GET", "/v1/tunnels", nil, 404, "MANAGED.md"},
 	} {
 		status, message := h.problem(tc.method, tc.path, tc.body)
 		if status != tc.status || !strings.Contains(message, tc.want) {
@@ -349,6 +154,24 @@ func TestNoFaults(t *testing.T) {
 			object{"type": "user.custom_tool_result", "custom_tool_use_id": "x", "content": []any{object{"type": "text", "text": "x"}}},
 		}},
 	}
+	store, vault := h.made("/v1/memory_stores", object{"name": "n"}), h.made("/v1/vaults", object{"display_name": "n"})
+	auth := object{"type": "mcp_oauth", "mcp_server_url": "https://a.example", "access_token": "t", "expires_at": "2030-01-01T00:00:00Z"}
+	memory := "/v1/memory_stores/" + store + "/memories"
+	bodies["/v1/memory_stores"] = object{"name": "n", "description": "d", "metadata": object{"a": "b"}}
+	bodies[memory] = object{"path": "/a", "content": "x"}
+	bodies[memory+"/"+h.made(memory, object{"path": "/b", "content": "x"})] = object{
+		"content": "y", "precondition": object{"type": "content_sha256", "content_sha256": strings.Repeat("0", 64)},
+	}
+	bodies["/v1/vaults"] = object{"display_name": "n", "metadata": object{"a": "b"}}
+	bodies["/v1/vaults/"+vault+"/credentials"] = object{"auth": auth, "display_name": "n"}
+	bodies["/v1/sessions"]["resources"] = []any{
+		object{"type": "memory_store", "memory_store_id": store, "access": "read_only"},
+		object{"type": "github_repository", "url": "https://127.0.0.1/a", "checkout": object{
+			"type": "branch",
+			"name": "b",
+		}, "authorization_token": "t"},
+	}
+	bodies["/v1/sessions/"+session+"/resources"] = object{"type": "file", "file_id": h.uploaded("a", "a"), "mount_path": "/workspace/a"}
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 60 {
 		for path, body := range bodies {
@@ -389,6 +212,86 @@ func spoilt(r *rand.Rand, v any) any {
 		}
 	}
 	return others[r.IntN(len(others))]
+}
+
+// TestBodies holds that no endpoint takes a body that it does not know, also where it needs none.
+func TestBodies(t *testing.T) {
+	h := newHouse(t, nil)
+	env := h.made("/v1/environments", elsewhere)
+	deployment := h.made("/v1/deployments", object{
+		"name": "d", "agent": h.made("/v1/agents", someAgent), "environment_id": h.made("/v1/environments", someEnv),
+		"initial_events": []any{object{"type": "user.message", "content": []any{object{"type": "text", "text": "say: x"}}}},
+	})
+	for _, endpoint := range managed.Endpoints() {
+		path, is := strings.CutPrefix(endpoint, "POST ")
+		if !is || strings.HasPrefix(path, "/v1/files") || strings.HasPrefix(path, "/v1/skills") {
+			continue
+		}
+		path = strings.ReplaceAll(path, "{environment}", env)
+		if strings.HasPrefix(path, "/v1/deployments") {
+			path = strings.ReplaceAll(path, "{id}", deployment)
+		}
+		for _, body := range []string{"{", "[]", `"x"`, "null", "1", `{"zzz":1}`, "{}{}", "\xff\xfe{}", strings.Repeat("[", 20_000)} {
+			status, text := h.do("POST", path, body)
+			missing := status == http.StatusNotFound && !strings.HasPrefix(path, "/v1/deployments")
+			if status != http.StatusBadRequest && !missing {
+				t.Errorf("%s with %.20s: %d %s", path, body, status, text)
+			}
+		}
+	}
+	if v := h.must("GET", "/v1/deployment_runs", nil); len(v["data"].([]any)) > 0 {
+		t.Error(v)
+	}
+	for _, body := range []any{nil, "{}", " {} "} {
+		h.must("POST", "/v1/deployments/"+deployment+"/run", body)
+	}
+}
+
+// TestNames holds that no name is more than what one sees of it, on one line.
+func TestNames(t *testing.T) {
+	h := newHouse(t, nil)
+	deployment := object{
+		"agent": h.made("/v1/agents", someAgent), "environment_id": h.made("/v1/environments", someEnv),
+		"initial_events": []any{object{"type": "user.message", "content": []any{object{"type": "text", "text": "say: x"}}}},
+	}
+	for path, body := range map[string]object{
+		"/v1/agents": someAgent, "/v1/environments": someEnv, "/v1/deployments": deployment, "/v1/vaults": {}, "/v1/memory_stores": {},
+	} {
+		field := map[bool]string{true: "display_name", false: "name"}[path == "/v1/vaults"]
+		id := h.made(path, with(body, field, "Größe 1"))
+		for _, name := range []string{"a\nb", "a\x00", "a\u202eb", "\u200b"} {
+			for _, at := range []string{path, path + "/" + id} {
+				said := with(body, field, name)
+				if at != path {
+					said = object{field: name}
+				}
+				if status, message := h.problem("POST", at, said); status != http.StatusBadRequest || !strings.Contains(message, "one line") {
+					t.Errorf("%s %q: %d %s", at, name, status, message)
+				}
+			}
+		}
+	}
+}
+
+// TestMethods holds that a path says which methods it takes.
+func TestMethods(t *testing.T) {
+	h := newHouse(t, nil)
+	for _, tc := range []struct {
+		method, path string
+		status       int
+		want         string
+	}{
+		{"PUT", "/v1/agents", 405, "this path takes GET, HEAD, POST"},
+		{"PATCH", "/v1/sessions/x/events", 405, "this path takes GET, HEAD, POST"},
+		{"DELETE", "/v1/deployments/x/run", 405, "this path takes POST"},
+		{"GET", "/v1/chat/completions", 405, "this path takes POST"},
+		{"PUT", "/v1/nothing", 404, "MANAGED.md"},
+		{"PUT", "/nothing", 404, "openapi.json"},
+	} {
+		if status, message := h.problem(tc.method, tc.path, object{}); status != tc.status || !strings.Contains(message, tc.want) {
+			t.Errorf("%s %s: %d %s", tc.method, tc.path, status, message)
+		}
+	}
 }
 
 // TestTenants holds that nobody sees what another tenant has, nor whether it is there.

@@ -283,7 +283,7 @@ func TestMemoryStrict(t *testing.T) {
 		want         string
 	}{
 		{"POST", "/v1/memory_stores", object{}, 400, "name"},
-		{"POST", "/v1/memory_stores", object{"name": "a\nb"}, 400, "control"},
+		{"POST", "/v1/memory_stores", object{"name": "a\nb"}, 400, "one line"},
 		{"POST", "/v1/memory_stores", object{"name": "a", "description": strings.Repeat("d", 1025)}, 400, "at most 1024"},
 		{"GET", "/v1/memory_stores/memstore_none", nil, 404, "memstore_none"},
 		{"POST", at + "/memories", object{"path": "/x"}, 400, "content"},

@@ -1,9 +1,7 @@
 package managed
 
 import (
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/inspan/inspan/internal/server"
 )
@@ -25,7 +23,7 @@ func memoryStoreEndpoints() []endpoint {
 		get("memory_stores", (*door).memoryStores, "limit", "page", "include_archived", "created_at[gte]", "created_at[lte]"),
 		get("memory_stores/{id}", (*door).memoryStore),
 		post("memory_stores/{id}", (*door).updateMemoryStore),
-		post("memory_stores/{id}/archive", (*door).archiveMemoryStore),
+		act("memory_stores/{id}/archive", (*door).archiveMemoryStore),
 		del("memory_stores/{id}", (*door).deleteMemoryStore),
 	}
 }
@@ -60,11 +58,8 @@ func (f memoryStoreFields) onto(m *memoryStore) error {
 	f.Name.onto(&m.Name)
 	f.Description.onto(&m.Description)
 	m.Metadata = patched(m.Metadata, f.Metadata.value)
-	if err := bounded("name", m.Name, 1, mostStoreName); err != nil {
+	if err := named("name", m.Name, mostStoreName); err != nil {
 		return err
-	}
-	if strings.ContainsFunc(m.Name, unicode.IsControl) {
-		return invalid("name", "it has control characters", "a name on one line")
 	}
 	if err := bounded("description", m.Description, 0, mostStoreDescription); err != nil {
 		return err
@@ -112,11 +107,7 @@ func (d *door) memoryStores() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []memoryStore{}
-	for _, e := range all {
-		out = append(out, e.kept.shown(e.Object))
-	}
-	return paged(d, out, 100, func(m memoryStore) string { return m.ID })
+	return shownPage(d, all, 100, func(e entry[keptMemoryStore]) (memoryStore, error) { return e.kept.shown(e.Object), nil })
 }
 
 func (d *door) updateMemoryStore() (any, error) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -24,7 +23,7 @@ func memoryEndpoints() []endpoint {
 		get(versions, (*door).listMemoryVersions, "limit", "page", "view", "memory_id", "session_id", "api_key_id", "service_account_id",
 			"operation", "created_at[gte]", "created_at[lte]"),
 		get(versions+"/{id}", (*door).memoryVersion, "view"),
-		post(versions+"/{id}/redact", (*door).redactMemoryVersion),
+		act(versions+"/{id}/redact", (*door).redactMemoryVersion),
 	}
 }
 
@@ -181,9 +180,10 @@ func (d *door) updateMemory() (any, error) {
 	return m.answer(id, full)
 }
 
-var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+func isDigest(text string) bool { return len(text) == 64 && isHex(text) }
 
-func isDigest(text string) bool { return hexDigest.MatchString(text) }
+// isHex reports whether a text has hexadecimal digits only.
+func isHex(text string) bool { return strings.Trim(text, "0123456789abcdef") == "" }
 
 func (d *door) deleteMemory() (any, error) {
 	m, err := d.memoriesOf()
@@ -243,19 +243,12 @@ func (d *door) listMemories() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := page[any]{Data: []any{}, Next: list.Next}
-	for _, k := range list.Data {
+	return viewed(list, func(k memory) (any, error) {
 		if k.ID == "" {
-			out.Data = append(out.Data, memoryPrefix{"memory_prefix", k.Path})
-			continue
+			return memoryPrefix{"memory_prefix", k.Path}, nil
 		}
-		v, err := m.shown(k, full)
-		if err != nil {
-			return nil, err
-		}
-		out.Data = append(out.Data, v)
-	}
-	return out, nil
+		return m.shown(k, full)
+	})
 }
 
 // version is a version as clients see it.
@@ -314,19 +307,14 @@ func (d *door) listMemoryVersions() (any, error) {
 			found = append(found, o)
 		}
 	}
-	list, err := pagedUpTo(d, found, 100, mostOnPage(full), func(o server.Object) string { return o.ID })
+	list, err := pagedUpTo(d, found, 100, mostOnPage(full), func(o server.Object) int64 { return -o.Turn })
 	if err != nil {
 		return nil, err
 	}
-	out := page[versionView]{Data: []versionView{}, Next: list.Next}
-	for _, o := range list.Data {
+	return viewed(list, func(o server.Object) (versionView, error) {
 		v, _, err := m.version(o, full)
-		if err != nil {
-			return nil, err
-		}
-		out.Data = append(out.Data, v)
-	}
-	return out, nil
+		return v, err
+	})
 }
 
 func (d *door) memoryVersion() (any, error) {

@@ -1,18 +1,24 @@
 package managed
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/internal/words"
 )
 
 const (
+	memoryType = "memory_store"
+
 	readOnly  = "read_only"
 	readWrite = "read_write"
 
@@ -21,8 +27,7 @@ const (
 	mostInstructions = 4096
 )
 
-// resource is what a session has beside its agent, as it is kept and, but for its identity, as
-// clients see it.
+// resource is what a session has beside its agent.
 type resource struct {
 	Type string `json:"type"`
 
@@ -32,14 +37,35 @@ type resource struct {
 	Name         string  `json:"name,omitempty"`
 	Description  string  `json:"description,omitempty"`
 	MountPath    string  `json:"mount_path,omitempty"`
+
+	ID       string    `json:"id,omitempty"` // of all but memory stores
+	File     string    `json:"file_id,omitempty"`
+	URL      string    `json:"url,omitempty"`
+	Checkout *checkout `json:"checkout,omitempty"`
+	Secret   bool      `json:"secret,omitempty"` // a token is kept until the repository is cloned
+	Created  time.Time `json:"created,omitzero"`
+	Updated  time.Time `json:"updated,omitzero"`
+
+	token string // of a request
 }
 
 // view is a resource as clients see it.
 func (r resource) view() map[string]any {
-	return map[string]any{
-		"type": r.Type, "memory_store_id": r.Store, "access": r.Access, "instructions": r.Instructions, "name": r.Name,
-		"description": r.Description, "mount_path": r.MountPath,
+	if r.Type == memoryType {
+		return map[string]any{
+			"type": r.Type, "memory_store_id": r.Store, "access": r.Access, "instructions": r.Instructions, "name": r.Name,
+			"description": r.Description, "mount_path": r.MountPath,
+		}
 	}
+	out := map[string]any{
+		"type": r.Type, "id": r.ID, "mount_path": r.MountPath, "created_at": stamp(r.Created), "updated_at": stamp(r.Updated),
+	}
+	if r.Type == fileType {
+		out["file_id"] = r.File
+	} else {
+		out["url"], out["checkout"] = r.URL, r.Checkout
+	}
+	return out
 }
 
 // newResource is a request for one.
@@ -48,6 +74,60 @@ type newResource struct {
 	Store        string      `json:"memory_store_id"`
 	Access       string      `json:"access"`
 	Instructions opt[string] `json:"instructions"`
+	File         string      `json:"file_id"`
+	MountPath    opt[string] `json:"mount_path"`
+	URL          string      `json:"url"`
+	Checkout     *checkout   `json:"checkout"`
+	Token        string      `json:"authorization_token"`
+}
+
+// fieldsOf are the fields that a request for a resource of a type may have.
+func fieldsOf(kind string) []string {
+	switch kind {
+	case memoryType:
+		return []string{"type", "memory_store_id", "access", "instructions"}
+	case fileType:
+		return []string{"type", "file_id", "mount_path"}
+	case repositoryType:
+		return []string{"type", "url", "mount_path", "checkout", "authorization_token"}
+	}
+	return nil
+}
+
+// resource reads a request for one, beside those that are there.
+func (d *door) resource(at string, raw json.RawMessage, others []resource) (r resource, err error) {
+	var fields map[string]json.RawMessage
+	var kind struct{ Type string }
+	if json.Unmarshal(raw, &kind) != nil || json.Unmarshal(raw, &fields) != nil {
+		return r, invalid(at, "it is not an object with a type", "an object")
+	}
+	known := fieldsOf(kind.Type)
+	if known == nil {
+		return r, unserved(at+".type", "resources of type "+words.OneLine(kind.Type, 40))
+	}
+	for name := range fields {
+		if !slices.Contains(known, name) {
+			return r, invalid(at+"."+words.OneLine(name, 80), "unknown field of a "+kind.Type, strings.Join(known, ", "))
+		}
+	}
+	var in newResource
+	if err := decoded(at, raw, &in); err != nil {
+		return r, err
+	}
+	switch kind.Type {
+	case memoryType:
+		return d.memoryResource(at, in, others)
+	case fileType:
+		r, err = d.fileResource(at, in)
+	default:
+		r, err = d.repositoryResource(at, in)
+	}
+	if err != nil {
+		return r, err
+	}
+	r.ID, r.Created = "sesrsc_"+strings.ToLower(rand.Text()), time.Now()
+	r.Updated = r.Created
+	return r, collide(at, r, others)
 }
 
 // resources are those that a new session wants.
@@ -55,28 +135,14 @@ func (d *door) resources(raw []json.RawMessage) (out []resource, err error) {
 	if len(raw) > mostResources {
 		return nil, invalid("resources", fmt.Sprintf("there are %d", len(raw)), fmt.Sprintf("at most %d", mostResources))
 	}
-	stores := 0
 	for i, one := range raw {
-		at := fmt.Sprintf("resources.%d", i)
-		var kind struct{ Type string }
-		if json.Unmarshal(one, &kind) != nil {
-			return nil, invalid(at, "it is not an object with a type", "an object")
-		}
-		if kind.Type != "memory_store" {
-			return nil, unserved(at+".type", "resources of type "+kind.Type)
-		}
-		var in newResource
-		if err := decoded(at, one, &in); err != nil {
-			return nil, err
-		}
-		r, err := d.memoryResource(at, in, out)
+		r, err := d.resource(fmt.Sprintf("resources.%d", i), one, out)
 		if err != nil {
 			return nil, err
 		}
-		if stores++; stores > mostStores {
+		if out = append(out, r); len(stores(out)) > mostStores {
 			return nil, invalid("resources", "there are more memory stores", fmt.Sprintf("at most %d", mostStores))
 		}
-		out = append(out, r)
 	}
 	return out, nil
 }
@@ -87,12 +153,17 @@ func decoded(at string, raw []byte, into any) error {
 	if err == nil {
 		err = faults("", reflect.ValueOf(into).Elem())
 	}
+	return inPart(at, err, "body")
+}
+
+// inPart says of a problem where in a request it is. What its field begins with is left out.
+func inPart(at string, err error, without string) error {
 	p, is := errors.AsType[*server.Problem](err)
 	if !is {
 		return err
 	}
 	inner := *p
-	inner.Field = strings.TrimSuffix(at+"."+strings.TrimPrefix(p.Field, "body"), ".")
+	inner.Field = strings.TrimSuffix(at+"."+strings.TrimPrefix(p.Field, without), ".")
 	inner.Message = at + ": " + p.Message
 	return &inner
 }
@@ -150,7 +221,7 @@ func slug(name string) string {
 // stores are the memory stores among resources.
 func stores(list []resource) (out []resource) {
 	for _, r := range list {
-		if r.Type == "memory_store" {
+		if r.Type == memoryType {
 			out = append(out, r)
 		}
 	}
@@ -158,26 +229,31 @@ func stores(list []resource) (out []resource) {
 }
 
 // Join adds the endpoints of this door to a server that is to be started, and gives its tasks what
-// sessions have beside their agents.
+// sessions have beside their agents, and its webhooks what they are told.
 func Join(s *server.Server) {
-	s.Also = func(mux *http.ServeMux) { handle(s, mux) }
-	s.Equip = equip
+	k := &secrets{s: s}
+	s.Also = func(mux *http.ServeMux) { handle(s, k, mux) }
+	s.Forms = append(s.Forms, "/v1/files", "/v1/skills", "/v1/skills/*/versions")
+	s.Equip, s.Furnish = k.equip, k.furnish
+	s.Tells, s.Tellable, s.Whose = news, newsworthy(), whose
 }
 
 // equip gives the agent of a session what that has.
-func equip(v *server.Visit, t server.Task, o *app.Options) error {
-	kept, err := v.Object(ofSession, t.ID)
-	if err != nil {
-		return nil //nolint:nilerr // it is a task of another door
-	}
-	var k keptSession
-	if err := json.Unmarshal(kept.Value, &k); err != nil {
+func (k *secrets) equip(v *server.Visit, t server.Task, o *app.Options) error {
+	s, is, err := sessionOf(v, t.ID)
+	if err != nil || !is {
 		return err
 	}
-	if list := stores(k.Resources); len(list) > 0 {
+	texts := []string{o.AppendSystem, mounted(s.Resources)}
+	if list := stores(s.Resources); len(list) > 0 {
 		m := &memoryTool{visit: v, task: t.ID, stores: list}
 		o.Tools = append(o.Tools, m.tool())
-		o.AppendSystem = strings.TrimSpace(o.AppendSystem + "\n\n" + prompted(list))
+		texts = append(texts, prompted(list))
 	}
+	if err := errors.Join(k.authorize(v, t.ID, s.Vaults, o), k.variables(v, s.Vaults, o)); err != nil {
+		return err
+	}
+	texts = slices.DeleteFunc(texts, func(text string) bool { return text == "" })
+	o.AppendSystem = strings.Join(texts, "\n\n")
 	return nil
 }

@@ -118,7 +118,12 @@ func (d *door) fire(id, run string, due time.Time) error {
 	}
 	if why == nil {
 		var t server.Task
-		t, err = d.SubmitAs(ofSession, "sesn_", session, nil, spec, func(e *server.Edit, made string) error { return record(e, made, nil) })
+		t, err = d.SubmitAs(ofSession, "sesn_", session, nil, spec, func(e *server.Edit, made string) error {
+			if err := session.placed(e); err != nil {
+				return err
+			}
+			return record(e, made, nil)
+		})
 		if err == nil {
 			begin(d.Server, t.ID)
 			return nil
@@ -133,11 +138,12 @@ func (d *door) fire(id, run string, due time.Time) error {
 // launch is the session that a run is to have, and its task; or why it can have none.
 func (k keptDeployment) launch(d *door, id string) (s keptSession, spec server.Spec, why *runError, err error) {
 	_, env, err := objectOf[keptEnvironment](d, ofEnvironment, k.Environment)
+	if why = refusal(err); why != nil {
+		return s, spec, &runError{envNotFound, why.Message}, nil
+	}
 	switch {
-	case err != nil && refusal(err) == nil:
-		return s, spec, nil, err
 	case err != nil:
-		return s, spec, &runError{envNotFound, err.Error()}, nil //nolint:nilerr // it is what the run says
+		return s, spec, nil, err
 	case !env.Archived.IsZero():
 		return s, spec, &runError{envArchived, "environment " + k.Environment + " is archived"}, nil
 	}
@@ -145,17 +151,19 @@ func (k keptDeployment) launch(d *door, id string) (s keptSession, spec server.S
 	if err == nil && a.ArchivedAt != nil {
 		return s, spec, &runError{agentArchived, "agent " + k.Agent.ID + " is archived"}, nil
 	}
-	if s, spec, err = k.session().settle(d); err != nil {
-		if why = refusal(err); why != nil {
-			err = nil
-		}
+	s, spec, err = k.session().settle(d)
+	if why = refusal(err); why != nil {
+		return s, spec, why, nil
 	}
 	s.Deployment = id
-	return s, spec, why, err
+	return s, spec, nil, err
 }
 
 // refusal is why there can be no session, if that is for good; nil: it can be tried again.
 func refusal(err error) *runError {
+	if err == nil {
+		return nil
+	}
 	switch p := server.ProblemOf(err); {
 	case errors.Is(err, errPassed) || p.Status >= http.StatusInternalServerError:
 		return nil
@@ -202,20 +210,17 @@ func (d *door) runs() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	failed, err := d.choice("has_error", "true", "false")
+	failed, err := d.flag("has_error")
 	if err != nil {
 		return nil, err
 	}
-	deployment, out := d.query.Get("deployment_id"), []runView{}
-	for _, o := range slices.Backward(d.Objects(ofRun)) {
-		var k keptRun
-		if json.Unmarshal(o.Value, &k) != nil || !within(o.Created) || deployment != "" && k.Deployment != deployment ||
-			trigger != "" && k.trigger() != trigger || failed != "" && (k.Error != nil) != (failed == "true") {
-			continue
-		}
-		out = append(out, k.shown(o))
-	}
-	return paged(d, out, 1000, func(v runView) string { return v.ID })
+	deployment := d.query.Get("deployment_id")
+	all := slices.DeleteFunc(entries[keptRun](d, ofRun), func(e entry[keptRun]) bool {
+		k := e.kept
+		return !within(e.Created) || deployment != "" && k.Deployment != deployment || trigger != "" && k.trigger() != trigger ||
+			d.query.Get("has_error") != "" && (k.Error != nil) != failed
+	})
+	return shownPage(d, all, 1000, func(e entry[keptRun]) (runView, error) { return e.kept.shown(e.Object), nil })
 }
 
 // agenda begins the runs that are due.

@@ -1,11 +1,14 @@
 package managed
 
 import (
+	"strconv"
 	"strings"
 	"time"
 	_ "time/tzdata" // images without the system's know the zones too
 
 	cron "github.com/netresearch/go-cron"
+
+	"github.com/inspan/inspan/internal/words"
 )
 
 // schedule says when a deployment runs.
@@ -22,9 +25,33 @@ type times struct {
 	every bool // the hour is any, or every so many
 }
 
+const wantSchedule = `five fields such as "0 9 * * 1-5": minute, hour, day of the month, month, day of the week`
+
+// check reports what is wrong with a schedule that a client gives.
+func (s schedule) check() error {
+	_, err := s.read()
+	fields := strings.Fields(s.Expression)
+	if s.Type != "cron" || len(fields) != 5 {
+		return err
+	}
+	const digits, letters = "0123456789", "abcdefghijklmnopqrstuvwxyz"
+	isOf := func(text, of string) bool { return text != "" && strings.Trim(strings.ToLower(text), of) == "" }
+	for one := range strings.SplitSeq(strings.Join(fields, ","), ",") {
+		whole, step, steps := strings.Cut(one, "/")
+		first, last, ranges := strings.Cut(whole, "-")
+		if first != "*" && !isOf(first, digits+letters) || ranges && !isOf(last, digits+letters) || steps && !isOf(step, digits) {
+			return invalid("schedule.expression", strconv.Quote(words.OneLine(one, 40))+" is no part of a field", wantSchedule)
+		}
+		from, none := strconv.Atoi(first)
+		if to, open := strconv.Atoi(last); none == nil && open == nil && to < from {
+			return invalid("schedule.expression", "the range "+one+" ends before it begins", wantSchedule)
+		}
+	}
+	return err
+}
+
 // read reads a schedule.
 func (s schedule) read() (times, error) {
-	const want = `five fields such as "0 9 * * 1-5": minute, hour, day of the month, month, day of the week`
 	if s.Type != "cron" {
 		return times{}, invalid("schedule.type", "it is unknown", "cron")
 	}
@@ -34,15 +61,15 @@ func (s schedule) read() (times, error) {
 	}
 	fields := strings.Fields(s.Expression)
 	if len(fields) != 5 || len(s.Expression) > mostName || strings.ContainsAny(s.Expression, "?#@=") {
-		return times{}, invalid("schedule.expression", "it is not a cron expression", want)
+		return times{}, invalid("schedule.expression", "it is not a cron expression", wantSchedule)
 	}
 	of, err := cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.DowOrDom).Parse(s.Expression)
 	if err != nil {
-		return times{}, invalid("schedule.expression", err.Error(), want)
+		return times{}, invalid("schedule.expression", err.Error(), wantSchedule)
 	}
 	t := times{of, loc, strings.HasPrefix(fields[1], "*")}
 	if t.after(time.Now()).IsZero() {
-		return t, invalid("schedule.expression", "that day never comes", want)
+		return t, invalid("schedule.expression", "that day never comes", wantSchedule)
 	}
 	return t, nil
 }

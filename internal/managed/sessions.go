@@ -3,6 +3,7 @@ package managed
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -19,9 +20,9 @@ func sessionEndpoints() []endpoint {
 		post("sessions", (*door).makeSession),
 		get("sessions", (*door).sessions, "limit", "page", "order", "include_archived", "agent_id", "agent_version", "deployment_id",
 			"memory_store_id", "statuses", "statuses[]", "created_at[gt]", "created_at[gte]", "created_at[lt]", "created_at[lte]"),
-		get("sessions/{id}", func(d *door) (any, error) { return d.session(d.r.PathValue("id")) }),
+		get("sessions/{id}", func(d *door) (any, error) { return d.session(d.r.PathValue("id")) }).by(holders),
 		post("sessions/{id}", (*door).updateSession),
-		post("sessions/{id}/archive", (*door).archiveSession),
+		act("sessions/{id}/archive", (*door).archiveSession),
 		del("sessions/{id}", (*door).deleteSession),
 	}
 }
@@ -37,10 +38,14 @@ type keptSession struct {
 	Environment string               `json:"environment"`
 	Budget      *budget              `json:"budget,omitempty"`
 	Resources   []resource           `json:"resources,omitempty"`
+	Vaults      []string             `json:"vaults,omitempty"`
 	Outcomes    bool                 `json:"outcomes,omitempty"` // it was given some
 	Threads     map[string]time.Time `json:"threads,omitempty"`  // that are archived, by session
 	Deployment  string               `json:"deployment,omitempty"`
-	Initial     []json.RawMessage    `json:"initial,omitempty"` // what it is to begin with, until all of that is said
+	Elsewhere   bool                 `json:"elsewhere,omitempty"` // its tools run where workers are
+	Work        string               `json:"work,omitempty"`      // the last item of work for these
+	Works       int                  `json:"works,omitempty"`     // how many there were
+	Initial     []json.RawMessage    `json:"initial,omitempty"`   // what it is to begin with, until all of that is said
 }
 
 // budget bounds what a session may cost.
@@ -71,14 +76,14 @@ func (b *budget) usd() (float64, error) {
 
 // agentRef names the agent of a session: by its id, pinned to a version, or with something else.
 type agentRef struct {
-	Type    string                 `json:"type"`
-	ID      string                 `json:"id"`
-	Version int                    `json:"version"`
-	Model   opt[model]             `json:"model"`
-	System  opt[string]            `json:"system"`
-	Tools   opt[[]toolSpec]        `json:"tools"`
-	Servers opt[[]mcpServer]       `json:"mcp_servers"`
-	Skills  opt[[]json.RawMessage] `json:"skills"`
+	Type    string           `json:"type"`
+	ID      string           `json:"id"`
+	Version int              `json:"version"`
+	Model   opt[model]       `json:"model"`
+	System  opt[string]      `json:"system"`
+	Tools   opt[[]toolSpec]  `json:"tools"`
+	Servers opt[[]mcpServer] `json:"mcp_servers"`
+	Skills  opt[[]skillRef]  `json:"skills"`
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -141,7 +146,11 @@ func (d *door) makeSession() (any, error) {
 	if err := d.initial(in.Initial, "user.message", "user.define_outcome"); err != nil {
 		return nil, err
 	}
-	t, err := d.SubmitAs(ofSession, "sesn_", k, fixed(raw), spec, nil)
+	if err := d.keepTokens(k.Resources); err != nil {
+		return nil, err
+	}
+	t, err := d.SubmitAs(ofSession, "sesn_", k, fixed(raw), spec, func(e *server.Edit, _ string) error { return k.placed(e) })
+	d.secrets.settle(t.ID, k.Resources)
 	if err != nil {
 		return nil, err
 	}
@@ -172,9 +181,6 @@ func (in newSession) settle(d *door) (k keptSession, spec server.Spec, err error
 	if err != nil {
 		return k, spec, err
 	}
-	if len(in.Vaults) > 0 {
-		return k, spec, unserved("vault_ids", "vaults; log in to MCP servers with 'inspan mcp login'")
-	}
 	if err := bounded("title", in.Title.value, 0, 500); err != nil {
 		return k, spec, err
 	}
@@ -185,9 +191,20 @@ func (in newSession) settle(d *door) (k keptSession, spec server.Spec, err error
 	if err != nil {
 		return k, spec, err
 	}
+	own := &door{Visit: d.Behalf(d, d.Name(), d.Tenant(), "")} // the agent has its skills whoever begins the session
+	if a.Skills, err = own.pinned(a.Skills); err != nil {
+		return k, spec, err
+	}
+	vaults, err := d.vaultsOf(in.Vaults)
+	if err != nil {
+		return k, spec, err
+	}
 	k = keptSession{
 		Title: in.Title.value, Metadata: in.Metadata, Agent: a.snapshot(), Environment: in.Environment, Budget: in.Budget, Initial: in.Initial,
-		Resources: resources,
+		Resources: resources, Vaults: vaults, Elsewhere: env.Config.elsewhere(),
+	}
+	if err := k.fits(d); err != nil {
+		return k, spec, err
 	}
 	spec = server.Spec{Open: true, Title: in.Title.value}
 	if spec.MaxCost, err = in.Budget.usd(); err != nil {
@@ -203,6 +220,11 @@ func (k keptSession) equip(d *door, env keptEnvironment, spec *server.Spec) (err
 	}
 	if k.Agent.equip(spec); env.Config.Networking.Type == "limited" {
 		spec.Deny = append(spec.Deny, "network")
+	}
+	if spec.Elsewhere = k.Elsewhere; k.Elsewhere {
+		if err := k.Agent.handOver(spec); err != nil {
+			return err
+		}
 	}
 	spec.Model, err = k.Agent.Model.name(d)
 	return err
@@ -235,8 +257,10 @@ func (d *door) sessions() (any, error) {
 			return nil, invalid("statuses", "one is unknown", "idle, running, rescheduling or terminated")
 		}
 	}
+	at := func(e entry[keptSession]) int64 { return -e.Turn }
 	if order == "asc" {
 		slices.Reverse(all)
+		at = func(e entry[keptSession]) int64 { return e.Turn }
 	}
 	agent, deployment, store := d.query.Get("agent_id"), d.query.Get("deployment_id"), d.query.Get("memory_store_id")
 	var found []entry[keptSession]
@@ -248,19 +272,11 @@ func (d *door) sessions() (any, error) {
 		}
 		found = append(found, e)
 	}
-	list, err := paged(d, found, 100, func(e entry[keptSession]) string { return e.ID })
+	list, err := paged(d, found, 100, at)
 	if err != nil {
 		return nil, err
 	}
-	out := page[sessionView]{Data: []sessionView{}, Next: list.Next}
-	for _, e := range list.Data {
-		v, err := d.shownSession(e.Object, e.kept)
-		if err != nil {
-			return nil, err
-		}
-		out.Data = append(out.Data, v)
-	}
-	return out, nil
+	return viewed(list, func(e entry[keptSession]) (sessionView, error) { return d.shownSession(e.Object, e.kept) })
 }
 
 // remembers reports whether a session has a memory store; empty: any.
@@ -309,38 +325,55 @@ func (d *door) updateSession() (any, error) {
 	if err := bounded("title", in.Title.value, 0, 500); err != nil {
 		return nil, err
 	}
-	after := before
-	in.Title.onto(&after.Title)
-	after.Metadata = patched(before.Metadata, in.Metadata.value)
-	if err := checkMetadata(after.Metadata); err != nil {
+	var refitted agent
+	if in.Agent.said {
+		if refitted, err = d.refit(id, before, in); err != nil {
+			return nil, err
+		}
+	}
+	var fields map[string]any
+	if _, _, err = changed(d, ofSession, id, func(k *keptSession) error {
+		fields, err = in.onto(k, refitted)
+		return err
+	}); err != nil {
 		return nil, err
 	}
-	fields := map[string]any{}
-	if in.Agent.said {
-		if after.Agent, err = d.refit(id, after, in); err != nil {
-			return nil, err
-		}
-		if after.First == nil {
-			after.First = &before.Agent
-		}
-		fields["agent"] = after.Agent
-	}
-	if after.Title != before.Title {
-		fields["title"] = orNull(after.Title)
-	}
-	if same, err := alike(patched(before.Metadata, nil), after.Metadata); err != nil || !same {
-		fields["metadata"] = after.Metadata
-	}
 	if len(fields) > 0 {
-		after.Updated = time.Now()
-		if _, _, err = changed(d, ofSession, id, func(k *keptSession) error { *k = after; return nil }); err != nil {
-			return nil, err
-		}
 		if _, err := d.Note(id, ofUpdate, id, fields); err != nil {
 			return nil, err
 		}
 	}
 	return d.session(id)
+}
+
+// onto changes a session as a request says, and returns what is other than before. Refitted is its
+// agent, if the request says something of that.
+func (in sessionFields) onto(k *keptSession, refitted agent) (fields map[string]any, err error) {
+	fields = map[string]any{}
+	title, metadata := k.Title, patched(k.Metadata, nil)
+	in.Title.onto(&k.Title)
+	k.Metadata = patched(k.Metadata, in.Metadata.value)
+	if err := checkMetadata(k.Metadata); err != nil {
+		return nil, err
+	}
+	if in.Agent.said {
+		if k.First == nil {
+			first := k.Agent
+			k.First = &first
+		}
+		k.Agent = refitted
+		fields["agent"] = k.Agent
+	}
+	if k.Title != title {
+		fields["title"] = orNull(k.Title)
+	}
+	if !maps.Equal(metadata, k.Metadata) {
+		fields["metadata"] = k.Metadata
+	}
+	if len(fields) > 0 {
+		k.Updated = time.Now()
+	}
+	return fields, nil
 }
 
 // refit gives the agent of a session other tools, from its next run on.

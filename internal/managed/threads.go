@@ -15,7 +15,7 @@ func threadEndpoints() []endpoint {
 	return []endpoint{
 		get("sessions/{id}/threads", (*door).threads, "limit", "page", "statuses", "statuses[]"),
 		get("sessions/{id}/threads/{thread}", (*door).thread),
-		post("sessions/{id}/threads/{thread}/archive", (*door).archiveThread),
+		act("sessions/{id}/threads/{thread}/archive", (*door).archiveThread),
 		get("sessions/{id}/threads/{thread}/events", (*door).threadEvents, "limit", "page"),
 		get("sessions/{id}/threads/{thread}/stream", (*door).streamThread, "event_deltas", "event_deltas[]"),
 	}
@@ -81,10 +81,18 @@ func (d *door) threads() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if wanted := d.list("statuses"); len(wanted) > 0 {
-		all = slices.DeleteFunc(all, func(t threadView) bool { return !slices.Contains(wanted, t.Status) })
+	wanted := d.list("statuses")
+	var found []int // in all, which only grows
+	for i, t := range all {
+		if len(wanted) == 0 || slices.Contains(wanted, t.Status) {
+			found = append(found, i)
+		}
 	}
-	return paged(d, all, 1000, func(t threadView) string { return t.ID })
+	list, err := paged(d, found, 1000, func(i int) int { return i })
+	if err != nil {
+		return nil, err
+	}
+	return viewed(list, func(i int) (threadView, error) { return all[i], nil })
 }
 
 func (d *door) thread() (any, error) {

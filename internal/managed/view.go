@@ -1,6 +1,7 @@
 package managed
 
 import (
+	"slices"
 	"time"
 
 	"github.com/inspan/inspan"
@@ -47,6 +48,9 @@ func statusOf(stage event.Stage, st inspan.Status) string {
 	return idle
 }
 
+// isOver reports whether a task is over.
+func isOver(t server.Task) bool { return statusOf(t.Stage, inspan.Status{}) == terminated }
+
 // shown is a session as clients see it.
 func (d *door) shownSession(o server.Object, k keptSession) (sessionView, error) {
 	t, err := d.Find(o.ID)
@@ -59,8 +63,8 @@ func (d *door) shownSession(o server.Object, k keptSession) (sessionView, error)
 	}
 	v := sessionView{
 		ID: o.ID, Type: "session", Title: orNull(k.Title), Status: statusOf(t.Stage, st), Agent: k.Agent, Environment: k.Environment,
-		Deployment: orNull(k.Deployment), Metadata: k.Metadata, Resources: []map[string]any{}, Vaults: []string{}, Outcomes: []map[string]any{},
-		Budget: k.Budget, Usage: usageOf(st), Stats: map[string]any{"duration_seconds": lasted(t).Seconds()},
+		Deployment: orNull(k.Deployment), Metadata: k.Metadata, Resources: []map[string]any{}, Vaults: append([]string{}, k.Vaults...),
+		Outcomes: []map[string]any{}, Budget: k.Budget, Usage: usageOf(st), Stats: map[string]any{"duration_seconds": lasted(t).Seconds()},
 	}
 	v.CreatedAt, v.UpdatedAt, v.ArchivedAt = k.stamps(o)
 	if v.Metadata == nil {
@@ -68,6 +72,15 @@ func (d *door) shownSession(o server.Object, k keptSession) (sessionView, error)
 	}
 	for _, r := range k.Resources {
 		v.Resources = append(v.Resources, r.view())
+	}
+	if k.Elsewhere && st.Active && v.Status == idle {
+		h, err := d.history(o.ID, "")
+		if err != nil {
+			return v, err
+		}
+		if !slices.ContainsFunc(h.fold.open, question.waits) {
+			v.Status = running // workers make its calls
+		}
 	}
 	if k.Outcomes {
 		if err := d.addOutcomes(&v); err != nil {

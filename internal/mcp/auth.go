@@ -21,6 +21,12 @@ type Authorizer interface {
 	Renew(ctx context.Context, s Server, refused Pass, challenge string) (Pass, error)
 }
 
+// refusable is an [Authorizer] that wants to know what the server has refused where there is no other: a
+// pass that Renew has just returned, or nil for the header that it is given.
+type refusable interface {
+	Refused(ctx context.Context, s Server, p Pass)
+}
+
 // Pass is an access token, and what proves that it is ours where the server wants that.
 type Pass interface {
 	// Apply puts it onto a request that is sent next: what it signs is good once. The
@@ -46,7 +52,9 @@ func (e *loginError) Error() string {
 // if that is refused. Headers that the person has set win.
 func (r *remote) authorized(req *http.Request) (*http.Response, error) {
 	if r.auth == nil || req.Header.Get("Authorization") != "" {
-		return r.next.RoundTrip(req)
+		resp, err := r.next.RoundTrip(req)
+		r.refused(req, resp, nil)
+		return resp, err
 	}
 	pass, err := r.auth.Token(req.Context(), r.server)
 	if err != nil {
@@ -68,7 +76,16 @@ func (r *remote) authorized(req *http.Request) (*http.Response, error) {
 	if err := rewind(req); err != nil {
 		return nil, err
 	}
-	return r.passed(req, fresh)
+	resp, err = r.passed(req, fresh)
+	r.refused(req, resp, fresh)
+	return resp, err
+}
+
+// refused tells that the server takes nothing that there is for it, if its answer says so.
+func (r *remote) refused(req *http.Request, resp *http.Response, pass Pass) {
+	if a, is := r.auth.(refusable); is && resp != nil && resp.StatusCode == http.StatusUnauthorized {
+		a.Refused(req.Context(), r.server, pass)
+	}
 }
 
 // passed sends a request with a pass, which may be nil. If it is not the token that is
@@ -155,6 +172,8 @@ func (r *remote) unauthorized(resp *http.Response) error {
 	switch {
 	case resp.StatusCode != http.StatusUnauthorized && !more:
 		return nil
+	case r.server.Auth != nil:
+		return fmt.Errorf("it refuses the token that there is for it (%d), and a new one can't be had", resp.StatusCode)
 	case r.auth == nil || r.headers["Authorization"] != "":
 		return fmt.Errorf("it wants to know who asks (%d); the header with the key is not what it wants", resp.StatusCode)
 	}

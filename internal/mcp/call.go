@@ -80,7 +80,10 @@ type caller struct {
 }
 
 func (c caller) tool() tool.Tool {
-	return tool.Tool{Name: c.spec.Name, Doc: c.spec.Description, Schema: slices.Clone(c.spec.Schema), Effects: c.effects, Run: c.run}
+	return tool.Tool{
+		Name: c.spec.Name, Doc: c.spec.Description, Schema: slices.Clone(c.spec.Schema), Effects: c.effects, Run: c.run,
+		Ready: func(*tool.Call) { c.manager.Ready() },
+	}
 }
 
 // effects are unknown, but for a tool of which a server that is believed says
@@ -115,6 +118,7 @@ func (c *caller) current(ctx context.Context) (*client, error) {
 	defer cancel()
 	for {
 		m.mu.Lock()
+		m.wake(s)
 		now, news, coming := s.client, m.news, s.kept && !m.closed
 		why := s.why
 		free := m.freed(s, &c.definition)

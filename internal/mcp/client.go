@@ -142,13 +142,27 @@ func (c *client) transport(m *Manager, server Server) (sdk.Transport, error) {
 	default:
 		return remoteTransport(c.life, c.cancel, m, server)
 	}
-	p, err := startProgram(m.Env, m.Level, server)
+	p, err := c.startProgram(m, server)
 	if err != nil {
 		return nil, err
 	}
 	c.program = p
 	c.working.Go(p.see)
 	return p.transport(), nil
+}
+
+// startProgram starts the process of a server. No more are started at once than there are
+// processors: the first are there sooner then, and an end has fewer to wait for.
+func (c *client) startProgram(m *Manager, server Server) (*program, error) {
+	select {
+	case m.starting <- struct{}{}:
+		defer func() { <-m.starting }()
+	case <-c.life.Done():
+	}
+	if c.life.Err() != nil {
+		return nil, context.Cause(c.life)
+	}
+	return startProgram(m.Env, m.Level, server)
 }
 
 // capture keeps the connection that a transport makes, which the SDK leaves open

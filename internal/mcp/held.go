@@ -1,10 +1,12 @@
 package mcp
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -101,4 +103,56 @@ func several(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), more)
 	}
 	return strings.Join(names, ", ")
+}
+
+// pins are those that hold for a server.
+func (m *Manager) pins(s Server) Pins {
+	if s.Unpinned {
+		return Pins{}
+	}
+	return m.Pins
+}
+
+// agreed is what the person has agreed to of a server, nil if nothing. Another
+// process may have asked them. The lock is held.
+func (m *Manager) agreed(s *slot) *toolset {
+	if m.pins(s.server).Dir == "" {
+		return s.tools
+	}
+	if !s.looked || s.unread || s.pin != nil && len(s.tools.without(s.pin)) > 0 {
+		s.looked = true
+		pin, err := m.Pins.load(s.server, m.Env.Root)
+		if s.unread = err != nil; s.unread {
+			s.why = "what was agreed to can't be read: " + err.Error()
+		}
+		if pin != nil || s.unread { // else what is known here stands, as it could not be kept
+			s.pin = pin
+		}
+	}
+	return s.pin
+}
+
+// Agree takes what a server offers now as agreed to by the person. Digest is that of
+// the definitions that they have seen.
+func (m *Manager) Agree(server, digest string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.IndexFunc(m.slots, func(s *slot) bool { return s.server.Name == server })
+	switch {
+	case i < 0:
+		return errors.New("there is no MCP server " + text.Cut(server, 60))
+	case m.slots[i].tools == nil:
+		return errors.New("the MCP server " + server + " is not connected")
+	case m.slots[i].tools.digest != digest:
+		return errors.New("the MCP server " + server + " has changed its tools meanwhile")
+	}
+	s := m.slots[i]
+	if m.pins(s.server).Dir != "" {
+		if err := m.Pins.store(s.server, m.Env.Root, s.tools); err != nil {
+			return err
+		}
+	}
+	s.pin, s.unread = s.tools, false
+	m.ring()
+	return nil
 }

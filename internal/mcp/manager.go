@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -37,6 +38,10 @@ const (
 	maxFailures = 10               // in succession; then a server is given up
 	firstRest   = time.Second      // before a server is started again; it doubles
 	mostRest    = time.Minute
+
+	// readyAfter is how long servers that are about to be needed wait: the request to the model
+	// goes first, and a call that comes at once starts its own.
+	readyAfter = 10 * time.Millisecond
 )
 
 // Manager keeps the connections to the servers of a session. Its fields must
@@ -80,7 +85,10 @@ type Manager struct {
 	closed  bool
 	told    map[string]bool
 	news    chan struct{} // closed when something has changed with a server
+	soon    *time.Timer   // until those that rest are connected to; nil: that was not asked for
 	working sync.WaitGroup
+
+	starting chan struct{} // has one entry for each program that is being started
 }
 
 // slot is a server and how it is. But for server, and for legacy that only keep
@@ -99,25 +107,59 @@ type slot struct {
 	// challenge is what the server said when it wanted a login.
 	challenge string
 	restarts  int
-	kept      bool // it is being kept connected
+	kept      bool // it is being kept connected,
+	resting   bool // from when it is first needed
 	legacy    bool // it is only spoken to with a handshake
 	silent    bool // it was waited for in vain
 	took      []time.Duration
 }
 
-// Start connects to all servers in the background and returns at once. Calls
-// after the first do nothing.
+// Start connects to all servers in the background and returns at once. Of calls after the
+// first only those for servers that Rest has left do anything.
 func (m *Manager) Start() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.prepare() {
+		for _, s := range m.slots {
+			m.wake(s)
+		}
+	}
+}
+
+// Rest is as Start, but leaves servers whose tools the person has agreed to: these are
+// offered, and it connects when somebody waits for the server or calls a tool, or by Ready.
+func (m *Manager) Rest() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.prepare() {
+		for _, s := range m.slots {
+			if m.agreed(s) == nil {
+				m.wake(s)
+			}
+		}
+	}
+}
+
+// Ready connects soon to servers that Rest has left: one may be called.
+func (m *Manager) Ready() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.soon == nil && !m.closed {
+		m.soon = time.AfterFunc(readyAfter, m.Start)
+	}
+}
+
+// prepare lists the servers, all at rest, and reports whether they can be connected to. The
+// lock is held.
+func (m *Manager) prepare() bool {
 	if m.stop != nil || m.closed {
-		return
+		return !m.closed
 	}
 	m.life, m.stop = context.WithCancel(context.Background())
-	m.news = make(chan struct{})
+	m.news, m.starting = make(chan struct{}), make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
 	names := map[string]bool{}
 	for _, server := range m.Servers {
-		s := &slot{server: server.clone(), state: Connecting, since: time.Now(), silent: m.Pins.silent(server, m.Env.Root)}
+		s := &slot{server: server.clone(), state: Connecting, since: time.Now(), silent: m.pins(server).silent(server, m.Env.Root)}
 		err := server.Check()
 		if err == nil && names[server.Name] {
 			err = errors.New("there is another server of this name")
@@ -130,14 +172,22 @@ func (m *Manager) Start() {
 		case server.Off:
 			s.state = Off
 		default:
-			m.begin(s)
+			s.kept, s.resting = true, true
 		}
+	}
+	return true
+}
+
+// wake keeps a server that rests connected from now on. The lock is held.
+func (m *Manager) wake(s *slot) {
+	if s.resting && !m.closed {
+		m.begin(s)
 	}
 }
 
 // begin keeps a server connected from now on. The lock is held.
 func (m *Manager) begin(s *slot) {
-	s.kept, s.state, s.why, s.since = true, Connecting, "", time.Now()
+	s.kept, s.resting, s.state, s.why, s.since = true, false, Connecting, "", time.Now()
 	m.working.Go(func() {
 		m.keep(m.life, s)
 		m.mu.Lock()
@@ -163,7 +213,7 @@ func (m *Manager) Again(server string) error {
 		return errors.New("there is no MCP server " + text.Cut(server, 60))
 	}
 	s := m.slots[i]
-	if s.kept {
+	if s.kept && !s.resting {
 		return fmt.Errorf("the MCP server %s is %s", server, s.state)
 	}
 	if err := s.server.Check(); err != nil {
@@ -180,6 +230,9 @@ func (m *Manager) Close() {
 	m.closed = true
 	if m.stop != nil {
 		m.stop()
+	}
+	if m.soon != nil {
+		m.soon.Stop()
 	}
 	m.mu.Unlock()
 	m.working.Wait()
@@ -279,9 +332,9 @@ func (m *Manager) note(s *slot, c *client, tools *toolset, took time.Duration) (
 	s.tools = tools
 	if s.silent {
 		s.silent = false
-		m.Pins.note(s.server, m.Env.Root, false)
+		m.pins(s.server).note(s.server, m.Env.Root, false)
 	}
-	if m.agreed(s) == nil && !s.unread && m.Pins.Dir != "" {
+	if m.agreed(s) == nil && !s.unread && m.pins(s.server).Dir != "" {
 		s.pin = tools
 		if err := m.Pins.store(s.server, m.Env.Root, tools); err != nil {
 			s.why = "what it offers can't be kept: " + err.Error()
@@ -291,52 +344,9 @@ func (m *Manager) note(s *slot, c *client, tools *toolset, took time.Duration) (
 	return m.holding(s)
 }
 
-// agreed is what the person has agreed to of a server, nil if nothing. Another
-// process may have asked them. The lock is held.
-func (m *Manager) agreed(s *slot) *toolset {
-	if m.Pins.Dir == "" {
-		return s.tools
-	}
-	if !s.looked || s.unread || s.pin != nil && len(s.tools.without(s.pin)) > 0 {
-		s.looked = true
-		pin, err := m.Pins.load(s.server, m.Env.Root)
-		if s.unread = err != nil; s.unread {
-			s.why = "what was agreed to can't be read: " + err.Error()
-		}
-		if pin != nil || s.unread { // else what is known here stands, as it could not be kept
-			s.pin = pin
-		}
-	}
-	return s.pin
-}
-
-// Agree takes what a server offers now as agreed to by the person. Digest is that of
-// the definitions that they have seen.
-func (m *Manager) Agree(server, digest string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	i := slices.IndexFunc(m.slots, func(s *slot) bool { return s.server.Name == server })
-	switch {
-	case i < 0:
-		return errors.New("there is no MCP server " + text.Cut(server, 60))
-	case m.slots[i].tools == nil:
-		return errors.New("the MCP server " + server + " is not connected")
-	case m.slots[i].tools.digest != digest:
-		return errors.New("the MCP server " + server + " has changed its tools meanwhile")
-	}
-	s := m.slots[i]
-	if m.Pins.Dir != "" {
-		if err := m.Pins.store(s.server, m.Env.Root, s.tools); err != nil {
-			return err
-		}
-	}
-	s.pin, s.unread = s.tools, false
-	m.ring()
-	return nil
-}
-
 // Settle waits until each server is connected or has failed, or for ctx.
 func (m *Manager) Settle(ctx context.Context) {
+	m.Start()
 	m.await(ctx, func(s *slot) bool { return s.state == Connecting })
 }
 
@@ -380,7 +390,7 @@ func (m *Manager) silence(s *slot) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s.silent = true
-	m.Pins.note(s.server, m.Env.Root, true)
+	m.pins(s.server).note(s.server, m.Env.Root, true)
 }
 
 // await waits while there are servers that something holds for. It is called with

@@ -36,7 +36,10 @@ func remoteTransport(life context.Context, fail func(error), m *Manager, s Serve
 	if m.HTTP == nil {
 		return nil, final("servers can't be reached from here")
 	}
-	r := &remote{next: m.HTTP(s).Transport, life: life, url: u, server: s, headers: canonical(s.Headers), auth: m.Auth, fail: fail}
+	r := &remote{next: m.HTTP(s).Transport, life: life, url: u, server: s, headers: canonical(s.Headers), auth: s.Auth, fail: fail}
+	if r.auth == nil {
+		r.auth = m.Auth
+	}
 	if r.next == nil {
 		return nil, final("servers can't be reached from here unguarded")
 	}

@@ -40,12 +40,17 @@ type Server struct {
 	URL     string            // http, https, ws or wss
 	Kind    string            // one of the kinds; empty: told by Command or URL
 	Headers map[string]string // of each request
+	// Auth has passes for this server alone, in place of those of the manager. Nil: it has none.
+	Auth Authorizer
 
 	// Dial connects to a server in this process, which speaks JSON-RPC in lines. It is
 	// called again when the connection has ended.
 	Dial func(ctx context.Context) (io.ReadWriteCloser, error)
 
 	Source string // User, Project, Client, or "plugin NAME"
+	// Unpinned leaves no trace of the server's tools, and takes them as they are: nobody is there
+	// who could agree to them, and others may call another server so.
+	Unpinned bool
 	// Trust says that what the server says of its tools is believed. It counts
 	// only for servers of the user.
 	Trust bool

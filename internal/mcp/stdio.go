@@ -79,7 +79,7 @@ func startProgram(env tool.Env, level tool.Level, s Server) (*program, error) {
 	ctx, p.cancel = context.WithCancel(context.Background())
 	p.process, err = env.Procs.Start(ctx, tool.Command{
 		Args: append([]string{"sh", "-c", launch, "sh", end}, s.Command...), Dir: s.dir(env.Root),
-		Stdin: p.out, Output: &p.errors, Report: p, Box: box,
+		Stdin: p.out, Output: &p.errors, Report: p, Box: box, Serves: true,
 	})
 	if err != nil {
 		p.cancel()

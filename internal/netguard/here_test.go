@@ -24,3 +24,16 @@ func TestForServersOfThisMachine(t *testing.T) {
 		t.Error("the ranges of the person were written to:", more)
 	}
 }
+
+// TestIsHere holds which hosts are this machine by their text alone.
+func TestIsHere(t *testing.T) {
+	for host, local := range map[string]bool{
+		"localhost": true, "LocalHost": true, "127.0.0.1": true, "127.9.8.7": true, "::1": true, "::ffff:127.0.0.1": true,
+		"127.evil.example": false, "127.0.0.1.evil.example": false, "127.1": false, "127": false, "localhost.evil.example": false,
+		"evil.localhost": false, "0.0.0.0": false, "::": false, "10.0.0.1": false, "": false,
+	} {
+		if netguard.IsHere(host) != local {
+			t.Errorf("%q: %v", host, !local)
+		}
+	}
+}

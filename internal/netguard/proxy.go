@@ -1,7 +1,9 @@
 package netguard
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 )
@@ -26,6 +29,8 @@ type Proxy struct {
 	// The host is as the process wrote it where it has no canonical form, the
 	// reason is for people. Nil is fine.
 	Refused func(host, reason string)
+	// Swap replaces stand-ins for secrets in what is sent. Nil: nothing is replaced.
+	Swap *Swap
 	// Idle is how long a connection may carry nothing in either direction.
 	// 0 means 5 minutes.
 	Idle time.Duration
@@ -90,6 +95,7 @@ func (p *Proxy) guard() *Guard {
 func (p *Proxy) handler(open *sync.WaitGroup) http.Handler {
 	next := &http.Transport{
 		DisableKeepAlives:      true,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: p.guard().RootCAs},
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: maxHeader,
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -102,7 +108,7 @@ func (p *Proxy) handler(open *sync.WaitGroup) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodConnect {
-			p.connect(w, r, open)
+			p.connect(w, r, open, next)
 			return
 		}
 		u, err := Check(r.RequestURI)
@@ -119,14 +125,21 @@ func (p *Proxy) handler(open *sync.WaitGroup) http.Handler {
 
 // forward sends one request on and its answer back.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, u *url.URL, next http.RoundTripper) {
+	var unread error // why the body could not be
 	rp := &httputil.ReverseProxy{
-		Transport:     next,
+		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			if unread != nil {
+				return nil, unread
+			}
+			return next.RoundTrip(r)
+		}),
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0),
 		Rewrite: func(pr *httputil.ProxyRequest) {
-			pr.Out.URL, pr.Out.Host = u, u.Host
+			pr.Out.URL, pr.Out.Host = u, hostOf(u)
 			pr.Out.Header.Del("Upgrade")
 			pr.Out.Header.Del("Connection")
+			unread = replace(pr.Out, p.Swap.at(u.Hostname(), portOf(u)))
 		},
 		ModifyResponse: func(resp *http.Response) error {
 			if resp.StatusCode == http.StatusSwitchingProtocols {
@@ -136,11 +149,21 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, u *url.URL, next
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { p.fail(w, err) },
 	}
+	w.Header()["Date"], w.Header()["Content-Type"] = nil, nil // as the host has them, or not at all
 	rp.ServeHTTP(w, r)
 }
 
+// hostOf is the Host header of requests for an address, as clients write it. What the process wrote
+// does not count: another name could lead a secret elsewhere.
+func hostOf(u *url.URL) string {
+	if portOf(u) == portOf(&url.URL{Scheme: u.Scheme}) {
+		return strings.TrimSuffix(u.Host, ":"+u.Port())
+	}
+	return u.Host
+}
+
 // connect opens a tunnel.
-func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, open *sync.WaitGroup) {
+func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, open *sync.WaitGroup, next *http.Transport) {
 	u, err := Check("https://" + r.RequestURI)
 	if err == nil && (u.Port() == "" || u.String() != "https://"+u.Host) {
 		err = errors.New("CONNECT wants HOST:PORT and nothing else")
@@ -164,9 +187,64 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, open *sync.WaitG
 	}
 	defer shut(down)
 	early, _ := buffered.Peek(buffered.Reader.Buffered()) // sent before our answer
-	t := &tunnel{down: down, up: up, idle: p.idle()}
-	t.run(r.Context(), early)
+	settle := onDone(r.Context(), func() { shut(down) })
+	defer settle()
+	if _, err := io.WriteString(down, established); err != nil {
+		return
+	}
+	sealed := false
+	if len(p.Swap.at(u.Hostname(), portOf(u))) > 0 {
+		early, sealed = encrypts(down, early)
+	}
+	if !sealed {
+		t := &tunnel{down: down, up: up, idle: p.idle()}
+		t.run(r.Context(), early)
+		return
+	}
+	own := next.Clone() // one for this tunnel, as requests of one connection may belong together
+	first := make(chan net.Conn, 1)
+	first <- &idleConn{Conn: up, idle: p.idle()}
+	own.DisableKeepAlives = false
+	own.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		select {
+		case conn := <-first:
+			return conn, nil
+		default:
+			return next.DialContext(ctx, network, addr)
+		}
+	}
+	defer own.CloseIdleConnections()
+	p.inside(&begun{down, io.MultiReader(bytes.NewReader(early), down)}, u.Hostname(), func(w http.ResponseWriter, r *http.Request) {
+		to, err := Check("https://" + u.Host + r.URL.RequestURI())
+		if err != nil {
+			p.fail(w, &RefusedError{Host: u.Host, Reason: err.Error()})
+			return
+		}
+		p.forward(w, r, to, own)
+	})
 }
+
+// speaksFirst is how long a process may take to begin to encrypt. One that says nothing by then waits
+// for the host's word, as those of mail servers do.
+const speaksFirst = 2 * time.Second
+
+// encrypts reports whether a process begins to encrypt, and returns what was read of it.
+func encrypts(down net.Conn, early []byte) ([]byte, bool) {
+	const handshake = 22 // type of the first record of TLS
+	if len(early) == 0 {
+		one := make([]byte, 1)
+		_ = down.SetReadDeadline(time.Now().Add(speaksFirst)) // whoever reads next sets another
+		n, _ := down.Read(one)
+		early = one[:n]
+	}
+	return early, len(early) > 0 && early[0] == handshake
+}
+
+// roundTrip is a function as a transport.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements [http.RoundTripper].
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // Blocked says that a host is closed to a boxed process, and what opens it, for models and people.
 func Blocked(host string) string {

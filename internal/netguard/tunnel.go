@@ -9,6 +9,8 @@ import (
 	"time"
 )
 
+const established = "HTTP/1.1 200 Connection established\r\n\r\n"
+
 // tunnel carries bytes between two connections. An end that one side sends is
 // passed on while the other direction stays open.
 type tunnel struct {
@@ -22,9 +24,6 @@ func (t *tunnel) run(ctx context.Context, early []byte) {
 	settle := onDone(ctx, t.cut)
 	defer settle()
 	t.touch()
-	if _, err := io.WriteString(t.down, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
-		return
-	}
 	var upward sync.WaitGroup
 	upward.Go(func() { t.pump(t.up, io.MultiReader(bytes.NewReader(early), t.down)) })
 	t.pump(t.down, t.up)

@@ -22,9 +22,10 @@ type kept struct {
 	Endpoints Endpoints    `json:"endpoints"`
 	Client    registration `json:"client"`
 	Scopes    []string     `json:"scopes,omitempty"` // granted
+	Scope     string       `json:"scope,omitempty"`  // that each refresh asks for
 	Access    string       `json:"access"`
 	Refresh   string       `json:"refresh,omitempty"`
-	Got       time.Time    `json:"got"`
+	Got       time.Time    `json:"got"`              // zero: not known
 	Expires   time.Time    `json:"expires,omitzero"` // zero: not known
 	Dead      string       `json:"dead,omitempty"`   // why a login is needed
 
@@ -124,9 +125,12 @@ func (k kept) bound(a Account) error {
 }
 
 // good reports whether the access token can still be used for a while: a minute, or
-// a tenth of its life if that is less.
+// a tenth of its life if that is known and less.
 func (k kept) good(now time.Time) bool {
-	margin := min(time.Minute, k.Expires.Sub(k.Got)/10)
+	margin := time.Minute
+	if !k.Got.IsZero() {
+		margin = min(margin, k.Expires.Sub(k.Got)/10)
+	}
 	return k.alive(now.Add(margin))
 }
 

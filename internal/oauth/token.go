@@ -140,6 +140,9 @@ func (c *Client) refresh(ctx context.Context, a Account, k kept) (Pass, error) {
 	if k.Audience != "" {
 		form.Set("resource", k.Audience)
 	}
+	if k.Scope != "" {
+		form.Set("scope", k.Scope)
+	}
 	client := k.Client
 	if a.ClientSecret != "" {
 		client.Secret = a.ClientSecret
@@ -156,6 +159,9 @@ func (c *Client) refresh(ctx context.Context, a Account, k kept) (Pass, error) {
 	next, err := k.take(f, k.Scopes, time.Now())
 	if err != nil {
 		return Pass{}, fmt.Errorf("%s: refresh: %w", a.Name, err)
+	}
+	if _, err := c.load(ctx, k.Name); errors.Is(err, errNothing) {
+		return Pass{}, err // it was forgotten meanwhile, and stays so
 	}
 	if err := c.save(ctx, next); err != nil {
 		return Pass{}, err

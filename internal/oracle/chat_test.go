@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -16,11 +18,19 @@ import (
 func TestChatClients(t *testing.T) {
 	s := serve(t)
 	client := openai.NewClient(option.WithBaseURL(s.url+"/v1"), option.WithAPIKey(s.token), option.WithMaxRetries(0))
+	step := func(name string, f func(ctx context.Context) error) {
+		t.Helper()
+		ctx, end := context.WithTimeout(t.Context(), time.Minute)
+		defer end()
+		if err := f(ctx); err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, strings.Join(s.said(), "\n"))
+		}
+	}
 	talk := []openai.ChatCompletionMessageParamUnion{openai.SystemMessage("Be brief."), openai.UserMessage("say: heron")}
 	ask := func() openai.ChatCompletionNewParams {
 		return openai.ChatCompletionNewParams{Model: "inspan", Messages: talk}
 	}
-	s.step("a chat completion", func(ctx context.Context) error {
+	step("a chat completion", func(ctx context.Context) error {
 		got, err := client.Chat.Completions.New(ctx, ask())
 		if err != nil {
 			return err
@@ -31,7 +41,7 @@ func TestChatClients(t *testing.T) {
 		}
 		return nil
 	})
-	s.step("the next one, in a stream", func(ctx context.Context) error {
+	step("the next one, in a stream", func(ctx context.Context) error {
 		stream := client.Chat.Completions.NewStreaming(ctx, ask())
 		var all openai.ChatCompletionAccumulator
 		for stream.Next() {
@@ -47,7 +57,7 @@ func TestChatClients(t *testing.T) {
 		}
 		return nil
 	})
-	s.step("a mistake", func(ctx context.Context) error {
+	step("a mistake", func(ctx context.Context) error {
 		_, err := client.Chat.Completions.New(ctx, openai.ChatCompletionNewParams{Model: "inspan", N: openai.Int(2), Messages: talk})
 		var api *openai.Error
 		if !errors.As(err, &api) || api.StatusCode != 400 || api.Message == "" || api.Type != "invalid_request_error" {
@@ -56,7 +66,7 @@ func TestChatClients(t *testing.T) {
 		return nil
 	})
 	last := ""
-	s.step("a response", func(ctx context.Context) error {
+	step("a response", func(ctx context.Context) error {
 		got, err := client.Responses.New(ctx, responses.ResponseNewParams{
 			Model: "inspan", Input: responses.ResponseNewParamsInputUnion{OfString: openai.String("say: heron")},
 		})
@@ -68,7 +78,7 @@ func TestChatClients(t *testing.T) {
 		}
 		return nil
 	})
-	s.step("the next one, in a stream", func(ctx context.Context) error {
+	step("the next one, in a stream", func(ctx context.Context) error {
 		stream := client.Responses.NewStreaming(ctx, responses.ResponseNewParams{
 			Model: "inspan", PreviousResponseID: openai.String(last),
 			Input: responses.ResponseNewParamsInputUnion{OfString: openai.String("say: egret")},
@@ -90,7 +100,7 @@ func TestChatClients(t *testing.T) {
 		}
 		return nil
 	})
-	s.step("the models", func(ctx context.Context) error {
+	step("the models", func(ctx context.Context) error {
 		got, err := client.Models.List(ctx)
 		if err != nil {
 			return err

@@ -41,6 +41,12 @@ func CheckProject(path string) error {
 	return err
 }
 
+// Broken returns what is wrong with the settings file of a workspace, with which no session can begin.
+func (s *Set) Broken(root string) error {
+	_, err := project(root)
+	return err
+}
+
 // Settings lists what is set for a workspace, as [config.Installation.Settings] does, and says of what is
 // set there and not in force why that is so.
 func (s *Set) Settings(root string) ([]config.Setting, error) {

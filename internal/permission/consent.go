@@ -60,8 +60,11 @@ func (s *Set) Inert(root, sum string, warn func(string)) error {
 	}
 	changed := len(slices.DeleteFunc(r.Changed, kindOfAgent))
 	if n := changed + len(slices.DeleteFunc(r.New, kindOfAgent)); n > 0 {
-		warn(fmt.Sprintf("%s in this folder could run programs or change settings (%d changed since you trusted them); they stay inert, "+
-			"see 'inspan trust'", text.Count(n, "item"), changed))
+		what := text.Count(n, "item") + " in this folder could run programs or change settings"
+		if changed > 0 {
+			what += fmt.Sprintf(" (%d changed since you trusted them)", changed)
+		}
+		warn(what + "; they stay inert, see 'inspan trust'")
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func (s *Set) Explain(ctx context.Context, root string, mode tool.Mode, command 
 	if err != nil {
 		return Explained{}, err
 	}
-	env, err := s.EnvOf(root, nil, rules, "")
+	env, err := s.EnvOf(root, nil, rules, "", nil)
 	if err != nil {
 		return Explained{}, err
 	}

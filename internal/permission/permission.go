@@ -15,6 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/consent"
 	"github.com/inspan/inspan/internal/guard"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/llm"
@@ -28,8 +29,12 @@ type Set struct {
 	Shown   func() []string                                           // folders of the person that boxes show to programs
 	Keys    func() []string                                           // variables of the environment that hold keys of providers
 	Model   func(ctx context.Context, name string) (llm.Model, error) // for the reviewer, held to what a day may cost
-	Closed  []string                                                  // further folders that no tool reads or changes, without links
+	Closed  []string                                                  // further folders and files that no tool reads or changes, without links
 	Apart   []string                                                  // folders where others work too, as places.Map has them
+	Nice    int                                                       // as [sandbox.Options] has it
+	// Guests says that sessions are those of others: tools get no secret of this machine back, and
+	// see no process of it.
+	Guests bool
 
 	noted sync.Map // secrets that were seen, by what they are
 	pool  sandbox.Pool
@@ -62,9 +67,24 @@ func (l Line) Check(name func(tool.Action) string, tools []string) error {
 	return nil
 }
 
+// Close keeps tools from a file that holds what they must not have, wherever it lies.
+func (s *Set) Close(file string) error {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return fmt.Errorf("%s can't be closed to tools: %w", file, err)
+	}
+	s.Closed = append(s.Closed, keep.Real(abs))
+	return nil
+}
+
 // Wire tells an agent that works in root what it may touch and what it must not show.
 func (s *Set) Wire(agent *inspan.Agent, root string) {
-	agent.Private, agent.Shared, agent.Public, agent.Secrets = s.private(), s.shared(), s.public(root), s.secrets
+	agent.Private, agent.Shared, agent.Public = s.private(), s.shared(), s.public(root)
+	if s.Guests {
+		agent.Withheld = s.secrets
+	} else {
+		agent.Secrets = s.secrets
+	}
 	agent.Apart = s.Apart
 	agent.Remember = func(ctx context.Context, scope event.Scope, rules []string) error {
 		return s.Remember(ctx, root, scope, rules)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,13 +21,17 @@ import (
 
 // EnvOf is the machine as the tools of a session see it, with walls where they
 // can be had.
-func (s *Set) EnvOf(root string, blobs tool.Blobs, rules []inspan.Rule, image string) (tool.Env, error) {
+func (s *Set) EnvOf(root string, blobs tool.Blobs, rules []inspan.Rule, image string, out *Outlet) (tool.Env, error) {
 	closed, err := parsed(rules)
 	if err != nil {
 		return tool.Env{}, err
 	}
 	box := s.Config.Sandbox
-	env, err := sandbox.Local(root, blobs, s.walls(policy.Close(s.Places(root), closed), image))
+	walls := s.walls(policy.Close(s.Places(root), closed), image)
+	if out != nil {
+		walls.Swap, walls.Vars, walls.Shown = out.swap, out.vars, append(slices.Clone(walls.Shown), out.dir)
+	}
+	env, err := sandbox.Local(root, blobs, walls)
 	if err == nil && box.Off {
 		env = env.Unwalled()
 		env.Walls = tool.Walls{Why: "it is switched off"}
@@ -41,7 +46,7 @@ func (s *Set) Env(root string) (tool.Env, error) {
 	if err != nil {
 		return tool.Env{}, err
 	}
-	return s.EnvOf(root, nil, rules, "")
+	return s.EnvOf(root, nil, rules, "", nil)
 }
 
 // Unwalled is why commands run without a sandbox on this machine; empty: they don't.
@@ -78,6 +83,8 @@ func (s *Set) walls(m places.Map, image string) sandbox.Options {
 		Container: container,
 		Guard:     s.Guard(),
 		Shown:     s.Shown(),
+		Nice:      s.Nice,
+		Alone:     s.Guests,
 		Self:      s.Self, Map: m, State: s.StateDir, Default: tool.BoxWorkspace, Environ: box.Environment, Keys: s.keys(), Pool: &s.pool,
 		Limits: sandbox.Limits{
 			CPU: time.Duration(box.CPU) * time.Second, Memory: box.Memory << 20, Processes: box.Processes, FileSize: box.FileSize << 20,

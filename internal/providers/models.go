@@ -35,6 +35,9 @@ func (s *Set) Model(ctx context.Context, name, had string) (Choice, error) {
 	for _, n := range []string{name, had, s.Config.Model} {
 		if n != "" {
 			m, p, err := s.named(ctx, n)
+			if errors.Is(err, errUnknown) && !strings.Contains(n, "/") {
+				err = s.atHome(ctx, n, err)
+			}
 			if err != nil {
 				return Choice{}, err
 			}
@@ -229,8 +232,37 @@ func (s *Set) find(name string) (Provider, string, error) {
 	} else {
 		hint = "; there are " + strings.Join(s.usable(), ", ") + " and others"
 	}
-	return Provider{}, "", config.Error{Err: fmt.Errorf("model %q: no %s %q%s; models are named provider/model, see 'inspan models'",
-		name, what, provider, hint)}
+	return Provider{}, "", config.Error{Err: fmt.Errorf("model %q: %w %s %q%s; models are named provider/model, see 'inspan models'",
+		name, errUnknown, what, provider, hint)}
+}
+
+// errUnknown says that there is no such provider or model.
+var errUnknown = errors.New("no")
+
+// atHome is the error about a name that nothing is known of, with the models that servers at home have
+// under it.
+func (s *Set) atHome(ctx context.Context, name string, err error) error {
+	var routes []string
+	for _, f := range s.Discover(ctx) {
+		for _, m := range f.Models {
+			if tagged(m.Model, name) {
+				routes = append(routes, f.Provider.Name+"/"+m.Model)
+			}
+		}
+	}
+	if len(routes) == 0 {
+		return err
+	}
+	return config.Error{Err: fmt.Errorf("model %q: %w provider or known model %q; did you mean %s?",
+		name, errUnknown, name, strings.Join(routes[:min(3, len(routes))], " or "))}
+}
+
+// tagged reports whether a name is that of a model on a server, but perhaps for its tag or its owner.
+func tagged(id, name string) bool {
+	id, name = strings.ToLower(id), strings.ToLower(name)
+	short := id[strings.LastIndexByte(id, '/')+1:]
+	bare, _, _ := strings.Cut(short, ":")
+	return slices.Contains([]string{id, short, bare}, name)
 }
 
 // usable are the providers that a person can have meant: those that are set or have a key, else

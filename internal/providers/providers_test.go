@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/providers"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/ollama/ollamatest"
 	"github.com/inspan/inspan/llm/openai/openaitest"
 	"github.com/inspan/inspan/llm/router"
 	"github.com/inspan/inspan/llm/script"
@@ -476,5 +477,21 @@ func TestSample(t *testing.T) {
 	s.Config.Agents.Small = ""
 	if _, _, err := s.Sample(t.Context(), req); err == nil {
 		t.Error("nobody answered, yet something came back")
+	}
+}
+
+// TestBareNameOfALocalModel holds that a name that only a server at home knows leads to its model.
+func TestBareNameOfALocalModel(t *testing.T) {
+	url := ollamatest.Start(t, &ollamatest.Server{Models: []llm.Info{{Model: "qwen3-coder:30b"}, {Model: "org/Tiny:1b"}}})
+	s := set(t, config.Config{Providers: map[string]config.Provider{"ollama": {BaseURL: url}}})
+	for name, want := range map[string]string{
+		"qwen3-coder": "did you mean ollama/qwen3-coder:30b?", "qwen3-coder:30b": "did you mean ollama/qwen3-coder:30b?",
+		"tiny":  "did you mean ollama/org/Tiny:1b?",
+		"qwen3": "no provider or known model", "other/qwen3-coder": "no provider",
+	} {
+		_, err := s.Model(t.Context(), name, "")
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(want, "no ") && strings.Contains(err.Error(), ":30b?") {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
 	}
 }

@@ -102,21 +102,30 @@ func take(ctx context.Context, store *snapshot.Store) (event.Checkpoint, error) 
 // Point is a place that a session can be rewound to: before a person said
 // something.
 type Point struct {
-	Seq  uint64 // of what was said
-	Time time.Time
-	Text string
+	Seq  uint64    `json:"seq"` // of what was said
+	Time time.Time `json:"time"`
+	Text string    `json:"text"`
 }
 
 // Points lists where a session can be rewound to, oldest first.
 func (room *Room) Points(ctx context.Context, id string) ([]Point, error) {
 	var all []Point
 	last, back := uint64(0), map[uint64]uint64{} // where each rewind went to
+	runs := false                                // else what steers begins a run, as if it was said
 	for e, err := range store.Events(ctx, room.Sessions, id) {
 		if err != nil {
 			return nil, err
 		}
 		last = e.Seq
 		switch b := e.Body.(type) {
+		case event.Asked:
+			runs = true
+		case event.Stopped:
+			runs = false
+		case event.Steered:
+			if !runs && b.Origin == "" && len(b.Parts) > 0 {
+				all = append(all, Point{e.Seq, e.Time, b.Parts.Text()})
+			}
 		case event.Said:
 			if len(b.Parts) > 0 {
 				all = append(all, Point{e.Seq, e.Time, b.Parts.Text()})
@@ -155,31 +164,54 @@ type Way struct {
 // file that changes, each that stays as somebody else has changed it since, and
 // where the conversation goes. There is always one. Force is as in [Way.Restore].
 func (r *Way) Lines(force bool) []string {
+	changed, kept := r.Files()
+	return Lines(r.To, changed, kept, force)
+}
+
+// Lines are those of a rewind to an event that changes some files and keeps others.
+func Lines(to uint64, changed, kept []File, force bool) []string {
 	var out []string
-	for _, c := range r.Plan.Changes {
-		line := words.OneLine(c.Path, 200) + " " + becomes(c)
-		if c.Why == snapshot.Merged {
-			line = words.OneLine(c.Path, 200) + " loses what the agent changed; " + c.Why
-		}
-		out = append(out, line)
+	for _, f := range changed {
+		out = append(out, words.OneLine(f.Path, 200)+" "+f.What)
 	}
 	verb := "stays"
 	if force {
 		verb = "is overwritten, where that is possible"
 	}
-	for _, c := range r.Plan.Kept {
-		out = append(out, fmt.Sprintf("%s %s: %s", words.OneLine(c.Path, 200), verb, words.OneLine(c.Why, 200)))
+	for _, f := range kept {
+		out = append(out, fmt.Sprintf("%s %s: %s", words.OneLine(f.Path, 200), verb, words.OneLine(f.What, 200)))
 	}
 	if len(out) == 0 {
 		out = append(out, "no file changes")
 	}
-	if r.To > 0 {
-		out = append(out, fmt.Sprintf("the conversation returns to event %d", r.To))
+	if to > 0 {
+		out = append(out, fmt.Sprintf("the conversation returns to event %d", to))
 	}
 	return out
 }
 
+// File is a path, relative to the workspace, and what becomes of it, or why it stays as it is.
+type File struct {
+	Path string `json:"path"`
+	What string `json:"what" jsonschema:"what becomes of it, or why it stays"`
+}
+
+// Files are those that the rewind changes, and those that differ and stay.
+func (r *Way) Files() (changed, kept []File) {
+	changed, kept = []File{}, []File{}
+	for _, c := range r.Plan.Changes {
+		changed = append(changed, File{c.Path, becomes(c)})
+	}
+	for _, c := range r.Plan.Kept {
+		kept = append(kept, File{c.Path, c.Why})
+	}
+	return changed, kept
+}
+
 func becomes(c snapshot.Change) string {
+	if c.Why == snapshot.Merged {
+		return "loses what the agent changed; " + c.Why
+	}
 	switch c.Kind {
 	case snapshot.Create:
 		return "comes back"
@@ -193,8 +225,12 @@ func becomes(c snapshot.Change) string {
 	return "gets its content back"
 }
 
-// errNothing says that there is nothing to go back to.
-var errNothing = errors.New("no changes since then, according to the checkpoints")
+// ErrNothing says that there is nothing to go back to, and ErrNoRewind that there is no rewind to take
+// back.
+var (
+	ErrNothing  = errors.New("no changes since then, according to the checkpoints")
+	ErrNoRewind = errors.New("nothing to redo")
+)
 
 // Back works out the way back to before an event of a session that works in
 // root, and changes nothing.
@@ -220,11 +256,36 @@ func (room *Room) Back(ctx context.Context, id, root string, seq uint64, files, 
 		return r, nil
 	}
 	if r.at == "" {
-		return nil, errNothing
+		return nil, ErrNothing
 	}
 	var err error
 	r.Plan, err = r.store.Plan(ctx, r.at, r.spans)
 	return r, err
+}
+
+// Changed are the files that a session has changed, and what has become of them, by its checkpoints:
+// also those that commands have changed, and none of which all was undone.
+func (room *Room) Changed(ctx context.Context, id, root string) (files []File, err error) {
+	way, err := room.Back(ctx, id, root, 0, true, false)
+	if err != nil {
+		if errors.Is(err, ErrNothing) {
+			err = nil
+		}
+		return nil, err
+	}
+	for _, c := range way.Plan.Changes {
+		what := "changed"
+		switch c.Kind {
+		case snapshot.Create:
+			what = "deleted"
+		case snapshot.Delete:
+			what = "created"
+		case snapshot.ChangeMod:
+			what = "permissions changed"
+		}
+		files = append(files, File{c.Path, what})
+	}
+	return files, nil
 }
 
 // collect finds what the calls of a session have done since an event: what lies
@@ -304,12 +365,12 @@ func (room *Room) Redo(ctx context.Context, id, root string) (*Way, error) {
 			r.store, r.at, r.spans, r.To = room.snapshots(root), b.Before, []snapshot.Span{{Before: b.Before, After: b.After}}, 0
 		case event.Rewound:
 			r.To = b.Of
-		case event.Said: // the conversation has gone on from there; the files may still be put back
+		case event.Said, event.Steered: // the conversation has gone on from there; the files may still be put back
 			r.To = 0
 		}
 	}
 	if r.store == nil && r.To == 0 {
-		return nil, errors.New("nothing to redo")
+		return nil, ErrNoRewind
 	}
 	if r.store == nil {
 		return r, nil
@@ -336,18 +397,27 @@ func (room *Room) Parked(ctx context.Context, id string) (*inspan.Session, error
 	return s, nil
 }
 
-// Restore puts the files back. Nil means that there was nothing to put back.
+// Restore is what puts the files back, for [inspan.Session.Rewind].
 // Force also overwrites what somebody else has changed since.
-func (r *Way) Restore(ctx context.Context, force bool) (*event.Restored, error) {
-	forced := force && len(r.Plan.Kept) > 0
-	if r.store == nil || len(r.Plan.Changes) == 0 && !forced {
-		return nil, nil
+func (r *Way) Restore(force bool) inspan.Restore {
+	return func(ctx context.Context, done *event.Restored) (*event.Restored, error) {
+		forced := force && len(r.Plan.Kept) > 0
+		switch {
+		case done != nil:
+			return r.restore(ctx, done.Before, []snapshot.Span{{Before: done.Before, After: done.After}}, false)
+		case r.store == nil || len(r.Plan.Changes) == 0 && !forced:
+			return nil, nil
+		}
+		return r.restore(ctx, r.at, r.spans, force)
 	}
-	done, err := r.store.Restore(ctx, r.at, r.spans, force)
+}
+
+func (r *Way) restore(ctx context.Context, to string, spans []snapshot.Span, force bool) (*event.Restored, error) {
+	done, err := r.store.Restore(ctx, to, spans, force)
 	if err != nil {
 		return nil, err
 	}
-	body := &event.Restored{To: r.at, Before: done.Before, After: done.After, Kept: len(done.Kept)}
+	body := &event.Restored{To: to, Before: done.Before, After: done.After, Kept: len(done.Kept)}
 	for _, c := range done.Changes[:min(100, len(done.Changes))] {
 		body.Files = append(body.Files, strings.ToValidUTF8(c.Path, "\uFFFD"))
 	}

@@ -165,6 +165,10 @@ func TestBackAndRedo(t *testing.T) {
 		}
 	})
 	p.put(t, "mine", "by the person\n")
+	changed, err := p.Changed(t.Context(), p.log.ID(), p.root)
+	if diff := cmp.Diff([]rewind.File{{"changed", "changed"}, {"gone", "deleted"}, {"sub", "created"}, {"sub/made", "created"}}, changed); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
 	way, err := p.To(t.Context(), p.status(), "last", true, true)
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +186,7 @@ func TestBackAndRedo(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, lines)
 		}
 	}
-	done, err := way.Restore(t.Context(), false)
+	done, err := way.Restore(false)(t.Context(), nil)
 	if err != nil || done == nil || len(done.Files) < 3 || done.Kept != 0 {
 		t.Fatalf("%+v, %v", done, err)
 	}
@@ -190,11 +194,14 @@ func TestBackAndRedo(t *testing.T) {
 		p.has(t, name, want)
 	}
 	p.write(t, *done)
+	if changed, err := p.Changed(t.Context(), p.log.ID(), p.root); err != nil || len(changed) > 0 {
+		t.Error(err, changed)
+	}
 	redo, err := p.To(t.Context(), p.status(), "", true, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := redo.Restore(t.Context(), false); err != nil {
+	if _, err := redo.Restore(false)(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"changed": "after\n", "gone": "", "sub/made": "after\n", "mine": "by the person\n"} {
@@ -224,14 +231,14 @@ func TestBackKeepsWhatOthersChanged(t *testing.T) {
 	if err != nil || len(way.Plan.Kept) != 1 || way.To != 0 || !strings.Contains(way.Lines(false)[0], "a stays: ") {
 		t.Fatalf("%+v, %v", way, err)
 	}
-	if done, err := way.Restore(t.Context(), false); done != nil || err != nil {
+	if done, err := way.Restore(false)(t.Context(), nil); done != nil || err != nil {
 		t.Errorf("%+v, %v", done, err)
 	}
 	p.has(t, "a", "person\n")
 	if !strings.Contains(way.Lines(true)[0], "is overwritten") {
 		t.Errorf("%q", way.Lines(true))
 	}
-	if done, err := way.Restore(t.Context(), true); done == nil || err != nil {
+	if done, err := way.Restore(true)(t.Context(), nil); done == nil || err != nil {
 		t.Errorf("%+v, %v", done, err)
 	}
 	p.has(t, "a", "before\n")
@@ -253,7 +260,7 @@ func TestSensitiveFilesStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := way.Restore(t.Context(), true); err != nil {
+	if _, err := way.Restore(true)(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	p.has(t, "a", "before\n")
@@ -281,7 +288,7 @@ func TestCrashBetweenCheckpoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := way.Restore(t.Context(), false); err != nil {
+	if _, err := way.Restore(false)(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	p.has(t, "a", "before\n")
@@ -314,7 +321,7 @@ func TestNoWay(t *testing.T) {
 	if lines := way.Lines(false); len(lines) != 2 || lines[0] != "no file changes" {
 		t.Errorf("%q", lines)
 	}
-	if done, err := way.Restore(t.Context(), true); done != nil || err != nil {
+	if done, err := way.Restore(true)(t.Context(), nil); done != nil || err != nil {
 		t.Errorf("%+v, %v", done, err)
 	}
 	p.Config.Checkpoints.Off = true

@@ -103,7 +103,11 @@ func (p *Pool) start(ctx context.Context, id string, opened *inspan.Session, inp
 		if err != nil || fresh {
 			return r, err
 		}
-		if err := send(ctx, &r.conduct, inputs); !errors.Is(err, inspan.ErrOver) {
+		err = send(inputs, func(input event.Body) error {
+			_, err := r.conduct.Send(ctx, input)
+			return err
+		})
+		if !errors.Is(err, inspan.ErrOver) {
 			return r, err
 		}
 		select {
@@ -203,12 +207,9 @@ func (p *Pool) fullLocked() error {
 	return nil
 }
 
-func send(ctx context.Context, to interface {
-	Send(context.Context, event.Body) error
-}, inputs []event.Body,
-) error {
+func send(inputs []event.Body, to func(event.Body) error) error {
 	for _, input := range inputs {
-		if err := to.Send(ctx, input); err != nil {
+		if err := to(input); err != nil {
 			return err
 		}
 	}
@@ -223,7 +224,7 @@ func (p *Pool) work(ctx context.Context, id string, r *Run, inputs []event.Body)
 	case <-r.begun: // the inputs are in the log
 	default:
 		if Elsewhere(r.err) {
-			r.err = errors.Join(r.err, send(ctx, r.conduct.Session, inputs))
+			r.err = errors.Join(r.err, send(inputs, func(input event.Body) error { return r.conduct.Session.Send(ctx, input) }))
 		}
 		r.begin()
 	}

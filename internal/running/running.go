@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/store"
 )
 
@@ -22,6 +23,7 @@ const (
 	StateWorking = "working"
 	StateAsks    = "asks"
 	StateModel   = "waits for its model"
+	StateIdle    = "idle" // its run has ended, and a message begins another
 	StateKept    = "kept" // a command of it goes on after it
 )
 
@@ -29,6 +31,7 @@ const (
 type Table struct {
 	*config.Installation
 	Sessions store.Store
+	Server   string                      // address of the server that has the sessions, for hints; empty: this machine has them
 	Redact   func(event.Body) event.Body // takes out secrets of what is sent to a session that others drive
 
 	shells sync.Map // of the sessions that are open here, by id
@@ -38,7 +41,7 @@ type Table struct {
 type Driven struct {
 	ID       string    `json:"id"`
 	Parent   string    `json:"parent,omitempty"` // the session that it works for
-	PID      int       `json:"pid"`
+	PID      int       `json:"pid,omitempty"`
 	Host     string    `json:"host"`
 	Since    time.Time `json:"since"` // when that process took it up, or was asked last
 	State    string    `json:"state"` // one of the states above
@@ -97,6 +100,8 @@ func stateOf(st inspan.Status) string {
 		return StateAsks
 	case st.Asking || st.NotBefore.After(time.Now()):
 		return StateModel
+	case !st.Active && st.Stopped != nil:
+		return StateIdle
 	}
 	return StateWorking
 }
@@ -186,6 +191,9 @@ func (t *Table) stop(ctx context.Context, id string, now bool, wait time.Duratio
 	if !now || child {
 		rests, err := t.interrupt(ctx, id, wait)
 		if err != nil {
+			if st, bad := t.status(ctx, id); bad == nil && !st.Active && st.Stopped != nil {
+				return t.rests(ctx, id), nil // it has ended meanwhile, and takes nothing more
+			}
 			return "", err
 		}
 		if rests {
@@ -193,6 +201,8 @@ func (t *Table) stop(ctx context.Context, id string, now bool, wait time.Duratio
 		}
 	}
 	switch {
+	case t.Server != "":
+		return "", fmt.Errorf("session %s has not stopped within %s; see what it does with: %s", id, wait, words.Command(t.Server, "attach", id))
 	case child:
 		return "", fmt.Errorf("session %s has not stopped within %s; it runs in process %d, which has others: inspan stop %s",
 			id, wait, h.PID, h.Session)
@@ -245,14 +255,22 @@ func (t *Table) rests(ctx context.Context, id string) string {
 	if st, err := t.status(ctx, id); err == nil && !st.Active && st.Stopped != nil {
 		return "the run has already ended: " + strings.ReplaceAll(string(st.Stopped.Reason), "_", " ")
 	}
-	return "no process runs it; continue with: inspan resume " + id
+	return "no process runs it; " + t.onward(id)
 }
 
 // ending says how the run of a session has stopped.
 func (t *Table) ending(ctx context.Context, id string) string {
 	st, err := t.status(ctx, id)
 	if err != nil || st.Active || st.Stopped == nil {
-		return "broken off, continue with: inspan resume " + id
+		return "broken off, " + t.onward(id)
 	}
 	return strings.ReplaceAll(string(st.Stopped.Reason), "_", " ")
+}
+
+// onward is what to do with a session that nobody drives. A server goes on by itself, or not at all.
+func (t *Table) onward(id string) string {
+	if t.Server != "" {
+		return "see it with: " + words.Command(t.Server, "logs", id)
+	}
+	return "continue with: " + words.Command("", "resume", id)
 }

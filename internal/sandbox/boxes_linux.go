@@ -126,7 +126,7 @@ func (b *boxes) order(k *kept) error {
 
 // share gives a box what those of its session share: every workspace box, and
 // a read box that is to see the session's temporary files. Where Landlock can't keep
-// signals inside, every read box has namespaces that do.
+// signals inside, or processes outside may not be seen, every read box has namespaces that do.
 func (b *boxes) share(k *kept) (err error) {
 	o := &k.order
 	own := func(path string) bool {
@@ -134,7 +134,7 @@ func (b *boxes) share(k *kept) (err error) {
 		return ok && b.temp.owns(path)
 	}
 	sees := !k.bare && (o.Level == tool.BoxWorkspace || own(o.Dir) || slices.ContainsFunc(k.command.Box.Read, own))
-	o.Scene = b.engine == nil && (sees || o.Level == tool.BoxWorkspace || usableABI(o.ABI) < leastSignals)
+	o.Scene = b.engine == nil && (sees || o.Level == tool.BoxWorkspace || usableABI(o.ABI) < leastSignals || b.o.Alone)
 	if !sees {
 		return nil
 	}

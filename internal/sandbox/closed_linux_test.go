@@ -44,7 +44,8 @@ func TestPlacesOutOfReach(t *testing.T) {
 		for text, want := range map[string]bool{
 			"grep ok ws/deep/open": true, "chmod 700 ws/shut; grep secret ws/shut/.env": false,
 			"chmod 700 ws/deep/shut/a; grep secret ws/deep/shut/a/b/.env": false,
-			"grep secret state/inner/x":                                   false, "grep secret state/session": false, "grep shown state/plugins/p/run": true,
+			"grep secret state/inner/x":                                   false, "grep secret state/session": false,
+			"grep shown state/plugins/p/run":  true,
 			"grep secret state/plugins/q/run": false,
 			"echo x >state/new":               false, "echo x >state/plugins/p/run": false,
 		} {

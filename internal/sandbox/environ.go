@@ -104,7 +104,7 @@ func environ(ours []string, o Options, root string, c tool.Command) []string {
 		named := slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return !isOne(kv, o.Environ) })
 		env = with(shell.ReadEnvironment(env, root), named...)
 	}
-	env = with(with(env, settings()...), c.Vars...)
+	env = with(with(with(env, settings()...), o.Vars...), c.Vars...)
 	if o.Container != nil { // what is to be taken away may come from the image
 		env = append(env, slices.DeleteFunc(slices.Clone(c.Vars), func(kv string) bool { return strings.Contains(kv, "=") })...)
 	}

@@ -119,7 +119,7 @@ type sessionNet struct {
 
 // spawn has the holder start a keeper. One that was killed is replaced: what
 // runs in its network goes on there.
-func (n *sessionNet) spawn(self string, throw bool) (link, error) {
+func (n *sessionNet) spawn(o Options, throw bool) (link, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.holder != nil {
@@ -129,7 +129,7 @@ func (n *sessionNet) spawn(self string, throw bool) (link, error) {
 		n.holder.end()
 		n.holder = nil
 	}
-	h, err := newHolder(self)
+	h, err := newHolder(o)
 	if err != nil {
 		return link{}, err
 	}
@@ -152,8 +152,8 @@ func (n *sessionNet) close() {
 	}
 }
 
-func newHolder(self string) (*holder, error) {
-	process, conn, err := startKeeper(self, holderName, holderAttributes())
+func newHolder(o Options) (*holder, error) {
+	process, conn, err := startKeeper(o, holderName, holderAttributes())
 	if err != nil {
 		return nil, err
 	}

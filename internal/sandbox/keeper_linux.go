@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -62,6 +63,10 @@ type keeper struct {
 	main   int           // the process id of the command
 	begun  chan struct{} // closed when the start has been told
 	ports  ports
+
+	staying sync.Mutex // held where it is settled which comes first: that it goes on, or the end
+	over    bool       // the family has ended
+	out     *copier    // of what it prints, once it goes on; nil: another reads that, or nobody
 }
 
 func newKeeper(p *post, r request) *keeper {
@@ -76,6 +81,7 @@ func (k *keeper) serve(fds []int) (again bool) {
 		return false
 	}
 	k.family.reap(k.ended)
+	k.settle()
 	k.ports.close()
 	again = k.clean()
 	k.tell(report{Op: opGone, Again: again})

@@ -54,7 +54,7 @@ type kept struct {
 func (k *kept) launch(cmd *exec.Cmd, e ends, ended func(int, error)) error {
 	k.program = cmd.Args[0]
 	k.order.Path, k.order.Args, k.order.Dir, k.order.Env = cmd.Path, cmd.Args, cmd.Dir, cmd.Env
-	k.order.TTY = k.command.TTY != (tool.TTY{})
+	k.order.TTY, k.order.Serves = k.command.TTY != (tool.TTY{}), k.command.Serves
 	if err := k.boxes.order(k); err != nil {
 		return err
 	}
@@ -363,8 +363,12 @@ func (k *kept) keep(out *os.File, pipe int, register func(tool.Kept) error) ([]t
 	defer late.Stop()
 	select {
 	case <-k.stays:
-	case <-k.gone:
-		return nil, os.ErrProcessDone
+	case <-k.gone: // maybe after it went on
+		select {
+		case <-k.stays:
+		default:
+			return nil, os.ErrProcessDone
+		}
 	case <-late.C:
 		return nil, errors.New("the keeper does not answer")
 	}

@@ -157,7 +157,7 @@ func (b *boxes) keeper(k *kept) (l link, waited bool, err error) {
 		return l, true, nil
 	}
 	if k.order.Scene {
-		l, err = b.network.spawn(b.o.Self, k.order.Throw != "")
+		l, err = b.network.spawn(b.o, k.order.Throw != "")
 		return l, false, err
 	}
 	l, err = b.spawn()
@@ -174,7 +174,7 @@ func receiving(conn *net.UnixConn) func(p, oob []byte) (int, int, error) {
 
 // spawn starts a keeper that has no namespaces of its own.
 func (b *boxes) spawn() (link, error) {
-	process, conn, err := startKeeper(b.o.Self, keeperName, &syscall.SysProcAttr{Setsid: true})
+	process, conn, err := startKeeper(b.o, keeperName, &syscall.SysProcAttr{Setsid: true})
 	if err != nil {
 		return link{}, err
 	}
@@ -183,9 +183,9 @@ func (b *boxes) spawn() (link, error) {
 	return l, nil
 }
 
-// startKeeper starts a keeper or a holder. It gets nothing of us but its end of
-// the connection.
-func startKeeper(self, name string, attr *syscall.SysProcAttr) (*os.Process, *net.UnixConn, error) {
+// startKeeper starts a keeper or a holder, which leads a group of processes. It gets nothing of us but
+// its end of the connection.
+func startKeeper(o Options, name string, attr *syscall.SysProcAttr) (*os.Process, *net.UnixConn, error) {
 	conn, theirs, err := connected()
 	if err != nil {
 		return nil, nil, err
@@ -196,11 +196,14 @@ func startKeeper(self, name string, attr *syscall.SysProcAttr) (*os.Process, *ne
 		return nil, nil, errors.Join(err, conn.Close())
 	}
 	defer null.Close()
-	process, err := os.StartProcess(self, []string{name}, &os.ProcAttr{
+	process, err := os.StartProcess(o.Self, []string{name}, &os.ProcAttr{
 		Dir: "/", Env: keeperVars(), Files: []*os.File{null, null, null, theirs}, Sys: attr,
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close())
+	}
+	if own, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil && o.Nice > 0 { // as 20 minus what nice(1) says
+		_ = unix.Setpriority(unix.PRIO_PGRP, process.Pid, min(19, 20-own+o.Nice)) // all its threads, and what it starts
 	}
 	return process, conn, nil
 }

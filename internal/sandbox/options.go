@@ -39,6 +39,16 @@ type Options struct {
 	// Guard dials for processes in boxes that may reach some hosts; its Allow
 	// is asked besides the hosts of the box. Nil means the zero Guard.
 	Guard *netguard.Guard
+	// Nice is how far processes that a keeper keeps stand back behind this program, as nice(1)
+	// has it: 0 to 19. The kernel sees it within a group of processes only.
+	Nice int
+	// Alone keeps read boxes from seeing the processes outside: each has namespaces of its own, as
+	// workspace boxes have. Without, they can't signal or inspect these, and read their arguments.
+	Alone bool
+	// Swap replaces what stands for secrets in what processes in boxes send. Nil: nothing is.
+	Swap *netguard.Swap
+	// Vars are variables that processes get besides, as NAME=VALUE.
+	Vars []string
 	// Limits hold for every process in a box.
 	Limits Limits
 	// Container makes every command run in a container. Nil: none does.

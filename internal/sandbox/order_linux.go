@@ -39,6 +39,7 @@ type order struct {
 	ABI    int  // highest version of Landlock to use; 0: any; below 0: none
 	Proxy  bool // accept connections for a proxy outside
 	TTY    bool // its standard input is the terminal that is to control it
+	Serves bool // the keeper is to run nothing after it
 
 	Stands bool // the walls of the order before stand, and are just those of this one
 
@@ -48,7 +49,7 @@ type order struct {
 }
 
 // alone reports whether the box is made for this command and serves no other.
-func (o order) alone() bool { return o.Container || o.Throw != "" || o.Proxy }
+func (o order) alone() bool { return o.Container || o.Throw != "" || o.Proxy || o.Serves }
 
 // grant opens a file, or a folder with all below it but the holes.
 type grant struct {

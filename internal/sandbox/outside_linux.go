@@ -153,7 +153,7 @@ func (o *outside) proxy() *netguard.Proxy {
 		}
 		return nil
 	}
-	return &netguard.Proxy{Guard: &guard, Refused: func(host, reason string) {
+	return &netguard.Proxy{Guard: &guard, Swap: o.boxes.o.Swap, Refused: func(host, reason string) {
 		if reason == host+closedHost {
 			o.refuse(strings.TrimPrefix(netguard.Blocked(host), "the sandbox "))
 			return

@@ -6,14 +6,17 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/tool"
 )
 
-// Pool is what the environments of one program share: which boxes were seen to work. The
-// zero value is ready. It is safe for concurrent use.
+// Pool is what the environments of one program share: which boxes were seen to work, and the
+// processors. The zero value is ready. It is safe for concurrent use.
 type Pool struct {
 	trying sync.Mutex // held while boxes are tried
 	walls  *tool.Walls
+
+	starts keep.Turns // of processes, as walls take a processor to build
 }
 
 // tried is what is kept of a try between programs.

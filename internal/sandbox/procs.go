@@ -104,11 +104,25 @@ func (ps *procs) Start(ctx context.Context, c tool.Command) (tool.Process, error
 	if p.run, err = ps.boxes.runner(ctx, c, mark); err != nil {
 		return nil, fmt.Errorf("start process: %w", err)
 	}
-	if err := p.start(cmd, c); err != nil {
+	if err := ps.begin(ctx, func() error { return p.start(cmd, c) }); err != nil {
 		return nil, fmt.Errorf("start process: %w", err)
 	}
 	go p.supervise(ctx)
 	return p, nil
+}
+
+// begin starts a process when it is its turn. Containers start when they like: that is not the work of
+// this machine's processors, and an image can take minutes.
+func (ps *procs) begin(ctx context.Context, start func() error) error {
+	if ps.boxes.options().Container != nil {
+		return start()
+	}
+	over, err := ps.boxes.options().Pool.starts.Take(ctx)
+	if err != nil {
+		return err
+	}
+	defer over()
+	return start()
 }
 
 func (ps *procs) prepare(c tool.Command) (*exec.Cmd, error) {

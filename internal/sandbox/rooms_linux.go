@@ -47,14 +47,14 @@ type rooms struct {
 }
 
 // Ready implements [tool.Readier]. A keeper that nothing waits for runs a command that does
-// nothing, and waits for the next one like any other.
+// nothing, and waits for the next one like any other. Commands that are there come first.
 func (ps *procs) Ready(list ...tool.Box) {
 	if ps.boxes.o.Self == "" || ps.boxes.engine != nil {
 		return
 	}
 	ps.boxes.rooms.expect(func() {
 		for _, box := range list {
-			if ps.boxes.rooms.empty(ps.boxes.o.level(box)) {
+			if !ps.boxes.o.Pool.starts.Taken() && ps.boxes.rooms.empty(ps.boxes.o.level(box)) {
 				ps.try(box)
 			}
 		}

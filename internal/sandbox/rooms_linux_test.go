@@ -48,7 +48,8 @@ func TestKeptOneAfterAnother(t *testing.T) {
 				if _, after, _ := script(t, env, box, "echo $PPID"); strings.TrimSpace(after) != before {
 					t.Errorf("the keeper was %s and is %s", before, after)
 				}
-				_, left, _ := script(t, env, box, `ls -A /dev/shm /run/tmp "$TMPDIR" 2>/dev/null | grep -e inspan-test; test $TMPDIR = /tmp || ls -A "$TMPDIR"; `+
+				_, left, _ := script(t, env, box, `ls -A /dev/shm /run/tmp "$TMPDIR" 2>/dev/null | grep -e inspan-test; `+
+					`test $TMPDIR = /tmp || ls -A "$TMPDIR"; `+
 					`test $TMPDIR != /tmp || ipcs -m | grep 0x; ps -e -o args= | grep 'sleep 299[.]25'; umask; pwd`)
 				if want := "0022\n" + env.Root + "\n"; left != want {
 					t.Errorf("a command left something to the next:\n%s", left)

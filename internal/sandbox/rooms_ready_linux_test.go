@@ -4,6 +4,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,6 +49,10 @@ func TestReady(t *testing.T) {
 			if after := waiting(rooms); len(before) != 1 || !slices.Equal(before, after) {
 				t.Errorf("keepers %v waited before the command, and %v after it", before, after)
 			}
+			serves(t, ps, box)
+			if after := waiting(rooms); len(after) > 0 {
+				t.Errorf("keepers %v wait after a server", after)
+			}
 			ps.Ready(box)
 			if err := env.Close(); err != nil {
 				t.Error(err)
@@ -57,6 +62,21 @@ func TestReady(t *testing.T) {
 				t.Error("boxes are made ready although all is over")
 			}
 		})
+	}
+}
+
+// serves runs a server to its end. Its keeper is not to wait for anything after it, be it one
+// that had waited.
+func serves(t *testing.T, ps *procs, box tool.Box) {
+	t.Helper()
+	p, err := ps.Start(t.Context(), tool.Command{
+		Args: []string{"cat"}, Dir: ps.boxes.root, Stdin: strings.NewReader("x"), Box: box, Serves: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, err := p.Wait(); code != 0 || err != nil {
+		t.Fatal(code, err)
 	}
 }
 

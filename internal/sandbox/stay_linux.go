@@ -20,18 +20,47 @@ import (
 const maxKeptOutput = 16 << 20
 
 // stay has the keeper go on without whoever it talks to. The file for the output has come
-// along and, if there is one, the pipe that the family prints to.
+// along and, if there is one, the pipe that the family prints to. If the family has ended,
+// that is for the one who asks to read.
 func (k *keeper) stay(fds []int) {
+	k.staying.Lock()
+	defer k.staying.Unlock()
+	if k.over {
+		closeAll(fds)
+		return
+	}
 	out := os.NewFile(uintptr(fds[0]), "file")
 	if len(fds) > 1 {
-		from := os.NewFile(uintptr(fds[1]), "pipe")
-		go func() {
-			_, _ = io.Copy(out, io.LimitReader(from, maxKeptOutput))
-			_, _ = io.Copy(io.Discard, from) // or the family would wait for somebody to read
-		}()
+		k.out = newCopier(os.NewFile(uintptr(fds[1]), "pipe"), &filling{out, maxKeptOutput}, outputGrace)
+		go k.out.run()
 	}
 	k.stays.Store(true)
 	k.tell(report{Op: opKept, Ports: k.ports.report(out)})
+}
+
+// settle has what the family has printed in its file, now that it has ended.
+func (k *keeper) settle() {
+	k.staying.Lock()
+	k.over = true
+	k.staying.Unlock()
+	if k.out != nil {
+		k.out.finish()
+	}
+}
+
+// filling is a file until it is full.
+type filling struct {
+	file *os.File
+	left int // bytes
+}
+
+func (f *filling) Write(p []byte) (int, error) {
+	n, err := f.file.Write(p[:min(len(p), f.left)])
+	f.left -= n
+	if err == nil && n < len(p) {
+		err = io.ErrShortWrite
+	}
+	return n, err
 }
 
 // heed follows signals: only a keeper that goes on alone is meant by one.

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -78,10 +79,7 @@ func letGo(t *testing.T, level tool.Level) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{Self: self})
-	if err != nil {
-		t.Fatal(err)
-	}
+	env := keptEnv(t)
 	if level == tool.BoxRead && !env.Walls.Read || level == tool.BoxWorkspace && !env.Walls.Workspace {
 		t.Skip("no such box here: " + env.Walls.Why)
 	}
@@ -151,6 +149,76 @@ func goOn(t *testing.T, mark, refused, dir string) {
 			}
 		}
 	}
+}
+
+// TestKeptOutputIsWhole has what a kept command has printed read on when it has ended: its
+// file is one that takes no more for the time being.
+func TestKeptOutputIsWhole(t *testing.T) {
+	env := keptEnv(t)
+	const size = 100 << 10 // more than a pipe holds, and less than two
+	mark, file := "mark"+rand.Text(), filepath.Join(t.TempDir(), "out")
+	if err := syscall.Mkfifo(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	full, err := os.OpenFile(file, os.O_RDWR, 0) // so that neither end waits for the other
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	held, hold, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	defer hold.Close()
+	p, err := env.Procs.Start(t.Context(), tool.Command{
+		Args: []string{"sh", "-c", fmt.Sprintf("read -r end; head -c %d /dev/zero | tr '\\0' o; exit", size), mark},
+		Dir:  env.Root, Output: io.Discard, Stdin: held, Keep: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Kill()
+	var kept tool.Kept
+	if _, err := p.(tool.Keepable).Keep(file, func(k tool.Kept) error { kept = k; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	hold.Close()
+	if n := orphans(mark); n > 0 {
+		t.Fatal("it does not end")
+	}
+	if err := full.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; n < size; n++ { // byte by byte: a keeper that ends too soon does so meanwhile
+		if _, err := full.Read(make([]byte, 1)); err != nil {
+			t.Fatalf("%d of %d bytes are in its file: %v", n, size, err)
+		}
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.Now().Add(10 * time.Second); ; <-tick.C {
+		if runs, _ := sandbox.KeptRuns(kept); !runs {
+			return
+		}
+		if time.Now().After(late) {
+			t.Fatal("its keeper does not end")
+		}
+	}
+}
+
+// keptEnv is an environment with keepers.
+func keptEnv(t *testing.T) tool.Env {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{Self: self})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env
 }
 
 // printed waits until a file has so many lines, for ten seconds at most, and counts them.

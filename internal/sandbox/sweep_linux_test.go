@@ -163,8 +163,9 @@ func TestInit(t *testing.T) {
 		"git init -q --bare o.git && git -C o.git config core.fsmonitor ./x":                  false,
 		"git init -q --bare o.git && mkdir o.git/.vscode && echo x >o.git/.vscode/tasks.json": false,
 		"git init -q --bare o.git && cp -r o.git/. . && git init -q":                          false,
-		"git init -q && git config core.fsmonitor ./x":                                        false, "git init -q && echo x >.git/hooks/post-commit": false,
-		"git init -q && mv .git g && ln -s g .git": false, "git init -q && echo x >.git/commondir": false,
+		"git init -q && git config core.fsmonitor ./x":                                        false,
+		"git init -q && echo x >.git/hooks/post-commit":                                       false,
+		"git init -q && mv .git g && ln -s g .git":                                            false, "git init -q && echo x >.git/commondir": false,
 		"git init -q && mv .git g && echo gitdir: g >.git": false, "git init -q && git config core.hooksPath .": false,
 	} {
 		for _, init := range []bool{true, false} {

@@ -180,6 +180,8 @@ func registries() []shape {
 // services are the tokens of services of other kinds.
 func services() []shape {
 	return []shape{
+		{prefix: "inspan_grant_", tail: "H40_H64", what: "a token of inspan"},
+		{prefix: "inspan_", tail: "A12_W43", what: "a token of inspan"},
 		{prefix: "xoxa-", tail: "W10", what: "a Slack token"},
 		{prefix: "xoxb-", tail: "W10", what: "a Slack token"},
 		{prefix: "xoxe-", tail: "W10", what: "a Slack token"},

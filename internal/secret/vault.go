@@ -30,15 +30,16 @@ type Vault struct {
 	// from whom the secrets are kept. It is set before the vault is used.
 	Key []byte
 
-	mu      sync.Mutex
-	names   []string // of the known values
-	values  []string
-	index   *index // of the known values; nil: they changed
-	learned int    // how many of them were found by their shape
-	finder  Finder
-	tags    map[string]*entry // by what names them
-	known   map[string]*entry // by value
-	shown   map[string]string // placeholders, by the text that they stand for
+	mu       sync.Mutex
+	names    []string // of the known values
+	values   []string
+	withheld map[string]bool // values whose placeholders stand for nothing
+	index    *index          // of the known values; nil: they changed
+	learned  int             // how many of them were found by their shape
+	finder   Finder
+	tags     map[string]*entry // by what names them
+	known    map[string]*entry // by value
+	shown    map[string]string // placeholders, by the text that they stand for
 }
 
 // entry is a secret that has a placeholder.
@@ -61,17 +62,35 @@ const mostSpellings = 64
 // lines of a value of several, and the password of an address, are known with it.
 func (v *Vault) Add(name, value string) bool {
 	value = strings.TrimSpace(value)
-	added := v.add(name, value)
+	added := isSecret(value) && v.add(name, value)
 	for _, part := range partsOf(value) {
-		v.add(name, part)
+		_ = isSecret(part) && v.add(name, part)
+	}
+	return added
+}
+
+// Withhold makes a value known by a name like Add, and its placeholders stand for nothing: whoever
+// knows one does not get the value. Its owner says that it is a secret, so text that looks as if it
+// shows where one goes counts.
+func (v *Vault) Withhold(name, value string) bool {
+	value = strings.TrimSpace(value)
+	added := false
+	for _, part := range append(partsOf(value), value) {
+		if !isRare(part) {
+			continue
+		}
+		v.mu.Lock()
+		if v.withheld == nil {
+			v.withheld = map[string]bool{}
+		}
+		v.withheld[part] = true
+		v.mu.Unlock()
+		added = v.add(name, part) && part == value
 	}
 	return added
 }
 
 func (v *Vault) add(name, value string) bool {
-	if !isSecret(value) {
-		return false
-	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if slices.Contains(v.values, value) {
@@ -84,10 +103,13 @@ func (v *Vault) add(name, value string) bool {
 	return true
 }
 
-// isSecret reports whether a value is long and rare enough to be found wherever it stands.
-func isSecret(value string) bool {
+// isSecret reports whether a value is to be found wherever it stands.
+func isSecret(value string) bool { return isRare(value) && !standIn(value) }
+
+// isRare reports whether a value is long and rare enough for that.
+func isRare(value string) bool {
 	switch {
-	case len(value) < head, sameRun(value) == len(value), isDummy(value), standIn(value), strings.Contains(value, opening):
+	case len(value) < head, sameRun(value) == len(value), isDummy(value), strings.Contains(value, opening):
 		return false
 	}
 	return len(value) >= 12 || strings.Trim(value, "0123456789") != ""
@@ -123,7 +145,7 @@ func (v *Vault) stands(placeholder string) (*entry, form) {
 	in := within(placeholder)
 	e := v.tags[in[0]]
 	switch {
-	case e == nil:
+	case e == nil || v.withheld[e.value]:
 		return nil, form{}
 	case len(in) == 1:
 		return e, form{text: e.value}

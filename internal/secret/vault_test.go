@@ -454,3 +454,37 @@ func TestLearnedSecretsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestWithheld holds that a value that is withheld is hidden, whatever it looks like and however it
+// is written, and that what stands for it stands for nothing, also if its value is known otherwise.
+func TestWithheld(t *testing.T) {
+	for _, value := range []string{
+		"company-internal-token-7731", "StaticBearerTok-zzzzzzzzzz-98765", "sk-ant-api03-abcdefghijklmnopqrstuvwx",
+		"first-line-of-it-4711-and-more\nsecond-line-of-it-0815-and-more",
+	} {
+		v := new(secret.Vault)
+		if !v.Withhold("the token", value) {
+			t.Errorf("%q was not taken", value)
+		}
+		v.Add("TOKEN", value)
+		for _, text := range []string{
+			value, "it is " + value + ".", base64.StdEncoding.EncodeToString([]byte(value)), hex.EncodeToString([]byte(value)),
+			"export TOKEN=" + value, "Authorization: Bearer " + value, strings.Split(value, "\n")[0],
+		} {
+			clear := v.Redact(text)
+			if clear == text || strings.Contains(clear, value) {
+				t.Errorf("%q is shown as %q", text, clear)
+			}
+			if back := v.Resolve(clear); back != clear || v.What(clear) != "" {
+				t.Errorf("%q gives %q", clear, back)
+			}
+			if again := v.Redact(clear); again != clear {
+				t.Errorf("%q was redacted again, to %q", clear, again)
+			}
+		}
+	}
+	v, plain := new(secret.Vault), "production is short"
+	if v.Withhold("a", "production") || v.Withhold("b", "short") || v.Redact(plain) != plain {
+		t.Error("a word that stands everywhere is hidden")
+	}
+}

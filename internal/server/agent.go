@@ -36,22 +36,22 @@ type ClientTool struct {
 // have the server talk to its own machine.
 func (p Spec) checkAgent(tenant string) error {
 	if err := (app.Options{Ask: p.Ask, Deny: p.Deny}).Check(); err != nil {
-		field, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "--"), ":")
-		return wrong(field, err.Error(), "rules such as bash or edit(docs/**)")
+		field, what, _ := strings.Cut(strings.TrimPrefix(err.Error(), "--"), ": ")
+		return Wrong(field, what, "rules such as bash or write(docs/**)")
 	}
 	if len(p.System) > mostPrompt {
-		return wrong("system", fmt.Sprintf("it has %d bytes", len(p.System)), fmt.Sprintf("at most %d", mostPrompt))
+		return Wrong("system", fmt.Sprintf("it has %d bytes", len(p.System)), fmt.Sprintf("at most %d", mostPrompt))
 	}
 	for i, s := range p.Servers {
 		if strings.Contains(s.URL, "${") { // variables of the server itself would be filled in
-			return wrong(fmt.Sprintf("servers[%d].url", i), "it names a variable", "an address without ${")
+			return Wrong(fmt.Sprintf("servers[%d].url", i), "it names a variable", "an address without ${")
 		}
 		u, err := url.Parse(s.URL)
 		if err != nil || u.Host == "" || !slices.Contains([]string{"https", "http"}, u.Scheme) {
-			return wrong(fmt.Sprintf("servers[%d].url", i), "not an address of a server", "https://...")
+			return Wrong(fmt.Sprintf("servers[%d].url", i), "not an address of a server", "https://...")
 		}
-		if tenant != "" && (u.Scheme != "https" || netguard.IsHere(u.Hostname()) || netguard.Loopback(u.Hostname())) {
-			return wrong(fmt.Sprintf("servers[%d].url", i), "an identity of a tenant can only name servers elsewhere", "https and a public host")
+		if err := CheckElsewhere(fmt.Sprintf("servers[%d].url", i), tenant, u); err != nil {
+			return err
 		}
 		if err := checkName(fmt.Sprintf("servers[%d].name", i), s.Name); err != nil {
 			return err
@@ -60,7 +60,7 @@ func (p Spec) checkAgent(tenant string) error {
 	for i, t := range p.Tools {
 		var kind struct{ Type string }
 		if err := errors.Join(json.Unmarshal(t.Schema, &kind), t.tool().CheckSchema()); err != nil || kind.Type != "object" {
-			return wrong(fmt.Sprintf("tools[%d].input_schema", i), "not a schema that a tool can have", "a JSON schema of type object")
+			return Wrong(fmt.Sprintf("tools[%d].input_schema", i), "not a schema that a tool can have", "a JSON schema of type object")
 		}
 		if err := checkName(fmt.Sprintf("tools[%d].name", i), t.Name); err != nil {
 			return err
@@ -120,7 +120,7 @@ func (s *Server) options(t Task) app.Options {
 	o.Model, o.Mode = cmp.Or(t.Spec.Model, o.Model), cmp.Or(t.Spec.Mode, s.mode(t.Tenant))
 	o.MaxCost = lesser(lesser(o.MaxCost, t.Spec.MaxCost), s.book.left(t))
 	o.MaxTurns = lesser(o.MaxTurns, t.Spec.MaxTurns)
-	o.Unattended = t.Spec.Unattended
+	o.Unattended, o.Elsewhere = t.Spec.Unattended, t.Spec.Elsewhere
 	o.Patient, o.Apart = true, []string{s.Dir}
 	o.Labels = map[string]string{labelTask: t.ID, labelTenant: t.Tenant}
 	maps.Copy(o.Labels, t.Spec.Labels)
@@ -137,7 +137,7 @@ func (s *Server) options(t Task) app.Options {
 		o.Tools = append(o.Tools, made.tool())
 	}
 	for _, r := range t.Spec.Servers {
-		o.Servers = append(o.Servers, mcp.Server{Name: r.Name, URL: r.URL, Source: mcp.Client})
+		o.Servers = append(o.Servers, mcp.Server{Name: r.Name, URL: r.URL, Source: mcp.Client, Unpinned: true})
 	}
 	return o
 }
@@ -160,4 +160,13 @@ func lesser[T int | float64](a, b T) T {
 		return a
 	}
 	return min(a, b)
+}
+
+// CheckElsewhere reports an address that an identity of a tenant can't name: the server is not to talk
+// to its own machine for it.
+func CheckElsewhere(field, tenant string, u *url.URL) error {
+	if tenant != "" && (u.Scheme != "https" || netguard.IsHere(u.Hostname()) || netguard.Loopback(u.Hostname())) {
+		return Wrong(field, "an identity of a tenant can only name servers elsewhere", "https and a public host")
+	}
+	return nil
 }

@@ -13,12 +13,15 @@ import (
 // endpoint is one thing that clients can ask for.
 type endpoint struct {
 	method, path string
-	role         Role // that is needed at least
+	role         Role // that is needed at least; empty: none, and no token
 	doc          string
 	in, out      reflect.Type // of requests and answers
 	stream       bool         // it answers with server-sent events
 	live         bool         // it does if it is asked to
 	do           func(c *call) (status int, answer any, err error)
+
+	plain http.HandlerFunc     // in place of do: it answers by itself
+	says  map[int]reflect.Type // its answers then, by their status
 }
 
 // call is one request to an endpoint.
@@ -47,6 +50,8 @@ func (s *Server) endpoints() []endpoint {
 		at("DELETE", "/api/v1/tasks/{id}/workspace", Operator, "Remove the workspace of a task that is over.", (*call).removeWorkspace),
 		streams("/api/v1/tasks/{id}/events", Viewer, "Follow the events of a task's session, after Last-Event-ID. live=true adds transient "+
 			"events, such as text while the model writes it.", (*call).events),
+		at("POST", "/api/v1/tasks/{id}/rewind", Operator, "Take an idle task back to before a message: its files, its conversation or both.",
+			(*call).rewind),
 		at("GET", "/api/v1/approvals", Viewer, "List the open questions of all tasks.", (*call).approvals),
 		streams("/api/v1/approvals/stream", Viewer, "Follow the list of open questions. Each change sends the whole list.",
 			(*call).followApprovals),
@@ -56,18 +61,36 @@ func (s *Server) endpoints() []endpoint {
 		at("DELETE", "/api/v1/identities/{id}", Admin, "Remove an identity and revoke its token.", (*call).removeIdentity),
 		at("PUT", "/api/v1/tenants/{name}", Admin, "Set the limits of a tenant.", (*call).setTenant),
 		at("GET", "/api/v1/tenants/{name}", Viewer, "Read the limits of a tenant and its usage.", (*call).tenantOf),
+		at("POST", "/api/v1/webhooks", Admin, "Create a webhook. Only this response contains its secret.", (*call).makeWebhook),
+		at("GET", "/api/v1/webhooks", Admin, "List webhooks.", (*call).webhooks),
+		at("GET", "/api/v1/webhooks/{id}", Admin, "Read a webhook.", (*call).oneWebhook),
+		at("POST", "/api/v1/webhooks/{id}", Admin, "Change a webhook: the fields that are set.", (*call).changeWebhook),
+		at("DELETE", "/api/v1/webhooks/{id}", Admin, "Remove a webhook with its dead letters.", (*call).removeWebhook),
+		at("POST", "/api/v1/webhooks/{id}/secret", Admin, "Replace the secret of a webhook. Only this response contains it.",
+			(*call).renewWebhook),
+		at("POST", "/api/v1/webhooks/{id}/test", Admin, "Send a webhook.test event once, and say what came of it.", (*call).testWebhook),
+		at("GET", "/api/v1/webhooks/{id}/dead_letters", Admin, "List the events that could not be delivered.", (*call).deadLetters),
+		at("POST", "/api/v1/webhooks/{id}/dead_letters/{letter}", Admin, "Send such an event again, once. If it is delivered, it leaves the list.",
+			(*call).sendLetter),
 		at("GET", "/api/v1/audit", Admin, "Read the audit log, the oldest entry first.", (*call).audit),
 		at("POST", "/invocations", Operator, "Submit a task and wait for its end: the runtime contract of Bedrock AgentCore.", (*call).invoke),
 		at("GET", "/api/v1/sessions", Viewer, "List the sessions of all tasks, and of the agents that work for them.", (*call).sessions),
 		at("GET", "/api/v1/sessions/{id}/events", Viewer, "Read the events of a session, after a number.", (*call).readEvents),
 		at("POST", "/api/v1/sessions/{id}/events", Operator, "Append an input to a session: say something, decide, interrupt.", (*call).append),
 		streams("/api/v1/sessions/{id}/stream", Viewer, "Follow the events of a session, as those of a task.", (*call).followSession),
+		at("GET", "/api/v1/sessions/{id}/trace", Viewer, "Read what a session did when, and for how long: its spans, after a number.",
+			(*call).trace),
 		at("GET", "/api/v1/sessions/{id}/cost", Viewer, "Sum up what a session and its subagents have cost.", (*call).cost),
+		at("GET", "/api/v1/sessions/{id}/points", Viewer, "List the messages that a session can be rewound to.", (*call).points),
+		at("GET", "/api/v1/sessions/{id}/effects", Viewer, "List effects of a session that a rewind can't undo.", (*call).effects),
 		at("GET", "/api/v1/sessions/{id}/blobs/{digest}", Viewer, "Read a blob that an event of a session names.", (*call).blob),
 		answers("/v1/chat/completions", "Talk to an agent as to a model: OpenAI's chat completions.", (*call).complete),
 		answers("/v1/responses", "Talk to an agent as to a model: OpenAI's responses.", (*call).respond),
 		at("GET", "/v1/models", Viewer, "List the models of the two endpoints above.", (*call).models),
 		at("GET", "/api/v1/openapi.json", Viewer, "Read this description.", (*call).openAPI),
+		s.ping(),
+		s.ready(),
+		s.socket(),
 	}
 }
 
@@ -133,16 +156,19 @@ func answers[In, Out any](path, doc string, f func(*call, In) (*Out, error)) end
 
 // serve serves an endpoint.
 func (s *Server) serve(e endpoint) http.Handler {
+	if e.plain != nil {
+		return e.plain
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, err := s.Visit(r, e.role)
 		if err != nil {
-			refuse(w, err)
+			RefuseWith(w, err)
 			return
 		}
 		status, answer, err := e.do(&call{v, w, r})
 		switch {
 		case err != nil:
-			refuse(w, err)
+			RefuseWith(w, err)
 		case status == 0: // it has answered
 		case status == http.StatusNoContent:
 			w.WriteHeader(status)
@@ -173,7 +199,7 @@ func (c *call) read(into any) error {
 	}
 	for name := range c.r.URL.Query() {
 		if !known[name] {
-			return wrong(name, "unknown parameter", near(name, v.Type()))
+			return Wrong(name, "unknown parameter", near(name, v.Type()))
 		}
 	}
 	var err error
@@ -207,7 +233,11 @@ func clean(field string, v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.String:
 		if i := strings.IndexFunc(v.String(), controls); i >= 0 {
-			return wrong(field, fmt.Sprintf("it holds the control character %U", []rune(v.String()[i:])[0]), "text without control characters")
+			return Wrong(field, fmt.Sprintf("it holds the control character %U", []rune(v.String()[i:])[0]), "text without control characters")
+		}
+	case reflect.Int, reflect.Int64:
+		if n := v.Int(); n < -mostWhole || n > mostWhole {
+			return Wrong(field, fmt.Sprintf("it is %d", n), "a number that every client can write in JSON, at most 2^53-1")
 		}
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
@@ -254,7 +284,7 @@ func set(field reflect.Value, name string, values []string) error {
 	case len(values) == 0:
 		return nil
 	case len(values) > 1:
-		return wrong(name, "it is set more than once", "one value")
+		return Wrong(name, "it is set more than once", "one value")
 	}
 	if field.Kind() == reflect.Pointer {
 		field.Set(reflect.New(field.Type().Elem()))
@@ -262,15 +292,14 @@ func set(field reflect.Value, name string, values []string) error {
 	}
 	switch text := values[0]; field.Kind() {
 	case reflect.Bool:
-		b, err := strconv.ParseBool(text)
-		if err != nil {
-			return wrong(name, "it is "+strconv.Quote(text), "true or false")
+		if text != "true" && text != "false" {
+			return Wrong(name, "it is "+strconv.Quote(text), "true or false")
 		}
-		field.SetBool(b)
+		field.SetBool(text == "true")
 	case reflect.Int:
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			return wrong(name, "it is "+strconv.Quote(text), "a whole number")
+			return Wrong(name, "it is "+strconv.Quote(text), "a whole number")
 		}
 		field.SetInt(int64(n))
 	default:

@@ -44,7 +44,7 @@ type approvalList struct {
 func (c *call) approvals(nothing) (approvalList, error) {
 	out := approvalList{Approvals: []Approval{}}
 	for _, t := range c.book.open() {
-		if t.Stage != event.StageWaiting || !c.who.sees(&t) {
+		if t.Stage != event.StageWaiting || !c.who.sees(t.Tenant, t.place) {
 			continue
 		}
 		st, err := c.status(t.Session)
@@ -195,7 +195,7 @@ func (v *Visit) Decidable(in Decision) error {
 func (v *Visit) before(in Decision) (t Task, seq uint64, err error) {
 	t, err = v.Find(in.Task)
 	if err == nil && t.Session == "" {
-		err = missing("question", in.Question)
+		err = Missing("question", in.Question)
 	}
 	if err != nil || in.Key == "" {
 		return t, 0, err
@@ -203,7 +203,7 @@ func (v *Visit) before(in Decision) (t Task, seq uint64, err error) {
 	sent, err := v.Sent(in.Task)
 	e := sent[in.Key]
 	if d, is := e.Body.(event.Decided); e.Seq > 0 && (!is || d.Call != in.Question || d.Allow != (in.Decision == "allow")) {
-		err = conflict("this Idempotency-Key was used for something else")
+		err = Conflict("this Idempotency-Key was used for something else")
 	}
 	return t, e.Seq, err
 }
@@ -218,36 +218,36 @@ func (v *Visit) decision(t Task, in Decision) (m app.Message, err error) {
 	i := slices.IndexFunc(open, func(p inspan.Pending) bool { return p.Call.ID == in.Question })
 	switch {
 	case i < 0:
-		return m, conflict("question %q of task %s is not open; it may be answered already", words.OneLine(in.Question, 80), t.ID)
+		return m, Conflict("question %q of task %s is not open; it may be answered already", words.OneLine(in.Question, 80), t.ID)
 	case in.Seq != 0 && in.Seq != open[i].Question:
-		return m, conflict("question %q has changed: its seq is now %d", words.OneLine(in.Question, 80), open[i].Question)
+		return m, Conflict("question %q has changed: its seq is now %d", words.OneLine(in.Question, 80), open[i].Question)
 	}
 	if len(in.Reason)+len(in.Answer) > mostPrompt {
-		return m, wrong("reason", "it is too long", fmt.Sprintf("at most %d bytes", mostPrompt))
+		return m, Wrong("reason", "it is too long", fmt.Sprintf("at most %d bytes", mostPrompt))
 	}
 	m = app.Message{By: v.who.name, For: "once", Key: in.Key}
 	can := approval(t, open[i])
 	switch in.Decision {
 	case "allow":
 		if v.who.tenant != "" && !v.within(st.Root, open[i].Effects) {
-			return m, forbidden("this call reaches beyond its workspace; only an identity without a tenant can approve it")
+			return m, Forbidden("this call reaches beyond its workspace; only an identity without a tenant can approve it")
 		}
 		if m.Allow, m.Text = in.Question, in.Answer; in.For != "" {
 			m.For = in.For
 		}
 		if !open[i].Asks && in.Answer+in.Reason != "" {
-			return m, wrong("answer", "the call asks for no answer", "decision alone")
+			return m, Wrong("answer", "the call asks for no answer", "decision alone")
 		}
 		if in.Failed {
 			m.Text = failure + m.Text
 		}
 		if !slices.Contains(can.For, m.For) {
-			return m, wrong("for", "it can't be approved for "+words.OneLine(m.For, 80), "one of the question's list")
+			return m, Wrong("for", "it can't be approved for "+words.OneLine(m.For, 80), "one of the question's list")
 		}
 	case "deny":
 		m.Deny, m.Text = in.Question, in.Reason
 	default:
-		return m, wrong("decision", "it is "+words.OneLine(in.Decision, 80), "allow or deny")
+		return m, Wrong("decision", "it is "+words.OneLine(in.Decision, 80), "allow or deny")
 	}
 	return m, nil
 }

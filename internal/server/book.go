@@ -3,13 +3,13 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/store"
 )
 
 // Kinds of objects in the book.
@@ -19,16 +19,19 @@ const (
 	ofTenant   = "tenant"
 	ofCancel   = "cancel" // that somebody wants a task cancelled
 	ofClose    = "close"  // that somebody wants an open task to end
+	ofRewind   = "rewind" // that somebody has taken an open task back
 	ofSpec     = "spec"   // what a task is to be from its next run on
 )
 
 // book is what the server knows: a fold over its log, which other processes write to as well.
 type book struct {
-	log    store.Log
+	log    *ledger
 	redact func(event.Body) event.Body
 
-	mu         sync.Mutex
-	seq        uint64
+	turn sync.Mutex // of who changes the log or takes in what is in it; taken before mu, and held while the disk is slow
+	seq  uint64     // of the last event that is taken in
+
+	mu         sync.Mutex // of all below
 	tasks      map[string]*Task
 	bySession  map[string]*Task
 	order      []string // of tasks, the oldest first
@@ -42,6 +45,12 @@ type book struct {
 	dropped    []string                 // blobs that none has any more
 	ends       map[string]chan struct{} // of unfinished tasks that somebody follows; closed when they end
 	grown      chan struct{}            // closed and replaced when the fold has changed
+
+	whose   func(of, id string, value json.RawMessage) Place // nil: what doors keep is nobody's
+	tells   func(Change) []string                            // what webhooks are told of changes of doors; nil: nothing
+	hooks   map[string]*hook
+	removed map[string]Webhook // webhooks that are gone, of which lists know where they stood
+	notices []notice           // that an enabled webhook is not done with, the oldest first
 }
 
 // sender is who can send a request twice, and its key.
@@ -50,7 +59,7 @@ type sender struct{ by, key string }
 // answer is what it came to the first time.
 type answer struct{ digest, id string }
 
-func newBook(log store.Log, redact func(event.Body) event.Body) *book {
+func newBook(log *ledger, redact func(event.Body) event.Body) *book {
 	if redact == nil {
 		redact = func(b event.Body) event.Body { return b }
 	}
@@ -110,53 +119,72 @@ func (b *book) usage(tenant string) *usage {
 
 // change appends what f makes of the book as it stands. Nothing else changes it here meanwhile.
 func (b *book) change(ctx context.Context, f func() ([]event.Body, error)) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	bodies, err := f()
+	b.turn.Lock()
+	defer b.turn.Unlock()
+	// What the disk has failed at may be in the log all the same.
+	if err := errors.Join(b.log.mend(ctx), b.read(ctx)); err != nil {
+		return fmt.Errorf("write the book: %w", err)
+	}
+	bodies, err := b.locked(f)
 	if err != nil || len(bodies) == 0 {
 		return err
 	}
 	for i := range bodies {
 		bodies[i] = b.redact(bodies[i])
 	}
-	if _, err := b.log.Append(context.WithoutCancel(ctx), bodies...); err != nil {
+	if err := b.log.Append(context.WithoutCancel(ctx), bodies...); err != nil {
 		return fmt.Errorf("write the book: %w", err)
 	}
 	return b.read(ctx)
 }
 
-// catchUp takes in what is in the log.
-func (b *book) catchUp(ctx context.Context) error {
+// locked calls f while the fold stands still.
+func (b *book) locked(f func() ([]event.Body, error)) ([]event.Body, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return f()
+}
+
+// catchUp takes in what is in the log.
+func (b *book) catchUp(ctx context.Context) error {
+	b.turn.Lock()
+	defer b.turn.Unlock()
 	return b.read(ctx)
 }
 
-// read is catchUp. The lock is held.
+// read is catchUp by the one whose turn it is. Nobody who asks what the book says waits for the disk.
 func (b *book) read(ctx context.Context) error {
-	before := b.seq
+	var came []event.Event
+	var failed error
 	for e, err := range b.log.Read(context.WithoutCancel(ctx), b.seq) {
 		if err == nil {
 			err = event.Understood(e)
 		}
 		if err != nil {
-			return fmt.Errorf("read the book: %w", err)
+			failed = fmt.Errorf("read the book: %w", err)
+			break
 		}
+		came = append(came, e)
+	}
+	if len(came) == 0 {
+		return failed
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range came {
 		b.apply(e)
-		b.seq = e.Seq
 	}
-	if b.seq != before {
-		close(b.grown)
-		b.grown = make(chan struct{})
-	}
-	return nil
+	b.seq = came[len(came)-1].Seq
+	close(b.grown)
+	b.grown = make(chan struct{})
+	return failed
 }
 
 // wait takes in what comes next, whoever writes it.
 func (b *book) wait(ctx context.Context) error {
-	b.mu.Lock()
+	b.turn.Lock()
 	seq := b.seq
-	b.mu.Unlock()
+	b.turn.Unlock()
 	if err := b.log.Wait(ctx, seq); err != nil {
 		return err
 	}
@@ -172,12 +200,15 @@ func (b *book) news() <-chan struct{} {
 
 // apply folds an event. What it does not know, and what can't be, changes nothing.
 func (b *book) apply(e event.Event) {
+	c := b.changing(e)
 	switch body := e.Body.(type) {
 	case event.Recorded:
 		b.recorded(e.Time, body)
+		b.hooked(e.Seq, body)
 	case event.Staged:
 		b.staged(e.Time, body)
 	}
+	b.note(e, c)
 }
 
 func (b *book) recorded(at time.Time, r event.Recorded) {
@@ -199,6 +230,7 @@ func (b *book) recorded(at time.Time, r event.Recorded) {
 		if t := b.tasks[r.ID]; t != nil && t.closed == "" {
 			t.closed = r.By
 		}
+	case ofRewind: // the session has it
 	case ofSpec:
 		if t := b.tasks[r.ID]; t != nil {
 			_ = json.Unmarshal(r.Value, &t.Spec) // we have written it
@@ -207,16 +239,32 @@ func (b *book) recorded(at time.Time, r event.Recorded) {
 		put(b.identities, r)
 	case ofTenant:
 		put(b.tenants, r)
+	case ofWebhook, ofCursor, ofLetter: // see hooked
 	default:
 		if b.shelves[r.Of] == nil {
 			b.shelves[r.Of] = &shelf{}
 		}
-		before, now := b.shelves[r.Of].put(at, r)
+		before, now := b.shelves[r.Of].put(at, r, b.place)
+		if t := b.tasks[r.ID]; t != nil && now != nil {
+			t.place = now.place
+		}
 		b.keeps(before, now)
 	}
 	if r.Key != "" {
 		b.sent[sender{r.By, r.Key}] = answer{r.Sent, r.ID}
 	}
+}
+
+// place is that of an object of a door that is kept with a value. The lock is held.
+func (b *book) place(r event.Recorded, value json.RawMessage) (p Place) {
+	if b.whose != nil {
+		p = b.whose(r.Of, r.ID, value)
+	}
+	if t := b.tasks[p.Task]; t != nil {
+		p.Agent = t.place.Agent
+	}
+	p.maker = r.By
+	return p
 }
 
 // put keeps an object as it is now, or forgets it.
@@ -235,6 +283,7 @@ func (b *book) staged(at time.Time, m event.Staged) {
 	if t == nil || !may(t.Stage, m.Stage) {
 		return
 	}
+	from := t.Stage
 	t.Stage, t.Why, t.moved = m.Stage, m.Why, at
 	t.History = append(t.History, Move{m.Stage, at, m.Why})
 	if m.Session != "" {
@@ -244,6 +293,8 @@ func (b *book) staged(at time.Time, m event.Staged) {
 	if r := (&Result{}); len(m.Result) > 0 && json.Unmarshal(m.Result, r) == nil {
 		if u.spent += r.Cost; t.Result != nil {
 			u.spent -= t.Result.Cost // it is open, and has cost more since
+		} else if from == event.StageHydrating {
+			u.spent -= r.Cost // the task that it forks has paid for this
 		}
 		t.Result = r
 	}
@@ -263,7 +314,7 @@ func (b *book) move(ctx context.Context, m event.Staged) error {
 	if t, known := b.task(m.Task); !known || !may(t.Stage, m.Stage) {
 		return fmt.Errorf("task %s can't go to stage %s", m.Task, m.Stage)
 	}
-	if _, err := b.log.Append(context.WithoutCancel(ctx), b.redact(m)); err != nil {
+	if err := b.log.Append(context.WithoutCancel(ctx), b.redact(m)); err != nil {
 		return fmt.Errorf("write the book: %w", err)
 	}
 	return b.catchUp(ctx)
@@ -310,13 +361,17 @@ func (b *book) list(after string, most int, keep func(*Task) bool) (out []Task) 
 }
 
 // open are the tasks that are not over, the oldest first, without their histories.
-func (b *book) open() []Task {
+func (b *book) open() []Task { return b.openIf(func(*Task) bool { return true }) }
+
+// openIf are those of them that keep is true for. It must not change them.
+func (b *book) openIf(keep func(*Task) bool) (out []Task) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	out := make([]Task, 0, len(b.unfinished))
 	for _, t := range b.unfinished {
-		out = append(out, *t)
-		out[len(out)-1].History = nil
+		if keep(t) {
+			out = append(out, *t)
+			out[len(out)-1].History = nil
+		}
 	}
 	return out
 }

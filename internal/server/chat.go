@@ -45,7 +45,7 @@ type exchange struct {
 // new one. The answer is in the events of the task behind the number.
 func (c *call) begin(x exchange) (task string, after uint64, err error) {
 	if strings.TrimSpace(x.text) == "" {
-		return "", 0, wrong("input", "there is no message of the user at the end", "a text to answer")
+		return "", 0, Wrong("input", "there is no message of the user at the end", "a text to answer")
 	}
 	if task = c.takeChat(x.key); task != "" {
 		if after, err = c.Say(task, llm.Say(x.text), ""); err == nil || x.history == "" {
@@ -184,7 +184,7 @@ func neutral(field string, raw json.RawMessage, values ...string) error {
 	if len(raw) == 0 || json.Compact(&plain, raw) == nil && slices.Contains(append(values, "null"), plain.String()) {
 		return nil
 	}
-	return wrong(field, "an agent can't do that for a client", strings.Join(values, " or ")+", or leave it out")
+	return Wrong(field, "an agent can't do that for a client", strings.Join(values, " or ")+", or leave it out")
 }
 
 // message is one of a conversation as clients send it: its content is a text, or parts of which
@@ -207,11 +207,11 @@ func (m message) text(field string) (string, error) {
 	}
 	var parts []struct{ Type, Text string }
 	if err := json.Unmarshal(m.Content, &parts); err != nil {
-		return "", wrong(field, "not a text, nor a list of parts", "a text")
+		return "", Wrong(field, "not a text, nor a list of parts", "a text")
 	}
 	for i, p := range parts {
 		if !slices.Contains([]string{"text", "input_text", "output_text"}, p.Type) {
-			return "", wrong(fmt.Sprintf("%s[%d].type", field, i), fmt.Sprintf("%q is not supported", p.Type), "a part of type text")
+			return "", Wrong(fmt.Sprintf("%s[%d].type", field, i), fmt.Sprintf("%q is not supported", p.Type), "a part of type text")
 		}
 		text += p.Text
 	}
@@ -240,7 +240,7 @@ func (x *exchange) read(field string, messages []message) error {
 			fmt.Fprintf(&history, "User: %s\n\nYou: %s\n\n", x.text, text)
 			x.text = ""
 		default:
-			return wrong(at+".role", fmt.Sprintf("it is %q", m.Role), "system, developer, user or assistant")
+			return Wrong(at+".role", fmt.Sprintf("it is %q", m.Role), "system, developer, user or assistant")
 		}
 	}
 	x.history = history.String()

@@ -201,7 +201,8 @@ func TestChatTakes(t *testing.T) {
 	}
 }
 
-// TestUnknownModel holds that a model which no provider has is refused where it is named.
+// TestUnknownModel holds that a model which no provider has is refused where it is named, and that
+// identities of a tenant are not told what the operator's settings lack.
 func TestUnknownModel(t *testing.T) {
 	h := newHouse(t, func(s *server.Server) {
 		s.HasModel = func(name string) error { return fmt.Errorf("no provider has %s", name) }
@@ -215,6 +216,11 @@ func TestUnknownModel(t *testing.T) {
 		if status != http.StatusBadRequest || !strings.Contains(text, `"field":"model"`) || !strings.Contains(text, "gpt-none") {
 			t.Errorf("%s: %d %s", path, status, text)
 		}
+	}
+	red := h.identity("ann", "red", server.Operator)
+	status, text := red.do(red.request(t.Context(), "POST", "/api/v1/tasks", server.Spec{Prompt: "x", Model: "gpt-none"}))
+	if status != http.StatusBadRequest || strings.Contains(text, "no provider has") {
+		t.Errorf("%d %s", status, text)
 	}
 }
 

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -13,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/words"
 )
@@ -34,7 +37,7 @@ type origin struct {
 
 // origin reads the address of a repository.
 func (r *Repository) origin() (origin, error) {
-	bad := wrong("repository.url", "not an address that git can clone", "https://..., ssh://... or file:///...")
+	bad := Wrong("repository.url", "not an address that git can clone", "https://..., ssh://... or file:///...")
 	u, err := url.Parse(r.URL)
 	if err != nil {
 		return origin{}, bad
@@ -44,7 +47,7 @@ func (r *Repository) origin() (origin, error) {
 		return origin{url: u}, nil
 	}
 	if _, secret := u.User.Password(); secret {
-		return origin{}, wrong("repository.url", "it contains a password, which would be stored",
+		return origin{}, Wrong("repository.url", "it contains a password, which would be stored",
 			"an address without it; configure git's credentials on the server")
 	}
 	if ports[u.Scheme] == 0 || strings.HasPrefix(u.User.Username(), "-") {
@@ -78,7 +81,7 @@ func (s *Server) addresses(ctx context.Context, from origin) ([]netip.Addr, erro
 	}
 	found, err := guard.Addresses(ctx, from.host, from.port)
 	if err != nil { // which may tell what names and addresses there are in the network of the server
-		return nil, wrong("repository.url", "the server finds no public address of "+words.OneLine(from.host, 80),
+		return nil, Wrong("repository.url", "the server finds no public address of "+words.OneLine(from.host, 80),
 			"a public host; the operator opens others with --clone-from")
 	}
 	out := make([]netip.Addr, len(found))
@@ -99,8 +102,34 @@ func (s *Server) checkOrigin(ctx context.Context, from origin) error {
 	return nil
 }
 
-// clone clones the repository of a task into a folder.
-func (s *Server) clone(ctx context.Context, r *Repository, dir string) error {
+// Checkout is a repository that a door puts into a workspace.
+type Checkout struct {
+	Repository
+
+	Commit string // to be at; empty: the branch
+	Token  string // that the host of the repository wants to see; empty: none
+}
+
+// CheckCheckout reports what is wrong with a repository that is to be cloned.
+func (v *Visit) CheckCheckout(c Checkout) error {
+	from, err := v.checkRepository(v, &c.Repository)
+	switch {
+	case err != nil:
+		return err
+	case c.Token != "" && from.url.Scheme != "https":
+		return Wrong("authorization_token", "the repository is not reached by https", "an https address")
+	case c.Token != "" && v.State == "":
+		return Wrong("authorization_token", "this server keeps no secrets", "a public repository")
+	}
+	return nil
+}
+
+// Clone clones a repository into a folder that is not there yet.
+func (v *Visit) Clone(c Checkout, dir string) error { return v.clone(v, c, dir) }
+
+// clone clones a repository into a folder. A token reaches git in a file that is gone when it
+// returns, so it is in no argument and no setting of the workspace.
+func (s *Server) clone(ctx context.Context, r Checkout, dir string) (err error) {
 	from, err := r.origin()
 	if err != nil {
 		return err
@@ -109,12 +138,20 @@ func (s *Server) clone(ctx context.Context, r *Repository, dir string) error {
 	if err != nil {
 		return err
 	}
-	args := []string{
+	calm := []string{"-c", "filter.lfs.smudge=", "-c", "filter.lfs.process=", "-c", "filter.lfs.required=false"}
+	args := append([]string{
 		"-c", "protocol.allow=never", "-c", "protocol." + from.url.Scheme + ".allow=always", "-c", "http.followRedirects=false",
-		"-c", "filter.lfs.smudge=", "-c", "filter.lfs.process=", "-c", "filter.lfs.required=false",
-	}
+	}, calm...)
 	if len(ips) > 0 {
 		args = append(args, s.pinned(ctx, from, ips)...)
+	}
+	if r.Token != "" {
+		file, err := s.tokenFile(from, r.Token)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.Remove(file)) }()
+		args = append(args, "-c", "include.path="+file)
 	}
 	args = append(args, "clone", "--quiet", "-c", "core.hooksPath="+os.DevNull)
 	if r.Ref != "" {
@@ -126,7 +163,34 @@ func (s *Server) clone(ctx context.Context, r *Repository, dir string) error {
 		}
 		return fmt.Errorf("git clone: %w %s", err, strings.TrimSpace(out))
 	}
+	if r.Commit != "" {
+		if out, err := s.Git(ctx, dir, append(calm, "checkout", "--quiet", "--detach", r.Commit)...); err != nil {
+			return fmt.Errorf("git checkout: %w %s", err, strings.TrimSpace(out))
+		}
+	}
 	_, err = s.Git(ctx, dir, "config", "--unset", "core.hooksPath")
+	return err
+}
+
+const tokenFiles = "clone-token-" // in the state folder
+
+// tokenFile writes settings of git that send a token to the host of a repository, and to no other.
+func (s *Server) tokenFile(from origin, token string) (string, error) {
+	path := filepath.Join(s.State, tokenFiles+rand.Text())
+	basic := base64.StdEncoding.EncodeToString([]byte("x-access-token:" + token))
+	host := url.URL{Scheme: from.url.Scheme, Host: from.url.Host, Path: "/"}
+	return path, keep.Write(path, fmt.Appendf(nil, "[http %q]\n\textraHeader = Authorization: Basic %s\n", host.String(), basic))
+}
+
+// sweepTokens removes what a crash has left of [Server.tokenFile].
+func (s *Server) sweepTokens() error {
+	left, err := filepath.Glob(filepath.Join(s.State, tokenFiles+"*"))
+	if s.State == "" {
+		return nil
+	}
+	for _, path := range left {
+		err = errors.Join(err, os.Remove(path))
+	}
 	return err
 }
 

@@ -101,9 +101,9 @@ func (c *call) complete(in completionRequest) (*completion, error) {
 	case err != nil:
 		return nil, err
 	case in.Model == "":
-		return nil, wrong("model", "it is missing", chatName)
+		return nil, Wrong("model", "it is missing", chatName)
 	case in.Count > 1:
-		return nil, wrong("n", "an agent gives one answer", "1")
+		return nil, Wrong("n", "an agent gives one answer", "1")
 	}
 	x.key = x.so(c.who.name)
 	task, after, err := c.begin(x)

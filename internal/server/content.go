@@ -122,15 +122,19 @@ func (s *Server) sweepAll() error {
 }
 
 // room reports why the objects of a tenant can't hold so many bytes more. The book's lock is held.
-func (s *Server) room(tenant string, more int64) error {
-	t := s.book.tenants[tenant]
+func (v *Visit) room(tenant string, more int64) error {
+	t := v.book.tenants[tenant]
 	if t == nil || t.Disk == 0 || more == 0 {
 		return nil
 	}
-	if held := s.quota.held(tenant) + s.book.usage(tenant).kept; held+more > t.Disk {
-		return &Problem{Status: http.StatusForbidden, Type: "permission_error", Message: fmt.Sprintf(
-			"disk quota: the tenant holds %s KiB and its limit is %s KiB; remove something, or raise it",
-			text.Thousands(int(held>>10)), text.Thousands(int(t.Disk>>10)))}
+	held := v.quota.held(tenant) + v.book.usage(tenant).kept
+	switch {
+	case held+more <= t.Disk:
+		return nil
+	case v.who.confined():
+		return Forbidden("disk quota: the tenant has reached its limit")
 	}
-	return nil
+	return &Problem{Status: http.StatusForbidden, Type: "permission_error", Message: fmt.Sprintf(
+		"disk quota: the tenant holds %s KiB and its limit is %s KiB; remove something, or raise it",
+		text.Thousands(int(held>>10)), text.Thousands(int(t.Disk>>10)))}
 }

@@ -1,12 +1,16 @@
 package server_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -47,22 +51,15 @@ func (p *process) fill(bytes int) {
 // ready waits until the server says that it takes tasks, or that it does not.
 func (p *process) ready(want int) (text string) {
 	p.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.After(patience); ; {
+	p.eventually(fmt.Sprintf("/readyz answers %d", want), func() bool {
 		status, raw, err := p.send("GET", "/readyz", "", nil)
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		if status == want {
-			return string(raw)
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			p.t.Fatalf("readyz is %d %s, not %d\n%s", status, raw, want, p.printed)
-		}
-	}
+		text = string(raw)
+		return status == want
+	})
+	return text
 }
 
 // twoSteps is a prompt for a command that runs until a file is there, and one behind it.
@@ -102,6 +99,26 @@ func TestDiskFull(t *testing.T) {
 	}
 	if n := strings.Count(p.printed.String(), "no room to work"); n != 1 {
 		t.Errorf("the operator is told %d times:\n%s", n, p.printed)
+	}
+}
+
+// TestDiskFullMeanwhile holds that a task goes on whose call has run all the time in which there was
+// no room.
+func TestDiskFullMeanwhile(t *testing.T) {
+	p := small(t, "64m", "--disk", "32", "--keep", "always")
+	id := p.submit(server.Spec{Prompt: twoSteps})
+	p.began(id)
+	p.fill(48 << 20)
+	p.ready(http.StatusServiceUnavailable)
+	if err := os.Remove(p.inside("fill")); err != nil {
+		t.Fatal(err)
+	}
+	p.ready(http.StatusOK)
+	if err := os.WriteFile(filepath.Join(p.inside("state-tasks"), id, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if task := p.until(id, event.StageCompleted, event.StageFailed); task.Stage != event.StageCompleted {
+		t.Errorf("the task is %s: %s", task.Stage, task.Why)
 	}
 }
 
@@ -185,4 +202,203 @@ func TestDiskQuota(t *testing.T) {
 	blue.call("DELETE", "/api/v1/tasks/"+works+"/workspace", nil, http.StatusNotFound, nil)
 	red.call("DELETE", "/api/v1/tasks/"+works+"/workspace", nil, http.StatusNoContent, nil)
 	red.until(waits, event.StageCompleted)
+}
+
+// TestDiskFaults holds that a disk that fails for a while, or a quota that is used up, ends no task
+// and loses nothing that the server has said yes to: requests are told to come again, and what they
+// were about is there once, now and for the next server.
+//
+// strace injects the faults into what the real command does with its book, until it is ended.
+func TestDiskFaults(t *testing.T) {
+	strace := tracer(t)
+	for _, fault := range []string{"write:error=EDQUOT", "write:error=EIO", "fdatasync:error=EIO"} {
+		t.Run(strings.ReplaceAll(fault, ":", " "), func(t *testing.T) {
+			p := newProcess(t)
+			call, _, _ := strings.Cut(fault, ":")
+			p.under = []string{
+				strace, "-I", "2", "-D", "-f", "-qq", "-o", os.DevNull,
+				"-P", filepath.Join(p.state(), "sessions", "book-server", "log.jsonl"),
+				"-e", "trace=" + call, "-e", "inject=" + fault + ":when=3+", // of each thread
+			}
+			p.start("--keep", "always")
+			const tasks, faults = 12, 3
+			ids, refused := []string{}, 0
+			tick := time.NewTicker(20 * time.Millisecond)
+			defer tick.Stop()
+			for late := time.After(patience); len(ids) < tasks; {
+				key := fmt.Sprint("key ", len(ids))
+				status, raw, err := p.send("POST", "/api/v1/tasks", key, server.Spec{Prompt: "say: done"}) // a command would be traced, too
+				var made server.Task
+				switch {
+				case err == nil && status == http.StatusCreated && json.Unmarshal(raw, &made) == nil:
+					ids = append(ids, made.ID)
+				case err == nil && status == http.StatusServiceUnavailable && strings.Contains(string(raw), "overloaded_error"):
+					if refused++; refused == faults {
+						p.ready(http.StatusServiceUnavailable)
+						p.untrace()
+					}
+				default:
+					t.Fatalf("a task on a disk that fails: %d %s %v", status, raw, err)
+				}
+				select {
+				case <-tick.C:
+				case <-late:
+					t.Fatalf("%d requests were refused, and the server has taken %d tasks: %s\n%s", refused, len(ids), raw, p.printed)
+				}
+			}
+			if refused < faults {
+				t.Errorf("only %d requests have met the fault", refused)
+			}
+			for _, id := range ids {
+				if task := p.until(id, event.StageCompleted, event.StageFailed); task.Stage != event.StageCompleted {
+					t.Errorf("a task is %s: %s", task.Stage, task.Why)
+				}
+			}
+			p.ready(http.StatusOK)
+			p.kill()
+			p.under = nil
+			p.start("--keep", "always")
+			if n := p.count(event.StageCompleted); n != tasks {
+				t.Errorf("the next server knows of %d tasks that are done, not %d", n, tasks)
+			}
+			if ids = slices.Compact(slices.Sorted(slices.Values(ids))); len(ids) != tasks {
+				t.Errorf("the server has said yes to %d different tasks, not %d", len(ids), tasks)
+			}
+		})
+	}
+}
+
+// untrace ends the program that traces the server.
+func (p *process) untrace() {
+	p.t.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(raw), "TracerPid:")
+	tracer, err := strconv.Atoi(strings.TrimSpace(rest[:strings.IndexByte(rest, '\n')]))
+	if err != nil || tracer == 0 {
+		p.t.Fatalf("nothing traces the server: %v", err)
+	}
+	if err := syscall.Kill(tracer, syscall.SIGINT); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// TestSessionDiskFault holds that a disk that fails under the log of a session for a while loses
+// nothing of it: what is said is refused or taken, the same again counts once, no call is made twice,
+// and the task goes on.
+func TestSessionDiskFault(t *testing.T) {
+	strace := tracer(t)
+	for _, fault := range []string{"write:error=EIO", "fdatasync:error=EIO"} {
+		t.Run(strings.ReplaceAll(fault, ":", " "), func(t *testing.T) {
+			p := newProcess(t)
+			p.start("--keep", "always")
+			id := p.submit(server.Spec{Prompt: "say: heron", Open: true})
+			task := p.until(id, event.StageIdle)
+			say := func(key, text string) (status int, raw []byte) {
+				status, raw, err := p.send("POST", "/api/v1/tasks/"+id+"/messages", key, map[string]string{"text": text})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return status, raw
+			}
+			call, _, _ := strings.Cut(fault, ":")
+			fail := func() (heal func()) {
+				trace := exec.CommandContext(t.Context(), strace, "-I", "2", "-f", "-qq", "-o", os.DevNull,
+					"-P", filepath.Join(p.state(), "sessions", task.Session, "log.jsonl"),
+					"-e", "trace="+call, "-e", "inject="+fault, "-p", strconv.Itoa(p.cmd.Process.Pid))
+				if err := trace.Start(); err != nil {
+					t.Fatal(err)
+				}
+				p.traced()
+				return func() {
+					p.untrace()
+					_ = trace.Wait() // it was interrupted
+				}
+			}
+
+			const once = "bash: echo egret >> birds"
+			heal := fail()
+			if status, raw := say("key", once); status != http.StatusServiceUnavailable {
+				t.Errorf("a message that can't be kept: %d %s", status, raw)
+			}
+			heal()
+			p.eventually("a message is taken", func() bool {
+				status, _ := say("key", once)
+				return status/100 == 2
+			})
+			birds := func() string {
+				raw, _ := os.ReadFile(filepath.Join(task.Workspace, "birds"))
+				return string(raw)
+			}
+			p.eventually("the message is heard", func() bool { return birds() != "" })
+			p.idles(id)
+
+			if status, raw := say("", "bash: touch begun; until test -e go; do sleep 0.1; done; echo ibis >> birds\nsay: wren"); status/100 != 2 {
+				t.Fatalf("%d %s", status, raw)
+			}
+			p.eventually("the call runs", func() bool {
+				_, err := os.Stat(filepath.Join(task.Workspace, "begun"))
+				return err == nil
+			})
+			heal = fail()
+			if err := os.WriteFile(filepath.Join(task.Workspace, "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p.until(id, event.StageWaiting)
+			heal()
+			p.idles(id)
+			if made := birds(); made != "egret\nibis\n" || !strings.Contains(p.said(task.Session), "wren") {
+				t.Errorf("the task has made %q:\n%s", made, p.said(task.Session))
+			}
+		})
+	}
+}
+
+// idles waits until an open task has nothing more to do.
+func (p *process) idles(id string) {
+	p.t.Helper()
+	p.eventually("the task goes on", func() bool {
+		var task server.Task
+		p.call("GET", "/api/v1/tasks/"+id, nil, http.StatusOK, &task)
+		return task.Stage == event.StageIdle
+	})
+}
+
+// eventually waits until something is so.
+func (p *process) eventually(what string, is func() bool) {
+	p.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.After(patience); !is(); <-tick.C {
+		select {
+		case <-late:
+			p.t.Fatalf("not before long: %s\n%s", what, p.printed)
+		default:
+		}
+	}
+}
+
+// tracer is the path of strace. It skips where that can't trace.
+func tracer(t *testing.T) string {
+	t.Helper()
+	strace, err := exec.LookPath("strace")
+	if err != nil || exec.CommandContext(t.Context(), strace, "-D", "-f", "-o", os.DevNull, "true").Run() != nil {
+		fmt.Fprintln(os.Stderr, "SKIPPED "+t.Name()+": strace is missing or can't trace here (apt-get install strace)")
+		t.Skip("no strace")
+	}
+	return strace
+}
+
+// traced waits until all threads of the server are traced.
+func (p *process) traced() {
+	p.t.Helper()
+	p.eventually("all threads are traced", func() bool {
+		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", p.cmd.Process.Pid))
+		return len(files) > 0 && !slices.ContainsFunc(files, func(file string) bool {
+			raw, _ := os.ReadFile(file)
+			return strings.Contains(string(raw), "TracerPid:\t0\n")
+		})
+	})
 }

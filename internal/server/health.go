@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"sync/atomic"
 	"time"
 )
@@ -16,38 +17,57 @@ type pulse struct {
 
 func (p *pulse) beat() { p.last.Store(time.Now().Unix()) }
 
-// health serves what asks whether the server lives. Nobody needs a token for that.
-func (s *Server) health(mux *http.ServeMux) {
-	mux.HandleFunc("GET /ping", s.ping)
-	mux.HandleFunc("GET /readyz", s.ready)
+// health is whether the server lives.
+type health struct {
+	Status string `json:"status" jsonschema:"Healthy, or HealthyBusy while tasks work"`
+	Last   int64  `json:"time_of_last_update" jsonschema:"when something happened, in seconds since 1970"`
 }
 
 // ping answers as the runtime contract of Bedrock AgentCore has it: busy as long as a task is at
 // work, also while one call of it takes hours, and when something happened last.
-func (s *Server) ping(w http.ResponseWriter, _ *http.Request) {
-	state := "Healthy"
-	if s.pulse.busy.Load() > 0 {
-		state = "HealthyBusy"
-	}
-	Reply(w, http.StatusOK, map[string]any{"status": state, "time_of_last_update": s.pulse.last.Load()})
+func (s *Server) ping() endpoint {
+	says := map[int]reflect.Type{http.StatusOK: reflect.TypeFor[health]()}
+	return plain("/ping", "", "Tell whether the server lives, and whether tasks work.", says, func(w http.ResponseWriter, _ *http.Request) {
+		now := health{Status: "Healthy", Last: s.pulse.last.Load()}
+		if s.pulse.busy.Load() > 0 {
+			now.Status = "HealthyBusy"
+		}
+		Reply(w, http.StatusOK, now)
+	})
 }
 
 // noRoom is what anybody is told of a disk that is full; the operator and the audit log know which.
 const noRoom = "the server has no room on its disk; tasks rest until it has"
 
+// readiness is whether tasks are taken.
+type readiness struct {
+	Ready bool   `json:"ready"`
+	Why   string `json:"why,omitempty" jsonschema:"why not"`
+}
+
 // ready says whether tasks are taken.
-func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
-	if s.isDraining() {
-		w.Header().Set("Retry-After", "30")
-		Reply(w, http.StatusServiceUnavailable, map[string]any{"ready": false, "why": "the server is shutting down"})
-		return
-	}
-	if err := s.disk.trouble(); err != nil {
-		w.Header().Set("Retry-After", "30")
-		Reply(w, http.StatusServiceUnavailable, map[string]any{"ready": false, "why": noRoom})
-		return
-	}
-	Reply(w, http.StatusOK, map[string]any{"ready": true})
+func (s *Server) ready() endpoint {
+	says := map[int]reflect.Type{http.StatusOK: reflect.TypeFor[readiness](), http.StatusServiceUnavailable: reflect.TypeFor[readiness]()}
+	return plain("/readyz", "", "Tell whether tasks are taken.", says, func(w http.ResponseWriter, _ *http.Request) {
+		now, status := readiness{Ready: true}, http.StatusOK
+		switch {
+		case s.isDraining():
+			now = readiness{Why: "the server is shutting down"}
+		case s.disk.trouble() != nil:
+			now = readiness{Why: noRoom}
+		}
+		if !now.Ready {
+			status = http.StatusServiceUnavailable
+			w.Header().Set("Retry-After", "30")
+		}
+		Reply(w, status, now)
+	})
+}
+
+// plain is an endpoint that answers by itself.
+func plain(path string, role Role, doc string, says map[int]reflect.Type, f http.HandlerFunc) endpoint {
+	in := reflect.TypeFor[nothing]()
+	return endpoint{method: http.MethodGet, path: path, role: role, doc: doc, in: in, out: in, says: says, plain: f}
 }
 
 // Reply answers with a value as JSON, which nobody on the way keeps.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -34,7 +35,11 @@ func (w *work) hydrate(ctx context.Context, t *Task) (*inspan.Session, error) {
 	ctx, end := context.WithTimeoutCause(ctx, hydration, fmt.Errorf("its workspace was not ready within %s", hydration))
 	defer end()
 	dir := w.workspace(*t)
-	if err := w.makeWorkspace(ctx, *t, dir); err != nil {
+	err := w.makeWorkspace(ctx, *t, dir)
+	if err == nil {
+		err = w.furnish(ctx, *t, dir)
+	}
+	if err != nil {
 		if short := w.short(); short != "" {
 			return nil, &DiskError{short}
 		}
@@ -43,24 +48,51 @@ func (w *work) hydrate(ctx context.Context, t *Task) (*inspan.Session, error) {
 		}
 		return nil, err
 	}
+	issue, err := w.issue(ctx, *t)
+	if err != nil {
+		return nil, err
+	}
 	host, err := w.host(*t)
 	if err != nil {
 		return nil, err
 	}
-	opened, err := host.New(w.ctx, dir)
+	opened, err := w.open(w.ctx, host, *t, dir)
 	if err != nil {
 		return nil, err
 	}
-	if t.Spec.Prompt != "" { // first, so that whoever interrupts interrupts that
-		err = opened.Send(w.ctx, event.Said{Parts: llm.Say(t.Spec.Prompt), By: t.By, Message: t.ID})
+	if issue != nil {
+		err = opened.Send(w.ctx, *issue)
+	}
+	stage := event.StageIdle
+	if prompt := t.wants(); prompt != "" && err == nil { // first, so that whoever interrupts interrupts that
+		stage = event.StageRunning
+		err = opened.Send(w.ctx, event.Said{Parts: llm.Say(prompt), By: t.By, Message: t.ID})
 	}
 	if err == nil {
-		err = w.to(w.ctx, t, event.Staged{Stage: event.StageRunning, Session: opened.ID()})
+		m := event.Staged{Stage: stage, Session: opened.ID()}
+		if t.Spec.Fork != nil {
+			m.Result, err = json.Marshal(Result{Cost: opened.Status().Cost})
+		}
+		if err == nil {
+			err = w.to(w.ctx, t, m)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
 	return opened, nil
+}
+
+// furnish puts into a workspace what a door keeps for it.
+func (w *work) furnish(ctx context.Context, t Task, dir string) error {
+	if w.Furnish == nil {
+		return nil
+	}
+	v, err := w.For(ctx, t.ID, "")
+	if err != nil {
+		return err
+	}
+	return w.Furnish(v, t, dir)
 }
 
 func (w *work) makeWorkspace(ctx context.Context, t Task, dir string) error {
@@ -81,7 +113,7 @@ func (w *work) makeWorkspace(ctx context.Context, t Task, dir string) error {
 	if err := os.MkdirAll(w.Dir, 0o700); err != nil {
 		return err
 	}
-	if err := w.clone(ctx, r, dir); err != nil {
+	if err := w.clone(ctx, Checkout{Repository: *r}, dir); err != nil {
 		return err
 	}
 	_, err := w.Git(ctx, dir, "checkout", "--quiet", "-b", branch(t))

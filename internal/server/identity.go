@@ -10,32 +10,38 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Role is what an identity may do. Each may do what those before it may.
+// Role is what an identity may do. Each may do what those before it may, but for the first.
 type Role string
 
 // Roles.
 const (
+	Worker   Role = "worker"   // takes work of self-hosted environments, and sees nothing else
 	Viewer   Role = "viewer"   // sees what its tenant has
 	Operator Role = "operator" // submits and cancels tasks, talks to them, and decides for them
 	Admin    Role = "admin"    // makes identities of its tenant, and reads who did what
 )
 
 // roles are in the order of what they may.
-func roles() []Role { return []Role{Viewer, Operator, Admin} }
+func roles() []Role { return []Role{Worker, Viewer, Operator, Admin} }
 
 // atLeast reports whether a role may what another may.
 func (r Role) atLeast(other Role) bool {
 	return slices.Index(roles(), r) >= slices.Index(roles(), other)
 }
 
-// Identity is somebody who may talk to the server: a token, of which only the digest is kept.
+// Identity is somebody who may talk to the server: by a token, of which only the digest is kept, or
+// by claims that the identity provider has signed.
 type Identity struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
 	Tenant  string    `json:"tenant,omitempty"`
 	Role    Role      `json:"role"`
 	Expires time.Time `json:"expires,omitzero"`
-	Digest  string    `json:"digest"` // of the token, as tool.Digest has it
+	Digest  string    `json:"digest,omitempty"` // of the token, as tool.Digest has it; empty: it has none
+
+	Claims map[string]string `json:"claims,omitempty"` // by name
+
+	confines
 }
 
 // Tenant is a group of identities that sees nothing of the others, and its bounds.
@@ -54,7 +60,32 @@ type visitor struct {
 	tenant string
 	role   Role
 	root   bool // sees all tenants
+	grant  *Grant
+
+	confines
 }
+
+// confines are those to whose things an identity is confined, by their ids. Where there are none, it
+// is confined to its tenant alone.
+type confines struct {
+	Agents       []string `json:"agents,omitempty"`
+	Environments []string `json:"environments,omitempty"`
+}
+
+// Place is whose something is, within its tenant, by ids of what doors keep. What has the zero value
+// is nobody's: who is confined does not see it.
+type Place struct {
+	Agent       string // [Everybody]: it is that of each agent
+	Environment string // the same
+	Task        string // whose agent it has
+	Private     bool   // it is that of whoever has made it
+	Fixed       bool   // who is confined changes nothing of it
+
+	maker string // of what is private
+}
+
+// Everybody is said of a [Place] in which all are that have one.
+const Everybody = "*"
 
 // tokenMark begins every token of an identity, so that scanners for secrets know it.
 const tokenMark = "inspan_"
@@ -73,6 +104,12 @@ const owner = "owner" // principal with Server.Owner's token
 func (s *Server) Who(token string) (principal string, ok bool) {
 	if _, is := gate.One(owner, s.Owner)(token); is {
 		return owner, true
+	}
+	if s.OIDC.Issuer != "" && strings.Count(token, ".") == 2 {
+		return s.claimed(token)
+	}
+	if principal, is := s.grantee(token); is {
+		return principal, true
 	}
 	id, _, _ := strings.Cut(strings.TrimPrefix(token, tokenMark), "_")
 	digest := digestOf(token)
@@ -97,13 +134,32 @@ func (s *Server) visitor(principal string) (visitor, bool) {
 	if principal == owner || principal == "" {
 		return visitor{name: owner, role: Admin, root: true}, true
 	}
-	i, known := s.identity(principal)
-	name := i.Name
-	if i.Tenant != "" {
-		name = i.Tenant + "/" + name // no name holds a slash
+	if g := grantOf(principal); g != nil {
+		return visitor{name: strings.TrimPrefix(g.Tenant+"/", "/") + "holder of " + g.ID, tenant: g.Tenant, role: Worker, grant: g}, true
 	}
-	return visitor{name: name, tenant: i.Tenant, role: i.Role, root: i.Role == Admin && i.Tenant == ""}, known
+	id, person, expires := subject(principal)
+	i, known := s.identity(id)
+	name := i.Name
+	if person != "" {
+		name, known = name+":"+person, known && time.Now().Before(expires)
+	}
+	if i.Tenant != "" {
+		name = i.Tenant + "/" + name // no name holds a slash or a colon
+	}
+	return visitor{name: name, tenant: i.Tenant, role: i.Role, root: i.Role == Admin && i.Tenant == "", confines: i.confines}, known
 }
 
-// sees reports whether a task is the visitor's business.
-func (v visitor) sees(t *Task) bool { return v.root || v.tenant == t.Tenant }
+// sees reports whether something of a tenant is the visitor's business. It is the one rule for all
+// that anybody sees, does or counts of the server, whichever door it is asked at.
+func (v visitor) sees(tenant string, p Place) bool {
+	if !v.root && v.tenant != tenant {
+		return false
+	}
+	in := func(ids []string, id string) bool {
+		return len(ids) == 0 || id == Everybody || slices.Contains(ids, id)
+	}
+	return in(v.Agents, p.Agent) && in(v.Environments, p.Environment) || p.Private && p.maker == v.name
+}
+
+// confined reports whether the visitor does not see all of its tenant.
+func (c confines) confined() bool { return len(c.Agents)+len(c.Environments) > 0 }

@@ -45,13 +45,14 @@ type house struct {
 	h     *httptest.Server
 	set   func(*server.Server)
 	token string
+	api   *description
 }
 
 // newHouse makes a house and opens it. Set may change the server before it starts.
 func newHouse(t testing.TB, set func(*server.Server)) *house {
 	t.Helper()
 	dir := t.TempDir()
-	h := &house{t: t, dir: dir, root: filepath.Join(dir, "root"), set: set, token: ownersToken}
+	h := &house{t: t, dir: dir, root: filepath.Join(dir, "root"), set: set, token: ownersToken, api: &description{}}
 	t.Setenv("INSPAN_CONFIG_DIR", filepath.Join(dir, "config"))
 	t.Setenv("INSPAN_STATE_DIR", filepath.Join(dir, "state"))
 	if err := os.Mkdir(h.root, 0o755); err != nil {
@@ -73,7 +74,7 @@ func (h *house) open() {
 		Sessions: a.Store(), Send: a.Send, Redact: a.Permission.Redacted, Git: a.Extensions.Store().Git,
 		Host:    (&app.Hosts{Self: "/proc/self/exe", Warn: func(string) {}}).Host,
 		Options: app.Options{Model: "script", Mode: tool.ModeAuto}, Dir: filepath.Join(h.dir, "tasks"), Folders: []string{h.root},
-		Owner: ownersToken, Warn: func(text string) { h.t.Log("warned: " + text) },
+		Owner: ownersToken, Warn: func(text string) { h.t.Log("warned: " + text) }, Rewind: a.Rewind,
 	}
 	if h.set != nil {
 		h.set(h.s)
@@ -140,6 +141,7 @@ func (h *house) do(req *http.Request) (status int, body string) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	h.api.holds(h, res, raw)
 	return res.StatusCode, string(raw)
 }
 

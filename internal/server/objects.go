@@ -17,8 +17,11 @@ type Object struct {
 	By      string // who changed it last
 	Created time.Time
 	Updated time.Time
+	Turn    int64 // in which it was made: those of its kind that were made later have a greater one
 	Value   json.RawMessage
 	Content Content // zero: it has none
+
+	place Place
 }
 
 // kept is an object as it stands in the book.
@@ -41,10 +44,11 @@ func shelved(tenant string, value any, content Content) (json.RawMessage, error)
 type shelf struct {
 	all   map[string]*Object
 	order []string // the oldest first
+	last  int64    // turn of the last that was made
 }
 
 // put keeps an object as it is now, or forgets it, and returns what it was and is; nil: nothing.
-func (s *shelf) put(at time.Time, r event.Recorded) (before, now *Object) {
+func (s *shelf) put(at time.Time, r event.Recorded, place func(event.Recorded, json.RawMessage) Place) (before, now *Object) {
 	before = s.all[r.ID]
 	if len(r.Value) == 0 {
 		if delete(s.all, r.ID); before != nil {
@@ -60,11 +64,12 @@ func (s *shelf) put(at time.Time, r event.Recorded) (before, now *Object) {
 	if s.all == nil {
 		s.all = map[string]*Object{}
 	}
-	o := &Object{ID: r.ID, Tenant: k.Tenant, By: r.By, Created: at, Updated: at, Value: k.Value, Content: k.Content}
+	o := &Object{ID: r.ID, Tenant: k.Tenant, By: r.By, Created: at, Updated: at, Value: k.Value, Content: k.Content, place: place(r, k.Value)}
 	if before != nil {
-		o.Created = before.Created
+		o.Created, o.Turn, o.place.maker = before.Created, before.Turn, before.place.maker
 	} else {
-		s.order = append(s.order, r.ID)
+		s.last = max(s.last+1, at.UnixNano())
+		o.Turn, s.order = s.last, append(s.order, r.ID)
 	}
 	s.all[r.ID] = o
 	return before, o
@@ -101,10 +106,53 @@ func (v *Visit) Edit(f func(*Edit) error) error {
 		if err := f(e); err != nil {
 			return nil, err
 		}
-		return e.bodies, nil
+		return e.bodies, e.permitted()
 	})
 	v.sweep()
 	return err
+}
+
+// permitted reports a change that the visitor may not make because it is confined.
+func (e *Edit) permitted() error {
+	if !e.v.who.confined() {
+		return nil
+	}
+	var places []Place
+	task := false
+	for _, b := range e.bodies {
+		r, is := b.(event.Recorded)
+		switch {
+		case !is || r.Of == ofRewind: // of a task that it sees
+		case r.Of == ofTask:
+			task = true // it is that of the object beside it
+		default:
+			var k kept
+			_ = json.Unmarshal(r.Value, &k) // nothing, if it goes
+			place := e.v.book.place(r, k.Value)
+			if o := e.v.book.object(r.Of, r.ID); o != nil {
+				place = o.place
+			}
+			places = append(places, place)
+		}
+	}
+	if task && len(places) == 0 {
+		places = []Place{{}}
+	}
+	for _, p := range places {
+		if p.Fixed || !e.v.who.sees(e.v.who.tenant, p) {
+			return e.v.Unconfined()
+		}
+	}
+	return nil
+}
+
+// Unconfined reports that the visitor may not make or change what all of its tenant have, because it
+// is confined.
+func (v *Visit) Unconfined() error {
+	if !v.who.confined() {
+		return nil
+	}
+	return Forbidden("your identity is confined to sessions of some agents, or work of some environments, and makes or changes nothing else")
 }
 
 // Object is [Visit.Object] before the change.
@@ -131,9 +179,15 @@ func (e *Edit) Put(of, id, tenant string, value any, content Content) error {
 
 // write keeps an object of the server's own as it is now.
 func (e *Edit) write(of, id string, value any) error {
-	raw, err := json.Marshal(value)
-	e.bodies = append(e.bodies, event.Recorded{Of: of, ID: id, Value: raw, By: e.v.who.name})
+	b, err := recorded(of, id, e.v.who.name, value)
+	e.bodies = append(e.bodies, b)
 	return err
+}
+
+// recorded is an object of the server's own for the book.
+func recorded(of, id, by string, value any) (event.Recorded, error) {
+	raw, err := json.Marshal(value)
+	return event.Recorded{Of: of, ID: id, By: by, Value: raw}, err
 }
 
 // Remove forgets an object and its content.
@@ -152,7 +206,7 @@ func (v *Visit) Object(of, id string) (Object, error) {
 func (v *Visit) Own(of, id string) (Object, error) {
 	o, err := v.Object(of, id)
 	if err == nil && o.Tenant != v.who.tenant {
-		err = missing(of, id)
+		err = Missing(of, id)
 	}
 	return o, err
 }
@@ -160,11 +214,11 @@ func (v *Visit) Own(of, id string) (Object, error) {
 // object is Object. The book's lock is held.
 func (v *Visit) object(of, id string) (Object, error) {
 	if s := v.book.shelves[of]; s != nil {
-		if o := s.all[id]; o != nil && (v.who.root || v.who.tenant == o.Tenant) {
+		if o := s.all[id]; o != nil && v.who.sees(o.Tenant, o.place) {
 			return *o, nil
 		}
 	}
-	return Object{}, missing(of, id)
+	return Object{}, Missing(of, id)
 }
 
 // Objects are those of a kind that the visitor sees, the oldest first.
@@ -178,7 +232,7 @@ func (v *Visit) Objects(of string) []Object {
 func (v *Visit) objects(of string) (out []Object) {
 	if s := v.book.shelves[of]; s != nil {
 		for _, id := range s.order {
-			if o := s.all[id]; v.who.root || v.who.tenant == o.Tenant {
+			if o := s.all[id]; v.who.sees(o.Tenant, o.place) {
 				out = append(out, *o)
 			}
 		}

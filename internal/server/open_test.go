@@ -41,7 +41,7 @@ func TestOpen(t *testing.T) {
 	}
 	h.call("POST", "/api/v1/tasks/"+id+"/close", nil, http.StatusOK, nil)
 	task := h.until(id, event.StageCompleted)
-	want := "submitted queued hydrating running idle running idle running idle finalizing completed"
+	want := "submitted queued hydrating idle running idle running idle finalizing completed"
 	if got := stages(task); got != want {
 		t.Errorf("stages %s, want %s", got, want)
 	}
@@ -160,10 +160,14 @@ func TestClientTool(t *testing.T) {
 		"tools[0].name":         {Prompt: "x", Tools: []server.ClientTool{{Name: "a b", Schema: json.RawMessage(`{"type":"object"}`)}}},
 		"tools[0].input_schema": {Prompt: "x", Tools: []server.ClientTool{{Name: "a", Schema: json.RawMessage(`{"type":"string"}`)}}},
 		"servers[0].url":        {Prompt: "x", Servers: []server.MCPServer{{Name: "a", URL: "file:///x"}}},
-		"ask":                   {Prompt: "x", Ask: []string{"bash("}},
+		"servers[1].url": {Prompt: "x", Servers: []server.MCPServer{
+			{Name: "a", URL: "https://a.example"},
+			{Name: "b", URL: "https://b.example/${HOME}"},
+		}},
+		"ask": {Prompt: "x", Ask: []string{"bash("}},
 	} {
 		status, body := h.do(h.request(t.Context(), "POST", "/api/v1/tasks", spec))
-		if status != http.StatusBadRequest || !strings.Contains(body, `"field":"`+field+`"`) {
+		if status != http.StatusBadRequest || !strings.Contains(body, `"field":"`+field+`"`) || strings.Contains(body, "--") {
 			t.Errorf("%s: %d %s", field, status, body)
 		}
 	}

@@ -31,8 +31,8 @@ type Problem struct {
 // Error implements error.
 func (p *Problem) Error() string { return p.Message }
 
-// wrong is a field that can't be as it is.
-func wrong(field, what, want string) *Problem {
+// Wrong is a field that can't be as it is.
+func Wrong(field, what, want string) *Problem {
 	p := &Problem{Status: http.StatusBadRequest, Type: "invalid_request_error", Field: field, Want: want}
 	if p.Message = field + ": " + what; want != "" {
 		p.Message += "; use " + want
@@ -40,14 +40,19 @@ func wrong(field, what, want string) *Problem {
 	return p
 }
 
-// missing says that there is no such thing, or none that the visitor may know of.
-func missing(what, id string) *Problem {
+// Missing says that there is no such thing, or none that the visitor may know of.
+func Missing(what, id string) *Problem {
 	return &Problem{Status: http.StatusNotFound, Type: "not_found_error", Message: fmt.Sprintf("%s %q not found", what, words.OneLine(id, 80))}
 }
 
-// forbidden says that the visitor may not do that.
-func forbidden(why string) *Problem {
+// Forbidden says that the visitor may not do that.
+func Forbidden(why string) *Problem {
 	return &Problem{Status: http.StatusForbidden, Type: "permission_error", Message: why}
+}
+
+// BodyTooLarge says that a request has more bytes than it may have.
+func BodyTooLarge() *Problem {
+	return &Problem{Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Message: "the body is too large"}
 }
 
 // ending says that the server takes nothing more.
@@ -55,8 +60,8 @@ func ending() *Problem {
 	return &Problem{Status: http.StatusServiceUnavailable, Type: "overloaded_error", Message: "the server is shutting down", Retry: 30}
 }
 
-// conflict says that things are not so that it could be done.
-func conflict(format string, args ...any) *Problem {
+// Conflict says that things are not so that it could be done.
+func Conflict(format string, args ...any) *Problem {
 	return &Problem{Status: http.StatusConflict, Type: "conflict_error", Message: fmt.Sprintf(format, args...)}
 }
 
@@ -78,13 +83,15 @@ func ProblemOf(err error) *Problem {
 	return &Problem{Status: http.StatusInternalServerError, Type: "api_error", Message: err.Error()}
 }
 
-// refuse answers with what an error is.
-func refuse(w http.ResponseWriter, err error) {
-	p := ProblemOf(err)
+// RefuseWith answers with what an error is, in the shape that the vendor's SDKs read too. Each
+// refusal has an id, which the client can name.
+func RefuseWith(w http.ResponseWriter, err error) {
+	p, id := ProblemOf(err), newID("req_")
 	if p.Retry > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(p.Retry))
 	}
-	Reply(w, p.Status, map[string]any{"type": "error", "error": p})
+	w.Header().Set("Request-Id", id)
+	Reply(w, p.Status, map[string]any{"type": "error", "error": p, "request_id": id})
 }
 
 // Refuse answers for a [gate.Gate].
@@ -97,7 +104,7 @@ func Refuse(w http.ResponseWriter, status int, why string) {
 	if kind := kinds[status]; kind != "" {
 		p.Type = kind
 	}
-	refuse(w, p)
+	RefuseWith(w, p)
 }
 
 // Decode reads the body of a request, strictly: what it does not know, or what follows, is wrong.
@@ -107,7 +114,7 @@ func Decode(r io.Reader, into any) error {
 	err := dec.Decode(into)
 	if err == nil {
 		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
-			return wrong("body", "more data follows the object", "one JSON object")
+			return Wrong("body", "more data follows the object", "one JSON object")
 		}
 		return nil
 	}
@@ -119,29 +126,29 @@ func Decode(r io.Reader, into any) error {
 	case told: // a part of it was decoded as strictly
 		return inner
 	case big:
-		return &Problem{Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Message: "the body is too large"}
+		return BodyTooLarge()
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &Problem{Status: http.StatusRequestTimeout, Type: "timeout_error", Message: "the body did not come in time"}
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return wrong("body", "it ends before the object does", "one JSON object")
+		return Wrong("body", "it ends before the object does", "one JSON object")
 	case errors.Is(err, io.EOF):
-		return wrong("body", "it is empty", "one JSON object")
+		return Wrong("body", "it is empty", "one JSON object")
 	case isTime(err):
-		return wrong("expires", "it is not a time", "a time such as 2027-01-31T12:00:00Z")
+		return Wrong("expires", "it is not a time", "a time such as 2027-01-31T12:00:00Z")
 	case typed && kind.Field == "" && kind.Type.Kind() != reflect.Struct:
-		return wrong("body", "it has the JSON type "+kind.Value, named(kind.Type))
+		return Wrong("body", "it has the JSON type "+kind.Value, named(kind.Type))
 	case typed && kind.Field == "":
-		return wrong("body", "it has the JSON type "+kind.Value, "one JSON object")
+		return Wrong("body", "it has the JSON type "+kind.Value, "one JSON object")
 	case typed:
-		return wrong(kind.Field, "it has the JSON type "+kind.Value, named(kind.Type))
+		return Wrong(kind.Field, "it has the JSON type "+kind.Value, named(kind.Type))
 	case is:
 		name, _ := strconv.Unquote(unknown)
-		return wrong(words.OneLine(name, 80), "unknown field", near(name, reflect.TypeOf(into)))
+		return Wrong(words.OneLine(name, 80), "unknown field", near(name, reflect.TypeOf(into)))
 	}
 	if syntax, is := errors.AsType[*json.SyntaxError](err); is {
-		return wrong("body", "not valid JSON: "+syntax.Error(), "one JSON object")
+		return Wrong("body", "not valid JSON: "+syntax.Error(), "one JSON object")
 	}
-	return wrong("body", "it can't be read", "one JSON object")
+	return Wrong("body", "it can't be read", "one JSON object")
 }
 
 func isTime(err error) bool {

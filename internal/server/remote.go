@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -10,26 +9,39 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/netguard"
+	"github.com/inspan/inspan/internal/rewind"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
 // Remote is the store of a server elsewhere, as far as its token sees it: sessions are listed,
 // read, followed, and told inputs. Nobody here drives, makes or removes one. The fields are not
-// changed once it is in use; it is safe for concurrent use.
+// changed once it is in use; it is safe for concurrent use and not to be copied.
+//
+// Nothing that a server does is waited for without end, and nothing that it sends is kept without
+// bounds. While it can't be asked, a session that is followed is asked for again, see [Remote.Link].
 type Remote struct {
-	URL   string // of the server, such as http://127.0.0.1:8080
-	Token string
+	URL      string // of the server, such as http://127.0.0.1:8080
+	Token    string
+	Patience time.Duration // that it may say nothing when it was asked something; 0: 30 seconds
+
+	once   sync.Once
+	client *http.Client
+
+	mu    sync.Mutex
+	links map[string]link // of the sessions that are followed
 }
 
 var _ store.Store = (*Remote)(nil)
@@ -50,9 +62,63 @@ func (r *Remote) Check() error {
 	return nil
 }
 
+// wire is what requests go over. What goes to this machine goes over no proxy.
+func (r *Remote) wire() *http.Client {
+	r.once.Do(func() {
+		t := &http.Transport{
+			Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSHandshakeTimeout: r.patience(),
+			DialContext:           (&net.Dialer{Timeout: r.patience()}).DialContext,
+			ResponseHeaderTimeout: r.patience(), MaxResponseHeaderBytes: 64 << 10, IdleConnTimeout: time.Minute,
+		}
+		if u, err := url.Parse(r.URL); err == nil && netguard.IsHere(u.Hostname()) {
+			t.Proxy = nil
+		}
+		r.client = &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	})
+	return r.client
+}
+
+// Close closes an open task there, which then ends.
+func (r *Remote) Close(ctx context.Context, task string) error {
+	return r.Call(ctx, http.MethodPost, "/api/v1/tasks/"+url.PathEscape(task)+"/close", nil, &Task{})
+}
+
+// Copy has a task there go on with a copy of a session of an open task, and returns the id of the copy.
+func (r *Remote) Copy(ctx context.Context, session string) (string, error) {
+	t, err := r.Task(ctx, session)
+	if err != nil {
+		return "", err
+	}
+	if t, err = r.Submit(ctx, Spec{Fork: &Fork{Task: t.ID}, Open: true}); err == nil {
+		t, err = r.Await(ctx, t.ID)
+	}
+	return t.Session, err
+}
+
+// Points lists where a session there can be rewound to, oldest first.
+func (r *Remote) Points(ctx context.Context, session string) ([]rewind.Point, error) {
+	var out pointList
+	err := r.Call(ctx, http.MethodGet, "/api/v1/sessions/"+url.PathEscape(session)+"/points", nil, &out)
+	return out.Points, err
+}
+
+// Rewind takes a session there back to before a message, or only says what would happen.
+func (r *Remote) Rewind(ctx context.Context, session string, to uint64, files, conversation, only bool) ([]string, error) {
+	t, err := r.Task(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	var out rewound
+	in := wayBack{To: to, Files: &files, Conversation: &conversation, DryRun: only}
+	if err := r.Call(ctx, http.MethodPost, "/api/v1/tasks/"+url.PathEscape(t.ID)+"/rewind", in, &out); err != nil {
+		return nil, err
+	}
+	return rewind.Lines(out.To, out.Changed, out.Kept, false), nil
+}
+
 // Submit submits a task there.
 func (r *Remote) Submit(ctx context.Context, spec Spec) (t Task, err error) {
-	err = r.call(ctx, http.MethodPost, "/api/v1/tasks", spec, &t)
+	err = r.Call(ctx, http.MethodPost, "/api/v1/tasks", spec, &t)
 	return t, err
 }
 
@@ -71,7 +137,7 @@ func (r *Remote) await(ctx context.Context, id string, wanted func(Task) bool) (
 	defer tick.Stop()
 	for {
 		t = Task{}
-		if err := r.call(ctx, http.MethodGet, "/api/v1/tasks/"+url.PathEscape(id), nil, &t); err != nil || wanted(t) {
+		if err := r.Call(ctx, http.MethodGet, "/api/v1/tasks/"+url.PathEscape(id), nil, &t); err != nil || wanted(t) {
 			return t, err
 		}
 		select {
@@ -88,13 +154,18 @@ func (r *Remote) Task(ctx context.Context, session string) (t Task, err error) {
 	if err != nil {
 		return t, err
 	}
-	err = r.call(ctx, http.MethodGet, "/api/v1/tasks/"+url.PathEscape(info.Task), nil, &t)
+	err = r.Call(ctx, http.MethodGet, "/api/v1/tasks/"+url.PathEscape(info.Task), nil, &t)
 	return t, err
 }
 
 // Resolve is the id of the session there that a person means, see [store.Resolve].
 func (r *Remote) Resolve(ctx context.Context, text string) (string, error) {
-	return store.Resolve(ctx, r, text)
+	id, err := store.Resolve(ctx, r, text)
+	if p := (*Problem)(nil); errors.Is(err, fs.ErrNotExist) && !errors.As(err, &p) { // in words of this server
+		err = fmt.Errorf("no session matches %q on the server; those that run are listed by: %s",
+			words.OneLine(text, 80), words.Command(r.URL, "ps"))
+	}
+	return id, err
 }
 
 // Events yields the events of a session there, see [store.Events].
@@ -102,59 +173,9 @@ func (r *Remote) Events(ctx context.Context, id string) iter.Seq2[event.Event, e
 	return store.Events(ctx, r, id)
 }
 
-// request sends a request. What the server refuses is a [*Problem].
-func (r *Remote) request(ctx context.Context, method, path string, body any) (*http.Response, error) {
-	var in io.Reader = http.NoBody
-	if body != nil {
-		raw, err := json.Marshal(body)
-		if err != nil {
-			return nil, err
-		}
-		in = bytes.NewReader(raw)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(r.URL, "/")+path, in)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Authorization", "Bearer "+r.Token)
-	req.Header.Set("Content-Type", "application/json")
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	res, err := client.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("the server at %s can't be reached: %w", r.URL, reason(err))
-	}
-	if res.StatusCode/100 == 2 {
-		return res, nil
-	}
-	defer res.Body.Close()
-	var said struct{ Error Problem }
-	raw, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
-	if err != nil || json.Unmarshal(raw, &said) != nil || said.Error.Message == "" {
-		return nil, fmt.Errorf("the server at %s answers %s, and is no inspan serve", r.URL, res.Status)
-	}
-	said.Error.Status = res.StatusCode
-	if res.StatusCode == http.StatusNotFound {
-		return nil, fmt.Errorf("%w: %w", &said.Error, fs.ErrNotExist)
-	}
-	return nil, &said.Error
-}
-
-// call sends a request and reads the answer.
-func (r *Remote) call(ctx context.Context, method, path string, body, into any) error {
-	res, err := r.request(ctx, method, path, body)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	if err := json.NewDecoder(res.Body).Decode(into); err != nil {
-		return fmt.Errorf("read what the server says: %w", err)
-	}
-	return nil
-}
-
 func (r *Remote) list(ctx context.Context) ([]sessionInfo, error) {
 	var out sessionList
-	err := r.call(ctx, http.MethodGet, "/api/v1/sessions", nil, &out)
+	err := r.Call(ctx, http.MethodGet, "/api/v1/sessions", nil, &out)
 	return out.Sessions, err
 }
 
@@ -235,7 +256,7 @@ func (r *Remote) Open(ctx context.Context, id string) (store.Log, error) {
 		return nil, fmt.Errorf("session %q: %w", id, fs.ErrNotExist)
 	}
 	var first pageOfEvents
-	if err := r.call(ctx, http.MethodGet, "/api/v1/sessions/"+id+"/events?limit=1", nil, &first); err != nil {
+	if err := r.Call(ctx, http.MethodGet, "/api/v1/sessions/"+id+"/events?limit=1", nil, &first); err != nil {
 		return nil, err
 	}
 	return &remoteLog{of: r, id: id}, nil
@@ -267,6 +288,11 @@ func (r *Remote) Remove(context.Context, string) error { return errRemote }
 type remoteLog struct {
 	of *Remote
 	id string
+
+	mu       sync.Mutex
+	followed bool   // somebody waits for it to grow, and so for a server that is away for a while
+	waited   uint64 // the number behind which events came, as the server said last
+	empty    int    // how often it has said so in vain
 }
 
 func (l *remoteLog) ID() string                            { return l.id }
@@ -283,15 +309,16 @@ func (l *remoteLog) AppendAs(context.Context, event.Driver, ...event.Body) ([]ev
 	return nil, event.ErrNotDriver
 }
 
-// Append implements [event.Log] for inputs. The server says who has sent them.
+// Append implements [event.Log] for inputs. The server says who has sent them. For an input with a
+// key (see [event.Key]) a server that is away is waited for: however often it is sent, it counts once.
 func (l *remoteLog) Append(ctx context.Context, bodies ...event.Body) (out []event.Event, err error) {
 	for _, b := range bodies {
 		raw, err := json.Marshal(b)
 		if err != nil {
 			return out, err
 		}
-		var at sent
-		if err := l.of.call(ctx, http.MethodPost, l.path("/events"), input{Kind: b.Kind(), Body: raw}, &at); err != nil {
+		at, err := l.send(ctx, input{Kind: b.Kind(), Body: raw}, event.Key(b))
+		if err != nil {
 			return out, err
 		}
 		out = append(out, event.Event{Seq: at.Seq, Time: time.Now(), Session: l.id, Body: b})
@@ -303,69 +330,26 @@ func (l *remoteLog) Append(ctx context.Context, bodies ...event.Body) (out []eve
 func (l *remoteLog) Read(ctx context.Context, after uint64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		for more := true; more; {
-			var page struct {
-				Events []json.RawMessage
-				More   bool
+			page, err := l.page(ctx, after)
+			if err == nil && page.More && len(page.Events) == 0 {
+				err = l.of.fault("says that there are more events, and sends none")
 			}
-			if err := l.of.call(ctx, http.MethodGet, l.path("/events?after=%d", after), nil, &page); err != nil {
+			if err != nil {
 				yield(event.Event{}, err)
 				return
 			}
 			for _, raw := range page.Events {
 				e, err := event.Decode(raw)
+				if err == nil && e.Seq <= after {
+					err = l.of.fault("sends event %d behind event %d", e.Seq, after)
+				}
 				if !yield(e, err) || err != nil {
 					return
 				}
 				after = e.Seq
+				l.of.found(l.id)
 			}
-			more = page.More && len(page.Events) > 0
-		}
-	}
-}
-
-// Wait implements [event.Waiter]: it follows the session until an event comes. A server that ends
-// or can't be reached is asked again for a while.
-func (l *remoteLog) Wait(ctx context.Context, after uint64) error {
-	for tries := 0; ; tries++ {
-		came, err := l.follow(ctx, after)
-		switch {
-		case came:
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case tries == mostTries:
-			return fmt.Errorf("the server does not go on with session %s: %w", l.id, errors.Join(err, io.ErrUnexpectedEOF))
-		}
-		t := time.NewTimer(time.Second)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		}
-	}
-}
-
-const mostTries = 60 // of a server that restarts, a second apart
-
-// follow waits for an event behind the number, and reports false if the stream has ended without
-// one.
-func (l *remoteLog) follow(ctx context.Context, after uint64) (came bool, err error) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	res, err := l.of.request(ctx, http.MethodGet, l.path("/stream?after=%s", strconv.FormatUint(after, 10)), nil)
-	if err != nil {
-		return false, err
-	}
-	defer res.Body.Close()
-	lines := bufio.NewReaderSize(res.Body, 64<<10)
-	for {
-		line, err := lines.ReadSlice('\n')
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return false, err
-		}
-		if bytes.HasPrefix(line, []byte("id: ")) {
-			return true, nil
+			more = page.More
 		}
 	}
 }
@@ -376,7 +360,7 @@ type remoteBlobs struct{ log *remoteLog }
 // Get implements [tool.Blobs].
 func (b remoteBlobs) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	var out blob
-	err := b.log.of.call(ctx, http.MethodGet, b.log.path("/blobs/%s", url.PathEscape(name)), nil, &out)
+	err := b.log.of.Call(ctx, http.MethodGet, b.log.path("/blobs/%s", url.PathEscape(name)), nil, &out)
 	return io.NopCloser(bytes.NewReader(out.Data)), err
 }
 
@@ -397,12 +381,4 @@ func TokenOf(file string) (string, error) {
 		return "", fmt.Errorf("read the token for the server: %w", err)
 	}
 	return strings.TrimSpace(string(raw)), nil
-}
-
-// reason is why a request could not be sent, without the address that the person has given.
-func reason(err error) error {
-	if sent, is := errors.AsType[*url.Error](err); is {
-		return sent.Err
-	}
-	return err
 }

@@ -2,14 +2,17 @@ package server_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
 )
@@ -70,6 +73,35 @@ func TestRemote(t *testing.T) {
 	if sum.Total.Replies < 3 {
 		t.Errorf("cost %+v", sum)
 	}
+	h.traced(session)
+}
+
+// traced looks at the spans of a session in which a person has allowed a command: in pages, as whole.
+func (h *house) traced(session string) {
+	h.t.Helper()
+	type page struct {
+		Spans []transcript.Span
+		More  bool
+	}
+	var whole, one page
+	h.call("GET", "/api/v1/sessions/"+session+"/trace", nil, http.StatusOK, &whole)
+	var kinds []string
+	for i, span := range whole.Spans {
+		kinds = append(kinds, fmt.Sprint(span.Kind, " ", span.Name, " ", span.Outcome))
+		after := uint64(0)
+		if i > 0 {
+			after = whole.Spans[i-1].Seq
+		}
+		h.call("GET", fmt.Sprintf("/api/v1/sessions/%s/trace?limit=1&after=%d", session, after), nil, http.StatusOK, &one)
+		if len(one.Spans) == 0 || one.Spans[0].ID != span.ID || one.More != (i+1 < len(whole.Spans)) {
+			h.t.Errorf("after %d: %+v, want %s", after, one, span.ID)
+		}
+	}
+	for _, want := range []string{"run  done", "wait bash allowed", "call bash ok"} {
+		if !slices.Contains(kinds, want) {
+			h.t.Errorf("no span is %q: %q", want, kinds)
+		}
+	}
 }
 
 func encoded(t *testing.T, e event.Event, err error) string {
@@ -96,7 +128,7 @@ func TestRemoteOfOthers(t *testing.T) {
 		t.Errorf("bob opens a session of ann: %v", err)
 	}
 	base := "/api/v1/sessions/" + session
-	for _, path := range []string{"/events", "/stream", "/cost", "/blobs/sha256-00"} {
+	for _, path := range []string{"/events", "/stream", "/trace", "/cost", "/blobs/sha256-00"} {
 		if status, body := bob.do(bob.request(t.Context(), "GET", base+path, nil)); status != http.StatusNotFound {
 			t.Errorf("%s for bob: %d %s", path, status, body)
 		}

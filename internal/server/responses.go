@@ -97,18 +97,18 @@ func (in responseRequest) exchange() (x exchange, err error) {
 		return x, err
 	}
 	if in.Model == "" {
-		return x, wrong("model", "it is missing", chatName)
+		return x, Wrong("model", "it is missing", chatName)
 	}
 	if json.Unmarshal(in.Input, &x.text) == nil {
 		return x, nil
 	}
 	var list []message
 	if err := json.Unmarshal(in.Input, &list); err != nil {
-		return x, wrong("input", "neither a text nor a list of messages", "a text")
+		return x, Wrong("input", "neither a text nor a list of messages", "a text")
 	}
 	for i, m := range list {
 		if m.Type != "" && m.Type != "message" {
-			return x, wrong("input["+strconv.Itoa(i)+"].type", "items of type "+strconv.Quote(m.Type)+" are not supported", "message")
+			return x, Wrong("input["+strconv.Itoa(i)+"].type", "items of type "+strconv.Quote(m.Type)+" are not supported", "message")
 		}
 	}
 	return x, x.read("input", list)
@@ -122,7 +122,7 @@ func (c *call) respond(in responseRequest) (*response, error) {
 	}
 	if in.Previous != "" {
 		if _, err := c.Object(ofChat, in.Previous); err != nil {
-			return nil, wrong("previous_response_id", "no such response, or it was followed already", "the id of the last response")
+			return nil, Wrong("previous_response_id", "no such response, or it was followed already", "the id of the last response")
 		}
 	}
 	task, after, err := c.begin(x)

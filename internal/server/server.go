@@ -10,8 +10,13 @@
 //	objects.go   what such doors keep in the book, and content.go beside it
 //	stream.go    events of a session, from any sequence number on
 //	approvals.go questions of all sessions, and their answers
+//	github.go    issues that tasks are about
+//	fork.go      copies of sessions; rewind.go their ways back
+//	webhooks.go  who is told of what happens; news.go what that is, deliver.go how
+//	secrets.go   what is kept apart from the book
 //	health.go    whether it lives, and whether it takes tasks
-//	identity.go  who may do what, and whose tasks are whose; admin.go changes that
+//	identity.go  who may do what, and whose tasks are whose; admin.go changes that, oidc.go is
+//	             about identities of a provider
 //
 // One process serves a store at a time: it holds the lease of the book.
 package server
@@ -19,10 +24,12 @@ package server
 import (
 	"context"
 	_ "embed" // the contract
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,6 +38,8 @@ import (
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/netguard"
+	"github.com/inspan/inspan/internal/oauth"
+	"github.com/inspan/inspan/internal/rewind"
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/store"
@@ -55,7 +64,8 @@ type Server struct {
 	Options app.Options
 	// Dir is where tasks that name no folder have their workspaces.
 	Dir string
-	// State is the folder of what Sessions keeps, if its disk is to be watched as that of Dir is.
+	// State is the folder of what Sessions keeps, which is closed to agents: its disk is watched as
+	// that of Dir is, and doors keep secrets there. Empty: none is, and they keep none.
 	State string
 	// Floor is how many bytes must stay free on these disks: with less no task begins, and those at
 	// work rest. 0: any number.
@@ -83,20 +93,38 @@ type Server struct {
 	Also  func(*http.ServeMux)
 	Forms []string
 	// Equip gives the agent of a task what a door keeps for it, whenever its session is opened. Nil:
-	// nothing is. The visit is that of [Server.For].
-	Equip func(v *Visit, t Task, o *app.Options) error
+	// nothing is. Furnish puts into a new workspace what the door keeps for that, before the session
+	// begins. Visits are those of [Server.For].
+	Equip   func(v *Visit, t Task, o *app.Options) error
+	Furnish func(v *Visit, t Task, dir string) error
+	// GitHub is where issues and pull requests are read.
+	GitHub GitHub
+	// OIDC lets in tokens of an identity provider too. Without an issuer there is none.
+	OIDC OIDC
+	// Rewind finds the ways back of sessions, and takes their checkpoints.
+	Rewind *rewind.Room
 	// HasModel reports why no request could go to a model, by its name. Nil: every name is taken.
 	HasModel func(name string) error
 	// Warn is told what the operator should know. Nil: nobody is.
 	Warn func(string)
 	// Clock tells when something is due. Nil: the system's.
 	Clock Clock
+	// Tells says of which types events for webhooks come of a change of a door's objects or tasks, and
+	// Tellable which types there are. Nil: of none.
+	Tells    func(Change) []string
+	Tellable []string
+	// Whose says to which agent and environment an object of a door belongs, for identities that are
+	// confined to some. A task belongs where the object with its id does. Nil: all are nobody's.
+	Whose func(of, id string, value json.RawMessage) Place
+	// WebhookTo are hosts without public addresses that webhooks may have.
+	WebhookTo netguard.Hosts
 	// SkipMissed has runs of schedules that were due while nothing could begin them left out. Else the
 	// last one of each schedule is made up.
 	SkipMissed bool
 
 	book    *book
 	pool    *running.Pool
+	opens   keep.Turns // of sessions: one at a time, so that a processor is there for whoever asks
 	live    feeds
 	sources sources
 	pulse   pulse
@@ -113,7 +141,15 @@ type Server struct {
 	poked    map[string]bool  // idle tasks that may have something to do, by id
 	draining bool
 	wake     chan struct{} // has a token if there may be something to begin
+
+	secrets   *oauth.Keychain
+	renewing  sync.Mutex    // of secrets of webhooks
+	hookEnded chan struct{} // has a token if nothing is delivered to a webhook any more
 }
+
+// Nice is how far the commands of tasks stand back behind the server, as nice(1) has it: it answers,
+// however much they compute.
+const Nice = 10
 
 // DefaultAtOnce is how many tasks work at once where nothing is said.
 const DefaultAtOnce = 8
@@ -135,10 +171,15 @@ func (s *Server) Start(ctx context.Context) error {
 	if !ok {
 		return errors.New("serve: the store keeps no books")
 	}
-	for _, host := range s.CloneFrom {
-		if err := netguard.CheckHost(host); err != nil {
-			return words.Misuse{Err: fmt.Errorf("--clone-from: %w", err)}
+	for flag, hosts := range map[string]netguard.Hosts{"--clone-from": s.CloneFrom, "--webhook-to": s.WebhookTo} {
+		for _, host := range hosts {
+			if err := netguard.CheckHost(host); err != nil {
+				return words.Misuse{Err: fmt.Errorf("%s: %w", flag, err)}
+			}
 		}
+	}
+	if err := s.OIDC.Check(); err != nil {
+		return words.Misuse{Err: err}
 	}
 	dir, err := filepath.Abs(s.Dir)
 	if err != nil {
@@ -148,31 +189,32 @@ func (s *Server) Start(ctx context.Context) error {
 	if s.Clock == nil {
 		s.Clock = systemClock{}
 	}
-	log, err := books.Book(ctx, bookName)
+	log, err := newLedger(ctx, func(ctx context.Context) (store.Log, error) { return books.Book(ctx, bookName) })
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
-	if err := log.Lease(ctx); err != nil {
-		return errors.Join(fmt.Errorf("serve: another server has this state folder: %w", err), log.Close())
-	}
 	s.book = newBook(log, s.Redact)
+	s.book.tells, s.book.whose, s.secrets = s.Tells, s.Whose, &oauth.Keychain{Dir: filepath.Join(s.State, "server-secrets")}
 	if err := s.book.catchUp(ctx); err != nil {
 		return errors.Join(fmt.Errorf("serve: %w", err), log.Close())
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.at, s.poked, s.wake = map[string]*work{}, map[string]bool{}, make(chan struct{}, 1)
-	if err := s.sweepAll(); err != nil {
+	if err := errors.Join(s.sweepAll(), s.sweepTokens(), s.sweepHooks()); err != nil {
 		s.cancel()
 		return errors.Join(fmt.Errorf("serve: %w", err), log.Close())
 	}
+	s.hookEnded = make(chan struct{}, 1)
 	for _, t := range s.book.open() {
 		s.poked[t.ID] = true // somebody may have said something, and then there was a crash
 	}
 	s.pool = &running.Pool{Open: s.reopen, LetGo: letGo, Saw: s.saw}
+	s.opens.Most = 1
 	s.pulse.beat()
 	s.lookAtDisk()
 	s.wg.Go(s.watchDisk)
 	s.wg.Go(s.follow)
+	s.wg.Go(s.deliver)
 	s.wg.Go(s.dispatch)
 	s.stir()
 	return nil
@@ -251,19 +293,47 @@ func (s *Server) isDraining() bool {
 // come from: put a gate before it.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	s.health(mux)
 	for _, e := range s.endpoints() {
 		mux.Handle(e.method+" "+e.path, s.serve(e))
 	}
-	mux.HandleFunc("GET /ws", s.socket)
 	if s.Also != nil {
 		s.Also(mux)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, &Problem{
+		RefuseWith(w, &Problem{
 			Status: http.StatusNotFound, Type: "not_found_error",
 			Message: fmt.Sprintf("no endpoint %s %s; see GET /api/v1/openapi.json", r.Method, r.URL.Path),
 		})
 	})
-	return mux
+	return otherMethods(mux)
+}
+
+// otherMethods answers requests to our paths with methods that these don't take. The mux itself
+// can't, as it has patterns for what nobody else takes.
+func otherMethods(mux *http.ServeMux) http.Handler {
+	taken := func(r *http.Request) bool {
+		_, pattern := mux.Handler(r)
+		return !strings.HasSuffix(pattern, "/") // which is such a pattern
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var methods []string
+		if !taken(r) {
+			other := *r
+			for _, other.Method = range []string{"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"} {
+				if taken(&other) {
+					methods = append(methods, other.Method)
+				}
+			}
+		}
+		if len(methods) == 0 {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		allow := strings.Join(methods, ", ")
+		w.Header().Set("Allow", allow)
+		RefuseWith(w, &Problem{
+			Status: http.StatusMethodNotAllowed, Type: "invalid_request_error",
+			Message: fmt.Sprintf("no endpoint %s %s; this path takes %s", words.OneLine(r.Method, 80), words.OneLine(r.URL.Path, 200), allow),
+		})
+	})
 }

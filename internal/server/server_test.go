@@ -12,9 +12,12 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/gate"
 
 	"github.com/inspan/inspan/event"
@@ -148,7 +151,7 @@ func TestBadInput(t *testing.T) {
 		"no identity":        {"DELETE", "/api/v1/identities/x", ``, 404, `"not_found_error"`},
 		"negative bound":     {"PUT", "/api/v1/tenants/a", `{"queue":-1}`, 400, `"field":"queue"`},
 		"nowhere":            {"GET", "/api/v2/tasks", ``, 404, "openapi.json"},
-		"method":             {"PATCH", "/api/v1/tasks", `{}`, 404, "openapi.json"},
+		"method":             {"PATCH", "/api/v1/tasks", `{}`, 405, "GET, HEAD, POST"},
 		"text for an id":     {"GET", "/api/v1/tasks/%2e%2e%2f", ``, 404, `"not_found_error"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -397,7 +400,8 @@ func TestStream(t *testing.T) {
 	if status, text := h.do(h.request(t.Context(), "GET", path+"?after="+last, nil)); status != 200 || strings.Contains(text, "data:") {
 		t.Errorf("%d %s", status, text)
 	}
-	if status, text := h.do(h.request(t.Context(), "GET", path+"?after=9999", nil)); status != 400 || !strings.Contains(text, "no event 9999") {
+	if status, text := h.do(h.request(t.Context(), "GET", path+"?after=9999", nil)); status != 400 ||
+		!strings.Contains(text, "no event 9999") {
 		t.Errorf("%d %s", status, text)
 	}
 	if status, text := h.do(h.request(t.Context(), "GET", path+"?after=x", nil)); status != 400 {
@@ -475,4 +479,41 @@ func TestElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.until(task.ID, event.StageCompleted)
+}
+
+// TestOpensInTurn holds that sessions are opened one at a time, however many tasks may work: whoever
+// asks the server for something would wait behind them.
+func TestOpensInTurn(t *testing.T) {
+	var mu sync.Mutex
+	opening, most := 0, 0
+	count := func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		opening += n
+		most = max(most, opening)
+	}
+	h := newHouse(t, func(s *server.Server) {
+		hosts := s.Host
+		s.Host = func(o app.Options) (*inspan.Host, error) {
+			host, err := hosts(o)
+			if err != nil {
+				return nil, err
+			}
+			return &inspan.Host{Store: host.Sessions(), Agent: func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+				count(1)
+				defer count(-1)
+				return host.Agent(ctx, at)
+			}}, nil
+		}
+	})
+	var ids []string
+	for range 12 {
+		ids = append(ids, h.submit(server.Spec{Prompt: "say: done"}).ID)
+	}
+	for _, id := range ids {
+		h.until(id, event.StageCompleted)
+	}
+	if most != 1 {
+		t.Errorf("%d sessions were opened at the same time", most)
+	}
 }

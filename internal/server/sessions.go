@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/cost"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/store"
 )
@@ -44,11 +45,11 @@ type sessionList struct {
 // owner is the task that a session belongs to, if the visitor sees it.
 func (v *Visit) owner(session string) (Task, error) {
 	for at := session; at != ""; at = store.Parent(at) {
-		if t, known := v.book.taskOf(at); known && v.who.sees(&t) {
+		if t, known := v.book.taskOf(at); known && v.who.sees(t.Tenant, t.place) {
 			return t, nil
 		}
 	}
-	return Task{}, missing("session", session)
+	return Task{}, Missing("session", session)
 }
 
 func (c *call) sessions(nothing) (sessionList, error) {
@@ -116,6 +117,45 @@ func (c *call) readEvents(in part) (out pageOfEvents, err error) {
 	return out, nil
 }
 
+// trace is a part of what a session did when.
+type trace struct {
+	Spans []transcript.Span `json:"spans" jsonschema:"in the order in which they began"`
+	More  bool              `json:"more" jsonschema:"further spans follow the last one: those after its seq"`
+}
+
+func (c *call) trace(in part) (out trace, err error) {
+	out.Spans = []transcript.Span{}
+	after, err := lastEventID(c.r)
+	if err != nil {
+		return out, err
+	}
+	limit, err := most(in.Limit, mostListed)
+	if err != nil {
+		return out, err
+	}
+	if _, err := c.owner(in.ID); err != nil {
+		return out, err
+	}
+	var spans transcript.Spans
+	for e, err := range store.Events(c, c.Sessions, in.ID) {
+		if err != nil {
+			return out, err
+		}
+		spans.Apply(e)
+	}
+	for _, span := range spans.List() {
+		if span.Seq <= after {
+			continue
+		}
+		if n := len(out.Spans); n >= limit && out.Spans[n-1].Seq != span.Seq { // one event can begin two
+			out.More = true
+			break
+		}
+		out.Spans = append(out.Spans, span)
+	}
+	return out, nil
+}
+
 func (c *call) followSession(in followed) error {
 	after, err := lastEventID(c.r)
 	if err != nil {
@@ -152,12 +192,12 @@ func (c *call) append(in input) (sent, error) {
 		return sent{}, err
 	}
 	if t.Session != in.ID {
-		return sent{}, conflict("session %s works for %s; send it there", in.ID, t.Session)
+		return sent{}, Conflict("session %s works for %s; send it there", in.ID, t.Session)
 	}
 	e, err := event.Decode(fmt.Appendf(nil, `{"seq":1,"time":%q,"session":%q,"kind":%q,"body":%s}`,
 		time.Now().UTC().Format(time.RFC3339Nano), in.ID, in.Kind, in.Body))
 	if err != nil {
-		return sent{}, wrong("body", "it can't be read: "+err.Error(), "the fields of the event")
+		return sent{}, Wrong("body", "it can't be read: "+err.Error(), "the fields of the event")
 	}
 	body, err := c.own(e.Body)
 	if err == nil {
@@ -188,7 +228,7 @@ func (c *call) own(body event.Body) (event.Body, error) {
 	case event.Decided, event.Withdrawn, event.Titled, event.Pinned:
 		return b, nil
 	}
-	return nil, wrong("kind", "it is "+words.OneLine(strconv.Quote(body.Kind()), 80),
+	return nil, Wrong("kind", "it is "+words.OneLine(strconv.Quote(body.Kind()), 80),
 		"said, steered, withdrawn, decided, cancelled, titled or pinned")
 }
 
@@ -207,7 +247,7 @@ func whole(body event.Body, raw json.RawMessage) error {
 		event.Titled{}.Kind(): "title", event.Pinned{}.Kind(): "on",
 	} {
 		if _, there := has[needed]; kind == body.Kind() && !there {
-			return wrong("body."+needed, "it is missing", "the event's fields, as docs/EVENTS.md has them")
+			return Wrong("body."+needed, "it is missing", "the event's fields, as docs/EVENTS.md has them")
 		}
 	}
 	return nil
@@ -223,7 +263,7 @@ func (c *call) decided(t Task, d event.Decided) (sent, error) {
 			in.For = string(d.Reach)
 		}
 		if d.Scope == event.ScopeProject || d.Scope == event.ScopeAlways {
-			return sent{}, wrong("scope", "over the API a decision holds for the session at most", "session")
+			return sent{}, Wrong("scope", "over the API a decision holds for the session at most", "session")
 		}
 	}
 	return c.decide(in)
@@ -247,7 +287,7 @@ func (c *call) cost(in costs) (out costRows, err error) {
 		in.By = "model"
 	}
 	if !slices.Contains(cost.Groupings(), in.By) {
-		return out, wrong("by", "it is "+words.OneLine(strconv.Quote(in.By), 80), fmt.Sprint("one of ", cost.Groupings()))
+		return out, Wrong("by", "it is "+words.OneLine(strconv.Quote(in.By), 80), fmt.Sprint("one of ", cost.Groupings()))
 	}
 	if _, err := c.owner(in.ID); err != nil {
 		return out, err
@@ -313,14 +353,14 @@ func (v *Visit) Blob(session, name string) ([]byte, error) {
 	defer log.Close()
 	from, err := log.Blobs().Get(v, name)
 	if err != nil {
-		return nil, missing("blob", name)
+		return nil, Missing("blob", name)
 	}
 	data, err := io.ReadAll(io.LimitReader(from, mostBlob+1))
 	if err := errors.Join(err, from.Close()); err != nil {
 		return nil, err
 	}
 	if len(data) > mostBlob {
-		return nil, conflict("blob %s has more than %d bytes", name, mostBlob)
+		return nil, Conflict("blob %s has more than %d bytes", name, mostBlob)
 	}
 	return data, nil
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
+	"strings"
 	"sync"
 
 	"github.com/coder/websocket"
@@ -23,11 +25,24 @@ type socketMessage struct {
 	Interrupt bool   `json:"interrupt,omitempty"`
 }
 
-// socket is a conversation over a WebSocket: the client sends prompts, and gets every event of the
+// socket is the endpoint of conversations over a WebSocket.
+func (s *Server) socket() endpoint {
+	says := map[int]reflect.Type{http.StatusSwitchingProtocols: reflect.TypeFor[nothing]()}
+	e := plain("/ws", Operator, "Talk to an agent over a WebSocket. See docs/SERVER.md.", says, s.talk)
+	e.in = reflect.TypeFor[rejoined]()
+	return e
+}
+
+// rejoined says where a client comes back to its conversation.
+type rejoined struct {
+	After string `json:"-" query:"after"`
+}
+
+// talk is a conversation over a WebSocket: the client sends prompts, and gets every event of the
 // session, transient ones included, in the form of docs/EVENTS.md. A client that names its
 // conversation by the header comes back to it, behind the event that "after" names. Otherwise the
 // conversation ends with the connection.
-func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
+func (s *Server) talk(w http.ResponseWriter, r *http.Request) {
 	v, err := s.Visit(r, Operator)
 	name := r.Header.Get(runtimeSession)
 	var after uint64
@@ -35,10 +50,14 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 		after, err = lastEventID(r)
 	}
 	if err == nil && name != "" && (len(name) < 33 || len(name) > mostKey) {
-		err = wrong(runtimeSession, fmt.Sprintf("it has %d bytes", len(name)), fmt.Sprintf("33 to %d", mostKey))
+		err = Wrong(runtimeSession, fmt.Sprintf("it has %d bytes", len(name)), fmt.Sprintf("33 to %d", mostKey))
+	}
+	if err == nil && !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		w.Header().Set("Upgrade", "websocket")
+		err = &Problem{Status: http.StatusUpgradeRequired, Type: "invalid_request_error", Message: "this path takes WebSocket handshakes only"}
 	}
 	if err != nil {
-		refuse(w, err)
+		RefuseWith(w, err)
 		return
 	}
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // the gate has looked where it is from
@@ -113,13 +132,13 @@ func (s *socket) hear() {
 	s.conn.SetReadLimit(2 * mostPrompt)
 	for {
 		kind, raw, err := s.conn.Read(s)
-		if err != nil {
+		if err != nil || !s.Known() { // a client may send for as long as it does not take the end in
 			return
 		}
 		var m socketMessage
 		switch {
 		case kind != websocket.MessageText:
-			err = wrong("message", "it is binary", "a text message with a JSON object")
+			err = Wrong("message", "it is binary", "a text message with a JSON object")
 		default:
 			err = Decode(bytes.NewReader(raw), &m)
 		}

@@ -17,7 +17,7 @@ func follow(from event.Stage) []event.Stage {
 	case event.StageQueued:
 		return []event.Stage{event.StageHydrating}
 	case event.StageHydrating:
-		return []event.Stage{event.StageRunning}
+		return []event.Stage{event.StageRunning, event.StageIdle}
 	case event.StageRunning:
 		return []event.Stage{event.StageWaiting, event.StageIdle, event.StageFinalizing}
 	case event.StageWaiting:
@@ -28,6 +28,14 @@ func follow(from event.Stage) []event.Stage {
 		return []event.Stage{event.StageCompleted}
 	}
 	return nil
+}
+
+// stages are all that there are.
+func stages() []event.Stage {
+	return []event.Stage{
+		event.StageSubmitted, event.StageQueued, event.StageHydrating, event.StageRunning, event.StageWaiting, event.StageIdle,
+		event.StageFinalizing, event.StageCompleted, event.StageFailed, event.StageCancelled, event.StageTimedOut,
+	}
 }
 
 // over reports whether a stage is final.

@@ -19,6 +19,7 @@ import (
 type feeds struct {
 	mu    sync.Mutex
 	seats map[string]map[*seat]bool // by session
+	begun map[string]bool           // sessions of whose reply some text was told
 }
 
 // seat is one who follows a session.
@@ -27,6 +28,7 @@ type seat struct {
 	session string
 	events  chan event.Event // transient and stored; some are missing for whoever is slow; nil: not wanted
 	turns   chan struct{}    // has a token if something was decided, asked or ended
+	torn    bool             // some text of the reply that is written was not told: the rest is not either
 }
 
 const seatLength = 256
@@ -46,6 +48,7 @@ func (f *feeds) follow(session string, events bool) *seat {
 		f.seats[session] = map[*seat]bool{}
 	}
 	f.seats[session][s] = true
+	s.torn = f.begun[session]
 	return s
 }
 
@@ -57,14 +60,19 @@ func (s *seat) leave() {
 	}
 }
 
-// tell passes an event on.
+// tell passes an event on. Of a reply whose text somebody has missed some of they are told nothing
+// more: the stored reply has it whole.
 func (f *feeds) tell(e event.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	text := f.text(e)
 	for s := range f.seats[e.Session] {
-		select {
-		case s.events <- e:
-		default: // it is slow, and finds what is stored in the log
+		if s.torn = s.torn && f.begun[e.Session]; !text || !s.torn {
+			select {
+			case s.events <- e:
+			default: // it is slow, and finds what is stored in the log
+				s.torn = s.torn || text
+			}
 		}
 		switch e.Body.(type) {
 		case event.Waiting, event.Raised, event.Decided, event.Ended, event.Returned, event.Stopped, event.Claimed:
@@ -74,6 +82,23 @@ func (f *feeds) tell(e event.Event) {
 			}
 		}
 	}
+}
+
+// text reports whether an event is text of a reply that is written, and notes whether one is. The
+// lock is held.
+func (f *feeds) text(e event.Event) bool {
+	d, is := e.Body.(event.Delta)
+	switch {
+	case is && !d.Void:
+		if f.begun == nil {
+			f.begun = map[string]bool{}
+		}
+		f.begun[e.Session] = true
+		return true
+	case is, !e.Transient():
+		delete(f.begun, e.Session)
+	}
+	return false
 }
 
 const (
@@ -138,12 +163,12 @@ func (v *Visit) Follow(id string, feed Feed) (iter.Seq[event.Event], error) {
 		t, err = v.Wait(id, func(t Task) bool { return t.Session != "" || over(t.Stage) })
 	}
 	if err == nil && t.Session == "" {
-		err = conflict("task %s is %s and has no session", t.ID, t.Stage)
+		err = Conflict("task %s is %s and has no session", t.ID, t.Stage)
 	}
 	session := t.Session
 	if err == nil && feed.Child != "" {
 		if session = feed.Child; !worksFor(session, t.Session) {
-			err = missing("session", session)
+			err = Missing("session", session)
 		}
 	}
 	if err != nil {
@@ -179,7 +204,7 @@ func (v *Visit) reaches(log store.Log, after uint64) error {
 	for _, err := range log.Read(v, after-1) {
 		return err
 	}
-	return wrong("Last-Event-ID", fmt.Sprintf("the session has no event %d", after), "the id of the last event that you have")
+	return Wrong("Last-Event-ID", fmt.Sprintf("the session has no event %d", after), "the id of the last event that you have")
 }
 
 // follower is one who follows a session.
@@ -377,18 +402,17 @@ func (s *source) news() <-chan struct{} {
 	return s.grown
 }
 
-// lastEventID is where a client wants to go on: behind the number in the header, or in the query.
-func lastEventID(r *http.Request) (uint64, error) {
-	field, text := "Last-Event-ID", r.Header.Get("Last-Event-ID")
-	if text == "" {
-		field, text = "after", r.URL.Query().Get("after")
+// lastEventID is where a client wants to go on: behind the number in the query, or in the header,
+// which a client that reconnects sets by itself.
+func lastEventID(r *http.Request) (last uint64, err error) {
+	for _, at := range [][2]string{{"after", r.URL.Query().Get("after")}, {"Last-Event-ID", r.Header.Get("Last-Event-ID")}} {
+		field, text := at[0], at[1]
+		if text == "" {
+			continue
+		}
+		if last, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return 0, Wrong(field, fmt.Sprintf("it is %q", words.OneLine(text, 80)), "the number of an event, as the stream's ids are")
+		}
 	}
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return 0, wrong(field, fmt.Sprintf("it is %q", words.OneLine(text, 80)), "the number of an event, as the stream's ids are")
-	}
-	return n, nil
+	return last, nil
 }

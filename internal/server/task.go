@@ -21,6 +21,8 @@ type Spec struct {
 	Repository  *Repository       `json:"repository,omitempty" jsonschema:"a git repository to clone into the workspace"`
 	Folder      string            `json:"folder,omitempty" jsonschema:"an existing folder on the server to work in, below one of its --folder"`
 	Beside      string            `json:"beside,omitempty" jsonschema:"id of a task of yours in whose workspace this one works, which must stay open"`
+	GitHub      string            `json:"github,omitempty" jsonschema:"issue or pull request to read first, as OWNER/REPO#NUMBER or its address"`
+	Fork        *Fork             `json:"fork,omitempty" jsonschema:"go on with a copy of another task's session, in its workspace"`
 	Model       string            `json:"model,omitempty" jsonschema:"provider/model (default: as the server was started)"`
 	Mode        tool.Mode         `json:"mode,omitempty" jsonschema:"plan, ask, edit, auto or yolo, at most that of the server"`
 	MaxCost     float64           `json:"max_cost,omitempty" jsonschema:"maximum cost in US dollars"`
@@ -32,10 +34,11 @@ type Spec struct {
 	Open        bool              `json:"open,omitempty" jsonschema:"stay open for messages after each run, until the task is closed; a prompt is optional"`
 	IdleTimeout int               `json:"idle_timeout_seconds,omitempty" jsonschema:"an open task that is idle for so long is closed (default: never)"`
 	System      string            `json:"system,omitempty" jsonschema:"text to add to the system prompt"`
-	Ask         []string          `json:"ask,omitempty" jsonschema:"rules for calls that ask, such as bash or edit(docs/**)"`
+	Ask         []string          `json:"ask,omitempty" jsonschema:"rules for calls that ask, such as bash or write(docs/**)"`
 	Deny        []string          `json:"deny,omitempty" jsonschema:"rules for calls that are denied"`
 	Servers     []MCPServer       `json:"servers,omitempty" jsonschema:"MCP servers whose tools the agent gets"`
 	Tools       []ClientTool      `json:"tools,omitempty" jsonschema:"tools that you run: each call is a question, and your answer its result"`
+	Elsewhere   bool              `json:"elsewhere,omitempty" jsonschema:"the agent has no tools of the server but for the web"`
 }
 
 // Repository is what a workspace is made of.
@@ -86,6 +89,7 @@ type Task struct {
 	cancelled string    // who wants it cancelled; empty: nobody
 	closed    string    // the same of an open one that is to end
 	moved     time.Time // when it came to its stage
+	place     Place     // that of the object with its id
 }
 
 // Move is a stage that a task came to.
@@ -129,6 +133,11 @@ func (t *Task) rests(now time.Time) (left time.Duration, ok bool) {
 	return left, t.Stage == event.StageIdle && t.cancelled == "" && t.closed == "" && left > 0
 }
 
+// light reports whether working on the task takes no place, or none for long.
+func (t *Task) light() bool {
+	return t.cancelled != "" || t.Stage == event.StageWaiting && t.Why == ""
+}
+
 // copied is the task for somebody else to keep.
 func (t *Task) copied() Task {
 	c := *t
@@ -142,46 +151,55 @@ func (s *Server) check(ctx context.Context, tenant string, p Spec) error {
 		return err // doors of other protocols come here too
 	}
 	switch {
-	case strings.TrimSpace(p.Prompt) == "" && !p.Open:
-		return wrong("prompt", "it is missing", "a text that says what to do")
+	case strings.TrimSpace(p.Prompt) == "" && !p.Open && p.GitHub == "":
+		return Wrong("prompt", "it is missing", "a text that says what to do")
 	case len(p.Prompt) > mostPrompt:
-		return wrong("prompt", fmt.Sprintf("it has %d bytes", len(p.Prompt)), fmt.Sprintf("at most %d", mostPrompt))
+		return Wrong("prompt", fmt.Sprintf("it has %d bytes", len(p.Prompt)), fmt.Sprintf("at most %d", mostPrompt))
 	case len(p.Title) > mostTitle:
-		return wrong("title", fmt.Sprintf("it has %d bytes", len(p.Title)), fmt.Sprintf("at most %d", mostTitle))
+		return Wrong("title", fmt.Sprintf("it has %d bytes", len(p.Title)), fmt.Sprintf("at most %d", mostTitle))
 	case strings.ContainsAny(p.Title, "\r\n\t"):
-		return wrong("title", "it has more than one line", "a title on one line")
+		return Wrong("title", "it has more than one line", "a title on one line")
 	case p.Timeout < 0 || p.Timeout > int(mostTimeout/time.Second):
-		return wrong("timeout_seconds", fmt.Sprintf("it is %d", p.Timeout), fmt.Sprintf("0 to %d", int(mostTimeout.Seconds())))
+		return Wrong("timeout_seconds", fmt.Sprintf("it is %d", p.Timeout), fmt.Sprintf("0 to %d", int(mostTimeout.Seconds())))
 	case p.IdleTimeout < 0 || p.IdleTimeout > int(mostTimeout/time.Second):
-		return wrong("idle_timeout_seconds", fmt.Sprintf("it is %d", p.IdleTimeout), fmt.Sprintf("0 to %d", int(mostTimeout.Seconds())))
+		return Wrong("idle_timeout_seconds", fmt.Sprintf("it is %d", p.IdleTimeout), fmt.Sprintf("0 to %d", int(mostTimeout.Seconds())))
 	case p.MaxCost < 0:
-		return wrong("max_cost", "it is below 0", "0 or more")
+		return Wrong("max_cost", "it is below 0", "0 or more")
 	case p.MaxTurns < 0:
-		return wrong("max_turns", "it is below 0", "0 or more")
+		return Wrong("max_turns", "it is below 0", "0 or more")
 	case !p.Keep.Known():
-		return wrong("keep", fmt.Sprintf("it is %q", p.Keep), "never, failed or always")
+		return Wrong("keep", fmt.Sprintf("it is %q", p.Keep), "never, failed or always")
 	case p.Repository != nil && p.Folder != "":
-		return wrong("folder", "repository is set too", "one of the two")
+		return Wrong("folder", "repository is set too", "one of the two")
 	case p.Beside != "" && (p.Repository != nil || p.Folder != ""):
-		return wrong("beside", "repository or folder is set too", "one of the three")
+		return Wrong("beside", "repository or folder is set too", "one of the three")
 	}
 	if err := p.Mode.Check(); err != nil {
-		return wrong("mode", err.Error(), "plan, ask, edit or auto")
+		return Wrong("mode", err.Error(), "plan, ask, edit or auto")
 	}
 	if modes, most := tool.Modes(), s.mode(tenant); slices.Index(modes, p.Mode) > slices.Index(modes, most) {
-		return wrong("mode", fmt.Sprintf("this server does not allow mode %s", p.Mode), fmt.Sprintf("%s or a stricter mode", most))
+		return Wrong("mode", fmt.Sprintf("this server does not allow mode %s", p.Mode), fmt.Sprintf("%s or a stricter mode", most))
 	}
 	for _, name := range []string{labelTask, labelTenant} {
 		if _, there := p.Labels[name]; there {
-			return wrong("labels", fmt.Sprintf("the server sets label %q itself", name), "another name")
+			return Wrong("labels", fmt.Sprintf("the server sets label %q itself", name), "another name")
 		}
 	}
 	if err := (event.Opened{Labels: p.Labels}).Check(); err != nil {
-		return wrong("labels", err.Error(), "")
+		return Wrong("labels", err.Error(), "")
 	}
 	if p.Model != "" && s.HasModel != nil {
 		if err := s.HasModel(p.Model); err != nil {
-			return wrong("model", err.Error(), "a model of this server")
+			what := err.Error()
+			if tenant != "" { // what it lacks is the operator's business
+				what = "this server can't use it"
+			}
+			return Wrong("model", what, "a model of this server")
+		}
+	}
+	if p.GitHub != "" {
+		if _, err := checkIssue(p.GitHub); err != nil {
+			return err
 		}
 	}
 	if err := p.checkAgent(tenant); err != nil {
@@ -190,9 +208,16 @@ func (s *Server) check(ctx context.Context, tenant string, p Spec) error {
 	if p.Repository == nil {
 		return s.checkFolder("folder", p.Folder)
 	}
-	from, err := p.Repository.origin()
+	_, err := s.checkRepository(ctx, p.Repository)
+	return err
+}
+
+// checkRepository reports what is wrong with a repository, as far as that can be told before it is
+// cloned.
+func (s *Server) checkRepository(ctx context.Context, r *Repository) (origin, error) {
+	from, err := r.origin()
 	if err != nil {
-		return err
+		return from, err
 	}
 	if from.url.Scheme == "file" {
 		err = s.checkFolder("repository.url", from.url.Path)
@@ -200,16 +225,16 @@ func (s *Server) check(ctx context.Context, tenant string, p Spec) error {
 		err = s.checkOrigin(ctx, from)
 	}
 	if err != nil {
-		return err
+		return from, err
 	}
-	return p.Repository.check()
+	return from, r.check()
 }
 
 // check reports what is wrong with the branches of a repository.
 func (r *Repository) check() error {
 	for field, name := range map[string]string{"repository.ref": r.Ref, "repository.branch": r.Branch} {
 		if name != "" && !isRef(name) {
-			return wrong(field, fmt.Sprintf("%q is not a name that git takes for a branch", words.OneLine(name, 80)), "a name such as fix/login")
+			return Wrong(field, fmt.Sprintf("%q is not a name that git takes for a branch", words.OneLine(name, 80)), "a name such as fix/login")
 		}
 	}
 	return nil
@@ -239,9 +264,9 @@ func (s *Server) checkFolder(field, folder string) error {
 	if err != nil || !filepath.IsAbs(folder) || tool.Inside(s.Dir, real) ||
 		!slices.ContainsFunc(s.Folders, func(f string) bool { return tool.Inside(f, real) }) {
 		if len(s.Folders) == 0 {
-			return wrong(field, "this server allows no folders of its machine", "a repository to clone")
+			return Wrong(field, "this server allows no folders of its machine", "a repository to clone")
 		}
-		return wrong(field, "the folder does not exist, or this server does not allow it", "a folder in "+strings.Join(s.Folders, ", "))
+		return Wrong(field, "the folder does not exist, or this server does not allow it", "a folder in "+strings.Join(s.Folders, ", "))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,13 +39,20 @@ func (c *Visit) submitted(prefix string, spec Spec, said any, beside *event.Reco
 	if c.isDraining() {
 		return Task{}, ending()
 	}
+	if spec.Fork != nil {
+		forked, err := c.forked(spec)
+		if err != nil {
+			return Task{}, err
+		}
+		spec = forked
+	}
 	if spec.Beside != "" {
 		other, err := c.Find(spec.Beside)
 		if err != nil || over(other.Stage) || other.Spec.Beside != "" {
-			return Task{}, wrong("beside", "there is no such task, it is over, or it works beside another itself", "the id of a task that stays open")
+			return Task{}, Wrong("beside", "there is no such task, it is over, or it works beside another itself", "the id of a task that stays open")
 		}
 	}
-	now := time.Now().UTC().Truncate(time.Millisecond)
+	now := moment()
 	t := Task{
 		ID: newID(prefix), Tenant: c.who.tenant, By: c.who.name, Spec: spec, Created: now,
 	}
@@ -86,7 +94,11 @@ func (c *Visit) admit(name string, now time.Time) error {
 	}
 	used := c.book.usage(name)
 	full := func(retry int, format string, args ...any) error {
-		return &Problem{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Message: fmt.Sprintf(format, args...), Retry: retry}
+		p := &Problem{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Message: fmt.Sprintf(format, args...), Retry: retry}
+		if c.who.confined() { // the others' tasks are not its business
+			p.Message, p.Retry = "the tenant has reached one of its limits", 0
+		}
+		return p
 	}
 	switch {
 	case bounds.Queue > 0 && used.open >= bounds.Queue:
@@ -100,6 +112,9 @@ func (c *Visit) admit(name string, now time.Time) error {
 	}
 	return nil
 }
+
+// moment is now, as the book keeps times.
+func moment() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
 func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
 
@@ -120,7 +135,7 @@ func (c *Visit) record(of, id string, said any, f func(*Edit) error) (string, er
 	err = c.Edit(func(e *Edit) error {
 		if before, again := c.book.sent[sender{c.who.name, key}]; again && key != "" {
 			if before.digest != digest {
-				return conflict("this Idempotency-Key was used for a different request")
+				return Conflict("this Idempotency-Key was used for a different request")
 			}
 			id = before.id
 			return nil
@@ -136,6 +151,14 @@ func (c *Visit) record(of, id string, said any, f func(*Edit) error) (string, er
 	return id, err
 }
 
+// repeated reports whether the visitor has used the idempotency key of the request before.
+func (c *Visit) repeated() bool {
+	c.book.mu.Lock()
+	defer c.book.mu.Unlock()
+	_, again := c.book.sent[sender{c.who.name, c.key}]
+	return again && c.key != ""
+}
+
 // page asks for a part of a list.
 type page struct {
 	Stage string `json:"-" query:"stage"`
@@ -149,7 +172,7 @@ func most(l *int, without int) (int, error) {
 	case l == nil:
 		return without, nil
 	case *l < 1 || *l > mostListed:
-		return 0, wrong("limit", fmt.Sprintf("it is %d", *l), fmt.Sprintf("1 to %d", mostListed))
+		return 0, Wrong("limit", fmt.Sprintf("it is %d", *l), fmt.Sprintf("1 to %d", mostListed))
 	}
 	return *l, nil
 }
@@ -167,15 +190,17 @@ func (c *call) tasks(in page) (taskPage, error) {
 	if err != nil {
 		return taskPage{}, err
 	}
-	if in.Stage != "" && !over(event.Stage(in.Stage)) && follow(event.Stage(in.Stage)) == nil {
-		return taskPage{}, wrong("stage", fmt.Sprintf("it is %q", words.OneLine(in.Stage, 80)), "a stage, such as running or completed")
+	if c.r.URL.Query().Has("stage") && !slices.Contains(stages(), event.Stage(in.Stage)) {
+		return taskPage{}, Wrong("stage", fmt.Sprintf("it is %q", words.OneLine(in.Stage, 80)), "a stage, such as running or completed")
 	}
 	if in.After != "" {
 		if _, err := c.Find(in.After); err != nil {
 			return taskPage{}, err
 		}
 	}
-	list := c.book.list(in.After, limit+1, func(t *Task) bool { return c.who.sees(t) && (in.Stage == "" || in.Stage == string(t.Stage)) })
+	list := c.book.list(in.After, limit+1, func(t *Task) bool {
+		return c.who.sees(t.Tenant, t.place) && (in.Stage == "" || in.Stage == string(t.Stage))
+	})
 	out := taskPage{Tasks: list[:min(limit, len(list))]}
 	if out.Tasks == nil {
 		out.Tasks = []Task{}
@@ -205,9 +230,11 @@ func (c *call) removeWorkspace(in one) (nothing, error) {
 	case err != nil:
 		return nothing{}, err
 	case !over(t.Stage):
-		return nothing{}, conflict("task %s is %s; cancel it first", t.ID, t.Stage)
+		return nothing{}, Conflict("task %s is %s; cancel it first", t.ID, t.Stage)
 	case t.Spec.Folder+t.Spec.Beside != "":
-		return nothing{}, conflict("task %s worked in a folder that is not its own", t.ID)
+		return nothing{}, Conflict("task %s worked in a folder that is not its own", t.ID)
+	case c.works(t.ID, ""):
+		return nothing{}, Conflict("another task works in the workspace of task %s", t.ID)
 	}
 	defer c.stir()
 	defer c.weigh()
@@ -227,7 +254,7 @@ type sent struct {
 
 func (c *call) interrupt(in stopped) (sent, error) {
 	if len(in.Reason) > mostPrompt {
-		return sent{}, wrong("reason", fmt.Sprintf("it has %d bytes", len(in.Reason)), fmt.Sprintf("at most %d", mostPrompt))
+		return sent{}, Wrong("reason", fmt.Sprintf("it has %d bytes", len(in.Reason)), fmt.Sprintf("at most %d", mostPrompt))
 	}
 	seq, err := c.Interrupt(in.ID, in.Reason, c.Key())
 	return sent{seq}, err
@@ -271,7 +298,7 @@ func (c *call) events(in followed) error {
 // invoke submits a task and returns it when it is over.
 func (c *call) invoke(spec Spec) (Task, error) {
 	if spec.Open {
-		return Task{}, wrong("open", "an open task has no end to wait for", "POST /api/v1/tasks")
+		return Task{}, Wrong("open", "an open task has no end to wait for", "POST /api/v1/tasks")
 	}
 	t, err := c.Submit(spec)
 	if err != nil {

@@ -33,15 +33,25 @@ type Visit struct {
 // Visit begins the visit of who sends a request, if it may at least what the role may.
 func (s *Server) Visit(r *http.Request, role Role) (*Visit, error) {
 	principal := gate.Principal(r.Header)
-	who, known := s.visitor(principal)
-	if !known || !who.role.atLeast(role) {
-		return nil, forbidden("this needs role " + string(role) + "; your token has role " + string(who.role))
+	who, _ := s.visitor(principal) // one that is not known has no role
+	v := &Visit{Server: s, Context: r.Context(), who: who, principal: principal}
+	if err := v.Needs(role); err != nil {
+		return nil, err
 	}
 	key := r.Header.Get("Idempotency-Key")
 	if len(key) > mostKey {
-		return nil, wrong("Idempotency-Key", fmt.Sprintf("it has %d bytes", len(key)), fmt.Sprintf("at most %d", mostKey))
+		return nil, Wrong("Idempotency-Key", fmt.Sprintf("it has %d bytes", len(key)), fmt.Sprintf("at most %d", mostKey))
 	}
-	return &Visit{Server: s, Context: r.Context(), who: who, key: key, principal: principal}, nil
+	v.key = key
+	return v, nil
+}
+
+// Needs reports that the visitor may not what a role may.
+func (v *Visit) Needs(role Role) error {
+	if v.who.role.atLeast(role) {
+		return nil
+	}
+	return Forbidden("this needs role " + string(role) + "; your token has role " + string(v.who.role))
 }
 
 // Self is the visit of the server itself, which sees all. Ctx is one of [Server.Go].
@@ -54,7 +64,7 @@ func (s *Server) Self(ctx context.Context) *Visit {
 func (s *Server) For(ctx context.Context, id, key string) (*Visit, error) {
 	t, known := s.book.task(id)
 	if !known {
-		return nil, missing("task", id)
+		return nil, Missing("task", id)
 	}
 	return s.Behalf(ctx, t.By, t.Tenant, key), nil
 }
@@ -77,6 +87,9 @@ func (s *Server) Go(f func(ctx context.Context)) bool {
 // Name is what the visitor is called.
 func (v *Visit) Name() string { return v.who.name }
 
+// Tenant is that of what the visitor makes.
+func (v *Visit) Tenant() string { return v.who.tenant }
+
 // Known reports whether the visitor still is one: its identity may have been removed meanwhile.
 func (v *Visit) Known() bool {
 	_, known := v.visitor(v.principal)
@@ -95,8 +108,8 @@ func (v *Visit) Key() string {
 // Find is a task that the visitor sees. Of others it is not told whether they are there.
 func (v *Visit) Find(id string) (Task, error) {
 	t, known := v.book.task(id)
-	if !known || !v.who.sees(&t) {
-		return Task{}, missing("task", id)
+	if !known || !v.who.sees(t.Tenant, t.place) {
+		return Task{}, Missing("task", id)
 	}
 	return t, nil
 }
@@ -117,6 +130,15 @@ func (v *Visit) Wait(id string, so func(Task) bool) (Task, error) {
 			return t, ending()
 		}
 	}
+}
+
+// News is closed when something has changed of what the server knows.
+func (v *Visit) News() <-chan struct{} { return v.book.news() }
+
+// Unfinished are the tasks that keep is true for, of those that the visitor sees and that are not
+// over, without their histories. It must not change them.
+func (v *Visit) Unfinished(keep func(*Task) bool) []Task {
+	return v.book.openIf(func(t *Task) bool { return keep(t) && v.who.sees(t.Tenant, t.place) })
 }
 
 // Say says something to the agent of a task. One that works sees it with the results of its calls;
@@ -166,7 +188,7 @@ func (v *Visit) Respec(id string, f func(*Spec)) error {
 		return err
 	}
 	if t.Stage != event.StageIdle {
-		return conflict("task %s is %s; what it is can be changed while it is idle", t.ID, t.Stage)
+		return Conflict("task %s is %s; what it is can be changed while it is idle", t.ID, t.Stage)
 	}
 	raw, err := json.Marshal(t.Spec)
 	if err != nil {
@@ -193,7 +215,7 @@ func (v *Visit) tell(id string, input event.Body) (uint64, error) {
 	case err != nil:
 		return 0, err
 	case t.Session == "" || over(t.Stage) || t.Stage == event.StageFinalizing || t.closed != "":
-		return 0, conflict("task %s is %s, so its agent can't be told anything", t.ID, t.Stage)
+		return 0, Conflict("task %s is %s, so its agent can't be told anything", t.ID, t.Stage)
 	}
 	log, err := v.Sessions.Open(v, t.Session)
 	if err != nil {
@@ -225,7 +247,7 @@ func (v *Visit) put(log store.Log, input event.Body) (uint64, error) {
 		case err != nil:
 			return 0, err
 		case before.Seq > 0 && !reflect.DeepEqual(before.Body, input):
-			return 0, conflict("this Idempotency-Key was used for something else")
+			return 0, Conflict("this Idempotency-Key was used for something else")
 		case before.Seq > 0:
 			return before.Seq, nil
 		}
@@ -269,12 +291,22 @@ func (v *Visit) Sent(id string) (map[string]event.Event, error) {
 
 // stored is an input whose images lie beside the session.
 func stored(ctx context.Context, blobs tool.Blobs, input event.Body) (event.Body, error) {
-	said, is := input.(event.Steered)
-	if !is {
-		return input, nil
+	var err error
+	switch b := input.(type) {
+	case event.Said:
+		b.Parts, err = spilled(ctx, blobs, b.Parts)
+		input = b
+	case event.Steered:
+		b.Parts, err = spilled(ctx, blobs, b.Parts)
+		input = b
 	}
-	said.Parts = slices.Clone(said.Parts)
-	for i, part := range said.Parts {
+	return input, err
+}
+
+// spilled are parts whose images lie in blobs.
+func spilled(ctx context.Context, blobs tool.Blobs, parts llm.Parts) (llm.Parts, error) {
+	parts = slices.Clone(parts)
+	for i, part := range parts {
 		image, is := part.(llm.Image)
 		if !is {
 			continue
@@ -283,9 +315,9 @@ func stored(ctx context.Context, blobs tool.Blobs, input event.Body) (event.Body
 		if err != nil {
 			return nil, err
 		}
-		said.Parts[i] = llm.Image{MediaType: image.MediaType, Digest: name}
+		parts[i] = llm.Image{MediaType: image.MediaType, Digest: name}
 	}
-	return said, nil
+	return parts, nil
 }
 
 // Cancel ends a task in stage cancelled, whatever it is at.
@@ -296,7 +328,7 @@ func (v *Visit) Cancel(id string) (Task, error) { return v.wish(id, ofCancel) }
 func (v *Visit) Finish(id string) (Task, error) {
 	t, err := v.Find(id)
 	if err == nil && !t.Spec.Open {
-		return Task{}, conflict("task %s ends by itself; only one with open: true can be closed", t.ID)
+		return Task{}, Conflict("task %s ends by itself; only one with open: true can be closed", t.ID)
 	}
 	if err == nil && t.Stage == event.StageWaiting && t.Why == "" && t.closed == "" {
 		_, err = v.Interrupt(id, "closed", "")
@@ -327,9 +359,9 @@ func (v *Visit) wish(id, of string) (Task, error) {
 func spoken(field, text string) (llm.Parts, error) {
 	switch {
 	case strings.TrimSpace(text) == "":
-		return nil, wrong(field, "it is missing", "a text")
+		return nil, Wrong(field, "it is missing", "a text")
 	case len(text) > mostPrompt:
-		return nil, wrong(field, fmt.Sprintf("it has %d bytes", len(text)), fmt.Sprintf("at most %d", mostPrompt))
+		return nil, Wrong(field, fmt.Sprintf("it has %d bytes", len(text)), fmt.Sprintf("at most %d", mostPrompt))
 	}
 	return llm.Say(text), nil
 }

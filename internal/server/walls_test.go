@@ -108,24 +108,31 @@ const treasure = "TREASURE-of-red"
 
 // TestWalls holds that no agent reaches the workspace of another task, or what it has remembered:
 // not by file tools, not by commands that are proven to only read, not in the sandbox, and not with
-// the approval of its tenant. Where no sandbox holds commands, its tenant can't approve any, and
-// mode yolo is for tasks of no tenant.
+// the approval of its tenant. The owner's token is closed like that, wherever its file lies. Where no
+// sandbox holds commands, its tenant can't approve any, and mode yolo is for tasks of no tenant.
 func TestWalls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the servers are processes, and run without the race detector")
 	}
 	p := newProcess(t)
-	p.start("--keep", "always", "--mode", "yolo")
+	p.token = treasure + "-and-of-nobody-else-in-the-world"
+	if err := os.WriteFile(p.tokenFile(), []byte(p.token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.start("--keep", "always", "--mode", "yolo", "--token-file", p.tokenFile())
 	p.tryWalls(tool.ModeAuto, tool.ModeAsk, "")
 	p.identity("green", server.Admin).call("POST", "/api/v1/tasks", server.Spec{Prompt: "x", Mode: tool.ModeYolo}, http.StatusBadRequest, nil)
 	p.kill()
 	p.settings("[sandbox]\noff = true\n")
-	p.start("--keep", "always")
+	p.start("--keep", "always", "--token-file", p.tokenFile())
 	if !strings.Contains(p.printed.String(), "commands run without a sandbox: it is switched off") {
 		t.Errorf("the operator is told %q", p.printed)
 	}
 	p.tryWalls(tool.ModeAuto)
 }
+
+// tokenFile is a file for the owner's token that is not where the server keeps it.
+func (p *process) tokenFile() string { return filepath.Join(p.home, "card.txt") }
 
 // settings writes the settings file.
 func (p *process) settings(text string) {
@@ -200,6 +207,9 @@ func (p *process) tryWalls(modes ...tool.Mode) {
 		"outside":          arg("bash", map[string]any{"command": "cat " + safe, "outside_sandbox": true}),
 		"copies of agents": "read: " + filepath.Join(copies, "x", "safe.txt"),
 		"copies, cat":      "bash: cat " + filepath.Join(copies, "x", "safe.txt"),
+		"token, read":      "read: " + p.tokenFile(),
+		"token, cat":       "bash: cat " + p.tokenFile(),
+		"token, python":    "bash: python3 -c \"print(open('" + p.tokenFile() + "').read())\"",
 		"past sessions":    arg("memory", map[string]any{"action": "search", "query": "TREAS*"}),
 		"memory":           arg("memory", map[string]any{"action": "list"}),
 		"state":            "bash: cat " + filepath.Join(p.home, "state", "sessions", theirs.Session, "log.jsonl"),
@@ -222,6 +232,23 @@ func (p *process) tryWalls(modes ...tool.Mode) {
 				t.Fatalf("%v: it changed what another tenant has: %q", err, raw)
 			}
 		})
+	}
+}
+
+// TestOthersProcesses holds that no command sees what else runs on the machine, and with which
+// arguments, in the boxes of any mode.
+func TestOthersProcesses(t *testing.T) {
+	p := newProcess(t)
+	p.start("--keep", "always")
+	blue := p.identity("blue", server.Admin)
+	const all = "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"
+	for _, mode := range []tool.Mode{tool.ModePlan, tool.ModeAuto} {
+		for _, way := range []string{"bash: " + all, "bash: ps -ef", "bash: touch x; " + all} {
+			said := blue.said(blue.attend(blue.submit(server.Spec{Prompt: way, Mode: mode})).Session)
+			if strings.Contains(said, p.addr) {
+				t.Errorf("%s in mode %s shows the arguments of the server", way, mode)
+			}
+		}
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -24,6 +23,7 @@ import (
 // work is a task that is worked on here.
 type work struct {
 	*Server
+	tenant string
 	cancel context.CancelCauseFunc
 	idle   atomic.Bool // it waits for somebody's decision, and takes no place
 }
@@ -35,119 +35,6 @@ var (
 	errCancelled = errors.New("cancelled")
 	errTimedOut  = errors.New("its time is over")
 )
-
-// dispatch begins what may begin, whenever there may be something.
-func (s *Server) dispatch() {
-	late := time.NewTimer(time.Hour) // the time of an idle task is over
-	defer late.Stop()
-	for {
-		select {
-		case <-s.wake:
-		case <-late.C:
-		case <-s.ctx.Done():
-			return
-		}
-		late.Reset(s.begin())
-	}
-}
-
-// begin begins tasks while there is room: those that were begun before the queued ones, and of
-// these one of the tenant with the fewest at work. Whoever wants a task cancelled is heard. It
-// returns how long no idle task runs out of time.
-func (s *Server) begin() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	rest := time.Hour
-	if s.draining {
-		return rest
-	}
-	busy, queue, now := map[string]int{}, []Task(nil), time.Now()
-	for _, t := range s.book.open() {
-		w := s.at[t.ID]
-		left, rests := t.rests(now)
-		switch {
-		case w == nil && rests && !s.poked[t.ID]:
-			rest = min(rest, left)
-		case w != nil && t.cancelled != "":
-			w.cancel(errCancelled)
-			fallthrough
-		case w != nil && !w.idle.Load():
-			busy[t.Tenant]++
-		case w == nil:
-			queue = append(queue, t)
-		}
-	}
-	full := s.disk.trouble() != nil
-	queue = slices.DeleteFunc(queue, func(t Task) bool { // but for what takes no room
-		return t.cancelled == "" && (full || t.Session == "" && t.Spec.Folder == "" && s.overQuota(t.Tenant))
-	})
-	for len(queue) > 0 {
-		i := s.next(queue, busy)
-		if i < 0 {
-			break
-		}
-		t := queue[i]
-		queue = append(queue[:i], queue[i+1:]...)
-		busy[t.Tenant]++
-		s.launch(t)
-	}
-	return rest
-}
-
-// next is the place in the queue of the task that is begun next; -1: none may be.
-func (s *Server) next(queue []Task, busy map[string]int) int {
-	all, best := 0, -1
-	for _, n := range busy {
-		all += n
-	}
-	for i, t := range queue {
-		if t.cancelled != "" || t.Stage == event.StageWaiting && t.Why == "" {
-			return i // takes no place, or none for long
-		}
-		if most := s.book.tenant(t.Tenant).AtOnce; most > 0 && busy[t.Tenant] >= most || all >= cmp.Or(s.AtOnce, DefaultAtOnce) {
-			continue
-		}
-		begun := t.Stage != event.StageSubmitted && t.Stage != event.StageQueued
-		if begun {
-			return i
-		}
-		if best < 0 || busy[t.Tenant] < busy[queue[best].Tenant] {
-			best = i
-		}
-	}
-	return best
-}
-
-// launch has a task worked on. The lock is held.
-func (s *Server) launch(t Task) {
-	ctx, cancel := context.WithCancelCause(s.ctx)
-	w := &work{Server: s, cancel: cancel}
-	if t.cancelled != "" {
-		cancel(errCancelled)
-	}
-	s.at[t.ID] = w
-	delete(s.poked, t.ID)
-	s.pulse.busy.Add(1)
-	s.wg.Go(func() {
-		defer s.pulse.busy.Add(-1)
-		if !t.Deadline.IsZero() {
-			var late context.CancelFunc
-			ctx, late = context.WithDeadlineCause(ctx, t.Deadline, errTimedOut)
-			defer late()
-		}
-		if err := w.run(ctx, t); err != nil && s.ctx.Err() == nil && !s.isDraining() {
-			if !diskFault(err) { // of which the operator is told once
-				s.warn("task " + t.ID + ": " + err.Error())
-			}
-			w.rest()
-		}
-		cancel(nil)
-		s.mu.Lock()
-		delete(s.at, t.ID)
-		s.mu.Unlock()
-		s.stir()
-	})
-}
 
 // rest waits a little.
 func (w *work) rest() {
@@ -180,6 +67,9 @@ func (w *work) run(ctx context.Context, t Task) error {
 			_, rests := t.rests(time.Now())
 			switch {
 			case read != nil || rests && !st.Active:
+				if opened != nil {
+					read = errors.Join(read, opened.Close())
+				}
 				return read
 			case !rests && !st.Active:
 				err = w.to(w.ctx, &t, event.Staged{Stage: event.StageFinalizing, Why: "nobody has said anything for long"})
@@ -273,7 +163,7 @@ func (s *Server) reopen(ctx context.Context, id string) (*inspan.Session, error)
 			if err != nil {
 				return nil, err
 			}
-			return host.Open(ctx, id)
+			return s.inTurn(ctx, func() (*inspan.Session, error) { return host.Open(ctx, id) })
 		}
 	}
 	return nil, fmt.Errorf("session %s belongs to no task", id)
@@ -338,7 +228,7 @@ func (w *work) settle(ctx context.Context, t *Task, st inspan.Status) error {
 func (w *work) attend(ctx context.Context, t *Task, r *running.Run, told *bool) error {
 	seen := w.live.follow(t.Session, false)
 	defer seen.leave()
-	full := w.disk.full()
+	full, left := w.disk.full(), false
 	for {
 		if err := w.attitude(t, r.Status()); err != nil {
 			return err
@@ -349,9 +239,12 @@ func (w *work) attend(ctx context.Context, t *Task, r *running.Run, told *bool) 
 		}
 		select {
 		case <-r.Done():
+			if left { // whatever it says
+				return &DiskError{noRoom}
+			}
 			return nil
 		case <-full:
-			full = nil
+			full, left = nil, true
 			r.Leave() // as it is, behind the calls that run
 		case <-seen.turns:
 		case <-gone:
@@ -469,10 +362,18 @@ func (s *Server) says(id string) (string, error) {
 	return text.Head(f.Last, mostSaid), nil
 }
 
-// clear removes the workspace of a task that has ended, unless it is to stay.
+// clear removes the workspace of a task that has ended, unless it is to stay, or others work there:
+// the last of these clears it.
 func (s *Server) clear(t Task, end event.Stage) {
+	last := t.ID
+	if other, known := s.book.task(t.Spec.Beside); known {
+		if t, end = other, other.Stage; !over(end) {
+			return
+		}
+	}
 	keep := cmp.Or(t.Spec.Keep, s.Keep)
-	if t.Spec.Folder+t.Spec.Beside != "" || keep == KeepAlways || keep != KeepNever && end != event.StageCompleted && t.Session != "" {
+	stays := keep == KeepAlways || keep != KeepNever && end != event.StageCompleted && t.Session != ""
+	if t.Spec.Folder != "" || stays || s.works(t.ID, last) {
 		return
 	}
 	if err := os.RemoveAll(s.workspace(t)); err != nil {

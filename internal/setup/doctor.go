@@ -172,6 +172,10 @@ func chosen(ctx context.Context, a *app.App, model string) Finding {
 	switch {
 	case err != nil && model != "":
 		return Finding{Check: "model", State: Bad, Found: err.Error(), Remedy: "name another with --model; 'inspan models' lists them"}
+	case err != nil && a.Config.Model != "":
+		return Finding{
+			Check: "model", State: Bad, Found: err.Error(), Remedy: "or choose another with 'inspan setup'; 'inspan models' lists them",
+		}
 	case err != nil:
 		return Finding{
 			Check: "model", State: Warn, Found: "no model is configured",
@@ -260,7 +264,7 @@ func programs(ctx context.Context) []Finding {
 		out = append(out, f)
 	}
 	tools := equipment.BuiltIn()
-	f := Finding{Check: "tools", State: Good, Found: fmt.Sprintf("%d built in", len(tools))}
+	f := Finding{Check: "tools", State: Good, Found: fmt.Sprintf("%d checked; 'inspan tools' lists those of a session here", len(tools))}
 	for _, t := range tools {
 		if _, err := t.Check([]byte(`{"no_such_field":1}`)); err == nil {
 			f.State, f.Found, f.Remedy = Bad, t.Name+" takes arguments it should not", "report this"

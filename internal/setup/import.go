@@ -283,7 +283,7 @@ func (i *Import) read(path string, into any) bool {
 	if !exists(path) {
 		return false
 	}
-	data, err := config.ReadFile(path)
+	data, err := connect.ReadForeign(path)
 	if err == nil {
 		err = connect.Unmarshal(data, into)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/connect"
 	"github.com/inspan/inspan/internal/hook"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
@@ -42,6 +43,7 @@ func (i *Import) claude() {
 	}
 	i.folder(Ignored, i.at(".claude", "plugins"), "plugin.json", "plugin", "install each with 'inspan plugin install'")
 	i.sessions(i.at(".claude", "projects"), ".jsonl")
+	i.claudeState(i.at(".claude.json"))
 }
 
 // claudeSettings looks at a settings.json, of the person or of the workspace.
@@ -70,8 +72,29 @@ func (i *Import) claudeSettings(path string, person bool) {
 			i.ignored(path, key, "commands run in inspan's own sandbox; allow hosts with rules such as network(example.com)")
 		case "apiKeyHelper":
 			i.ignored(path, key, "set providers.anthropic.key_command to a command that prints the key")
+		case "theme", "statusLine", "effortLevel", "editorMode":
+			if !person {
+				i.ignored(path, key, "a folder can't choose it")
+			} else {
+				i.looks(path, key, file[key])
+			}
 		default:
 			i.ignored(path, key, "inspan has no such setting")
+		}
+	}
+}
+
+// claudeState looks at the file in which Claude Code keeps some settings beside what it has seen. That
+// it can't be read is told with the servers.
+func (i *Import) claudeState(path string) {
+	var file map[string]json.RawMessage
+	data, err := connect.ReadForeign(path)
+	if err != nil || connect.Unmarshal(data, &file) != nil {
+		return
+	}
+	for _, key := range []string{"editorMode", "theme"} {
+		if raw, has := file[key]; has {
+			i.looks(path, key, raw)
 		}
 	}
 }

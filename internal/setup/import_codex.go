@@ -2,15 +2,17 @@ package setup
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/frontmatter"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/words"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -34,8 +36,14 @@ func (i *Import) codex() {
 	}
 	prompts, _ := filepath.Glob(filepath.Join(dir, "prompts", "*.md"))
 	for _, path := range prompts {
-		if data, ok := i.text(path); ok {
-			i.command(path, strings.TrimSuffix(filepath.Base(path), ".md"), data)
+		data, ok := i.text(path)
+		if !ok {
+			continue
+		}
+		if written, why := codexPrompt(data); why != "" {
+			i.ignored(path, "", why)
+		} else {
+			i.command(path, strings.TrimSuffix(filepath.Base(path), ".md"), written)
 		}
 	}
 	i.skills(filepath.Join(dir, "skills"))
@@ -48,6 +56,35 @@ func (i *Import) codex() {
 		i.ignored(path, "", "a folder can't choose model, mode or servers; copy what you want to your settings")
 	}
 	i.used(filepath.Join(i.root, "AGENTS.md"), "instructions of this folder")
+}
+
+// codexPrompt is a prompt of Codex as a command of ours: $$ is a dollar there, and $FILES what the
+// argument FILES=... gives, which the model looks up here. Why says why there is none.
+func codexPrompt(data string) (written, why string) {
+	_, body, err := frontmatter.Split([]byte(data))
+	if err != nil || !strings.HasSuffix(data, body) {
+		body = data
+	}
+	var names []string
+	text := regexp.MustCompile(`\$(\$|[A-Z][A-Z0-9_]*)`).ReplaceAllStringFunc(body, func(found string) string {
+		name := "{" + found[1:] + "}"
+		switch {
+		case found == "$$":
+			return "$"
+		case found == "$ARGUMENTS":
+			return found
+		case !slices.Contains(names, name):
+			names = append(names, name)
+		}
+		return name
+	})
+	if regexp.MustCompile(`\$\$([1-9]|ARGUMENTS|\{)`).MatchString(body) {
+		return "", "$$ stands before what would be a place for arguments here; write the command anew in .inspan/commands"
+	}
+	if len(names) > 0 {
+		text = strings.TrimRight(text, "\n") + "\n\nFor " + strings.Join(names, ", ") + " above put what these arguments give: $ARGUMENTS\n"
+	}
+	return strings.TrimSuffix(data, body) + text, ""
 }
 
 // codexFile is what is looked at in a config.toml.
@@ -79,11 +116,8 @@ func (i *Import) codexSettings(path string) {
 	}
 	i.codexModel(path, file)
 	if file.Effort != "" {
-		if slices.Contains(llm.Efforts(), file.Effort) {
-			i.becomes(path, "model_reasoning_effort "+file.Effort, "effort", file.Effort)
-		} else {
-			i.ignored(path, "model_reasoning_effort "+words.OneLine(file.Effort, 60), "there are "+strings.Join(llm.Efforts(), ", "))
-		}
+		raw, _ := json.Marshal(file.Effort) // a text has no error
+		i.looks(path, "model_reasoning_effort", raw)
 	}
 	i.codexMode(path, file)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
@@ -97,6 +131,8 @@ func (i *Import) codexSettings(path string) {
 			i.ignored(path, key, "allow folders and hosts with rules such as write(/path/**) and network(example.com)")
 		case "shell_environment_policy":
 			i.ignored(path, key, "commands get no variables that look like secrets, but for those in sandbox.environment")
+		case "tui":
+			i.ignored(path, key, "choose what you want of tui.theme, tui.status_line and tui.vim: inspan config set")
 		default:
 			i.ignored(path, key, "inspan has no such setting")
 		}

@@ -74,7 +74,8 @@ func (i *Import) geminiSettings(path string) {
 	case mode != "":
 		i.becomes(path, "general.defaultApprovalMode "+file.General.Mode, "mode", mode)
 	case file.General.Mode != "":
-		i.ignored(path, "general.defaultApprovalMode "+words.OneLine(file.General.Mode, 40), "if you want it, choose a mode yourself; see 'inspan run --help'")
+		i.ignored(path, "general.defaultApprovalMode "+words.OneLine(file.General.Mode, 40),
+			"if you want it, choose a mode yourself; see 'inspan run --help'")
 	}
 	i.geminiTools(path, tool.Deny, slices.Concat(file.Tools.Exclude, file.Exclude))
 	i.geminiTools(path, tool.Ask, file.Tools.Confirm)
@@ -82,14 +83,16 @@ func (i *Import) geminiSettings(path string) {
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		switch key {
 		case "$schema", "model", "mcpServers", "allowedTools", "excludeTools":
-		case "general", "tools":
+		case "general", "tools", "ui":
 			i.geminiRest(path, key, all[key])
 		case "hooks":
 			i.ignored(path, key, "write hooks as docs/HOOKS.md says")
 		case "context", "contextFileName":
 			i.ignored(path, key, "inspan reads AGENTS.md and CLAUDE.md; import other files there with lines such as @GEMINI.md")
 		default:
-			i.ignored(path, words.OneLine(key, 60), "inspan has no such setting")
+			if !i.looks(path, key, all[key]) {
+				i.ignored(path, words.OneLine(key, 60), "inspan has no such setting")
+			}
 		}
 	}
 }
@@ -99,7 +102,8 @@ func (i *Import) geminiRest(path, table string, raw json.RawMessage) {
 	var keys map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &keys) // it was read as such before
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if !slices.Contains([]string{"defaultApprovalMode", "allowed", "exclude", "confirmationRequired"}, key) {
+		taken := slices.Contains([]string{"defaultApprovalMode", "allowed", "exclude", "confirmationRequired"}, key)
+		if !taken && !i.looks(path, table+"."+key, keys[key]) {
 			i.ignored(path, table+"."+words.OneLine(key, 60), "inspan has no such setting")
 		}
 	}
@@ -128,7 +132,10 @@ func (i *Import) geminiTools(path string, action tool.Action, list []string) {
 			i.ignored(path, what, "inspan has no patterns for it")
 			continue
 		}
-		rules, why := hook.OwnRules(action, rule)
+		rules, why := hook.OwnTools(rule), "" // of a tool alone, as there each of them is named
+		if some {
+			rules, why = hook.OwnRules(action, rule)
+		}
 		if why == "" {
 			why = i.wrong(action, rules)
 		}

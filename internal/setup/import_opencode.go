@@ -82,6 +82,8 @@ func (i *Import) opencodeSettings(path string) {
 			i.ignored(path, key, "write a markdown file for each; see docs/SUBAGENTS.md and docs/COMMANDS.md")
 		case "tools":
 			i.ignored(path, key, "deny tools with rules: inspan config set --add deny TOOL")
+		case "theme":
+			i.looks(path, key, file[key])
 		default:
 			i.ignored(path, key, "inspan has no such setting")
 		}

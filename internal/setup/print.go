@@ -1,15 +1,17 @@
 package setup
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
-// Print prints findings. Problems are an error.
-func Print(out io.Writer, findings []Finding) error {
+// Print prints findings in lines of at most so many cells; 0: of any length. Problems are an error.
+func Print(out io.Writer, cells int, findings []Finding) error {
 	bad, width := 0, 0
 	for _, f := range findings {
 		width = max(width, len(f.Check))
@@ -22,13 +24,13 @@ func Print(out io.Writer, findings []Finding) error {
 		if f.Elapsed > 0 {
 			line += fmt.Sprintf(" (%v)", f.Elapsed.Round(time.Millisecond))
 		}
-		fmt.Fprintln(out, line)
+		fmt.Fprintln(out, words.WrapRows(line, cells))
 		if f.Remedy != "" {
-			fmt.Fprintf(out, "%-*s → %s\n", width+9, "", words.OneLine(f.Remedy, 300))
+			fmt.Fprintln(out, words.WrapRows(fmt.Sprintf("%-*s → %s", width+9, "", words.OneLine(f.Remedy, 300)), cells))
 		}
 	}
 	if bad > 0 {
-		return fmt.Errorf("%d problems found", bad)
+		return errors.New(text.Count(bad, "problem") + " found")
 	}
 	return nil
 }

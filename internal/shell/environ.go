@@ -8,6 +8,11 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
+// IsName reports whether a shell can have a variable of that name.
+func IsName(name string) bool {
+	return spelled(name, letters+"_", letters+numbers+"_", len(name))
+}
+
 // Steers reports whether a variable of a person's environment makes programs run
 // code, or makes shells and git do something else than their words say, so that
 // a verdict on the words would not hold. It is about what whole families of

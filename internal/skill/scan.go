@@ -6,8 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -48,7 +51,6 @@ type scan struct {
 	library *Library
 	places  []*place
 	seen    map[string]*known
-	head    []byte // to read into
 }
 
 // look returns the skills of one folder, by name.
@@ -73,16 +75,15 @@ func (s *scan) look(p *place) (out []*found) {
 	if more {
 		s.warn("%s has more than %d entries; skills among the rest are left out", path, maxEntries)
 	}
-	for _, e := range entries {
-		if !e.IsDir() && e.Type()&fs.ModeSymlink == 0 || strings.HasPrefix(e.Name(), ".") || p.Only != nil && !slices.Contains(p.Only, e.Name()) {
-			continue
-		}
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		return !e.IsDir() && e.Type()&fs.ModeSymlink == 0 || strings.HasPrefix(e.Name(), ".") || p.Only != nil && !slices.Contains(p.Only, e.Name())
+	})
+	for i, k := range s.all(files, path, entries) {
 		if len(out) == MaxSkills {
 			s.warn("%s has more than %d skills; the rest are left out", path, MaxSkills)
 			break
 		}
-		k, is := s.one(files, path, e)
-		if !is {
+		if !s.one(files, filepath.Join(path, entries[i].Name()), entries[i].Name(), k) {
 			continue
 		}
 		f := &found{Skill: k.skill, known: k, from: p}
@@ -95,36 +96,54 @@ func (s *scan) look(p *place) (out []*found) {
 	return out
 }
 
-// one reads the skill in a folder, if there is one that can be used.
-func (s *scan) one(files fs.FS, path string, e fs.DirEntry) (*known, bool) {
-	at, dir := e.Name()+"/"+file, filepath.Join(path, e.Name())
-	before, again := s.library.known[dir]
-	if again {
-		if now, err := fs.Stat(files, at); err != nil || !before.holds(now) {
-			again = false
-		}
+// all reads the skills in folders, on all processors: at the start of a session nothing else is
+// to be done before it.
+func (s *scan) all(files fs.FS, path string, entries []fs.DirEntry) []*known {
+	out := make([]*known, len(entries))
+	var next atomic.Int64
+	var readers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), 1+len(entries)/enough) {
+		readers.Go(func() {
+			var head []byte
+			for i := next.Add(1) - 1; i < int64(len(entries)); i = next.Add(1) - 1 {
+				name := entries[i].Name()
+				if k := s.library.known[filepath.Join(path, name)]; k != nil {
+					if now, err := fs.Stat(files, name+"/"+file); err == nil && k.holds(now) {
+						out[i] = k
+						continue
+					}
+				}
+				if head == nil {
+					head = make([]byte, maxHead)
+				}
+				out[i] = readIn(files, name, head)
+			}
+		})
 	}
-	if !again {
-		before = s.read(files, at, e.Name())
-		if errors.Is(before.err, fs.ErrNotExist) { // the standard's own reader takes this, too
-			before = s.read(files, e.Name()+"/skill.md", e.Name())
-			before.skill.Problems = append(before.skill.Problems, "its file is called skill.md, not "+file)
-		}
-	}
+	readers.Wait()
+	return out
+}
+
+// enough is how many skills are worth a reader of their own.
+const enough = 16
+
+// one takes a skill that was read in a folder, if it can be used.
+func (s *scan) one(files fs.FS, dir, name string, k *known) bool {
+	at := name + "/" + file
 	switch {
-	case before.err == nil:
-		before.dir, s.seen[dir] = dir, before
-		return before, true
-	case leadsOut(files, e.Name()):
+	case k.err == nil:
+		k.dir, s.seen[dir] = dir, k
+		return true
+	case leadsOut(files, name):
 		if !s.elsewhere(dir) {
 			s.warn("%s is left out: it is a link that leads out of its folder, or nowhere", dir)
 		}
 	case leadsOut(files, at):
 		s.warn("%s is left out: its %s is a link that leads out of its folder, or nowhere", dir, file)
-	case !errors.Is(before.err, fs.ErrNotExist):
-		s.warn("%s is not a usable skill: %v", dir, keep.Bare(before.err))
+	case !errors.Is(k.err, fs.ErrNotExist):
+		s.warn("%s is not a usable skill: %v", dir, keep.Bare(k.err))
 	}
-	return nil, false
+	return false
 }
 
 // leadsOut reports whether something is a link that can't be followed inside of the
@@ -156,8 +175,18 @@ func (s *scan) elsewhere(link string) bool {
 	})
 }
 
-// read reads as much of a SKILL.md as its front matter needs.
-func (s *scan) read(files fs.FS, at, name string) *known {
+// readIn reads the skill in a folder, with a buffer to read into.
+func readIn(files fs.FS, name string, head []byte) *known {
+	k := readFile(files, name+"/"+file, name, head)
+	if errors.Is(k.err, fs.ErrNotExist) { // the standard's own reader takes this, too
+		k = readFile(files, name+"/skill.md", name, head)
+		k.skill.Problems = append(k.skill.Problems, "its file is called skill.md, not "+file)
+	}
+	return k
+}
+
+// readFile reads as much of a SKILL.md as its front matter needs.
+func readFile(files fs.FS, at, name string, head []byte) *known {
 	k := &known{read: time.Now()}
 	f, err := files.Open(at)
 	if err != nil {
@@ -172,11 +201,9 @@ func (s *scan) read(files fs.FS, at, name string) *known {
 		k.err = errors.New("its name is too long or has characters that can't be seen")
 		return k
 	}
-	if s.head == nil {
-		s.head = make([]byte, maxHead)
-	}
-	n, err := io.ReadFull(f, s.head)
-	head, whole := s.head[:n], err != nil
+	n, err := io.ReadFull(f, head)
+	whole := err != nil
+	head = head[:n]
 	matter, text, failed := frontmatter.Split(head)
 	if !whole && (failed != nil || matter != nil && strings.TrimSpace(text) == "") { // too short to be of use
 		var rest []byte

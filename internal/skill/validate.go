@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -48,4 +49,21 @@ func Validate(dir string) []string {
 		return []string{err.Error()}
 	}
 	return parse(filepath.Base(abs), matter, text, true).Problems
+}
+
+// Parse reads the SKILL.md of a folder that is elsewhere. Its name is the one that it says, else
+// that of the folder.
+func Parse(folder string, data []byte) (Skill, error) {
+	if err := fits(data, MaxSize); err != nil {
+		return Skill{}, err
+	}
+	matter, text, err := frontmatter.Split(data)
+	if err != nil {
+		return Skill{}, err
+	}
+	var head map[string]any
+	if err := frontmatter.Decode(matter, &head); err != nil {
+		return Skill{}, err
+	}
+	return parse(cmp.Or(line(head["name"]), folder), matter, text, true), nil
 }

@@ -183,8 +183,11 @@ func (h history) justified(t *rapid.T, after map[string]string, name string, bot
 	case whyParent:
 		ok = after[path.Dir(name)] == ""
 	case whyNoFolder:
-		parent := after[path.Dir(name)]
-		ok = parent != "" && parent[0] != 'd'
+		dir := path.Dir(name)
+		for after[dir] == "" && dir != "." { // the nearest that is there
+			dir = path.Dir(dir)
+		}
+		ok = dir != "." && after[dir][0] != 'd'
 	}
 	if !ok {
 		t.Fatalf("%q is kept, and it is not true that %s", name, why)

@@ -64,6 +64,8 @@ func (sh *Shell) runBash(ctx context.Context, c *tool.Call, in bashArgs) (tool.R
 		return tool.Result{}, errors.New("keep is unavailable: " + sh.NoKeep)
 	case in.Keep && in.TTY:
 		return tool.Result{}, errors.New("what is to be kept can't have a terminal, which ends with the session")
+	case sh.NoJobs && !in.Keep && (in.Background || in.Interactive || in.TTY):
+		return tool.Result{}, errors.New("the command ends with this call: background, interactive and tty are unavailable")
 	case in.Timeout < 0:
 		return tool.Result{}, errors.New("timeout is negative")
 	}
@@ -86,11 +88,11 @@ func (sh *Shell) runBash(ctx context.Context, c *tool.Call, in bashArgs) (tool.R
 	}
 	switch watch(ctx, c, j, watching{most: wait}) {
 	case interrupted:
-		j.cancel()
-		<-j.done
-		text, _ := j.all()
-		return tool.Text(text), fmt.Errorf("the command was interrupted and ended: %w", ctx.Err())
+		return j.stopped(), fmt.Errorf("the command was interrupted and ended: %w", ctx.Err())
 	case late:
+		if sh.NoJobs && !in.Keep {
+			return j.stopped(), fmt.Errorf("the command timed out after %v and was ended", wait)
+		}
 		if res, moved, err := sh.background(c, j); moved || err != nil {
 			return res, err
 		}
@@ -100,6 +102,14 @@ func (sh *Shell) runBash(ctx context.Context, c *tool.Call, in bashArgs) (tool.R
 		return tool.Result{Parts: llm.Say(j.result()), Exit: j.exit(), Left: sh.leaves()}, nil
 	}
 	return sh.finished(ctx, c, j), nil
+}
+
+// stopped ends a command, and is what it has printed.
+func (j *job) stopped() tool.Result {
+	j.cancel()
+	<-j.done
+	text, _ := j.all()
+	return tool.Text(text)
 }
 
 // seconds is a time that a model has asked for, as far as it may have it.
@@ -188,10 +198,7 @@ func progress(c *tool.Call, j *job, shown int64) int64 {
 func (sh *Shell) background(c *tool.Call, j *job) (res tool.Result, moved bool, err error) {
 	moved, err = sh.enlist(j, c.Finished)
 	if err != nil {
-		j.cancel()
-		<-j.done
-		text, _ := j.all()
-		return tool.Text(text), false, fmt.Errorf("the command was ended: %w", err)
+		return j.stopped(), false, fmt.Errorf("the command was ended: %w", err)
 	}
 	if !moved {
 		return tool.Result{}, false, nil

@@ -45,6 +45,9 @@ type Shell struct {
 	// NoKeep says why nothing may outlive the session, also where bash is told to keep
 	// it; empty: it may.
 	NoKeep string
+	// NoJobs: the session is one call, and what goes on behind that nobody could see to. A command that
+	// is not to be kept ends with its call.
+	NoJobs bool
 	// Withheld tells which variables of the person's environment commands don't get
 	// in a mode: why, by name. Nil: none.
 	Withheld func(mode tool.Mode) map[string]string

@@ -46,6 +46,13 @@ func Deferred(many []tool.Tool) []tool.Tool {
 			return tool.Text(strings.TrimSpace(b.String())), nil
 		})
 	search.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	search.Ready = func(c *tool.Call) {
+		for _, t := range many {
+			if t.Ready != nil {
+				t.Ready(c)
+			}
+		}
+	}
 	return []tool.Tool{search, callTool(many)}
 }
 

@@ -234,7 +234,7 @@ func (f *Fold) heard() (items []Item) {
 	return items
 }
 
-// stop ends a run. What was said for after it begins the next.
+// stop ends a run. What was said first for after it begins the next.
 func (f *Fold) stop(e event.Event, b event.Stopped) []Item {
 	items := append(f.void(), f.heard()...)
 	stop := &Stop{Seq: e.Seq, Time: e.Time, Stopped: b, Turns: f.Run.Turns, Cost: f.Spent.Cost - f.Run.before}
@@ -244,12 +244,13 @@ func (f *Fold) stop(e event.Event, b event.Stopped) []Item {
 	f.Run.Busy, f.Run.Stopped = false, &b
 	f.halt()
 	items = append(items, stop)
-	for _, s := range f.queued {
+	if len(f.queued) > 0 {
+		next := f.queued[0]
+		f.queued = f.queued[1:]
 		f.begin(e.Time)
-		s.Heard = true
-		items = append(items, s)
+		next.Heard = true
+		items = append(items, next)
 	}
-	f.queued = nil
 	return items
 }
 

@@ -286,6 +286,22 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
+// TestQueueInTurn holds that each run begins with one of the messages that wait, so that the others
+// can be taken back for longer.
+func TestQueueInTurn(t *testing.T) {
+	var s session
+	s.follow(t, []step{
+		{said("go"), `said "go" heard true`},
+		{said("next"), `said "next" heard false`},
+		{said("last"), `said "last" heard false`},
+		{event.Stopped{Reason: event.ReasonDone}, `stop done turns 0 cost 0.00 took 3s, said "next" heard true`},
+		{event.Withdrawn{Of: 3}, `note of withdrawn "a queued message was taken back"`},
+		{said("more"), `said "more" heard false`},
+		{event.Stopped{Reason: event.ReasonDone}, `stop done turns 0 cost 0.00 took 3s, said "more" heard true`},
+		{event.Stopped{Reason: event.ReasonDone}, `stop done turns 0 cost 0.00 took 1s`},
+	})
+}
+
 func TestSessionChanges(t *testing.T) {
 	var s session
 	s.follow(t, []step{

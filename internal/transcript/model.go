@@ -16,8 +16,8 @@ const maxThinking = 2000
 func (f *Fold) model(e event.Event) []Item {
 	switch b := e.Body.(type) {
 	case event.Asked:
-		f.begin(e.Time) // after a restart, or for what was queued
-		return f.heard()
+		f.begin(e.Time)                       // after a restart, or for what was queued
+		return append(f.void(), f.heard()...) // of a driver that was killed as it wrote, its text is told and counts for nothing
 	case event.Delta:
 		return f.delta(e, b)
 	case event.Replied:

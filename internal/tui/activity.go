@@ -16,7 +16,8 @@ type activity struct {
 	look    look
 	view    *view
 	now     time.Time
-	running bool // the run is driven here
+	running bool   // the run is driven here
+	trouble string // in reaching the server that drives it
 }
 
 func (a activity) pause() []string {
@@ -73,6 +74,8 @@ func (a activity) doing() string {
 	}
 	since := clock(a.now.Sub(a.view.Run.Began))
 	switch v := a.view.Now; {
+	case a.trouble != "":
+		return words.OneLine("∙ "+a.trouble+"; your text waits", a.look.width)
 	case v.Draft.Name != "":
 		return words.OneLine(fmt.Sprintf("∙ writing %s, %s · %s", v.Draft.Name, text.Count(v.Draft.Bytes, "character"), since), a.look.width)
 	case v.Thinking != "":

@@ -31,10 +31,14 @@ type ask struct {
 	body    []string       // what it is about, whole
 	options []words.Option // of a call that wants consent
 	choices []choice
-	at      int // -1: nothing is chosen
-	top     int // first line of the body that is shown
-	more    int // lines of it that are not
-	page    int // lines of it that are
+	long    bool // one of them has no room in a line
+	at      int  // -1: nothing is chosen
+	top     int  // first line of the body that is shown
+	more    int  // lines of it that are not
+	page    int  // lines of it that are
+	ruled   int  // first line of it that says what is allowed for longer
+	lead    bool // it is to be shown from there
+	whole   bool // its end has been shown, or that line
 	reply   editor
 	problem string
 	width   int       // body was made for
@@ -59,6 +63,10 @@ func (a *ask) prepare(l look) {
 	a.body = paintAll(l, dim, wrap("("+text.Line(w.Reason)+")", l.width, "  "))
 	a.body = append(append(a.body, content(l, w)...), effects(l, w)...)
 	a.options = words.Options(w.Rules, w.Offers)
+	if a.of.talk.house.fixed() != "" {
+		a.options = words.Passing(a.options)
+	}
+	a.ruled = len(a.body)
 	for _, line := range words.Ruled(a.options) {
 		a.body = append(a.body, wrap(line, l.width, "  ")...)
 	}
@@ -73,9 +81,15 @@ func (a *ask) question(l look) {
 	s, options := words.Question(a.pending.Call)
 	a.title = l.paint(yellow, "? "+words.OneLine(strings.TrimPrefix(a.pending.Agent+" › ", " › ")+a.pending.Call.Name, 60))
 	a.body = wrap(text.VisibleLines(cmp.Or(s, a.pending.Preview)), l.width, "  ")
-	a.choices = nil
+	a.choices, a.long = nil, false
 	for i, o := range options {
 		a.choices = append(a.choices, choice{fmt.Sprint(i + 1), o})
+		a.long = a.long || cells(o) > a.room(l)
+	}
+	for i, o := range options { // where their line would be cut, they stand above it whole
+		if a.long {
+			a.body = append(a.body, hang(l, fmt.Sprintf("  %d ", i+1), text.VisibleLines(o))...)
+		}
 	}
 }
 
@@ -127,10 +141,14 @@ func (a *ask) lines(l look, rows int) (out []string, x, y int) {
 	if len(body) > a.page && a.page > 1 {
 		a.page-- // for the line that says so
 	}
+	if a.lead {
+		a.top, a.lead, a.whole = a.ruled+len(body)-len(a.body), false, true
+	}
 	a.top = max(0, min(a.top, len(body)-a.page))
 	end := min(a.top+a.page, len(body))
 	out = append(out, body[a.top:end]...)
 	a.more = len(body) - end
+	a.whole = a.whole || a.more == 0
 	switch some := a.more > 0 || a.top > 0; {
 	case some && len(out) < rows-len(foot):
 		out = append(out, l.paint(yellow, words.OneLine(fmt.Sprintf("  lines %d-%d of %d; %s for more",
@@ -153,7 +171,7 @@ func (a *ask) unseen(now time.Time) bool { return a.drawn.IsZero() || now.Sub(a.
 func (a *ask) foot(l look, rows int, unseen bool) (out []string, x, y int) {
 	var offers []string
 	for i, c := range a.choices {
-		word := c.text + " " + words.OneLine(c.doc, max(l.width-8, 8))
+		word := c.text + " " + words.OneLine(c.doc, a.room(l))
 		switch {
 		case i == a.at:
 			word = l.paint(reverse, "›"+word)
@@ -177,7 +195,7 @@ func (a *ask) foot(l look, rows int, unseen bool) (out []string, x, y int) {
 	if line != "" {
 		out = append(out, line)
 	}
-	if room := max(1, rows-leastBody); len(out) > room {
+	if room := max(1, rows-leastBody); len(out) > room || a.long {
 		out = append(out[:0], a.keyLine(l, unseen))
 	}
 	if a.problem != "" {
@@ -195,6 +213,9 @@ func (a *ask) foot(l look, rows int, unseen bool) (out []string, x, y int) {
 	prompt, x, y := promptLines(l, &a.reply, min(3, max(1, rows-len(out)-2)), empty)
 	return append(out, prompt...), x, y + len(out)
 }
+
+// room is how many cells the words of a choice have in its line.
+func (a *ask) room(l look) int { return max(l.width-8, 8) }
 
 // keyLine is the choices where there is no room for their words: the keys, and the words of the one
 // that is chosen.
@@ -329,6 +350,11 @@ func (a *ask) answer() tea.Cmd {
 	}
 	if problem != "" {
 		a.problem, a.reply = problem, editor{}
+		return nil
+	}
+	if d.Allow && d.Scope != "" && !a.whole { // an approval covers what was shown
+		a.problem, a.reply, a.at = "The rules are above; answer again.", editor{}, -1
+		a.lead = true
 		return nil
 	}
 	return a.of.talk.decide(d)

@@ -26,7 +26,7 @@ type block struct {
 	bad    bool   // something to notice
 	detail string // more about the end of a run
 	call   *transcript.Call
-	whole  bool   // of a call: unfolded
+	whole  bool   // of a call, or a command of the person: unfolded
 	stored string // of a call: what its result leaves out is in here, once it was asked for
 	reply  *transcript.Reply
 
@@ -191,7 +191,7 @@ func (b *block) ownLines(l look) []string {
 		return lines
 	}
 	out := broken(clean(printed), l.width, "  ")
-	if more := len(out) - foldSaid; more > 1 {
+	if more := len(out) - foldSaid; more > 1 && !b.whole {
 		out = append([]string{fmt.Sprintf("  … %s above", text.Count(more, "line"))}, out[more:]...)
 	}
 	return append(lines, paintAll(l, dim, out)...)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -30,6 +31,7 @@ type Command struct {
 	// open. What only prints may too.
 	calm bool
 	run  func(c *commander, args string) tea.Cmd
+	here string // why it is only for sessions of this machine; empty: it is for all
 }
 
 // Commands lists the slash commands that are always there.
@@ -46,16 +48,16 @@ func Commands() []Command {
 		{Name: "sessions", Doc: "list the sessions of this folder", calm: true, run: work(facts.sessions)},
 		{Name: "continue", Doc: "continue a stopped run", run: (*commander).goOn},
 		{
-			Name: "model", Args: "[provider/model]", Doc: "switch models",
+			Name: "model", here: "its model is chosen when it starts, with --model", Args: "[provider/model]", Doc: "switch models",
 			run: idle(func(c *commander, name string) tea.Cmd { return c.sessions.model(name) }),
 		},
-		{Name: "effort", Args: "[low|medium|high|xhigh|max]", Doc: "set how hard the model thinks", run: idle((*commander).effort)},
+		{Name: "effort", here: "the server chooses it", Args: "[low|medium|high|xhigh|max]", Doc: "set how hard the model thinks", run: idle((*commander).effort)},
 		{Name: "reasoning", Doc: "show the model's last reasoning in full", calm: true, run: (*commander).reasoning},
-		{Name: "mode", Args: "[mode]", Doc: "set the permission mode: plan, ask, edit, auto or yolo", calm: true, run: (*commander).mode},
-		{Name: "plan", Args: "[task]", Doc: "switch to mode plan, which only reads, and begin with a task", calm: true, run: (*commander).plan},
-		{Name: "permissions", Doc: "list the rules in force", calm: true, run: work(facts.permissions)},
+		{Name: "mode", here: "its mode is chosen when it starts, with --mode", Args: "[mode]", Doc: "set the permission mode: plan, ask, edit, auto or yolo", calm: true, run: (*commander).mode},
+		{Name: "plan", here: "its mode is chosen when it starts, with --mode", Args: "[task]", Doc: "switch to mode plan, which only reads, and begin with a task", calm: true, run: (*commander).plan},
+		{Name: "permissions", here: "its rules are those of the server", Doc: "list the rules in force, also those approved for this session", calm: true, run: work(facts.permissions)},
 		{Name: "context", Doc: "show the next prompt and what fills it", calm: true, run: work(facts.context)},
-		{Name: "compact", Args: "[focus]", Doc: "compact the conversation; the log keeps all of it", run: (*commander).compact},
+		{Name: "compact", here: "the server compacts it when that is needed", Args: "[focus]", Doc: "compact the conversation; the log keeps all of it", run: (*commander).compact},
 		{Name: "cost", Doc: "show the cost of the session, by model", calm: true, run: work(facts.cost)},
 		{Name: "todo", Doc: "show the todo list", calm: true, run: show(facts.todo)},
 		{Name: "diff", Doc: "show the changes to files in this session", calm: true, run: (*commander).diff},
@@ -67,7 +69,7 @@ func Commands() []Command {
 		{Name: "fork", Doc: "continue in a copy of this session", run: idle(func(c *commander, _ string) tea.Cmd { return c.sessions.fork() })},
 		{Name: "export", Args: "[file]", Doc: "export the session to a new markdown file", calm: true, run: work(facts.export)},
 		{Name: "copy", Doc: "copy the last answer to the clipboard", calm: true, run: (*commander).copy},
-		{Name: "tools", Doc: "list the tools", calm: true, run: work(facts.tools)},
+		{Name: "tools", here: "its tools are those of the server", Doc: "list the tools", calm: true, run: work(facts.tools)},
 		{Name: "jobs", Args: "[kill ID]", Doc: "list background jobs, or kill one", calm: true, run: (*commander).jobs},
 		{
 			Name: "subagents", Args: "[id]", Doc: "list the subagents of this session, and show the work of one", calm: true,
@@ -153,7 +155,7 @@ type commander struct {
 
 // all are our commands with those that came from outside.
 func (c *commander) all() catalog {
-	all := Commands()
+	all := append(Commands(), c.talk.house.commands()...)
 	rest := slices.Clone(c.tui.Commands)
 	if c.tui.More != nil {
 		rest = append(rest, c.tui.More()...)
@@ -163,13 +165,26 @@ func (c *commander) all() catalog {
 			all = append(all, r)
 		}
 	}
+	for i := range all {
+		if all[i].run == nil {
+			all[i].here = "it is about this machine"
+		}
+	}
 	return all
+}
+
+// offered are the commands that do something for the sessions that there are.
+func (c *commander) offered() catalog {
+	return slices.DeleteFunc(c.all(), func(what Command) bool { return what.here != "" && c.tui.at() != "" })
 }
 
 // do does what a command says.
 func (c *commander) do(what Command, args string) tea.Cmd {
 	c.history.add("/" + strings.TrimSpace(what.Name+" "+args))
 	switch {
+	case what.here != "" && c.tui.at() != "":
+		c.talk.note("/" + words.OneLine(what.Name, 30) + " is not for sessions of a server: " + what.here)
+		return nil
 	case what.run != nil:
 		return what.run(c, args)
 	case what.Prompt != nil:
@@ -236,7 +251,7 @@ func (c *commander) mode(args string) tea.Cmd {
 		for _, mode := range tool.Modes() {
 			items = append(items, choice{string(mode), mode.Doc()})
 		}
-		c.over.pick("mode", items, func(i int) tea.Cmd { return c.mode(items[i].text) })
+		c.over.pick("mode", items, func(i int) tea.Cmd { return c.mode(items[i].text) }).now(string(c.talk.mode()))
 		return nil
 	}
 	mode := tool.Mode(args)
@@ -279,9 +294,9 @@ func (c *commander) effort(args string) tea.Cmd {
 	if args == "" {
 		var items []choice
 		for _, e := range efforts {
-			items = append(items, choice{e, map[bool]string{true: "now"}[e == c.talk.effort()]})
+			items = append(items, choice{text: e})
 		}
-		c.over.pick("effort", items, func(i int) tea.Cmd { return c.effort(efforts[i]) })
+		c.over.pick("effort", items, func(i int) tea.Cmd { return c.effort(efforts[i]) }).now(c.talk.effort())
 		return nil
 	}
 	if !slices.Contains(efforts, args) {
@@ -341,16 +356,48 @@ func (c *commander) compact(focus string) tea.Cmd {
 	return nil
 }
 
-// diff prints the changes of the session, file by file.
+// diff prints the changes of the session: those of file tools file by file, and which other files have
+// changed, as commands did it.
 func (c *commander) diff(string) tea.Cmd {
-	v := c.talk.view
-	if len(v.changes) == 0 {
-		c.hints.say("no call has changed a file, or all changes were undone")
-	}
+	t, v := c.talk, c.talk.view
+	shown := map[string]bool{}
 	for _, change := range v.changes {
 		v.add(&block{kind: diffBlock, text: change.diff, detail: change.path})
+		if path, err := filepath.Rel(t.root(), change.path); err == nil {
+			shown[filepath.ToSlash(path)] = true
+		}
 	}
-	return nil
+	a, id, root, ctx := t.tui.here(), t.runner.id(), t.root(), t.ctx
+	switch {
+	case id == "" || a == nil:
+		if len(v.changes) == 0 {
+			c.hints.say("no file tool has changed a file, or all changes were undone")
+		}
+		return nil
+	case t.running:
+		c.hints.say("what commands have changed is listed when the run is over")
+		return nil
+	}
+	return func() tea.Msg {
+		files, err := a.Rewind.Changed(ctx, id, root)
+		return later(func() tea.Cmd {
+			var b strings.Builder
+			for _, f := range files {
+				if !shown[f.Path] {
+					fmt.Fprintf(&b, "\n  %s\t%s", words.OneLine(f.Path, 200), f.What)
+				}
+			}
+			switch {
+			case err != nil:
+				c.talk.note("what commands have changed is not known: " + err.Error())
+			case b.Len() > 0:
+				return c.print("Changed by commands; /undo knows these files too:" + b.String())
+			case len(shown) == 0:
+				c.hints.say("nothing has changed a file, or all changes were undone")
+			}
+			return nil
+		})
+	}
 }
 
 func (c *commander) copy(string) tea.Cmd {

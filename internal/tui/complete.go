@@ -102,7 +102,7 @@ func (c *composer) accept() (more bool) {
 
 // readFiles looks for the files of the workspace, if that was not done lately.
 func (c *composer) readFiles() tea.Cmd {
-	a := c.talk.tui.App
+	a := c.talk.tui.here()
 	if a == nil || c.files.reading || !c.files.read.IsZero() && c.clock().Sub(c.files.read) < 10*time.Second {
 		return nil
 	}

@@ -25,8 +25,9 @@ type composer struct {
 	prompt  editor
 	vim     *vim // nil: the prompt has one mode
 	history history
-	queued  []editor // that were sent for after the run, oldest first
-	offer   offer    // completions
+	earlier map[string]recalled // what was said in earlier sessions, as far as it was read
+	queued  []editor            // that were sent for after the run, oldest first
+	offer   offer               // completions
 	files   fileList
 	typed   time.Time // when the person wrote last
 	early   time.Time // until then enter sends nothing, see interrupted
@@ -112,36 +113,6 @@ func (c *composer) clear() {
 func (c *composer) giveBack() {
 	if n := len(c.history.lines); n > 0 && c.prompt.empty() {
 		c.prompt.set(c.history.lines[n-1])
-	}
-}
-
-// search lets the person choose something that was said here. What sessions of the folder began with
-// follows once it is read; until then the list takes keys already.
-func (c *composer) search() tea.Cmd {
-	var p *picker
-	p = c.over.pick("history", nil, func(i int) tea.Cmd {
-		c.prompt.set(p.items[i].text)
-		c.touched()
-		return nil
-	})
-	for _, said := range slices.Backward(c.history.lines) {
-		p.once(said)
-	}
-	a, ctx, root := c.talk.tui.App, c.talk.ctx, realPath(c.talk.tui.Root)
-	if a == nil {
-		return nil
-	}
-	return func() tea.Msg {
-		list, err := a.Store().List(ctx)
-		return later(func() tea.Cmd {
-			c.talk.fail(err)
-			for _, s := range list {
-				if s.Root == root && s.Parent == "" && s.Preview != "" {
-					p.once(s.Preview)
-				}
-			}
-			return nil
-		})
 	}
 }
 

@@ -6,30 +6,20 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/app"
 )
 
 // cutOff reports whether the run of the session goes on nowhere, unless somebody else
 // goes on with it.
 func (t *talk) cutOff() bool { return t.view.CutOff() && !t.running }
 
-// driver names the process that drives a session, and how to join it; empty: none does.
-func driver(ctx context.Context, a *app.App, id string) (string, error) {
-	who, err := a.Running.Elsewhere(ctx, id)
-	if who == nil || err != nil {
-		return "", err
-	}
-	return who.Error(), nil
-}
-
 // findDriver asks who goes on with the run that goes on nowhere here; then follows the
 // rest.
 func (t *talk) findDriver(rest later) tea.Cmd {
-	a, id := t.tui.App, t.runner.id()
-	if a == nil || id == "" {
+	house, id := t.house, t.runner.id()
+	if id == "" {
 		return rest()
 	}
-	return t.work(func(ctx context.Context) (string, error) { return driver(ctx, a, id) }, func(who string) tea.Cmd {
+	return t.work(func(ctx context.Context) (string, error) { return house.driver(ctx, id) }, func(who string) tea.Cmd {
 		if id != t.runner.id() {
 			return nil // another session is open by now
 		}
@@ -52,9 +42,10 @@ func (t *talk) unlessDriven(do later) tea.Cmd {
 
 // toDriver sends an input to the process that drives the session. Text is shown until
 // the session knows it.
-func (t *talk) toDriver(body event.Body, text string) tea.Cmd {
-	in, session, ctx := t.next(body, text), t.runner.session(), t.ctx
-	return func() tea.Msg { return sent{in, session.Send(ctx, body)} }
+func (t *talk) toDriver(body event.Body, text string) {
+	in := t.next(body, text)
+	in.away = true
+	t.runner.post(in)
 }
 
 // driven reports whether another process runs the session, as far as was asked.

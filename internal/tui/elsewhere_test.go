@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/tui"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/store"
 )
@@ -104,6 +105,25 @@ func TestCutOffGoesOn(t *testing.T) {
 	s.shows("› the run was cut off; Enter continues it")
 	s.press(enter)
 	s.shows("Over.", "■ done")
+}
+
+// TestMessageWaits holds that what somebody says to a session that is idle here waits for the person,
+// and is not taken for a run that was cut off.
+func TestMessageWaits(t *testing.T) {
+	s := start(t, 100, 24, nil, sayStep("One."), sayStep("Two."))
+	s.typed("go", enter)
+	s.shows("One.", "■ done", "say what to do")
+	other, err := s.tui.Host(app.Options{}, nil).Open(t.Context(), "last")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := other.Send(t.Context(), event.Said{Parts: llm.Say("more"), By: "inspan send"}); err != nil {
+		t.Fatal(err)
+	}
+	s.shows("› a message waits; Enter begins the run")
+	s.press(enter)
+	s.shows("Two.")
 }
 
 // TestRunBeginsElsewhere holds that a run that another process begins in the session

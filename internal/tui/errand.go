@@ -28,13 +28,16 @@ func (e *errand) goes() bool { return e.command != "" }
 
 // begin runs a command, one at a time.
 func (e *errand) begin(command string) tea.Cmd {
-	a, root := e.talk.tui.App, e.talk.root()
+	a, root := e.talk.tui.here(), e.talk.root()
 	switch {
 	case command == "":
 		e.hints.say("type a command after !, such as !git status")
 		return nil
 	case e.goes():
 		e.hints.say("your last command still runs; Esc stops it")
+		return nil
+	case e.talk.tui.at() != "":
+		e.talk.note("! runs commands on this machine, and the session is on a server; ask the agent to run it there")
 		return nil
 	case a == nil:
 		e.hints.say("no shell is set up here")

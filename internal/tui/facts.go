@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,13 +22,18 @@ import (
 // facts are what commands tell of a session and its settings, as they are when the person
 // asks. What takes time is found out beside everything else, from nothing but these.
 type facts struct {
-	app         *app.App
-	session     *inspan.Session // nil: none is open
-	id          string          // empty likewise
-	home, root  string          // where the front end was started, and where the session works
+	app         *app.App // of this machine; nil: the sessions are elsewhere
+	past        *app.App // reads the sessions
+	house       house
+	server      string  // that has the sessions; empty: this machine
+	session     session // nil: none is open
+	id          string  // empty likewise
+	local       string  // the folder of this machine that the session works in, or else where the front end is
+	root        string  // where the session works
 	route, mode string
-	effort      string // empty: the vendor's default
-	spent       string // by the session, in words
+	effort      string            // empty: the vendor's default
+	spent       string            // by the session, in words
+	given       map[string]string // how rules were approved for the session, in words
 	list        []tool.Todo
 	commands    catalog
 	keys        keymap
@@ -37,25 +43,26 @@ type facts struct {
 
 func (c *commander) facts() facts {
 	t := c.talk
+	t.measure()
 	return facts{
-		app: c.tui.App, session: t.runner.session(), id: t.runner.id(), home: c.tui.Root, root: t.root(), route: t.route(),
+		app: c.tui.here(), past: c.tui.App, house: t.house, server: c.tui.at(), session: t.runner.session(), id: t.runner.id(), local: t.local(), root: t.root(), route: t.route(),
 		mode: string(t.mode()), effort: t.effort(), spent: words.Cost(t.view.Spent.Cost, t.view.Spent.Unpriced),
-		list: t.view.Todo, commands: c.all(), keys: c.keys, now: c.tui.clock(), warn: t.warner(),
+		given: maps.Clone(t.view.given), list: t.view.Todo, commands: c.offered(), keys: c.keys, now: c.tui.clock(), warn: t.warner(),
 	}
 }
 
 var errNoSession = errors.New("there is no session yet")
 
 func (f facts) sessions(string) func(context.Context) (string, error) {
-	a, root, now, current := f.app, realPath(f.home), f.now, f.id
+	a, house, now, current := f.past, f.house, f.now, f.id
 	return func(ctx context.Context) (string, error) {
-		list, err := a.Store().List(ctx)
+		list, err := a.Running.Sessions.List(ctx)
 		if err != nil {
 			return "", err
 		}
 		var b strings.Builder
 		for _, s := range list {
-			if s.Root == root && s.Parent == "" && !s.Empty {
+			if house.has(s.Root) && s.Parent == "" && !s.Empty {
 				mark := " "
 				if s.ID == current {
 					mark = "›"
@@ -63,12 +70,16 @@ func (f facts) sessions(string) func(context.Context) (string, error) {
 				fmt.Fprintf(&b, "%s %s  %-12s %s\n", mark, s.ID, ago(now.Sub(s.Modified)), words.OneLine(cmp.Or(s.Title, s.Preview), 80))
 			}
 		}
-		return cmp.Or(b.String(), "no sessions in this folder"), nil
+		return cmp.Or(b.String(), "no sessions yet"), nil
 	}
 }
 
 func (f facts) permissions(string) func(context.Context) (string, error) {
-	a, root, mode := f.app, f.root, f.mode
+	a, root, mode, given := f.app, f.root, f.mode, f.given
+	var granted []string
+	if f.session != nil {
+		granted = f.session.Status().Granted
+	}
 	return func(context.Context) (string, error) {
 		rules, err := a.Permission.Rules(root)
 		if err != nil {
@@ -76,10 +87,13 @@ func (f facts) permissions(string) func(context.Context) (string, error) {
 		}
 		var b strings.Builder
 		fmt.Fprintf(&b, "mode %s\n", mode)
+		for _, rule := range granted {
+			fmt.Fprintf(&b, "  %-6s %s  (this session: %s)\n", tool.Allow, rule, cmp.Or(given[rule], "approved"))
+		}
 		for _, r := range rules {
 			fmt.Fprintf(&b, "  %-6s %s  (%s)\n", r.Action, r.Text, cmp.Or(r.Scope, "built in"))
 		}
-		if len(rules) == 0 {
+		if len(rules)+len(granted) == 0 {
 			b.WriteString("  no rules\n")
 		}
 		return b.String(), nil
@@ -91,9 +105,15 @@ func (f facts) context(string) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		var c inspan.Context
 		var err error
-		if s != nil {
+		switch {
+		case s != nil:
 			c = s.Context()
-		} else if c, err = a.Context(ctx, root, "", warn); err != nil {
+		case a == nil:
+			err = errNoSession
+		default:
+			c, err = a.Context(ctx, root, "", warn)
+		}
+		if err != nil {
 			return "", err
 		}
 		var b strings.Builder
@@ -127,8 +147,9 @@ func (f facts) status(string) func(context.Context) (string, error) {
 			}
 		}
 		walls, missing := f.missing(ctx)
+		line("server", f.server)
 		line("model", strings.TrimSpace(f.route+"  "+cmp.Or(f.effort, "default")+" effort"))
-		line("mode", f.mode+" · "+tool.Mode(f.mode).Doc())
+		line("mode", strings.Trim(f.mode+" · "+tool.Mode(f.mode).Doc(), " ·"))
 		line("workspace", f.root)
 		line("session", cmp.Or(f.id, "none yet; your first message starts one"))
 		if f.session != nil {
@@ -176,12 +197,12 @@ func (f facts) missing(ctx context.Context) (walls string, missing []string) {
 }
 
 func (f facts) cost(string) func(context.Context) (string, error) {
-	a, id, warn := f.app, f.id, f.warn
+	a, id, warn := f.past, f.id, f.warn
 	return func(ctx context.Context) (string, error) {
 		if id == "" {
 			return "", errNoSession
 		}
-		rows, err := a.Knowledge.Spent(ctx, id, warn)
+		rows, err := a.Running.Spent(ctx, id, warn)
 		if err != nil {
 			return "", err
 		}
@@ -199,14 +220,14 @@ func (f facts) cost(string) func(context.Context) (string, error) {
 }
 
 func (f facts) export(path string) func(context.Context) (string, error) {
-	a, id, root := f.app, f.id, realPath(f.root)
+	a, id, root := f.past, f.id, realPath(f.local)
 	path, err := exported(root, cmp.Or(path, "inspan-"+id+".md"))
 	return func(ctx context.Context) (string, error) {
 		if id == "" {
 			return "", errNoSession
 		}
 		if err == nil {
-			err = a.Knowledge.Export(ctx, id, path)
+			err = a.Running.Export(ctx, id, path)
 		}
 		if errors.Is(err, fs.ErrExist) {
 			err = fmt.Errorf("%s exists already and was not changed; name another file: /export FILE", path)
@@ -299,6 +320,9 @@ func (f facts) config() string {
 	fmt.Fprintf(&b, "workspace  %s\nmodel      %s\nmode       %s\n", f.root, f.route, f.mode)
 	if f.id != "" {
 		fmt.Fprintf(&b, "session    %s\n", f.id)
+	}
+	if f.server != "" {
+		fmt.Fprintf(&b, "server     %s\n", f.server)
 	}
 	if f.app != nil {
 		fmt.Fprintf(&b, "settings   %s\nsessions   %s\n", f.app.ConfigPath, f.app.Store().Dir)

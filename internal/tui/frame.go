@@ -83,9 +83,9 @@ func (m *model) live(rows int) (out []string, x, y int) {
 // heard gets its room first, and stands next to the prompt.
 func (m *model) above(left int) []string {
 	l, t := m.screen.look, m.talk
-	now := activity{look: l, view: t.view, now: m.clock(), running: t.works()}
+	now := activity{look: l, view: t.view, now: m.clock(), running: t.works(), trouble: t.trouble}
 	var parts [][]string
-	for _, part := range [][]string{slices.Concat(m.errand.lines(l, now.now), t.pending(l, t.view)), now.pause(), now.calls(), now.todo()} {
+	for _, part := range [][]string{slices.Concat(m.errand.lines(l, now.now), t.pending(l, t.view, now.now)), now.pause(), now.calls(), now.todo()} {
 		part = part[:min(len(part), max(0, left))]
 		left -= len(part)
 		parts = append(parts, part)
@@ -102,7 +102,7 @@ func (m *model) above(left int) []string {
 func (m *model) status() status {
 	s := status{
 		view: m.talk.view, route: cmp.Or(m.talk.route(), m.lacks.route), mode: string(m.talk.mode()),
-		keys: m.composer.vim.mode(), printed: m.line.shown,
+		keys: m.composer.vim.mode(), printed: m.line.shown, server: m.talk.tui.at(), trouble: m.talk.trouble,
 	}
 	if s.view.Spent.Turns == 0 {
 		s.lacks = m.lacks.what

@@ -77,6 +77,8 @@ func commandHabits() []habit {
 		{name: "/effort", keys: "/effort" + enter, shown: []string{"effort (5 of 5)", "xhigh"}},
 		{name: "/reasoning", keys: "/reasoning" + enter, shown: []string{"∙ it must be blue", "and nothing else"}},
 		{name: "/mode", keys: "/mode edit" + enter, shown: []string{"now working in mode edit", "· edit"}},
+		{name: "/mode", keys: "/mode" + enter, shown: []string{"mode (5 of 5)", "› ask  now · "}},
+		{name: "/model", keys: "/model" + enter, shown: []string{"› script/commands  now"}},
 		{name: "/plan", keys: "/plan" + enter, shown: []string{"now working in mode plan"}},
 		{
 			name: "/plan", keys: "/plan look round" + enter, shown: []string{"now working in mode plan", "› look round", "a plan"},
@@ -91,7 +93,7 @@ func commandHabits() []habit {
 		{name: "/compact", keys: "/compact" + enter, shown: []string{"not compacted"}},
 		{name: "/cost", keys: "/cost" + enter, shown: []string{"script/commands", "replies"}},
 		{name: "/todo", keys: "/todo" + enter, shown: []string{"the todo list is empty"}},
-		{name: "/diff", keys: "/diff" + enter, shown: []string{"no call has changed a file"}},
+		{name: "/diff", keys: "/diff" + enter, shown: []string{"nothing has changed a file"}},
 		{name: "/undo", keys: "/undo" + enter, shown: []string{"no changes since then, according to the checkpoints"}},
 		{name: "/rewind", keys: "/rewind" + enter, shown: []string{"rewind to before (1 of 1)"}},
 		{name: "/fork", keys: "/fork" + enter, shown: []string{"forked from "}},
@@ -145,6 +147,11 @@ func keyHabits() []habit {
 			shown: []string{"! echo mine; echo two >&2; exit 3\n  mine\n  two\n  [exit 3]"},
 			check: toldTheModel,
 		},
+		{
+			name: "!", keys: "!seq 30" + enter, first: "!seq 40; echo end" + enter, then: []string{"… 29 lines above", "  end"},
+			shown: []string{"… 18 lines above", "  30"},
+		},
+		{name: "unfold", first: "!seq 40" + enter, then: []string{"… 28 lines above"}, keys: ctrlO, shown: []string{"! seq 40\n  1\n  2\n"}},
 		{name: "!", keys: "!" + enter, shown: []string{"type a command after !"}},
 	}
 }

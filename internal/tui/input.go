@@ -155,7 +155,8 @@ func (m *model) say() tea.Cmd {
 		t.send(event.Steered{Parts: parts}, text)
 		return nil
 	case t.driven():
-		return t.toDriver(event.Steered{Parts: parts}, text)
+		t.toDriver(event.Steered{Parts: parts}, text)
+		return nil
 	case len(t.view.Waiting()) > 0: // the question comes next
 		return t.start(event.Steered{Parts: parts})
 	}
@@ -199,7 +200,7 @@ func (m *model) escape() tea.Cmd {
 	case m.errand.goes():
 		m.errand.stop()
 	case m.talk.queues():
-		return m.talk.takeBack()
+		m.talk.takeBack()
 	case m.talk.running, m.talk.driven():
 		return m.talk.interrupt()
 	case m.taps.twice("escape", m.clock()):
@@ -221,7 +222,7 @@ func (m *model) ctrlC() tea.Cmd {
 		return nil
 	case m.talk.running && !m.talk.view.Idle():
 		cmd := m.talk.interrupt()
-		m.hints.say("interrupting; press again to quit")
+		m.hints.say(quittable)
 		return cmd
 	case !c.prompt.empty():
 		c.history.add(c.prompt.text())
@@ -248,7 +249,11 @@ func (m *model) unfold() tea.Cmd {
 	v := m.talk.view
 	b := v.ended
 	if b == nil {
-		m.hints.say("no call has ended yet")
+		m.hints.say("no call or command has ended yet")
+		return nil
+	}
+	if b.call == nil {
+		m.screen.unfold(v, b)
 		return nil
 	}
 	name, id := words.Stored(b.call.Ended.Parts.Text()), v.Session.ID
@@ -258,7 +263,7 @@ func (m *model) unfold() tea.Cmd {
 	}
 	more := int64(0)
 	return m.talk.work(func(ctx context.Context) (said string, err error) {
-		said, more, err = m.App.Knowledge.Blob(ctx, id, name, mostUnfolded)
+		said, more, err = m.App.Running.Blob(ctx, id, name, mostUnfolded)
 		return said, err
 	}, func(said string) tea.Cmd {
 		if b.stored = strings.ToValidUTF8(said, "\uFFFD"); more > 0 {

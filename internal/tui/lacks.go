@@ -27,7 +27,7 @@ const lackEvery = 2 * time.Second
 // newLacks is for the models of the settings. Those of a host of somebody's own are not known.
 func newLacks(ctx context.Context, t *TUI) *lacks {
 	k := &lacks{ctx: ctx, clock: t.clock}
-	if t.App != nil && t.Host == nil {
+	if t.here() != nil && t.Host == nil {
 		k.ready = t.App.Providers.Ready
 	}
 	return k

@@ -10,6 +10,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/words"
 )
 
 // model is the terminal. It passes keys and messages on to its parts, and draws them. Only the
@@ -63,7 +64,7 @@ func newModel(ctx context.Context, t *TUI, keys keymap) *model {
 		tui: t, keys: keys, talk: m.talk, over: m.over, hints: m.hints, history: &m.composer.history,
 		sessions: m.sessions, back: m.back, quit: m.quit,
 	}
-	m.composer.commands = m.commands.all
+	m.composer.commands = m.commands.offered
 	m.questions = &questions{talk: m.talk, composer: m.composer, commands: m.commands, clock: t.clock}
 	return m
 }
@@ -90,7 +91,7 @@ func (m *model) Init() tea.Cmd {
 }
 
 func (m *model) greet() tea.Cmd {
-	m.talk.note("inspan " + cmp.Or(m.Version, inspan.Version) + " in " + m.Root + " · /help lists commands and keys")
+	m.talk.note("inspan " + cmp.Or(m.Version, inspan.Version) + " " + cmp.Or(words.On(m.at()), "in "+m.Root) + " · /help lists commands and keys")
 	return m.screen.flush(m.talk.view)
 }
 
@@ -114,8 +115,12 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		m.screen.wheel(msg)
 	case batch:
 		return m.talk.apply(msg)
+	case ranIn:
+		return m.talk.ranIn()
 	case ranOut:
 		return m.talk.ranOut(msg.err)
+	case linked:
+		m.talk.linked(msg)
 	case sent:
 		return m.talk.sent(msg)
 	case opened:
@@ -160,7 +165,7 @@ func (m *model) count() tea.Cmd {
 	if pending, ok := v.asking(nil); ok && !pending.Until.IsZero() {
 		waits = true
 	}
-	waits = waits || m.errand.goes()
+	waits = waits || m.errand.goes() || m.talk.opening && len(m.talk.mine) > 0
 	soon := m.questions.hesitates() || m.unseen() || m.screen.behind()
 	if m.ticking && !soon || !m.talk.works() && !m.talk.unheld() && !waits && m.hints.text == "" && !soon {
 		return nil

@@ -8,16 +8,16 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
+	"github.com/inspan/inspan/internal/words"
 )
 
 // opened says that a session is open, or could not be.
 type opened struct {
-	s      *inspan.Session
+	s      session
 	past   *view       // what has happened in it; nil: it is new
 	opts   app.Options // it was opened with, unless it is new
 	coming string      // the model that answers in it from now on; empty: the one that did
@@ -29,9 +29,9 @@ type opened struct {
 // open makes a new session, and starts it with inputs.
 func (t *talk) open(inputs ...event.Body) tea.Cmd {
 	t.opening = true
-	ctx, host, root := t.ctx, t.tui.host(t.opts, t.warner()), t.tui.Root
+	ctx, house, opts, warn := t.ctx, t.house, t.opts, t.warner()
 	return func() tea.Msg {
-		s, err := host.New(ctx, root)
+		s, err := house.create(ctx, opts, warn)
 		return opened{s: s, err: err, inputs: inputs}
 	}
 }
@@ -39,7 +39,7 @@ func (t *talk) open(inputs ...event.Body) tea.Cmd {
 // enter opens a session, with what has happened in it, and closes the one that
 // is open. If it can't be opened, that one stays, and so do the options. It may be the
 // same session, for an agent with other options.
-func (t *talk) enter(o app.Options, open func(context.Context, *inspan.Host) (*inspan.Session, error)) tea.Cmd {
+func (t *talk) enter(o app.Options, open func(context.Context, func(string)) (session, error)) tea.Cmd {
 	a := t.tui.App
 	if a == nil {
 		t.hints.say("there are no sessions to open")
@@ -47,23 +47,23 @@ func (t *talk) enter(o app.Options, open func(context.Context, *inspan.Host) (*i
 	}
 	t.opening = true
 	t.runner.unwatch()
-	ctx, runner, warn := t.ctx, t.runner, t.warner()
-	host := t.tui.host(o, warn)
+	ctx, house, runner, warn := t.ctx, t.house, t.runner, t.warner()
 	return func() tea.Msg {
-		s, err := open(ctx, host)
+		s, err := open(ctx, warn)
 		if err != nil {
 			return opened{err: err}
 		}
 		past, err := fold(ctx, a, s.ID())
 		if err != nil {
-			return opened{err: errors.Join(err, s.Close())}
+			_, bad := s.close()
+			return opened{err: errors.Join(err, bad)}
 		}
 		if err := runner.close(); err != nil {
 			warn(err.Error())
 		}
 		msg := opened{s: s, past: past, opts: o}
 		if past.Run.Busy {
-			if msg.driver, err = driver(ctx, a, s.ID()); err != nil {
+			if msg.driver, err = house.driver(ctx, s.ID()); err != nil {
 				warn(err.Error())
 			}
 		}
@@ -73,21 +73,14 @@ func (t *talk) enter(o app.Options, open func(context.Context, *inspan.Host) (*i
 
 // resume opens an earlier session.
 func (t *talk) resume(o app.Options, id string) tea.Cmd {
-	a, root := t.tui.App, t.tui.Root
-	return t.enter(o, func(ctx context.Context, h *inspan.Host) (s *inspan.Session, err error) {
-		if id == "last" { // of this folder, as the front end works here
-			if id, err = a.Running.LastIn(ctx, root); err != nil {
-				return nil, err
-			}
-		}
-		return h.Open(ctx, id)
-	})
+	house := t.house
+	return t.enter(o, func(ctx context.Context, warn func(string)) (session, error) { return house.open(ctx, o, id, warn) })
 }
 
-// fold is the view of a session that is on disk.
+// fold is the view of a session as it is stored.
 func fold(ctx context.Context, a *app.App, id string) (*view, error) {
 	v := newView()
-	for e, err := range a.Store().Events(ctx, id) {
+	for e, err := range a.Running.Past(ctx, id) {
 		if err != nil {
 			return nil, err
 		}
@@ -103,6 +96,7 @@ func (t *talk) opened(msg opened) tea.Cmd {
 	if msg.err != nil {
 		t.fail(msg.err)
 		t.held = nil
+		t.unsent()
 		if t.runner.session() == nil {
 			t.view = fresh(t.view)
 		}
@@ -145,9 +139,13 @@ func (t *talk) show(past *view) {
 		past.note("model " + t.coming + " answers your next message")
 	} else {
 		past.note("session " + past.Session.ID)
+		if root := past.Session.Root; !t.house.has(root) {
+			past.warn(words.Hidden("it works in another folder: " + root))
+		}
 	}
 	past.Now.Rest()
 	t.view = past
+	t.measure()
 	t.forget()
 	t.opts.Mode = ""
 }
@@ -161,7 +159,7 @@ func (t *talk) renew() tea.Cmd {
 	t.opts.Model = cmp.Or(t.opts.Model, t.tui.Options.Model) // a session that was gone on with had its own
 	t.forget()
 	if id := t.runner.id(); id != "" {
-		t.note("session " + id + " is closed; /resume " + id + " returns to it")
+		t.note(t.house.closed(id))
 	}
 	t.note("your next message starts a new session")
 	t.opening, t.closing = true, true
@@ -184,7 +182,7 @@ func fresh(old *view) *view {
 }
 
 // seed takes in what a new session begins with.
-func (v *view) seed(s *inspan.Session) {
+func (v *view) seed(s session) {
 	st := s.Status()
 	v.Session = transcript.Session{
 		ID: st.Session, Root: st.Root, Title: st.Title, Route: st.Route, Mode: st.Mode, Limits: st.Limits, Window: s.Context().Window,

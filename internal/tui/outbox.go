@@ -3,10 +3,12 @@ package tui
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -23,27 +25,75 @@ type outbox struct {
 
 // posted is an input of ours on its way into the log.
 type posted struct {
-	n     int
-	steer bool
-	text  string
+	n    int
+	kind string // of the event
+	what string // is done with it, in words
+	text string
+	late time.Time // from when on it is shown
+	back bool      // the person has taken it back
 }
+
+const (
+	sending = "sending" // what begins a run
+	queued  = "queued"  // what waits for its end
+)
 
 // next is an input on its way into the run that goes on.
 func (o *outbox) next(body event.Body, text string) input {
 	o.posts++
 	_, steer := body.(event.Steered)
 	if said, ok := body.(event.Said); ok && said.By == "" || steer {
-		o.mine = append(o.mine, posted{n: o.posts, steer: steer, text: words.Hidden(text)})
+		what := map[bool]string{true: "steering", false: queued}[steer]
+		o.mine = append(o.mine, posted{n: o.posts, kind: body.Kind(), what: what, text: words.Hidden(text)})
 	}
-	return input{o.posts, body}
+	return input{n: o.posts, body: body}
 }
 
-// seen takes an input of ours off the list of those on their way.
-func (o *outbox) seen(steer bool, by string) {
+// begins notes the words among inputs that begin a run. They are shown if that takes long.
+func (o *outbox) begins(inputs []event.Body, now time.Time) {
+	for _, body := range inputs {
+		var parts llm.Parts
+		switch b := body.(type) {
+		case event.Said:
+			if b.By == "" {
+				parts = b.Parts
+			}
+		case event.Steered:
+			parts = b.Parts
+		}
+		text := words.Hidden(transcript.Spoken(parts))
+		if text != "" && !slices.ContainsFunc(o.mine, func(p posted) bool { return p.what == sending && p.text == text }) {
+			o.mine = append(o.mine, posted{kind: body.Kind(), what: sending, text: text, late: now.Add(untold)})
+		}
+	}
+}
+
+// unsent takes the words off the list that were to begin a run, and returns them.
+func (o *outbox) unsent() (texts []string) {
+	o.mine = slices.DeleteFunc(o.mine, func(p posted) bool {
+		if p.what == sending {
+			texts = append(texts, p.text)
+		}
+		return p.what == sending
+	})
+	return texts
+}
+
+// underway reports whether words are on their way that wait for the run to end.
+func (o *outbox) underway() bool { return slices.ContainsFunc(o.mine, isUnderway) }
+
+func isUnderway(p posted) bool { return p.what == queued && !p.back }
+
+// seen takes an input of ours off the list of those on their way. One that the person has taken back
+// by then is on its way out.
+func (o *outbox) seen(body event.Body, by string, seq uint64) {
 	if by != "" {
 		return
 	}
-	if i := slices.IndexFunc(o.mine, func(p posted) bool { return p.steer == steer }); i >= 0 {
+	if i := slices.IndexFunc(o.mine, func(p posted) bool { return p.kind == body.Kind() }); i >= 0 {
+		if o.mine[i].back {
+			o.asked = append(o.asked, seq)
+		}
 		o.mine = slices.Delete(o.mine, i, i+1)
 	}
 }
@@ -110,7 +160,7 @@ func (o *outbox) effort() string {
 }
 
 // pending are the inputs that the model has not seen.
-func (o *outbox) pending(l look, v *view) []string {
+func (o *outbox) pending(l look, v *view, now time.Time) []string {
 	var out []string
 	add := func(what, text string) {
 		out = append(out, l.paint(dim, "  ↳ "+what+": "+words.OneLine(text, l.width-16)))
@@ -123,7 +173,9 @@ func (o *outbox) pending(l look, v *view) []string {
 		add("steering", s.Text)
 	}
 	for _, s := range v.Queued() {
-		add("queued", s.Text)
+		if !slices.Contains(o.asked, s.Seq) {
+			add("queued", s.Text)
+		}
 	}
 	for _, b := range o.held {
 		if said, ok := b.(event.Said); ok && len(said.Parts) > 0 {
@@ -131,7 +183,9 @@ func (o *outbox) pending(l look, v *view) []string {
 		}
 	}
 	for _, p := range o.mine {
-		add(map[bool]string{true: "steering", false: "queued"}[p.steer], p.text)
+		if !now.Before(p.late) && !p.back {
+			add(p.what, p.text)
+		}
 	}
 	if more := len(out) - mostPending; more > 0 {
 		out = append(out[:mostPending], l.paint(dim, fmt.Sprintf("  ↳ and %d more", more)))

@@ -484,7 +484,7 @@ func TestTooLateIsTakenUp(t *testing.T) {
 			ctx: t.Context(), pump: newPump(func(any) {}),
 			send: func(msg any) { messages <- msg }, guard: func(f func()) func() { return f },
 		}
-		m.talk.runner.take(s)
+		m.talk.runner.take(&own{Session: s, pump: m.talk.runner.pump})
 		m.talk.start(event.Say("go"))
 		m.talk.runner.running.Wait() // the model has not heard of it
 		m.talk.runner.post(m.talk.next(event.Say("late"), "late"))
@@ -585,6 +585,29 @@ func TestSlash(t *testing.T) {
 		if got := name + "|" + args; ok && got != want || !ok && want != "" {
 			t.Errorf("%q: %q", text, got)
 		}
+	}
+}
+
+// TestPickersFindWhatIsWritten holds that a list has first what holds the search as it is written, and
+// that what comes meanwhile does not change what is marked.
+func TestPickersFindWhatIsWritten(t *testing.T) {
+	p := &picker{items: []choice{
+		{"session number 177", "today"}, {"session number 131", "id 77"}, {"77 is no number", ""}, {"Session Number 77", ""}, {"other", ""},
+	}}
+	for typed, want := range map[string][]int{
+		"number 77": {3, 0, 2, 1}, "": {0, 1, 2, 3, 4}, "NUMBER 77": {3, 0, 2, 1}, "77": {0, 2, 3, 1}, "today": {0}, "nothing": nil,
+	} {
+		p.find = editor{}
+		p.find.insert(atomsOf(typed)...)
+		if got := p.found(); !slices.Equal(got, want) {
+			t.Errorf("%q finds %v, not %v", typed, got, want)
+		}
+	}
+	p.find, p.at = editor{}, 0
+	p.find.insert(atomsOf("number 131")...)
+	p.add("number 131", "number 131", "other number 131")
+	if found := p.found(); len(found) != 3 || found[p.at] != 1 {
+		t.Errorf("found %v, marked %d", found, p.at)
 	}
 }
 

@@ -33,6 +33,15 @@ func (o *overlay) pick(title string, items []choice, take func(i int) tea.Cmd) *
 	return p
 }
 
+// now marks the item that holds, and begins with it.
+func (p *picker) now(text string) {
+	for i, c := range p.items {
+		if c.text == text {
+			p.items[i].doc, p.at = strings.TrimSuffix("now · "+c.doc, " · "), i
+		}
+	}
+}
+
 // confirm asks something that is answered by yes or no.
 func (o *overlay) confirm(title string, body []string, yes func() tea.Cmd, no func()) {
 	o.box = &confirm{title: title, body: body, yes: yes, no: no, close: o.close}
@@ -45,32 +54,64 @@ type picker struct {
 	take  func(i int) tea.Cmd // i counts in items
 	close func()
 	find  editor
-	at    int // among those found
-	width int // it was shown in
+	at    int             // among those found
+	has   map[string]bool // what was added
+	lower []string        // the texts of items in small letters
+	width int             // it was shown in
 }
 
-// once adds an item, unless the list has one that is called the same.
-func (p *picker) once(text string) {
-	if !slices.ContainsFunc(p.items, func(c choice) bool { return c.text == text }) {
-		p.items = append(p.items, choice{text: text})
+// add adds items, but for those that the list has already. The one that is marked stays so, as the
+// person may be about to take it.
+func (p *picker) add(texts ...string) {
+	marked := -1
+	if found := p.found(); len(found) > 0 {
+		marked = found[min(p.at, len(found)-1)]
 	}
-}
-
-// found are the items that hold all words of the search.
-func (p *picker) found() []int {
-	words := strings.Fields(strings.ToLower(p.find.text()))
-	var out []int
-next:
-	for i, c := range p.items {
-		text := strings.ToLower(c.text + " " + c.doc)
-		for _, w := range words {
-			if !strings.Contains(text, w) {
-				continue next
-			}
+	if p.has == nil {
+		p.has = map[string]bool{}
+	}
+	for _, text := range texts {
+		if !p.has[text] {
+			p.has[text] = true
+			p.items = append(p.items, choice{text: text})
 		}
-		out = append(out, i)
 	}
-	return out
+	p.at = max(0, slices.Index(p.found(), marked))
+}
+
+// found are the items that hold all words of the search: those first that hold it as it is written,
+// then those whose text has the words.
+func (p *picker) found() []int {
+	const kinds = 3
+	var ranks [kinds][]int
+	typed := strings.TrimSpace(strings.ToLower(p.find.text()))
+	for i, c := range p.items {
+		if i == len(p.lower) {
+			p.lower = append(p.lower, strings.ToLower(c.text))
+		}
+		if rank := rankOf(p.lower[i], strings.ToLower(c.doc), typed); rank < kinds {
+			ranks[rank] = append(ranks[rank], i)
+		}
+	}
+	return slices.Concat(ranks[:]...)
+}
+
+// rankOf is how near an item is to what was typed, the nearest is 0; 3: it has not all of its words.
+func rankOf(text, doc, typed string) int {
+	if strings.Contains(text, typed) {
+		return 0
+	}
+	rank := 1
+	for word := range strings.FieldsSeq(typed) {
+		switch {
+		case strings.Contains(text, word):
+		case strings.Contains(doc, word):
+			rank = 2
+		default:
+			return 3
+		}
+	}
+	return rank
 }
 
 // lines implements box.
@@ -111,7 +152,7 @@ func (p *picker) key(k tea.KeyPressMsg, action string) tea.Cmd {
 			return nil
 		}
 		p.close()
-		return p.take(found[p.at])
+		return p.take(found[min(p.at, len(found)-1)])
 	case "escape", "interrupt", "quit":
 		p.close()
 	case "up":
@@ -151,9 +192,10 @@ func (c *confirm) lines(l look, rows int) (out []string, x, y int) {
 	for _, line := range c.body {
 		body = append(body, wrap(clean(line), l.width, "  ")...)
 	}
-	page := max(1, rows-2)
+	title := hang(l, "? ", c.title)
+	page := max(1, rows-1-len(title))
 	c.top = max(0, min(c.top, len(body)-page))
-	out = append(out, l.paint(yellow, "? "+words.OneLine(c.title, l.width-2)))
+	out = append(out, paintAll(l, yellow, title)...)
 	out = append(out, body[c.top:min(len(body), c.top+page)]...)
 	foot := "y yes · n no"
 	if len(body) > page {

@@ -25,10 +25,10 @@ const (
 // anybody sees them, so that what waits is never more than the reply itself.
 // Nobody who puts something in ever waits.
 type pump struct {
-	send func(any) // takes a batch or a ranOut
+	send func(any) // takes a batch, or other news one by one
 
 	mu      sync.Mutex
-	pending []any // event.Event, *flow and ranOut, in order
+	pending []any // event.Event, *flow and other news, in order
 	wake    chan struct{}
 }
 
@@ -57,7 +57,7 @@ const (
 	flowArgs
 )
 
-// put adds an event or a ranOut.
+// put adds an event, or other news such as a ranOut.
 func (p *pump) put(item any) {
 	p.mu.Lock()
 	e, ok := item.(event.Event)
@@ -162,9 +162,9 @@ func (p *pump) flush() (some, more bool) {
 	p.mu.Lock()
 	var out batch
 	text, n := 0, 0
-	var ended *ranOut
+	var other any
 	for _, item := range p.pending {
-		if text >= frameText || n >= frameEvents || ended != nil {
+		if text >= frameText || n >= frameEvents || other != nil {
 			break
 		}
 		n++
@@ -174,8 +174,8 @@ func (p *pump) flush() (some, more bool) {
 		case *flow:
 			text += len(v.text)
 			out = append(out, v.event())
-		case ranOut:
-			ended = &v
+		default:
+			other = v
 		}
 	}
 	p.pending = p.pending[n:]
@@ -186,8 +186,8 @@ func (p *pump) flush() (some, more bool) {
 	if len(out) > 0 {
 		p.send(out)
 	}
-	if ended != nil {
-		p.send(*ended)
+	if other != nil {
+		p.send(other)
 	}
 	return n > 0, more
 }

@@ -80,7 +80,7 @@ func (q *questions) next() *ask {
 		return nil
 	}
 	limits := words.Raised(v.Session.Limits, *stopped)
-	if limits == nil {
+	if limits == nil || q.talk.house.fixed() != "" {
 		return nil
 	}
 	return &ask{of: q, what: "limit " + stopped.Detail, limit: stopped, limits: limits, at: -1}

@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
-
-	"github.com/inspan/inspan/event"
 )
 
 // rewinder goes back to before something was said, with the files, the conversation or both.
@@ -20,13 +18,13 @@ type rewinder struct {
 
 // pick lets the person choose where to go back to, and what goes back.
 func (r *rewinder) pick() tea.Cmd {
-	a, ctx, id, now := r.talk.tui.App, r.talk.ctx, r.talk.runner.id(), r.talk.tui.clock()
+	a, house, ctx, id, now := r.talk.tui.App, r.talk.house, r.talk.ctx, r.talk.runner.id(), r.talk.tui.clock()
 	if id == "" || a == nil {
 		r.hints.say("there are no messages yet")
 		return nil
 	}
 	return func() tea.Msg {
-		points, err := a.Rewind.Points(ctx, id)
+		points, err := house.points(ctx, id)
 		return later(func() tea.Cmd {
 			r.talk.fail(err)
 			if len(points) == 0 {
@@ -56,27 +54,28 @@ func (r *rewinder) pickKind(seq uint64, said string) tea.Cmd {
 
 // plan works out the way back and shows it first.
 func (r *rewinder) plan(seq uint64, said string, files, conversation bool) tea.Cmd {
-	a, ctx, id, root := r.talk.tui.App, r.talk.ctx, r.talk.runner.id(), r.talk.root()
+	house, ctx, open, root := r.talk.house, r.talk.ctx, r.talk.runner.session(), r.talk.root()
 	if !conversation {
 		said = ""
 	}
+	if open == nil {
+		return nil
+	}
 	return func() tea.Msg {
-		way, err := a.Rewind.Back(ctx, id, root, seq, files, conversation)
+		way, err := house.back(ctx, open, root, seq, files, conversation)
 		return later(func() tea.Cmd {
 			if err != nil {
 				r.talk.fail(err)
 				return nil
 			}
-			restore := func(ctx context.Context) (*event.Restored, error) { return way.Restore(ctx, false) }
-			r.over.confirm("rewind? 'inspan rewind --redo' brings it back", way.Lines(false),
-				func() tea.Cmd { return r.back(way.To, restore, said) }, r.talk.unchanged)
+			r.over.confirm(way.question, way.lines, func() tea.Cmd { return r.back(way.rewind, said) }, r.talk.unchanged)
 			return nil
 		})
 	}
 }
 
 // back goes back, and puts what was said then into the prompt.
-func (r *rewinder) back(to uint64, restore func(context.Context) (*event.Restored, error), said string) tea.Cmd {
+func (r *rewinder) back(rewind func(context.Context) error, said string) tea.Cmd {
 	s, a, ctx := r.talk.runner.session(), r.talk.tui.App, r.talk.ctx
 	if s == nil || r.talk.running {
 		r.hints.say("a run has started; nothing was changed")
@@ -85,7 +84,7 @@ func (r *rewinder) back(to uint64, restore func(context.Context) (*event.Restore
 	r.talk.opening = true
 	r.talk.runner.unwatch()
 	return func() tea.Msg {
-		err := s.Rewind(ctx, to, restore)
+		err := rewind(ctx)
 		var past *view
 		if err == nil {
 			past, err = fold(ctx, a, s.ID())
@@ -106,6 +105,7 @@ func (r *rewinder) arrived(past *view, said string, err error) tea.Cmd {
 		past.blocks = slices.Concat(r.talk.view.blocks, past.blocks[n-lastNotes(past.blocks):])
 	}
 	r.talk.view, r.talk.decided = past, nil
+	r.talk.measure()
 	if said != "" && r.composer.prompt.empty() {
 		r.composer.prompt.set(said)
 	}
@@ -123,13 +123,13 @@ func lastNotes(blocks []*block) int {
 
 // undo puts the files back to before what was said last.
 func (r *rewinder) undo() tea.Cmd {
-	a, ctx, id := r.talk.tui.App, r.talk.ctx, r.talk.runner.id()
+	a, house, ctx, id := r.talk.tui.App, r.talk.house, r.talk.ctx, r.talk.runner.id()
 	if id == "" || a == nil {
 		r.hints.say("there is nothing to undo yet")
 		return nil
 	}
 	return func() tea.Msg {
-		points, err := a.Rewind.Points(ctx, id)
+		points, err := house.points(ctx, id)
 		return later(func() tea.Cmd {
 			if err != nil || len(points) == 0 {
 				r.talk.fail(err)

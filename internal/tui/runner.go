@@ -9,7 +9,6 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -22,9 +21,8 @@ type runner struct {
 	guard func(func()) func()
 
 	mu      sync.Mutex
-	s       *inspan.Session
-	run     *inspan.Conductor // of the last run; nil before the first
-	mode    tool.Mode         // that the session is to have when its run goes on; empty: the one that it has
+	s       session
+	mode    tool.Mode // that the session is to have when its run goes on; empty: the one that it has
 	outbox  chan input
 	running sync.WaitGroup // runs of the session
 	sending sync.WaitGroup // the goroutine that sends
@@ -36,6 +34,8 @@ type runner struct {
 type input struct {
 	n    int
 	body event.Body
+	back int  // takes back what was said with the number, in the place of a body
+	away bool // goes to whoever drives the session elsewhere
 }
 
 // sent says that an input is in the log, or why not. With [inspan.ErrOver] it has come too
@@ -46,31 +46,33 @@ type sent struct {
 }
 
 // take makes a session the one that is open.
-func (r *runner) take(session *inspan.Session) {
+func (r *runner) take(open session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.s, r.run, r.mode, r.outbox = session, nil, "", make(chan input, 256)
+	r.s, r.mode, r.outbox = open, "", make(chan input, 256)
 	outbox := r.outbox
-	r.sending.Go(r.guard(func() {
-		for in := range outbox {
-			r.send(sent{in, r.into(in.body)})
-		}
-	}))
+	r.sending.Go(r.guard(func() { r.deliver(open, outbox) }))
 }
 
-// into sends an input into the run that goes on.
-func (r *runner) into(body event.Body) error {
-	r.mu.Lock()
-	run := r.run
-	r.mu.Unlock()
-	if run == nil {
-		return inspan.ErrOver
+// deliver sends inputs into a session, one after the other: what takes one back follows it, and comes
+// before an interrupt that was wanted later.
+func (r *runner) deliver(open session, outbox <-chan input) {
+	said := map[int]uint64{} // what has arrived, by its number here
+	for in := range outbox {
+		if in.back > 0 {
+			if said[in.back] == 0 {
+				continue // there is nothing to take back
+			}
+			in.body = event.Withdrawn{Of: said[in.back]}
+		}
+		var err error
+		if in.away {
+			err = open.Send(r.ctx, in.body)
+		} else {
+			said[in.n], err = open.into(r.ctx, in.body)
+		}
+		r.send(sent{in, err})
 	}
-	if b, ok := body.(event.Cancelled); ok {
-		run.Interrupt(b)
-		return nil
-	}
-	return run.Send(r.ctx, body)
 }
 
 // post sends an input into the session, after those before it.
@@ -87,30 +89,24 @@ func (r *runner) post(in input) {
 	}
 }
 
-// drive runs the session until it has nothing to do. While a question is open, the run holds the
-// session and waits, so that other processes see who asks and can answer. Events and a ranOut go
-// to the pump.
+// drive runs the session until it has nothing to do. Events and a ranOut go to the pump.
 func (r *runner) drive(inputs ...event.Body) {
 	r.unwatch()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	run := &inspan.Conductor{
-		Session: r.s, Grace: patience, Patience: -1, Before: r.switched,
-		See: func(e event.Event) error { r.pump.put(e); return nil },
-	}
-	r.run = run
+	run := r.s.begin(r.switched)
 	inputs = slices.Clone(inputs) // the caller goes on with its own
-	r.running.Go(r.guard(func() { r.pump.put(ranOut{conduct(r.ctx, run, inputs)}) }))
+	r.running.Go(r.guard(func() { r.pump.put(ranOut{run(r.ctx, inputs)}) }))
 }
 
 // switchTo changes the mode as soon as the run waits only for answers, or else after the run.
 func (r *runner) switchTo(mode tool.Mode) {
 	r.mu.Lock()
-	run := r.run
+	open := r.s
 	r.mode = mode
 	r.mu.Unlock()
-	if run != nil {
-		run.Again()
+	if open != nil {
+		open.again()
 	}
 }
 
@@ -166,14 +162,7 @@ func (r *runner) watch(after uint64) {
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
 	var watching sync.WaitGroup
-	watching.Go(r.guard(func() {
-		for e, err := range session.Events(ctx, after) {
-			if err != nil {
-				return // whoever runs the session next will say it
-			}
-			r.pump.put(e)
-		}
-	}))
+	watching.Go(r.guard(func() { session.watch(ctx, after) }))
 	r.blind = func() { cancel(); watching.Wait() }
 }
 
@@ -186,7 +175,7 @@ func (r *runner) unwatch() {
 	}
 }
 
-func (r *runner) session() *inspan.Session {
+func (r *runner) session() session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.s
@@ -207,33 +196,27 @@ func rests(st inspan.Status) bool {
 	return len(st.Waiting) > 0 && !slices.ContainsFunc(st.Open, func(p inspan.Pending) bool { return !p.Waits })
 }
 
-// close ends the run and closes the session. A run that works is interrupted; if it only waits
-// for answers, the questions stay open.
+// close ends what goes on here and closes the session.
 func (r *runner) close() error {
 	r.unwatch()
 	r.mu.Lock()
-	session, run, outbox := r.s, r.run, r.outbox
-	r.s, r.run, r.outbox = nil, nil, nil
+	open, outbox := r.s, r.outbox
+	r.s, r.outbox = nil, nil
 	r.mu.Unlock()
-	if session == nil {
+	if open == nil {
 		return nil
 	}
 	close(outbox)
+	late := time.AfterFunc(untold, open.hangUp)
 	r.sending.Wait()
-	left := event.Cancelled{By: "the user", Reason: "left", All: true}
-	switch {
-	case run == nil:
-	case rests(session.Status()):
-		run.Leave(left)
-	default:
-		run.Interrupt(left)
-	}
+	late.Stop()
+	open.leave()
 	r.running.Wait()
-	l := session.Leave()
+	left, err := open.close()
 	r.mu.Lock()
-	r.left = words.Leftovers(session.ID(), l.Kept, l.Ended)
-	r.mu.Unlock()
-	return session.Close()
+	defer r.mu.Unlock()
+	r.left = left
+	return err
 }
 
 // leftovers are what became of what ran when the last session was closed.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -91,6 +92,29 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
+// TestApprovalsAreListed holds that what was approved for the session is among the rules in force, also
+// once the session is resumed.
+func TestApprovalsAreListed(t *testing.T) {
+	for key, rule := range map[string]string{
+		"s": "  allow  write(a)  (this session: approved with s, at note)",
+		"e": "  allow  edits  (this session: approved with e, all edits, at note)",
+	} {
+		s := start(t, 80, 30, nil, call("note", `{"word":"red"}`), sayStep("Over."))
+		s.typed("go", enter)
+		s.shows("e all edits in this session", "or say what to do instead")
+		s.press(key)
+		s.shows("■ done")
+		s.press("/permissions" + enter)
+		if text := s.shows("mode ask\n" + rule); strings.Contains(text, "no rules") {
+			t.Error(text)
+		}
+		s.press("/resume last" + enter)
+		s.shows("· session ")
+		s.press("/permissions" + enter)
+		s.wait("the rule again", func(text string) bool { return strings.Count(text, rule) == 2 })
+	}
+}
+
 // TestQuestionWaitsForAPause holds that a question never takes the rest of what is
 // being typed for an answer.
 func TestQuestionWaitsForAPause(t *testing.T) {
@@ -148,6 +172,36 @@ func TestEscTakesTheQueueBack(t *testing.T) {
 	}
 	s.press(enter)
 	s.shows("Fine.", "■ done")
+}
+
+// TestEscTakesBackWhatIsOnItsWay holds that queued text that the run has not noticed yet, as its model
+// answers, is back in the prompt at once and in order, and that nothing of it runs after an interrupt.
+func TestEscTakesBackWhatIsOnItsWay(t *testing.T) {
+	for name, second := range map[string]string{"then": "", "at once": esc} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, 80, 24, nil, script.Step{Parts: llm.Say("Never."), Delay: time.Hour})
+			s.typed("go", enter)
+			s.shows("› go\n", "working")
+			for _, text := range []string{"one", "two", "three"} {
+				s.typed(text, "\t")
+				s.shows("↳ queued: " + text)
+			}
+			s.press(esc + second)
+			s.wait("the queue in the prompt", func(text string) bool {
+				return strings.Contains(text, "› one\n  two\n  three\n") && !strings.Contains(text, "↳")
+			})
+			if second == "" {
+				s.shows("the queued text is back in the prompt; press again to interrupt")
+				s.press(esc)
+			}
+			s.shows("■ cancelled")
+			s.press(ctrlC)
+			text := s.shows("› say what to do")
+			if strings.Contains(text, "› one") || strings.Contains(text, "› three") || strings.Count(text, "■ cancelled") != 1 {
+				t.Errorf("what was taken back ran:\n%s", text)
+			}
+		})
+	}
 }
 
 // TestEscTwiceAtOnce holds that two presses that arrive in one read count as two.
@@ -248,6 +302,83 @@ func TestQuestionOfACall(t *testing.T) {
 		s.press(tc.keys)
 		s.shows(tc.shown, "■ done")
 	}
+}
+
+// TestLongOptionsAreWhole holds that an option that fits into no line is shown whole.
+func TestLongOptionsAreWhole(t *testing.T) {
+	long := "sqlite, because it needs no server and is in the standard library of Python, which is what this project uses"
+	step := call("ask", `{"question":"Which?","options":["`+long+`","postgres"]}`)
+	for _, width := range []int{80, 40} {
+		s := start(t, width, 24, nil, step, sayStep("Over."))
+		s.typed("go", enter)
+		text := s.shows("Which?", "2 postgres", "1 2 · ↓ explains", "your answer")
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), "1 "+long+" 2 postgres") {
+			t.Error(text)
+		}
+		s.press("\x1b[B\x1b[B" + enter)
+		s.shows("the person said postgres", "■ done")
+	}
+}
+
+// TestResumeOfAnotherFolder says that the session which is opened works elsewhere.
+func TestResumeOfAnotherFolder(t *testing.T) {
+	s := start(t, 100, 24, nil, sayStep("One."))
+	s.typed("go", enter)
+	s.shows("■ done")
+	id, _ := s.modes()
+	there := start(t, 100, 24, func(next *tui.TUI) { next.App, next.Host, next.Session = s.tui.App, s.tui.Host, id })
+	there.shows("· session "+id, "! it works in another folder: ")
+	here := start(t, 100, 24, func(next *tui.TUI) {
+		next.App, next.Host, next.Session, next.Root = s.tui.App, s.tui.Host, id, s.tui.Root
+	})
+	if text := here.shows("· session " + id); strings.Contains(text, "another folder") {
+		t.Error(text)
+	}
+}
+
+// TestStatusSaysWhatContextSays holds that one figure tells how full the window is, also where the
+// model only guesses how long its prompt was.
+func TestStatusSaysWhatContextSays(t *testing.T) {
+	s := start(t, 100, 24, nil, script.Step{Parts: llm.Say("One."), Usage: llm.Usage{Input: 100_000, Estimated: true}})
+	s.typed("go", enter)
+	s.shows("■ done", " 0% of 200k")
+	s.press("/context" + enter)
+	s.shows("tokens, 0% of a window of 200,000")
+}
+
+// TestDiffNamesWhatCommandsChanged holds that /diff also tells of files of which no call has shown a
+// change, until it is undone.
+func TestDiffNamesWhatCommandsChanged(t *testing.T) {
+	s := start(t, 80, 30, func(front *tui.TUI) {
+		run := tool.New("run", "writes", func(_ context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
+			return tool.Text("made"), os.WriteFile(filepath.Join(c.Env.Root, "b.txt"), []byte("new\n"), 0o600)
+		})
+		run.Effects = func(_ context.Context, c *tool.Call) ([]tool.Effect, error) {
+			return []tool.Effect{{Kind: tool.Write, Path: filepath.Join(c.Env.Root, "b.txt")}}, nil
+		}
+		front.Options.Mode = tool.ModeEdit
+		front.Host = func(o app.Options, _ func(string)) *inspan.Host {
+			return &inspan.Host{Dir: front.App.Store().Dir, Agent: func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+				take, err := front.App.Rewind.Checkpointing(ctx, at.Root, nil)
+				return &inspan.Agent{
+					Model: &script.Model{Steps: []script.Step{call("run", `{}`), sayStep("Over.")}}, Tools: []tool.Tool{run},
+					Mode: o.Mode, Env: tool.Env{Root: at.Root}, RetryFor: -1, Checkpoint: take,
+				}, err
+			}}
+		}
+	})
+	s.typed("go", enter)
+	s.shows("Over.", "■ done", "say what to do")
+	s.press("/diff" + enter)
+	if text := s.shows("Changed by commands; /undo knows these files too:\n  b.txt                     created"); strings.Contains(text, "nothing has changed") {
+		t.Error(text)
+	}
+	s.press("/undo" + enter)
+	s.shows("b.txt is removed", "y yes")
+	s.press("y")
+	s.shows("1 file")
+	s.press("/diff" + enter)
+	s.shows("nothing has changed a file, or all changes were undone")
 }
 
 func TestResumeAndHistory(t *testing.T) {
@@ -506,6 +637,27 @@ func TestQuitInterrupts(t *testing.T) {
 	s.restored()
 }
 
+// TestInterruptIsOver holds that what is said of an interrupt goes with the run that it ends, and the
+// run that was queued goes on.
+func TestInterruptIsOver(t *testing.T) {
+	s := start(t, 80, 24, nil, call("slow", `{"word":"turning"}`), call("slow", `{"word":"heron"}`))
+	s.typed("go", enter)
+	s.shows("turning")
+	s.typed("more", "\t")
+	s.shows("queued: more")
+	s.press(ctrlC)
+	s.wait("the next run alone", func(text string) bool {
+		return strings.Contains(text, "heron") && !strings.Contains(text, "press again to quit")
+	})
+}
+
+// TestConfirmIsWhole holds that what a person says yes to is shown whole.
+func TestConfirmIsWhole(t *testing.T) {
+	s := start(t, 40, 12, nil)
+	s.typed("/mode yolo", enter)
+	s.shows("even deleting files", "network", "y yes · n no")
+}
+
 func TestNobodyLeavesJunkOnASmallTerminal(t *testing.T) {
 	s := start(t, 40, 10, nil, call("note", `{"word":"`+strings.Repeat("long 漢字 ", 60)+`"}`), sayStep(strings.Repeat("😀 שלום 漢字 ", 40)))
 	s.typed("go", enter)
@@ -516,6 +668,20 @@ func TestNobodyLeavesJunkOnASmallTerminal(t *testing.T) {
 		return strings.Contains(text, "■ done") && strings.Count(text, "? note asks") == 0 &&
 			strings.Count(text, "working") == 0 && strings.Count(text, "say what to do") == 1
 	})
+}
+
+// TestRulesAreSeenFirst holds that an approval for longer than a call counts when the rules have been
+// on the screen.
+func TestRulesAreSeenFirst(t *testing.T) {
+	s := start(t, 40, 10, nil, call("note", `{"word":"`+strings.Repeat("long ", 80)+`"}`), sayStep("Over."))
+	s.typed("go", enter)
+	s.shows("pgup, pgdown", "or say what to do instead")
+	s.press("s")
+	if text := s.shows("The rules are above", "rule for s"); strings.Contains(text, "Over.") {
+		t.Errorf("it counts unseen:\n%s", text)
+	}
+	s.press("s")
+	s.shows("Over.")
 }
 
 // TestQuitBesideAQuestion holds that a call that runs while another asks does not go on without

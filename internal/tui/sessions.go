@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"context"
 	"path/filepath"
+	"slices"
 
 	tea "charm.land/bubbletea/v2"
-
-	"github.com/inspan/inspan"
 )
 
 // sessions leads to another session, or to the same one with another model.
@@ -34,24 +33,25 @@ func (s *sessions) fork() tea.Cmd {
 		s.hints.say("there is no session to copy yet")
 		return nil
 	}
-	return s.talk.enter(s.talk.opts, func(ctx context.Context, h *inspan.Host) (*inspan.Session, error) { return h.Fork(ctx, id, 0) })
+	house, o := s.talk.house, s.talk.opts
+	return s.talk.enter(o, func(ctx context.Context, warn func(string)) (session, error) { return house.fork(ctx, o, id, warn) })
 }
 
 // pick lets the person choose a session of this folder, or of any.
 func (s *sessions) pick() tea.Cmd {
-	a, ctx, root, now := s.talk.tui.App, s.talk.ctx, realPath(s.talk.tui.Root), s.talk.tui.clock()
+	a, ctx, house, now := s.talk.tui.App, s.talk.ctx, s.talk.house, s.talk.tui.clock()
 	if a == nil {
 		return nil
 	}
 	return func() tea.Msg {
-		list, err := a.Store().List(ctx)
+		list, err := a.Running.Sessions.List(ctx)
 		return later(func() tea.Cmd {
 			s.talk.fail(err)
 			var items []choice
 			var ids []string
 			for _, here := range []bool{true, false} { // those of this folder first
 				for _, info := range list {
-					if (info.Root == root) != here || info.Parent != "" || info.Empty {
+					if house.has(info.Root) != here || info.Parent != "" || info.Empty {
 						continue
 					}
 					doc := ago(now.Sub(info.Modified)) + " · " + info.ID
@@ -84,7 +84,7 @@ func realPath(path string) string {
 
 // model goes on with another model; without a name the person chooses.
 func (s *sessions) model(name string) tea.Cmd {
-	a := s.talk.tui.App
+	a := s.talk.tui.here()
 	if a == nil {
 		s.hints.say("there are no settings that name models")
 		return nil
@@ -138,7 +138,11 @@ func (s *sessions) pickModel() tea.Cmd {
 				s.hints.say("no model is ready; see 'inspan models'")
 				return nil
 			}
-			s.over.pick("model", items, func(i int) tea.Cmd { return s.model(items[i].text) })
+			now := s.talk.route()
+			if now != "" && !slices.ContainsFunc(items, func(c choice) bool { return c.text == now }) {
+				items = append([]choice{{text: now}}, items...)
+			}
+			s.over.pick("model", items, func(i int) tea.Cmd { return s.model(items[i].text) }).now(now)
 			return nil
 		})
 	}

@@ -15,6 +15,8 @@ type status struct {
 	lacks       string // before the first reply: what is missing for one; empty: nothing
 	took        string // by the run; empty: none goes on
 	printed     string // by the person's command; empty: there is none
+	server      string // that has the session; empty: this machine
+	trouble     string // in reaching it
 	keys        string // the mode of the prompt; empty: it has one
 }
 
@@ -27,6 +29,9 @@ func (s status) line(l look) string {
 		return l.paint(dim, words.OneLine(strings.TrimPrefix(s.keys+" · "+s.printed, " · "), l.width))
 	}
 	fields := s.fields()
+	if len(fields) == 0 { // between two sessions
+		return ""
+	}
 	first := words.OneLine(fields[0].text, l.width)
 	line, room := l.paint(fields[0].sgr, first), l.width-cells(first)
 	for _, f := range fields[1:] {
@@ -39,7 +44,13 @@ func (s status) line(l look) string {
 
 func (s status) fields() []field {
 	v := s.view
-	fields := []field{{s.mode, modeColor(s.mode)}}
+	var fields []field
+	if s.server != "" {
+		fields = append(fields, field{strings.TrimPrefix(words.On(s.server), "on "), dim})
+	}
+	if s.mode != "" {
+		fields = append(fields, field{s.mode, modeColor(s.mode)})
+	}
 	if s.route != "" {
 		fields = append([]field{{s.route, cyan}}, fields...)
 	}
@@ -48,6 +59,9 @@ func (s status) fields() []field {
 	}
 	if s.lacks != "" { // first, as it must not be left out
 		fields = append([]field{{s.lacks + ", see /status", yellow}}, fields...)
+	}
+	if s.trouble != "" { // as much
+		fields = append([]field{{s.trouble, yellow}}, fields...)
 	}
 	if v.Spent.Turns > 0 {
 		fields = append(fields, field{words.Cost(v.Spent.Cost, v.Spent.Unpriced), dim})
@@ -60,6 +74,9 @@ func (s status) fields() []field {
 	}
 	if s.took != "" {
 		fields = append(fields, field{s.took, dim})
+	}
+	if s.server != "" && v.Session.ID != "" {
+		fields = append(fields, field{v.Session.ID, dim})
 	}
 	return fields
 }

@@ -72,7 +72,7 @@ func (s *statusLine) refresh(st status, t *talk) tea.Cmd {
 		return nil
 	}
 	s.runs = true
-	wait, root := s.next.Sub(s.clock()), t.root()
+	wait, root := s.next.Sub(s.clock()), t.local()
 	if wait > 0 { // the state may change until then
 		return tea.Tick(wait, func(time.Time) tea.Msg { return later(func() tea.Cmd { s.runs = false; return nil }) })
 	}

@@ -24,6 +24,7 @@ type talk struct {
 	ctx    context.Context
 	hints  *hints
 	runner *runner
+	house  house
 	view   *view
 
 	opts    app.Options       // for the sessions that are opened from here on
@@ -33,6 +34,7 @@ type talk struct {
 	running bool              // a run goes on here
 	regain  func(said string) // puts words that were queued back into the prompt
 	driver  string            // who goes on with its run elsewhere, in words; empty: nobody, as far as was asked
+	trouble string            // why the server that has the session can't be reached, in a word; empty: it can
 	then    []later           // what waits for the run to end, or the session to be closed
 }
 
@@ -90,16 +92,28 @@ func (t *talk) apply(events batch) tea.Cmd {
 		switch b := e.Body.(type) {
 		case event.Asked:
 			t.coming = ""
+		case event.Stopped:
+			t.interrupted()
+			t.measure()
+		case event.Replied, event.Compacted, event.Pruned:
+			t.measure()
 		case event.Said:
-			t.seen(false, b.By)
+			t.seen(b, b.By, e.Seq)
 		case event.Steered:
-			t.seen(true, b.By)
+			t.seen(b, b.By, e.Seq)
 		}
 	}
 	if before || !t.cutOff() {
 		return nil
 	}
 	return t.findDriver(func() tea.Cmd { return nil })
+}
+
+// measure takes in how full the window is: the figure of the status line is that of /context.
+func (t *talk) measure() {
+	if s := t.runner.session(); s != nil {
+		t.view.filled = s.Context().Tokens
+	}
 }
 
 // answered prints who answered an open question, unless the person here did.
@@ -118,8 +132,10 @@ func (t *talk) start(inputs ...event.Body) tea.Cmd {
 		t.held = append(t.held, inputs...)
 		return nil
 	case t.runner.session() == nil:
+		t.begins(inputs, t.tui.clock())
 		return t.open(inputs...)
 	}
+	t.begins(inputs, t.tui.clock())
 	t.running, t.driver = true, ""
 	t.runner.drive(inputs...)
 	return nil
@@ -133,7 +149,7 @@ func (t *talk) queues() bool {
 	if !t.running && !t.driven() {
 		return false
 	}
-	return slices.ContainsFunc(t.view.Queued(), t.isTakeable) || slices.ContainsFunc(t.held, isSaid)
+	return slices.ContainsFunc(t.view.Queued(), t.isTakeable) || slices.ContainsFunc(t.held, isSaid) || t.underway()
 }
 
 // isTakeable reports whether something that was said is the person's own, and not on its way back.
@@ -141,33 +157,39 @@ func (t *talk) isTakeable(s *transcript.Said) bool {
 	return s.By == "" && !slices.Contains(t.asked, s.Seq)
 }
 
-// takeBack takes back what waits for the run to end. The run goes on.
-func (t *talk) takeBack() tea.Cmd {
-	for _, said := range t.unhold() {
-		t.regain(said)
-	}
-	var cmds []tea.Cmd
-	for _, s := range slices.Backward(t.view.Queued()) {
+// takeBack takes back what waits for the run to end, and what is on its way there: it is the person's
+// again at once, and the log hears of it before anything that is sent later. The run goes on.
+func (t *talk) takeBack() {
+	var back []string
+	for _, s := range t.view.Queued() {
 		if !t.isTakeable(s) {
 			continue
 		}
-		t.asked = append(t.asked, s.Seq)
+		back, t.asked = append(back, s.Text), append(t.asked, s.Seq)
 		if t.running {
 			t.send(event.Withdrawn{Of: s.Seq}, "")
 		} else {
-			cmds = append(cmds, t.toDriver(event.Withdrawn{Of: s.Seq}, ""))
+			t.toDriver(event.Withdrawn{Of: s.Seq}, "")
 		}
 	}
+	for i, p := range t.mine {
+		if isUnderway(p) {
+			back, t.mine[i].back = append(back, p.text), true
+			t.runner.post(input{back: p.n})
+		}
+	}
+	for _, said := range slices.Backward(append(back, t.unhold()...)) {
+		t.regain(said)
+	}
 	t.hints.say("the queued text is back in the prompt; press again to interrupt")
-	return tea.Batch(cmds...)
 }
 
-// regained gives the person what was taken back, unless its run has begun by then or somebody else
-// took it.
+// regained takes in that the log has told of what the person took back. If its run had begun by then,
+// it stands in both places.
 func (t *talk) regained(w event.Withdrawn) {
-	i := slices.IndexFunc(t.view.Queued(), func(s *transcript.Said) bool { return s.Seq == w.Of })
-	if i >= 0 && slices.Contains(t.asked, w.Of) {
-		t.regain(t.view.Queued()[i].Text)
+	waits := slices.ContainsFunc(t.view.Queued(), func(s *transcript.Said) bool { return s.Seq == w.Of })
+	if slices.Contains(t.asked, w.Of) && !waits {
+		t.warn("a message that you took back had begun its run by then; Esc interrupts it")
 	}
 	t.asked = slices.DeleteFunc(t.asked, func(seq uint64) bool { return seq == w.Of })
 }
@@ -179,18 +201,23 @@ func (t *talk) inform(said event.Said) tea.Cmd {
 		t.send(said, "")
 		return nil
 	case t.driven():
-		return t.toDriver(said, "")
+		t.toDriver(said, "")
+		return nil
 	}
 	return t.start(said)
 }
 
 // sent takes the outcome of send. An input that came too late for its run begins another.
 func (t *talk) sent(msg sent) tea.Cmd {
-	if errors.Is(msg.err, inspan.ErrOver) {
-		return t.start(msg.body)
-	}
 	if msg.err == nil {
 		return nil
+	}
+	if i := slices.IndexFunc(t.mine, func(p posted) bool { return p.n == msg.n && p.back }); i >= 0 {
+		t.mine = slices.Delete(t.mine, i, i+1) // it never arrived, and the person has it
+		return nil
+	}
+	if errors.Is(msg.err, inspan.ErrOver) {
+		return t.start(msg.body)
 	}
 	if d, ok := msg.body.(event.Decided); ok {
 		t.undecide(d.Call) // the question is put again
@@ -218,12 +245,34 @@ func (t *talk) decide(d event.Decided) tea.Cmd {
 	return t.start(t.decided...)
 }
 
-// ranOut takes the end of a run.
+// ranIn takes up a run that others have begun in a session that is here as much as anywhere.
+func (t *talk) ranIn() tea.Cmd {
+	if t.running || t.opening || t.runner.session() == nil {
+		return nil
+	}
+	return t.start()
+}
+
+// linked says how the server that has the session can be reached.
+func (t *talk) linked(msg linked) {
+	switch {
+	case msg.text != "":
+		t.warn(msg.text)
+	case t.trouble != "":
+		t.note("the connection is back")
+	}
+	t.trouble = msg.trouble
+}
+
+// ranOut takes the end of a run. What was to begin it and did not arrive is the person's again.
 func (t *talk) ranOut(err error) tea.Cmd {
 	t.running = false
-	if t.hints.text == interrupting {
-		t.hints.clear() // it is done
+	for _, text := range t.unsent() {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.regain(text)
+		}
 	}
+	t.interrupted()
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
@@ -264,7 +313,17 @@ func (t *talk) follow() {
 	}
 }
 
-const interrupting = "interrupting"
+const (
+	interrupting = "interrupting"
+	quittable    = interrupting + "; press again to quit"
+)
+
+// interrupted takes the hint away that it is being done. What was queued may go on.
+func (t *talk) interrupted() {
+	if t.hints.text == interrupting || t.hints.text == quittable {
+		t.hints.clear()
+	}
+}
 
 // interrupt stops the run, or the calls that wait.
 func (t *talk) interrupt() tea.Cmd {
@@ -282,12 +341,17 @@ func (t *talk) interrupt() tea.Cmd {
 			return t.start(stop)
 		}
 		t.hints.say(interrupting)
-		return t.toDriver(stop, "")
+		t.toDriver(stop, "")
+		return nil
 	})
 }
 
 // switchTo changes the mode, now or when the run is over.
 func (t *talk) switchTo(mode tool.Mode) tea.Cmd {
+	if why := t.house.fixed(); why != "" {
+		t.hints.say(why)
+		return nil
+	}
 	t.opts.Mode = mode
 	switch {
 	case t.runner.session() == nil && !t.opening:
@@ -319,8 +383,11 @@ func (t *talk) mode() tool.Mode {
 	if t.opts.Mode != "" {
 		return t.opts.Mode
 	}
-	if t.tui.App != nil && t.tui.App.Config.Mode != "" {
-		return t.tui.App.Config.Mode
+	switch a := t.tui.here(); {
+	case t.tui.at() != "":
+		return ""
+	case a != nil && a.Config.Mode != "":
+		return a.Config.Mode
 	}
 	return "ask"
 }
@@ -330,7 +397,7 @@ func (t *talk) effort() string {
 	switch next := t.outbox.effort(); {
 	case next != "":
 		return next
-	case t.view.Session.Effort != "" || t.tui.App == nil:
+	case t.view.Session.Effort != "" || t.tui.here() == nil:
 		return t.view.Session.Effort
 	}
 	return t.tui.App.Config.Effort
@@ -345,7 +412,7 @@ func (t *talk) route() string {
 		return t.view.Session.Route
 	case t.opts.Model != "":
 		return t.opts.Model
-	case t.tui.App != nil:
+	case t.tui.here() != nil:
 		return t.tui.App.Config.Model
 	}
 	return ""
@@ -359,6 +426,14 @@ func (t *talk) root() string {
 	return t.tui.Root
 }
 
+// local is the folder of this machine that the session works in, or else that of the front end.
+func (t *talk) local() string {
+	if t.tui.at() != "" {
+		return t.tui.Root
+	}
+	return t.root()
+}
+
 // invitation is what stands in an empty prompt.
 func (t *talk) invitation() string {
 	switch {
@@ -366,6 +441,8 @@ func (t *talk) invitation() string {
 		return "Enter steers the run, Tab queues for the next"
 	case t.driven():
 		return "another process runs this session; Enter steers it, Esc interrupts it"
+	case t.view.Run.Busy && t.view.Run.Turns == 0:
+		return "a message waits; Enter begins the run"
 	case t.view.Run.Busy:
 		return "the run was cut off; Enter continues it"
 	}

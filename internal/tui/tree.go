@@ -40,7 +40,7 @@ func (m member) line() choice {
 // members are all of a session, each before those that work for it. Working are those that the
 // session waits for now.
 func members(ctx context.Context, a *app.App, id string, working []string) ([]member, error) {
-	list, err := a.Store().List(ctx)
+	list, err := a.Running.Sessions.List(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,8 @@
 //
 //   - talk is the conversation with the open session. Its runner drives the session, its view
 //     shows it, and its outbox keeps what the session does not know yet.
+//   - house is where the sessions are, and session the one that is open: of this machine (home,
+//     own) or of a server (away, joined). No other part knows which.
 //   - composer is the prompt, with completion, history and pasted text.
 //   - questions shows what the session asks, and takes the answer.
 //   - commander does slash commands. sessions opens other sessions, and rewinder goes back in
@@ -39,6 +41,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -47,6 +50,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/words"
 )
 
 // TUI is the terminal front end of one process.
@@ -57,6 +61,10 @@ type TUI struct {
 	Session string // id of the session to go on with; empty: a new one; "?": the person chooses
 	Say     string // what is said first; empty: nothing
 	Version string
+
+	// Server is the server that has the sessions, if it is not this machine. Then App.Running is of
+	// that server, and the rest of App is not used for them.
+	Server Server
 
 	// Host makes the host for the sessions that are opened from here on; warn
 	// takes what a person should know. Nil: App.Host.
@@ -111,15 +119,16 @@ func (t *TUI) Run(ctx context.Context) (code int, err error) {
 	m := newModel(ctx, t, keys)
 	p := tea.NewProgram(m, t.options(ctx)...)
 	pump := newPump(func(msg any) { p.Send(msg) })
+	m.talk.house = t.house(pump)
 	m.talk.runner = &runner{ctx: ctx, pump: pump, send: func(msg any) { p.Send(msg) }, guard: t.guard(p)}
 	stopped := t.signals(p)
 	pumped := make(chan struct{})
 	go m.talk.runner.guard(func() { defer close(pumped); pump.run(ctx) })()
 	_, err = p.Run()
 	stopped()
-	id, driven := m.talk.runner.id(), m.talk.driver != "" && m.talk.view.Run.Busy
+	id, driver, busy := m.talk.runner.id(), m.talk.driver, m.talk.view.Run.Busy
 	ended := t.close(m.talk.runner)
-	t.report(id, driven, m.talk.runner.leftovers())
+	t.report(m.talk, id, driver, busy)
 	cancel()
 	<-pumped
 	return t.result(m, errors.Join(err, ended))
@@ -205,19 +214,21 @@ func (t *TUI) out() io.Writer {
 	return os.Stdout
 }
 
-// report says where the session is to be found, and what became of what it had started,
-// below what was printed.
-func (t *TUI) report(id string, driven bool, left []string) {
-	out := t.out()
+// report says where the session is to be found, what became of what it had started, and what did not
+// arrive there, below what was printed.
+func (t *TUI) report(talk *talk, id, driver string, busy bool) {
+	lines := talk.runner.leftovers()
 	if id != "" {
-		next := "continue with: inspan resume "
-		if driven {
-			next = "another process runs it; join it with: inspan attach "
-		}
-		fmt.Fprintf(out, "session %s\n%s%s\n", id, next, id)
+		lines = slices.Concat([]string{"session " + id}, talk.house.goodbye(id, driver, busy), lines)
 	}
-	for _, line := range left {
-		fmt.Fprintln(out, line)
+	for _, p := range talk.mine {
+		if p.back {
+			continue
+		}
+		lines = append(lines, "not sent: "+words.OneLine(p.text, 200))
+	}
+	for _, line := range lines {
+		fmt.Fprintln(t.out(), line)
 	}
 }
 
@@ -239,6 +250,30 @@ func (t *TUI) clock() time.Time {
 		return t.now()
 	}
 	return time.Now()
+}
+
+// house is where the sessions are.
+func (t *TUI) house(p *pump) house {
+	if t.Server != nil {
+		return away{t, p}
+	}
+	return home{t, p}
+}
+
+// here is the installation that runs the sessions; nil: it is not one of this machine.
+func (t *TUI) here() *app.App {
+	if t.Server != nil {
+		return nil
+	}
+	return t.App
+}
+
+// at is the address of the server that has the sessions; empty: this machine has them.
+func (t *TUI) at() string {
+	if t.Server == nil {
+		return ""
+	}
+	return t.App.Running.Server
 }
 
 func (t *TUI) host(o app.Options, warn func(string)) *inspan.Host {

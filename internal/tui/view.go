@@ -22,12 +22,14 @@ type view struct {
 	blocks []*block // oldest first
 
 	reply   *block              // the last one of a reply
-	ended   *block              // the last call that ended
+	ended   *block              // the last call, or command of the person's own, that ended
 	thought string              // before the last reply that came with any
 	said    []string            // by the person, oldest first
 	changes []change            // files the session changed, in order, but for what was undone
 	marked  map[string][]change // what they were at each checkpoint
 	jobs    []string            // commands that were started in the background
+	given   map[string]string   // how rules were approved for this session, in words
+	filled  int                 // tokens of the next prompt, as the session knows; 0: it was not asked
 }
 
 // change is what a call did to a file.
@@ -78,7 +80,9 @@ func (v *view) tell(s *transcript.Said) {
 		v.said = append(v.said, s.Text)
 	}
 	if s.Origin == event.OriginCommand {
-		v.add(&block{kind: ownBlock, text: words.OwnCommand(s.Text)})
+		v.said = append(v.said, event.Said{Parts: s.Parts, Origin: s.Origin}.Typed())
+		v.ended = &block{kind: ownBlock, text: words.OwnCommand(s.Text)}
+		v.add(v.ended)
 		return
 	}
 	v.add(&block{kind: saidBlock, text: s.Text, by: s.By})
@@ -157,6 +161,14 @@ func background(c llm.Call) bool {
 
 // answered says what a person let a call do for longer, or answered it.
 func (v *view) answered(q *transcript.Question) {
+	if d := q.Answer; d != nil && d.Scope == event.ScopeSession {
+		for _, rule := range d.Grants(q.Rules, q.Offers) {
+			if v.given == nil {
+				v.given = map[string]string{}
+			}
+			v.given[rule] = words.Given(*d, toolOf(q))
+		}
+	}
 	if d := q.Answer; d != nil && q.Call != nil && d.Allow && (d.Scope != event.ScopeOnce || d.Answer != "") {
 		v.note(allowed(*d, q.Call.Call.Name))
 	}
@@ -193,7 +205,7 @@ func (v *view) warn(text string) { v.add(&block{kind: noteBlock, text: text, bad
 
 // share is how full the window of the model is, in percent; -1: not known.
 func (v *view) share() int {
-	return percent(v.Spent.Prompt.Prompt()+v.Spent.Prompt.Output, v.Session.Window)
+	return percent(cmp.Or(v.filled, v.Spent.Prompt.Prompt()+v.Spent.Prompt.Output), v.Session.Window)
 }
 
 func (v *view) cached() int { return percent(v.Spent.Prompt.CacheRead, v.Spent.Prompt.Prompt()) }

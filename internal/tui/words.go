@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -19,15 +20,20 @@ func allowed(b event.Decided, name string) string {
 	return name + " is allowed for: " + string(b.Scope)
 }
 
-// elsewhere says how a question was settled that nobody has answered here.
-func elsewhere(q *transcript.Question, d event.Decided) string {
-	name := "the question"
+// toolOf is the tool that a question is about; empty: it is not known.
+func toolOf(q *transcript.Question) string {
 	switch {
 	case q.Call != nil:
-		name = q.Call.Call.Name
+		return q.Call.Call.Name
 	case q.Raised != nil:
-		name = q.Raised.Tool
+		return q.Raised.Tool
 	}
+	return ""
+}
+
+// elsewhere says how a question was settled that nobody has answered here.
+func elsewhere(q *transcript.Question, d event.Decided) string {
+	name := cmp.Or(toolOf(q), "the question")
 	by := words.AnsweredBy(d)
 	switch {
 	case by == words.TooLate("").Reason:

@@ -19,11 +19,12 @@ func (m Misuse) Error() string { return m.Err.Error() }
 func (m Misuse) Unwrap() error { return m.Err }
 
 // DidYouMean is what an error about want says at its end: '; did you mean "NAME"?' with the
-// [tool.Nearest] of the names, or nothing if none is near. Packages that can't import this one say the
-// same.
+// [tool.Nearest] of the names, or nothing if none is really near: what is typed begins it, or differs
+// in less than a third. A person is rather told nothing than something else.
 func DidYouMean(want string, names []string) string {
 	near := tool.Nearest(want, names)
-	if near == "" {
+	is, typed := strings.ToLower(near), strings.ToLower(want)
+	if near == "" || !strings.HasPrefix(is, typed) && tool.Distance(typed, is) > max(1, len(want)/3) {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", near)

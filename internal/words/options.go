@@ -49,7 +49,30 @@ func Options(rules []string, offers []event.Offer) []Option {
 	return append(out, Option{Key: "n", Word: "no", Name: "no"})
 }
 
+// Given says how a rule came to hold for the session: by which answer, and at a call of which tool.
+func Given(d event.Decided, tool string) string {
+	how := "s"
+	switch d.Reach {
+	case event.ReachEdits:
+		how = "e, all edits"
+	case event.ReachHost:
+		how = "h, the host"
+	}
+	if tool != "" {
+		how += ", at " + OneLine(tool, 60)
+	}
+	if d.By != by("").By {
+		how += ", by " + OneLine(d.By, 40)
+	}
+	return "approved with " + how
+}
+
 func said(rules []string) string { return text.Visible(strings.Join(rules, ", ")) }
+
+// Passing are the options that hold for the session at most.
+func Passing(options []Option) []Option {
+	return slices.DeleteFunc(options, func(o Option) bool { return o.scope == event.ScopeProject || o.scope == event.ScopeAlways })
+}
 
 // Ruled says what the options allow beyond the call, a line for those that allow the same.
 func Ruled(options []Option) []string {
@@ -86,6 +109,8 @@ func Decision(call string, options []Option, line string) (d event.Decided, prob
 	case i >= 0:
 		o := options[i]
 		d.Allow, d.Scope, d.Reach = o.allow, o.scope, o.reach
+	case slices.ContainsFunc(options, func(o Option) bool { return o.Key == "s" }) && (key == "p" || key == "a"):
+		return d, "From here an approval holds for the session at most: answer y or s."
 	case slices.Contains([]string{"s", "p", "a"}, key):
 		return d, "No rule is safe for this call, so you can only approve it once: y or n."
 	case key != "":

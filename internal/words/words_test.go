@@ -72,6 +72,52 @@ func FuzzShown(f *testing.F) {
 	})
 }
 
+func TestWrap(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		width int
+		want  string
+	}{
+		{"one two three", 0, "one two three"},
+		{"", 5, ""},
+		{"one two three", 7, "one two\nthree"},
+		{"  one two three", 9, "  one two\n  three"},
+		{"a\n\nb c d", 3, "a\n\nb c\nd"},
+		{"unbreakable x", 4, "unbreakable\nx"},
+		{"say what: ", 7, "say\nwhat: "},
+		{"日本 語です x", 7, "日本\n語です\nx"},
+	} {
+		if got := words.Wrap(c.text, c.width); got != c.want {
+			t.Errorf("%q in %d: %q, want %q", c.text, c.width, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		text  string
+		width int
+		want  string
+	}{
+		{"  --a x   one two three", 20, "  --a x   one two\n          three"},
+		{"  --a x   one two three", 10, "  --a x  \n  one two\n  three"},
+		{"ok  model  → a b c d e f", 22, "ok  model  → a b c d e\n           f"},
+		{"plain words", 6, "plain\nwords"},
+	} {
+		if got := words.WrapRows(c.text, c.width); got != c.want {
+			t.Errorf("row %q in %d: %q, want %q", c.text, c.width, got, c.want)
+		}
+	}
+}
+
+func TestDidYouMean(t *testing.T) {
+	names := []string{"continue", "--ref", "--model", "--input-format", "list", "memory_mb"}
+	for typed, want := range map[string]string{
+		"nonsense": "", "--frob": "", "--modle": "--model", "lst": "list", "LIST": "list", "memory": "memory_mb", "contnue": "continue",
+	} {
+		if got := words.DidYouMean(typed, names); got != "" != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", typed, got, want)
+		}
+	}
+}
+
 func TestTold(t *testing.T) {
 	for want, body := range map[string]event.Body{
 		"! careful\nnow": event.Note{Text: "careful\nnow"},

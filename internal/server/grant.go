@@ -1,0 +1,67 @@
+package server
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+)
+
+// Grant lets whoever has its token do what a door allows the holder of one object, and nothing
+// else. The server keeps none: it knows its own by their signature, and the door tells by Nth
+// whether a later one has taken its place.
+type Grant struct {
+	Of     string `json:"of"` // kind of the object
+	ID     string `json:"id"`
+	Nth    int    `json:"nth"`
+	Tenant string `json:"tenant,omitempty"`
+}
+
+const grantMark = "grant_" // begins principals that are grants; no id of an identity has a _
+
+// Token is the token of a grant; empty: the server has no owner, so it can't sign one.
+func (s *Server) Token(g Grant) string {
+	raw, err := json.Marshal(g)
+	if err != nil || s.Owner == "" {
+		return ""
+	}
+	body := hex.EncodeToString(raw)
+	return tokenMark + grantMark + body + "_" + s.signature(body)
+}
+
+func (s *Server) signature(body string) string {
+	mac := hmac.New(sha256.New, []byte("inspan grant\x00"+s.Owner))
+	_, _ = mac.Write([]byte(body))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// grantee is the principal of a grant's token.
+func (s *Server) grantee(token string) (principal string, ok bool) {
+	text, is := strings.CutPrefix(token, tokenMark+grantMark)
+	body, signed, _ := strings.Cut(text, "_")
+	same := hmac.Equal([]byte(signed), []byte(s.signature(body)))
+	return grantMark + body, is && same && s.Owner != ""
+}
+
+// grantOf is the grant of a principal; nil: it has none.
+func grantOf(principal string) *Grant {
+	body, is := strings.CutPrefix(principal, grantMark)
+	raw, err := hex.DecodeString(body)
+	g := &Grant{}
+	if !is || err != nil || json.Unmarshal(raw, g) != nil {
+		return nil
+	}
+	return g
+}
+
+// Grant is the grant that the visitor has; nil: it has a role.
+func (v *Visit) Grant() *Grant { return v.who.grant }
+
+// NeedsWorker reports that the visitor may not do the work of workers.
+func (v *Visit) NeedsWorker() error {
+	if v.who.role == Worker || v.who.role.atLeast(Operator) {
+		return nil
+	}
+	return Forbidden("this needs role " + string(Worker) + " or " + string(Operator) + "; your token has role " + string(v.who.role))
+}

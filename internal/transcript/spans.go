@@ -1,0 +1,285 @@
+package transcript
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/llm"
+)
+
+// SpanKind is what a session does in a span.
+type SpanKind string
+
+// Kinds of spans.
+const (
+	SpanRun   SpanKind = "run"   // from what is said to where the agent stops
+	SpanModel SpanKind = "model" // one request to a model
+	SpanPause SpanKind = "pause" // until a request that has failed is sent again
+	SpanCall  SpanKind = "call"  // of a tool
+	SpanWait  SpanKind = "wait"  // for a person's decision
+	SpanChild SpanKind = "child" // another session works for this one
+	SpanJob   SpanKind = "job"   // something that a call has left running
+	SpanStep  SpanKind = "step"  // of a workflow
+)
+
+// Span is a stretch of time in which a session does one thing. It says what took how long and what
+// came of it, and nothing that was said or done.
+type Span struct {
+	ID      string     `json:"id" jsonschema:"unique in the session, and the same whenever it is asked for"`
+	Parent  string     `json:"parent,omitempty" jsonschema:"id of the span that this one is a part of"`
+	Kind    SpanKind   `json:"kind" jsonschema:"run, model, pause, call, wait, child, job or step"`
+	Name    string     `json:"name,omitempty" jsonschema:"of the model, tool, agent or step"`
+	Seq     uint64     `json:"seq" jsonschema:"event of the session that begins it"`
+	Start   time.Time  `json:"start"`
+	End     time.Time  `json:"end,omitzero" jsonschema:"missing: it goes on"`
+	Outcome string     `json:"outcome,omitempty" jsonschema:"ok, lost, or what the event that ends it says"`
+	First   int64      `json:"first_millis,omitempty" jsonschema:"of a model: until the first of its reply"`
+	Usage   *llm.Usage `json:"usage,omitempty"`
+	Cost    float64    `json:"cost,omitempty" jsonschema:"US dollars"`
+	Session string     `json:"session,omitempty" jsonschema:"of a child: it has spans of its own"`
+}
+
+const (
+	spanOK   = "ok"
+	spanLost = "lost" // whoever did it has died
+)
+
+// Spans is the fold from the events of a session to its spans. The zero value has none. A fork's are
+// what it has done itself.
+type Spans struct {
+	all  []*Span // as they have begun
+	open map[string]*Span
+	run  *Span             // that goes on, or nil
+	used map[string]string // tools, by the ids of their calls
+}
+
+// List are the spans in the order in which they have begun.
+func (s *Spans) List() []Span {
+	out := make([]Span, len(s.all))
+	for i, span := range s.all {
+		out[i] = *span
+	}
+	return out
+}
+
+// Apply folds an event. Transient ones change nothing.
+func (s *Spans) Apply(e event.Event) {
+	if s.open == nil {
+		s.open, s.used = map[string]*Span{}, map[string]string{}
+	}
+	switch b := e.Body.(type) {
+	case event.Forked:
+		*s = Spans{}
+	case event.Said, event.Steered:
+		if loop.Orders(e.Body) {
+			s.begun(e)
+		}
+	case event.Withdrawn:
+		s.withdrawn(b)
+	case event.Claimed:
+		s.claimed(e)
+	case event.Stopped:
+		s.stopped(e, string(b.Reason))
+	case event.Asked, event.Routed, event.Replied, event.Failed:
+		s.asked(e)
+	case event.Judged, event.Waiting, event.Raised, event.Decided, event.Started, event.Ended:
+		s.called(e)
+	case event.Spawned:
+		call := b.Call[:max(0, strings.LastIndexByte(b.Call, '@'))]
+		s.begin(SpanChild, b.Child, b.Agent, e, s.open[key(SpanCall, call)]).Session = b.Child
+	case event.Returned:
+		s.came(e, b)
+	case event.Finished:
+		s.finished(e, b)
+	case event.StepStarted:
+		s.begin(SpanStep, b.Step, or(b.Title, b.Does), e, s.open[key(SpanStep, b.Parent)])
+	case event.StepEnded:
+		if span := s.end(key(SpanStep, b.Step), e.Time, string(b.Outcome)); span != nil {
+			span.Cost = b.Cost
+		}
+	}
+}
+
+func key(kind SpanKind, id string) string { return string(kind) + " " + id }
+
+func or(text, other string) string {
+	if text != "" {
+		return text
+	}
+	return other
+}
+
+// begin begins a span that is a part of another; nil: of the run. One that goes on under the same key
+// was lost.
+func (s *Spans) begin(kind SpanKind, id, name string, e event.Event, parent *Span) *Span {
+	span := &Span{ID: fmt.Sprintf("%s-%d", kind, e.Seq), Kind: kind, Name: name, Seq: e.Seq, Start: e.Time}
+	if parent == nil {
+		parent = s.run
+	}
+	if parent != nil {
+		span.Parent = parent.ID
+	}
+	s.end(key(kind, id), e.Time, spanLost)
+	s.all, s.open[key(kind, id)] = append(s.all, span), span
+	return span
+}
+
+// end ends a span that goes on, and returns it; nil: none does.
+func (s *Spans) end(key string, at time.Time, outcome string) *Span {
+	span := s.open[key]
+	if span != nil {
+		span.End, span.Outcome = at, outcome
+		delete(s.open, key)
+	}
+	return span
+}
+
+// endAll ends what goes on of some kinds.
+func (s *Spans) endAll(at time.Time, outcome string, kinds ...SpanKind) {
+	for k, span := range s.open {
+		for _, kind := range kinds {
+			if span.Kind == kind {
+				s.end(k, at, outcome)
+			}
+		}
+	}
+}
+
+// begun begins a run, unless one goes on.
+func (s *Spans) begun(e event.Event) {
+	if s.run == nil {
+		s.run = s.begin(SpanRun, "", "", e, nil)
+	}
+}
+
+// withdrawn takes a run back that has only been asked for.
+func (s *Spans) withdrawn(b event.Withdrawn) {
+	if n := len(s.all); s.run != nil && s.run.Seq == b.Of && s.all[n-1] == s.run {
+		s.all = s.all[:n-1]
+		delete(s.open, key(SpanRun, ""))
+		s.run = nil
+	}
+}
+
+// claimed ends what the driver before has left behind. What waits for a person goes on waiting, and
+// so do children and jobs.
+func (s *Spans) claimed(e event.Event) {
+	s.endAll(e.Time, spanLost, SpanModel, SpanPause, SpanCall, SpanStep)
+}
+
+func (s *Spans) stopped(e event.Event, reason string) {
+	s.endAll(e.Time, spanLost, SpanModel, SpanPause)
+	s.end(key(SpanRun, ""), e.Time, reason)
+	s.run = nil
+}
+
+func (s *Spans) asked(e event.Event) {
+	model := key(SpanModel, "")
+	switch b := e.Body.(type) {
+	case event.Asked:
+		s.begun(e)
+		s.end(key(SpanPause, ""), e.Time, spanOK)
+		s.begin(SpanModel, "", b.Route, e, nil)
+	case event.Routed:
+		span := s.open[model]
+		if span == nil {
+			return
+		}
+		if b.From != "" { // that one was asked first
+			span.Name, span.Cost = b.From, b.Cost
+			s.end(model, e.Time, string(b.Cause))
+			span = s.begin(SpanModel, "", b.Route, e, nil)
+		}
+		span.Name = b.Route
+	case event.Replied:
+		if span := s.end(model, e.Time, string(b.Stop)); span != nil {
+			span.Name, span.Usage, span.Cost, span.First = or(b.Route, span.Name), &b.Usage, b.Cost, b.First
+		}
+		for _, part := range b.Parts {
+			if c, is := part.(llm.Call); is {
+				s.use(c.ID, c.Name)
+			}
+		}
+	case event.Failed:
+		if span := s.end(model, e.Time, string(b.Cause)); span != nil && b.Route != "" {
+			span.Usage, span.Cost = &b.Usage, b.Cost
+		}
+		if b.Retry > 0 {
+			s.begin(SpanPause, "", string(b.Cause), e, nil)
+		}
+	}
+}
+
+// use says which tool a call is of.
+func (s *Spans) use(call, name string) {
+	if name != "" {
+		s.used[call] = name
+	}
+}
+
+func (s *Spans) called(e event.Event) {
+	switch b := e.Body.(type) {
+	case event.Judged:
+		s.use(b.Call, b.Tool)
+	case event.Waiting:
+		s.begin(SpanWait, b.Call, s.used[b.Call], e, nil)
+	case event.Raised:
+		s.begin(SpanWait, b.ID, b.Tool, e, s.asker(b))
+	case event.Decided:
+		outcome := "denied"
+		if b.Allow {
+			outcome = "allowed"
+		}
+		s.end(key(SpanWait, b.Call), e.Time, outcome)
+	case event.Started:
+		s.begin(SpanCall, b.Call, s.used[b.Call], e, s.open[key(SpanCall, b.Parent)])
+	case event.Ended:
+		s.end(key(SpanWait, b.Call), e.Time, string(b.Outcome))
+		span := s.end(key(SpanCall, b.Call), e.Time, string(b.Outcome))
+		if span == nil {
+			return // it was not run
+		}
+		span.Cost = b.Cost
+		if b.Job != nil {
+			s.begin(SpanJob, b.Job.ID, span.Name, e, span)
+		}
+	}
+}
+
+// came ends a child's work, and what it has asked for.
+func (s *Spans) came(e event.Event, b event.Returned) {
+	span := s.end(key(SpanChild, b.Child), e.Time, or(string(b.Reason), spanLost))
+	if span == nil {
+		return
+	}
+	span.Usage, span.Cost = &b.Usage, b.Cost
+	for k, wait := range s.open {
+		if wait.Kind == SpanWait && wait.Parent == span.ID {
+			s.end(k, e.Time, spanLost)
+		}
+	}
+}
+
+func (s *Spans) finished(e event.Event, b event.Finished) {
+	outcome := spanOK
+	switch {
+	case b.Kept:
+		outcome = "kept"
+	case b.Exit == nil:
+		outcome = "unknown"
+	case *b.Exit != 0:
+		outcome = "failed"
+	}
+	s.end(key(SpanJob, b.Job), e.Time, outcome)
+}
+
+// asker is what raises a question: a child, or a call of the session itself.
+func (s *Spans) asker(b event.Raised) *Span {
+	if b.Child != "" {
+		return s.open[key(SpanChild, b.Child)]
+	}
+	return s.open[key(SpanCall, b.Call)]
+}

@@ -1,0 +1,139 @@
+package tui
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// recalled is what was said in a session until a time, oldest first.
+type recalled struct {
+	until time.Time
+	said  []string
+}
+
+// recall is a search for something that was said in this folder. It reads the logs of earlier sessions,
+// the newest first, while its list is open.
+type recall struct {
+	composer *composer
+	list     *picker
+	rest     []past // that were not added yet
+	left     int    // that may still be read
+	bytes    int64  // the same
+}
+
+// past is a session that may be searched.
+type past struct {
+	id, preview string
+	until       time.Time
+	size        int64
+}
+
+// How much is read for a search. What lies beyond is found by its first message. A step is how long is
+// read before the list shows what was found.
+const (
+	mostRecalled  = 200
+	mostSearched  = 64 << 20
+	recallingStep = 50 * time.Millisecond
+)
+
+// search lets the person choose something that was said in this folder. What earlier sessions hold
+// follows as it is read, while the list takes keys already.
+func (c *composer) search() tea.Cmd {
+	r := &recall{composer: c, left: mostRecalled, bytes: mostSearched}
+	r.list = c.over.pick("history", nil, func(i int) tea.Cmd {
+		c.prompt.set(r.list.items[i].text)
+		c.touched()
+		return nil
+	})
+	r.add(c.history.lines)
+	a, ctx, house := c.talk.tui.App, c.talk.ctx, c.talk.house
+	if a == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		list, err := a.Running.Sessions.List(ctx)
+		return later(func() tea.Cmd {
+			c.talk.fail(err)
+			for _, s := range list {
+				if house.has(s.Root) && s.Parent == "" && s.Preview != "" {
+					r.rest = append(r.rest, past{s.ID, s.Preview, s.Modified, s.Size})
+				}
+			}
+			return r.goOn()
+		})
+	}
+}
+
+// known is what is known of a session, and whether that is all.
+func (r *recall) known(s past) (said []string, all bool) {
+	known, read := r.composer.earlier[s.id]
+	return known.said, read && !known.until.Before(s.until)
+}
+
+// goOn adds what is known already, and reads on.
+func (r *recall) goOn() tea.Cmd {
+	for ; len(r.rest) > 0; r.rest = r.rest[1:] {
+		s := r.rest[0]
+		said, all := r.known(s)
+		if !all && r.left > 0 && s.size <= r.bytes {
+			return r.read()
+		}
+		if len(said) == 0 {
+			said = []string{s.preview}
+		}
+		r.add(said)
+	}
+	return nil
+}
+
+// read reads some of the sessions, unless the list is closed.
+func (r *recall) read() tea.Cmd {
+	c := r.composer
+	some := r.rest[:min(len(r.rest), r.left)]
+	if i := slices.IndexFunc(some, func(s past) bool { _, all := r.known(s); return all }); i >= 0 {
+		some = some[:i]
+	}
+	if c.over.box != r.list {
+		return nil
+	}
+	house, ctx, bytes := c.talk.house, c.talk.ctx, r.bytes
+	return func() tea.Msg {
+		read := recallSome(ctx, house, some, bytes)
+		return later(func() tea.Cmd {
+			if c.earlier == nil {
+				c.earlier = map[string]recalled{}
+			}
+			for i, one := range read {
+				c.earlier[some[i].id] = one
+				r.left--
+				r.bytes -= some[i].size
+			}
+			return r.goOn()
+		})
+	}
+}
+
+// recallSome reads the first of the sessions, for a moment. One that can't be read says nothing.
+func recallSome(ctx context.Context, house house, some []past, bytes int64) (read []recalled) {
+	began := time.Now()
+	for _, s := range some {
+		if bytes -= s.size; len(read) > 0 && (bytes < 0 || time.Since(began) > recallingStep) {
+			break
+		}
+		said, _ := house.said(ctx, s.id)
+		read = append(read, recalled{s.until, said})
+	}
+	return read
+}
+
+// add adds what was said in a session, the last first.
+func (r *recall) add(said []string) {
+	var items []string
+	for _, s := range slices.Backward(said) {
+		items = append(items, s)
+	}
+	r.list.add(items...)
+}
