@@ -91,14 +91,14 @@ func (f credentialFields) onto(tenant string, k *keptCredential) (secret newSecr
 	}
 	if kind.Type == environmentVariable {
 		var in variableAuth
-		if err := decoded("auth", f.Auth, &in); err != nil {
-			return secret, err
+		if err := strict(f.Auth, &in); err != nil {
+			return secret, server.Within("auth", err)
 		}
 		return in.onto(k)
 	}
 	var in credentialAuth
-	if err := decoded("auth", f.Auth, &in); err != nil {
-		return secret, err
+	if err := strict(f.Auth, &in); err != nil {
+		return secret, server.Within("auth", err)
 	}
 	return in.onto(tenant, k)
 }

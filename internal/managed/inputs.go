@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/inspan/inspan/internal/server"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -73,7 +74,7 @@ func (d *door) input(at, kind string, raw []byte) (in input, err error) {
 			Content []content `json:"content"`
 		}
 		if err := strict(raw, &m); err != nil {
-			return in, err
+			return in, server.Within(at, err)
 		}
 		in.parts, err = d.parts(at+".content", m.Content, kind == "user.message")
 		if err == nil && len(in.parts) == 0 {
@@ -84,7 +85,7 @@ func (d *door) input(at, kind string, raw []byte) (in input, err error) {
 			Type   string  `json:"type"`
 			Thread *string `json:"session_thread_id"`
 		}
-		if err = strict(raw, &m); err == nil && m.Thread != nil && *m.Thread != threadPrefix+d.r.PathValue("id") {
+		if err = server.Within(at, strict(raw, &m)); err == nil && m.Thread != nil && *m.Thread != threadPrefix+d.r.PathValue("id") {
 			err = unserved(at+".session_thread_id", "interrupting one thread; leave it out to interrupt the session")
 		}
 	case "user.tool_confirmation":
@@ -94,7 +95,7 @@ func (d *door) input(at, kind string, raw []byte) (in input, err error) {
 			Result string  `json:"result"`
 			Why    *string `json:"deny_message"`
 		}
-		err = strict(raw, &m)
+		err = server.Within(at, strict(raw, &m))
 		in.question, in.allow = m.ID, m.Result == "allow"
 		switch {
 		case err != nil:
@@ -115,7 +116,7 @@ func (d *door) input(at, kind string, raw []byte) (in input, err error) {
 			Content []content `json:"content"`
 		}
 		if err := strict(raw, &m); err != nil {
-			return in, err
+			return in, server.Within(at, err)
 		}
 		if m.ID == "" {
 			return in, invalid(at+".custom_tool_use_id", "it is missing", "the id of the agent.custom_tool_use")
@@ -132,7 +133,7 @@ func (d *door) input(at, kind string, raw []byte) (in input, err error) {
 			Content []content `json:"content"`
 		}
 		if err := strict(raw, &m); err != nil {
-			return in, err
+			return in, server.Within(at, err)
 		}
 		if m.ID == "" {
 			return in, invalid(at+".tool_use_id", "it is missing", "the id of the agent.tool_use")

@@ -32,11 +32,9 @@ import (
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -136,9 +134,12 @@ func serve(c *crew, k *secrets, e endpoint, w http.ResponseWriter, r *http.Reque
 
 // known reports a parameter that the endpoint does not take.
 func (d *door) known(query []string) error {
-	for name := range d.query {
-		if name != "beta" && !slices.Contains(query, name) {
-			return invalid(name, "unknown parameter", strings.Join(query, ", "))
+	for name, values := range d.query {
+		switch {
+		case name != "beta" && !slices.Contains(query, name):
+			return invalid(words.OneLine(name, 80), "unknown parameter", strings.Join(query, ", "))
+		case len(values) > 1 && !strings.HasSuffix(name, "[]") && !slices.Contains(query, name+"[]"):
+			return invalid(name, "it is set more than once", "one value")
 		}
 	}
 	return nil
@@ -166,7 +167,7 @@ func conflict(format string, args ...any) error { return server.Conflict(format,
 
 // read reads the body of the request, strictly. The raw body is what an idempotency key counts for.
 func (d *door) read(into any) (raw json.RawMessage, err error) {
-	if raw, err = d.body(); err == nil {
+	if raw, err = server.ReadBody(d.r.Body); err == nil {
 		err = decodedBody(raw, into)
 	}
 	if err != nil {
@@ -177,32 +178,18 @@ func (d *door) read(into any) (raw json.RawMessage, err error) {
 
 // readAny is [door.read] of a body that need not be there.
 func (d *door) readAny(into any) error {
-	raw, err := d.body()
+	raw, err := server.ReadBody(d.r.Body)
 	if err != nil || len(raw) == 0 {
 		return err
 	}
 	return decodedBody(raw, into)
 }
 
-func (d *door) body() ([]byte, error) {
-	var buf bytes.Buffer
-	if _, err := buf.ReadFrom(d.r.Body); err != nil {
-		if _, big := errors.AsType[*http.MaxBytesError](err); big {
-			return nil, server.BodyTooLarge()
-		}
-		return nil, invalid("body", "it can't be read", "one JSON object")
-	}
-	return buf.Bytes(), nil
-}
-
 func decodedBody(raw []byte, into any) error {
 	if string(bytes.TrimSpace(raw)) == "null" {
 		return invalid("body", "it is null", "one JSON object")
 	}
-	if err := server.Decode(bytes.NewReader(raw), into); err != nil {
-		return err
-	}
-	return faults("", reflect.ValueOf(into).Elem())
+	return strict(raw, into)
 }
 
 // strict decodes a part of a body as strictly as the whole.
@@ -221,7 +208,6 @@ func fixed(raw json.RawMessage) any {
 type opt[T any] struct {
 	said, null bool
 	value      T
-	err        error // why it can't be read
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -231,40 +217,7 @@ func (o *opt[T]) UnmarshalJSON(raw []byte) error {
 		o.null = true
 		return nil
 	}
-	o.err = strict(raw, &o.value)
-	return nil
-}
-
-func (o opt[T]) fault() (value any, err error) { return o.value, o.err }
-
-// faults reports the first field of a request that could not be read, by its name.
-func faults(at string, v reflect.Value) error {
-	if v.Kind() != reflect.Struct {
-		return nil
-	}
-	for i := range v.NumField() {
-		if !v.Type().Field(i).IsExported() {
-			continue
-		}
-		o, is := v.Field(i).Interface().(interface{ fault() (any, error) })
-		if !is {
-			continue
-		}
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		value, err := o.fault()
-		if p, told := errors.AsType[*server.Problem](err); told {
-			what := *p
-			if what.Field == "body" {
-				what.Message = at + name + strings.TrimPrefix(what.Message, "body")
-			}
-			what.Field = at + name
-			return &what
-		}
-		if err := faults(at+name+".", reflect.ValueOf(value)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return strict(raw, &o.value)
 }
 
 // onto changes a value as the field says.

@@ -247,6 +247,37 @@ func TestBodies(t *testing.T) {
 	}
 }
 
+// TestMistakesAreNamed holds that a mistake is told with the whole name of what it is in.
+func TestMistakesAreNamed(t *testing.T) {
+	h := newHouse(t, nil)
+	agent, env := h.made("/v1/agents", someAgent), h.made("/v1/environments", someEnv)
+	session := h.made("/v1/sessions", object{"agent": agent, "environment_id": env})
+	for name, tc := range map[string]struct {
+		path, body, field string
+	}{
+		"config":           {"/v1/environments", `{"name":"x","config":{"type":"cloud","a":1}}`, "config.a"},
+		"networking":       {"/v1/environments", `{"name":"x","config":{"type":"cloud","networking":{"type":7}}}`, "config.networking.type"},
+		"a tool":           {"/v1/agents", `{"name":"x","model":"m","tools":[{"type":"custom","b":1}]}`, "tools.0.b"},
+		"model":            {"/v1/agents", `{"name":"x","model":{"id":"m","spead":"fast"}}`, "model.spead"},
+		"another model":    {"/v1/agents/" + agent, `{"version":1,"model":{"id":"m","spead":"fast"}}`, "model.spead"},
+		"metadata":         {"/v1/agents/" + agent, `{"version":1,"metadata":{"a":7}}`, "metadata.a"},
+		"overrides":        {"/v1/sessions", `{"agent":{"type":"agent","id":"` + agent + `","tools":[{"tipe":"x"}]},"environment_id":"` + env + `"}`, "agent.tools.0.tipe"},
+		"an event":         {"/v1/sessions/" + session + "/events", `{"events":[{"type":"user.message","contents":[]}]}`, "events.0.contents"},
+		"a block":          {"/v1/sessions/" + session + "/events", `{"events":[{"type":"user.message","content":[{"type":"text","text":7}]}]}`, "events.0.content.0.text"},
+		"an outcome":       {"/v1/sessions/" + session + "/events", `{"events":[{"type":"user.define_outcome","rubric":{"typ":"text"}}]}`, "events.0.rubric.typ"},
+		"a resource":       {"/v1/sessions", `{"agent":"` + agent + `","environment_id":"` + env + `","resources":[{"type":"file","file_id":7}]}`, "resources.0.file_id"},
+		"an initial event": {"/v1/deployments", `{"name":"x","agent":"` + agent + `","environment_id":"` + env + `","initial_events":[{"type":"user.message","content":[{"tipe":"text"}]}]}`, "initial_events.0.content.0.tipe"},
+	} {
+		status, text := h.do("POST", tc.path, tc.body)
+		if status != http.StatusBadRequest || !strings.Contains(text, `"field":"`+tc.field+`"`) || !strings.Contains(text, `"message":"`+tc.field+": ") {
+			t.Errorf("%s: %d %s, wanted %s", name, status, text, tc.field)
+		}
+	}
+	if status, text := h.do("GET", "/v1/agents?limit=1&limit=2", nil); status != http.StatusBadRequest || !strings.Contains(text, "more than once") {
+		t.Error(status, text)
+	}
+}
+
 // TestNames holds that no name is more than what one sees of it, on one line.
 func TestNames(t *testing.T) {
 	h := newHouse(t, nil)

@@ -75,7 +75,7 @@ func (d *door) repositoryResource(at string, in newResource) (resource, error) {
 		}
 	}
 	if err := d.CheckCheckout(r.checkedOut(in.Token)); err != nil {
-		return r, inPart(at, err, "repository.")
+		return r, server.Within(at, err)
 	}
 	return r, r.checkMount(at)
 }

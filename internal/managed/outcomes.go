@@ -172,7 +172,7 @@ func (d *door) wanted(at string, raw []byte) (Outcome, error) {
 		Most *int `json:"max_iterations"`
 	}
 	if err := strict(raw, &m); err != nil {
-		return Outcome{}, err
+		return Outcome{}, server.Within(at, err)
 	}
 	o := Outcome{Description: m.Description, Rubric: rubric{"text", m.Rubric.Content}, Most: usualIterations}
 	if m.Most != nil {

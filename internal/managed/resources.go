@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -111,8 +110,8 @@ func (d *door) resource(at string, raw json.RawMessage, others []resource) (r re
 		}
 	}
 	var in newResource
-	if err := decoded(at, raw, &in); err != nil {
-		return r, err
+	if err := strict(raw, &in); err != nil {
+		return r, server.Within(at, err)
 	}
 	switch kind.Type {
 	case memoryType:
@@ -145,27 +144,6 @@ func (d *door) resources(raw []json.RawMessage) (out []resource, err error) {
 		}
 	}
 	return out, nil
-}
-
-// decoded reads a part of a body as strictly as the whole, and says where in that a problem is.
-func decoded(at string, raw []byte, into any) error {
-	err := strict(raw, into)
-	if err == nil {
-		err = faults("", reflect.ValueOf(into).Elem())
-	}
-	return inPart(at, err, "body")
-}
-
-// inPart says of a problem where in a request it is. What its field begins with is left out.
-func inPart(at string, err error, without string) error {
-	p, is := errors.AsType[*server.Problem](err)
-	if !is {
-		return err
-	}
-	inner := *p
-	inner.Field = strings.TrimSuffix(at+"."+strings.TrimPrefix(p.Field, without), ".")
-	inner.Message = at + ": " + p.Message
-	return &inner
 }
 
 // memoryResource is a memory store that a session gets.

@@ -44,25 +44,25 @@ func (p Spec) checkAgent(tenant string) error {
 	}
 	for i, s := range p.Servers {
 		if strings.Contains(s.URL, "${") { // variables of the server itself would be filled in
-			return Wrong(fmt.Sprintf("servers[%d].url", i), "it names a variable", "an address without ${")
+			return Wrong(fmt.Sprintf("servers.%d.url", i), "it names a variable", "an address without ${")
 		}
 		u, err := url.Parse(s.URL)
 		if err != nil || u.Host == "" || !slices.Contains([]string{"https", "http"}, u.Scheme) {
-			return Wrong(fmt.Sprintf("servers[%d].url", i), "not an address of a server", "https://...")
+			return Wrong(fmt.Sprintf("servers.%d.url", i), "not an address of a server", "https://...")
 		}
-		if err := CheckElsewhere(fmt.Sprintf("servers[%d].url", i), tenant, u); err != nil {
+		if err := CheckElsewhere(fmt.Sprintf("servers.%d.url", i), tenant, u); err != nil {
 			return err
 		}
-		if err := checkName(fmt.Sprintf("servers[%d].name", i), s.Name); err != nil {
+		if err := checkName(fmt.Sprintf("servers.%d.name", i), s.Name); err != nil {
 			return err
 		}
 	}
 	for i, t := range p.Tools {
 		var kind struct{ Type string }
 		if err := errors.Join(json.Unmarshal(t.Schema, &kind), t.tool().CheckSchema()); err != nil || kind.Type != "object" {
-			return Wrong(fmt.Sprintf("tools[%d].input_schema", i), "not a schema that a tool can have", "a JSON schema of type object")
+			return Wrong(fmt.Sprintf("tools.%d.input_schema", i), "not a schema that a tool can have", "a JSON schema of type object")
 		}
-		if err := checkName(fmt.Sprintf("tools[%d].name", i), t.Name); err != nil {
+		if err := checkName(fmt.Sprintf("tools.%d.name", i), t.Name); err != nil {
 			return err
 		}
 	}

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/inspan/inspan/internal/words"
 )
 
 // endpoint is one thing that clients can ask for.
@@ -181,7 +184,8 @@ func (s *Server) serve(e endpoint) http.Handler {
 // read reads what a request says.
 func (c *call) read(into any) error {
 	v := reflect.ValueOf(into).Elem()
-	body, known := false, map[string]bool{}
+	var known []string
+	body := false
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		path, query := f.Tag.Get("path"), f.Tag.Get("query")
@@ -189,7 +193,7 @@ func (c *call) read(into any) error {
 		case path != "":
 			v.Field(i).SetString(c.r.PathValue(path))
 		case query != "":
-			known[query] = true
+			known = append(known, query)
 			if err := set(v.Field(i), query, c.r.URL.Query()[query]); err != nil {
 				return err
 			}
@@ -198,8 +202,8 @@ func (c *call) read(into any) error {
 		}
 	}
 	for name := range c.r.URL.Query() {
-		if !known[name] {
-			return Wrong(name, "unknown parameter", near(name, v.Type()))
+		if !slices.Contains(known, name) {
+			return Wrong(words.OneLine(name, 80), "unknown parameter", near(name, known))
 		}
 	}
 	var err error
@@ -262,7 +266,7 @@ func clean(field string, v reflect.Value) error {
 			return nil // JSON, whose texts are looked at when they are used
 		}
 		for i := range v.Len() {
-			if err := clean(field, v.Index(i)); err != nil {
+			if err := clean(below(strconv.Itoa(i)), v.Index(i)); err != nil {
 				return err
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -34,6 +35,7 @@ type chat struct {
 
 // exchange is what a client wants answered.
 type exchange struct {
+	field   string // of the request, in which the messages are
 	key     string // of the conversation so far; empty: it is a new one
 	model   string
 	system  string
@@ -45,7 +47,7 @@ type exchange struct {
 // new one. The answer is in the events of the task behind the number.
 func (c *call) begin(x exchange) (task string, after uint64, err error) {
 	if strings.TrimSpace(x.text) == "" {
-		return "", 0, Wrong("input", "there is no message of the user at the end", "a text to answer")
+		return "", 0, Wrong(x.field, "there is no message of the user at the end", "a text to answer")
 	}
 	if task = c.takeChat(x.key); task != "" {
 		if after, err = c.Say(task, llm.Say(x.text), ""); err == nil || x.history == "" {
@@ -63,6 +65,11 @@ func (c *call) begin(x exchange) (task string, after uint64, err error) {
 		spec.Model = x.model
 	}
 	t, err := c.Submit(spec)
+	if p, is := errors.AsType[*Problem](err); is && (p.Field == "prompt" || p.Field == "system") { // made of messages
+		of := *p
+		of.Field, of.Message = "", strings.TrimPrefix(p.Message, p.Field+": ")
+		err = Within(x.field, &of)
+	}
 	return t.ID, 0, err
 }
 
@@ -211,7 +218,7 @@ func (m message) text(field string) (string, error) {
 	}
 	for i, p := range parts {
 		if !slices.Contains([]string{"text", "input_text", "output_text"}, p.Type) {
-			return "", Wrong(fmt.Sprintf("%s[%d].type", field, i), fmt.Sprintf("%q is not supported", p.Type), "a part of type text")
+			return "", Wrong(fmt.Sprintf("%s.%d.type", field, i), fmt.Sprintf("%q is not supported", p.Type), "a part of type text")
 		}
 		text += p.Text
 	}
@@ -220,10 +227,10 @@ func (m message) text(field string) (string, error) {
 
 // read splits a conversation into what it begins with, what was said so far, and what is to be
 // answered.
-func (x *exchange) read(field string, messages []message) error {
+func (x *exchange) read(messages []message) error {
 	var history strings.Builder
 	for i, m := range messages {
-		at := fmt.Sprintf("%s[%d]", field, i)
+		at := fmt.Sprintf("%s.%d", x.field, i)
 		text, err := m.text(at + ".content")
 		if err != nil {
 			return err

@@ -173,14 +173,14 @@ func TestChatRefuses(t *testing.T) {
 		{"/v1/responses", "background", map[string]any{"model": "inspan", "input": "hi", "background": true}},
 		{"/v1/chat/completions", "n", map[string]any{"model": "inspan", "messages": hi, "n": 2}},
 		{"/v1/chat/completions", "model", map[string]any{"messages": hi}},
-		{"/v1/chat/completions", "input", map[string]any{"model": "inspan", "messages": []chatMessage{{"user", "a"}, {"assistant", "b"}}}},
-		{"/v1/chat/completions", "messages[0].role", map[string]any{"model": "inspan", "messages": []chatMessage{{"tool", "a"}}}},
-		{"/v1/chat/completions", "messages[0].content[0].type", map[string]any{"model": "inspan", "messages": []any{
+		{"/v1/chat/completions", "messages", map[string]any{"model": "inspan", "messages": []chatMessage{{"user", "a"}, {"assistant", "b"}}}},
+		{"/v1/chat/completions", "messages.0.role", map[string]any{"model": "inspan", "messages": []chatMessage{{"tool", "a"}}}},
+		{"/v1/chat/completions", "messages.0.content.0.type", map[string]any{"model": "inspan", "messages": []any{
 			map[string]any{"role": "user", "content": []any{map[string]any{"type": "image_url"}}},
 		}}},
-		{"/v1/chat/completions", "prompt", map[string]any{"model": "inspan", "messages": []chatMessage{{"user", "a\x1b[2Jb"}}}},
+		{"/v1/chat/completions", "messages", map[string]any{"model": "inspan", "messages": []chatMessage{{"user", "a\x1b[2Jb"}}}},
 		{"/v1/responses", "input", map[string]any{"model": "inspan"}},
-		{"/v1/responses", "input[0].type", map[string]any{"model": "inspan", "input": []any{map[string]any{"type": "function_call_output"}}}},
+		{"/v1/responses", "input.0.type", map[string]any{"model": "inspan", "input": []any{map[string]any{"type": "function_call_output"}}}},
 	} {
 		status, body := h.do(h.request(t.Context(), "POST", tc.path, tc.body))
 		if status != http.StatusBadRequest || !strings.Contains(body, `"field":"`+tc.field+`"`) {

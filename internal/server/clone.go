@@ -37,7 +37,7 @@ type origin struct {
 
 // origin reads the address of a repository.
 func (r *Repository) origin() (origin, error) {
-	bad := Wrong("repository.url", "not an address that git can clone", "https://..., ssh://... or file:///...")
+	bad := Wrong("url", "not an address that git can clone", "https://..., ssh://... or file:///...")
 	u, err := url.Parse(r.URL)
 	if err != nil {
 		return origin{}, bad
@@ -47,7 +47,7 @@ func (r *Repository) origin() (origin, error) {
 		return origin{url: u}, nil
 	}
 	if _, secret := u.User.Password(); secret {
-		return origin{}, Wrong("repository.url", "it contains a password, which would be stored",
+		return origin{}, Wrong("url", "it contains a password, which would be stored",
 			"an address without it; configure git's credentials on the server")
 	}
 	if ports[u.Scheme] == 0 || strings.HasPrefix(u.User.Username(), "-") {
@@ -81,7 +81,7 @@ func (s *Server) addresses(ctx context.Context, from origin) ([]netip.Addr, erro
 	}
 	found, err := guard.Addresses(ctx, from.host, from.port)
 	if err != nil { // which may tell what names and addresses there are in the network of the server
-		return nil, Wrong("repository.url", "the server finds no public address of "+words.OneLine(from.host, 80),
+		return nil, Wrong("url", "the server finds no public address of "+words.OneLine(from.host, 80),
 			"a public host; the operator opens others with --clone-from")
 	}
 	out := make([]netip.Addr, len(found))

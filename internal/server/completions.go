@@ -93,11 +93,11 @@ func usageOf(u llm.Usage) *completionUsage {
 // complete answers the last message of a conversation. A client that sends the same conversation
 // with the answer and something more goes on with the same agent.
 func (c *call) complete(in completionRequest) (*completion, error) {
-	x := exchange{model: in.Model}
+	x := exchange{field: "messages", model: in.Model}
 	if err := in.plain(); err != nil {
 		return nil, err
 	}
-	switch err := x.read("messages", in.Messages); {
+	switch err := x.read(in.Messages); {
 	case err != nil:
 		return nil, err
 	case in.Model == "":

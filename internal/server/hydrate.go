@@ -114,7 +114,7 @@ func (w *work) makeWorkspace(ctx context.Context, t Task, dir string) error {
 		return err
 	}
 	if err := w.clone(ctx, Checkout{Repository: *r}, dir); err != nil {
-		return err
+		return Within("repository", err)
 	}
 	_, err := w.Git(ctx, dir, "checkout", "--quiet", "-b", branch(t))
 	return err

@@ -1,20 +1,14 @@
 package server
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
-	"os"
-	"reflect"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/inspan/inspan/internal/words"
-	"github.com/inspan/inspan/tool"
 )
 
 // Problem is why a request is not done, in the form of the errors of the Messages API with more
@@ -38,6 +32,22 @@ func Wrong(field, what, want string) *Problem {
 		p.Message += "; use " + want
 	}
 	return p
+}
+
+// Within is what is wrong with a part of a request, told of the whole: At names the part. Parts are
+// named by their fields and their places in lists, as in "servers.0.url".
+func Within(at string, err error) error {
+	p, is := errors.AsType[*Problem](err)
+	if !is || at == "" {
+		return err
+	}
+	inner := *p
+	inner.Field = at
+	if p.Field != "" && p.Field != theBody {
+		inner.Field += "." + p.Field
+	}
+	inner.Message = inner.Field + ": " + strings.TrimPrefix(p.Message, p.Field+": ")
+	return &inner
 }
 
 // Missing says that there is no such thing, or none that the visitor may know of.
@@ -105,111 +115,4 @@ func Refuse(w http.ResponseWriter, status int, why string) {
 		p.Type = kind
 	}
 	RefuseWith(w, p)
-}
-
-// Decode reads the body of a request, strictly: what it does not know, or what follows, is wrong.
-func Decode(r io.Reader, into any) error {
-	dec := json.NewDecoder(r)
-	dec.DisallowUnknownFields()
-	err := dec.Decode(into)
-	if err == nil {
-		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
-			return Wrong("body", "more data follows the object", "one JSON object")
-		}
-		return nil
-	}
-	kind, typed := errors.AsType[*json.UnmarshalTypeError](err)
-	_, big := errors.AsType[*http.MaxBytesError](err)
-	unknown, is := strings.CutPrefix(err.Error(), "json: unknown field ")
-	inner, told := errors.AsType[*Problem](err)
-	switch {
-	case told: // a part of it was decoded as strictly
-		return inner
-	case big:
-		return BodyTooLarge()
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &Problem{Status: http.StatusRequestTimeout, Type: "timeout_error", Message: "the body did not come in time"}
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return Wrong("body", "it ends before the object does", "one JSON object")
-	case errors.Is(err, io.EOF):
-		return Wrong("body", "it is empty", "one JSON object")
-	case isTime(err):
-		return Wrong("expires", "it is not a time", "a time such as 2027-01-31T12:00:00Z")
-	case typed && kind.Field == "" && kind.Type.Kind() != reflect.Struct:
-		return Wrong("body", "it has the JSON type "+kind.Value, named(kind.Type))
-	case typed && kind.Field == "":
-		return Wrong("body", "it has the JSON type "+kind.Value, "one JSON object")
-	case typed:
-		return Wrong(kind.Field, "it has the JSON type "+kind.Value, named(kind.Type))
-	case is:
-		name, _ := strconv.Unquote(unknown)
-		return Wrong(words.OneLine(name, 80), "unknown field", near(name, reflect.TypeOf(into)))
-	}
-	if syntax, is := errors.AsType[*json.SyntaxError](err); is {
-		return Wrong("body", "not valid JSON: "+syntax.Error(), "one JSON object")
-	}
-	return Wrong("body", "it can't be read", "one JSON object")
-}
-
-func isTime(err error) bool {
-	_, is := errors.AsType[*time.ParseError](err)
-	return is
-}
-
-// named names a type as clients know it.
-func named(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int, reflect.Int64, reflect.Uint64:
-		return "a whole number"
-	case reflect.Float64:
-		return "a number"
-	case reflect.Slice:
-		return "a list"
-	}
-	return "an object"
-}
-
-// near is the field of a type that a name was probably meant to be, or else all that there are.
-func near(name string, t reflect.Type) string {
-	if n := tool.Nearest(name, fieldsOf(t, map[reflect.Type]bool{})); n != "" && tool.Distance(name, n) <= max(1, len(name)/3) {
-		return n
-	}
-	fields := fieldsOf(t, nil)
-	if len(fields) == 0 {
-		return "none"
-	}
-	return "one of " + strings.Join(fields, ", ")
-}
-
-// fieldsOf are the fields of a type, and of what it holds if seen is there to take down the types
-// that were looked at.
-func fieldsOf(t reflect.Type, seen map[reflect.Type]bool) (out []string) {
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct || seen[t] {
-		return nil
-	}
-	if seen != nil {
-		seen[t] = true
-	}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Anonymous && name == "" {
-			out = append(out, fieldsOf(f.Type, seen)...)
-			continue
-		}
-		if name != "" && name != "-" {
-			out = append(out, name)
-		}
-		if name != "-" && seen != nil {
-			out = append(out, fieldsOf(f.Type, seen)...)
-		}
-	}
-	return out
 }

@@ -92,7 +92,7 @@ type responseUsage struct {
 
 // exchange is what a request wants answered.
 func (in responseRequest) exchange() (x exchange, err error) {
-	x = exchange{model: in.Model, system: in.Instructions, key: in.Previous}
+	x = exchange{field: "input", model: in.Model, system: in.Instructions, key: in.Previous}
 	if err := in.plain(); err != nil {
 		return x, err
 	}
@@ -108,10 +108,10 @@ func (in responseRequest) exchange() (x exchange, err error) {
 	}
 	for i, m := range list {
 		if m.Type != "" && m.Type != "message" {
-			return x, Wrong("input["+strconv.Itoa(i)+"].type", "items of type "+strconv.Quote(m.Type)+" are not supported", "message")
+			return x, Wrong("input."+strconv.Itoa(i)+".type", "items of type "+strconv.Quote(m.Type)+" are not supported", "message")
 		}
 	}
-	return x, x.read("input", list)
+	return x, x.read(list)
 }
 
 // respond answers an input. A client goes on with the same agent by naming the response before.

@@ -235,7 +235,7 @@ func (c *call) own(body event.Body) (event.Body, error) {
 // whole reports an input whose body says too little, or what no such event has.
 func whole(body event.Body, raw json.RawMessage) error {
 	if err := Decode(bytes.NewReader(raw), reflect.New(reflect.TypeOf(body)).Interface()); err != nil {
-		return err
+		return Within("body", err)
 	}
 	if err := clean("body", reflect.ValueOf(body)); err != nil {
 		return err

@@ -281,9 +281,12 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// take yields an event of the run: a stored one with all before it.
+// take yields an event of the run: a stored one with all before it. Whoever was removed meanwhile
+// gets none.
 func (f *follower) take(e event.Event) bool {
 	switch {
+	case !f.Known():
+		return false
 	case e.Transient():
 		return f.yield(e)
 	case e.Seq <= f.seq:

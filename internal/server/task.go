@@ -209,7 +209,7 @@ func (s *Server) check(ctx context.Context, tenant string, p Spec) error {
 		return s.checkFolder("folder", p.Folder)
 	}
 	_, err := s.checkRepository(ctx, p.Repository)
-	return err
+	return Within("repository", err)
 }
 
 // checkRepository reports what is wrong with a repository, as far as that can be told before it is
@@ -220,7 +220,7 @@ func (s *Server) checkRepository(ctx context.Context, r *Repository) (origin, er
 		return from, err
 	}
 	if from.url.Scheme == "file" {
-		err = s.checkFolder("repository.url", from.url.Path)
+		err = s.checkFolder("url", from.url.Path)
 	} else {
 		err = s.checkOrigin(ctx, from)
 	}
@@ -232,7 +232,7 @@ func (s *Server) checkRepository(ctx context.Context, r *Repository) (origin, er
 
 // check reports what is wrong with the branches of a repository.
 func (r *Repository) check() error {
-	for field, name := range map[string]string{"repository.ref": r.Ref, "repository.branch": r.Branch} {
+	for field, name := range map[string]string{"ref": r.Ref, "branch": r.Branch} {
 		if name != "" && !isRef(name) {
 			return Wrong(field, fmt.Sprintf("%q is not a name that git takes for a branch", words.OneLine(name, 80)), "a name such as fix/login")
 		}

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bufio"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -303,8 +304,8 @@ func TestBeyondTheWorkspace(t *testing.T) {
 func TestRemovedInTheMiddle(t *testing.T) {
 	h := newHouse(t, nil)
 	vic := h.identity("vic", "", server.Viewer)
-	task := h.submit(server.Spec{Prompt: h.slow("a"), Folder: h.root})
-	h.appears("a", "ran")
+	task := h.submit(server.Spec{Prompt: "bash: until [ -e go-a ]; do sleep 0.02; done; echo printed; until [ -e go-b ]; do sleep 0.02; done", Folder: h.root})
+	h.until(task.ID, event.StageRunning)
 	talks := h.identity("oli", "", server.Operator)
 	conn := talks.socket("", "")
 	say := func(text string) {
@@ -315,11 +316,20 @@ func TestRemovedInTheMiddle(t *testing.T) {
 	say("heron")
 	talks.heard(conn, "stopped")
 	session := h.tasks()[0].Session
-	got := make(chan string, 1)
-	go func() {
-		_, text := vic.do(vic.request(t.Context(), "GET", "/api/v1/tasks/"+task.ID+"/events", nil))
-		got <- text
-	}()
+	watch := func(as *house) *bufio.Scanner {
+		stream, err := http.DefaultClient.Do(as.request(t.Context(), "GET", "/api/v1/tasks/"+task.ID+"/events?live=true", nil))
+		if err != nil || stream.StatusCode != http.StatusOK {
+			t.Fatal(stream, err)
+		}
+		t.Cleanup(func() { _ = stream.Body.Close() })
+		return bufio.NewScanner(stream.Body)
+	}
+	until := func(what string, from *bufio.Scanner) {
+		for from.Scan() && from.Text() != what {
+		}
+	}
+	got, others := watch(vic), watch(h)
+	until("event: started", got)
 	var list struct{ Identities []struct{ ID string } }
 	h.call("GET", "/api/v1/identities", nil, http.StatusOK, &list)
 	for _, i := range list.Identities {
@@ -334,9 +344,13 @@ func TestRemovedInTheMiddle(t *testing.T) {
 		t.Errorf("what it says counts still: %s", text)
 	}
 	h.release("a")
+	until("event: progress", others)
+	h.release("b")
 	h.until(task.ID, event.StageCompleted)
-	if text := <-got; strings.Contains(text, "event: stopped") {
-		t.Errorf("it has seen the end: %s", text)
+	for got.Scan() {
+		if strings.HasPrefix(got.Text(), "event: ") {
+			t.Errorf("after it was removed it has seen %q", got.Text())
+		}
 	}
 }
 
