@@ -123,6 +123,7 @@ type Server struct {
 	SkipMissed bool
 
 	book    *book
+	books   store.Booker // keeps it; nil: Sessions does
 	pool    *running.Pool
 	opens   keep.Turns // of sessions: one at a time, so that a processor is there for whoever asks
 	live    feeds
@@ -167,9 +168,13 @@ const (
 // Start takes the book and goes on with the tasks that are not over. It fails with a
 // [*store.BusyError] if another process serves the same store.
 func (s *Server) Start(ctx context.Context) error {
-	books, ok := s.Sessions.(store.Booker)
-	if !ok {
-		return errors.New("serve: the store keeps no books")
+	books := s.books
+	if books == nil {
+		kept, ok := s.Sessions.(store.Booker)
+		if !ok {
+			return errors.New("serve: the store keeps no books")
+		}
+		books = kept
 	}
 	for flag, hosts := range map[string]netguard.Hosts{"--clone-from": s.CloneFrom, "--webhook-to": s.WebhookTo} {
 		for _, host := range hosts {

@@ -8,12 +8,15 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/store"
 )
 
 // Trial serves at a loopback address, has one task done there as a client would, and ends. All that
-// the server has but its sessions is in the folder dir, which exists. The task as it came out is
-// returned with an error too.
+// the server has but its sessions is in memory and in the folder dir, which exists: it neither waits
+// for a server that has the same sessions, nor tells it anything. The task as it came out is returned
+// with an error too.
 func (s *Server) Trial(ctx context.Context, dir string, spec Spec) (t Task, err error) {
+	s.books = &store.Memory{}
 	s.State, s.Dir = filepath.Join(dir, "state"), filepath.Join(dir, "tasks")
 	ctx, end := context.WithCancel(ctx)
 	defer end()
