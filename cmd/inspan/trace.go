@@ -1,15 +1,18 @@
 package main
 
 import (
+	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/listing"
 )
 
 func (c *command) trace() *cobra.Command {
-	return group("trace", "Show what sessions did when, from their logs alone", c.traceShow())
+	return group("trace", "Show what sessions did when, from their logs alone", c.traceShow(), c.traceExport())
 }
 
 func (c *command) traceShow() *cobra.Command {
@@ -27,7 +30,7 @@ func (c *command) traceShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := listing.TraceOf(cmd.Context(), a.Store(), id)
+			t, err := listing.Trace(cmd.Context(), a.Store(), id)
 			switch {
 			case err != nil:
 				return err
@@ -38,5 +41,36 @@ func (c *command) traceShow() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (c *command) traceExport() *cobra.Command {
+	var to, semconv string
+	cmd := &cobra.Command{
+		Use:   "export [ID]",
+		Short: "Export the trace of a session to a receiver of OpenTelemetry",
+		Long: "The spans of the session and of its agents have the names of the semantic conventions for generative AI, and hold\n" +
+			"nothing that was said or done. Without --to inspan prints them, a request (OTLP in JSON) on each line.\n" +
+			"A session that is exported again has the same ids. Requests have the headers of OTEL_EXPORTER_OTLP_HEADERS.",
+		Example: "  inspan trace export last --to http://127.0.0.1:4318\n" +
+			"  inspan trace export --to $OTEL_EXPORTER_OTLP_ENDPOINT --otel-semconv 1.36.0",
+		Args: exactly(0, 1, "at most one ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, id, err := c.seen(cmd.Context(), named(args))
+			if err != nil {
+				return err
+			}
+			t, err := listing.Trace(cmd.Context(), a.Store(), id)
+			if err != nil {
+				return err
+			}
+			return listing.ExportTrace(cmd.Context(), cmd.OutOrStdout(), t, listing.Receiver{
+				URL: to, Headers: os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"), Semconv: semconv, Release: inspan.Version,
+			})
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "", "`URL` of the receiver; inspan adds /v1/traces to one without a path")
+	cmd.Flags().StringVar(&semconv, "otel-semconv", "",
+		"`version` of the conventions: "+strings.Join(listing.Semconvs(), ", ")+" (default: the last)")
 	return cmd
 }

@@ -13,36 +13,29 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Trace is what a session did when, and what sessions that worked for it did.
-type Trace struct {
-	Session string            `json:"session"`
-	Spans   []transcript.Span `json:"spans"`
-	Agents  []Trace           `json:"agents,omitempty"`
-}
-
-// TraceOf reads it from the logs. A child whose log is gone has no trace.
-func TraceOf(ctx context.Context, sessions store.Store, id string) (Trace, error) {
+// Trace reads from the logs what a session did when, and its agents did. One whose log is gone is left out.
+func Trace(ctx context.Context, sessions store.Store, id string) (transcript.Trace, error) {
 	return traceOf(ctx, sessions, id, map[string]bool{})
 }
 
-func traceOf(ctx context.Context, sessions store.Store, id string, seen map[string]bool) (Trace, error) {
+func traceOf(ctx context.Context, sessions store.Store, id string, seen map[string]bool) (transcript.Trace, error) {
 	seen[id] = true
 	var spans transcript.Spans
 	for e, err := range store.Events(ctx, sessions, id) {
 		if err != nil {
-			return Trace{}, err
+			return transcript.Trace{}, err
 		}
 		spans.Apply(e)
 	}
-	t := Trace{Session: id, Spans: spans.List()}
+	t := spans.Of(id)
 	for _, span := range t.Spans {
 		if span.Session == "" || seen[span.Session] {
 			continue
 		}
-		if child, err := traceOf(ctx, sessions, span.Session, seen); err == nil {
-			t.Agents = append(t.Agents, child)
+		if agent, err := traceOf(ctx, sessions, span.Session, seen); err == nil {
+			t.Agents = append(t.Agents, agent)
 		} else if ctx.Err() != nil {
-			return Trace{}, err
+			return t, err
 		}
 	}
 	return t, nil
@@ -50,7 +43,7 @@ func traceOf(ctx context.Context, sessions store.Store, id string, seen map[stri
 
 // Waterfall prints a trace as bars, each run on a scale of its own. Width is that of a line; 0: of a usual
 // one. What goes on lasts until now.
-func Waterfall(out io.Writer, t Trace, width int, now time.Time) error {
+func Waterfall(out io.Writer, t transcript.Trace, width int, now time.Time) error {
 	if width == 0 {
 		width = usualWidth
 	}
@@ -96,7 +89,7 @@ type waterfall struct {
 
 func root(session string) string { return session + "/" }
 
-func (w *waterfall) take(t Trace) {
+func (w *waterfall) take(t transcript.Trace) {
 	if w.below == nil {
 		w.below = map[string][]traced{}
 	}

@@ -15,7 +15,7 @@ import (
 // TestWaterfall draws a session whose agent still works, and an unfinished wait.
 func TestWaterfall(t *testing.T) {
 	at := func(ms int) time.Time { return time.Date(2026, 11, 26, 12, 0, 0, ms*1e6, time.Local) }
-	trace := listing.Trace{
+	trace := transcript.Trace{
 		Session: "lead",
 		Spans: []transcript.Span{
 			{ID: "run-1", Kind: transcript.SpanRun, Start: at(0)},
@@ -25,7 +25,7 @@ func TestWaterfall(t *testing.T) {
 			},
 			{ID: "child-3", Parent: "run-1", Kind: transcript.SpanChild, Name: "looker", Start: at(400), Session: "agent"},
 		},
-		Agents: []listing.Trace{{Session: "agent", Spans: []transcript.Span{
+		Agents: []transcript.Trace{{Session: "agent", Spans: []transcript.Span{
 			{ID: "run-1", Kind: transcript.SpanRun, Start: at(400)},
 			{ID: "wait-2", Parent: "run-1", Kind: transcript.SpanWait, Name: "bash\x1b", Start: at(600)},
 		}}},
@@ -36,7 +36,8 @@ func TestWaterfall(t *testing.T) {
 	}
 	want := strings.Join([]string{
 		"2026-11-26 12:00:00  run  1.0 s  goes on",
-		"model a/b                         ▕░░░░████            ▏  400 ms  calls · first after 200 ms · 1,500 in, 20 out · $0.5000",
+		"model a/b                         ▕░░░░████            ▏  400 ms  " +
+			"calls · first after 200 ms · 1,500 in, 20 out · $0.5000",
 		"child looker                      ▕        ████████████▏  600 ms  goes on",
 		"  wait bash\\x1b                   ▕            ········▏  400 ms  goes on",
 		"",

@@ -44,6 +44,11 @@ type Guard struct {
 	RootCAs *x509.CertPool
 }
 
+// Anywhere are all addresses, for [Guard.Local] where a person has named the host.
+func Anywhere() []netip.Prefix {
+	return []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+}
+
 // attempt bounds one connection attempt while other addresses are left to try.
 const attempt = 5 * time.Second
 

@@ -75,7 +75,7 @@ func (s *Server) hub(tenant string) hub {
 	h := hub{GitHub: s.GitHub}
 	g := &netguard.Guard{MaxBytes: mostFetched, Timeout: 30 * time.Second}
 	if h.API != "" { // which the operator has set
-		g.Local = anywhere()
+		g.Local = netguard.Anywhere()
 	}
 	if h.API = strings.TrimSuffix(cmp.Or(h.API, "https://api.github.com"), "/"); tenant != "" {
 		h.Token = ""

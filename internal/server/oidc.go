@@ -74,7 +74,7 @@ func (o *OIDC) verified(token string) (claims map[string]any, expires time.Time,
 	o.mu.Lock()
 	if o.verifier == nil {
 		if o.ctx == nil {
-			client := (&netguard.Guard{MaxBytes: mostKeys, Timeout: mostProvider, Local: anywhere()}).Unredirected()
+			client := (&netguard.Guard{MaxBytes: mostKeys, Timeout: mostProvider, Local: netguard.Anywhere()}).Unredirected()
 			client.Transport = &spare{client.Transport, rate.NewLimiter(rate.Every(10*time.Second), 6)}
 			o.ctx = oidc.ClientContext(context.Background(), client)
 		}

@@ -128,7 +128,7 @@ func (s *Server) receiver(address string) (*netguard.Guard, error) {
 		g.Resolve, g.Local, g.Own, g.RootCAs = s.Guard.Resolve, s.Guard.Local, s.Guard.Own, s.Guard.RootCAs
 	}
 	if s.WebhookTo.Match(u.Hostname(), port) {
-		g.Local = anywhere()
+		g.Local = netguard.Anywhere()
 		return g, nil
 	}
 	if u.Scheme != "https" {
@@ -141,11 +141,6 @@ func (s *Server) receiver(address string) (*netguard.Guard, error) {
 		}
 	}
 	return g, nil
-}
-
-// anywhere are the addresses that the operator has opened with a host.
-func anywhere() []netip.Prefix {
-	return []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 }
 
 const secretOfHook = "webhook/"

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -76,7 +75,7 @@ func Newest(ctx context.Context, url string) (Release, error) {
 func guardOf(url string) *netguard.Guard {
 	g := &netguard.Guard{Timeout: releasesTime, MaxBytes: 2 * maxReleases} // we say ourselves when it is too long
 	if url != Releases {
-		g.Local = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+		g.Local = netguard.Anywhere()
 	}
 	return g
 }

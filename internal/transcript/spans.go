@@ -32,6 +32,7 @@ type Span struct {
 	Parent  string     `json:"parent,omitempty" jsonschema:"id of the span that this one is a part of"`
 	Kind    SpanKind   `json:"kind" jsonschema:"run, model, pause, call, wait, child, job or step"`
 	Name    string     `json:"name,omitempty" jsonschema:"of the model, tool, agent or step"`
+	Call    string     `json:"call,omitempty" jsonschema:"id of the call, of a call"`
 	Seq     uint64     `json:"seq" jsonschema:"event of the session that begins it"`
 	Start   time.Time  `json:"start"`
 	End     time.Time  `json:"end,omitzero" jsonschema:"missing: it goes on"`
@@ -53,6 +54,7 @@ type Spans struct {
 	all  []*Span // as they have begun
 	open map[string]*Span
 	run  *Span             // that goes on, or nil
+	last time.Time         // of the events that were folded
 	used map[string]string // tools, by the ids of their calls
 }
 
@@ -65,10 +67,26 @@ func (s *Spans) List() []Span {
 	return out
 }
 
+// Trace is what a session did when, and what sessions that worked for it did.
+type Trace struct {
+	Session string    `json:"session"`
+	Until   time.Time `json:"until"` // the last that is known of it
+	Spans   []Span    `json:"spans"`
+	Agents  []Trace   `json:"agents,omitempty"`
+}
+
+// Of is the trace of the session whose events were folded, but for its agents.
+func (s *Spans) Of(session string) Trace {
+	return Trace{Session: session, Until: s.last, Spans: s.List()}
+}
+
 // Apply folds an event. Transient ones change nothing.
 func (s *Spans) Apply(e event.Event) {
 	if s.open == nil {
 		s.open, s.used = map[string]*Span{}, map[string]string{}
+	}
+	if !e.Transient() {
+		s.last = e.Time
 	}
 	switch b := e.Body.(type) {
 	case event.Forked:
@@ -235,7 +253,7 @@ func (s *Spans) called(e event.Event) {
 		}
 		s.end(key(SpanWait, b.Call), e.Time, outcome)
 	case event.Started:
-		s.begin(SpanCall, b.Call, s.used[b.Call], e, s.open[key(SpanCall, b.Parent)])
+		s.begin(SpanCall, b.Call, s.used[b.Call], e, s.open[key(SpanCall, b.Parent)]).Call = b.Call
 	case event.Ended:
 		s.end(key(SpanWait, b.Call), e.Time, string(b.Outcome))
 		span := s.end(key(SpanCall, b.Call), e.Time, string(b.Outcome))

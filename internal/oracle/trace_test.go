@@ -1,0 +1,185 @@
+package oracle
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/receiver/otlpreceiver"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+
+	"github.com/inspan/inspan/internal/transcript"
+)
+
+// receiver starts the collector's receiver of OTLP, and returns its address and what it takes in.
+func receiver(t *testing.T) (url string, got *consumertest.TracesSink) {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := free.Addr().String()
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	factory := otlpreceiver.NewFactory()
+	config := factory.CreateDefaultConfig()
+	settings := confmap.NewFromStringMap(map[string]any{"protocols": map[string]any{"http": map[string]any{"endpoint": at}}})
+	if err := settings.Unmarshal(config); err != nil {
+		t.Fatal(err)
+	}
+	got = new(consumertest.TracesSink)
+	r, err := factory.CreateTraces(t.Context(), receivertest.NewNopSettings(factory.Type()), config, got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Start(t.Context(), componenttest.NewNopHost()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Shutdown(t.Context()) })
+	return "http://" + at, got
+}
+
+// spans are all that a receiver has, by their ids, which are unique.
+func spans(t *testing.T, got *consumertest.TracesSink) map[string]ptrace.Span {
+	t.Helper()
+	out := map[string]ptrace.Span{}
+	for _, batch := range got.AllTraces() {
+		for _, resource := range batch.ResourceSpans().All() {
+			for _, scope := range resource.ScopeSpans().All() {
+				for _, span := range scope.Spans().All() {
+					if _, twice := out[span.SpanID().String()]; twice {
+						t.Errorf("two spans have the id %s", span.SpanID())
+					}
+					out[span.SpanID().String()] = span
+				}
+			}
+		}
+	}
+	return out
+}
+
+// known are the keys that a version of the conventions has, from its Go package.
+func known(t *testing.T, version string) map[string]bool {
+	t.Helper()
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "go.opentelemetry.io/otel").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "semconv", "v"+version, "attribute_group.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]bool{}
+	for _, m := range regexp.MustCompile(`attribute\.Key\("([^"]+)"\)`).FindAllStringSubmatch(string(raw), -1) {
+		out[m[1]] = true
+	}
+	return out
+}
+
+// TestTraceIsReceived exports a session with 300 calls and five subagents to the collector's receiver,
+// in every version of the conventions: each span comes once, and has the names and what is required.
+func TestTraceIsReceived(t *testing.T) {
+	self, home := program(t), t.TempDir()
+	run := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), self, args...)
+		cmd.Dir = home
+		cmd.Env = append(os.Environ(), "HOME="+home, "INSPAN_CONFIG_DIR="+filepath.Join(home, ".config"),
+			"INSPAN_STATE_DIR="+filepath.Join(home, ".state"))
+		var errs strings.Builder
+		cmd.Stderr = &errs
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v %s", args[0], err, errs.String())
+		}
+		return string(out)
+	}
+	var steps strings.Builder
+	for i := range 300 {
+		if err := os.WriteFile(filepath.Join(home, fmt.Sprint("f", i)), []byte("text\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&steps, "%sread: f%d\n", []string{"", "+ "}[i%2], i)
+	}
+	for i := range 5 {
+		fmt.Fprintf(&steps, "call: spawn_agent {\"task\":\"read: f%d\"}\n", i)
+	}
+	run("run", "--model", "script", "--mode", "auto", "--max-turns", "400", steps.String())
+
+	var told transcript.Trace
+	if err := json.Unmarshal([]byte(run("trace", "show", "--json", "last")), &told); err != nil {
+		t.Fatal(err)
+	}
+	want := len(told.Spans)
+	for _, agent := range told.Agents {
+		want += len(agent.Spans)
+	}
+	if len(told.Agents) != 5 || want < 300 {
+		t.Fatalf("%d agents, %d spans", len(told.Agents), want)
+	}
+	for _, version := range transcript.Semconvs() {
+		url, got := receiver(t)
+		run("trace", "export", "last", "--to", url, "--otel-semconv", version)
+		all := spans(t, got)
+		if len(all) != want {
+			t.Errorf("%s: %d spans were received of %d", version, len(all), want)
+		}
+		conform(t, version, all)
+	}
+}
+
+// conform checks spans against a version of the conventions.
+func conform(t *testing.T, version string, all map[string]ptrace.Span) {
+	t.Helper()
+	keys, roots, operations := known(t, version), 0, map[string]int{}
+	provider := "gen_ai.provider.name"
+	if !keys[provider] {
+		provider = "gen_ai.system"
+	}
+	for _, span := range all {
+		for key := range span.Attributes().All() {
+			if !keys[key] && !strings.HasPrefix(key, "inspan.") {
+				t.Errorf("%s: %s has the attribute %s", version, span.Name(), key)
+			}
+		}
+		_, parent := all[span.ParentSpanID().String()]
+		switch {
+		case span.ParentSpanID().IsEmpty():
+			roots++
+		case !parent:
+			t.Errorf("%s: the parent of %s is not there", version, span.Name())
+		}
+		if span.EndTimestamp() < span.StartTimestamp() {
+			t.Errorf("%s: %s ends before it begins", version, span.Name())
+		}
+		operation, is := span.Attributes().Get("gen_ai.operation.name")
+		if !is {
+			continue
+		}
+		operations[operation.Str()]++
+		required := map[string][]string{
+			"chat": {provider, "gen_ai.request.model"}, "execute_tool": {"gen_ai.tool.name"}, "invoke_agent": {provider, "gen_ai.agent.name"},
+		}[operation.Str()]
+		for _, key := range required {
+			if _, is := span.Attributes().Get(key); !is {
+				t.Errorf("%s: %s lacks %s", version, span.Name(), key)
+			}
+		}
+		if !strings.HasPrefix(span.Name(), operation.Str()+" ") {
+			t.Errorf("%s: %s is no name for %s", version, span.Name(), operation.Str())
+		}
+	}
+	if roots != 1 || operations["execute_tool"] < 300 || operations["invoke_agent"] < 6 || operations["chat"] < 150 {
+		t.Errorf("%s: %d roots, %v", version, roots, operations)
+	}
+}

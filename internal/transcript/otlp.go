@@ -1,0 +1,281 @@
+package transcript
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
+)
+
+// Traces for OpenTelemetry, in the JSON encoding of OTLP (opentelemetry-proto 1, protobuf's JSON with
+// ids in hexadecimal). The names are those of the semantic conventions for generative AI, which
+// still change: each version that we speak is a line of one table. What they have no name for is
+// called inspan.*. Nothing that was said or done is in it.
+//
+// Ids come from those of sessions and spans, so a session that is exported again has the same ones.
+
+// conventions are how one version of the semantic conventions names things.
+type conventions struct {
+	version  string
+	provider string // key of the provider's name
+	xai      string // what it calls that one
+	cached   bool   // it knows parts of the prompt that were cached
+	first    bool   // it knows the time to the first of a reply, and reasoning
+}
+
+func allConventions() []conventions {
+	return []conventions{
+		{version: "1.36.0", provider: "gen_ai.system", xai: "xai"},
+		{version: "1.37.0", provider: "gen_ai.provider.name", xai: "x_ai"},
+		{version: "1.40.0", provider: "gen_ai.provider.name", xai: "x_ai", cached: true},
+		{version: "1.41.0", provider: "gen_ai.provider.name", xai: "x_ai", cached: true, first: true},
+	}
+}
+
+// Semconvs are the versions of the semantic conventions that [OTLP] speaks, the latest last.
+func Semconvs() (out []string) {
+	for _, c := range allConventions() {
+		out = append(out, c.version)
+	}
+	return out
+}
+
+// otlpBatch is how many spans one request holds at most.
+const otlpBatch = 1000
+
+// OTLP is a trace as requests for the traces endpoint of a receiver, each a JSON text. Semconv is one
+// of [Semconvs]; empty: the latest. Release is the version of the program. What has not ended is told
+// to have lasted as long as anything is known of its session.
+func OTLP(t Trace, semconv, release string) ([][]byte, error) {
+	all := allConventions()
+	i := len(all) - 1
+	if semconv != "" {
+		if i = slices.IndexFunc(all, func(c conventions) bool { return c.version == semconv }); i < 0 {
+			return nil, fmt.Errorf("no semantic conventions %q; use %s", semconv, strings.Join(Semconvs(), ", "))
+		}
+	}
+	x := &otlp{conventions: all[i], trace: otlpID(16, t.Session)}
+	x.session(t, "")
+	var out [][]byte
+	for batch := range slices.Chunk(x.spans, otlpBatch) {
+		raw, err := json.Marshal(otlpRequest{[]otlpResource{{
+			Resource: otlpOwner{Attributes: otlpValues{}.text("service.name", "inspan").text("service.version", release)},
+			Scopes:   []otlpScope{{Scope: otlpName{"inspan", release}, Spans: batch, Schema: "https://opentelemetry.io/schemas/" + x.version}},
+		}}})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, raw)
+	}
+	return out, nil
+}
+
+type otlpRequest struct {
+	Resources []otlpResource `json:"resourceSpans"`
+}
+
+type otlpResource struct {
+	Resource otlpOwner   `json:"resource"`
+	Scopes   []otlpScope `json:"scopeSpans"`
+}
+
+type otlpOwner struct {
+	Attributes otlpValues `json:"attributes"`
+}
+
+type otlpScope struct {
+	Scope  otlpName   `json:"scope"`
+	Spans  []otlpSpan `json:"spans"`
+	Schema string     `json:"schemaUrl"`
+}
+
+type otlpName struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+}
+
+// Numbers of opentelemetry-proto.
+const (
+	otlpInternal = 1
+	otlpClient   = 3
+	otlpFailed   = 2
+)
+
+type otlpSpan struct {
+	Trace      string      `json:"traceId"`
+	ID         string      `json:"spanId"`
+	Parent     string      `json:"parentSpanId,omitempty"`
+	Name       string      `json:"name"`
+	Kind       int         `json:"kind"`
+	Start      string      `json:"startTimeUnixNano"`
+	End        string      `json:"endTimeUnixNano"`
+	Attributes otlpValues  `json:"attributes"`
+	Status     *otlpStatus `json:"status,omitempty"`
+}
+
+type otlpStatus struct {
+	Code    int    `json:"code"`
+	Message string `json:"message,omitempty"`
+}
+
+type otlpValue struct {
+	Key   string         `json:"key"`
+	Value map[string]any `json:"value"`
+}
+
+type otlpValues []otlpValue
+
+// text, whole and number add an attribute that says something.
+func (v otlpValues) text(key, value string) otlpValues {
+	if value == "" {
+		return v
+	}
+	return append(v, otlpValue{key, map[string]any{"stringValue": strings.ToValidUTF8(value, "\ufffd")}})
+}
+
+func (v otlpValues) whole(key string, n int) otlpValues {
+	return append(v, otlpValue{key, map[string]any{"intValue": strconv.Itoa(n)}})
+}
+
+func (v otlpValues) number(key string, n float64) otlpValues {
+	if n == 0 {
+		return v
+	}
+	return append(v, otlpValue{key, map[string]any{"doubleValue": n}})
+}
+
+// otlpID is an id of so many bytes, the same for the same words.
+func otlpID(bytes int, words ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
+	return hex.EncodeToString(sum[:bytes])
+}
+
+type otlp struct {
+	conventions
+
+	trace string
+	spans []otlpSpan
+}
+
+// session adds the spans of a session, which are parts of one of another; empty: of none.
+func (x *otlp) session(t Trace, parent string) {
+	agents := map[string]Trace{}
+	for _, agent := range t.Agents {
+		agents[agent.Session] = agent
+	}
+	for _, span := range t.Spans {
+		s := x.span(t, span)
+		if s.Parent = parent; span.Parent != "" {
+			s.Parent = otlpID(8, t.Session, span.Parent)
+		}
+		x.spans = append(x.spans, s)
+		if agent, is := agents[span.Session]; is && span.Kind == SpanChild {
+			x.session(agent, s.ID)
+		}
+	}
+}
+
+func (x *otlp) span(t Trace, span Span) otlpSpan {
+	end := span.End
+	if end.IsZero() {
+		end = t.Until
+	}
+	if end.Before(span.Start) { // a clock was set back
+		end = span.Start
+	}
+	s := otlpSpan{Trace: x.trace, ID: otlpID(8, t.Session, span.ID), Kind: otlpInternal, Start: otlpTime(span.Start), End: otlpTime(end)}
+	a := otlpValues{}.text("gen_ai.conversation.id", t.Session)
+	switch span.Kind {
+	case SpanRun:
+		s.Name = "invoke_agent inspan"
+		a = a.text("gen_ai.operation.name", "invoke_agent").text("gen_ai.agent.name", "inspan").text(x.provider, "inspan")
+	case SpanModel:
+		s.Kind = otlpClient
+		s.Name, a = x.model(span, a)
+	case SpanCall:
+		s.Name = "execute_tool " + span.Name
+		a = a.text("gen_ai.operation.name", "execute_tool").text("gen_ai.tool.name", span.Name).
+			text("gen_ai.tool.call.id", span.Call).text("gen_ai.tool.type", "function")
+	case SpanChild:
+		s.Name = "invoke_agent " + cmp.Or(span.Name, "agent")
+		a = a.text("gen_ai.operation.name", "invoke_agent").text("gen_ai.agent.name", cmp.Or(span.Name, "agent")).
+			text("gen_ai.agent.id", span.Session).text(x.provider, "inspan")
+	default:
+		s.Name = string(span.Kind) + " " + span.Name
+	}
+	s.Name = strings.TrimSpace(strings.ToValidUTF8(s.Name, "\ufffd"))
+	a = a.text("inspan.kind", string(span.Kind)).whole("inspan.seq", int(span.Seq)).text("inspan.outcome", span.Outcome).
+		number("inspan.cost_usd", span.Cost)
+	if span.failed() {
+		a = a.text("error.type", span.Outcome)
+		s.Status = &otlpStatus{Code: otlpFailed, Message: span.Outcome}
+	}
+	s.Attributes = a
+	return s
+}
+
+func otlpTime(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
+
+// model names a request to a model, and says what is known of it.
+func (x *otlp) model(span Span, a otlpValues) (name string, all otlpValues) {
+	provider, model, _ := strings.Cut(span.Name, "/")
+	if model == "" {
+		model = span.Name
+	}
+	a = a.text("gen_ai.operation.name", "chat").text(x.provider, x.providerName(provider)).text("gen_ai.request.model", model)
+	if !span.failed() && span.Outcome != "" {
+		a = a.text("gen_ai.response.model", model)
+		reasons := map[string]any{"values": []any{map[string]any{"stringValue": span.Outcome}}}
+		a = append(a, otlpValue{"gen_ai.response.finish_reasons", map[string]any{"arrayValue": reasons}})
+	}
+	if u := span.Usage; u != nil {
+		a = a.whole("gen_ai.usage.input_tokens", u.Prompt()).whole("gen_ai.usage.output_tokens", u.Output)
+		if x.cached {
+			a = a.whole("gen_ai.usage.cache_read.input_tokens", u.CacheRead).whole("gen_ai.usage.cache_creation.input_tokens", u.CacheWrite)
+		}
+		if x.first {
+			a = a.whole("gen_ai.usage.reasoning.output_tokens", u.Reasoning)
+		}
+	}
+	if x.first {
+		a = a.number("gen_ai.response.time_to_first_chunk", float64(span.First)/1000)
+	}
+	return "chat " + model, a
+}
+
+// providerName is what the conventions call a provider; others keep the name that they have here.
+func (x *otlp) providerName(name string) string {
+	for _, known := range [][2]string{
+		{"gemini", "gcp.gemini"}, {"google", "gcp.gemini"}, {"vertex", "gcp.vertex_ai"}, {"bedrock", "aws.bedrock"},
+		{"azure", "azure.ai.openai"}, {"mistral", "mistral_ai"}, {"xai", x.xai},
+	} {
+		if known[0] == name {
+			return known[1]
+		}
+	}
+	return name
+}
+
+// failed reports whether a span ended otherwise than it was meant to.
+func (s Span) failed() bool {
+	if s.End.IsZero() {
+		return false
+	}
+	switch s.Kind {
+	case SpanModel:
+		return !slices.Contains([]llm.Stop{llm.StopEnd, llm.StopCalls, llm.StopPause, llm.StopLength, llm.StopWindow}, llm.Stop(s.Outcome))
+	case SpanRun, SpanChild:
+		return s.Outcome != string(event.ReasonDone)
+	case SpanCall, SpanStep:
+		return s.Outcome != string(event.OutcomeOK)
+	}
+	return s.Outcome == spanLost
+}

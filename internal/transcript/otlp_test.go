@@ -1,0 +1,95 @@
+package transcript_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/inspan/inspan/internal/transcript"
+)
+
+// TestOTLPOfLogs exports the logs of all versions: ids are unique and the same again, a part has the
+// span that it is a part of, and time does not run backwards.
+func TestOTLPOfLogs(t *testing.T) {
+	for _, path := range logs(t) {
+		events, _ := readLog(t, path)
+		var spans transcript.Spans
+		for _, e := range events {
+			spans.Apply(e)
+		}
+		trace := spans.Of(path)
+		requests, err := transcript.OTLP(trace, "", "1")
+		again, _ := transcript.OTLP(trace, "", "1")
+		if err != nil || len(requests) != len(again) {
+			t.Fatal(path, err)
+		}
+		ids, n := map[string]bool{"": true}, 0
+		for i, raw := range requests {
+			if string(raw) != string(again[i]) {
+				t.Error(path, "is another when it is exported again")
+			}
+			for _, s := range exported(t, raw) {
+				if ids[s.ID] || !ids[s.Parent] || len(s.ID) != 16 || len(s.Trace) != 32 || s.End < s.Start {
+					t.Errorf("%s: %+v", path, s)
+				}
+				ids[s.ID] = true
+				n++
+			}
+		}
+		if n != len(trace.Spans) {
+			t.Errorf("%s: %d of %d spans", path, n, len(trace.Spans))
+		}
+	}
+}
+
+type exportedSpan struct {
+	ID     string `json:"spanId"`
+	Parent string `json:"parentSpanId"`
+	Trace  string `json:"traceId"`
+	Start  string `json:"startTimeUnixNano"`
+	End    string `json:"endTimeUnixNano"`
+	Status struct{ Code int }
+}
+
+func exported(t *testing.T, raw []byte) []exportedSpan {
+	t.Helper()
+	var request struct {
+		Resources []struct {
+			Scopes []struct{ Spans []exportedSpan } `json:"scopeSpans"`
+		} `json:"resourceSpans"`
+	}
+	if err := json.Unmarshal(raw, &request); err != nil || len(request.Resources) != 1 || len(request.Resources[0].Scopes) != 1 {
+		t.Fatal(err, string(raw))
+	}
+	return request.Resources[0].Scopes[0].Spans
+}
+
+// TestOTLPUntil holds that what goes on lasts as long as anything is known, and that failures are told.
+func TestOTLPUntil(t *testing.T) {
+	start := time.Unix(100, 0)
+	trace := transcript.Trace{Session: "s", Until: time.Unix(160, 0), Spans: []transcript.Span{
+		{ID: "run-1", Kind: transcript.SpanRun, Start: start},
+		{ID: "call-2", Parent: "run-1", Kind: transcript.SpanCall, Start: start, End: start, Outcome: "failed"},
+		{ID: "call-3", Parent: "run-1", Kind: transcript.SpanCall, Start: start, End: start, Outcome: "ok"},
+		{
+			ID: "model-4", Parent: "run-1", Kind: transcript.SpanModel, Name: "a/b/c",
+			Start: start, End: start.Add(-time.Second), Outcome: "overloaded",
+		},
+	}}
+	requests, err := transcript.OTLP(trace, "1.36.0", "1")
+	if err != nil || len(requests) != 1 {
+		t.Fatal(requests, err)
+	}
+	got := exported(t, requests[0])
+	for i, want := range []struct {
+		end    string
+		status int
+	}{{"160000000000", 0}, {"100000000000", 2}, {"100000000000", 0}, {"100000000000", 2}} {
+		if got[i].End != want.end || got[i].Status.Code != want.status {
+			t.Errorf("%d: %+v, wanted %+v", i, got[i], want)
+		}
+	}
+	if _, err := transcript.OTLP(trace, "0.1", "1"); err == nil {
+		t.Error("unknown conventions are taken")
+	}
+}
