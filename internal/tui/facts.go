@@ -175,6 +175,9 @@ func (f facts) missing(ctx context.Context) (walls string, missing []string) {
 	} else if _, lacks, why := f.app.Providers.Ready(ctx, f.route); why != nil {
 		missing = append(missing, lacks+": "+words.OneLine(why.Error(), 200))
 	}
+	if tool.Mode(f.mode) == tool.ModeYolo {
+		return "not used in mode yolo: commands run without it", missing
+	}
 	env, err := f.app.Permission.Env(f.root)
 	if err != nil {
 		return "unknown", append(missing, "a sandbox: "+words.OneLine(err.Error(), 200))

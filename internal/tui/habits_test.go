@@ -62,6 +62,11 @@ func commandHabits() []habit {
 			keys:  "/status" + enter,
 			shown: []string{"model ", "default effort", "mode ", "session ", "context ", "cost ", "sandbox "},
 		},
+		{
+			name:  "/status",
+			first: "/mode yolo" + enter + "y", then: []string{"now working in mode yolo", "· yolo"}, keys: "/status" + enter,
+			shown: []string{"sandbox    not used in mode yolo: commands run without it"},
+		},
 		{name: "/resume", keys: "/resume" + enter, shown: []string{"resume (1 of 1)", "go"}},
 		{name: "/sessions", keys: "/sessions" + enter, shown: []string{"just now", "go"}},
 		{name: "/continue", keys: "/continue" + enter, shown: []string{"the run is done; type a new task"}},
