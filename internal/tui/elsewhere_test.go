@@ -126,6 +126,25 @@ func TestMessageWaits(t *testing.T) {
 	s.shows("Two.")
 }
 
+// TestOpenHere holds that other processes see the session that is open here, and not for longer.
+func TestOpenHere(t *testing.T) {
+	s := start(t, 100, 24, nil, sayStep("One."))
+	s.typed("go", enter)
+	s.shows("One.", "■ done", "say what to do")
+	id, _ := s.modes()
+	table := s.tui.App.Running
+	if list := table.WithOpen(t.Context(), nil); len(list) != 1 || list[0].ID != id || list[0].State != "idle" {
+		t.Errorf("%+v", list)
+	}
+	s.press(ctrlD)
+	if _, err := s.ends(); err != nil {
+		t.Fatal(err)
+	}
+	if list := table.WithOpen(t.Context(), nil); len(list) != 0 {
+		t.Errorf("it was closed: %+v", list)
+	}
+}
+
 // TestRunBeginsElsewhere holds that a run that another process begins in the session
 // that is open here is not taken for one that was cut off.
 func TestRunBeginsElsewhere(t *testing.T) {
