@@ -81,7 +81,10 @@ func commandHabits() []habit {
 		{name: "/effort", keys: "/effort hihg" + enter, shown: []string{`unknown effort "hihg"; use one of low, medium, high, xhigh, max`}},
 		{name: "/effort", keys: "/effort" + enter, shown: []string{"effort (5 of 5)", "xhigh"}},
 		{name: "/reasoning", keys: "/reasoning" + enter, shown: []string{"∙ it must be blue", "and nothing else"}},
-		{name: "/theme", keys: "/theme light" + enter, shown: []string{"Set tui.theme in ", "config.toml."}, check: stores(`theme = "light"`), with: settled},
+		{
+			name: "/theme", keys: "/theme light" + enter, shown: []string{"Set tui.theme in ", "config.toml."},
+			check: stores(`theme = "light"`), with: settled,
+		},
 		{name: "/theme", keys: "/theme pink" + enter, shown: []string{`unknown theme "pink"; use one of dark, light, auto`}},
 		{name: "/theme", keys: "/theme" + enter, shown: []string{"theme (3 of 3)", "› auto  now"}},
 		{name: "/vim", keys: "/vim on" + enter, shown: []string{"Set tui.vim in ", "INSERT"}, check: stores("vim = true"), with: settled},

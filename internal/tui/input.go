@@ -140,44 +140,10 @@ func (m *model) enter() tea.Cmd {
 		c.clear()
 		return m.errand.begin(strings.TrimSpace(own))
 	}
-	if fact := m.fact(); fact != "" {
-		return m.remember(fact)
+	if fact := c.fact(); fact != "" {
+		return c.remember(func() tea.Cmd { return m.command("memory", "add "+fact) }, m.say)
 	}
-	return m.message()
-}
-
-// fact is what a line that begins with # would add to the memory; empty: it is a message like others.
-func (m *model) fact() string {
-	e := &m.composer.prompt
-	fact, marked := strings.CutPrefix(e.text(), "# ")
-	_, can := m.commands.offered().named("memory")
-	if !marked || !can || strings.Contains(fact, "\n") || slices.ContainsFunc(e.atoms, atom.big) {
-		return ""
-	}
-	return strings.TrimSpace(fact)
-}
-
-// remember lets the person choose what becomes of a line that begins with #. Until then it stays in
-// the prompt.
-func (m *model) remember(fact string) tea.Cmd {
-	m.over.pick("a line that begins with #", []choice{
-		{"remember it", "as /memory add does"},
-		{"send it", "to the model, as a message"},
-	}, func(i int) tea.Cmd {
-		if i == 1 {
-			return m.message()
-		}
-		return m.command("memory", "add "+fact)
-	})
-	return nil
-}
-
-// message sends what is written to whoever drives the session.
-func (m *model) message() tea.Cmd {
-	if m.talk.driven() { // it may have ended meanwhile
-		return m.talk.findDriver(m.say)
-	}
-	return m.say()
+	return m.talk.toWhoDrives(m.say)
 }
 
 // say sends what is written: into the run that goes on, here or elsewhere, or to begin one.
