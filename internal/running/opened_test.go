@@ -3,6 +3,7 @@ package running_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/inspan/inspan/event"
@@ -51,9 +52,11 @@ func TestOpened(t *testing.T) {
 	if err := os.WriteFile(torn, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	off := past(t, r, event.Opened{Format: 1, Root: "/w"}, event.Say("cut off"), event.Asked{})
+	defer r.Opened(off)()
 	defer r.Opened("20260101-000000-gone")()
-	if got := list(); len(got) != 1 || got[0] != "asks hello" {
-		t.Errorf("one is left: %q", got)
+	if got := list(); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"asks hello", "idle cut off"}) {
+		t.Errorf("two are left: %q", got)
 	}
 	if _, err := os.Stat(left); !os.IsNotExist(err) {
 		t.Error("what a killed process left stays")
