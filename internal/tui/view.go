@@ -85,6 +85,10 @@ func (v *view) tell(s *transcript.Said) {
 		v.add(v.ended)
 		return
 	}
+	if s.By == words.NamedFiles {
+		v.note("with your message the model gets " + words.OneLine(words.Names(s.Text), 200))
+		return
+	}
 	v.add(&block{kind: saidBlock, text: s.Text, by: s.By})
 }
 
