@@ -16,7 +16,7 @@ import (
 func TestNamed(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{
-		"a.go": "package a\n", "sub/b.md": "two\n", "odd.": "an odd name\n", ".env": "KEY=hunter2\n", "closed.txt": "closed\n",
+		"a.go": "package a\n", "sub/b.md": "two\n", "odd.": "an odd name\n", ".env": "KEY=hunter2\n", "closed.txt": "closed\n", "asked.txt": "asked\n",
 		"long": strings.Repeat("a line\n", 10_000), "binary": "\x00\x01\x02",
 	} {
 		path := filepath.Join(root, name)
@@ -29,7 +29,8 @@ func TestNamed(t *testing.T) {
 	}
 	state := t.TempDir()
 	s := app.New(&config.Installation{
-		StateDir: state, ConfigPath: filepath.Join(state, "config.toml"), Config: config.Config{Deny: []string{"read(closed.txt)"}},
+		StateDir: state, ConfigPath: filepath.Join(state, "config.toml"),
+		Config: config.Config{Deny: []string{"read(closed.txt)"}, Ask: []string{"read(asked.txt)"}},
 	}).Permission
 	for message, want := range map[string][]string{
 		"look at @a.go, and @sub/b.md.":    {": a.go, sub/b.md\n", "\na.go:\n", "package a", "two"},
@@ -39,7 +40,7 @@ func TestNamed(t *testing.T) {
 		"a.go":                             nil,
 		"mail me@a.go":                     nil,
 		"@none @sub @. @ @../nothing":      nil,
-		"@.env @closed.txt":                nil,
+		"@.env @closed.txt @asked.txt":     nil,
 		"@binary":                          nil,
 		"@closed.txt and @a.go, not @.env": {": a.go\n"},
 	} {
