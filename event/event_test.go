@@ -89,7 +89,7 @@ func bodies() []event.Body {
 			Tools:  []llm.ToolSpec{{Name: "n", Description: "d", Schema: json.RawMessage(`{"type":"object"}`)}},
 		},
 		event.Checkpoint{ID: "c", After: true, Left: 1},
-		event.Restored{To: "a", Before: "b", After: "c", Files: []string{"x"}, Kept: 1},
+		event.Restored{To: "a", Before: "b", After: "c", Files: []string{"x", "y"}, Removed: []string{"y"}, Kept: 1},
 		event.Rewound{To: 3, Of: 9, Snapshot: json.RawMessage(`{"v":1}`)},
 		event.Compact{Focus: "f"},
 		event.Kept{Why: event.CompactAsked, Reason: "r", Usage: llm.Usage{Input: 1}, Cost: 0.1, Consulted: consulted},

@@ -67,11 +67,12 @@ type Checkpoint struct {
 // Restored says that files were put back to what they were at a checkpoint. It
 // lies itself between two, so that it can be undone like the work of calls.
 type Restored struct {
-	To     string   `json:"to"`
-	Before string   `json:"before"`
-	After  string   `json:"after"`
-	Files  []string `json:"files,omitempty"` // that were changed, at most 100
-	Kept   int      `json:"kept,omitempty"`  // files that were left, as somebody else has changed them since
+	To      string   `json:"to"`
+	Before  string   `json:"before"`
+	After   string   `json:"after"`
+	Files   []string `json:"files,omitempty"`   // that were changed, at most 100
+	Removed []string `json:"removed,omitempty"` // those of Files that are gone, as there were none at the checkpoint
+	Kept    int      `json:"kept,omitempty"`    // files that were left, as somebody else has changed them since
 }
 
 // Rewound takes the conversation back to where it was after an event. What

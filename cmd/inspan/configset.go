@@ -154,13 +154,10 @@ func (c *command) change(cmd *cobra.Command, cwd string, project bool, changes .
 		return usageError{err}
 	}
 	for _, change := range changes {
-		does := "Set "
-		if len(change.Values) == 0 {
-			does = "Removed "
-		}
-		fmt.Fprintln(cmd.OutOrStdout(), does+change.Key+" in "+file.Path+".")
-		if variable := "INSPAN_" + strings.ToUpper(strings.ReplaceAll(change.Key, ".", "__")); !project && os.Getenv(variable) != "" {
-			fmt.Fprintf(cmd.ErrOrStderr(), "The variable %s is set and comes before the file.\n", variable)
+		done, shadow := file.Told(change)
+		fmt.Fprintln(cmd.OutOrStdout(), done)
+		if shadow != "" {
+			fmt.Fprintln(cmd.ErrOrStderr(), shadow)
 		}
 	}
 	if err := file.Faulty(); err != nil {

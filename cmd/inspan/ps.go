@@ -18,8 +18,8 @@ func (c *command) ps() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ps",
 		Short: "List running sessions and kept commands",
-		Long: "inspan lists each session that a process drives now, with its subagents below it. A session works, asks, waits for its " +
-			"model, or is idle until somebody sends it a message.\n" +
+		Long: "inspan lists each session that a process drives now, with its subagents below it, and those that are open in a terminal. " +
+			"A session works, asks, waits for its model, or is idle until somebody sends it a message.\n" +
 			"Stopped sessions are in 'inspan sessions list'. A session that asks is listed wherever it runs; 'inspan attach' or 'inspan send' " +
 			"answers it.\n" +
 			"A command that still runs after its session ended is \"kept\". 'inspan stop' with the session's id ends it.",
@@ -31,7 +31,7 @@ func (c *command) ps() *cobra.Command {
 			}
 			list, err := a.Running.List(cmd.Context())
 			if err == nil && r == nil {
-				list, err = a.Running.WithServices(list)
+				list, err = a.Running.WithServices(a.Running.WithOpen(cmd.Context(), list))
 			}
 			switch {
 			case err != nil:

@@ -172,6 +172,8 @@ func instead(name string) string {
 		return "; use: inspan rewind --to last --files"
 	case "jobs":
 		return "; use: inspan ps"
+	case "theme", "vim":
+		return "; use: inspan config set tui." + name
 	}
 	return "; use it in a terminal: inspan"
 }

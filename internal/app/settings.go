@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"path/filepath"
+	"strings"
 
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/connect"
@@ -46,6 +47,16 @@ func SettingsFile(set *config.Installation, root string, project bool) config.Fi
 		c, err := config.Load(path)
 		return config.Faulty(path, err, check(c), providers.CheckModels(c))
 	}}
+}
+
+// Set changes one setting in the person's file as 'inspan config set' does, and says where it stands now.
+func Set(set *config.Installation, key, value string) (told string, err error) {
+	file, change := SettingsFile(set, "", false), config.Change{Key: key, Values: []string{value}}
+	if err := file.Set(change); err != nil {
+		return "", err
+	}
+	done, shadow := file.Told(change)
+	return strings.TrimSpace(done + " " + shadow), nil
 }
 
 // Organisation reads the settings of the organisation, with the checks of [Open].

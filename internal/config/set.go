@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -39,6 +40,18 @@ type Change struct {
 	Key    string   // as TOML writes it: "sandbox.memory_mb", "providers.\"my host\".kind"
 	Values []string // one, or those of a list; none: it is removed
 	Add    bool     // the values are added to the list that is there
+}
+
+// Told says what a change has made of the file, and which variable comes before that, if one does.
+func (f File) Told(c Change) (done, shadow string) {
+	does := "Set "
+	if len(c.Values) == 0 {
+		does = "Removed "
+	}
+	if variable := "INSPAN_" + strings.ToUpper(strings.ReplaceAll(c.Key, ".", "__")); !f.Project && os.Getenv(variable) != "" {
+		shadow = "The variable " + variable + " is set and comes before the file."
+	}
+	return does + c.Key + " in " + f.Path + ".", shadow
 }
 
 // Set changes settings in a file, which is made if need be. Comments, order and everything else

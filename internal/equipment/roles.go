@@ -30,7 +30,8 @@ func (s *Set) Roles(root string, warn func(string)) []skill.Role {
 
 // Pick picks those of a list of tools that a kind of agent gets.
 func Pick(role skill.Role) func([]tool.Tool) []tool.Tool {
-	without, kind := ours(role.Without), ours(slices.DeleteFunc(slices.Clone(role.Tools), patterned))
+	without := ours(role.Without, hook.DeniedTools)
+	kind := ours(slices.DeleteFunc(slices.Clone(role.Tools), patterned), hook.OwnTools)
 	return func(list []tool.Tool) []tool.Tool {
 		return slices.DeleteFunc(slices.Clone(list), func(t tool.Tool) bool {
 			return slices.Contains(without, t.Name) || role.Tools != nil && !slices.Contains(kind, t.Name)
@@ -42,12 +43,12 @@ func Pick(role skill.Role) func([]tool.Tool) []tool.Tool {
 // "Bash(git log:*)". The whole tool would be more than that, so it is none.
 func patterned(written string) bool { return strings.Contains(written, "(") }
 
-// ours are our names of tools as Claude Code's or ours are written in files.
-func ours(written []string) []string {
+// ours are our names of tools as Claude Code's or ours are written in files, by what each stands for.
+func ours(written []string, standsFor func(name string) []string) []string {
 	var out []string
 	for _, name := range written {
 		name, _, _ = strings.Cut(name, "(")
-		out = append(out, hook.OwnTools(strings.TrimSpace(name))...)
+		out = append(out, standsFor(strings.TrimSpace(name))...)
 	}
 	return out
 }

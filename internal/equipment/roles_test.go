@@ -1,10 +1,14 @@
 package equipment_test
 
 import (
+	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/internal/equipment"
 	"github.com/inspan/inspan/internal/skill"
+	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -15,5 +19,29 @@ func TestToolsOfAgents(t *testing.T) {
 	if got := some([]tool.Tool{{Name: "bash"}, {Name: "git"}, {Name: "read_file"}, {Name: "search_files"}}); len(got) != 1 ||
 		got[0].Name != "read_file" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestToolsTakenAway holds that an agent without a tool of Claude Code has none of ours that does
+// the same, as under a permission rule that denies it.
+func TestToolsTakenAway(t *testing.T) {
+	all := append(tools.Core(&tools.Shell{}, ""), tools.Core(&tools.Shell{}, "lines")...)
+	editors := []string{"delete_file", "edit_file", "edit_lines", "notebook_edit", "write_file"}
+	for without, want := range map[string][]string{
+		"Edit": editors, "Write": editors, "MultiEdit": editors, "Edit(src/**)": editors,
+		"NotebookEdit": {"notebook_edit"}, "edit_file": {"edit_file"},
+		"Glob": {"find_files", "list_files"}, "Read": {"read_file"}, "Bash": {"bash", "git", "jobs"},
+	} {
+		var gone []string
+		left := equipment.Pick(skill.Role{Without: []string{without}})(all)
+		for _, one := range all {
+			if !slices.ContainsFunc(left, func(l tool.Tool) bool { return l.Name == one.Name }) {
+				gone = append(gone, one.Name)
+			}
+		}
+		slices.Sort(gone)
+		if diff := cmp.Diff(want, slices.Compact(gone)); diff != "" {
+			t.Errorf("%s: %s", without, diff)
+		}
 	}
 }

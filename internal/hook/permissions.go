@@ -148,6 +148,20 @@ func bareRules(action tool.Action, name string) ([]string, string) {
 	return rules, ""
 }
 
+// DeniedTools lists our tools that go where a file takes a tool of Claude Code away from an agent. They
+// are those of a rule that denies it: Edit is every tool that edits files. One that it does not
+// have keeps its name.
+func DeniedTools(name string) []string {
+	rules, why := bareRules(tool.Deny, name)
+	switch {
+	case why != "" || slices.Contains(rules, string(tool.Read)): // an agent may search what it may not read whole
+		return OwnTools(name)
+	case slices.Contains(rules, string(tool.Write)):
+		return []string{"write_file", "edit_file", "edit_lines", "delete_file", "notebook_edit"}
+	}
+	return rules
+}
+
 // commandRules are for commands. Each looks at one simple command.
 func commandRules(pattern string) ([]string, string) {
 	if prefix, ok := strings.CutSuffix(pattern, ":*"); ok {

@@ -673,6 +673,24 @@ func TestForkOfWhatRuns(t *testing.T) {
 	}
 }
 
+// TestToldOfWhatWentBack holds what the model is told of files that a person put back, or that are gone by that.
+func TestToldOfWhatWentBack(t *testing.T) {
+	back := "The person has put these files back to an earlier state: "
+	for told, b := range map[string]event.Restored{
+		"[" + back + "a, b. Read them again before you go on.]": {Files: []string{"a", "b"}},
+		"[The person has removed these files again: a, b.]":     {Files: []string{"a", "b"}, Removed: []string{"a", "b"}},
+		"[" + back + "a. Read them again before you go on. The person has removed these files again: b.]": {
+			Files: []string{"a", "b"}, Removed: []string{"b"},
+		},
+	} {
+		tp := newTape(t, said("x"))
+		tp.add(event.Asked{Turn: 1}, reply(llm.StopEnd, llm.Text{Text: "done"}), event.Stopped{Reason: event.ReasonDone}, b)
+		if got := tp.Messages[len(tp.Messages)-1].Parts.Text(); got != told {
+			t.Errorf("%q, want %q", got, told)
+		}
+	}
+}
+
 // TestForkAsksAgain holds that what a person approved for a session is not approved for its forks.
 func TestForkAsksAgain(t *testing.T) {
 	tp := newTape(t, said("x"))

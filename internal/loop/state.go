@@ -194,10 +194,19 @@ func (s *State) restored(b event.Restored) {
 	for _, path := range b.Files {
 		delete(s.Seen, filepath.Join(s.Root, filepath.FromSlash(path)))
 	}
-	if len(b.Files) > 0 && len(s.Messages) > 0 && !s.Run.Active {
-		s.push(llm.User, llm.Say("[The person has put these files back to an earlier state: "+
-			strings.Join(b.Files, ", ")+". Read them again before you go on.]"))
+	if len(b.Files) == 0 || len(s.Messages) == 0 || s.Run.Active {
+		return
 	}
+	back := slices.DeleteFunc(slices.Clone(b.Files), func(path string) bool { return slices.Contains(b.Removed, path) })
+	var said []string
+	if len(back) > 0 {
+		said = append(said, "The person has put these files back to an earlier state: "+strings.Join(back, ", ")+
+			". Read them again before you go on.")
+	}
+	if len(b.Removed) > 0 {
+		said = append(said, "The person has removed these files again: "+strings.Join(b.Removed, ", ")+".")
+	}
+	s.push(llm.User, llm.Say("["+strings.Join(said, " ")+"]"))
 }
 
 // Request is what the model is asked next. It depends on nothing but the

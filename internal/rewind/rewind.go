@@ -419,7 +419,10 @@ func (r *Way) restore(ctx context.Context, to string, spans []snapshot.Span, for
 	}
 	body := &event.Restored{To: to, Before: done.Before, After: done.After, Kept: len(done.Kept)}
 	for _, c := range done.Changes[:min(100, len(done.Changes))] {
-		body.Files = append(body.Files, strings.ToValidUTF8(c.Path, "\uFFFD"))
+		path := strings.ToValidUTF8(c.Path, "\uFFFD")
+		if body.Files = append(body.Files, path); c.Kind == snapshot.Delete {
+			body.Removed = append(body.Removed, path)
+		}
 	}
 	return body, nil
 }

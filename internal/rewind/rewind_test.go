@@ -190,6 +190,9 @@ func TestBackAndRedo(t *testing.T) {
 	if err != nil || done == nil || len(done.Files) < 3 || done.Kept != 0 {
 		t.Fatalf("%+v, %v", done, err)
 	}
+	if diff := cmp.Diff([]string{"sub", "sub/made"}, done.Removed); diff != "" {
+		t.Error(diff)
+	}
 	for name, want := range map[string]string{"changed": "before\n", "gone": "before\n", "sub/made": "", "mine": "by the person\n"} {
 		p.has(t, name, want)
 	}

@@ -127,8 +127,8 @@ func (a *ask) lines(l look, rows int) (out []string, x, y int) {
 	}
 	foot, x, y := a.foot(l, rows, a.unseen(now))
 	head := a.title
-	if at, n := a.of.count(); n > 1 {
-		head += l.paint(dim, fmt.Sprintf(" (%d of %d)", at, n))
+	if n := a.of.others(); n > 0 {
+		head += l.paint(dim, fmt.Sprintf(" (%d more %s)", n, text.Plural(n, "waits", "wait")))
 	}
 	left, body := rows-len(foot), a.body
 	if left < leastBody { // then the title is a line like the others

@@ -75,6 +75,11 @@ func Commands() []Command {
 			Name: "subagents", Args: "[id]", Doc: "list the subagents of this session, and show the work of one", calm: true,
 			run: func(c *commander, id string) tea.Cmd { return c.sessions.subagents(id) },
 		},
+		{Name: "theme", Args: "[dark|light|auto]", Doc: "set the colours, here and in your settings", calm: true, run: (*commander).theme},
+		{
+			Name: "vim", Args: "[on|off]", Doc: "switch vim's keys in the prompt, here and in your settings",
+			calm: true, run: (*commander).vim,
+		},
 		{Name: "config", Doc: "show the model, the mode and where the settings are", calm: true, run: show(facts.config)},
 		{Name: "quit", Doc: "quit", calm: true, run: func(c *commander, _ string) tea.Cmd { return c.quit() }},
 		{Name: "exit", Doc: "quit", calm: true, run: func(c *commander, _ string) tea.Cmd { return c.quit() }},

@@ -116,6 +116,31 @@ func (c *composer) giveBack() {
 	}
 }
 
+// fact is what a line that begins with # would add to the memory; empty: it is a message like others.
+func (c *composer) fact() string {
+	fact, marked := strings.CutPrefix(c.prompt.text(), "# ")
+	_, can := c.commands().named("memory")
+	if !marked || !can || strings.Contains(fact, "\n") || slices.ContainsFunc(c.prompt.atoms, atom.big) {
+		return ""
+	}
+	return strings.TrimSpace(fact)
+}
+
+// remember lets the person choose what becomes of a line that begins with #. Until then it stays in
+// the prompt.
+func (c *composer) remember(add, say func() tea.Cmd) tea.Cmd {
+	c.over.pick("a line that begins with #", []choice{
+		{"remember it", "as /memory add does"},
+		{"send it", "to the model, as a message"},
+	}, func(i int) tea.Cmd {
+		if i == 1 {
+			return c.talk.toWhoDrives(say)
+		}
+		return add()
+	})
+	return nil
+}
+
 // lines are the prompt with what could complete it.
 func (c *composer) lines(l look, rows int) (out []string, x, y int) {
 	offers := c.offer.lines(l, min(offered, rows-1))

@@ -28,6 +28,14 @@ func (t *talk) findDriver(rest later) tea.Cmd {
 	})
 }
 
+// toWhoDrives sends what is for whoever goes on with the run, who may have ended meanwhile.
+func (t *talk) toWhoDrives(say later) tea.Cmd {
+	if t.driven() {
+		return t.findDriver(say)
+	}
+	return say()
+}
+
 // unlessDriven does what begins a run, unless somebody else goes on with the one there
 // is.
 func (t *talk) unlessDriven(do later) tea.Cmd {

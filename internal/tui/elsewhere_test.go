@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -124,6 +126,65 @@ func TestMessageWaits(t *testing.T) {
 	s.shows("› a message waits; Enter begins the run")
 	s.press(enter)
 	s.shows("Two.")
+}
+
+// TestOpenHere holds that other processes see the session that is open here, and not for longer.
+func TestOpenHere(t *testing.T) {
+	s := start(t, 100, 24, nil, sayStep("One."))
+	s.typed("go", enter)
+	s.shows("One.", "■ done", "say what to do")
+	id, _ := s.modes()
+	table := s.tui.App.Running
+	if list := table.WithOpen(t.Context(), nil); len(list) != 1 || list[0].ID != id || list[0].State != "idle" {
+		t.Errorf("%+v", list)
+	}
+	s.press(ctrlD)
+	if _, err := s.ends(); err != nil {
+		t.Fatal(err)
+	}
+	if list := table.WithOpen(t.Context(), nil); len(list) != 0 {
+		t.Errorf("it was closed: %+v", list)
+	}
+}
+
+// TestNamedFiles holds that a file that a message names comes with it, as news and not as a wish, and
+// that the message is shown as it was written.
+func TestNamedFiles(t *testing.T) {
+	s := start(t, 100, 24, nil, sayStep("One."), sayStep("Two."), call("slow", `{"word":"turning"}`))
+	if err := os.WriteFile(filepath.Join(s.tui.Root, "plan.txt"), []byte("first the tests\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.typed("do @plan.txt now", enter)
+	s.shows("› do @plan.txt", "· with your message the model gets plan.txt", "One.", "■ done")
+	s.typed("mail a@b.c", enter)
+	s.shows("Two.")
+	s.typed("go", enter)
+	s.shows("turning")
+	s.typed("again @plan.txt now", enter)
+	s.wait("the file again", func(text string) bool { return strings.Count(text, "for the model: plan.txt") > 0 })
+	id, _ := s.modes()
+	if text := s.text(); strings.Contains(text, "first the tests") {
+		t.Errorf("the file is shown:\n%s", text)
+	}
+	if list, err := s.tui.App.Store().List(t.Context()); err != nil || list[0].Preview != "do @plan.txt now" {
+		t.Errorf("the session is called %q, %v", list[0].Preview, err)
+	}
+	list, err := s.tui.App.Running.Said(t.Context(), id)
+	if want := []string{"do @plan.txt now", "mail a@b.c", "go", "again @plan.txt now"}; err != nil || !slices.Equal(list, want) {
+		t.Errorf("%q, %v", list, err)
+	}
+	told := 0
+	for e, err := range s.tui.App.Running.Past(t.Context(), id) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, ok := e.Body.(event.Said); ok && strings.Contains(b.Parts.Text(), "first the tests") && !b.Origin.Leads() {
+			told++
+		}
+	}
+	if told != 2 {
+		t.Errorf("the model was told %d times", told)
+	}
 }
 
 // TestRunBeginsElsewhere holds that a run that another process begins in the session

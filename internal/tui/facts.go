@@ -175,6 +175,9 @@ func (f facts) missing(ctx context.Context) (walls string, missing []string) {
 	} else if _, lacks, why := f.app.Providers.Ready(ctx, f.route); why != nil {
 		missing = append(missing, lacks+": "+words.OneLine(why.Error(), 200))
 	}
+	if tool.Mode(f.mode) == tool.ModeYolo {
+		return "not used in mode yolo: commands run without it", missing
+	}
 	env, err := f.app.Permission.Env(f.root)
 	if err != nil {
 		return "unknown", append(missing, "a sandbox: "+words.OneLine(err.Error(), 200))
@@ -281,6 +284,7 @@ func (f facts) keyList() string {
 	}
 	b.WriteString("  ?\tlist the keys, if the input is empty\n\n")
 	b.WriteString("@ completes file names, / completes commands, and ! runs a command in your own shell.\n" +
+		"Text files that a message names with @ come with it. A line that begins with # and a space goes into the memory, if you say so.\n" +
 		"inspan attaches pasted or dropped images.\n")
 	return b.String()
 }

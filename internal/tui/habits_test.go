@@ -62,6 +62,11 @@ func commandHabits() []habit {
 			keys:  "/status" + enter,
 			shown: []string{"model ", "default effort", "mode ", "session ", "context ", "cost ", "sandbox "},
 		},
+		{
+			name:  "/status",
+			first: "/mode yolo" + enter + "y", then: []string{"now working in mode yolo", "· yolo"}, keys: "/status" + enter,
+			shown: []string{"sandbox    not used in mode yolo: commands run without it"},
+		},
 		{name: "/resume", keys: "/resume" + enter, shown: []string{"resume (1 of 1)", "go"}},
 		{name: "/sessions", keys: "/sessions" + enter, shown: []string{"just now", "go"}},
 		{name: "/continue", keys: "/continue" + enter, shown: []string{"the run is done; type a new task"}},
@@ -76,6 +81,14 @@ func commandHabits() []habit {
 		{name: "/effort", keys: "/effort hihg" + enter, shown: []string{`unknown effort "hihg"; use one of low, medium, high, xhigh, max`}},
 		{name: "/effort", keys: "/effort" + enter, shown: []string{"effort (5 of 5)", "xhigh"}},
 		{name: "/reasoning", keys: "/reasoning" + enter, shown: []string{"∙ it must be blue", "and nothing else"}},
+		{
+			name: "/theme", keys: "/theme light" + enter, shown: []string{"Set tui.theme in ", "config.toml."},
+			check: stores(`theme = "light"`), with: settled,
+		},
+		{name: "/theme", keys: "/theme pink" + enter, shown: []string{`unknown theme "pink"; use one of dark, light, auto`}},
+		{name: "/theme", keys: "/theme" + enter, shown: []string{"theme (3 of 3)", "› auto  now"}},
+		{name: "/vim", keys: "/vim on" + enter, shown: []string{"Set tui.vim in ", "INSERT"}, check: stores("vim = true"), with: settled},
+		{name: "/vim", keys: "/vim" + enter, shown: []string{"› off  now"}},
 		{name: "/mode", keys: "/mode edit" + enter, shown: []string{"now working in mode edit", "· edit"}},
 		{name: "/mode", keys: "/mode" + enter, shown: []string{"mode (5 of 5)", "› ask  now · "}},
 		{name: "/model", keys: "/model" + enter, shown: []string{"› script/commands  now"}},
@@ -304,6 +317,19 @@ func once(s *screen) {
 	s.t.Helper()
 	if n := strings.Count(s.text(), "The first answer."); n != 1 {
 		s.t.Errorf("the answer is shown %d times:\n%s", n, s.text())
+	}
+}
+
+// settled has a settings file.
+func settled(t *tui.TUI) { t.App.ConfigPath = filepath.Join(t.App.StateDir, "config.toml") }
+
+// stores holds that a command has written a line of the table of the front end in it.
+func stores(line string) func(s *screen) {
+	return func(s *screen) {
+		s.t.Helper()
+		if raw, err := os.ReadFile(s.tui.App.ConfigPath); err != nil || !strings.Contains(string(raw), "[tui]\n"+line+"\n") {
+			s.t.Errorf("no %s in %q, %v", line, raw, err)
+		}
 	}
 }
 

@@ -80,8 +80,7 @@ type home struct {
 }
 
 func (h home) create(ctx context.Context, o app.Options, warn func(string)) (session, error) {
-	s, err := h.host(o, warn).New(ctx, h.Root)
-	return &own{Session: s, pump: h.pump}, err
+	return h.own(h.host(o, warn).New(ctx, h.Root))
 }
 
 func (h home) open(ctx context.Context, o app.Options, id string, warn func(string)) (session, error) {
@@ -91,13 +90,19 @@ func (h home) open(ctx context.Context, o app.Options, id string, warn func(stri
 			return nil, err
 		}
 	}
-	s, err := h.host(o, warn).Open(ctx, id)
-	return &own{Session: s, pump: h.pump}, err
+	return h.own(h.host(o, warn).Open(ctx, id))
 }
 
 func (h home) fork(ctx context.Context, o app.Options, id string, warn func(string)) (session, error) {
-	s, err := h.host(o, warn).Fork(ctx, id, 0)
-	return &own{Session: s, pump: h.pump}, err
+	return h.own(h.host(o, warn).Fork(ctx, id, 0))
+}
+
+func (h home) own(s *inspan.Session, err error) (session, error) {
+	o := &own{Session: s, pump: h.pump}
+	if err == nil && h.App != nil {
+		o.closed = h.App.Running.Opened(s.ID())
+	}
+	return o, err
 }
 
 func (h home) driver(ctx context.Context, id string) (string, error) {
@@ -150,7 +155,8 @@ func (h home) goodbye(id, driver string, busy bool) []string {
 // own is a session that runs in this process.
 type own struct {
 	*inspan.Session
-	pump *pump
+	pump   *pump
+	closed func() // tells other processes that it is not open here any more; nil: none was told
 
 	mu  sync.Mutex
 	run *inspan.Conductor // of the last run; nil before the first
@@ -218,6 +224,9 @@ func (o *own) leave() {
 }
 
 func (o *own) close() ([]string, error) {
+	if o.closed != nil {
+		defer o.closed()
+	}
 	l := o.Leave()
 	return words.Leftovers(o.ID(), l.Kept, l.Ended), o.Close()
 }

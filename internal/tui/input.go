@@ -139,10 +139,11 @@ func (m *model) enter() tea.Cmd {
 		c.history.add(text)
 		c.clear()
 		return m.errand.begin(strings.TrimSpace(own))
-	case m.talk.driven(): // it may have ended meanwhile
-		return m.talk.findDriver(m.say)
 	}
-	return m.say()
+	if fact := c.fact(); fact != "" {
+		return c.remember(func() tea.Cmd { return m.command("memory", "add "+fact) }, m.say)
+	}
+	return m.talk.toWhoDrives(m.say)
 }
 
 // say sends what is written: into the run that goes on, here or elsewhere, or to begin one.
@@ -150,17 +151,23 @@ func (m *model) say() tea.Cmd {
 	parts := m.composer.take()
 	text := transcript.Spoken(parts)
 	m.composer.history.add(text)
-	switch t := m.talk; {
-	case t.running:
-		t.send(event.Steered{Parts: parts}, text)
-		return nil
-	case t.driven():
-		t.toDriver(event.Steered{Parts: parts}, text)
-		return nil
-	case len(t.view.Waiting()) > 0: // the question comes next
-		return t.start(event.Steered{Parts: parts})
-	}
-	return m.talk.start(event.Said{Parts: parts})
+	return m.talk.withFiles(text, func(files []event.Body) tea.Cmd {
+		switch t := m.talk; {
+		case t.running, t.driven():
+			for _, f := range files {
+				t.inform(f.(event.Said))
+			}
+			if t.running {
+				t.send(event.Steered{Parts: parts}, text)
+			} else {
+				t.toDriver(event.Steered{Parts: parts}, text)
+			}
+			return nil
+		case len(t.view.Waiting()) > 0: // the question comes next
+			return t.start(append([]event.Body{event.Steered{Parts: parts}}, files...)...)
+		}
+		return m.talk.start(append([]event.Body{event.Said{Parts: parts}}, files...)...)
+	})
 }
 
 // command does what a slash command says.

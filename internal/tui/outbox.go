@@ -170,6 +170,10 @@ func (o *outbox) pending(l look, v *view, now time.Time) []string {
 			add("for the model", words.OwnCommand(s.Text))
 			continue
 		}
+		if s.By == words.NamedFiles {
+			add("for the model", words.Names(s.Text))
+			continue
+		}
 		add("steering", s.Text)
 	}
 	for _, s := range v.Queued() {

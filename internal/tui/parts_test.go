@@ -228,7 +228,7 @@ func TestPendingOfAnswers(t *testing.T) {
 	two := events(event.Say("go"), event.Asked{}, event.Replied{Parts: llm.Parts{llm.Call{ID: "1", Name: "a"}, llm.Call{ID: "2", Name: "b"}}},
 		event.Judged{Call: "1", Action: tool.Ask}, event.Judged{Call: "2", Action: tool.Ask}, event.Waiting{Call: "1"}, event.Waiting{Call: "2"})
 	m := still(t, 80, 24, look{noColor: true}, two)
-	if got := m.View().Content; !strings.Contains(got, "? a asks (1 of 2)") {
+	if got := m.View().Content; !strings.Contains(got, "? a asks (1 more waits)") {
 		t.Fatal(got)
 	}
 	see(m)
@@ -239,7 +239,15 @@ func TestPendingOfAnswers(t *testing.T) {
 	}
 	m.key(tea.KeyPressMsg{Code: 'y', Text: "y"})
 	m.key(tea.KeyPressMsg{Code: tea.KeyEnter})
-	if got := m.View().Content; !strings.Contains(got, "? b asks (2 of 2)") || len(m.talk.decided) != 1 {
+	if got := m.View().Content; !strings.Contains(got, "? b asks\n") || len(m.talk.decided) != 1 {
+		t.Fatal(got)
+	}
+	four := events(event.Say("go"), event.Asked{}, event.Replied{Parts: llm.Parts{
+		llm.Call{ID: "1", Name: "a"}, llm.Call{ID: "2", Name: "b"}, llm.Call{ID: "3", Name: "c"},
+	}}, event.Waiting{Call: "1"}, event.Waiting{Call: "2"}, event.Waiting{Call: "3"},
+		event.Decided{Call: "1", Question: 4}, event.Raised{ID: "4", Child: "s.1", Tool: "d"})
+	m = still(t, 80, 24, look{noColor: true}, four)
+	if got := m.View().Content; !strings.Contains(got, "asks (2 more wait)") {
 		t.Fatal(got)
 	}
 }

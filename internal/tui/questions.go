@@ -176,11 +176,8 @@ func (q *questions) overdue() tea.Cmd {
 	return q.talk.start(words.TooLate(pending.Call.ID))
 }
 
-// count returns the number of the open question, and how many calls wait.
-func (q *questions) count() (of, all int) {
-	all = len(q.talk.view.Waiting())
-	return all - q.talk.view.undecided(q.talk.decided) + 1, all
-}
+// others counts the questions that come after the open one, as far as is known.
+func (q *questions) others() int { return q.talk.view.undecided(q.talk.decided) - 1 }
 
 // raise answers whether a limit may be passed.
 func (q *questions) raise(limits *event.Limits) tea.Cmd {

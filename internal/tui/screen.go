@@ -222,6 +222,13 @@ func (s *screen) lit(light bool) {
 	s.print.look = s.look
 }
 
+// themed takes in a theme that the person has chosen; empty: the terminal's, which is to be asked.
+func (s *screen) themed(theme string) {
+	s.habits.theme = theme
+	s.look.light = s.habits.light()
+	s.print.look = s.look
+}
+
 // rows is how many the live part may have.
 func (s *screen) rows() int {
 	rows := max(s.height-1, 1)

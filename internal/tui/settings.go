@@ -1,9 +1,18 @@
 package tui
 
 import (
+	"cmp"
+	"context"
+	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/words"
 )
 
 // habits are how the person wants the front end to look and behave.
@@ -20,11 +29,15 @@ func (t *TUI) habits() habits {
 		return habits{}
 	}
 	set := t.App.Config.TUI
-	h := habits{theme: set.Theme, statusLine: set.StatusLine, vim: set.Vim, reader: set.ScreenReader}
-	if h.theme == "auto" {
-		h.theme = ""
+	return habits{theme: themeOf(set.Theme), statusLine: set.StatusLine, vim: set.Vim, reader: set.ScreenReader}
+}
+
+// themeOf is the theme that a setting names.
+func themeOf(set string) string {
+	if set == "auto" {
+		return ""
 	}
-	return h
+	return set
 }
 
 // light reports whether the background is light, as far as is known before the terminal is asked: by
@@ -37,3 +50,61 @@ func (h habits) light() bool {
 	back, err := strconv.Atoi(fields[len(fields)-1])
 	return err == nil && (back == 7 || back >= 9 && back <= 15)
 }
+
+// theme sets the colours, here and in the settings.
+func (c *commander) theme(args string) tea.Cmd {
+	s := c.back.screen
+	return c.habit("theme", args, s.habits.named(), []string{"dark", "light", "auto"}, func(to string) string {
+		s.themed(themeOf(to))
+		s.reflow(c.talk.view)
+		return to
+	}, tea.RequestBackgroundColor)
+}
+
+// vim gives the prompt vim's two modes or takes them, here and in the settings.
+func (c *commander) vim(args string) tea.Cmd {
+	on, now := c.back.composer, "off"
+	if on.vim != nil {
+		now = "on"
+	}
+	return c.habit("vim", args, now, []string{"on", "off"}, func(to string) string {
+		if on.vim = nil; to == "on" {
+			on.vim = &vim{}
+		}
+		return strconv.FormatBool(to == "on")
+	}, nil)
+}
+
+// habit sets one of some values of a setting of the front end, or lets the person choose it. Apply
+// has it hold from here on, and returns how the settings write it.
+func (c *commander) habit(name, to, now string, values []string, apply func(to string) string, then tea.Cmd) tea.Cmd {
+	switch {
+	case to == "":
+		var items []choice
+		for _, v := range values {
+			items = append(items, choice{text: v})
+		}
+		c.over.pick(name, items, func(i int) tea.Cmd { return c.habit(name, values[i], now, values, apply, then) }).now(now)
+		return nil
+	case !slices.Contains(values, to):
+		c.talk.fail(fmt.Errorf("unknown %s %q; use one of %s", name, words.OneLine(words.Hidden(to), 30), strings.Join(values, ", ")))
+		return nil
+	}
+	set, a := apply(to), c.tui.App
+	if a == nil {
+		return then
+	}
+	return tea.Batch(then, c.talk.work(func(context.Context) (string, error) {
+		told, err := app.Set(a.Installation, "tui."+name, set)
+		if err != nil {
+			err = fmt.Errorf("%s %s holds for now and was not stored: %w", name, to, err)
+		}
+		return told, err
+	}, func(told string) tea.Cmd {
+		c.talk.note(told)
+		return nil
+	}))
+}
+
+// named is the theme as the settings write it.
+func (h habits) named() string { return cmp.Or(h.theme, "auto") }

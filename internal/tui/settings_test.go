@@ -1,6 +1,7 @@
 package tui_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,6 +74,64 @@ func TestTheme(t *testing.T) {
 				t.Errorf("light is %v: %q", got, raw)
 			}
 		})
+	}
+}
+
+// TestThemeOfTheMoment holds that a theme counts at once, and that the terminal is asked again for auto.
+func TestThemeOfTheMoment(t *testing.T) {
+	const dark, light = "38;5;75mvar", "38;5;25mvar"
+	s := start(t, 80, 24, settled, sayStep("```go\nvar x = \"a\"\n```"), sayStep("```go\nvar y = \"a\"\n```"))
+	s.press("/theme light" + enter)
+	s.shows("Set tui.theme in ")
+	s.typed("go", enter)
+	s.shows("■ done", "var x =")
+	if raw := s.sequences(); !strings.Contains(raw, light) || strings.Contains(raw, dark) {
+		t.Errorf("%q", raw)
+	}
+	asked := strings.Count(s.sequences(), "\x1b]11;?")
+	s.press("/theme auto" + enter)
+	s.wait("the answer", func(text string) bool { return strings.Count(text, "Set tui.theme in ") == 2 })
+	s.press("\x1b]11;rgb:0000/0000/0000\x07")
+	s.typed("on", enter)
+	s.shows("var y =")
+	if raw := s.sequences(); !strings.Contains(raw, dark) || strings.Count(raw, "\x1b]11;?") <= asked {
+		t.Errorf("%q", raw)
+	}
+}
+
+// TestFact holds that a line that begins with # is remembered or sent, as the person chooses, and that it
+// is not lost if they choose nothing.
+func TestFact(t *testing.T) {
+	var added []string
+	s := start(t, 80, 24, func(t *tui.TUI) {
+		t.Commands = []tui.Command{{Name: "memory", Print: func(_ context.Context, args string) (string, error) {
+			added = append(added, args)
+			return "saved", nil
+		}}}
+	}, sayStep("One."), sayStep("Two."), sayStep("Three."))
+	s.typed("# the tests need tmux", enter)
+	s.shows("a line that begins with # (2 of 2)", "remember it", "send it")
+	s.press(esc)
+	s.shows("› # the tests need tmux\n")
+	s.press(enter)
+	s.shows("(2 of 2)")
+	s.press(enter)
+	s.shows("saved", "› say what to do")
+	if len(added) != 1 || added[0] != "add the tests need tmux" {
+		t.Errorf("%q", added)
+	}
+	s.typed("# a title", enter)
+	s.shows("(2 of 2)")
+	s.press(down + enter)
+	s.shows("› # a title", "One.", "■ done")
+	s.typed("#1 is a number", enter)
+	s.shows("› #1 is a number", "Two.")
+	s.press("# a title" + "\n" + "and text")
+	s.shows("  and text")
+	s.press(enter)
+	s.shows("Three.")
+	if len(added) != 1 {
+		t.Errorf("%q", added)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -192,6 +193,24 @@ func (t *talk) regained(w event.Withdrawn) {
 		t.warn("a message that you took back had begun its run by then; Esc interrupts it")
 	}
 	t.asked = slices.DeleteFunc(t.asked, func(seq uint64) bool { return seq == w.Of })
+}
+
+// withFiles says something with what the session is told of the files that it names, which nobody
+// takes for a wish.
+func (t *talk) withFiles(text string, say func(files []event.Body) tea.Cmd) tea.Cmd {
+	a, root, ctx := t.tui.here(), t.root(), t.ctx
+	if a == nil || !strings.Contains(text, "@") {
+		return say(nil)
+	}
+	return func() tea.Msg {
+		told, err := a.Permission.Named(ctx, root, text)
+		return later(func() tea.Cmd {
+			if t.fail(err); len(told.Parts) == 0 {
+				return say(nil)
+			}
+			return say([]event.Body{told})
+		})
+	}
 }
 
 // inform tells the session something that is no wish of the person's.

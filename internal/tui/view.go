@@ -85,6 +85,10 @@ func (v *view) tell(s *transcript.Said) {
 		v.add(v.ended)
 		return
 	}
+	if s.By == words.NamedFiles {
+		v.note("with your message the model gets " + words.OneLine(words.Names(s.Text), 200))
+		return
+	}
 	v.add(&block{kind: saidBlock, text: s.Text, by: s.By})
 }
 
@@ -250,10 +254,10 @@ func decides(decided []event.Body, call string) bool {
 // asks reports whether all that is open are questions.
 func (v *view) asks() bool { return len(v.Waiting()) > 0 && len(v.Now.Running) == 0 }
 
-// undecided counts the calls that wait and are not decided on.
+// undecided counts the questions, of subagents too, that are not decided on.
 func (v *view) undecided(decided []event.Body) int {
 	n := 0
-	for _, q := range v.Waiting() {
+	for _, q := range slices.Concat(v.Raised(), v.Waiting()) {
 		if !decides(decided, q.ID) {
 			n++
 		}

@@ -68,18 +68,31 @@ func Told(body event.Body) (told string, notice bool) {
 	return "", false
 }
 
-// restored names the files that went back, of many the first.
+// restored names the files that went back, and those that were removed.
 func restored(b event.Restored) string {
-	n := len(b.Files)
-	said := text.Count(n, "file") + text.Plural(n, " was", " were") + " restored"
+	gone := func(path string) bool { return slices.Contains(b.Removed, path) }
+	back := slices.DeleteFunc(slices.Clone(b.Files), gone)
+	switch {
+	case len(b.Removed) == 0:
+		return became(back, "restored")
+	case len(back) == 0:
+		return became(b.Removed, "removed")
+	}
+	return became(back, "restored") + "; " + became(b.Removed, "removed")
+}
+
+// became says what happened to files, and names of many the first.
+func became(files []string, what string) string {
+	n := len(files)
+	said := text.Count(n, "file") + text.Plural(n, " was ", " were ") + what
 	const most = 3
 	switch {
 	case n == 0:
 		return said
 	case n > most+1:
-		return fmt.Sprintf("%s: %s and %d more", said, strings.Join(b.Files[:most], ", "), n-most)
+		return fmt.Sprintf("%s: %s and %d more", said, strings.Join(files[:most], ", "), n-most)
 	}
-	return said + ": " + strings.Join(b.Files, ", ")
+	return said + ": " + strings.Join(files, ", ")
 }
 
 // step names a step.

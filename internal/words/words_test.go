@@ -162,6 +162,10 @@ func TestTold(t *testing.T) {
 		"· 1 file was restored: a":                    event.Restored{Files: []string{"a"}},
 		"· 4 files were restored: a, b, c, d":         event.Restored{Files: []string{"a", "b", "c", "d"}},
 		"· 5 files were restored: a, b, c and 2 more": event.Restored{Files: []string{"a", "b", "c", "d", "e"}},
+		"· 1 file was removed: a":                     event.Restored{Files: []string{"a"}, Removed: []string{"a"}},
+		"· 1 file was restored: b; 2 files were removed: a, c": event.Restored{
+			Files: []string{"a", "b", "c"}, Removed: []string{"a", "c"},
+		},
 	} {
 		text, notice := words.Told(body)
 		if got := map[bool]string{true: "! ", false: "· "}[notice] + text; got != want {
