@@ -147,6 +147,9 @@ func (f facts) status(string) func(context.Context) (string, error) {
 			}
 		}
 		walls, missing := f.missing(ctx)
+		for _, m := range missing { // first: beside another line it would seem to be that one's fault
+			line("missing", m)
+		}
 		line("server", f.server)
 		line("model", strings.TrimSpace(f.route+"  "+cmp.Or(f.effort, "default")+" effort"))
 		line("mode", strings.Trim(f.mode+" · "+tool.Mode(f.mode).Doc(), " ·"))
@@ -158,9 +161,6 @@ func (f facts) status(string) func(context.Context) (string, error) {
 		}
 		line("cost", f.spent)
 		line("sandbox", walls)
-		for _, m := range missing {
-			line("missing", m)
-		}
 		return b.String(), nil
 	}
 }
