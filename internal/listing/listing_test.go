@@ -172,7 +172,7 @@ func TestRunningElsewhere(t *testing.T) {
 func TestCosts(t *testing.T) {
 	lines := printed(t, func(w io.Writer) error {
 		return listing.Costs(w, "model", []cost.Row{
-			{Key: "a/b", Replies: 2, Usage: llm.Usage{Input: 25, CacheRead: 75, Output: 9}, Dollars: 0.12345},
+			{Key: "a/b", Replies: 2, Usage: llm.Usage{Input: 25, CacheRead: 75, Output: 9}, Dollars: cost.Of(0.12345)},
 			{Key: "none"},
 			{Key: "hinted", Unpriced: 1, Estimated: 2},
 			{Key: "guessed", Estimated: 2},

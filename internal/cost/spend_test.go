@@ -1,0 +1,284 @@
+package cost_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/cost"
+	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/llm"
+)
+
+// billed is what the events of a session say was paid for, by looking at each of them alone.
+func billed(session string, events []event.Event) (used llm.Usage, dollars cost.Money) {
+	for _, e := range events {
+		if e.Session != session || e.Transient() {
+			continue
+		}
+		var u llm.Usage
+		var d float64
+		switch b := e.Body.(type) {
+		case event.Replied:
+			u, d = b.Usage, b.Cost
+		case event.Failed:
+			u, d = b.Usage, b.Cost
+		case event.Routed:
+			u, d = b.Usage, b.Cost
+		case event.Compacted:
+			u, d = b.Usage, b.Cost
+		case event.Kept:
+			u, d = b.Usage, b.Cost
+		case event.Ended:
+			d = b.Cost
+		case event.Judged:
+			for _, c := range b.Consulted {
+				u = u.Add(c.Usage)
+			}
+			d = b.Cost
+		}
+		used, dollars = used.Add(u), dollars+cost.Of(d)
+	}
+	used.Estimated = false
+	return used, dollars
+}
+
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// addsUp holds that the parts of a session are the sum of its bills: by cause, by tool and in all.
+func addsUp(t failer, session string, events []event.Event) []cost.Tally {
+	t.Helper()
+	r := cost.NewRecorder(session)
+	for i, e := range events {
+		r.Apply(e)
+		if i == len(events)/2 {
+			r.Tallies() // looking at it changes nothing
+		}
+	}
+	used, dollars := billed(session, events)
+	all := r.Tallies()
+	by := map[string]cost.Row{"all": cost.Sum(all)}
+	for _, by1 := range []string{cost.Causes, "tool"} {
+		rows, err := cost.Group(all, by1)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		sum := cost.Row{}
+		for _, row := range rows {
+			sum.Usage, sum.Dollars = sum.Usage.Add(row.Usage), sum.Dollars+row.Dollars
+			if row.Dollars < 0 || row.Usage.Input < 0 && used.Input >= 0 {
+				t.Fatalf("%s by %s: %+v", session, by1, row)
+			}
+		}
+		by[by1] = sum
+	}
+	for name, row := range by {
+		row.Usage.Estimated = false
+		if row.Usage != used || row.Dollars != dollars {
+			t.Fatalf("%s %s: %+v, %v; billed %+v, %v", session, name, row.Usage, row.Dollars, used, dollars)
+		}
+	}
+	return all
+}
+
+// TestEveryTokenOfTheCorpus holds the sums for each log that a version has written.
+func TestEveryTokenOfTheCorpus(t *testing.T) {
+	paths, err := filepath.Glob("../../testdata/logs/*/*.jsonl")
+	shown, err2 := filepath.Glob("../tui/testdata/logs/*.jsonl")
+	if err != nil || err2 != nil || len(paths) < 30 || len(shown) == 0 {
+		t.Fatal(len(paths), err, err2)
+	}
+	for _, path := range append(paths, shown...) {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var events []event.Event
+		sessions := map[string]bool{}
+		for line := range bytes.Lines(raw) {
+			e, err := event.Decode(bytes.TrimSpace(line))
+			if err != nil {
+				t.Fatal(path, err)
+			}
+			events = append(events, e)
+			sessions[e.Session] = true
+		}
+		for session := range sessions {
+			addsUp(t, session, events)
+		}
+	}
+}
+
+// chance makes a session step by step, mostly as a driver would, now and then as none would.
+type chance struct {
+	*rapid.T
+	state  loop.State
+	old    []*loop.State
+	events []event.Event
+	calls  int
+	at     time.Time
+}
+
+func (c *chance) put(bodies ...event.Body) {
+	for _, b := range bodies {
+		c.at = c.at.Add(time.Duration(rapid.SampledFrom([]int{0, 1, 400, 90_000}).Draw(c.T, "pause")) * time.Second)
+		session := "s"
+		if len(c.events) < 12 && len(c.old) > 3 {
+			session = "origin"
+		}
+		e := event.Event{Seq: uint64(len(c.events) + 1), Time: c.at, Session: session, Body: b}
+		c.events = append(c.events, e)
+		if err := c.state.Apply(e); err != nil {
+			c.Fatal(err)
+		}
+	}
+}
+
+func (c *chance) n(most int, name string) int { return rapid.IntRange(0, most).Draw(c.T, name) }
+
+func (c *chance) usage() llm.Usage {
+	switch c.n(6, "usage") {
+	case 0:
+		return llm.Usage{}
+	case 1:
+		return llm.Usage{Input: c.n(3000, "in"), Output: c.n(50, "out"), Estimated: true}
+	}
+	u := llm.Usage{Input: c.n(20_000, "in"), CacheRead: c.n(20_000, "read"), CacheWrite: c.n(5000, "write"), Output: c.n(900, "out")}
+	u.Reasoning = c.n(u.Output, "thought")
+	return u
+}
+
+func (c *chance) dollars() float64 {
+	return rapid.SampledFrom([]float64{0, 0.0123, 1e-13, 0.1 + 0.2, 3.333333333, 1e9}).Draw(c.T, "dollars")
+}
+
+func (c *chance) text() string {
+	return strings.Repeat(rapid.SampledFrom([]string{"", "a", "word "}).Draw(c.T, "text"), c.n(400, "times"))
+}
+
+func (c *chance) reply() event.Body {
+	r := event.Replied{
+		Parts: llm.Parts{llm.Reasoning{Text: "t", Opaque: []byte(`"x"`)}, llm.Text{Text: c.text()}}, Usage: c.usage(), Cost: c.dollars(),
+		Route: rapid.SampledFrom([]string{"anthropic/claude-opus-5-5", "openai/gpt-6-sol", "home/m"}).Draw(c.T, "route"),
+		Stop:  rapid.SampledFrom([]llm.Stop{llm.StopEnd, llm.StopCalls, llm.StopCut, llm.StopRefusal, llm.StopLength}).Draw(c.T, "stop"),
+	}
+	for range c.n(3, "calls") {
+		c.calls++
+		r.Parts = append(r.Parts, llm.Call{ID: fmt.Sprint("c", c.calls), Name: "bash", Args: json.RawMessage(`{"command":"ls"}`)})
+	}
+	return r
+}
+
+// snapshot is a body that replaces the conversation.
+func (c *chance) snapshot() event.Body {
+	if c.n(1, "rewind") == 0 && len(c.old) > 0 {
+		body, err := c.state.Rewound(rapid.SampledFrom(c.old).Draw(c.T, "to"), false)
+		if err != nil {
+			c.Fatal(err)
+		}
+		return body
+	}
+	messages := slices.Clone(c.state.Messages[len(c.state.Messages)/2:])
+	messages = append([]llm.Message{{Role: llm.User, Parts: llm.Say("[shortened] " + c.text())}}, messages...)
+	body, err := c.state.Compacted(event.Compacted{Usage: c.usage(), Cost: c.dollars(), Route: "p/small"}, messages, nil)
+	if err != nil {
+		c.Fatal(err)
+	}
+	return body
+}
+
+// step appends something.
+func (c *chance) step() {
+	image := llm.Image{MediaType: "image/png", Digest: "d"}
+	child := fmt.Sprint("s.", c.n(2, "child"))
+	call := fmt.Sprint("c", c.calls-c.n(2, "call"))
+	switch c.n(14, "step") {
+	case 0:
+		c.put(event.Said{Parts: llm.Parts{llm.Text{Text: c.text()}, image}})
+	case 1:
+		c.put(event.Steered{Parts: llm.Say(c.text()), Origin: event.OriginHarness}, event.Hooked{By: "h", Text: c.text()})
+	case 2:
+		c.put(event.Switched{Tools: []llm.ToolSpec{{Name: "bash", Description: c.text()}, {Name: fmt.Sprint("t", c.calls)}}})
+	case 3:
+		c.put(c.snapshot())
+	case 4:
+		c.put(event.Pruned{Upto: len(c.state.Messages) / 2})
+	case 5:
+		c.put(event.Healed{Level: rapid.SampledFrom([]event.Healing{event.HealCalls, event.HealImages, event.HealReasoning}).Draw(c.T, "level")})
+	case 6:
+		c.put(event.Failed{Cause: llm.KindRefused, Route: "p/m", Usage: c.usage(), Cost: c.dollars(), Retry: 1})
+	case 7:
+		c.put(event.Spawned{Child: child, Agent: "explore"}, event.Returned{Child: child, Parts: llm.Say(c.text()), Usage: c.usage(), Cost: 1})
+	case 8:
+		c.put(event.Routed{Route: "p/m", Judge: "p/j", Usage: c.usage(), Cost: c.dollars()}, event.Kept{Usage: c.usage(), Cost: c.dollars()})
+	case 9:
+		c.put(event.Judged{Call: call, Cost: c.dollars(), Consulted: []llm.Consulted{{Usage: c.usage()}, {Usage: c.usage()}}, Text: c.text()})
+	default:
+		c.put(event.Asked{}, c.reply())
+		for _, open := range c.state.Run.Calls {
+			c.put(event.Ended{Call: open.ID, Parts: llm.Parts{llm.Text{Text: c.text()}, image}, Cost: c.dollars(), Lasting: "skill deploy"})
+		}
+		old := c.state
+		c.old = append(c.old, &old)
+	}
+}
+
+// TestEveryTokenOfAnySession holds the sums for sessions of all that can happen in one.
+func TestEveryTokenOfAnySession(t *testing.T) {
+	sessions := 0
+	for sessions < 1000 { // rapid makes 100 at a time
+		rapid.Check(t, func(rt *rapid.T) {
+			sessions++
+			c := &chance{T: rt, at: noon}
+			c.put(event.Opened{Format: event.Format}, event.Added{Where: event.PlaceSystem, Source: "inspan", Text: "be good"})
+			for range c.n(25, "steps") {
+				c.step()
+			}
+			addsUp(rt, "s", c.events)
+			addsUp(rt, "origin", c.events)
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// causes are the rows of a session by cause.
+func causes(t *testing.T, bodies ...event.Body) map[string]cost.Row {
+	t.Helper()
+	var events []event.Event
+	for e := range log("s", bodies...) {
+		events = append(events, e)
+	}
+	rows, err := cost.Group(addsUp(t, "s", events), cost.Causes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]cost.Row{}
+	for _, r := range rows {
+		out[r.Key] = r
+	}
+	return out
+}
+
+func inputs(rows map[string]cost.Row) map[string]int {
+	out := map[string]int{}
+	for key, r := range rows {
+		if n := r.Usage.Prompt() + r.Usage.Output; n > 0 {
+			out[key] = n
+		}
+	}
+	return out
+}
