@@ -32,7 +32,7 @@ type prompt struct {
 // leafKey tells parts apart by what they are.
 type leafKey struct {
 	cause Cause
-	size  int
+	guess int
 }
 
 func newPrompt() prompt {
@@ -87,10 +87,10 @@ func (p *prompt) look(st *loop.State) {
 			if i < len(st.Sources) {
 				from = st.Sources[i]
 			}
-			p.part(leaf{cause: source(from, false), size: llm.Request{System: []string{block}}.Tokens()})
+			p.part(leaf{cause: source(from, false), guess: llm.Request{System: []string{block}}.Tokens()})
 		}
 		for i, t := range st.Tools {
-			p.part(leaf{cause: Cause{Kind: Spec, Name: t.Name}, size: llm.Request{Tools: st.Tools[i : i+1]}.Tokens()})
+			p.part(leaf{cause: Cause{Kind: Spec, Name: t.Name}, guess: llm.Request{Tools: st.Tools[i : i+1]}.Tokens()})
 		}
 		p.built, p.messages = true, 0
 	}
@@ -107,11 +107,11 @@ func (p *prompt) look(st *loop.State) {
 // message makes parts of a message.
 func (p *prompt) message(m llm.Message, person bool) {
 	if m.Role == llm.Assistant {
-		p.part(leaf{cause: Cause{Kind: Earlier}, size: m.Tokens()})
+		p.part(leaf{cause: Cause{Kind: Earlier}, guess: m.Tokens()})
 		return
 	}
 	for i, part := range m.Parts {
-		l := leaf{cause: Cause{Kind: Harness}, size: llm.Message{Parts: m.Parts[i : i+1]}.Tokens()}
+		l := leaf{cause: Cause{Kind: Harness}, guess: llm.Message{Parts: m.Parts[i : i+1]}.Tokens()}
 		switch v := part.(type) {
 		case llm.Text:
 			if by, known := p.said[v.Text]; known {
@@ -135,8 +135,8 @@ func (p *prompt) message(m llm.Message, person bool) {
 
 // part puts a part behind the others.
 func (p *prompt) part(l leaf) {
-	l.size = max(l.size, 1)
-	if k := (leafKey{l.cause, l.size}); p.before[k] > 0 {
+	l.size = max(l.guess, 1)
+	if k := (leafKey{l.cause, l.guess}); p.before[k] > 0 {
 		p.before[k]--
 		l.sent = true
 	}
@@ -157,7 +157,7 @@ func (p *prompt) went() {
 func (p *prompt) retire() {
 	p.times, p.before = p.settled(), map[leafKey]int{}
 	for _, n := range p.sent {
-		n.each(func(l *leaf) { p.before[leafKey{l.cause, l.size}]++ })
+		n.each(func(l *leaf) { p.before[leafKey{l.cause, l.guess}]++ })
 	}
 	p.sent, p.fresh = nil, nil
 }

@@ -258,6 +258,9 @@ func (r *Recorder) spread(s spreading) {
 		n := node{size: l.size, leaf: l}
 		s.over(&n, at, end)
 		n.settle()
+		if all > 0 {
+			l.size = max(end-at, 1)
+		}
 		at = end
 	}
 }

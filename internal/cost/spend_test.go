@@ -78,7 +78,7 @@ func addsUp(t failer, session string, events []event.Event) []cost.Tally {
 		sum := cost.Row{}
 		for _, row := range rows {
 			sum.Usage, sum.Dollars = sum.Usage.Add(row.Usage), sum.Dollars+row.Dollars
-			if row.Dollars < 0 || row.Usage.Input < 0 && used.Input >= 0 {
+			if row.Dollars < 0 {
 				t.Fatalf("%s by %s: %+v", session, by1, row)
 			}
 		}
@@ -281,4 +281,170 @@ func inputs(rows map[string]cost.Row) map[string]int {
 		}
 	}
 	return out
+}
+
+// by is a reply of 1,000 prompt tokens and more, with calls.
+func by(route string, u llm.Usage, dollars float64, calls ...llm.Call) event.Replied {
+	r := event.Replied{Parts: llm.Say("I look."), Stop: llm.StopEnd, Route: route, Usage: u, Cost: dollars}
+	for _, c := range calls {
+		r.Stop = llm.StopCalls
+		r.Parts = append(r.Parts, c)
+	}
+	return r
+}
+
+func read(id, path string) llm.Call {
+	return llm.Call{ID: id, Name: "read_file", Args: json.RawMessage(fmt.Sprintf(`{"path":%q}`, path))}
+}
+
+// opening is a prompt of 100 estimated tokens of each: system prompt, instructions, tool, message.
+func opening() []event.Body {
+	return []event.Body{
+		event.Opened{Format: event.Format}, event.Added{Where: event.PlaceSystem, Source: "inspan", Text: strings.Repeat("x", 350)},
+		event.Added{Where: event.PlaceSystem, Source: "AGENTS.md", Text: strings.Repeat("x", 350)},
+		event.Switched{Route: "home/m", Tools: []llm.ToolSpec{{Name: "read_file", Description: strings.Repeat("x", 341)}}},
+		event.Say(strings.Repeat("x", 350)), event.Asked{Turn: 1},
+	}
+}
+
+// TestPartsPayInTheirOrder holds what falls to which part: what the vendor counted for the request
+// before falls to its parts, the rest to what is new, and what was cached to the first ones.
+func TestPartsPayInTheirOrder(t *testing.T) {
+	rows := causes(t, append(opening(),
+		by("home/m", llm.Usage{CacheWrite: 800, Output: 10, Reasoning: 4}, 0, read("1", "big.json")),
+		ended("1", strings.Repeat("x", 3500)), event.Asked{Turn: 2},
+		by("home/m", llm.Usage{CacheRead: 800, CacheWrite: 1000, Output: 5}, 0, read("2", "b")), ended("2", "x"), event.Asked{Turn: 3},
+		by("home/m", llm.Usage{CacheRead: 1800, Input: 20}, 0),
+	)...)
+	for cause, want := range map[string]llm.Usage{
+		"system prompt":                   {CacheWrite: 200, CacheRead: 400},
+		"instructions: AGENTS.md":         {CacheWrite: 200, CacheRead: 400},
+		"tool spec: read_file":            {CacheWrite: 200, CacheRead: 400},
+		"your message":                    {CacheWrite: 200, CacheRead: 400},
+		"result of read_file":             {CacheWrite: 992, Input: 1},
+		"result of read_file, sent again": {CacheRead: 992},
+		"earlier replies":                 {CacheWrite: 8, CacheRead: 8, Input: 19},
+		"reasoning":                       {Output: 4, Reasoning: 4},
+		"reply":                           {Output: 11},
+	} {
+		got := rows[cause].Usage
+		for _, n := range [][2]int{{got.Input, want.Input}, {got.CacheRead, want.CacheRead}, {got.CacheWrite, want.CacheWrite}, {got.Output, want.Output}} {
+			if n[0]-n[1] > 2 || n[1]-n[0] > 2 { // of rounding
+				t.Errorf("%s: %+v, want %+v", cause, got, want)
+			}
+		}
+	}
+	if len(rows) != 9 {
+		t.Errorf("%v", inputs(rows))
+	}
+}
+
+// TestLostCaches holds that what is paid in full although the request before had it in the cache
+// falls to what lost it.
+func TestLostCaches(t *testing.T) {
+	warm, cold := llm.Usage{CacheWrite: 800}, llm.Usage{CacheRead: 100, CacheWrite: 900}
+	first := append(opening(), by("home/m", warm, 1))
+	say := []event.Body{event.Stopped{Reason: event.ReasonDone}, event.Say("go on"), event.Asked{}}
+	mcp := []llm.ToolSpec{{Name: "read_file", Description: strings.Repeat("x", 341)}, {Name: "mcp__tracker__find"}}
+	for cause, between := range map[string][]event.Body{
+		"another model": {event.Note{}},
+		"the tools were changed: mcp__tracker__find added": {event.Switched{Tools: mcp}},
+		"another effort":                  {event.Switched{Effort: "high"}},
+		"a pause":                         {event.Note{}, event.Note{}, event.Note{}, event.Note{}, event.Note{}},
+		"old results were cut short":      {event.Pruned{Upto: 1}},
+		"not known":                       nil,
+		"the conversation was simplified": {event.Healed{Level: event.HealImages}},
+	} {
+		route := "home/m"
+		if cause == "another model" {
+			route = "far/m"
+		}
+		rows := causes(t, slices.Concat(first, say[:1], between, say[1:], []event.Body{by(route, cold, 2)})...)
+		if got := rows["cache miss: "+cause]; got.Usage != (llm.Usage{CacheWrite: 700}) || got.Dollars.Dollars() < 1.5 || got.Dollars.Dollars() > 1.6 {
+			t.Errorf("%s: %+v", cause, rows)
+		}
+	}
+	rows := causes(t, slices.Concat(first, say, []event.Body{by("home/m", llm.Usage{CacheRead: 800, Input: 200}, 2)})...)
+	for cause := range rows {
+		if strings.HasPrefix(cause, "cache miss") {
+			t.Error("nothing was lost, but", cause)
+		}
+	}
+}
+
+// TestWhatElseIsPaid holds the causes of all bills that are not for a reply.
+func TestWhatElseIsPaid(t *testing.T) {
+	u := llm.Usage{Input: 7}
+	rows := causes(t, append(opening(),
+		event.Routed{Route: "home/m", Judge: "home/j", Usage: u, Cost: 1}, event.Failed{Cause: llm.KindRefused, Route: "home/m", Usage: u, Cost: 2, Retry: 1},
+		by("home/m", llm.Usage{}, 0, read("1", "a"), llm.Call{ID: "2", Name: "web_search"}),
+		event.Judged{Call: "1", Route: "home/r", Cost: 4, Consulted: []llm.Consulted{{Usage: u}}}, event.Judged{Call: "2"},
+		ended("1", "x"), event.Ended{Call: "2", Outcome: event.OutcomeOK, Cost: 8},
+		event.Kept{Usage: u, Cost: 16}, event.Compacted{Why: event.CompactAsked, Usage: u, Cost: 32},
+		event.Replied{Stop: llm.StopRefusal, Usage: u, Cost: 64}, event.Replied{Stop: llm.StopCut, Usage: u, Cost: 128},
+		event.Replied{Usage: llm.Usage{Input: -3}, Cost: 256},
+	)...)
+	want := map[string]float64{
+		"router's judge": 1, "failed request: content_refused": 2, "reviewer": 4, "spent by tool: web_search": 8, "compaction: not done": 16,
+		"compaction: asked": 32, "failed request: refused": 64, "failed request: broke off": 128, "not known": 256,
+	}
+	for cause, dollars := range want {
+		if got := rows[cause].Dollars.Dollars(); got != dollars {
+			t.Errorf("%s: $%v, want $%v", cause, got, dollars)
+		}
+	}
+}
+
+// TestMoneyIsExact holds the rule of rounding: prices with six decimals lose nothing, and the parts
+// of a bill are the bill.
+func TestMoneyIsExact(t *testing.T) {
+	for dollars, want := range map[float64]string{
+		0.1 + 0.2: "0.3", 3 * 0.0000001: "0.0000003", 1e-12: "0.000000000001", 12: "12", 0: "0", -1: "0",
+	} {
+		if got := cost.Of(dollars).String(); got != want {
+			t.Errorf("%v: %s, want %s", dollars, got, want)
+		}
+	}
+	price := llm.Price{Input: 2, CacheRead: 0.1, CacheWrite: 2.5, Output: 10}
+	rows := causes(t, append(opening(), by("anthropic/claude-sonnet-5-5", llm.Usage{CacheWrite: 400, Output: 100},
+		price.Cost(llm.Usage{CacheWrite: 400, Output: 100})))...)
+	if got := rows["reply"].Dollars; got != cost.Of(0.001) {
+		t.Errorf("100 tokens of a reply at $10 a million: %v", got)
+	}
+	if got := rows["system prompt"].Dollars; got != cost.Of(0.00025) {
+		t.Errorf("100 tokens written at $2.5 a million: %v", got)
+	}
+	raw, err := json.Marshal(rows["reply"])
+	var row cost.Row
+	if err != nil || json.Unmarshal(raw, &row) != nil || row != rows["reply"] {
+		t.Errorf("%s: %+v, %v", raw, row, err)
+	}
+}
+
+// FuzzNoTokenIsLost feeds events of any kind in any order, as no driver writes them.
+func FuzzNoTokenIsLost(f *testing.F) {
+	paths, _ := filepath.Glob("../../testdata/logs/*/*.jsonl")
+	for _, path := range paths {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw, uint64(3))
+	}
+	f.Add([]byte(`{"seq":1,"kind":"replied","body":{"usage":{"input":-5,"cache_read":9223372036854775807,"reasoning":4},"cost":1e300}}`+"\n"), uint64(0))
+	f.Fuzz(func(t *testing.T, raw []byte, turn uint64) {
+		var events []event.Event
+		for line := range bytes.Lines(raw) {
+			if e, err := event.Decode(bytes.TrimSpace(line)); err == nil {
+				events = append(events, e)
+			}
+		}
+		if n := uint64(len(events)); n > 0 { // in another order
+			events = append(events[turn%n:], events[:turn%n]...)
+		}
+		for _, e := range events {
+			addsUp(t, e.Session, events)
+			break
+		}
+	})
 }

@@ -8,7 +8,7 @@ import "github.com/inspan/inspan/llm"
 
 // node is a part of a prompt, or two nodes that follow each other.
 type node struct {
-	size  int // tokens by our own estimate, at least 1
+	size  int // tokens, at least 1
 	leaf  *leaf
 	kids  [2]*node
 	owed  []owed
@@ -18,7 +18,8 @@ type node struct {
 // leaf is a part of a prompt.
 type leaf struct {
 	cause Cause
-	size  int
+	guess int  // tokens by our own estimate
+	size  int  // those that fell to it when it was sent first; before that, the guess
 	sent  bool // the request before had it, as it is
 	again bool // an earlier request had it, perhaps longer
 	first int  // request that it was first in
