@@ -45,7 +45,7 @@ func indexed(ctx context.Context, sessions store.Store, s Spending, warn func(st
 		of, there := known[info.ID]
 		switch {
 		case there && of.fits(info):
-		case info.Modified.Before(s.Since):
+		case s.untouched(info):
 			continue
 		default:
 			changed++
@@ -156,7 +156,8 @@ func putRow(out *keep.Sidecar, r Row) {
 		estimated = 1
 	}
 	u := r.Usage
-	for _, n := range []int{r.Replies, int(r.Dollars), r.Unpriced, r.Estimated, u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, estimated} {
+	all := []int{r.Replies, int(r.Dollars), r.Unpriced, r.Estimated, u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, estimated}
+	for _, n := range all {
 		out.PutInt(int64(n))
 	}
 }

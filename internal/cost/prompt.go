@@ -43,19 +43,19 @@ func newPrompt() prompt {
 func (p *prompt) heard(body event.Body, children map[string]string) {
 	switch b := body.(type) {
 	case event.Said:
-		p.told(b.Parts.Text(), b.Origin, b.By)
+		p.told(b.Parts, origin(b.Origin, b.By))
 	case event.Steered:
-		p.told(b.Parts.Text(), b.Origin, b.By)
+		p.told(b.Parts, origin(b.Origin, b.By))
 	case event.Added:
 		if b.Where == event.PlaceTail {
-			p.said[b.Text] = source(b.Source, true)
+			p.told(llm.Say(b.Text), source(b.Source, true))
 		}
 	case event.Hooked:
-		p.said[b.Text] = Cause{Kind: Hook, Name: b.By}
+		p.told(llm.Say(b.Text), Cause{Kind: Hook, Name: b.By})
 	case event.Judged:
-		p.said[b.Text] = Cause{Kind: Hook, Name: b.By}
+		p.told(llm.Say(b.Text), Cause{Kind: Hook, Name: b.By})
 	case event.Returned:
-		p.said[b.Parts.Text()] = Cause{Kind: Child, Name: children[b.Child]}
+		p.told(b.Parts, Cause{Kind: Child, Name: children[b.Child]})
 	case event.Ended:
 		if name, is := strings.CutPrefix(b.Lasting, "skill "); is && !b.Again {
 			p.calls[b.Call] = Cause{Kind: Skill, Name: name}
@@ -63,19 +63,26 @@ func (p *prompt) heard(body event.Body, children map[string]string) {
 	}
 }
 
-// told takes in words that are not the person's.
-func (p *prompt) told(text string, by event.Origin, who string) {
-	switch by {
-	case event.OriginPerson, event.OriginLead:
-	case event.OriginHook:
-		p.said[text] = Cause{Kind: Hook, Name: who}
-	case event.OriginAgent:
-		p.said[text] = Cause{Kind: Child, Name: who}
-	case event.OriginHarness:
-		p.said[text] = Cause{Kind: Harness}
-	default: // what a command printed that the person ran
-		p.said[text] = Cause{Kind: Person}
+// told takes in whose words texts are.
+func (p *prompt) told(parts llm.Parts, by Cause) {
+	for _, part := range parts {
+		if t, is := part.(llm.Text); is && t.Text != "" {
+			p.said[t.Text] = by
+		}
 	}
+}
+
+// origin is the cause of words by whose they are.
+func origin(of event.Origin, who string) Cause {
+	switch of {
+	case event.OriginHook:
+		return Cause{Kind: Hook, Name: who}
+	case event.OriginAgent:
+		return Cause{Kind: Child, Name: who}
+	case event.OriginHarness:
+		return Cause{Kind: Harness}
+	}
+	return Cause{Kind: Person} // also what a command printed that the person ran
 }
 
 // look brings the parts up to date with what the state asks next.
@@ -116,7 +123,8 @@ func (p *prompt) message(m llm.Message, person bool) {
 		case llm.Text:
 			if by, known := p.said[v.Text]; known {
 				l.cause = by
-			} else if person {
+			}
+			if person {
 				l.cause = Cause{Kind: Person}
 			}
 		case llm.Image:

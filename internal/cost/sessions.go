@@ -33,6 +33,11 @@ func (s Spending) since() string {
 	return s.Since.UTC().Format(time.DateOnly)
 }
 
+// untouched reports whether a session was last changed before the days that count.
+func (s Spending) untouched(info store.Info) bool {
+	return info.Modified.Before(s.Since.UTC().Truncate(day))
+}
+
 // Spent returns what was paid for. A session that can't be read to its end
 // is counted as far as it goes, and named by warn.
 func Spent(ctx context.Context, sessions store.Store, s Spending, warn func(string)) ([]Tally, error) {
@@ -141,7 +146,7 @@ func eachSession(ctx context.Context, sessions store.Store, s Spending, do func(
 			return err
 		}
 		for _, info := range list {
-			if !info.Modified.Before(s.Since) {
+			if !s.untouched(info) {
 				ids = append(ids, info.ID)
 			}
 		}
