@@ -486,3 +486,28 @@ func TestPartsOfAPrompt(t *testing.T) {
 		t.Errorf("and %v", inputs(rows))
 	}
 }
+
+// TestPromptsThatChange holds that what stands for a conversation takes its place, and that another
+// model counts anew.
+func TestPromptsThatChange(t *testing.T) {
+	before := append(opening(), by("home/m", llm.Usage{Input: 400, Output: 1}, 0), event.Stopped{Reason: event.ReasonDone})
+	var st loop.State
+	for e := range log("s", before...) {
+		if err := st.Apply(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compacted, err := st.Compacted(event.Compacted{}, []llm.Message{{Role: llm.User, Parts: llm.Say(strings.Repeat("y", 3500))}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := []event.Body{event.Say(strings.Repeat("z", 350)), event.Asked{}}
+	rows := causes(t, slices.Concat(before, []event.Body{compacted}, after, []event.Body{by("home/m", llm.Usage{Input: 1400}, 0)})...)
+	if got := rows["summary"].Usage.Input; got < 990 || got > 1010 || rows["your message"].Usage.Input > 210 || rows["earlier replies"].Usage.Input > 0 {
+		t.Errorf("after a compaction: %v", inputs(rows))
+	}
+	rows = causes(t, slices.Concat(before, after, []event.Body{by("far/m", llm.Usage{Input: 1000}, 0)})...)
+	if got := rows["system prompt"].Usage.Input; got < 290 || got > 310 {
+		t.Errorf("with another model: %v", inputs(rows))
+	}
+}
