@@ -63,7 +63,7 @@ func Explain(ctx context.Context, sessions store.Store, q Question, warn func(st
 		return !q.Day.IsZero() && t.Day != q.Day.UTC().Format(time.DateOnly) || t.Day < Spending{Since: q.Since}.since()
 	})
 	rows, err := Group(tallies, q.By)
-	return Report{By: q.By, Rows: rows, Total: Sum(tallies), Costliest: costliest(tallies)}, err
+	return Report{By: q.By, Rows: append([]Row{}, rows...), Total: Sum(tallies), Costliest: costliest(tallies)}, err
 }
 
 func later(a, b time.Time) time.Time {
@@ -136,7 +136,7 @@ func costliest(tallies []Tally) []Costly {
 			all[k].merge(p.row())
 		}
 	}
-	var out []Costly
+	out := []Costly{}
 	for _, c := range all {
 		c.Key, c.Advice = c.words(), c.advice()
 		out = append(out, *c)
