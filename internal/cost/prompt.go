@@ -151,6 +151,21 @@ func (p *prompt) part(l leaf) {
 	p.fresh = append(p.fresh, &l)
 }
 
+// border is how many of a prompt's tokens fall to the parts that the request before had: as many as
+// it had, or else by their size. sent and fresh are the sizes of those, and of the others.
+func (p *prompt) border(tokens int) (border, sent, fresh int) {
+	for _, n := range p.sent {
+		sent += n.size
+	}
+	for _, l := range p.fresh {
+		fresh += l.size
+	}
+	if p.tokens > 0 && p.tokens <= tokens && sent > 0 && fresh > 0 {
+		return p.tokens, sent, fresh
+	}
+	return portion(tokens, sent, sent+fresh), sent, fresh
+}
+
 // went takes note that the parts were sent.
 func (p *prompt) went() {
 	p.requests++

@@ -18,8 +18,8 @@ import (
 //
 // The tokens of a prompt fall to its parts in their order. Those read from a cache are the first
 // ones, as vendors cache beginnings. How many tokens each part has is counted by the vendor for
-// all that the request before had, and estimated for each part within that, and within what is
-// new, by its bytes.
+// all that the request before had. Within that, and within what is new, they share by their size:
+// the tokens that a part took when it was sent first, or before that an estimate by its bytes.
 //
 // Events that a fork has copied are the other session's bills.
 type Recorder struct {
@@ -229,32 +229,18 @@ func (r *Recorder) reply(e event.Event, b event.Replied) {
 func (r *Recorder) spread(s spreading) {
 	p := &r.prompt
 	all := s.used[cached] + s.used[written] + s.used[fresh]
-	sizes, whole := 0, 0
-	for _, n := range p.sent {
-		sizes += n.size
-	}
-	whole = sizes
-	for _, l := range p.fresh {
-		whole += l.size
-	}
-	border := portion(all, sizes, whole)
-	if p.tokens > 0 && p.tokens <= all && sizes > 0 {
-		border = p.tokens
-	}
-	if len(p.fresh) == 0 {
-		border = all
-	}
+	border, sent, added := p.border(all)
 	at, seen := 0, 0
 	for _, n := range p.sent {
 		seen += n.size
-		end := portion(border, seen, sizes)
+		end := portion(border, seen, sent)
 		s.over(n, at, end)
 		at = end
 	}
 	seen = 0
 	for _, l := range p.fresh {
 		seen += l.size
-		end := border + portion(all-border, seen, whole-sizes)
+		end := border + portion(all-border, seen, added)
 		n := node{size: l.size, leaf: l}
 		s.over(&n, at, end)
 		n.settle()
