@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/cost"
+	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
 	"github.com/inspan/inspan/llm/anthropic/anthropictest"
@@ -41,6 +44,7 @@ func TestPrefixGrows(t *testing.T) {
 		for range rapid.IntRange(1, 5).Draw(t, "runs") {
 			w.live(log)
 		}
+		w.spent()
 		for i := 1; i < len(w.sent); i++ {
 			if w.refused[i-1] || w.anew[i] {
 				continue
@@ -130,6 +134,36 @@ func (w *world) rewind(s *inspan.Session, log event.Log) {
 	err := s.Rewind(context.Background(), rapid.Uint64Range(4, before).Draw(w.t, "to"), nil)
 	if err != nil && (!errors.Is(err, inspan.ErrUnheard) || last() != before) {
 		w.t.Fatal(err)
+	}
+}
+
+// spent holds that what caused the session's costs adds up to what the session knows of them, and
+// that each cause is known.
+func (w *world) spent() {
+	var state loop.State
+	for e, err := range w.log.Read(context.Background(), 0) {
+		if err := errors.Join(err, state.Apply(e)); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	tallies, err := cost.Tallies(state.Session, w.log.Read(context.Background(), 0))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var used llm.Usage
+	var dollars cost.Money
+	for _, t := range tallies {
+		for _, p := range t.Parts {
+			used, dollars = used.Add(p.Usage), dollars+p.Dollars
+			if p.Cause.Kind == cost.Unread {
+				w.t.Errorf("nothing is known of %+v", p)
+			}
+		}
+	}
+	total := state.Total.Usage
+	total.Estimated, used.Estimated = false, false
+	if off := dollars.Dollars() - state.Total.Cost; used != total || math.Abs(off) > 1e-9 {
+		w.t.Fatalf("the causes add up to %+v and $%v, the session to %+v and $%v", used, dollars, total, state.Total.Cost)
 	}
 }
 

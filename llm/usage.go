@@ -47,11 +47,17 @@ type Price struct {
 	Long  *Price `json:"long,omitempty" toml:"long"`
 }
 
+// For returns the price of an exchange that used u: p, or Long.
+func (p Price) For(u Usage) Price {
+	if p.Long != nil && u.Prompt() > p.Above {
+		return *p.Long
+	}
+	return p
+}
+
 // Cost returns the price of u in US dollars.
 func (p Price) Cost(u Usage) float64 {
-	if p.Long != nil && u.Prompt() > p.Above {
-		p = *p.Long
-	}
+	p = p.For(u)
 	return (float64(u.Input)*p.Input + float64(u.CacheRead)*p.CacheRead +
 		float64(u.CacheWrite)*p.CacheWrite + float64(u.Output)*p.Output) / 1e6
 }

@@ -92,3 +92,35 @@ func BenchmarkYear(b *testing.B) {
 		}
 	}
 }
+
+// grown are the events of one session that was never compacted.
+func grown(n int) []event.Event {
+	bodies := opening()
+	for i := 0; len(bodies) < n; i++ {
+		id := fmt.Sprint(i)
+		used := llm.Usage{CacheRead: 100 * i, CacheWrite: 150, Output: 40}
+		bodies = append(bodies, event.Asked{Turn: i}, by("anthropic/claude-opus-5-5", used, 0.01, read(id, id)),
+			event.Started{Call: id}, ended(id, strings.Repeat("\treturn err\n", 40)))
+	}
+	var events []event.Event
+	for e := range log("s", bodies...) {
+		events = append(events, e)
+	}
+	return events
+}
+
+// BenchmarkCauses holds that the causes of a session's bills take time in proportion to its length.
+func BenchmarkCauses(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 40_000} {
+		events := grown(n)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				r := cost.NewRecorder("s")
+				for _, e := range events {
+					r.Apply(e)
+				}
+				r.Tallies()
+			}
+		})
+	}
+}

@@ -6,17 +6,16 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/inspan/inspan/llm"
 )
 
-// Row is what entries that belong together have cost.
+// Row is what bills, or parts of bills, that belong together have cost.
 type Row struct {
 	Key       string    `json:"key"`
-	Replies   float64   `json:"replies"` // and what else was paid for; shares where one belongs to several rows
+	Replies   int       `json:"replies"` // and what else was paid for; a reply that has several causes counts once, where its output does
 	Usage     llm.Usage `json:"usage"`
-	Dollars   float64   `json:"dollars"`
+	Dollars   Money     `json:"dollars"`
 	Unpriced  int       `json:"unpriced,omitempty"`  // replies whose price was not known
 	Estimated int       `json:"estimated,omitempty"` // replies whose tokens were estimated
 }
@@ -25,47 +24,23 @@ type Row struct {
 type Tally struct {
 	Session, Parent string
 	Day             string // such as 2026-11-21
-	Route           string
+	Route           string // that answered, or judged; "(calls)" for what calls have spent
 	All             Row
-	Tools           []Row // shares of All by tool
-}
-
-// Tallies sums up entries, in no order.
-func Tallies(entries []Entry) []Tally {
-	type key struct{ session, day, route string }
-	at, out := map[key]int{}, []Tally(nil)
-	for _, e := range entries {
-		day := e.Time.UTC().Format(time.DateOnly)
-		k := key{e.Session, day, e.Route}
-		i, there := at[k]
-		if !there {
-			i, at[k] = len(out), len(out)
-			out = append(out, Tally{Session: e.Session, Parent: e.Parent, Day: day, Route: e.Route})
-		}
-		out[i].add(e)
-	}
-	return out
-}
-
-func (t *Tally) add(e Entry) {
-	t.All.add(e, 1)
-	for _, name := range slices.Sorted(maps.Keys(e.Tools)) {
-		i := slices.IndexFunc(t.Tools, func(r Row) bool { return r.Key == name })
-		if i < 0 {
-			i, t.Tools = len(t.Tools), append(t.Tools, Row{Key: name})
-		}
-		t.Tools[i].add(e, e.Tools[name])
-	}
+	Tools           []Row  // parts of All by tool; what is about none by its kind, in parentheses
+	Parts           []Part // of All, by cause; nil if the tally is from an index
 }
 
 // Groupings lists what can be grouped by.
 func Groupings() []string { return []string{"session", "day", "model", "tool", "agent"} }
 
-// Group sums tallies up by one of Groupings: days in order, everything else by
-// what it cost, the dearest first. Days are those of UTC. An agent is the
+// Causes is the grouping of [Group] by what has caused the costs. Tallies from an index lack it.
+const Causes = "cause"
+
+// Group sums tallies up by one of Groupings, or by Causes: days in order, everything else by
+// what it cost, the dearest first, and in tokens where that is the same. Days are those of UTC. An agent is the
 // session a person started, or one that was spawned by another, "PARENT > SESSION".
 func Group(tallies []Tally, by string) ([]Row, error) {
-	if !slices.Contains(Groupings(), by) {
+	if by != Causes && !slices.Contains(Groupings(), by) {
 		return nil, fmt.Errorf("group by %q: none of %s", by, strings.Join(Groupings(), ", "))
 	}
 	rows := map[string]*Row{}
@@ -76,12 +51,17 @@ func Group(tallies []Tally, by string) ([]Row, error) {
 		rows[key].merge(of)
 	}
 	for _, t := range tallies {
-		if by != "tool" {
+		switch by {
+		case "tool":
+			for _, r := range t.Tools {
+				add(r.Key, r)
+			}
+		case Causes:
+			for _, p := range t.Parts {
+				add(p.Cause.String(), p.row())
+			}
+		default:
 			add(t.key(by), t.All)
-			continue
-		}
-		for _, r := range t.Tools {
-			add(r.Key, r)
 		}
 	}
 	var out []Row
@@ -89,7 +69,9 @@ func Group(tallies []Tally, by string) ([]Row, error) {
 		out = append(out, *rows[key])
 	}
 	if by != "day" {
-		slices.SortStableFunc(out, func(a, b Row) int { return cmp.Compare(b.Dollars, a.Dollars) })
+		slices.SortStableFunc(out, func(a, b Row) int {
+			return cmp.Or(cmp.Compare(b.Dollars, a.Dollars), cmp.Compare(b.tokens(), a.tokens()))
+		})
 	}
 	return out, nil
 }
@@ -103,7 +85,7 @@ func Sum(tallies []Tally) Row {
 	return r
 }
 
-// key is the row that a tally belongs to, unless it is grouped by tool.
+// key is the row that a whole tally belongs to.
 func (t Tally) key(by string) string {
 	switch by {
 	case "day":
@@ -126,26 +108,23 @@ func (r *Row) merge(of Row) {
 	r.Estimated += of.Estimated
 }
 
-func (r *Row) add(e Entry, share float64) {
-	r.Replies += share
-	r.Dollars += e.Dollars * share
-	r.Usage = r.Usage.Add(part(e.Usage, share))
-	if e.Unpriced {
+// add adds one bill.
+func (r *Row) add(used llm.Usage, dollars Money, unpriced bool) {
+	r.Replies++
+	r.Usage = r.Usage.Add(used)
+	r.Dollars += dollars
+	if unpriced {
 		r.Unpriced++
 	}
-	if e.Usage.Estimated {
+	if used.Estimated {
 		r.Estimated++
 	}
 }
 
-// part is a share of a usage, in whole tokens.
-func part(u llm.Usage, share float64) llm.Usage {
-	if share == 1 {
-		return u
-	}
-	of := func(n int) int { return int(float64(n)*share + 0.5) }
-	return llm.Usage{
-		Input: of(u.Input), CacheRead: of(u.CacheRead), CacheWrite: of(u.CacheWrite),
-		Output: of(u.Output), Reasoning: of(u.Reasoning), Estimated: u.Estimated,
-	}
+// tokens are those of prompts and replies.
+func (r Row) tokens() int { return r.Usage.Prompt() + r.Usage.Output }
+
+// row is the part as a row.
+func (p Part) row() Row {
+	return Row{Key: p.Cause.String(), Replies: p.Bills, Usage: p.Usage, Dollars: p.Dollars}
 }

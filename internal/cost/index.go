@@ -2,7 +2,6 @@ package cost
 
 import (
 	"context"
-	"math"
 	"os"
 	"time"
 
@@ -12,7 +11,7 @@ import (
 )
 
 const (
-	indexFormat = "inspan cost 1"
+	indexFormat = "inspan cost 2"
 	mostIndex   = 1 << 30 // bytes
 
 	// The index is written again when more than one in so many sessions had to be read.
@@ -46,18 +45,18 @@ func indexed(ctx context.Context, sessions store.Store, s Spending, warn func(st
 		of, there := known[info.ID]
 		switch {
 		case there && of.fits(info):
-		case info.Modified.Before(s.Since):
+		case s.untouched(info):
 			continue
 		default:
 			changed++
 			of = summed{events: info.Events, size: info.Size, modified: info.Modified}
-			if of.tallies, there = read(info.ID, store.Events(ctx, sessions, info.ID), time.Time{}, warn); !there {
+			if of.tallies, there = read(info.ID, store.Events(ctx, sessions, info.ID), "", warn); !there {
 				of.modified = time.Time{} // it is read again next time
 			}
 		}
 		now[info.ID] = of
 		for _, t := range of.tallies {
-			if s.Since.IsZero() || t.Day >= s.Since.UTC().Format(time.DateOnly) {
+			if t.Day >= s.since() {
 				all = append(all, t)
 			}
 		}
@@ -114,9 +113,8 @@ func readTally(in *keep.Sidecar, id, parent string) Tally {
 
 func readRow(in *keep.Sidecar) Row {
 	number := func() int { return int(in.Int()) }
-	fraction := func() float64 { return math.Float64frombits(uint64(in.Int())) }
 	return Row{
-		Key: in.Text(), Replies: fraction(), Dollars: fraction(), Unpriced: number(), Estimated: number(),
+		Key: in.Text(), Replies: number(), Dollars: Money(in.Int()), Unpriced: number(), Estimated: number(),
 		Usage: llm.Usage{
 			Input: number(), CacheRead: number(), CacheWrite: number(), Output: number(), Reasoning: number(), Estimated: in.Int() != 0,
 		},
@@ -153,15 +151,13 @@ func writeIndex(path string, all map[string]summed) {
 
 func putRow(out *keep.Sidecar, r Row) {
 	out.PutText(r.Key)
-	for _, f := range []float64{r.Replies, r.Dollars} {
-		out.PutInt(int64(math.Float64bits(f)))
-	}
 	estimated := 0
 	if r.Usage.Estimated {
 		estimated = 1
 	}
 	u := r.Usage
-	for _, n := range []int{r.Unpriced, r.Estimated, u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, estimated} {
+	all := []int{r.Replies, int(r.Dollars), r.Unpriced, r.Estimated, u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, estimated}
+	for _, n := range all {
 		out.PutInt(int64(n))
 	}
 }

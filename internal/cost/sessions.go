@@ -1,3 +1,6 @@
+// Package cost sums up the cost of sessions from their events alone: by session,
+// day, model, tool, agent or cause, and with other models than those used. It changes
+// nothing and contacts nobody.
 package cost
 
 import (
@@ -5,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -15,21 +19,34 @@ import (
 // Spending says which replies to look at.
 type Spending struct {
 	Session string    // id of one, or a unique part of it; empty: all
-	Since   time.Time // zero: ever since
+	Since   time.Time // from this day of UTC on; zero: ever since
 	// Index is a file in which sums of sessions are kept, so that those that have not changed need
 	// not be read again. It can be deleted. Empty: none.
 	Index string
 }
 
+// since is the first day that counts.
+func (s Spending) since() string {
+	if s.Since.IsZero() {
+		return ""
+	}
+	return s.Since.UTC().Format(time.DateOnly)
+}
+
+// untouched reports whether a session was last changed before the days that count.
+func (s Spending) untouched(info store.Info) bool {
+	return info.Modified.Before(s.Since.UTC().Truncate(day))
+}
+
 // Spent returns what was paid for. A session that can't be read to its end
 // is counted as far as it goes, and named by warn.
 func Spent(ctx context.Context, sessions store.Store, s Spending, warn func(string)) ([]Tally, error) {
-	if s.Index != "" && s.Session == "" && s.Since.Equal(s.Since.UTC().Truncate(day)) {
+	if s.Index != "" && s.Session == "" {
 		return indexed(ctx, sessions, s, warn)
 	}
 	var all []Tally
 	err := eachSession(ctx, sessions, s, func(id string, events iter.Seq2[event.Event, error]) {
-		of, _ := read(id, events, s.Since, warn)
+		of, _ := read(id, events, s.since(), warn)
 		all = append(all, of...)
 	})
 	return all, err
@@ -38,25 +55,37 @@ func Spent(ctx context.Context, sessions store.Store, s Spending, warn func(stri
 const day = 24 * time.Hour
 
 // read sums up a session, and reports whether it could read all of it.
-func read(id string, events iter.Seq2[event.Event, error], since time.Time, warn func(string)) (of []Tally, whole bool) {
-	var entries []Entry
-	whole = true
-	for e, err := range Entries(id, events) {
-		switch {
-		case err != nil:
-			whole = false
-			warn(err.Error())
-		case !e.Time.Before(since):
-			entries = append(entries, e)
-		}
+func read(id string, events iter.Seq2[event.Event, error], since string, warn func(string)) (of []Tally, whole bool) {
+	of, err := Tallies(id, events)
+	if err != nil {
+		warn(err.Error())
 	}
-	return Tallies(entries), whole
+	return slices.DeleteFunc(of, func(t Tally) bool { return t.Day < since }), err == nil
+}
+
+// Tallies sums up one session from its events, all of them and in order. With an error come those
+// until then.
+func Tallies(session string, events iter.Seq2[event.Event, error]) ([]Tally, error) {
+	r := NewRecorder(session)
+	err := r.read(events)
+	return r.Tallies(), err
+}
+
+// read takes in the events of a session.
+func (r *Recorder) read(events iter.Seq2[event.Event, error]) error {
+	for e, err := range events {
+		if err != nil {
+			return err
+		}
+		r.Apply(e)
+	}
+	return nil
 }
 
 // Today is what the sessions say was spent on this day of UTC, in US dollars.
 func Today(ctx context.Context, sessions store.Store) (float64, error) {
 	tallies, err := Spent(ctx, sessions, Spending{Since: time.Now().UTC().Truncate(day)}, func(string) {})
-	return Sum(tallies).Dollars, err
+	return Sum(tallies).Dollars.Dollars(), err
 }
 
 // ErrStrategy says that a router lacks the routes that are supposed.
@@ -117,7 +146,7 @@ func eachSession(ctx context.Context, sessions store.Store, s Spending, do func(
 			return err
 		}
 		for _, info := range list {
-			if !info.Modified.Before(s.Since) {
+			if !s.untouched(info) {
 				ids = append(ids, info.ID)
 			}
 		}

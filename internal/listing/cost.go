@@ -31,15 +31,21 @@ func (s Spending) Groupings() []string { return cost.Groupings() }
 // of is what to read from the sessions. What can't be asked for is a [words.Misuse].
 func (s Spending) of() (cost.Spending, error) {
 	of := cost.Spending{Session: s.Session, Index: s.Index}
-	if s.Since == "" {
-		return of, nil
+	var err error
+	of.Since, err = day("--since", s.Since)
+	return of, err
+}
+
+// day is the day that a flag names; zero if it names none.
+func day(flag, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
 	}
-	day, err := time.Parse(time.DateOnly, s.Since)
+	at, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		return of, words.Misuse{Err: fmt.Errorf("--since: %q is not a day such as 2026-11-21", s.Since)}
+		return at, words.Misuse{Err: fmt.Errorf("%s: %q is not a day such as 2026-11-21", flag, text)}
 	}
-	of.Since = day
-	return of, nil
+	return at, nil
 }
 
 // Print prints what the sessions say was spent.
@@ -94,17 +100,22 @@ func Costs(out io.Writer, by string, rows []cost.Row) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, strings.ToUpper(by)+"\tREPLIES\tINPUT\tCACHED\tOUTPUT\tUS $")
 	for _, r := range rows {
-		hint := ""
-		if r.Unpriced > 0 {
-			hint = fmt.Sprintf("%d without a price", r.Unpriced)
-		}
-		if r.Estimated > 0 {
-			hint = strings.TrimPrefix(fmt.Sprintf("%s, %d estimated", hint, r.Estimated), ", ")
-		}
-		fmt.Fprintf(w, "%s\t%.4g\t%d\t%.0f%%\t%d\t%.4f\t%s\n",
-			text.Line(r.Key), r.Replies, r.Usage.Prompt(), Share(r.Usage.CacheRead, r.Usage.Prompt()), r.Usage.Output, r.Dollars, hint)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%.0f%%\t%d\t%.4f\t%s\n",
+			text.Line(r.Key), r.Replies, r.Usage.Prompt(), Share(r.Usage.CacheRead, r.Usage.Prompt()), r.Usage.Output, r.Dollars.Dollars(), hint(r))
 	}
 	return w.Flush()
+}
+
+// hint says what the figures of a row lack; empty if they are whole.
+func hint(r cost.Row) string {
+	var lacks []string
+	if r.Unpriced > 0 {
+		lacks = append(lacks, fmt.Sprintf("%d without a price", r.Unpriced))
+	}
+	if r.Estimated > 0 {
+		lacks = append(lacks, fmt.Sprintf("%d estimated", r.Estimated))
+	}
+	return strings.Join(lacks, ", ")
 }
 
 // Outcomes prints what strategies would have cost.

@@ -70,7 +70,11 @@ func TestNothingDrivesTheTerminal(t *testing.T) {
 		"models": {2, func(w io.Writer) error {
 			return listing.Models(w, providers.Found{Provider: providers.Provider{Name: "p"}, Models: []llm.Info{{Model: hostile}}})
 		}},
-		"costs":    {2, func(w io.Writer) error { return listing.Costs(w, "model", []cost.Row{{Key: hostile}}) }},
+		"costs": {2, func(w io.Writer) error { return listing.Costs(w, "model", []cost.Row{{Key: hostile}}) }},
+		"spent": {6, func(w io.Writer) error {
+			row := cost.Row{Key: hostile}
+			return listing.Spent(w, cost.Report{By: "tool", Rows: []cost.Row{row}, Costliest: []cost.Costly{{Row: row}}})
+		}},
 		"sessions": {2, func(w io.Writer) error { return listing.Sessions(w, []store.Info{{ID: "s", Title: hostile}}) }},
 		"running":  {2, func(w io.Writer) error { return listing.Running(w, []running.Driven{{ID: "s", What: hostile}}) }},
 		"past": {2, func(w io.Writer) error {
@@ -172,7 +176,7 @@ func TestRunningElsewhere(t *testing.T) {
 func TestCosts(t *testing.T) {
 	lines := printed(t, func(w io.Writer) error {
 		return listing.Costs(w, "model", []cost.Row{
-			{Key: "a/b", Replies: 2, Usage: llm.Usage{Input: 25, CacheRead: 75, Output: 9}, Dollars: 0.12345},
+			{Key: "a/b", Replies: 2, Usage: llm.Usage{Input: 25, CacheRead: 75, Output: 9}, Dollars: cost.Of(0.12345)},
 			{Key: "none"},
 			{Key: "hinted", Unpriced: 1, Estimated: 2},
 			{Key: "guessed", Estimated: 2},
@@ -188,6 +192,36 @@ func TestCosts(t *testing.T) {
 	if got := listing.Share(1, 0); got != 0 {
 		t.Errorf("a share of nothing is %v", got)
 	}
+}
+
+func TestSpent(t *testing.T) {
+	reply := cost.Row{Key: "reply", Replies: 2, Usage: llm.Usage{Output: 30}, Dollars: cost.Of(3)}
+	memory := cost.Row{Key: "memory", Usage: llm.Usage{Input: 40, CacheRead: 20, CacheWrite: 10}, Dollars: cost.Of(1)}
+	total := cost.Row{Key: "total", Replies: 2, Usage: reply.Usage.Add(memory.Usage), Dollars: cost.Of(4), Unpriced: 1}
+	report := cost.Report{
+		By: cost.Causes, Rows: []cost.Row{reply, memory}, Total: total,
+		Costliest: []cost.Costly{{Row: reply}, {Row: memory, Advice: "forget"}},
+	}
+	holds(t, printed(t, func(w io.Writer) error { return listing.Spent(w, report) }),
+		"CAUSE FRESH CACHED WRITTEN OUTPUT US $ SHARE",
+		"reply 0 0 0 30 3.0000 75.0%",
+		"memory 40 20 10 0 1.0000 25.0%",
+		"total 40 20 10 30 4.0000 100.0%",
+		"The ten costliest, and what would have avoided them:",
+		"$3.00 reply",
+		"$1.00 memory: forget",
+		"Of 2 requests 1 without a price.",
+	)
+	free := cost.Row{Key: "memory", Usage: llm.Usage{Input: 1500}}
+	report = cost.Report{By: cost.Causes, Rows: []cost.Row{free}, Total: cost.Row{Key: "total", Usage: llm.Usage{Input: 3000}}}
+	report.Costliest = []cost.Costly{{Row: free}}
+	holds(t, printed(t, func(w io.Writer) error { return listing.Spent(w, report) }),
+		"CAUSE FRESH CACHED WRITTEN OUTPUT US $ SHARE",
+		"memory 1500 0 0 0 0.0000 50.0%", // without prices by tokens
+		"total 3000 0 0 0 0.0000 100.0%",
+		"The ten costliest, and what would have avoided them:",
+		"1,500 memory",
+	)
 }
 
 func TestOutcomes(t *testing.T) {

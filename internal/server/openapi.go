@@ -11,6 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/cost"
 )
 
 // openAPI is the description of all endpoints, made from the types that they read and write, and
@@ -255,5 +256,6 @@ func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 	return jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {},
 		reflect.TypeFor[time.Time]():       {Type: "string", Format: "date-time"},
+		reflect.TypeFor[cost.Money]():      {Type: "number"},
 	}})
 }

@@ -296,19 +296,17 @@ func (c *call) cost(in costs) (out costRows, err error) {
 	if err != nil {
 		return out, err
 	}
-	var entries []cost.Entry
+	var tallies []cost.Tally
 	for _, id := range ids {
 		if id != in.ID && !worksFor(id, in.ID) {
 			continue
 		}
-		for e, err := range cost.Entries(id, store.Events(c, c.Sessions, id)) {
-			if err != nil {
-				return out, err
-			}
-			entries = append(entries, e)
+		of, err := cost.Tallies(id, store.Events(c, c.Sessions, id))
+		if err != nil {
+			return out, err
 		}
+		tallies = append(tallies, of...)
 	}
-	tallies := cost.Tallies(entries)
 	rows, err := cost.Group(tallies, in.By)
 	out.Rows, out.Total = append(out.Rows, rows...), cost.Sum(tallies)
 	return out, err

@@ -215,8 +215,8 @@ func (f facts) cost(string) func(context.Context) (string, error) {
 			if r.Unpriced > 0 {
 				hint = fmt.Sprintf("  %d without a price", r.Unpriced)
 			}
-			fmt.Fprintf(&b, "%s  %.4g replies  %s in (%d%% cached)  %s out  %s%s\n", r.Key, r.Replies, text.Thousands(r.Usage.Prompt()),
-				max(0, percent(r.Usage.CacheRead, r.Usage.Prompt())), text.Thousands(r.Usage.Output), words.Dollars(r.Dollars), hint)
+			fmt.Fprintf(&b, "%s  %d replies  %s in (%d%% cached)  %s out  %s%s\n", r.Key, r.Replies, text.Thousands(r.Usage.Prompt()),
+				max(0, percent(r.Usage.CacheRead, r.Usage.Prompt())), text.Thousands(r.Usage.Output), words.Dollars(r.Dollars.Dollars()), hint)
 		}
 		return b.String(), nil
 	}
