@@ -103,7 +103,10 @@ func grown(n int) []event.Event {
 			event.Started{Call: id}, ended(id, strings.Repeat("\treturn err\n", 40)))
 	}
 	var events []event.Event
-	for e := range log("s", bodies...) {
+	for e, err := range log("s", bodies...) {
+		if err != nil {
+			panic(err)
+		}
 		events = append(events, e)
 	}
 	return events

@@ -150,7 +150,7 @@ func costliest(tallies []Tally) []Costly {
 
 // words say what it is, and how often it was sent.
 func (c Costly) words() string {
-	what := strings.TrimSpace(c.Cause.String() + " " + c.Of)
+	what := strings.TrimSpace(c.String() + " " + c.Of)
 	if c.Sent > 1 {
 		return fmt.Sprintf("%s, sent %d times", what, c.Sent)
 	}

@@ -3,6 +3,7 @@ package cost_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -259,7 +260,10 @@ func TestEveryTokenOfAnySession(t *testing.T) {
 func causes(t *testing.T, bodies ...event.Body) map[string]cost.Row {
 	t.Helper()
 	var events []event.Event
-	for e := range log("s", bodies...) {
+	for e, err := range log("s", bodies...) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		events = append(events, e)
 	}
 	rows, err := cost.Group(addsUp(t, "s", events), cost.Causes)
@@ -492,8 +496,8 @@ func TestPartsOfAPrompt(t *testing.T) {
 func TestPromptsThatChange(t *testing.T) {
 	before := append(opening(), by("home/m", llm.Usage{Input: 400, Output: 1}, 0), event.Stopped{Reason: event.ReasonDone})
 	var st loop.State
-	for e := range log("s", before...) {
-		if err := st.Apply(e); err != nil {
+	for e, err := range log("s", before...) {
+		if err = errors.Join(err, st.Apply(e)); err != nil {
 			t.Fatal(err)
 		}
 	}

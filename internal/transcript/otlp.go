@@ -254,8 +254,13 @@ func (x *otlp) model(span Span, a otlpValues) (name string, all otlpValues) {
 // providerName is what the conventions call a provider; others keep the name that they have here.
 func (x *otlp) providerName(name string) string {
 	for _, known := range [][2]string{
-		{"gemini", "gcp.gemini"}, {"google", "gcp.gemini"}, {"vertex", "gcp.vertex_ai"}, {"bedrock", "aws.bedrock"},
-		{"azure", "azure.ai.openai"}, {"mistral", "mistral_ai"}, {"xai", x.xai},
+		{"gemini", "gcp.gemini"},
+		{"google", "gcp.gemini"},
+		{"vertex", "gcp.vertex_ai"},
+		{"bedrock", "aws.bedrock"},
+		{"azure", "azure.ai.openai"},
+		{"mistral", "mistral_ai"},
+		{"xai", x.xai},
 	} {
 		if known[0] == name {
 			return known[1]
