@@ -81,7 +81,7 @@ func topics() [][2]string {
 	return [][2]string{
 		{"Work:", "run resume rewind compact demo"},
 		{"Background runs:", "ps logs attach send stop"},
-		{"Look:", "sessions context cost spend trace effects"},
+		{"Look:", "sessions context cost spend stats trace effects"},
 		{"Permissions:", "policy trust"},
 		{"Extend:", "skills agents memory tools mcp plugin"},
 		{"Connect:", "serve worker acp a2a"},

@@ -209,6 +209,8 @@ func TestCommandsRemote(t *testing.T) {
 		{"/undo", "no changes since then, according to the checkpoints", ""},
 		{"/rewind", "rewind to before", "Escape"},
 		{"/resume", "just now · ", "Escape"},
+		{"/theme light", "tui.theme", ""},
+		{"/vim off", "tui.vim", ""},
 		{"/fork", "forked from ", ""},
 		{"/new", "stays open on the server; /resume ", ""},
 		{"/clear", "your next message starts a new session", ""},

@@ -157,10 +157,10 @@ func TestClientTool(t *testing.T) {
 		t.Errorf("results %q", got)
 	}
 	for field, spec := range map[string]server.Spec{
-		"tools[0].name":         {Prompt: "x", Tools: []server.ClientTool{{Name: "a b", Schema: json.RawMessage(`{"type":"object"}`)}}},
-		"tools[0].input_schema": {Prompt: "x", Tools: []server.ClientTool{{Name: "a", Schema: json.RawMessage(`{"type":"string"}`)}}},
-		"servers[0].url":        {Prompt: "x", Servers: []server.MCPServer{{Name: "a", URL: "file:///x"}}},
-		"servers[1].url": {Prompt: "x", Servers: []server.MCPServer{
+		"tools.0.name":         {Prompt: "x", Tools: []server.ClientTool{{Name: "a b", Schema: json.RawMessage(`{"type":"object"}`)}}},
+		"tools.0.input_schema": {Prompt: "x", Tools: []server.ClientTool{{Name: "a", Schema: json.RawMessage(`{"type":"string"}`)}}},
+		"servers.0.url":        {Prompt: "x", Servers: []server.MCPServer{{Name: "a", URL: "file:///x"}}},
+		"servers.1.url": {Prompt: "x", Servers: []server.MCPServer{
 			{Name: "a", URL: "https://a.example"},
 			{Name: "b", URL: "https://b.example/${HOME}"},
 		}},

@@ -186,7 +186,7 @@ func TestServersNameNoVariables(t *testing.T) {
 	for _, url := range []string{"https://a.example/${HOME}", "https://${HOST}/", "https://a.example/?x=${HOME:-y}"} {
 		spec := server.Spec{Prompt: "x", Servers: []server.MCPServer{{Name: "m", URL: url}}}
 		status, text := h.do(h.request(t.Context(), "POST", "/api/v1/tasks", spec))
-		if status != http.StatusBadRequest || !strings.Contains(text, `"field":"servers[0].url"`) {
+		if status != http.StatusBadRequest || !strings.Contains(text, `"field":"servers.0.url"`) {
 			t.Errorf("%s: %d %s", url, status, text)
 		}
 	}
@@ -202,7 +202,7 @@ func TestServersElsewhere(t *testing.T) {
 	} {
 		spec := server.Spec{Prompt: "x", Servers: []server.MCPServer{{Name: "m", URL: url}}}
 		status, text := ann.do(ann.request(t.Context(), "POST", "/api/v1/tasks", spec))
-		if status != http.StatusBadRequest || !strings.Contains(text, `"field":"servers[0].url"`) {
+		if status != http.StatusBadRequest || !strings.Contains(text, `"field":"servers.0.url"`) {
 			t.Errorf("%s: %d %s", url, status, text)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 // called inspan.*. Nothing that was said or done is in it.
 //
 // Ids come from those of sessions and spans, so a session that is exported again has the same ones.
+// One that belongs to a span of another program is a part of that one's trace.
 
 // conventions are how one version of the semantic conventions names things.
 type conventions struct {
@@ -63,7 +64,12 @@ func OTLP(t Trace, semconv, release string) ([][]byte, error) {
 		}
 	}
 	x := &otlp{conventions: all[i], trace: otlpID(16, t.Session)}
-	x.session(t, "")
+	parent := ""
+	if event.IsTraceparent(t.Traceparent) { // version, trace, span and flags
+		fields := strings.Split(t.Traceparent, "-")
+		x.trace, parent = fields[1], fields[2]
+	}
+	x.session(t, parent)
 	var out [][]byte
 	for batch := range slices.Chunk(x.spans, otlpBatch) {
 		raw, err := json.Marshal(otlpRequest{[]otlpResource{{
@@ -214,8 +220,8 @@ func (x *otlp) span(t Trace, span Span) otlpSpan {
 	s.Name = strings.TrimSpace(strings.ToValidUTF8(s.Name, "\ufffd"))
 	a = a.text("inspan.kind", string(span.Kind)).whole("inspan.seq", int(span.Seq)).text("inspan.outcome", span.Outcome).
 		number("inspan.cost_usd", span.Cost)
-	if span.failed() {
-		a = a.text("error.type", span.Outcome)
+	if span.Failed() {
+		a = a.text("error.type", cmp.Or(span.Class, span.Outcome))
 		s.Status = &otlpStatus{Code: otlpFailed, Message: span.Outcome}
 	}
 	s.Attributes = a
@@ -231,7 +237,7 @@ func (x *otlp) model(span Span, a otlpValues) (name string, all otlpValues) {
 		model = span.Name
 	}
 	a = a.text("gen_ai.operation.name", "chat").text(x.provider, x.providerName(provider)).text("gen_ai.request.model", model)
-	if !span.failed() && span.Outcome != "" {
+	if !span.Failed() && span.Outcome != "" {
 		a = a.text("gen_ai.response.model", model)
 		reasons := map[string]any{"values": []any{map[string]any{"stringValue": span.Outcome}}}
 		a = append(a, otlpValue{"gen_ai.response.finish_reasons", map[string]any{"arrayValue": reasons}})
@@ -269,8 +275,8 @@ func (x *otlp) providerName(name string) string {
 	return name
 }
 
-// failed reports whether a span ended otherwise than it was meant to.
-func (s Span) failed() bool {
+// Failed reports whether a span ended otherwise than it was meant to.
+func (s Span) Failed() bool {
 	if s.End.IsZero() {
 		return false
 	}

@@ -89,6 +89,18 @@ func TestOTLPUntil(t *testing.T) {
 			t.Errorf("%d: %+v, wanted %+v", i, got[i], want)
 		}
 	}
+	if got[0].Parent != "" {
+		t.Errorf("%+v is a part of something", got[0])
+	}
+	trace.Traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	if requests, err = transcript.OTLP(trace, "", "1"); err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range exported(t, requests[0]) {
+		if s.Trace != "0af7651916cd43dd8448eb211c80319c" || (s.Parent == "b7ad6b7169203331") != (i == 0) {
+			t.Errorf("%+v is no part of the other program's trace", s)
+		}
+	}
 	if _, err := transcript.OTLP(trace, "0.1", "1"); err == nil {
 		t.Error("unknown conventions are taken")
 	}

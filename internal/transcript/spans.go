@@ -37,6 +37,7 @@ type Span struct {
 	Start   time.Time  `json:"start"`
 	End     time.Time  `json:"end,omitzero" jsonschema:"missing: it goes on"`
 	Outcome string     `json:"outcome,omitempty" jsonschema:"ok, lost, or what the event that ends it says"`
+	Class   string     `json:"class,omitempty" jsonschema:"what kind of fault made a call or a step fail"`
 	First   int64      `json:"first_millis,omitempty" jsonschema:"of a model: until the first of its reply"`
 	Usage   *llm.Usage `json:"usage,omitempty"`
 	Cost    float64    `json:"cost,omitempty" jsonschema:"US dollars"`
@@ -55,6 +56,7 @@ type Spans struct {
 	open map[string]*Span
 	run  *Span             // that goes on, or nil
 	last time.Time         // of the events that were folded
+	of   string            // traceparent of the session
 	used map[string]string // tools, by the ids of their calls
 }
 
@@ -71,13 +73,16 @@ func (s *Spans) List() []Span {
 type Trace struct {
 	Session string    `json:"session"`
 	Until   time.Time `json:"until"` // the last that is known of it
-	Spans   []Span    `json:"spans"`
-	Agents  []Trace   `json:"agents,omitempty"`
+	// Traceparent is the span of another program that the session belongs to, as W3C Trace Context
+	// has it; empty: none.
+	Traceparent string  `json:"traceparent,omitempty"`
+	Spans       []Span  `json:"spans"`
+	Agents      []Trace `json:"agents,omitempty"`
 }
 
 // Of is the trace of the session whose events were folded, but for its agents.
 func (s *Spans) Of(session string) Trace {
-	return Trace{Session: session, Until: s.last, Spans: s.List()}
+	return Trace{Session: session, Until: s.last, Traceparent: s.of, Spans: s.List()}
 }
 
 // Apply folds an event. Transient ones change nothing.
@@ -89,6 +94,8 @@ func (s *Spans) Apply(e event.Event) {
 		s.last = e.Time
 	}
 	switch b := e.Body.(type) {
+	case event.Opened:
+		s.of = b.Traceparent
 	case event.Forked:
 		*s = Spans{}
 	case event.Said, event.Steered:
@@ -116,7 +123,7 @@ func (s *Spans) Apply(e event.Event) {
 		s.begin(SpanStep, b.Step, or(b.Title, b.Does), e, s.open[key(SpanStep, b.Parent)])
 	case event.StepEnded:
 		if span := s.end(key(SpanStep, b.Step), e.Time, string(b.Outcome)); span != nil {
-			span.Cost = b.Cost
+			span.Cost, span.Class = b.Cost, string(b.Class)
 		}
 	}
 }
@@ -260,7 +267,7 @@ func (s *Spans) called(e event.Event) {
 		if span == nil {
 			return // it was not run
 		}
-		span.Cost = b.Cost
+		span.Cost, span.Class = b.Cost, string(b.Class)
 		if b.Job != nil {
 			s.begin(SpanJob, b.Job.ID, span.Name, e, span)
 		}

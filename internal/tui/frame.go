@@ -40,7 +40,7 @@ func (m *model) View() tea.View {
 	}
 	s.remember(len(lines))
 	v := tea.NewView(strings.Join(lines, "\n"))
-	v.AltScreen = s.full != nil
+	v.AltScreen, v.ReportFocus = s.full != nil, m.alert.reports()
 	if x >= 0 {
 		v.Cursor = tea.NewCursor(min(x, s.look.width), y)
 	}

@@ -30,6 +30,7 @@ type model struct {
 	hints     *hints     // the line above the status
 	line      *statusLine
 	lacks     *lacks
+	alert     *alert // for a person who is away
 
 	taps     taps
 	quitting bool
@@ -56,6 +57,7 @@ func newModel(ctx context.Context, t *TUI, keys keymap) *model {
 	}
 	m.line = &statusLine{command: h.statusLine, version: cmp.Or(t.Version, inspan.Version), ctx: ctx, clock: t.clock}
 	m.lacks = newLacks(ctx, t)
+	m.alert = &alert{how: h.notify, clock: t.clock, typed: t.clock()}
 	m.talk.regain = m.composer.regain
 	m.sessions = &sessions{talk: m.talk, over: m.over, hints: m.hints}
 	m.back = &rewinder{talk: m.talk, over: m.over, hints: m.hints, composer: m.composer, screen: m.screen}
@@ -98,7 +100,8 @@ func (m *model) greet() tea.Cmd {
 // Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := m.update(msg)
-	return m, tea.Batch(cmd, m.screen.flush(m.talk.view), m.count(), m.line.refresh(m.status(), m.talk), m.lacks.refresh(m.talk))
+	return m, tea.Batch(cmd, m.screen.flush(m.talk.view), m.count(), m.line.refresh(m.status(), m.talk), m.lacks.refresh(m.talk),
+		m.alert.refresh(m.talk))
 }
 
 func (m *model) update(msg tea.Msg) tea.Cmd {
@@ -108,7 +111,12 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	case tea.BackgroundColorMsg:
 		m.screen.lit(!msg.IsDark())
 	case tea.KeyPressMsg:
+		m.alert.key()
 		return m.key(msg)
+	case tea.FocusMsg:
+		m.alert.focus(true)
+	case tea.BlurMsg:
+		m.alert.focus(false)
 	case tea.PasteMsg:
 		return m.paste(msg.Content)
 	case tea.MouseWheelMsg:

@@ -20,7 +20,8 @@ type habits struct {
 	theme      string // light or dark; empty: the terminal's
 	statusLine string // a command; empty: our own line
 	vim        bool
-	reader     bool // a screen reader reads the terminal
+	reader     bool   // a screen reader reads the terminal
+	notify     string // as the settings have it
 }
 
 // habits are those of the settings.
@@ -29,7 +30,7 @@ func (t *TUI) habits() habits {
 		return habits{}
 	}
 	set := t.App.Config.TUI
-	return habits{theme: themeOf(set.Theme), statusLine: set.StatusLine, vim: set.Vim, reader: set.ScreenReader}
+	return habits{theme: themeOf(set.Theme), statusLine: set.StatusLine, vim: set.Vim, reader: set.ScreenReader, notify: set.Notify}
 }
 
 // themeOf is the theme that a setting names.
@@ -92,6 +93,7 @@ func (c *commander) habit(name, to, now string, values []string, apply func(to s
 	}
 	set, a := apply(to), c.tui.App
 	if a == nil {
+		c.talk.note(name + " " + to + " holds until you quit; keep it with: inspan config set tui." + name + " " + set)
 		return then
 	}
 	return tea.Batch(then, c.talk.work(func(context.Context) (string, error) {
