@@ -91,6 +91,7 @@ func (s *Server) endpoints() []endpoint {
 		answers("/v1/responses", "Talk to an agent as to a model: OpenAI's responses.", (*call).respond),
 		at("GET", "/v1/models", Viewer, "List the models of the two endpoints above.", (*call).models),
 		at("GET", "/api/v1/openapi.json", Viewer, "Read this description.", (*call).openAPI),
+		at("GET", "/metrics", Viewer, "Read measures of all tenants in the text format of Prometheus.", (*call).metrics),
 		s.ping(),
 		s.ready(),
 		s.socket(),
@@ -176,6 +177,10 @@ func (s *Server) serve(e endpoint) http.Handler {
 		case status == http.StatusNoContent:
 			w.WriteHeader(status)
 		default:
+			if text, is := answer.(plainText); is {
+				replyText(w, string(text))
+				return
+			}
 			Reply(w, status, answer)
 		}
 	})

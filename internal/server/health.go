@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"reflect"
 	"sync/atomic"
@@ -68,6 +69,15 @@ func (s *Server) ready() endpoint {
 func plain(path string, role Role, doc string, says map[int]reflect.Type, f http.HandlerFunc) endpoint {
 	in := reflect.TypeFor[nothing]()
 	return endpoint{method: http.MethodGet, path: path, role: role, doc: doc, in: in, out: in, says: says, plain: f}
+}
+
+// replyText answers with text, which nobody on the way keeps.
+func replyText(w http.ResponseWriter, text string) {
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8") // as Prometheus asks for it
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	_, _ = io.WriteString(w, text)
 }
 
 // Reply answers with a value as JSON, which nobody on the way keeps.

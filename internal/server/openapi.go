@@ -168,6 +168,8 @@ func (e endpoint) answerOf(t reflect.Type) (map[string]any, error) {
 		return map[string]any{"description": "server-sent events", "content": map[string]any{"text/event-stream": text}}, nil
 	case t == reflect.TypeFor[nothing]():
 		return map[string]any{"description": "done"}, nil
+	case t == reflect.TypeFor[plainText]():
+		return map[string]any{"description": "done", "content": map[string]any{"text/plain": map[string]any{"schema": field}}}, nil
 	}
 	var schema any = map[string]any{"type": "object"}
 	if t.Kind() != reflect.Map {

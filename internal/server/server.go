@@ -127,6 +127,7 @@ type Server struct {
 	pool    *running.Pool
 	opens   keep.Turns // of sessions: one at a time, so that a processor is there for whoever asks
 	live    feeds
+	meters  meters
 	sources sources
 	pulse   pulse
 	disk    disk
@@ -229,6 +230,7 @@ func (s *Server) Start(ctx context.Context) error {
 func (s *Server) saw(e event.Event) {
 	s.pulse.beat()
 	s.live.tell(e)
+	s.meters.count(e)
 }
 
 // follow takes in what others write into the book.
