@@ -280,6 +280,11 @@ func (w *work) attitude(t *Task, st inspan.Status) error {
 	if stage == t.Stage {
 		return nil
 	}
+	if t.Stage == event.StageIdle && stage == event.StageWaiting { // it has asked before anybody looked
+		if err := w.to(w.ctx, t, event.Staged{Stage: event.StageRunning}); err != nil {
+			return err
+		}
+	}
 	return w.to(w.ctx, t, event.Staged{Stage: stage})
 }
 
