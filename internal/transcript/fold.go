@@ -1,8 +1,9 @@
 // Package transcript is the one fold from the events of a session to what a person sees of
-// it. Every front end and every export renders its items, and folds nothing itself.
+// it. Every front end and every export renders its items, and folds nothing itself. [Spans] is the
+// one to what a session did when.
 //
 // Dropping every transient event changes what is seen while something goes on, and nothing
-// of what remains. The package knows nothing of widths, colours and protocols.
+// of what remains. The folds know nothing of widths, colours and protocols.
 package transcript
 
 import (
