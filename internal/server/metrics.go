@@ -99,7 +99,13 @@ func (m *meters) spent(model string, u llm.Usage, dollars float64) {
 	}
 }
 
+// mostMeters bounds the names that are told apart: models call tools by names that they invent.
+const mostMeters = 200
+
 func of(all map[string]*meter, name string) *meter {
+	if all[name] == nil && len(all) >= mostMeters {
+		name = "other"
+	}
 	if all[name] == nil {
 		all[name] = &meter{}
 	}
