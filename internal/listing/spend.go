@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -49,10 +50,8 @@ func (c Causes) Print(ctx context.Context, out io.Writer, sessions store.Store, 
 
 // oneOf is the misuse of a flag that takes one of some words.
 func oneOf(flag, word string, list []string) error {
-	for _, w := range list {
-		if w == word {
-			return nil
-		}
+	if slices.Contains(list, word) {
+		return nil
 	}
 	return words.Misuse{Err: fmt.Errorf("%s: %q is none of %s%s", flag, word, strings.Join(list, ", "), words.DidYouMean(word, list))}
 }

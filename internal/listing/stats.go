@@ -100,15 +100,10 @@ func eachSpan(ctx context.Context, sessions store.Store, since time.Time, warn f
 			continue
 		}
 		var spans transcript.Spans
-		for e, err := range store.Events(ctx, sessions, info.ID) {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err != nil {
-				warn(err.Error())
-				break
-			}
-			spans.Apply(e)
+		if err := spans.Read(store.Events(ctx, sessions, info.ID)); ctx.Err() != nil {
+			return ctx.Err()
+		} else if err != nil {
+			warn(err.Error())
 		}
 		for _, span := range spans.List() {
 			if !span.End.IsZero() && !span.Start.Before(since) {

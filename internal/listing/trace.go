@@ -21,11 +21,8 @@ func Trace(ctx context.Context, sessions store.Store, id string) (transcript.Tra
 func traceOf(ctx context.Context, sessions store.Store, id string, seen map[string]bool) (transcript.Trace, error) {
 	seen[id] = true
 	var spans transcript.Spans
-	for e, err := range store.Events(ctx, sessions, id) {
-		if err != nil {
-			return transcript.Trace{}, err
-		}
-		spans.Apply(e)
+	if err := spans.Read(store.Events(ctx, sessions, id)); err != nil {
+		return transcript.Trace{}, err
 	}
 	t := spans.Of(id)
 	for _, span := range t.Spans {

@@ -193,7 +193,7 @@ func decodedBody(raw []byte, into any) error {
 }
 
 // strict decodes a part of a body as strictly as the whole.
-func strict(raw []byte, into any) error { return server.Decode(bytes.NewReader(raw), into) }
+func strict(raw []byte, into any) error { return server.DecodeRaw(raw, into) }
 
 // fixed keeps the order of what a request says, so that the same request has the same digest.
 func fixed(raw json.RawMessage) any {

@@ -31,9 +31,15 @@ func Decode(r io.Reader, into any) error {
 	if err != nil {
 		return err
 	}
+	return DecodeRaw(raw, into)
+}
+
+// DecodeRaw is Decode of a body that was read, or of a part of one.
+func DecodeRaw(raw []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
-	if err = dec.Decode(into); err == nil {
+	err := dec.Decode(into)
+	if err == nil {
 		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
 			return Wrong(theBody, "more data follows the object", oneObject)
 		}

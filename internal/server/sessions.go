@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -137,11 +136,8 @@ func (c *call) trace(in part) (out trace, err error) {
 		return out, err
 	}
 	var spans transcript.Spans
-	for e, err := range store.Events(c, c.Sessions, in.ID) {
-		if err != nil {
-			return out, err
-		}
-		spans.Apply(e)
+	if err := spans.Read(store.Events(c, c.Sessions, in.ID)); err != nil {
+		return out, err
 	}
 	for _, span := range spans.List() {
 		if span.Seq <= after {
@@ -234,7 +230,7 @@ func (c *call) own(body event.Body) (event.Body, error) {
 
 // whole reports an input whose body says too little, or what no such event has.
 func whole(body event.Body, raw json.RawMessage) error {
-	if err := Decode(bytes.NewReader(raw), reflect.New(reflect.TypeOf(body)).Interface()); err != nil {
+	if err := DecodeRaw(raw, reflect.New(reflect.TypeOf(body)).Interface()); err != nil {
 		return Within("body", err)
 	}
 	if err := clean("body", reflect.ValueOf(body)); err != nil {

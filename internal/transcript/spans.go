@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -83,6 +84,17 @@ type Trace struct {
 // Of is the trace of the session whose events were folded, but for its agents.
 func (s *Spans) Of(session string) Trace {
 	return Trace{Session: session, Until: s.last, Traceparent: s.of, Spans: s.List()}
+}
+
+// Read folds events. With an error those until then are folded.
+func (s *Spans) Read(events iter.Seq2[event.Event, error]) error {
+	for e, err := range events {
+		if err != nil {
+			return err
+		}
+		s.Apply(e)
+	}
+	return nil
 }
 
 // Apply folds an event. Transient ones change nothing.

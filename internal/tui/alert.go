@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -38,12 +39,13 @@ func (a *alert) key() { a.typed = a.clock() }
 func (a *alert) refresh(t *talk) tea.Cmd {
 	worked := a.worked
 	a.worked = t.works()
-	if p, asks := t.view.asking(nil); asks {
-		if p.Call.ID == a.asked {
+	if open := t.view.Waiting(); len(open) > 0 {
+		q := open[0]
+		if q.ID == a.asked {
 			return nil
 		}
-		a.asked = p.Call.ID
-		return a.call(p.Call.Name + " asks")
+		a.asked = q.ID
+		return a.call(cmp.Or(q.Call.Call.Name, "a call") + " asks")
 	}
 	a.asked = ""
 	if end := t.view.Run.Stopped; worked && !a.worked && end != nil && end.Reason != event.ReasonCancelled {
