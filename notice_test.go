@@ -17,6 +17,7 @@ import (
 // with what they are. Each holds its own licence.
 var copied = map[string]string{
 	"internal/markdown/lexers": "lexers of github.com/alecthomas/chroma, changed (internal/markdown/lexers)",
+	"internal/server/page/lit": "lit-html 3.3.3 (internal/server/page/lit)",
 }
 
 // systems are those that inspan is built for; each links some modules of its own.

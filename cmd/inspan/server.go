@@ -26,6 +26,8 @@ type serverFlags struct {
 	keep       string
 	drain      time.Duration
 	disk       int64
+	state      string               // the folder, once it is known
+	show       func(address string) // shows a person the page; nil: nobody looks at it
 }
 
 func (c *command) server() *cobra.Command {
@@ -64,7 +66,8 @@ func (c *command) server() *cobra.Command {
 	fl.Int64Var(&f.disk, "disk", server.DefaultFloor>>20, "`MiB` that must stay free; with less, tasks rest and none begins")
 	fl.BoolVar(&s.SkipMissed, "skip-missed", false,
 		"leave out runs of schedules that were due while the server was down (default: it makes up the last one of each)")
-	fl.DurationVar(&f.drain, "drain", time.Minute, "`time` that running calls get to finish on SIGTERM")
+	fl.BoolVar(&s.Ours, "ours", false, "show the owner the sessions of this machine's terminals too")
+	fl.DurationVar(&f.drain, "drain", server.DefaultDrain, "`time` that running calls get to finish on SIGTERM")
 	_ = fl.MarkHidden("cwd") // a task says where it works
 	return cmd
 }
@@ -87,9 +90,13 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 		c.warn("commands run without a sandbox: " + s.Unwalled + "; only identities without a tenant can approve them")
 	}
 	s.GitHub.Token = cmp.Or(os.Getenv("GITHUB_TOKEN"), os.Getenv("GH_TOKEN"))
-	s.State, s.Floor = a.StateDir, f.disk<<20
+	s.State, s.Floor, f.state = a.StateDir, f.disk<<20, a.StateDir
 	s.Options, s.Dir = f.Options, cmp.Or(f.workspaces, a.StateDir+"-tasks") // the state folder itself is closed to agents
 	f.Opened = func(address string) {
+		if f.show != nil {
+			go f.show(address) // the browser asks, and is answered from now on
+			return
+		}
 		c.warn("serving tasks at http://" + address + "/; the owner's token is in " + f.TokenFile)
 	}
 	f.Ending = func(grace time.Duration) { c.warn("ending; running calls have " + grace.String() + " to finish") }

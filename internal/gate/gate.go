@@ -10,7 +10,7 @@
 //
 //	Host             a loopback name or address with our port, or one of Hosts    403
 //	Origin           none, our own, or one of Origins                             403
-//	Sec-Fetch-Site   none of another site                                         403
+//	Sec-Fetch-Site   none of another site, but for links to paths of Open         403
 //	Authorization    "Bearer" and a token that Who knows, but for paths of Open   401
 //	X-Api-Key        the token alone, in place of that
 //	Content-Type     application/json, wherever there is a body or may be one,    415
@@ -53,10 +53,11 @@ type Gate struct {
 	// Origins are those of web pages that may send requests, "https://example.org".
 	// Nothing is done so that they can read the answers.
 	Origins []string
-	// Open are paths that anybody may GET: no token is asked for there. The rest is.
+	// Open are paths that anybody may GET: no token is asked for there. The rest is. A browser may come
+	// to them from a link on a page of another site.
 	Open []string
-	// Forms are paths whose requests may carry files, as multipart/form-data. A part of one that is *
-	// stands for any name.
+	// Forms are paths whose requests may carry files, as multipart/form-data. In them, as in Open, a part
+	// of a path that is * stands for any name.
 	Forms []string
 	// Refuse writes the answer to a request that is not let through, with a status as in
 	// the package's table. Headers are set. Nil: {"error": "why"}.
@@ -144,11 +145,29 @@ func (g *Gate) from(r *http.Request) (status int, why string) {
 		return http.StatusForbidden, "web pages of this origin may not send requests here"
 	}
 	for _, site := range r.Header.Values("Sec-Fetch-Site") {
-		if site != "same-origin" && site != "none" && !invited {
+		if site != "same-origin" && site != "none" && !invited && !g.linked(r) {
 			return http.StatusForbidden, "web pages of other sites may not send requests here"
 		}
 	}
 	return 0, ""
+}
+
+// linked reports whether a browser goes to a path that is open, as it does for a link: then the page
+// that has the link learns nothing of the answer.
+func (g *Gate) linked(r *http.Request) bool {
+	return g.open(r) && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+}
+
+func (g *Gate) open(r *http.Request) bool {
+	return r.Method == http.MethodGet && matches(g.Open, r.URL.Path)
+}
+
+// matches reports whether a path is one of some patterns.
+func matches(patterns []string, at string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		is, err := path.Match(pattern, at)
+		return is && err == nil
+	})
 }
 
 // own is the origin of pages that this server itself sends; its host has been checked.
@@ -188,7 +207,7 @@ func usual(r *http.Request) string {
 
 // who tells who sends a request.
 func (g *Gate) who(r *http.Request) (principal string, ok bool) {
-	if g.Who == nil || r.Method == http.MethodGet && slices.Contains(g.Open, r.URL.Path) {
+	if g.Who == nil || g.open(r) {
 		return "", true
 	}
 	given, keys := r.Header.Values("Authorization"), r.Header.Values("X-Api-Key")
@@ -216,10 +235,7 @@ func (g *Gate) content(r *http.Request) (status int, why string) {
 		return 0, ""
 	}
 	types := r.Header.Values("Content-Type")
-	form := slices.ContainsFunc(g.Forms, func(pattern string) bool {
-		is, err := path.Match(pattern, r.URL.Path)
-		return is && err == nil
-	})
+	form := matches(g.Forms, r.URL.Path)
 	switch {
 	case len(types) == 0 && r.ContentLength == 0: // it says that there is no body
 	case len(types) == 1 && (isJSON(types[0]) || form && isForm(types[0])):

@@ -32,7 +32,7 @@ func narrow(s *jsonschema.Schema, of reflect.Type, name string) {
 		s.Pattern = aName
 	case "newIdentity.tenant":
 		s.Pattern = strings.Replace(aName, "{1,", "{0,", 1)
-	case "part.after", "followed.after", "rejoined.after":
+	case "part.after", "followed.after", "rejoined.after", "viewed.after":
 		s.Pattern = aNumber
 	case "Spec.labels":
 		s.PropertyNames = &jsonschema.Schema{Pattern: aLabel}
@@ -42,8 +42,12 @@ func narrow(s *jsonschema.Schema, of reflect.Type, name string) {
 		s.Enum = oneOf(enabled, disabled)
 	case "Fork.at", "wayBack.to":
 		between(s, 0, mostWhole)
-	case "page.limit", "auditPage.limit", "part.limit":
+	case "page.limit", "auditPage.limit", "part.limit", "boardWanted.limit", "sought.limit":
 		between(s, 1, mostListed)
+	case "viewed.from", "stretch.from", "stretch.until":
+		between(s, 0, mostWhole)
+	case "boardWanted.state":
+		s.Enum = oneOf(append(boardStates(), "")...)
 	case "auditPage.after", "Spec.max_turns", "Decision.seq", "newBounds.at_once", "newBounds.queue", "newBounds.per_hour", "newBounds.disk":
 		between(s, 0, mostWhole)
 	case "Spec.timeout_seconds", "Spec.idle_timeout_seconds":

@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // Door is where clients reach one of our servers, as an operator says it.
 type Door struct {
 	Listen    string              // address
 	TokenFile string              // holds the token of the owner; made if it is missing
+	Record    string              // file that has the address while it is served; empty: none
 	Public    bool                // other machines may reach the address
 	Hosts     []string            // names of proxies in front of the server
 	Opened    func(string)        // is told the address once it listens
@@ -37,6 +41,12 @@ func (d Door) Serve(ctx context.Context, g *gate.Gate, h http.Handler, end func(
 	if err != nil {
 		return err
 	}
+	if d.Record != "" {
+		if err := keep.Write(d.Record, []byte(l.Addr().String())); err != nil {
+			return errors.Join(err, l.Close())
+		}
+		defer os.Remove(d.Record)
+	}
 	d.Opened(l.Addr().String())
 	return g.Serve(ctx, l, h, end)
 }
@@ -49,6 +59,9 @@ func (s *Server) Serve(ctx context.Context, d Door, grace time.Duration) (err er
 	}
 	if err := s.Start(ctx); err != nil {
 		return err
+	}
+	if s.State != "" {
+		d.Record = filepath.Join(s.State, recordName)
 	}
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	drained := make(chan struct{})
@@ -65,12 +78,17 @@ func (s *Server) Serve(ctx context.Context, d Door, grace time.Duration) (err er
 		s.Drain(patient)
 	}()
 	var closed error
-	g := &gate.Gate{Who: s.Who, Open: []string{"/ping", "/readyz"}, Forms: s.Forms, Refuse: Refuse}
-	err = d.Serve(serving, g, s.Handler(), func() { closed = s.Close() })
+	err = d.Serve(serving, s.Gate(), s.Handler(), func() { closed = s.Close() })
 	over()
 	<-drained
 	if err != nil {
 		closed = errors.Join(closed, s.Close()) // it may never have listened
 	}
 	return errors.Join(err, closed)
+}
+
+// Gate is what stands before the handler: it lets in whoever the server knows, and everybody to what
+// holds no data.
+func (s *Server) Gate() *gate.Gate {
+	return &gate.Gate{Who: s.Who, Open: append(pagePaths(), "/ping", "/readyz"), Forms: s.Forms, Refuse: Refuse}
 }

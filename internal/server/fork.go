@@ -47,6 +47,9 @@ func (v *Visit) forked(own Spec) (Spec, error) {
 			return own, Wrong(name, "a fork has that of its task", "the request without it")
 		}
 	}
+	if spec.Session != "" { // its folder is that of the other's session
+		spec.Session, spec.Folder = "", ""
+	}
 	if spec.Repository = nil; spec.Folder == "" {
 		spec.Beside = cmp.Or(other.Spec.Beside, other.ID)
 	}
@@ -61,7 +64,10 @@ func (v *Visit) forked(own Spec) (Spec, error) {
 // open opens the session of a task that has none yet: a new one, or a copy of another.
 func (w *work) open(ctx context.Context, host *inspan.Host, t Task, dir string) (*inspan.Session, error) {
 	return w.inTurn(ctx, func() (*inspan.Session, error) {
-		if t.Spec.Fork == nil {
+		switch {
+		case t.Spec.Session != "":
+			return host.Open(ctx, t.Spec.Session)
+		case t.Spec.Fork == nil:
 			return host.New(ctx, dir)
 		}
 		other, _ := w.book.task(t.Spec.Fork.Task)

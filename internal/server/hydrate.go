@@ -96,7 +96,10 @@ func (w *work) furnish(ctx context.Context, t Task, dir string) error {
 }
 
 func (w *work) makeWorkspace(ctx context.Context, t Task, dir string) error {
-	if t.Spec.Folder != "" {
+	switch {
+	case t.Spec.Session != "":
+		return nil // it is where its session works already
+	case t.Spec.Folder != "":
 		return w.checkFolder("folder", dir) // it may be another one by now
 	}
 	if t.Spec.Beside != "" {

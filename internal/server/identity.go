@@ -105,6 +105,9 @@ func (s *Server) Who(token string) (principal string, ok bool) {
 	if _, is := gate.One(owner, s.Owner)(token); is {
 		return owner, true
 	}
+	if principal, is := s.codes.use(token); is {
+		return principal, true
+	}
 	if s.OIDC.Issuer != "" && strings.Count(token, ".") == 2 {
 		return s.claimed(token)
 	}

@@ -21,7 +21,6 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/gate"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/server"
 	"github.com/inspan/inspan/store"
@@ -82,8 +81,7 @@ func (h *house) open() {
 	if err := h.s.Start(h.t.Context()); err != nil {
 		h.t.Fatal(err)
 	}
-	g := &gate.Gate{Who: h.s.Who, Open: []string{"/ping", "/readyz"}, Refuse: server.Refuse}
-	h.h = httptest.NewServer(g.Wrap(h.s.Handler()))
+	h.h = httptest.NewServer(h.s.Gate().Wrap(h.s.Handler()))
 }
 
 // close ends the server, as a crash would.

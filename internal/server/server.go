@@ -10,6 +10,8 @@
 //	objects.go   what such doors keep in the book, and content.go beside it
 //	stream.go    events of a session, from any sequence number on
 //	approvals.go questions of all sessions, and their answers
+//	page.go      the web page; board.go what all sessions do, view.go what one does, as it shows them,
+//	             signin.go how a browser gets a token, and ours.go sessions of no task
 //	github.go    issues that tasks are about
 //	fork.go      copies of sessions; rewind.go their ways back
 //	webhooks.go  who is told of what happens; news.go what that is, deliver.go how
@@ -105,6 +107,9 @@ type Server struct {
 	Rewind *rewind.Room
 	// HasModel reports why no request could go to a model, by its name. Nil: every name is taken.
 	HasModel func(name string) error
+	// Ours shows whoever sees all tenants the sessions of the store that belong to no task too: those
+	// of a person's own terminals. They can be watched, answered and taken over as tasks.
+	Ours bool
 	// Warn is told what the operator should know. Nil: nobody is.
 	Warn func(string)
 	// Clock tells when something is due. Nil: the system's.
@@ -132,6 +137,8 @@ type Server struct {
 	pulse   pulse
 	disk    disk
 	quota   quota
+	glances glances
+	codes   codes
 
 	ctx    context.Context // of all work; ends with Close
 	cancel context.CancelFunc
@@ -160,6 +167,9 @@ const DefaultAtOnce = 8
 //
 //go:embed contract.md
 var Contract string
+
+// DefaultDrain is how long calls that run have to finish when a server ends.
+const DefaultDrain = time.Minute
 
 const (
 	bookName = "server"
@@ -297,11 +307,14 @@ func (s *Server) isDraining() bool {
 }
 
 // Handler serves the endpoints. It checks the rights of identities, and nothing of where requests
-// come from: put a gate before it.
+// come from: put [Server.Gate] before it.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, e := range s.endpoints() {
 		mux.Handle(e.method+" "+e.path, s.serve(e))
+	}
+	for _, path := range pagePaths() {
+		mux.Handle("GET "+pagePattern(path), servePage())
 	}
 	if s.Also != nil {
 		s.Also(mux)

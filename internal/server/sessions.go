@@ -44,11 +44,11 @@ type sessionList struct {
 // owner is the task that a session belongs to, if the visitor sees it.
 func (v *Visit) owner(session string) (Task, error) {
 	for at := session; at != ""; at = store.Parent(at) {
-		if t, known := v.book.taskOf(at); known && v.who.sees(t.Tenant, t.place) {
+		if t, known := v.book.taskOf(at); known && v.who.sees(t.Tenant, t.place) && (!v.Ours || !t.left()) {
 			return t, nil
 		}
 	}
-	return Task{}, Missing("session", session)
+	return v.ours(session)
 }
 
 func (c *call) sessions(nothing) (sessionList, error) {
@@ -161,6 +161,9 @@ func (c *call) followSession(in followed) error {
 	if err != nil {
 		return err
 	}
+	if t.ID == "" {
+		return c.followOurs(in.ID, Feed{After: after, Live: in.Live})
+	}
 	feed := Feed{After: after, Live: in.Live}
 	if in.ID != t.Session {
 		feed.Child = in.ID
@@ -202,10 +205,16 @@ func (c *call) append(in input) (sent, error) {
 	if err != nil {
 		return sent{}, err
 	}
-	if d, is := body.(event.Decided); is {
+	d, decides := body.(event.Decided)
+	seq := uint64(0)
+	switch {
+	case decides:
 		return c.decided(t, d)
+	case t.ID == "":
+		seq, err = c.tellOurs(t.Session, body)
+	default:
+		seq, err = c.tell(t.ID, body)
 	}
-	seq, err := c.tell(t.ID, body)
 	return sent{seq}, err
 }
 
@@ -262,6 +271,9 @@ func (c *call) decided(t Task, d event.Decided) (sent, error) {
 			return sent{}, Wrong("scope", "over the API a decision holds for the session at most", "session")
 		}
 	}
+	if t.ID == "" {
+		return c.decideOurs(t, in)
+	}
 	return c.decide(in)
 }
 
@@ -306,6 +318,14 @@ func (c *call) cost(in costs) (out costRows, err error) {
 	rows, err := cost.Group(tallies, in.By)
 	out.Rows, out.Total = append(out.Rows, rows...), cost.Sum(tallies)
 	return out, err
+}
+
+// spend explains what a session and those that have worked for it have cost.
+func (c *call) spend(in one) (cost.Report, error) {
+	if _, err := c.owner(in.ID); err != nil {
+		return cost.Report{}, err
+	}
+	return cost.Explain(c, c.Sessions, cost.Question{Session: in.ID, By: cost.Causes}, func(string) {})
 }
 
 // worksFor reports whether a session works for another, directly or not.

@@ -174,6 +174,12 @@ func (v *Visit) Follow(id string, feed Feed) (iter.Seq[event.Event], error) {
 	if err != nil {
 		return nil, err
 	}
+	return v.followed(session, t.ID, feed)
+}
+
+// followed yields the events of a session as [Visit.Follow] does, until its task has ended; without
+// a task as long as they come.
+func (v *Visit) followed(session, task string, feed Feed) (iter.Seq[event.Event], error) {
 	src, err := v.sources.open(v, v.Sessions, session)
 	if err != nil {
 		return nil, err
@@ -184,7 +190,7 @@ func (v *Visit) Follow(id string, feed Feed) (iter.Seq[event.Event], error) {
 	}
 	return func(yield func(event.Event) bool) {
 		defer src.release()
-		f := &follower{Visit: v, source: src, task: t.ID, seq: feed.After, yield: yield}
+		f := &follower{Visit: v, source: src, task: task, seq: feed.After, yield: yield}
 		if feed.Live {
 			place := v.live.follow(session, true)
 			defer place.leave()
@@ -220,7 +226,10 @@ type follower struct {
 func (f *follower) follow() {
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
-	ended := f.book.ended(f.task)
+	var ended <-chan struct{}
+	if f.task != "" {
+		ended = f.book.ended(f.task)
+	}
 	for {
 		grown, last := f.news(), isClosed(ended)
 		if !f.Known() || !f.upTo(0) || last || !f.next(grown, ended, beat.C) {

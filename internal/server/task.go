@@ -23,6 +23,7 @@ type Spec struct {
 	Beside      string            `json:"beside,omitempty" jsonschema:"id of a task of yours in whose workspace this one works, which must stay open"`
 	GitHub      string            `json:"github,omitempty" jsonschema:"issue or pull request to read first, as OWNER/REPO#NUMBER or its address"`
 	Fork        *Fork             `json:"fork,omitempty" jsonschema:"go on with a copy of another task's session, in its workspace"`
+	Session     string            `json:"session,omitempty" jsonschema:"go on with a session of this machine that belongs to no task"`
 	Model       string            `json:"model,omitempty" jsonschema:"provider/model (default: as the server was started)"`
 	Mode        tool.Mode         `json:"mode,omitempty" jsonschema:"plan, ask, edit, auto or yolo, at most that of the server"`
 	MaxCost     float64           `json:"max_cost,omitempty" jsonschema:"maximum cost in US dollars"`
@@ -204,6 +205,9 @@ func (s *Server) check(ctx context.Context, tenant string, p Spec) error {
 	}
 	if err := p.checkAgent(tenant); err != nil {
 		return err
+	}
+	if p.Session != "" { // it names its folder
+		return nil
 	}
 	if p.Repository == nil {
 		return s.checkFolder("folder", p.Folder)

@@ -46,6 +46,13 @@ func (c *Visit) submitted(prefix string, spec Spec, said any, beside *event.Reco
 		}
 		spec = forked
 	}
+	if spec.Session != "" {
+		taken, err := c.takenOver(spec)
+		if err != nil {
+			return Task{}, err
+		}
+		spec = taken
+	}
 	if spec.Beside != "" {
 		other, err := c.Find(spec.Beside)
 		if err != nil || over(other.Stage) || other.Spec.Beside != "" {

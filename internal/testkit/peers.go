@@ -68,11 +68,11 @@ func root(t testing.TB) string {
 		t.Fatal(err)
 	}
 	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(at, "scripts", "peers")); err == nil {
 			return at
 		}
 		if at == filepath.Dir(at) {
-			t.Fatalf("%s is in no module", dir)
+			t.Fatalf("%s is not in the repository", dir)
 		}
 	}
 }

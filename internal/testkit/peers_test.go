@@ -106,13 +106,13 @@ func TestNoDir(t *testing.T) {
 	}
 }
 
-// TestNoModule fails outside of the repository.
-func TestNoModule(t *testing.T) {
+// TestNowhere fails outside of the repository.
+func TestNowhere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short runs have none of it")
 	}
 	t.Chdir(t.TempDir())
-	if end, _ := within(t, func(t testing.TB) { testkit.Dir(t) }); !strings.Contains(end.failed, "is in no module") {
+	if end, _ := within(t, func(t testing.TB) { testkit.Dir(t) }); !strings.Contains(end.failed, "is not in the repository") {
 		t.Errorf("%+v", end)
 	}
 }

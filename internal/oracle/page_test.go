@@ -1,0 +1,171 @@
+package oracle
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/inspan/inspan/internal/testkit"
+)
+
+// TestPage uses the web page as a person does, in a real browser: at a desk and, for what waits, on a
+// phone.
+func TestPage(t *testing.T) {
+	w := newWeb(t)
+	p := w.open(desktop)
+	p.see("No sessions yet")
+	p.key("c")
+	p.say("textarea[name=prompt]", `call: write_file {"path": "a.txt", "content": "one"}`)
+	p.shot("new")
+	p.press("button", "Begin")
+	p.see("write_file asks", "+one")
+	p.shot("asks")
+	first := p.path()
+
+	small := w.open(phone)
+	small.see("waiting 1")
+	small.press("nav a", "Inbox")
+	small.see("write_file asks", "+one", "Allow for this session")
+	small.shot("phone-inbox")
+	small.press("button", "Allow once")
+	small.see("Nothing waits for you")
+	p.see("— done")
+	if text, err := os.ReadFile(filepath.Join(w.dir, "folder", "a.txt")); err != nil || string(text) != "one" {
+		t.Errorf("%q, %v", text, err)
+	}
+
+	p.say("#message", "bash: touch c.txt"+kb.Enter)
+	small.see("bash asks", "touch c.txt")
+	small.say("input[name=reason]", "it takes too long")
+	small.shot("phone-deny")
+	small.press("button", "Deny")
+	small.see("Nothing waits for you")
+	p.see("✗ bash touch c.txt", "denied")
+
+	t.Run("steer and interrupt", func(t *testing.T) {
+		p.say("#message", "delay: 30s"+kb.Enter)
+		p.see("running", "Interrupt")
+		p.say("#message", "Look at the tests first"+kb.Enter)
+		p.see("(steered)", "not seen yet", "Look at the tests first")
+		p.shot("steered")
+		p.key("x")
+		p.see("— cancelled")
+	})
+	t.Run("rewind", func(t *testing.T) {
+		p.press("button", "Rewind")
+		p.see("Rewind to before")
+		p.press("button", "call: write_file")
+		p.see("Files that change", "a.txt")
+		p.shot("rewind")
+		p.press(".rewind button.deny", "Rewind")
+		p.miss("Rewind to before")
+		p.press("button", "Show 15 items")
+		p.when("document.querySelectorAll('li.gone').length === 15")
+		if _, err := os.Stat(filepath.Join(w.dir, "folder", "a.txt")); !os.IsNotExist(err) {
+			t.Errorf("a.txt is still there: %v", err)
+		}
+		p.shot("rewound")
+	})
+	t.Run("fork", func(t *testing.T) {
+		p.say("#message", "say: the left way"+kb.Enter)
+		p.see("the left way", "Fork")
+		p.press("li.reply:not(.gone) button", "Fork")
+		p.when("location.pathname !== " + fmt.Sprintf("%q", first))
+		p.see("Fork of", "the left way")
+		p.say("#message", "say: the right way"+kb.Enter)
+		p.see("the right way")
+	})
+	t.Run("search", func(t *testing.T) {
+		p.key("/")
+		p.when("document.activeElement.id === 'search'")
+		ask[any](p, "document.activeElement.value = ''") // a driven browser still types the key
+		p.say("#search", "RIGHT way"+kb.Enter)
+		p.see("“RIGHT way”")
+		p.shot("search")
+		p.press(".hits a", "say: the right way")
+		p.when("document.querySelector('li.marked')?.innerText.includes('the right way')")
+	})
+	t.Run("compare", func(t *testing.T) {
+		p.key("b")
+		p.when("document.querySelectorAll('input[type=checkbox]').length === 2")
+		for i := range 2 {
+			ask[any](p, fmt.Sprintf("document.querySelectorAll('input[type=checkbox]')[%d].click()", i))
+		}
+		p.shot("board")
+		p.press("a.button", "Compare")
+		p.see("Files changed", "the left way", "the right way")
+		p.shot("compare")
+	})
+	t.Run("trace and cost", func(t *testing.T) {
+		p.visit(first + "/trace")
+		p.see("What came of it", "write_file")
+		p.shot("trace")
+		p.press("nav a", "Cost")
+		p.see("All causes", "Total")
+		p.shot("cost")
+	})
+	t.Run("kill -9", func(t *testing.T) {
+		p.visit(first)
+		p.say("#message", "bash: touch survived"+kb.Enter)
+		p.see("bash asks")
+		ask[any](p, "window.same = true")
+		w.kill()
+		p.see("Trying again.")
+		p.shot("lost")
+		w.start()
+		p.miss("Trying again.")
+		p.see("bash asks")
+		p.key("y")
+		p.see("✓ bash touch survived")
+		if !ask[bool](p, "window.same === true") {
+			t.Error("the page was loaded again")
+		}
+	})
+}
+
+// TestPageIsAccessible has axe-core look at every view, in light and in dark and on a phone.
+func TestPageIsAccessible(t *testing.T) {
+	chromium(t)
+	axe, err := os.ReadFile(filepath.Join(testkit.Dir(t), "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Skip("SKIPPED: axe-core is not installed: ", err)
+	}
+	w := newWeb(t)
+	p := w.open(desktop)
+	w.post("/api/v1/tasks", map[string]any{
+		"prompt": `call: todo {"items":[{"text":"one","state":"doing"}]}` + "\nreason: hm\n" + `call: write_file {"path":"b.txt","content":"x"}`,
+		"open":   true,
+		"folder": filepath.Join(w.dir, "folder"),
+	})
+	p.see("waiting 1")
+	p.key(kb.Enter)
+	p.see("write_file asks")
+	session := p.path()
+	for _, path := range []string{
+		"/", "/inbox", "/new", "/search?text=one", session, session + "/trace", session + "/cost", "/compare/" + id(session) + "/" + id(session),
+	} {
+		p.visit(path)
+		p.when("document.querySelector('h1') && !document.body.innerText.includes('Loading …')")
+		ask[any](p, string(axe)+";0")
+		for _, scheme := range []string{"light", "dark"} {
+			p.scheme(scheme)
+			found := ask[[]struct {
+				ID     string `json:"id"`
+				Impact string `json:"impact"`
+				Help   string `json:"help"`
+				Nodes  []struct {
+					HTML string `json:"html"`
+				} `json:"nodes"`
+			}](p, "axe.run().then((r) => r.violations)")
+			for _, v := range found {
+				t.Errorf("%s, %s: %s (%s): %v", path, scheme, v.Help, v.Impact, v.Nodes)
+			}
+		}
+	}
+}
+
+func id(path string) string { return strings.TrimPrefix(path, "/s/") }

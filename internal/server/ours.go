@@ -1,0 +1,103 @@
+package server
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/store"
+	"github.com/inspan/inspan/tool"
+)
+
+// Sessions that belong to no task are those of a person's own terminals. A server with [Server.Ours]
+// shows them to whoever sees all tenants, as sessions of a task without an id: each process may write
+// inputs into a log, so they can be told something and their questions answered. They run elsewhere,
+// or nowhere: a task with [Spec.Session] goes on with one.
+
+// ours is the task that a session of no task stands for.
+func (v *Visit) ours(session string) (Task, error) {
+	if !v.Ours || !v.who.root || !store.IsID(session) {
+		return Task{}, Missing("session", session)
+	}
+	if _, err := v.Sessions.Usage(v, session); err != nil {
+		return Task{}, Missing("session", session)
+	}
+	top := session
+	for at := store.Parent(top); at != ""; at = store.Parent(top) {
+		top = at
+	}
+	return Task{Session: top}, nil
+}
+
+// left reports whether a task has gone on with a session of no task, and is over: the session is free
+// again.
+func (t *Task) left() bool { return t.Spec.Session != "" && over(t.Stage) }
+
+// driven reports whether somebody runs the session of a task, or will when it is told something.
+func (v *Visit) driven(t Task) (bool, error) {
+	if t.ID != "" {
+		return !over(t.Stage), nil
+	}
+	h, err := v.Sessions.Holder(v, t.Session)
+	return h != nil, err
+}
+
+func (c *call) followOurs(session string, feed Feed) error {
+	events, err := c.followed(session, "", feed)
+	if err == nil {
+		c.stream(events)
+	}
+	return err
+}
+
+// tellOurs appends an input. Whoever runs the session reads it at once; else it waits.
+func (v *Visit) tellOurs(session string, input event.Body) (uint64, error) {
+	log, err := v.Sessions.Open(v, session)
+	if err != nil {
+		return 0, err
+	}
+	seq, err := v.put(log, input)
+	return seq, errors.Join(err, log.Close())
+}
+
+// decideOurs decides as [Visit.Decide] does.
+func (c *call) decideOurs(t Task, in Decision) (sent, error) {
+	in.Key = c.Key()
+	m, err := c.decision(t, in)
+	if err != nil {
+		return sent{}, err
+	}
+	e, err := c.Send(c, t.Session, m)
+	return sent{e.Seq}, err
+}
+
+// takenOver is what a task is to do that goes on with a session of no task: it works where that did,
+// and stays open.
+func (v *Visit) takenOver(own Spec) (Spec, error) {
+	t, err := v.ours(own.Session)
+	if err != nil || t.Session != own.Session {
+		return own, Wrong("session", "there is no such session that belongs to no task", "the id of one")
+	}
+	if of, known := v.book.taskOf(own.Session); known && !of.left() {
+		return own, Conflict("session %s belongs to a task already", own.Session)
+	}
+	if own.Folder != "" || own.Repository != nil || own.Beside != "" || own.Fork != nil {
+		return own, Wrong("session", "it is said where to work too", "the session alone")
+	}
+	held, err := v.Sessions.Holder(v, own.Session)
+	if err != nil {
+		return own, err
+	}
+	if held != nil {
+		return own, Conflict("session %s runs in process %d; end it there first", own.Session, held.PID)
+	}
+	st, err := v.status(own.Session)
+	if err != nil {
+		return own, err
+	}
+	if own.Mode == "" && st.Mode.Check() == nil {
+		own.Mode = tool.Modes()[min(slices.Index(tool.Modes(), st.Mode), slices.Index(tool.Modes(), v.mode(v.who.tenant)))]
+	}
+	own.Folder, own.Open = st.Root, true
+	return own, nil
+}

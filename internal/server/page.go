@@ -1,0 +1,80 @@
+package server
+
+import (
+	"bytes"
+	"embed"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// The web page is static: its files hold no data, so everybody may load them. All that it shows comes
+// from the endpoints (api.go), with the token of who looks at it. Its addresses are those of what it
+// shows, and each gets the same document.
+//
+//go:embed page
+var pageFiles embed.FS
+
+// pagePaths are the addresses of the page and its files. A part that is * stands for any name.
+func pagePaths() []string {
+	return []string{
+		"/", "/inbox", "/search", "/new", "/s/*", "/s/*/trace", "/s/*/cost", "/compare/*/*",
+		"/page/*", "/page/lit/*", "/page/lit/directives/*",
+	}
+}
+
+// pagePattern is such an address as a mux has it.
+func pagePattern(at string) string {
+	pattern, n := "", 0
+	for part := range strings.SplitSeq(strings.TrimPrefix(at, "/"), "/") {
+		switch part {
+		case "":
+			part = "{$}"
+		case "*":
+			n++
+			part = "{part" + strings.Repeat("_", n) + "}"
+		}
+		pattern += "/" + part
+	}
+	return pattern
+}
+
+// pagePolicy has the page load and reach nothing but this server, and run no script but its own files.
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types lit-html"
+
+// pageTypes are the media types of its files by their endings. The machine may have others.
+func pageTypes() map[string]string {
+	return map[string]string{
+		".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
+		"": "text/plain; charset=utf-8",
+	}
+}
+
+// servePage serves the page and its files.
+func servePage() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, isFile := strings.CutPrefix(r.URL.Path, "/page/")
+		if !isFile {
+			name = "index.html"
+		}
+		data, err := pageFiles.ReadFile("page/" + name)
+		if err != nil {
+			RefuseWith(w, Missing("file", name))
+			return
+		}
+		h := w.Header()
+		h.Set("Content-Security-Policy", pagePolicy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Content-Type", pageTypes()[path.Ext(name)])
+		h.Set("Cache-Control", "no-cache") // it is asked each time whether the file is another one
+		h.Set("ETag", `"`+tool.Digest(data)+`"`)
+		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(data))
+	})
+}

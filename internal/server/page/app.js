@@ -1,0 +1,230 @@
+// The page: what is looked at (from the address), and the keys. Each view is a function from the state
+// to a template of lit-html, in a file of its own. Nothing is kept but the token; all else is what the
+// server says.
+
+import { html, nothing, render } from "./lit/lit-html.js";
+import { get, signIn, token } from "./api.js";
+import { boardView, boardKeys } from "./board.js";
+import { inboxView, inboxKeys } from "./inbox.js";
+import { sessionView, sessionKeys, watch } from "./session.js";
+import { traceView, loadTrace } from "./trace.js";
+import { costView, loadCost } from "./cost.js";
+import { compareView, loadCompare } from "./compare.js";
+import { searchView, loadSearch } from "./search.js";
+import { newView } from "./new.js";
+
+// app is the whole state. A view puts what it has loaded into app.data, which goes with the address.
+export const app = {
+  route: undefined,
+  data: {},
+  board: undefined, // as the server said last
+  problem: "", // why something did not work
+  told: "", // what a screen reader is told
+  help: false,
+  signedIn: token.get() !== "",
+  selected: 0, // row of a list
+};
+
+const routes = [
+  { at: /^\/$/, name: "board", title: "Board", view: boardView, keys: boardKeys },
+  { at: /^\/inbox$/, name: "inbox", title: "Inbox", view: inboxView, keys: inboxKeys },
+  { at: /^\/search$/, name: "search", title: "Search", view: searchView, load: loadSearch },
+  { at: /^\/new$/, name: "new", title: "New session", view: newView },
+  { at: /^\/s\/([^/]+)$/, name: "session", title: "Session", view: sessionView, load: watch, keys: sessionKeys },
+  { at: /^\/s\/([^/]+)\/trace$/, name: "trace", title: "Trace", view: traceView, load: loadTrace },
+  { at: /^\/s\/([^/]+)\/cost$/, name: "cost", title: "Cost", view: costView, load: loadCost },
+  { at: /^\/compare\/([^/]+)\/([^/]+)$/, name: "compare", title: "Compare", view: compareView, load: loadCompare },
+];
+
+let drawn = false;
+
+// update draws the page anew, once for all changes of this moment.
+export function update() {
+  if (drawn) return;
+  drawn = true;
+  queueMicrotask(() => {
+    drawn = false;
+    document.title = (app.board?.inbox.length ? `(${app.board.inbox.length}) ` : "") + `${app.data.title || app.route?.title || "Sign in"} · inspan`;
+    render(page(), document.body);
+  });
+}
+
+// attempt does something that may fail, and says so if it does.
+export async function attempt(what) {
+  try {
+    app.problem = "";
+    return await what();
+  } catch (err) {
+    if (err.status === 401) {
+      token.drop();
+      app.signedIn = false;
+    }
+    app.problem = err.message;
+  } finally {
+    update();
+  }
+}
+
+// go looks at something else.
+export function go(path, replace) {
+  history[replace ? "replaceState" : "pushState"](null, "", path);
+  open();
+}
+
+let leaving = new AbortController();
+
+function open() {
+  leaving.abort();
+  leaving = new AbortController();
+  const { signal } = leaving;
+  const route = routes.find((r) => r.at.test(location.pathname)) ?? routes[0];
+  Object.assign(app, { route, data: {}, problem: "", selected: 0, help: false });
+  const parts = location.pathname.match(route.at).slice(1).map(decodeURIComponent);
+  if (app.signedIn && route.load) attempt(() => route.load(signal, ...parts));
+  update();
+  queueMicrotask(() => {
+    document.getElementById("main")?.focus({ preventScroll: true });
+    const search = document.getElementById("search");
+    if (search) search.value = new URLSearchParams(location.search).get("text") ?? "";
+  });
+}
+
+const beat = 2000; // ms between looks at the board
+
+// refresh reads the board. It is small: the server looks only into sessions that have grown.
+export async function refresh() {
+  if (!app.signedIn || !app.route || document.hidden && !watching()) return;
+  const { state = "", text = "" } = app.route.name === "board" ? app.data : {};
+  const before = app.board?.inbox.length ?? 0;
+  try {
+    app.board = await get(`/api/v1/board?${new URLSearchParams({ state, text, limit: app.route.name === "board" ? "200" : "50" })}`);
+    app.lost = "";
+    if (app.board.inbox.length > before) announce(app.board.inbox);
+  } catch (err) {
+    if (err.status === 401) return attempt(() => { throw err; });
+    app.lost = err.message;
+  }
+  update();
+}
+
+const watching = () => "Notification" in window && Notification.permission === "granted";
+
+function announce(inbox) {
+  const asks = inbox[inbox.length - 1];
+  app.told = `${asks.tool} asks. ${inbox.length} in the inbox.`;
+  if (document.hidden && watching()) new Notification("inspan", { body: app.told, tag: "inbox" });
+}
+
+function page() {
+  if (!app.signedIn) return signInView();
+  const { name, view } = app.route;
+  const waiting = app.board?.inbox.length ?? 0;
+  const link = (to, text, of, key) => html`<a href=${to} aria-current=${of === name ? "page" : nothing} aria-keyshortcuts=${key}>${text}</a>`;
+  return html`
+    <a class="skip" href="#main">Skip to content</a>
+    <header>
+      <nav aria-label="Views">
+        ${link("/", "Board", "board", "b")}
+        ${link("/inbox", html`Inbox${waiting ? html` <span class="count">${waiting}<span class="hidden"> waiting</span></span>` : nothing}`, "inbox", "i")}
+        ${link("/new", "New", "new", "c")}
+      </nav>
+      <form role="search" @submit=${search}>
+        <input id="search" name="text" type="search" placeholder="Search all that was said" aria-label="Search all that was said" aria-keyshortcuts="/">
+      </form>
+      <button class="quiet" @click=${() => { app.help = !app.help; update(); }} aria-expanded=${app.help} aria-keyshortcuts="?">Keys</button>
+    </header>
+    <div class="notices" role="status">
+      ${app.lost ? html`<p class="lost">${app.lost}. Trying again.</p>` : nothing}
+      ${app.problem ? html`<p class="problem">${app.problem} <button class="quiet" @click=${() => { app.problem = ""; update(); }}>Dismiss</button></p>` : nothing}
+      <p class="hidden">${app.told}</p>
+    </div>
+    ${app.help ? helpView() : nothing}
+    <main id="main" tabindex="-1" class=${name}>${view()}</main>`;
+}
+
+function search(e) {
+  e.preventDefault();
+  const text = new FormData(e.target).get("text").trim();
+  if (text) go(`/search?${new URLSearchParams({ text })}`);
+}
+
+const keys = [
+  ["b", "board"], ["i", "inbox"], ["c", "new session"], ["/", "search"], ["j k", "next, previous"], ["Enter", "open"],
+  ["y n", "allow, deny the selected question"], ["m", "write a message"], ["x", "interrupt"], ["t", "trace"], ["$", "cost"],
+  ["Esc", "leave a field, or go back"],
+];
+
+const helpView = () => html`
+  <section class="help" aria-label="Keys">
+    <dl>${keys.map(([k, what]) => html`<div><dt><kbd>${k}</kbd></dt><dd>${what}</dd></div>`)}</dl>
+    <p>
+      ${"Notification" in window ? html`<button @click=${() => Notification.requestPermission().then(update)} ?disabled=${watching()}>
+        ${watching() ? "Questions are notified" : "Notify me of questions"}</button>` : nothing}
+      <button @click=${() => { token.drop(); app.signedIn = false; update(); }}>Sign out</button>
+    </p>
+  </section>`;
+
+function signInView() {
+  const take = (e) => {
+    e.preventDefault();
+    token.set(new FormData(e.target).get("token"));
+    app.signedIn = true;
+    attempt(async () => { await get("/api/v1/board?limit=1"); open(); refresh(); });
+  };
+  return html`
+    <main id="main" class="sign-in">
+      <h1>inspan</h1>
+      ${app.problem ? html`<p class="problem" role="alert">${app.problem}</p>` : nothing}
+      <p>Run <code>inspan web</code> on the machine of the server to sign in, or paste a token. The file <code>server.token</code> in its
+        state folder has the owner's.</p>
+      <form @submit=${take}>
+        <label>Token <input name="token" type="password" autocomplete="current-password" required></label>
+        <button>Sign in</button>
+      </form>
+    </main>`;
+}
+
+// Whoever types in a field types; elsewhere keys do what the help says.
+document.addEventListener("keydown", (e) => {
+  const field = e.target.closest("input, textarea, select");
+  if (e.key === "Escape" && field) return field.blur();
+  if (field || e.ctrlKey || e.metaKey || e.altKey || !app.signedIn) return;
+  if (e.target.closest("button, a, summary") && (e.key === "Enter" || e.key === " ")) return;
+  const act = {
+    b: () => go("/"), i: () => go("/inbox"), c: () => go("/new"), "?": () => { app.help = !app.help; update(); },
+    "/": () => document.getElementById("search").focus(), Escape: () => app.help ? (app.help = false, update()) : history.back(),
+  }[e.key] ?? app.route.keys?.[e.key];
+  if (!act) return;
+  e.preventDefault();
+  act();
+});
+
+// Links within the page change the view; the server has the same document for each address.
+document.addEventListener("click", (e) => {
+  const link = e.target.closest("a[href]");
+  if (!link || e.defaultPrevented || e.button || e.ctrlKey || e.metaKey || e.shiftKey || link.origin !== location.origin || link.target) return;
+  if (link.pathname === location.pathname && link.hash) return;
+  e.preventDefault();
+  go(link.pathname + link.search + link.hash);
+});
+
+addEventListener("popstate", open);
+document.addEventListener("visibilitychange", refresh);
+
+async function start() {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (code) {
+    history.replaceState(null, "", location.pathname);
+    if (!app.signedIn || !(await known())) {
+      await attempt(() => signIn(code));
+      app.signedIn = token.get() !== "";
+    }
+  }
+  open();
+  refresh();
+  setInterval(refresh, beat);
+}
+
+const known = () => get("/api/v1/board?limit=1").then(() => true, (err) => err.status !== 401);
+
+start();
