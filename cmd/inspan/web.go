@@ -2,13 +2,11 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/server"
 )
@@ -33,10 +31,7 @@ func (c *command) web() *cobra.Command {
 			f.folders, f.keep = append(f.folders, cwd), string(server.KeepAlways)
 			f.show = func(address string) { w.Show(cmd.Context(), address, s.Code()) }
 			err = c.runServer(cmd.Context(), &f, &s)
-			if !errors.Is(err, inspan.ErrBusy) {
-				return err
-			}
-			return w.Elsewhere(cmd.Context(), f.state, cmp.Or(f.TokenFile, filepath.Join(f.state, "server.token")))
+			return w.Elsewhere(cmd.Context(), err, f.state, cmp.Or(f.TokenFile, filepath.Join(f.state, "server.token")))
 		},
 	}
 	f.add(cmd)

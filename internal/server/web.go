@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/inspan/inspan/internal/connect"
 	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/store"
 )
 
 // recordName is the file in the state folder that has the address of the server of that folder.
@@ -31,8 +33,12 @@ func (w Web) Show(ctx context.Context, address, code string) {
 	w.Tell("open " + page + "#code=" + code + " within a minute; it signs one browser in")
 }
 
-// Elsewhere shows the page of a server that another process runs over the same state folder.
-func (w Web) Elsewhere(ctx context.Context, state, tokenFile string) error {
+// Elsewhere shows the page of the server that another process runs over the same state folder, if that is
+// why one did not start here. Any other reason it returns.
+func (w Web) Elsewhere(ctx context.Context, why error, state, tokenFile string) error {
+	if !errors.Is(why, store.ErrBusy) {
+		return why
+	}
 	raw, err := os.ReadFile(state + string(os.PathSeparator) + recordName)
 	if err != nil {
 		return fmt.Errorf("a server runs on this state folder, but where is not known: %w", err)
