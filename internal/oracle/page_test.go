@@ -9,7 +9,11 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // TestPage uses the web page as a person does, in a real browser: at a desk and, for what waits, on a
@@ -169,3 +173,61 @@ func TestPageIsAccessible(t *testing.T) {
 }
 
 func id(path string) string { return strings.TrimPrefix(path, "/s/") }
+
+// TestPageStaysSmooth opens a session of 10,000 events. The page has its end at once, and as much of the
+// rest as somebody asks for. Drawing it anew touches nothing that has not changed.
+func TestPageStaysSmooth(t *testing.T) {
+	w := newWeb(t)
+	p := w.open(desktop)
+	sessions := &session.Store{Dir: filepath.Join(w.dir, "state", "sessions")}
+	log, err := sessions.Create(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := []event.Body{
+		event.Opened{Format: 1, App: "inspan", Root: w.dir},
+		event.Switched{Route: "script/commands", Mode: "ask"},
+		event.Said{Parts: llm.Say("Count")},
+	}
+	for n := 0; len(events) < 9_999; n++ {
+		call := llm.Call{ID: fmt.Sprint("c", n), Name: "bash", Args: []byte(fmt.Sprintf(`{"command":"echo %d"}`, n))}
+		events = append(events, event.Asked{}, event.Replied{Parts: llm.Parts{llm.Text{Text: fmt.Sprintf("Number **%d**.", n)}, call}, Stop: llm.StopCalls},
+			event.Judged{Call: call.ID, Action: tool.Allow}, event.Started{Call: call.ID},
+			event.Ended{Call: call.ID, Outcome: event.OutcomeOK, Parts: llm.Say(strings.Repeat("line\n", 100))})
+	}
+	events = append(events, event.Stopped{Reason: event.ReasonDone})
+	if err := log.Lease(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.AppendAs(t.Context(), event.Driver{}, events...); err != nil {
+		t.Fatal(err)
+	}
+	p.visit("/s/" + log.ID())
+	p.see("Number 1999.", "Show earlier")
+	if items := ask[int](p, "document.querySelectorAll('.transcript > li').length"); items != 200 {
+		t.Errorf("%d items are shown at first", items)
+	}
+	draw := `import("/page/app.js").then(async ({ update }) => {
+		const changes = [], took = [];
+		const seen = new MutationObserver((list) => changes.push(...list));
+		seen.observe(document.querySelector(".transcript"), { subtree: true, childList: true, attributes: true, characterData: true });
+		for (let i = 0; i < 50; i++) {
+			const began = performance.now();
+			update();
+			await null; await null;
+			took.push(performance.now() - began);
+		}
+		await new Promise((done) => setTimeout(done));
+		if (changes.length) throw new Error(changes.length + " changes where nothing has changed");
+		return took.sort((a, b) => a - b)[25];
+	})`
+	t.Logf("drawn in %.2f ms with 200 items", ask[float64](p, draw))
+	p.visit("/s/" + log.ID() + "#6")
+	p.when("document.getElementById('6')?.closest('.marked') !== null")
+	t.Logf("drawn in %.2f ms with all %d", ask[float64](p, draw), ask[int](p, "document.querySelectorAll('.transcript > li').length"))
+	p.see("Number 0.")
+	p.shot("long")
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

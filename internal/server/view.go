@@ -13,6 +13,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
@@ -170,7 +171,7 @@ func (v *view) now() (shownNow, error) {
 	}
 	out := shownNow{
 		Session: v.session, Task: v.task.ID, Stage: v.task.Stage, Parent: store.Parent(v.session),
-		Title: text.Visible(cmp.Or(f.Session.Title, v.task.Spec.Title)), Root: text.Visible(f.Session.Root), Model: text.Visible(f.Session.Route), Effort: f.Session.Effort, Mode: f.Session.Mode, Seq: f.Seq,
+		Title: words.OneLine(cmp.Or(f.Session.Title, v.task.Spec.Title, v.first()), 200), Root: text.Visible(f.Session.Root), Model: text.Visible(f.Session.Route), Effort: f.Session.Effort, Mode: f.Session.Mode, Seq: f.Seq,
 		Busy: f.Run.Busy, Began: f.Run.Began, Turns: f.Spent.Turns, Calls: f.Spent.Calls, Cost: f.Spent.Cost, Unpriced: f.Spent.Unpriced,
 		Prompt: f.Spent.Prompt.Prompt(), Window: f.Session.Window, Todo: f.Todo, Files: f.Files, Thinking: text.VisibleLines(f.Now.Thinking),
 		Draft: text.Visible(f.Now.Draft.Name),
@@ -186,6 +187,16 @@ func (v *view) now() (shownNow, error) {
 		out.Questions, err = v.questions()
 	}
 	return out, err
+}
+
+// first is what was said first.
+func (v *view) first() string {
+	for _, item := range v.items {
+		if s, is := item.(*transcript.Said); is {
+			return s.Text
+		}
+	}
+	return ""
 }
 
 // questions are those that are open. The session is asked for them when others are.

@@ -2,6 +2,7 @@
 // events; the page has the items by their places and draws them.
 
 import { html, nothing } from "./lit/lit-html.js";
+import { guard } from "./lit/directives/guard.js";
 import { repeat } from "./lit/directives/repeat.js";
 import { unsafeHTML } from "./lit/directives/unsafe-html.js";
 import { follow, get, post } from "./api.js";
@@ -45,7 +46,7 @@ function merge(data, part) {
   data.shown ??= data.from;
   data.total = part.total;
   data.now = part.now;
-  data.title = part.now.title || part.items.find((i) => i.kind === "said")?.text.slice(0, 80) || data.title || part.now.session;
+  data.title = part.now.title || part.now.session;
   if (part.write) data.writing = part.write.fresh ? part.write.text : data.writing + part.write.text;
   if (end) requestAnimationFrame(() => scrollTo(0, document.documentElement.scrollHeight));
 }
@@ -104,7 +105,7 @@ export function sessionView() {
     ${now.files?.length ? html`<details><summary>${count(now.files.length, "file")} changed</summary><ul>${now.files.map((f) => html`<li><code>${f}</code></li>`)}</ul></details>` : nothing}
     ${data.shown > 0 ? html`<button class="earlier" @click=${() => attempt(() => earlier(data, data.shown - step))}>Show earlier (${data.shown.toLocaleString("en")})</button>` : nothing}
     ${all.length > items.length ? html`<button class="earlier" @click=${() => { data.gone = true; update(); }}>Show ${count(all.length - items.length, "item")} that a rewind took back</button>` : nothing}
-    <ol class="transcript" aria-label="Transcript">${repeat(items, (i) => i.n, item)}</ol>
+    <ol class="transcript" aria-label="Transcript">${stretches(items)}</ol>
     ${data.writing ? html`<div class="reply writing"><div class="text">${data.writing}</div></div>` : nothing}
     ${now.thinking && !data.writing ? html`<p class="faint thinking">${now.thinking.slice(-300)}</p>` : nothing}
     ${now.draft ? html`<p class="faint">Writes a call of ${now.draft} …</p>` : nothing}
@@ -113,6 +114,18 @@ export function sessionView() {
     ${now.questions?.map((q, i) => question(q, i === 0, false)) ?? nothing}
     ${data.back ? rewindView(data) : nothing}
     ${composer(data, now)}`;
+}
+
+// stretches shows items, of which a long session has thousands: a hundred are drawn anew together, and
+// only if one of them has changed.
+function stretches(items) {
+  const { data } = app;
+  const all = Map.groupBy(items, (i) => Math.floor(i.n / 100));
+  return repeat(all, ([at]) => at, ([, some]) => {
+    const looks = some.map((i) => `${data.open.has(i.n)} ${data.marked === i.n}`).join();
+    const images = some.some((i) => i.images) ? {} : undefined; // they come later
+    return guard([...some, looks, Boolean(live(data.now)), images], () => repeat(some, (i) => i.n, item));
+  });
 }
 
 // item shows one thing of the transcript.
