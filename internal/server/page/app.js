@@ -6,7 +6,7 @@ import { html, nothing, render } from "./lit/lit-html.js";
 import { get, signIn, token } from "./api.js";
 import { boardView, boardKeys } from "./board.js";
 import { inboxView, inboxKeys } from "./inbox.js";
-import { sessionView, sessionKeys, watch } from "./session.js";
+import { reveal, sessionView, sessionKeys, watch } from "./session.js";
 import { traceView, loadTrace } from "./trace.js";
 import { costView, loadCost } from "./cost.js";
 import { compareView, loadCompare } from "./compare.js";
@@ -30,7 +30,7 @@ const routes = [
   { at: /^\/inbox$/, name: "inbox", title: "Inbox", view: inboxView, keys: inboxKeys },
   { at: /^\/search$/, name: "search", title: "Search", view: searchView, load: loadSearch },
   { at: /^\/new$/, name: "new", title: "New session", view: newView },
-  { at: /^\/s\/([^/]+)$/, name: "session", title: "Session", view: sessionView, load: watch, keys: sessionKeys },
+  { at: /^\/s\/([^/]+)$/, name: "session", title: "Session", view: sessionView, load: watch, keys: sessionKeys, hash: reveal },
   { at: /^\/s\/([^/]+)\/trace$/, name: "trace", title: "Trace", view: traceView, load: loadTrace },
   { at: /^\/s\/([^/]+)\/cost$/, name: "cost", title: "Cost", view: costView, load: loadCost },
   { at: /^\/compare\/([^/]+)\/([^/]+)$/, name: "compare", title: "Compare", view: compareView, load: loadCompare },
@@ -78,6 +78,7 @@ function open() {
   leaving = new AbortController();
   const { signal } = leaving;
   const route = routes.find((r) => r.at.test(location.pathname)) ?? routes[0];
+  shown = location.pathname;
   Object.assign(app, { route, data: {}, problem: "", selected: 0, help: false });
   const parts = location.pathname.match(route.at).slice(1).map(decodeURIComponent);
   if (app.signedIn && route.load) attempt(() => route.load(signal, ...parts));
@@ -208,7 +209,12 @@ document.addEventListener("click", (e) => {
   go(link.pathname + link.search + link.hash);
 });
 
-addEventListener("popstate", open);
+let shown = ""; // path
+
+addEventListener("popstate", () => {
+  if (location.pathname === shown && app.route.hash) attempt(() => app.route.hash(Number(location.hash.slice(1))));
+  else open();
+});
 document.addEventListener("visibilitychange", refresh);
 
 async function start() {

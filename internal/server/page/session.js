@@ -24,7 +24,7 @@ export async function watch(signal, id) {
     const take = (name, part) => {
       if (name === "begin") return Object.assign(data, { items: new Map(), from: undefined, shown: undefined });
       merge(data, part);
-      if (seen && data.now) reveal(data, seen);
+      if (seen) reveal(seen);
       seen = 0;
       update();
     };
@@ -69,7 +69,9 @@ async function earlier(data, from) {
 }
 
 // reveal shows the item that an event brought.
-async function reveal(data, seq) {
+export async function reveal(seq) {
+  const { data } = app;
+  if (!seq || !data.now) return;
   const has = () => [...data.items.values()].filter((i) => i.seq <= seq).sort((a, b) => b.n - a.n)[0];
   while (!has() && data.from > 0) await earlier(data, data.from - 1000);
   const item = has();
