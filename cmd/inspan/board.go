@@ -1,8 +1,12 @@
 package main
 
 import (
+	"os/signal"
+	"syscall"
+
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/tui"
 )
@@ -25,25 +29,36 @@ func (c *command) board() *cobra.Command {
 			if !c.watched() {
 				return printDriven(cmd, a, r != nil, false)
 			}
-			flags := func() *screenFlags { return &screenFlags{runFlags: runFlags{remote: f, output: console.Text}} }
-			board := &tui.Board{TUI: c.frontEnd(cmd, a, ".", flags())}
-			for {
-				id, root, err := board.Run(cmd.Context())
-				if err != nil || id == "" {
-					return err
-				}
-				if opened := flags(); r != nil {
-					err = c.screenAway(cmd, opened, id)
-				} else {
-					opened.resume, opened.cwd = id, root
-					err = c.screen(cmd, opened)
-				}
-				if err != nil {
-					board.Say = err.Error()
-				}
-			}
+			return c.showBoard(cmd, &f, a, r != nil)
 		},
 	}
 	f.add(cmd)
 	return cmd
+}
+
+// showBoard shows the board, and the sessions that the person opens from it, until the person leaves the board.
+func (c *command) showBoard(cmd *cobra.Command, f *remoteFlags, a *app.App, away bool) error {
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	flags := func() *screenFlags { return &screenFlags{runFlags: runFlags{remote: *f, output: console.Text}} }
+	board := &tui.Board{TUI: c.frontEnd(cmd, a, ".", flags())}
+	for {
+		id, root, err := board.Run(ctx)
+		if err != nil || id == "" {
+			return err
+		}
+		opened := flags()
+		if away {
+			err = c.screenAway(cmd, opened, id)
+		} else {
+			opened.resume, opened.cwd = id, root
+			err = c.screen(cmd, opened)
+		}
+		if err != nil {
+			board.Say = err.Error()
+		}
+		if c.code = 0; ctx.Err() != nil { // a signal is for the board too
+			return nil
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/store"
 )
@@ -58,7 +59,8 @@ type Board struct {
 	mu      sync.Mutex
 	infos   []store.Info // that work for no other, the one that changed last first
 	agents  map[string]int
-	driven  map[string]bool
+	held    map[string]bool // when it was listed
+	driven  map[string]bool // held then or the time before: whoever gets an answer lets go for a moment
 	details map[string]detail
 	watches map[string]*inspan.Watch // of sessions that are driven, so that only news is read of them
 }
@@ -78,7 +80,7 @@ const (
 
 // NewBoard is a board of the sessions. Nothing is read before [Board.List].
 func (t *Table) NewBoard() *Board {
-	return &Board{table: t, details: map[string]detail{}, watches: map[string]*inspan.Watch{}}
+	return &Board{table: t, held: map[string]bool{}, details: map[string]detail{}, watches: map[string]*inspan.Watch{}}
 }
 
 // Close lets go of the logs.
@@ -103,9 +105,9 @@ func (b *Board) List(ctx context.Context) ([]Row, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.agents, b.driven = map[string]int{}, map[string]bool{}
+	b.agents, b.held, b.driven = map[string]int{}, map[string]bool{}, b.held
 	for _, h := range held {
-		b.driven[h.Session] = true
+		b.held[h.Session], b.driven[h.Session] = true, true
 	}
 	b.infos = slices.DeleteFunc(infos, func(i store.Info) bool {
 		if i.Parent != "" {
@@ -247,7 +249,7 @@ func (b *Board) said(i store.Info, d detail, r Row) string {
 			why += ": " + st.Stopped.Detail
 		}
 		return why
-	case st.Task != i.Name():
+	case i.Title != "" || !strings.HasPrefix(text.Flat(st.Task), i.Preview): // which is the name
 		return st.Task
 	}
 	return ""

@@ -106,10 +106,10 @@ func (m *boardModel) counts(l look) string {
 // boardColor is that of a state: what wants the person is warm.
 func boardColor(state int) string { return []string{yellow, cyan, dim, red, green}[state] }
 
-// boardWide is how wide a terminal is that has room for folders, and boardWider for costs and last words.
+// boardWide is how many cells a line has that has room for folders, and boardWider for costs and last words.
 const (
-	boardWide  = 60
-	boardWider = 100
+	boardWide  = 59
+	boardWider = 99
 )
 
 // boardColumns are the widths of the columns; 0: there is no room for it.
