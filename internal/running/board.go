@@ -99,15 +99,15 @@ func (b *Board) List(ctx context.Context) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	held, err := b.table.Sessions.Held(ctx)
+	held, err := b.holds(ctx, infos)
 	if err != nil {
 		return nil, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.agents, b.held, b.driven = map[string]int{}, map[string]bool{}, b.held
-	for _, h := range held {
-		b.held[h.Session], b.driven[h.Session] = true, true
+	b.agents, b.held, b.driven = map[string]int{}, held, b.held
+	for id := range held {
+		b.driven[id] = true
 	}
 	b.infos = slices.DeleteFunc(infos, func(i store.Info) bool {
 		if i.Parent != "" {
@@ -122,6 +122,35 @@ func (b *Board) List(ctx context.Context) ([]Row, error) {
 		}
 	}
 	return b.rows(), nil
+}
+
+// holds are the sessions that somebody drives. Here only those are asked about of which, or of whose
+// children, no run has ended: each costs a file.
+func (b *Board) holds(ctx context.Context, infos []store.Info) (map[string]bool, error) {
+	out := map[string]bool{}
+	if b.table.Server != "" {
+		held, err := b.table.Sessions.Held(ctx)
+		for _, h := range held {
+			out[h.Session] = true
+		}
+		return out, err
+	}
+	asked := map[string]bool{}
+	for _, i := range infos {
+		id := store.Lead(i.ID)
+		if i.Stop != "" || asked[id] {
+			continue
+		}
+		asked[id] = true
+		h, err := b.table.Sessions.Holder(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if h != nil {
+			out[id] = true
+		}
+	}
+	return out, nil
 }
 
 // Look reads the logs of sessions, as far as they have changed since, and returns the board. What can't
@@ -181,38 +210,49 @@ func upTo(ctx context.Context, w *inspan.Watch, seq uint64) error {
 // rows is the board: what waits, what runs, and the rest, each the one that changed last first. The lock
 // is held.
 func (b *Board) rows() []Row {
-	rest := make([]Row, 0, len(b.infos))
-	var first [2][]Row
-	for _, info := range b.infos {
-		switch r := b.row(info); r.Standing {
+	var waiting, running []Row
+	early := map[string]bool{}
+	for i := range b.infos {
+		if !b.open(&b.infos[i]) {
+			continue
+		}
+		switch r := b.row(&b.infos[i]); r.Standing {
 		case StandsWaiting:
-			first[0] = append(first[0], r)
+			waiting, early[r.ID] = append(waiting, r), true
 		case StandsRunning:
-			first[1] = append(first[1], r)
-		default:
-			rest = append(rest, r)
+			running, early[r.ID] = append(running, r), true
 		}
 	}
-	return slices.Concat(first[0], first[1], rest)
+	out := append(append(make([]Row, 0, len(b.infos)), waiting...), running...)
+	for i := range b.infos {
+		if !early[b.infos[i].ID] {
+			out = append(out, b.row(&b.infos[i]))
+		}
+	}
+	return out
 }
 
-func (b *Board) row(i store.Info) Row {
+// open reports whether a session may wait for a person.
+func (b *Board) open(i *store.Info) bool {
+	return i.Damage == nil && (b.driven[i.ID] || i.Stop == "" && !i.Empty)
+}
+
+func (b *Board) row(i *store.Info) Row {
 	d, known := b.details[i.ID]
 	r := Row{
 		ID: i.ID, Name: cmp.Or(i.Name(), i.ID), Root: i.Root, Modified: i.Modified, Driven: b.driven[i.ID], Agents: b.agents[i.ID],
-		Known: known, Stale: !known || d.seq < i.Events,
+		Open: b.open(i), Known: known, Stale: !known || d.seq < i.Events,
 	}
-	r.Open = i.Damage == nil && (r.Driven || i.Stop == "" && !i.Empty)
 	if known && r.Open {
 		r.Questions = d.status.Questions()
 	}
 	r.Standing = standing(i, r)
-	r.Cost, r.Unpriced, r.Words = d.status.Cost, d.status.Unpriced, b.said(i, d, r)
+	r.Cost, r.Unpriced, r.Words = d.status.Cost, d.status.Unpriced, said(i, d, r)
 	return r
 }
 
 // standing says how a session stands whose questions are known.
-func standing(i store.Info, r Row) Standing {
+func standing(i *store.Info, r Row) Standing {
 	switch {
 	case len(r.Questions) > 0:
 		return StandsWaiting
@@ -229,7 +269,7 @@ func standing(i store.Info, r Row) Standing {
 }
 
 // said is what there is to say of a session beside its name.
-func (b *Board) said(i store.Info, d detail, r Row) string {
+func said(i *store.Info, d detail, r Row) string {
 	st := d.status
 	switch {
 	case len(r.Questions) > 0:

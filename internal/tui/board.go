@@ -56,6 +56,8 @@ type boardModel struct {
 	board  *app.Board
 
 	rows    []app.Row
+	count   []int             // of rows, by state
+	opens   []int             // of rows, those that may wait for the person
 	shown   []int             // of rows, those that the filters let through
 	at      int               // of shown, the row that is marked
 	top     int               // of shown, the first on the screen
@@ -109,6 +111,7 @@ const mostLooks = 8
 
 func newBoardModel(ctx context.Context, b *Board, keys keymap) *boardModel {
 	m := &boardModel{Board: b, ctx: ctx, keys: keys, screen: newScreen(b.TUI), hints: &hints{clock: b.clock}, board: b.App.Running.NewBoard()}
+	m.sum()
 	if b.Say != "" {
 		m.hints.say(b.Say)
 		b.Say = ""
@@ -159,8 +162,8 @@ func (m *boardModel) wanted() (ids []string) {
 	for _, i := range visible {
 		want(m.rows[i], m.rows[i].Open)
 	}
-	for _, r := range m.rows {
-		want(r, r.Open)
+	for _, i := range m.opens {
+		want(m.rows[i], true)
 	}
 	for _, i := range visible {
 		want(m.rows[i], m.server() == "")
@@ -221,9 +224,22 @@ func (m *boardModel) take(msg boardRows) tea.Cmd {
 		return nil
 	}
 	m.rows, m.listed = msg.rows, true
+	m.sum()
 	m.filter()
 	m.answered()
 	return nil
+}
+
+// sum counts the rows.
+func (m *boardModel) sum() {
+	states := m.board.Standings()
+	m.count, m.opens = make([]int, len(states)), nil
+	for i := range m.rows {
+		m.count[slices.Index(states, m.rows[i].Standing)]++
+		if m.rows[i].Open {
+			m.opens = append(m.opens, i)
+		}
+	}
 }
 
 // filter finds the rows that are shown. The one that is marked stays so.
@@ -231,7 +247,8 @@ func (m *boardModel) filter() {
 	m.shown = m.shown[:0]
 	typed := strings.ToLower(strings.TrimSpace(m.find.text()))
 	states := m.board.Standings()
-	for i, r := range m.rows {
+	for i := range m.rows {
+		r := &m.rows[i]
 		if m.state > 0 && r.Standing != states[m.state-1] {
 			continue
 		}

@@ -82,7 +82,9 @@ func TestBoardAnswers(t *testing.T) {
 	s.press("2")
 	s.shows("[2 running 0]", "No session matches.")
 	s.press("1/name a")
-	s.wait("the one row", func(text string) bool { return !strings.Contains(text, "note asks") && strings.Contains(text, "Which bird?") })
+	s.wait("the one row", func(text string) bool {
+		return !strings.Contains(text, "note asks") && strings.Contains(text, "Which bird?")
+	})
 	s.press(esc)
 	s.shows("note asks", "Which bird?", "Enter opens")
 	s.press("/said by nobody" + enter) // searches
@@ -115,7 +117,9 @@ func TestBoardAnswers(t *testing.T) {
 	s.press(esc)
 	s.shows("5 done 1", "Which bird?")
 	s.press("1")
-	s.wait("the one row", func(text string) bool { return strings.Contains(text, "[1 waiting 1]") && !strings.Contains(text, "paint it") })
+	s.wait("the one row", func(text string) bool {
+		return strings.Contains(text, "[1 waiting 1]") && !strings.Contains(text, "paint it")
+	})
 	s.press("y")
 	s.shows("your answer")
 	s.press("2" + enter)

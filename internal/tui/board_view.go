@@ -72,11 +72,7 @@ func (m *boardModel) front(rows int) (out []string, x, y int) {
 // counts is how many sessions there are of each state, with the key that shows only them. Each has its
 // place as far as there is room.
 func (m *boardModel) counts(l look) string {
-	states := m.board.Standings()
-	count := make([]int, len(states))
-	for _, r := range m.rows {
-		count[slices.Index(states, r.Standing)]++
-	}
+	states, count := m.board.Standings(), m.count
 	line, room := "", l.width
 	add := func(text, sgr string) {
 		if n := cells(text); n <= room {
