@@ -57,7 +57,9 @@ func archived(ctx context.Context, s *session.Store, i int, at time.Time) error 
 	if err != nil {
 		return err
 	}
-	bodies := []event.Body{event.Opened{Format: event.Format, Root: "/w/shop"}, event.Say(fmt.Sprint("task ", i)), event.Asked{Turn: 1, Route: "p/m"}}
+	bodies := []event.Body{
+		event.Opened{Format: event.Format, Root: "/w/shop"}, event.Say(fmt.Sprint("task ", i)), event.Asked{Turn: 1, Route: "p/m"},
+	}
 	if i%10_000 != 0 {
 		bodies = append(bodies, event.Stopped{Reason: event.ReasonDone})
 	}

@@ -110,7 +110,8 @@ func TestBoardAnswers(t *testing.T) {
 	s.press("use red" + enter)
 	firstEnded()
 	got := decisions(t, a, first.ID())
-	if len(got) != 2 || !got[0].Allow || got[0].Question == 0 || got[1].Allow || got[1].Reason != "use red" || got[1].Question == got[0].Question {
+	if len(got) != 2 || !got[0].Allow || got[0].Question == 0 || got[1].Allow || got[1].Reason != "use red" ||
+		got[1].Question == got[0].Question {
 		t.Errorf("%+v", got)
 	}
 
