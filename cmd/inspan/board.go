@@ -36,7 +36,8 @@ func (c *command) board() *cobra.Command {
 	return cmd
 }
 
-// showBoard shows the board, and the sessions that the person opens from it, until the person leaves the board.
+// showBoard shows the board, and the sessions that the person opens from it, until the person
+// leaves the board.
 func (c *command) showBoard(cmd *cobra.Command, f *remoteFlags, a *app.App, away bool) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

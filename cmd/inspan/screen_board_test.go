@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestBoardInATerminal uses the board as a person would: it shows what runs and waits, answers, opens a
-// session and comes back.
+// TestBoardInATerminal uses the board as a person would: it shows what runs and waits, answers,
+// opens a session and comes back.
 func TestBoardInATerminal(t *testing.T) {
 	h := withoutModel(t)
 	id := h.detaches(t, "bash: touch made\nbash: touch other")
@@ -34,8 +34,8 @@ func TestBoardInATerminal(t *testing.T) {
 	}
 }
 
-// TestBoardRemote uses the board of a server: it answers a question there, follows the run to its end, and
-// opens the session.
+// TestBoardRemote uses the board of a server: it answers a question there, follows the run to its
+// end, and opens the session.
 func TestBoardRemote(t *testing.T) {
 	h := withoutModel(t)
 	backstage := newTerminal(t, h, 100, 30)

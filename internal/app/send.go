@@ -24,8 +24,8 @@ type Message struct {
 	Allow  string // id of a waiting call; the text answers it, if it asks for an answer
 	For    string // what Allow holds for: once, session, edits, host, project or always
 	Deny   string // id of a waiting call; the text is the reason
-	// Question is the number of the question that Allow or Deny was decided on, as [inspan.Pending] has
-	// it, so that it counts for no later one; 0: the one that is open.
+	// Question is the number of the question that Allow or Deny was decided on, as [inspan.Pending]
+	// has it, so that it counts for no later one; 0: the one that is open.
 	Question uint64
 	Key      string // by which the sender knows it again, see [event.Key]
 }

@@ -51,8 +51,9 @@ type Row struct {
 	Questions []inspan.Pending // that wait for a person, also those of subagents
 }
 
-// Board is what is known of all sessions. [Board.List] costs what a list of the store costs; the log of a
-// session is read only for [Board.Look]. It is safe for concurrent use. [Board.Close] ends it.
+// Board is what is known of all sessions. [Board.List] costs what a list of the store costs; the
+// log of a session is read only for [Board.Look]. It is safe for concurrent use. [Board.Close] ends
+// it.
 type Board struct {
 	table *Table
 
@@ -124,8 +125,8 @@ func (b *Board) List(ctx context.Context) ([]Row, error) {
 	return b.rows(), nil
 }
 
-// holds are the sessions that somebody drives. Here only those are asked about of which, or of whose
-// children, no run has ended: each costs a file.
+// holds are the sessions that somebody drives. Here only those are asked about of which, or of
+// whose children, no run has ended: each costs a file.
 func (b *Board) holds(ctx context.Context, infos []store.Info) (map[string]bool, error) {
 	out := map[string]bool{}
 	if b.table.Server != "" {
@@ -153,8 +154,8 @@ func (b *Board) holds(ctx context.Context, infos []store.Info) (map[string]bool,
 	return out, nil
 }
 
-// Look reads the logs of sessions, as far as they have changed since, and returns the board. What can't
-// be read is told in the row.
+// Look reads the logs of sessions, as far as they have changed since, and returns the board. What
+// can't be read is told in the row.
 func (b *Board) Look(ctx context.Context, ids ...string) []Row {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -207,8 +208,8 @@ func upTo(ctx context.Context, w *inspan.Watch, seq uint64) error {
 	return ctx.Err()
 }
 
-// rows is the board: what waits, what runs, and the rest, each the one that changed last first. The lock
-// is held.
+// rows is the board: what waits, what runs, and the rest, each the one that changed last first. The
+// lock is held.
 func (b *Board) rows() []Row {
 	var waiting, running []Row
 	early := map[string]bool{}
@@ -298,9 +299,9 @@ func said(i *store.Info, d detail, r Row) string {
 // mostFound is how many sessions a search finds.
 const mostFound = 500
 
-// Search finds the sessions in which a text was said, by people, models or tools, and in those that work
-// for them. It returns by the id of the row what was said. When ctx ends it returns what it has found by
-// then.
+// Search finds the sessions in which a text was said, by people, models or tools, and in those that
+// work for them. It returns by the id of the row what was said. When ctx ends it returns what it
+// has found by then.
 func (b *Board) Search(ctx context.Context, text string) (map[string]string, error) {
 	found := map[string]string{}
 	match, err := regexp.Compile("(?i)" + regexp.QuoteMeta(text))

@@ -108,8 +108,8 @@ func TestBoard(t *testing.T) {
 	}
 }
 
-// TestBoardFollows holds that what happens in a session that is driven comes onto the board, and that the
-// question that was answered is gone.
+// TestBoardFollows holds that what happens in a session that is driven comes onto the board, and
+// that the question that was answered is gone.
 func TestBoardFollows(t *testing.T) {
 	r := newTable(t)
 	log := held(t, r, asking("ask")...)

@@ -12,8 +12,9 @@ import (
 	"github.com/inspan/inspan/internal/app"
 )
 
-// Board is the board of all sessions of a TUI, and the questions that wait for the person in them. It keeps
-// where the person was, so that it can be shown again after a session that was opened from it.
+// Board is the board of all sessions of a TUI, and the questions that wait for the person in them.
+// It keeps where the person was, so that it can be shown again after a session that was opened from
+// it.
 type Board struct {
 	*TUI
 	Say string // is shown first, such as why a session could not be opened; empty: nothing
@@ -23,8 +24,8 @@ type Board struct {
 	find   editor // what their texts hold
 }
 
-// Run shows the board until the person leaves or ctx ends. It returns the session that the person wants to
-// open and its folder, or none. The terminal is as it was afterwards.
+// Run shows the board until the person leaves or ctx ends. It returns the session that the person
+// wants to open and its folder, or none. The terminal is as it was afterwards.
 func (b *Board) Run(ctx context.Context) (id, root string, err error) {
 	keys, err := keysOf(b.Keys)
 	if err != nil {
@@ -45,8 +46,8 @@ func (b *Board) Run(ctx context.Context) (id, root string, err error) {
 	return m.open.ID, m.open.Root, err
 }
 
-// boardModel is the board on the screen. Only the event loop of the program touches it; what takes time is
-// done in commands, of which one reads at a time.
+// boardModel is the board on the screen. Only the event loop of the program touches it; what takes
+// time is done in commands, of which one reads at a time.
 type boardModel struct {
 	*Board
 	ctx    context.Context //nolint:containedctx // of what the commands read
@@ -98,8 +99,8 @@ type (
 	boardTick struct{}
 )
 
-// How often the sessions are listed: at most that often, and only so often that it takes a twentieth of the
-// time.
+// How often the sessions are listed: at most that often, and only so often that it takes a
+// twentieth of the time.
 const (
 	boardEvery = time.Second
 	boardShare = 20
@@ -150,8 +151,9 @@ func (m *boardModel) read() tea.Cmd {
 	return nil
 }
 
-// wanted are the sessions whose logs are to be read next: those that may wait for the person, then those on
-// the screen. A server has to send a whole log, so of its sessions only the first are read.
+// wanted are the sessions whose logs are to be read next: those that may wait for the person, then
+// those on the screen. A server has to send a whole log, so of its sessions only the first are
+// read.
 func (m *boardModel) wanted() (ids []string) {
 	want := func(r app.Row, wanted bool) {
 		if wanted && r.Stale && len(ids) < mostLooks && !slices.Contains(ids, r.ID) {

@@ -19,7 +19,8 @@ import (
 	"github.com/inspan/inspan/internal/tui"
 )
 
-// mostBoard is how long the board of 50,000 sessions may take to the first screen that is full of them.
+// mostBoard is how long the board of 50,000 sessions may take to the first screen that is full of
+// them.
 const mostBoard = 200 * time.Millisecond
 
 // BenchmarkBoard is the time from Run to a screen full of sessions, of 50,000. Of 10,000 one waits.
@@ -72,7 +73,8 @@ func archived(ctx context.Context, s *session.Store, i int, at time.Time) error 
 	return os.Chtimes(filepath.Join(s.Dir, l.ID(), "log.jsonl"), at, at)
 }
 
-// opensBoard opens the board until it has shown the row above the last line, and returns how long that took.
+// opensBoard opens the board until it has shown the row above the last line, and returns how long
+// that took.
 func opensBoard(b *testing.B, a *app.App) time.Duration {
 	b.Helper()
 	in, keys := io.Pipe()

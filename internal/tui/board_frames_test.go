@@ -64,7 +64,8 @@ func types(m *boardModel, keys ...rune) {
 	}
 }
 
-// TestFramesOfBoard holds how the board looks, and that no line is too long and no text drives the terminal.
+// TestFramesOfBoard holds how the board looks, and that no line is too long and no text drives the
+// terminal.
 func TestFramesOfBoard(t *testing.T) {
 	sizes := []struct {
 		name          string
@@ -108,8 +109,8 @@ func TestFramesOfBoard(t *testing.T) {
 	}
 }
 
-// TestBoardKeepsRow holds that the row that is marked stays so when others come before it, and that a
-// question of it is closed when it is no longer open.
+// TestBoardKeepsRow holds that the row that is marked stays so when others come before it, and that
+// a question of it is closed when it is no longer open.
 func TestBoardKeepsRow(t *testing.T) {
 	m := boardStill(t, 80, 24, look{noColor: true})
 	types(m, 'j', 'j', 'k', 'k')

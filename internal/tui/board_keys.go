@@ -207,8 +207,8 @@ func (m *boardModel) answered() {
 	m.hints.say("the question is no longer open")
 }
 
-// askKey is a key while a question is open. Before it can have been seen only keys that answer nothing
-// count.
+// askKey is a key while a question is open. Before it can have been seen only keys that answer
+// nothing count.
 func (m *boardModel) askKey(k tea.KeyPressMsg, action string) tea.Cmd {
 	if m.ask.unseen(m.clock()) {
 		switch action {

@@ -28,8 +28,8 @@ func boardOf(t testing.TB, a *app.App, width, height int) (*screen, *string) {
 	return s, opened
 }
 
-// goes runs a session in this process, which waits for answers from elsewhere. It returns the session, and
-// what waits for its end.
+// goes runs a session in this process, which waits for answers from elsewhere. It returns the
+// session, and what waits for its end.
 func goes(t *testing.T, a *app.App, task string, steps ...script.Step) (s *inspan.Session, ended func()) {
 	t.Helper()
 	h := &inspan.Host{Dir: a.Store().Dir, Agent: func(_ context.Context, at inspan.Place) (*inspan.Agent, error) {
@@ -70,8 +70,8 @@ func decisions(t *testing.T, a *app.App, id string) (out []event.Decided) {
 	return out
 }
 
-// TestBoardAnswers answers the questions of two sessions from the board. A key before the question was
-// seen answers nothing, and an answer names the question that was shown.
+// TestBoardAnswers answers the questions of two sessions from the board. A key before the question
+// was seen answers nothing, and an answer names the question that was shown.
 func TestBoardAnswers(t *testing.T) {
 	a := newApp(t)
 	first, firstEnded := goes(t, a, "paint it", call("note", `{"word":"blue"}`), call("note", `{"word":"green"}`), sayStep("Over."))
@@ -136,8 +136,8 @@ func TestBoardAnswers(t *testing.T) {
 	}
 }
 
-// TestBoardQuestionGone closes a question that somebody else has answered, and keeps one that the person
-// leaves open.
+// TestBoardQuestionGone closes a question that somebody else has answered, and keeps one that the
+// person leaves open.
 func TestBoardQuestionGone(t *testing.T) {
 	a := newApp(t)
 	session, ended := goes(t, a, "paint it", call("note", `{"word":"blue"}`), sayStep("Over."))

@@ -69,8 +69,8 @@ func (m *boardModel) front(rows int) (out []string, x, y int) {
 	return []string{l.paint(dim, words.OneLine("Enter opens · y, n answer · 1-5 and / filter · ? keys · q leaves", l.width))}, -1, 0
 }
 
-// counts is how many sessions there are of each state, with the key that shows only them. Each has its
-// place as far as there is room.
+// counts is how many sessions there are of each state, with the key that shows only them. Each has
+// its place as far as there is room.
 func (m *boardModel) counts(l look) string {
 	states, count := m.board.Standings(), m.count
 	line, room := "", l.width
@@ -102,7 +102,8 @@ func (m *boardModel) counts(l look) string {
 // boardColor is that of a state: what wants the person is warm.
 func boardColor(state int) string { return []string{yellow, cyan, dim, red, green}[state] }
 
-// boardWide is how many cells a line has that has room for folders, and boardWider for costs and last words.
+// boardWide is how many cells a line has that has room for folders, and boardWider for costs and
+// last words.
 const (
 	boardWide  = 59
 	boardWider = 99
