@@ -69,6 +69,7 @@ type boardModel struct {
 	typing  bool              // the keys write the filter
 	said    map[string]string // by id, where what was searched was said; nil: nothing was searched
 	stop    func()            // ends the search; nil: none goes on
+	search  int               // the number of it
 	help    bool              // the keys are shown
 	ask     *ask              // the question that takes the keys; nil: none
 	asked   app.Row           // the session of it
@@ -88,13 +89,15 @@ type (
 		err  error
 	}
 	boardFound struct {
-		said map[string]string
-		err  error
+		search int
+		said   map[string]string
+		err    error
 	}
 	// boardDecided tells that a decision has arrived, or why not.
 	boardDecided struct {
-		of  app.Row
-		err error
+		of       app.Row
+		question uint64
+		err      error
 	}
 	boardTick struct{}
 )
@@ -291,8 +294,8 @@ func (m *boardModel) marked() (app.Row, bool) {
 	return m.rows[m.shown[m.at]], true
 }
 
-// search looks for what was typed in all that was said.
-func (m *boardModel) search() tea.Cmd {
+// look searches what was typed in all that was said.
+func (m *boardModel) look() tea.Cmd {
 	m.halt()
 	m.said = nil
 	typed := strings.TrimSpace(m.find.text())
@@ -301,10 +304,12 @@ func (m *boardModel) search() tea.Cmd {
 		return nil
 	}
 	ctx, stop := context.WithCancel(m.ctx)
+	m.search++
 	m.stop = stop
+	n := m.search
 	return func() tea.Msg {
 		said, err := m.board.Search(ctx, typed)
-		return boardFound{said, err}
+		return boardFound{n, said, err}
 	}
 }
 
@@ -316,7 +321,11 @@ func (m *boardModel) halt() {
 	}
 }
 
+// found takes in what a search has found, if nobody has stopped it since.
 func (m *boardModel) found(msg boardFound) {
+	if m.stop == nil || msg.search != m.search {
+		return
+	}
 	m.halt()
 	if msg.err != nil {
 		m.hints.say(msg.err.Error())

@@ -13,6 +13,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/llm"
@@ -125,5 +127,40 @@ func TestBoardKeepsRow(t *testing.T) {
 	rows[1].Questions = nil
 	if m.update(boardRows{rows: rows}); m.ask != nil {
 		t.Error("the question is still open")
+	}
+}
+
+// TestBoardAnswersWhatIsShown holds that an answer is for the question that stood on the screen:
+// another one of the same call, which came meanwhile, stays open.
+func TestBoardAnswersWhatIsShown(t *testing.T) {
+	m := boardStill(t, 80, 24, look{noColor: true})
+	log, err := m.App.Store().Create(t.Context())
+	if err == nil {
+		err = log.Lease(t.Context())
+	}
+	if err == nil {
+		_, err = harnesstest.Write(t.Context(), log, event.Opened{Format: event.Format, Root: "/w"}, event.Say("go"), event.Asked{Turn: 1},
+			event.Replied{Parts: llm.Parts{llm.Call{ID: "c", Name: "bash"}}}, event.Judged{Call: "c", Action: tool.Ask}, event.Waiting{Call: "c"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	m.rows[0].ID = log.ID()
+	answer := func() boardDecided {
+		t.Helper()
+		types(m, 'y')
+		m.View()
+		m.ask.drawn = m.ask.drawn.Add(-seeing)
+		return m.update(tea.KeyPressMsg{Code: 'y', Text: "y"})().(boardDecided)
+	}
+	msg := answer() // it shows question 7
+	if msg.err == nil || !strings.Contains(msg.err.Error(), "no longer open") {
+		t.Fatal(msg.err)
+	}
+	m.update(msg)
+	m.rows[0].Questions[0].Question = 6
+	if msg := answer(); msg.err != nil {
+		t.Error(msg.err)
 	}
 }

@@ -120,7 +120,7 @@ func (m *boardModel) typeKey(k tea.KeyPressMsg, action string) tea.Cmd {
 	switch action {
 	case "send":
 		m.typing = false
-		return m.search()
+		return m.look()
 	case "escape", "interrupt":
 		m.all()
 	case "quit":
@@ -137,6 +137,7 @@ func (m *boardModel) typeKey(k tea.KeyPressMsg, action string) tea.Cmd {
 
 // typed takes in that the filter has changed.
 func (m *boardModel) typed() {
+	m.halt()
 	m.said, m.at, m.chosen = nil, 0, ""
 	m.filter()
 }
@@ -225,6 +226,7 @@ func (m *boardModel) decided(msg boardDecided) {
 	m.due = m.clock()
 	switch {
 	case msg.err != nil:
+		delete(m.sent, msg.question)
 		m.hints.say("not sent: " + msg.err.Error())
 	case !msg.of.Driven:
 		m.hints.say("sent; nobody runs the session now: Enter opens and continues it")
@@ -265,7 +267,7 @@ func (b boardAsker) decide(d event.Decided) tea.Cmd {
 	}
 	return func() tea.Msg {
 		_, err := m.App.Send(m.ctx, of.ID, message)
-		return boardDecided{of, err}
+		return boardDecided{of, p.Question, err}
 	}
 }
 
