@@ -159,6 +159,10 @@ func TestBoardAnswersWhatIsShown(t *testing.T) {
 		t.Fatal(msg.err)
 	}
 	m.update(msg)
+	if m.question(); m.ask == nil {
+		t.Error("the question can't be answered again")
+	}
+	m.ask = nil
 	m.rows[0].Questions[0].Question = 6
 	if msg := answer(); msg.err != nil {
 		t.Error(msg.err)
