@@ -56,7 +56,7 @@ func (c *command) showBoard(cmd *cobra.Command, f *remoteFlags, a *app.App, away
 			err = c.screen(cmd, opened)
 		}
 		if err != nil {
-			board.Say = err.Error()
+			board.Say = "the session can't be opened: " + err.Error()
 		}
 		if c.code = 0; ctx.Err() != nil { // a signal is for the board too
 			return nil
