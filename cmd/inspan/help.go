@@ -80,7 +80,7 @@ func listed(cmd *cobra.Command, wanted func(*cobra.Command) bool) string {
 func topics() [][2]string {
 	return [][2]string{
 		{"Work:", "run resume rewind compact demo"},
-		{"Background runs:", "ps logs attach send stop"},
+		{"Background runs:", "board ps logs attach send stop"},
 		{"Look:", "sessions context cost spend stats trace effects"},
 		{"Permissions:", "policy trust"},
 		{"Extend:", "skills agents memory tools mcp plugin"},

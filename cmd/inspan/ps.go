@@ -29,25 +29,30 @@ func (c *command) ps() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := a.Running.List(cmd.Context())
-			if err == nil && r == nil {
-				list, err = a.Running.WithServices(a.Running.WithOpen(cmd.Context(), list))
-			}
-			switch {
-			case err != nil:
-				return err
-			case asJSON:
-				return listing.JSON(cmd.OutOrStdout(), list)
-			case len(list) == 0:
-				fmt.Fprintln(cmd.ErrOrStderr(), "no session is running; start one with: "+words.Command(f.url, "run", "--detach", `"..."`))
-				return nil
-			}
-			return listing.Running(cmd.OutOrStdout(), list)
+			return printDriven(cmd, a, r != nil, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	f.add(cmd)
 	return cmd
+}
+
+// printDriven prints the sessions that run, here or away on a server.
+func printDriven(cmd *cobra.Command, a *app.App, away, asJSON bool) error {
+	list, err := a.Running.List(cmd.Context())
+	if err == nil && !away {
+		list, err = a.Running.WithServices(a.Running.WithOpen(cmd.Context(), list))
+	}
+	switch {
+	case err != nil:
+		return err
+	case asJSON:
+		return listing.JSON(cmd.OutOrStdout(), list)
+	case len(list) == 0:
+		fmt.Fprintln(cmd.ErrOrStderr(), "no session is running; start one with: "+words.Command(a.Running.Server, "run", "--detach", `"..."`))
+		return nil
+	}
+	return listing.Running(cmd.OutOrStdout(), list)
 }
 
 func (c *command) stop() *cobra.Command {

@@ -87,6 +87,12 @@ func New(set *config.Installation) *App {
 // spentToday is what the sessions say was spent on this day.
 func (a *App) spentToday(ctx context.Context) (float64, error) { return cost.Today(ctx, a.sessions) }
 
+// Board is what is known of all sessions, and Row a session on it.
+type (
+	Board = running.Board
+	Row   = running.Row
+)
+
 // Point is a message that a session can be rewound to before it.
 type Point = rewind.Point
 

@@ -24,7 +24,10 @@ type Message struct {
 	Allow  string // id of a waiting call; the text answers it, if it asks for an answer
 	For    string // what Allow holds for: once, session, edits, host, project or always
 	Deny   string // id of a waiting call; the text is the reason
-	Key    string // by which the sender knows it again, see [event.Key]
+	// Question is the number of the question that Allow or Deny was decided on, as [inspan.Pending]
+	// has it, so that it counts for no later one; 0: the one that is open.
+	Question uint64
+	Key      string // by which the sender knows it again, see [event.Key]
 }
 
 // Send appends a message to the log of the session that the text means. Who drives it reads it at
@@ -66,9 +69,9 @@ func (m Message) input() (event.Body, error) {
 	case m.Cancel:
 		return event.Cancelled{By: m.By, Reason: m.Text, Message: m.Key}, nil
 	case m.Allow != "":
-		return event.Decided{Call: m.Allow, Allow: true, Answer: m.Text, By: m.By, Message: m.Key}, nil
+		return event.Decided{Call: m.Allow, Question: m.Question, Allow: true, Answer: m.Text, By: m.By, Message: m.Key}, nil
 	case m.Deny != "":
-		return event.Decided{Call: m.Deny, By: m.By, Reason: m.Text, Message: m.Key}, nil
+		return event.Decided{Call: m.Deny, Question: m.Question, By: m.By, Reason: m.Text, Message: m.Key}, nil
 	case strings.TrimSpace(m.Text) == "":
 		return nil, misused("nothing to send; write it as: inspan send ID \"...\"")
 	case m.Steer:
@@ -92,6 +95,9 @@ func (a *App) decision(ctx context.Context, st inspan.Status, d event.Decided, h
 	known := slices.Contains([]string{"once", "session", "edits", "host", "project", "always"}, holds)
 	open := questions(st)
 	asked, waits := open[d.Call]
+	if d.Question > 0 && d.Question != asked.Question {
+		return nil, misused("the question is no longer open; somebody else has answered it, or the run went on without it")
+	}
 	d.Question = asked.Question
 	switch {
 	case !known:
@@ -102,7 +108,7 @@ func (a *App) decision(ctx context.Context, st inspan.Status, d event.Decided, h
 		return nil, misused("no open question %q; open: %s", d.Call, strings.Join(slices.Sorted(maps.Keys(open)), ", "))
 	case !d.Allow, holds == "once":
 		return d, nil
-	case len(asked.Rules) == 0:
+	case len(asked.Rules)+len(asked.Offers) == 0:
 		return nil, misused("no rule is safe for this call, so it can only be approved once: use --for once")
 	}
 	chosen, problem := words.Decision(d.Call, words.Options(asked.Rules, asked.Offers), holds)

@@ -14,14 +14,37 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/tool"
 )
+
+// asker is who puts a question to the person and takes the answer.
+type asker interface {
+	now() time.Time
+	// others counts the questions that come after this one, as far as is known.
+	others() int
+	// passing reports whether an approval holds for the session at most.
+	passing() bool
+	// took notes what was pressed as an answer.
+	took(pressed string, at time.Time)
+	decide(d event.Decided) tea.Cmd
+	// dismiss closes the question without an answer. Asks: the call wants one, not consent.
+	dismiss(p inspan.Pending, asks bool) tea.Cmd
+	// raise goes on with the limits, and refuse stops at the one that was reached.
+	raise(limits *event.Limits) tea.Cmd
+	refuse(limit *event.Stopped) tea.Cmd
+	// command takes an answer that is a slash command, or says why it is none here. It is false for
+	// other text.
+	command(text string) (cmd tea.Cmd, problem string, ok bool)
+	interrupt() tea.Cmd
+	quit() tea.Cmd
+}
 
 // ask is a question of the session to the person: whether a call may be made,
 // what a call asks, or whether a limit may be passed. Nothing is chosen before
 // the person chooses. The key of a choice counts by itself while nothing else is
 // written; see single.
 type ask struct {
-	of      *questions
+	of      asker
 	what    string // the call, or the limit; another one is another question
 	pending inspan.Pending
 	limit   *event.Stopped // that was reached; nil: it is about a call
@@ -46,6 +69,12 @@ type ask struct {
 	due     time.Time // when the key that is written counts by itself; zero: it does not
 }
 
+// newAsk is the question of a call that waits.
+func newAsk(of asker, p inspan.Pending) *ask {
+	asks := slices.ContainsFunc(p.Effects, func(e tool.Effect) bool { return e.Kind == tool.Question })
+	return &ask{of: of, what: "call " + p.Call.ID, pending: p, asks: asks, at: -1}
+}
+
 // prepare lays it out for a width.
 func (a *ask) prepare(l look) {
 	a.width = l.width
@@ -63,7 +92,7 @@ func (a *ask) prepare(l look) {
 	a.body = paintAll(l, dim, wrap("("+text.Line(w.Reason)+")", l.width, "  "))
 	a.body = append(append(a.body, content(l, w)...), effects(l, w)...)
 	a.options = words.Options(w.Rules, w.Offers)
-	if a.of.talk.house.fixed() != "" {
+	if a.of.passing() {
 		a.options = words.Passing(a.options)
 	}
 	a.ruled = len(a.body)
@@ -121,7 +150,7 @@ func effects(l look, w inspan.Pending) []string {
 
 // lines implements box.
 func (a *ask) lines(l look, rows int) (out []string, x, y int) {
-	now := a.of.clock()
+	now := a.of.now()
 	if a.drawn.IsZero() {
 		a.drawn = now
 	}
@@ -253,10 +282,10 @@ func (a *ask) key(k tea.KeyPressMsg, action string) tea.Cmd {
 		if a.limit != nil {
 			return a.dismiss()
 		}
-		return a.of.talk.interrupt()
+		return a.of.interrupt()
 	case "quit":
 		if a.reply.empty() {
-			return a.of.commands.quit()
+			return a.of.quit()
 		}
 	case "page-up":
 		a.top = max(0, a.top-a.page)
@@ -284,7 +313,7 @@ func (a *ask) single(k tea.KeyPressMsg, action string) int {
 // pressed takes the key of a choice. Yes and no, for this once, count at once. What would hold
 // for longer counts a moment later, because many a sentence begins with its letter.
 func (a *ask) pressed(i int, k tea.KeyPressMsg) tea.Cmd {
-	now := a.of.clock()
+	now := a.of.now()
 	if c := a.choices[i].text; c == "y" || c == "n" {
 		a.at = i
 		a.of.took(k.Text, now)
@@ -325,8 +354,7 @@ func (a *ask) paste(text string) { a.reply.insert(atomsOf(text)...) }
 // dismiss is no answer.
 func (a *ask) dismiss() tea.Cmd {
 	if a.limit != nil {
-		a.of.refused = a.limit
-		return nil
+		return a.of.refuse(a.limit)
 	}
 	return a.of.dismiss(a.pending, a.asks)
 }
@@ -357,7 +385,7 @@ func (a *ask) answer() tea.Cmd {
 		a.lead = true
 		return nil
 	}
-	return a.of.talk.decide(d)
+	return a.of.decide(d)
 }
 
 // raise answers whether a limit may be passed.

@@ -51,11 +51,8 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// start shows a front end in a terminal of a size. The agent has the tools of
-// agentTools and answers with the steps, then with the commands of the prompt.
-func start(t testing.TB, width, height int, change func(*tui.TUI), steps ...script.Step) *screen {
-	t.Helper()
-	state, root := t.TempDir(), t.TempDir()
+// newScreen is a terminal of a size, and where its keys come from.
+func newScreen(t testing.TB, width, height int) (*screen, io.Reader) {
 	term := vt.NewEmulator(width, height)
 	var drained sync.WaitGroup
 	drained.Go(func() { _, _ = io.Copy(io.Discard, term) }) // replies that nobody waits for
@@ -63,6 +60,36 @@ func start(t testing.TB, width, height int, change func(*tui.TUI), steps ...scri
 	s.cond = sync.NewCond(&s.mu)
 	in, keys := io.Pipe()
 	s.in = keys
+	t.Cleanup(func() {
+		_ = keys.Close()
+		_ = term.InputPipe().(io.Closer).Close()
+		drained.Wait()
+	})
+	return s, in
+}
+
+// runs runs what is in the terminal until the test ends.
+func (s *screen) runs(run func(context.Context) (int, error)) {
+	ctx, cancel := context.WithCancel(s.t.Context())
+	go func() {
+		defer close(s.done)
+		s.code, s.err = run(ctx)
+		s.mu.Lock()
+		s.cond.Broadcast()
+		s.mu.Unlock()
+	}()
+	s.t.Cleanup(func() {
+		cancel()
+		<-s.done
+	})
+}
+
+// start shows a front end in a terminal of a size. The agent has the tools of
+// agentTools and answers with the steps, then with the commands of the prompt.
+func start(t testing.TB, width, height int, change func(*tui.TUI), steps ...script.Step) *screen {
+	t.Helper()
+	s, in := newScreen(t, width, height)
+	state, root := t.TempDir(), t.TempDir()
 	a := app.New(&config.Installation{StateDir: state})
 	s.tui = &tui.TUI{
 		App: a, Root: root, In: in, Out: s, Width: width, Height: height,
@@ -78,21 +105,7 @@ func start(t testing.TB, width, height int, change func(*tui.TUI), steps ...scri
 	if change != nil {
 		change(s.tui)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		defer close(s.done)
-		s.code, s.err = s.tui.Run(ctx)
-		s.mu.Lock()
-		s.cond.Broadcast()
-		s.mu.Unlock()
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-s.done
-		_ = keys.Close()
-		_ = term.InputPipe().(io.Closer).Close()
-		drained.Wait()
-	})
+	s.runs(s.tui.Run)
 	s.wait("the prompt", func(text string) bool { return strings.Contains(text, "›") })
 	return s
 }

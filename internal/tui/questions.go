@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/words"
-	"github.com/inspan/inspan/tool"
 )
 
 // questions shows what the session asks, one question at a time.
@@ -72,8 +70,7 @@ func (q *questions) next() *ask {
 		pending, waits = v.asking(q.talk.decided)
 	}
 	if waits {
-		asks := slices.ContainsFunc(pending.Effects, func(e tool.Effect) bool { return e.Kind == tool.Question })
-		return &ask{of: q, what: "call " + pending.Call.ID, pending: pending, asks: asks, at: -1}
+		return newAsk(q, pending)
 	}
 	stopped := v.Run.Stopped
 	if q.talk.running || stopped == nil || stopped == q.refused || q.talk.runner.session() == nil {
@@ -178,6 +175,21 @@ func (q *questions) overdue() tea.Cmd {
 
 // others counts the questions that come after the open one, as far as is known.
 func (q *questions) others() int { return q.talk.view.undecided(q.talk.decided) - 1 }
+
+func (q *questions) now() time.Time { return q.clock() }
+
+func (q *questions) passing() bool { return q.talk.house.fixed() != "" }
+
+func (q *questions) decide(d event.Decided) tea.Cmd { return q.talk.decide(d) }
+
+func (q *questions) interrupt() tea.Cmd { return q.talk.interrupt() }
+
+func (q *questions) quit() tea.Cmd { return q.commands.quit() }
+
+func (q *questions) refuse(limit *event.Stopped) tea.Cmd {
+	q.refused = limit
+	return nil
+}
 
 // raise answers whether a limit may be passed.
 func (q *questions) raise(limits *event.Limits) tea.Cmd {

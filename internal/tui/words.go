@@ -79,3 +79,16 @@ func ago(d time.Duration) string {
 	}
 	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
 }
+
+// age is ago for a narrow column.
+func age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "now"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
