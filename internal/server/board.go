@@ -2,52 +2,35 @@ package server
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
-	"github.com/inspan/inspan/store"
 )
 
-// The board is what all sessions do at a glance, and the inbox what waits for a person in them. Both
-// are read from the list of sessions and the book. Only a session that may go on is looked into, and
-// that again only when it has grown.
-
-// States of sessions on the board.
-const (
-	stateWaiting = "waiting" // for a person
-	stateRunning = "running"
-	stateCutOff  = "cut off" // nobody goes on with a run that has not stopped
-	stateIdle    = "idle"    // takes messages
-	stateDone    = "done"
-	stateFailed  = "failed"
-	stateEmpty   = "empty" // nobody has said anything
-)
-
-func boardStates() []string {
-	return []string{stateWaiting, stateRunning, stateCutOff, stateIdle, stateDone, stateFailed, stateEmpty}
-}
+// The board is what all sessions do at a glance, and the inbox what waits for a person in them. They
+// are those of 'inspan board' ([running.Board]), with the tasks of the sessions, as far as a visitor
+// sees them.
 
 // boardRow is a session on the board.
 type boardRow struct {
-	Session  string      `json:"session,omitempty" jsonschema:"none yet: the task waits for its turn"`
-	Task     string      `json:"task,omitempty"`
-	State    string      `json:"state" jsonschema:"waiting, running, cut off, idle, done, failed or empty"`
-	Stage    event.Stage `json:"stage,omitempty" jsonschema:"stage of the task"`
-	Why      string      `json:"why,omitempty" jsonschema:"how it has ended or why it waits"`
-	Title    string      `json:"title,omitempty"`
-	Root     string      `json:"root,omitempty"`
-	Modified time.Time   `json:"modified"`
-	Events   uint64      `json:"events"`
-	Agents   int         `json:"agents,omitempty" jsonschema:"sessions that work for it"`
+	Session  string           `json:"session,omitempty" jsonschema:"none yet: the task waits for its turn"`
+	Task     string           `json:"task,omitempty"`
+	State    running.Standing `json:"state" jsonschema:"waiting, running, idle, failed or done"`
+	Stage    event.Stage      `json:"stage,omitempty" jsonschema:"stage of the task"`
+	Words    string           `json:"words,omitempty" jsonschema:"what it asks, why it has failed, or what was said to it last"`
+	Title    string           `json:"title"`
+	Root     string           `json:"root,omitempty"`
+	Modified time.Time        `json:"modified"`
+	Agents   int              `json:"agents,omitempty" jsonschema:"sessions that work for it"`
+	Cost     float64          `json:"cost,omitempty" jsonschema:"US dollars"`
+	Unpriced bool             `json:"unpriced,omitempty"`
 }
 
 // boardWanted asks for the board.
@@ -58,49 +41,125 @@ type boardWanted struct {
 }
 
 type board struct {
-	Sessions []boardRow      `json:"sessions" jsonschema:"the one that changed last first"`
-	More     bool            `json:"more" jsonschema:"there are further ones"`
-	Counts   map[string]int  `json:"counts" jsonschema:"sessions by state, whatever is filtered"`
-	Inbox    []shownQuestion `json:"inbox" jsonschema:"all open questions, the oldest first"`
-	Folders  []string        `json:"folders,omitempty" jsonschema:"in which tasks may work, for whoever sees all tenants"`
+	Sessions []boardRow               `json:"sessions" jsonschema:"what waits, what runs, and the rest, each the one that changed last first"`
+	More     bool                     `json:"more" jsonschema:"there are further ones"`
+	Counts   map[running.Standing]int `json:"counts" jsonschema:"sessions by state, whatever is filtered"`
+	Inbox    []shownQuestion          `json:"inbox" jsonschema:"all open questions, the oldest session's first"`
+	Folders  []string                 `json:"folders,omitempty" jsonschema:"in which tasks may work, for whoever sees all tenants"`
 }
 
 func (c *call) board(in boardWanted) (board, error) {
-	out := board{Sessions: []boardRow{}, Counts: map[string]int{}, Inbox: []shownQuestion{}}
+	out := board{Sessions: []boardRow{}, Counts: map[running.Standing]int{}, Inbox: []shownQuestion{}}
 	limit, err := most(in.Limit, 100)
 	if err != nil {
 		return out, err
 	}
+	if states := c.all.Standings(); in.State != "" && !slices.Contains(states, running.Standing(in.State)) {
+		return out, Wrong("state", fmt.Sprintf("it is %q", words.OneLine(in.State, 80)), fmt.Sprint("one of ", states))
+	}
 	if c.who.root {
 		out.Folders = c.Folders
 	}
-	if in.State != "" && !slices.Contains(boardStates(), in.State) {
-		return out, Wrong("state", fmt.Sprintf("it is %q", words.OneLine(in.State, 80)), strings.Join(boardStates(), ", "))
-	}
-	rows, err := c.rows(&out)
+	rows, err := c.glance()
 	if err != nil {
 		return out, err
 	}
-	for _, row := range rows {
-		out.Counts[row.State]++
+	for _, r := range rows {
+		out.Inbox = append(out.Inbox, r.asks()...)
+		state := r.state()
+		out.Counts[state]++
 		switch {
-		case in.State != "" && row.State != in.State, !row.has(in.Text):
+		case in.State != "" && state != running.Standing(in.State), !r.has(in.Text):
 		case len(out.Sessions) == limit:
 			out.More = true
 		default:
-			out.Sessions = append(out.Sessions, row)
+			out.Sessions = append(out.Sessions, r.shown(state))
 		}
 	}
 	slices.SortStableFunc(out.Inbox, func(a, b shownQuestion) int { return cmp.Compare(a.Session, b.Session) }) // ids begin with their time
 	return out, nil
 }
 
-// has reports whether a row has a text in what people know it by.
-func (r *boardRow) has(text string) bool {
+// seen is a session that the visitor sees, with its task if it has one, or a task without a session.
+type seen struct {
+	*running.Row
+	task *Task
+}
+
+// glance is all that the visitor sees: tasks without a session, and sessions that work for no other.
+// Only those are looked into that may ask something or are among the first, and again when they have
+// grown.
+func (c *call) glance() (out []seen, err error) {
+	for _, t := range c.Unfinished(func(t *Task) bool { return t.Session == "" }) {
+		out = append(out, seen{&running.Row{Name: cmp.Or(t.Spec.Prompt, t.Spec.GitHub, t.ID), Root: t.Workspace, Modified: t.Created, Words: t.Why}, &t})
+	}
+	rows, err := c.all.List(c)
+	if err != nil {
+		return nil, err
+	}
+	visible := c.visible(rows)
+	var look []string
+	for i, s := range visible {
+		if s.Stale && (s.Open || i < mostLooked) {
+			look = append(look, s.ID)
+		}
+	}
+	if len(look) > 0 {
+		visible = c.visible(c.all.Look(c, look...))
+	}
+	return append(out, visible...), c.Err()
+}
+
+// visible are the sessions that the visitor sees, of some that are there.
+func (c *call) visible(rows []running.Row) []seen {
+	out, none := make([]seen, 0, len(rows)), &Task{}
+	for i := range rows {
+		switch t, hidden := c.lists(rows[i].ID); {
+		case hidden != nil:
+		case t.ID == "":
+			out = append(out, seen{&rows[i], none})
+		default:
+			out = append(out, seen{&rows[i], &t})
+		}
+	}
+	return out
+}
+
+// mostLooked is of how many sessions the costs and the last words are told.
+const mostLooked = 100
+
+// state is how it stands, by its task if it has one.
+func (s seen) state() running.Standing {
+	switch t := s.task; {
+	case t.Stage == event.StageCompleted:
+		return running.StandsDone
+	case over(t.Stage):
+		return running.StandsFailed
+	case t.ID == "", len(s.Questions) > 0:
+		return s.Standing
+	case t.Stage == event.StageIdle:
+		return running.StandsIdle
+	}
+	return running.StandsRunning
+}
+
+func (s seen) asks() (out []shownQuestion) {
+	if over(s.task.Stage) {
+		return nil
+	}
+	of := Task{ID: s.task.ID, Session: s.ID}
+	for _, p := range s.Questions {
+		out = append(out, showQuestion(of, p))
+	}
+	return out
+}
+
+// has reports whether it has a text in what people know it by.
+func (s seen) has(text string) bool {
 	if text == "" {
 		return true
 	}
-	for _, field := range []string{r.Title, r.Root, r.Session, r.Task} {
+	for _, field := range []string{s.task.Spec.Title, s.Name, s.Root, s.ID, s.task.ID} {
 		if strings.Contains(strings.ToLower(field), strings.ToLower(text)) {
 			return true
 		}
@@ -108,128 +167,11 @@ func (r *boardRow) has(text string) bool {
 	return false
 }
 
-// rows are all sessions that the visitor sees and that work for no other, and tasks without one.
-// Their questions go to the inbox.
-func (c *call) rows(out *board) ([]boardRow, error) {
-	list, err := c.Sessions.List(c)
-	if err != nil {
-		return nil, err
+func (s seen) shown(state running.Standing) boardRow {
+	return boardRow{
+		Session: s.ID, Task: s.task.ID, Stage: s.task.Stage, State: state, Title: words.OneLine(cmp.Or(s.task.Spec.Title, s.Name), 200),
+		Root: text.Visible(s.Root), Words: words.OneLine(s.Words, 200), Modified: s.Modified, Agents: s.Agents, Cost: s.Cost, Unpriced: s.Unpriced,
 	}
-	held, err := c.Sessions.Held(c)
-	if err != nil {
-		return nil, err
-	}
-	driven, agents := map[string]bool{}, map[string]int{}
-	for _, h := range held {
-		driven[h.Session] = true
-	}
-	var rows []boardRow
-	for _, t := range c.Unfinished(func(t *Task) bool { return t.Session == "" }) {
-		row := boardRow{
-			Task: t.ID, State: stateRunning, Stage: t.Stage, Why: words.OneLine(t.Why, 200), Modified: t.Created, Root: text.Visible(t.Workspace),
-			Title: words.OneLine(cmp.Or(t.Spec.Title, t.Spec.Prompt, t.Spec.GitHub), 200),
-		}
-		rows = append(rows, row)
-	}
-	for _, info := range list {
-		if info.Parent != "" {
-			agents[info.Parent]++
-			continue
-		}
-		t, err := c.owner(info.ID)
-		if err != nil {
-			continue
-		}
-		row, asked, err := c.row(info, t, driven[info.ID])
-		if err != nil {
-			return nil, err
-		}
-		rows, out.Inbox = append(rows, row), append(out.Inbox, asked...)
-	}
-	for i := range rows {
-		rows[i].Agents = agents[rows[i].Session]
-	}
-	return rows, nil
-}
-
-// row is a session on the board, and what it asks.
-func (c *call) row(info store.Info, t Task, driven bool) (boardRow, []shownQuestion, error) {
-	row := boardRow{
-		Session: info.ID, Task: t.ID, Stage: t.Stage, Title: words.OneLine(cmp.Or(t.Spec.Title, info.Name()), 200), Root: text.Visible(info.Root),
-		Modified: info.Modified, Events: info.Events,
-	}
-	asked, err := c.glances.at(c, info, t)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // somebody has removed it
-	}
-	switch {
-	case t.ID != "" && over(t.Stage):
-		asked = nil
-		if row.State = stateDone; t.Stage != event.StageCompleted {
-			row.State = stateFailed
-		}
-		row.Why = words.OneLine(cmp.Or(t.Why, string(t.Stage)), 200)
-	case len(asked) > 0:
-		row.State, row.Why = stateWaiting, words.OneLine(asked[0].Tool+" "+asked[0].Why, 200)
-	case t.Stage == event.StageIdle:
-		row.State = stateIdle
-	case t.ID != "", driven && info.Stop == "" && !info.Empty:
-		row.State = stateRunning
-	case driven:
-		row.State = stateIdle
-	case info.Empty:
-		row.State = stateEmpty
-	case info.Stop == "":
-		row.State = stateCutOff
-	case info.Stop == event.ReasonDone:
-		row.State = stateDone
-	default:
-		row.State = stateFailed
-	}
-	if row.Why == "" {
-		row.Why = strings.ReplaceAll(string(info.Stop), "_", " ")
-	}
-	return row, asked, err
-}
-
-// glances are the questions of sessions that may have some, as of their last look. The zero value is
-// ready.
-type glances struct {
-	mu  sync.Mutex
-	all map[string]glance // by session
-}
-
-type glance struct {
-	events uint64
-	asked  []shownQuestion
-}
-
-// at are the open questions of a session.
-func (g *glances) at(c *call, info store.Info, t Task) ([]shownQuestion, error) {
-	if info.Stop != "" || info.Empty || info.Damage != nil {
-		return nil, nil
-	}
-	g.mu.Lock()
-	known, ok := g.all[info.ID]
-	g.mu.Unlock()
-	if ok && known.events == info.Events {
-		return known.asked, nil
-	}
-	st, err := c.status(info.ID)
-	if err != nil {
-		return nil, err
-	}
-	known = glance{events: info.Events}
-	for _, p := range st.Questions() {
-		known.asked = append(known.asked, showQuestion(t, p))
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.all == nil {
-		g.all = map[string]glance{}
-	}
-	g.all[info.ID] = known
-	return known.asked, nil
 }
 
 // sought asks where something was said.
@@ -265,7 +207,7 @@ func (c *call) search(in sought) (found, error) {
 		}
 		mine, looked := seen[h.Session]
 		if !looked {
-			_, hidden := c.owner(h.Session)
+			_, hidden := c.lists(h.Session)
 			mine = hidden == nil
 			seen[h.Session] = mine
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/inspan/inspan/internal/cost"
+	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -47,7 +48,7 @@ func narrow(s *jsonschema.Schema, of reflect.Type, name string) {
 	case "viewed.from", "stretch.from", "stretch.until":
 		between(s, 0, mostWhole)
 	case "boardWanted.state":
-		s.Enum = oneOf(append(boardStates(), "")...)
+		s.Enum = oneOf(append(new(running.Board).Standings(), "")...)
 	case "auditPage.after", "Spec.max_turns", "Decision.seq", "newBounds.at_once", "newBounds.queue", "newBounds.per_hour", "newBounds.disk":
 		between(s, 0, mostWhole)
 	case "Spec.timeout_seconds", "Spec.idle_timeout_seconds":

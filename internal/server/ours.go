@@ -19,14 +19,7 @@ func (v *Visit) ours(session string) (Task, error) {
 	if !v.Ours || !v.who.root || !store.IsID(session) {
 		return Task{}, Missing("session", session)
 	}
-	if _, err := v.Sessions.Usage(v, session); err != nil {
-		return Task{}, Missing("session", session)
-	}
-	top := session
-	for at := store.Parent(top); at != ""; at = store.Parent(top) {
-		top = at
-	}
-	return Task{Session: top}, nil
+	return Task{Session: store.Lead(session)}, nil
 }
 
 // left reports whether a task has gone on with a session of no task, and is over: the session is free
@@ -75,7 +68,7 @@ func (c *call) decideOurs(t Task, in Decision) (sent, error) {
 // and stays open.
 func (v *Visit) takenOver(own Spec) (Spec, error) {
 	t, err := v.ours(own.Session)
-	if err != nil || t.Session != own.Session {
+	if _, gone := v.Sessions.Usage(v, own.Session); err != nil || gone != nil || t.Session != own.Session {
 		return own, Wrong("session", "there is no such session that belongs to no task", "the id of one")
 	}
 	if of, known := v.book.taskOf(own.Session); known && !of.left() {

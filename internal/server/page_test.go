@@ -19,6 +19,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -59,6 +60,7 @@ type board struct {
 	Counts   map[string]int
 	Inbox    []question
 	Folders  []string
+	More     bool
 }
 
 func (h *house) board(query string) (b board) {
@@ -404,5 +406,18 @@ func TestOurs(t *testing.T) {
 	}
 	if b := h.board("?text=" + id); len(b.Sessions) != 1 || b.Sessions[0].Task != "" {
 		t.Errorf("it does not belong to its terminal again: %+v", b)
+	}
+}
+
+// BenchmarkBoard is the time of a request for the board of a store with 50,000 sessions, of which 5 wait.
+// The first one, which looks into these, does not count.
+func BenchmarkBoard(b *testing.B) {
+	h := newHouse(b, func(s *server.Server) { s.Ours = true })
+	testkit.Archive(b, filepath.Join(h.dir, "state", "sessions"), 50_000)
+	if got := h.board(""); len(got.Sessions) != 100 || !got.More {
+		b.Fatalf("%+v", got)
+	}
+	for b.Loop() {
+		h.board("")
 	}
 }

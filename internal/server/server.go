@@ -137,7 +137,7 @@ type Server struct {
 	pulse   pulse
 	disk    disk
 	quota   quota
-	glances glances
+	all     *running.Board // sessions at a glance
 	codes   codes
 
 	ctx    context.Context // of all work; ends with Close
@@ -226,6 +226,7 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	s.pool = &running.Pool{Open: s.reopen, LetGo: letGo, Saw: s.saw}
 	s.opens.Most = 1
+	s.all = (&running.Table{Sessions: s.Sessions}).NewBoard()
 	s.pulse.beat()
 	s.lookAtDisk()
 	s.wg.Go(s.watchDisk)
@@ -297,6 +298,7 @@ func (s *Server) Close() error {
 	s.cancel()
 	s.pool.Close()
 	s.wg.Wait()
+	s.all.Close()
 	return s.book.log.Close()
 }
 

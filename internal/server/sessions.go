@@ -41,8 +41,19 @@ type sessionList struct {
 	Sessions []sessionInfo `json:"sessions"`
 }
 
-// owner is the task that a session belongs to, if the visitor sees it.
+// owner is the task that a session belongs to, if there is one that the visitor sees.
 func (v *Visit) owner(session string) (Task, error) {
+	t, err := v.lists(session)
+	if err == nil && t.ID == "" {
+		if _, err := v.Sessions.Usage(v, session); err != nil {
+			return Task{}, Missing("session", session)
+		}
+	}
+	return t, err
+}
+
+// lists is the owner of a session of which it is known that it is there.
+func (v *Visit) lists(session string) (Task, error) {
 	for at := session; at != ""; at = store.Parent(at) {
 		if t, known := v.book.taskOf(at); known && v.who.sees(t.Tenant, t.place) && (!v.Ours || !t.left()) {
 			return t, nil
@@ -58,7 +69,7 @@ func (c *call) sessions(nothing) (sessionList, error) {
 	}
 	out := sessionList{Sessions: []sessionInfo{}}
 	for _, info := range all {
-		if t, err := c.owner(info.ID); err == nil {
+		if t, err := c.lists(info.ID); err == nil {
 			out.Sessions = append(out.Sessions, sessionInfo{
 				ID: info.ID, Parent: info.Parent, Task: t.ID, Stage: t.Stage, Title: info.Title, Preview: info.Preview, Root: info.Root,
 				Created: info.Created, Modified: info.Modified, Events: info.Events, Stop: info.Stop, Labels: info.Labels, Driven: !over(t.Stage),

@@ -27,4 +27,4 @@ export function lasting(ms) {
 
 export const folder = (path) => path?.split(/[\\/]/).filter(Boolean).pop() ?? "";
 
-export const marks = { waiting: "?", running: "▸", "cut off": "!", idle: "·", done: "✓", failed: "✗", empty: "○" };
+export const marks = { waiting: "?", running: "▸", idle: "·", done: "✓", failed: "✗" };
