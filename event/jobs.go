@@ -28,6 +28,7 @@ const (
 	WhyRepeats Why = "repeats" // the same call brings the same result
 	WhyEnded   Why = "ended"   // jobs have ended
 	WhyJobs    Why = "jobs"    // jobs run beside a final answer
+	WhyArrived Why = "arrived" // the first of what other agents have sent comes now, though the window has no room
 	WhyLeft    Why = "left"    // what commands have left behind runs beside it, and ends with the run
 	WhyTodo    Why = "todo"    // items of the todo list are open
 	WhyVerify  Why = "verify"  // files were changed and not checked

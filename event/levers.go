@@ -20,6 +20,8 @@ type Levers struct {
 	Budget Lever `json:"budget,omitempty" toml:"budget"`
 	// a final answer while jobs run is not the end, and ends of jobs are told; on, or the seconds that an unattended run waits for them, 300
 	Jobs Lever `json:"jobs,omitempty" toml:"jobs" strength:"seconds"`
+	// what agents in the background and other agents send comes only as far as the window has room; on
+	Arrivals Lever `json:"arrivals,omitempty" toml:"arrivals"`
 	// planning and verifying with more reasoning than what lies between; unattended
 	Effort Lever `json:"effort,omitempty" toml:"effort"`
 	// what is known of the machine and the folder stands in the prompt; most tokens, 400
@@ -46,7 +48,7 @@ const (
 // usualLevers is what each lever is by default.
 func usualLevers() Levers {
 	return Levers{
-		Verify: LeverUnattended, Todo: LeverUnattended, Budget: LeverUnattended, Jobs: LeverOn, Effort: LeverUnattended,
+		Verify: LeverUnattended, Todo: LeverUnattended, Budget: LeverUnattended, Jobs: LeverOn, Arrivals: LeverOn, Effort: LeverUnattended,
 		Bootstrap: "400", Names: LeverOn, Deferred: LeverOn, Repeats: "5",
 	}
 }

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/llm"
@@ -98,7 +99,7 @@ func (s *State) returned(b event.Returned) {
 	if c == nil || !c.Open {
 		return
 	}
-	brings := words{Parts: b.Parts}
+	brings, from := words{Parts: b.Parts}, "agent "+strings.TrimPrefix(c.Agent+" "+b.Child[strings.LastIndexByte(b.Child, '.')+1:], " ")
 	b.Parts = nil
 	c.Open, c.Returned = false, &b
 	c.Usage, c.Cost = c.Usage.Add(b.Usage), c.Cost+b.Cost
@@ -112,7 +113,7 @@ func (s *State) returned(b event.Returned) {
 	case s.Run.Cancelled:
 		s.Aside = append(s.Aside, brings)
 	default:
-		s.steered(brings, event.OriginAgent)
+		s.arrived(from, brings.Parts)
 	}
 }
 

@@ -94,6 +94,9 @@ func (s *State) Next() Next {
 	}
 	if stop, over := s.over(); over {
 		if stop.Reason == event.ReasonDone {
+			if steered, more := s.late(); more {
+				return Steer{steered}
+			}
 			if steered, more := s.gate(); more {
 				return Steer{steered}
 			}

@@ -60,6 +60,8 @@ type Background struct {
 	Busy     bool             `json:"busy,omitempty"`      // something that calls have started goes on, and is not a job
 	BusyTold bool             `json:"busy_told,omitempty"` // the model was told of it beside a final answer
 	Steps    map[string]Step  `json:"steps,omitempty"`     // that programs perform on the session, by id
+	Later    []words          `json:"later,omitempty"`     // of other agents, for which there is no room yet, in their order
+	Listed   int              `json:"listed,omitempty"`    // of them, of which the model was told that they wait
 }
 
 // Shared is what the session has with its children.
@@ -140,6 +142,7 @@ type Run struct {
 type words struct {
 	Parts  llm.Parts `json:"parts"`
 	Person bool      `json:"person,omitempty"` // of whoever the session works for: a person's own, or the lead's
+	From   string    `json:"from,omitempty"`   // agent whose they are, if they wait for room; see arrivals.go
 }
 
 // Call is a call of the last reply on its way to a result.

@@ -81,11 +81,9 @@ func (s *State) withdrawn(b event.Withdrawn) {
 func (s *State) begin(parts llm.Parts, by event.Origin) {
 	s.asked(parts.Text(), by)
 	s.Run, s.Compaction.Tried = Run{Active: true, New: true}, 0
-	s.say(words{parts, true})
-	for _, w := range s.Aside {
-		s.say(w)
-	}
+	aside := s.Aside
 	s.Aside = nil
+	s.say(append([]words{{Parts: parts, Person: true}}, aside...)...)
 }
 
 // asked takes down what the session is to do. A few words such as "yes, do it" say it only

@@ -86,7 +86,14 @@ func (s *State) Apply(e event.Event) error {
 	case event.Steered:
 		s.tainted(b.Taint)
 		s.told(b)
-		s.steered(words{b.Parts, Orders(b)}, b.Origin)
+		if b.Origin == event.OriginAgent {
+			s.arrived(b.By, b.Parts)
+			break
+		}
+		s.steered(words{Parts: b.Parts, Person: Orders(b)}, b.Origin)
+		if slices.Contains(b.Why, event.WhyArrived) {
+			s.admit(true)
+		}
 	case event.Cancelled:
 		s.cancelled(b)
 	case event.Claimed:
@@ -282,15 +289,6 @@ func (s *State) hooked(b event.Hooked) {
 	s.steered(w, event.OriginHook)
 }
 
-// say puts words before the model.
-func (s *State) say(w words) {
-	if w.Person {
-		s.Person = append(s.Person, len(s.Messages))
-		s.Run.Heard = strings.TrimPrefix(s.Run.Heard+"\n"+w.Parts.Text(), "\n")
-	}
-	s.push(llm.User, w.Parts)
-}
-
 // steered puts words before the model as soon as it can hear them. Without a run only
 // those of whoever the session works for begin one.
 func (s *State) steered(w words, by event.Origin) {
@@ -351,11 +349,12 @@ func (s *State) push(role llm.Role, parts llm.Parts) {
 }
 
 func (s *State) flushSteer() {
-	for _, w := range s.Run.Steer {
+	if len(s.Run.Steer) > 0 {
 		s.Run.Reply = replyNone
-		s.say(w)
 	}
+	steer := s.Run.Steer
 	s.Run.Steer = nil
+	s.say(steer...)
 }
 
 // blank reports whether parts hold nothing that could be sent: no call, and no
