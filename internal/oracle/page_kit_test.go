@@ -21,7 +21,7 @@ import (
 )
 
 // shots is where pictures of the page go, for people to look at; empty: none are taken.
-var shots = os.Getenv("INSPAN_SHOTS")
+var shots = os.Getenv("PAGE_SHOTS")
 
 // desktop and phone are sizes of windows.
 var (

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/markdown"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
@@ -172,7 +173,7 @@ func (s shower) call(c *transcript.Call) shownItem {
 		return out
 	}
 	b := c.Ended
-	if out.Failed = words.Failed(b); out.Failed != "" && out.Answer == "" {
+	if out.Failed = words.Failed(b); b.Outcome == event.OutcomeDenied && out.Answer == "" {
 		if by, why := c.DeniedBy(); by != "" {
 			out.Answer = text.VisibleLines(strings.TrimSpace(by + ": " + why))
 		}

@@ -167,7 +167,7 @@ function callItem(i) {
   const mark = i.state === "over" ? (i.failed ? "✗" : "✓") : { running: "▸", waiting: "?" }[i.state] ?? "○";
   return html`
     <details class=${i.failed ? "failed" : i.state} .open=${isOpen} @toggle=${toggle}>
-      <summary>${"  ".repeat(i.depth ?? 0)}<span class="mark">${mark}</span> <b>${i.tool}</b> <span class="subject">${i.subject}</span>
+      <summary>${"\u00a0\u00a0".repeat(i.depth ?? 0)}<span class="mark">${mark}</span> <b>${i.tool}</b> <span class="subject">${i.subject}</span>
         <span class="faint">${i.failed ?? ""} ${i.took ?? ""}</span></summary>
       ${isOpen ? callBody(i) : nothing}
     </details>

@@ -43,7 +43,7 @@ function runView(run, below, id) {
       <table class="trace">
         <thead><tr><th scope="col">What</th><th scope="col">When</th><th scope="col">Took</th><th scope="col">What came of it</th></tr></thead>
         <tbody>${rows.map(([s, depth]) => html`
-          <tr><td>${"  ".repeat(depth)}<span class="kind">${s.kind}</span> ${s.session ? html`<a href="/s/${s.session}/trace">${s.name || "agent"}</a>` : s.name}
+          <tr><td>${"\u00a0\u00a0".repeat(depth)}<span class="kind">${s.kind}</span> ${s.session ? html`<a href="/s/${s.session}/trace">${s.name || "agent"}</a>` : s.name}
               <a class="seq" href="/s/${id}#${s.seq}" aria-label="Event ${s.seq}">#${s.seq}</a></td>
             <td>${bar(s, begin, length)}</td><td>${lasting(end(s) - ms(s.start))}</td><td>${fact(s)}</td></tr>`)}</tbody>
       </table>
