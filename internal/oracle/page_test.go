@@ -123,12 +123,49 @@ func TestPage(t *testing.T) {
 		w.start()
 		p.miss("Trying again.")
 		p.see("bash asks")
+		p.when("document.querySelector('button.allow:not([disabled])') !== null")
 		p.key("y")
 		p.see("✓ bash touch survived")
 		if !ask[bool](p, "window.same === true") {
 			t.Error("the page was loaded again")
 		}
 	})
+}
+
+// TestPageDecidesWhatWasSeen holds that a key which was meant for a question counts for no other that
+// takes its place.
+func TestPageDecidesWhatWasSeen(t *testing.T) {
+	w := newWeb(t)
+	p := w.open(desktop)
+	begin := func(name string) {
+		w.post("/api/v1/tasks", map[string]any{"prompt": "bash: touch " + name, "open": true, "folder": filepath.Join(w.dir, "folder")})
+		p.see(name)
+	}
+	p.key("i")
+	begin("first")
+	begin("second")
+	p.when("document.querySelectorAll('button.allow:not([disabled])').length === 4")
+	shown := ask[string](p, "document.querySelector('.question.selected pre').innerText")
+	other := "second"
+	if strings.Contains(shown, other) {
+		other = "first"
+	}
+	// Somebody else decides, and the person's key comes when the other question has moved up.
+	ask[any](p, `new Promise((done) => {
+		new MutationObserver((_, seen) => {
+			if (!document.querySelector(".question.selected pre").innerText.includes("`+other+`")) return;
+			seen.disconnect();
+			document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "y", bubbles: true }));
+			done();
+		}).observe(document.getElementById("main"), { subtree: true, childList: true, attributes: true, characterData: true });
+		[...document.querySelectorAll(".question.selected button.deny")].at(-1).click();
+	})`)
+	p.when("document.querySelectorAll('button.allow:not([disabled])').length === 2")
+	if _, err := os.Stat(filepath.Join(w.dir, "folder", other)); err == nil {
+		t.Errorf("%s was allowed by a key for the other question", other)
+	}
+	p.key("y")
+	p.see("Nothing waits for you")
 }
 
 // TestPageIsAccessible has axe-core look at every view, in light and in dark and on a phone.

@@ -14,15 +14,32 @@ export function inboxView() {
   app.selected = Math.min(app.selected, Math.max(0, inbox.length - 1));
   return html`
     <h1>Inbox</h1>
-    ${inbox.length ? repeat(inbox, name, (q, i) => question(q, i === app.selected, true)) : html`<p>Nothing waits for you.</p>`}`;
+    ${questions(inbox, app.selected, true) ?? html`<p>Nothing waits for you.</p>`}`;
 }
 
 const name = (q) => `${q.session}/${q.id}/${q.seq}`;
 
+// Questions come and go by themselves. Whoever is about to press a key or a button may hit another one
+// than the one that was there, so nothing counts for a moment after they have changed place.
+const calm = 700; // ms
+const screen = { names: "", since: 0 };
+
+const settled = () => performance.now() - screen.since >= calm;
+
+// questions shows those of a view, the selected one marked; undefined if there are none.
+export function questions(list, selected, linked) {
+  const names = location.pathname + list.map(name).join();
+  if (names !== screen.names) {
+    Object.assign(screen, { names, since: performance.now() });
+    setTimeout(update, calm + 1);
+  }
+  return list.length ? repeat(list, name, (q, i) => question(q, i === selected, linked)) : undefined;
+}
+
 const decided = new Set(); // questions that were decided here and may still be in what the server said last
 
 async function decide(q, body) {
-  if (decided.has(name(q))) return;
+  if (decided.has(name(q)) || !settled()) return;
   decided.add(name(q));
   update();
   await attempt(async () => {
@@ -45,7 +62,7 @@ const allow = (q, scope) => {
 const reaches = { once: "Allow once", session: "Allow for this session", edits: "Allow all edits in this session", host: "Allow this host in this session" };
 
 // question shows one, with all that it would do, and takes the decision.
-export function question(q, selected, linked) {
+function question(q, selected, linked) {
   const done = decided.has(name(q));
   const answer = (e) => {
     e.preventDefault();
@@ -67,14 +84,14 @@ export function question(q, selected, linked) {
         ${q.rules?.length ? html`<p class="faint">For this session: ${q.rules.map((r) => html`<code>${r}</code> `)}</p>` : nothing}`}
       ${q.until ? html`<p class="faint">Without an answer it is denied at ${full(q.until)}.</p>` : nothing}
       ${done ? html`<p role="status">Decided.</p>` : q.asks ? html`
-        <div class="choices">${(q.options ?? []).map((o) => html`<button @click=${() => decide(q, { allow: true, answer: o })}>${o}</button>`)}</div>
-        <form class="line" @submit=${answer}><input name="answer" required aria-label="Your answer" placeholder="Your answer"><button>Answer</button></form>
-        <button class="deny" @click=${() => decide(q, { allow: false })}>Dismiss</button>` : html`
+        <div class="choices">${(q.options ?? []).map((o) => html`<button ?disabled=${!settled()} @click=${() => decide(q, { allow: true, answer: o })}>${o}</button>`)}</div>
+        <form class="line" @submit=${answer}><input name="answer" required aria-label="Your answer" placeholder="Your answer"><button ?disabled=${!settled()}>Answer</button></form>
+        <button class="deny" ?disabled=${!settled()} @click=${() => decide(q, { allow: false })}>Dismiss</button>` : html`
         <div class="choices">
-          ${q.for.map((scope) => html`<button class="allow" @click=${() => allow(q, scope)}>${reaches[scope] ?? `Allow for: ${scope}`}${scope === "once" && selected ? html` <kbd>y</kbd>` : nothing}</button>`)}
+          ${q.for.map((scope) => html`<button class="allow" ?disabled=${!settled()} @click=${() => allow(q, scope)}>${reaches[scope] ?? `Allow for: ${scope}`}${scope === "once" && selected ? html` <kbd>y</kbd>` : nothing}</button>`)}
         </div>
         <form class="line" @submit=${deny}><input name="reason" aria-label="Reason of a denial" placeholder="Why not (the model reads it)">
-          <button class="deny">Deny${selected ? html` <kbd>n</kbd>` : nothing}</button></form>`}
+          <button class="deny" ?disabled=${!settled()}>Deny${selected ? html` <kbd>n</kbd>` : nothing}</button></form>`}
     </article>`;
 }
 
@@ -84,7 +101,11 @@ export const questionKeys = (selected) => ({
   n: () => { const q = selected(); if (q && inSight()) decide(q, { allow: false }); },
 });
 
-const inSight = () => document.querySelector(".question.selected") !== null;
+// inSight reports whether the question that keys decide is on the screen.
+function inSight() {
+  const at = document.querySelector(".question.selected")?.getBoundingClientRect();
+  return at !== undefined && at.bottom > 0 && at.top < innerHeight;
+}
 
 const move = (by) => () => {
   app.selected = Math.max(0, Math.min((app.board?.inbox.length ?? 1) - 1, app.selected + by));

@@ -7,7 +7,7 @@ import { repeat } from "./lit/directives/repeat.js";
 import { unsafeHTML } from "./lit/directives/unsafe-html.js";
 import { follow, get, post } from "./api.js";
 import { app, attempt, go, update } from "./app.js";
-import { question, questionKeys } from "./inbox.js";
+import { questionKeys, questions } from "./inbox.js";
 import { diff, image, loading, tabs } from "./parts.js";
 import { clock, count, dollars, folder, full, thousands } from "./words.js";
 
@@ -113,7 +113,7 @@ export function sessionView() {
     ${now.draft ? html`<p class="faint">Writes a call of ${now.draft} …</p>` : nothing}
     ${now.wait ? html`<p class="faint">${now.wait} (until ${clock(now.until)})</p>` : nothing}
     ${now.queued?.map((q) => html`<p class="faint">For after the run: ${q}</p>`) ?? nothing}
-    ${now.questions?.map((q, i) => question(q, i === 0, false)) ?? nothing}
+    ${questions(now.questions ?? [], 0, false) ?? nothing}
     ${data.back ? rewindView(data) : nothing}
     ${composer(data, now)}`;
 }
