@@ -42,7 +42,8 @@ func (d Door) Serve(ctx context.Context, g *gate.Gate, h http.Handler, end func(
 		return err
 	}
 	if d.Record != "" {
-		if err := keep.Write(d.Record, []byte(l.Addr().String())); err != nil {
+		err := os.MkdirAll(filepath.Dir(d.Record), 0o700)
+		if err = errors.Join(err, keep.Write(d.Record, []byte(l.Addr().String()))); err != nil {
 			return errors.Join(err, l.Close())
 		}
 		defer os.Remove(d.Record)
