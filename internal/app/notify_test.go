@@ -247,8 +247,8 @@ func TestNotifyEnds(t *testing.T) {
 		{event.Stopped{Reason: event.ReasonDone}, ""},
 		{event.Stopped{Reason: event.ReasonCancelled}, ""},
 		{event.Stopped{Reason: event.ReasonMaxTurns}, "max turns"},
-		{event.Stopped{Reason: event.ReasonBudget, Detail: "$1.00 of $1.00"}, "budget: $1.00 of $1.00"},
-		{event.Stopped{Reason: event.ReasonStuck, Detail: "one\ntwo"}, "stuck: one two"},
+		{event.Stopped{Reason: event.ReasonBudget, Detail: "$1.00\nof $1.00"}, "budget: $1.00 of $1.00"},
+		{event.Stopped{Reason: event.ReasonStuck, Detail: "bash secret thing"}, "stuck"},
 		{event.Stopped{Reason: event.ReasonFailed, Detail: "key sk-ant-api03-" + strings.Repeat("Ab1", 30)}, "failed: key ***"},
 	} {
 		if got := a.Notify.Ended(tc.stopped); got != tc.want {

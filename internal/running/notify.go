@@ -66,7 +66,7 @@ func (n *Notifier) Ended(s event.Stopped) string {
 		return ""
 	}
 	text := strings.ReplaceAll(string(s.Reason), "_", " ")
-	if s.Detail != "" && s.Reason != event.ReasonDone {
+	if what := kindOf(s.Reason); s.Detail != "" && what != config.NotifyDone && s.Reason != event.ReasonStuck { // a call, with its arguments
 		text += ": " + s.Detail
 	}
 	return words.OneLine(words.Hidden(text), mostLine)
