@@ -72,8 +72,8 @@ type Tried struct {
 
 // Try sends a notification to each place of the settings, at any hour and whoever looks.
 func (n *Notifier) Try(ctx context.Context) (out []Tried) {
-	m := n.message(inspan.Status{}, "test", "this is a test")
-	m.Title = "inspan"
+	m := n.message(inspan.Status{}, "test", "a notification looks like this")
+	m.Title = "test"
 	for _, p := range n.places() {
 		ctx, cancel := context.WithTimeout(ctx, mostCall)
 		out = append(out, Tried{p.name, p.send(ctx, m)})
