@@ -148,6 +148,9 @@ type Agent struct {
 	// agent holds can send it inputs. It must not wait for the run. Nil: nobody
 	// wants to know.
 	Joined func(s *Session)
+	// Saw is told every stored event that a run of the session takes in, in order and once it counts
+	// in Status, with the session. It must not block. Nil: nobody wants to know.
+	Saw func(s *Session, e event.Event)
 	// Leave ends what the session has started and still runs, or lets it go on, and says
 	// what became of it. Normal is the end of a session whose last run was over and not
 	// interrupted; after any other nothing goes on. [Session.Leave] calls it once, before

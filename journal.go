@@ -71,12 +71,24 @@ func (j *journal) catchUp(ctx context.Context) error {
 		if err := j.apply(e); err != nil {
 			return err
 		}
+		if err := j.told(e); err != nil {
+			return err
+		}
 		if !j.yield(e, nil) {
 			return j.broken()
 		}
 		if c, claims := e.Body.(event.Claimed); claims && j.epoch > 0 && c.Epoch != j.epoch {
 			return event.ErrFenced
 		}
+	}
+	return nil
+}
+
+// told passes on an event that was folded.
+func (j *journal) told(e event.Event) (err error) {
+	defer caught("Agent.Saw", nil, &err)
+	if j.agent.Saw != nil {
+		j.agent.Saw(j.Session, e)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -21,7 +22,8 @@ func (c *command) doctor() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check settings, providers, sandbox, servers, tools, memory and programs",
 		Long: "inspan asks each ready provider for one word, which costs a few tokens, and starts the MCP servers.\n" +
-			"--offline skips both. 'inspan doctor sandbox' tests the sandbox, 'inspan doctor runtime' what a server needs.",
+			"--offline skips both. 'inspan doctor sandbox' tests the sandbox, 'inspan doctor runtime' what a server needs,\n" +
+			"and 'inspan doctor notify' sends a test notification.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return setup.Print(cmd.OutOrStdout(), width(cmd.OutOrStdout()), setup.Doctor(cmd.Context(), c.self, "", !offline))
@@ -38,8 +40,25 @@ func (c *command) doctor() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return setup.Print(cmd.OutOrStdout(), width(cmd.OutOrStdout()), setup.Sandbox(cmd.Context(), c.self))
 		},
-	}, c.doctorRuntime())
+	}, c.doctorRuntime(), c.doctorNotify())
 	return cmd
+}
+
+func (c *command) doctorNotify() *cobra.Command {
+	return &cobra.Command{
+		Use:   "notify",
+		Short: "Send a test notification to each place of the settings",
+		Long: "inspan calls you as the table notify of the settings says: on the desktop, by the bell, by a webhook or by ntfy.\n" +
+			"The test ignores quiet hours. A place has taken the notification; whether you see it is up to your desktop and phone.",
+		Args: exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			out, terminal := cmd.OutOrStdout(), io.Writer(nil)
+			if isTerminal(out) {
+				terminal = out
+			}
+			return setup.Print(out, width(out), setup.Notify(cmd.Context(), c.self, terminal))
+		},
+	}
 }
 
 func (c *command) doctorRuntime() *cobra.Command {

@@ -191,6 +191,7 @@ func TestCommandsRemote(t *testing.T) {
 		{"/reasoning", "the model has shown no reasoning yet", ""},
 		{"/context", "reserved for the reply", ""},
 		{"/cost", "total  ", ""},
+		{"/spend", "the system prompt", ""},
 		{"/todo", "the todo list is empty", ""},
 		{"/diff", "no file tool has changed a file", ""},
 		{"/copy", "copied, if the terminal supports it", ""},

@@ -73,7 +73,7 @@ func subcommand(name, args string) []string {
 	switch name {
 	case "sessions":
 		return []string{"sessions", "list"}
-	case "cost", "context":
+	case "cost", "spend", "context":
 		return []string{name}
 	case "tools":
 		return []string{"tools", "list"}

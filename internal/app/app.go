@@ -40,6 +40,7 @@ type App struct {
 	Hubs       *connect.Hubs
 	Rewind     *rewind.Room
 	Running    *running.Table
+	Notify     *Notifier
 
 	sessions *session.Store
 }
@@ -80,6 +81,7 @@ func New(set *config.Installation) *App {
 		Installation: set, Consent: a.Consent, Sessions: a.sessions, Places: a.Permission.Places, Redact: a.Permission.Redacted,
 	}
 	a.Rewind = &rewind.Room{Installation: set, Sessions: a.sessions, Places: a.Permission.Places}
+	a.Notify = &Notifier{Installation: set}
 	a.Running = &running.Table{Installation: set, Sessions: a.sessions, Redact: a.Permission.Redacted}
 	return a
 }
@@ -87,10 +89,12 @@ func New(set *config.Installation) *App {
 // spentToday is what the sessions say was spent on this day.
 func (a *App) spentToday(ctx context.Context) (float64, error) { return cost.Today(ctx, a.sessions) }
 
-// Board is what is known of all sessions, and Row a session on it.
+// Board is what is known of all sessions, and Row a session on it. Notifier calls a person who is
+// away.
 type (
-	Board = running.Board
-	Row   = running.Row
+	Board    = running.Board
+	Row      = running.Row
+	Notifier = running.Notifier
 )
 
 // Point is a message that a session can be rewound to before it.
@@ -226,6 +230,9 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 	}
 	equipment.Furnish(b.agent, a.Config, b.come, o.AllTools)
 	b.agent.Tools = slices.Concat(b.agent.Tools, b.wrap(o.Tools))
+	if !o.shown && !o.alone {
+		b.ends = append(b.ends, a.Notify.Follow(b.agent))
+	}
 	return b.agent, nil
 }
 

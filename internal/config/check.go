@@ -91,7 +91,7 @@ func (c Config) check() error {
 		notNegative("agents.depth", c.Agents.Depth), notNegative("agents.open", c.Agents.Open),
 		checkRange("checkpoints.quota_mb", c.Checkpoints.Quota, mostMegabytes),
 		c.Retention.Check(), checkCompiled(c.Checks), checkHooks(c.Hooks), checkSources(c.ToolSecrets),
-		c.TUI.Check(), inTable("levers", c.Levers.Check()), inTable("web", c.Web.Check()),
+		c.TUI.Check(), inTable("notify", c.Notify.Check()), inTable("levers", c.Levers.Check()), inTable("web", c.Web.Check()),
 		c.Reviewer.check(), checkProfiles(c.Profiles), checkProviders(c.Providers),
 	)
 }

@@ -67,6 +67,7 @@ type Config struct {
 	ToolSecrets map[string]map[string][]string `toml:"tool_secrets"`
 	Keys        map[string][]string            `toml:"keys"`         // of the interactive front end, by action; /help lists the actions
 	TUI         TUI                            `toml:"tui"`          // the interactive front end
+	Notify      Notify                         `toml:"notify"`       // calls for a person who is away
 	Hooks       []hook.Config                  `toml:"hook"`         // hooks; see docs/HOOKS.md
 	ClaudeHooks bool                           `toml:"claude_hooks"` // also run those of ~/.claude/settings.json
 	Providers   map[string]Provider            `toml:"providers"`    // by the name used before the slash

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -41,11 +42,18 @@ func TestMissingFileIsFine(t *testing.T) {
 
 func TestMistakesAreNamed(t *testing.T) {
 	for text, want := range map[string]string{
-		"[tui]\ntheme = 'bright'":                                                  `tui.theme: unknown value "bright"; use light, dark, auto`,
-		"[tui]\nstatus_line = \"a\\nb\"":                                           `is not one line`,
-		"modle = 'a/b'":                                                            `unknown key "modle"; did you mean "model"?`,
-		"[providers.x]\nkind='openai'\nkeyenv='K'":                                 `did you mean "key_env"?`,
-		"[providers.x]\nkind='openai'\n[providers.x.models.m]\nwindo=1":            `did you mean "window"?`,
+		"[tui]\ntheme = 'bright'":                                       `tui.theme: unknown value "bright"; use light, dark, auto`,
+		"[notify]\nquiet = '22:00'":                                     `notify.quiet: "22:00" is not a span such as "22:00-07:00"`,
+		"[notify]\nquiet = '08:00-08:00'":                               `is not a span`,
+		"[notify]\nto = ['both']":                                       `notify.to: unknown value "both"; use bell, desktop`,
+		"[notify]\non = ['']":                                           `notify.on: unknown value`,
+		"[notify]\nurl = 'file:///etc/x'":                               `notify.url: not an address such as`,
+		"[notify]\nafter = '-1s'":                                       `notify.after: -1s can't be negative`,
+		"[notify]\nntfy_token_env = 'A=b'":                              `notify.ntfy_token_env: "A=b" is not the name`,
+		"[tui]\nstatus_line = \"a\\nb\"":                                `is not one line`,
+		"modle = 'a/b'":                                                 `unknown key "modle"; did you mean "model"?`,
+		"[providers.x]\nkind='openai'\nkeyenv='K'":                      `did you mean "key_env"?`,
+		"[providers.x]\nkind='openai'\n[providers.x.models.m]\nwindo=1": `did you mean "window"?`,
 		"[providers.x]\nkind='openai'\n[providers.x.models.m.price]\ncurrency='x'": `known here: input, cache_read`,
 		"zzz = 1":                               "known here: model, mode",
 		"[[profiles]]\nmatch='*'\nedit='magic'": `:3: profiles[0].edit: unknown value "magic"; use replace`,
@@ -208,8 +216,38 @@ func TestProjectOnlyTightens(t *testing.T) {
 	if err := put("allow=['bash']"); err == nil {
 		t.Error("a project may allow")
 	}
+	if err := put("[notify]\nurl='https://example.com'"); err == nil || !strings.Contains(err.Error(), "a project can't set notify") {
+		t.Errorf("error %v", err)
+	}
 	if err := put("[providers.x]\nkind='openai'"); err == nil ||
 		!strings.Contains(err.Error(), `a project can't set providers, only ask, deny, rule, hook; set it in your own settings`) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestQuietHours holds when nobody is called: from the first minute of the span to before its last,
+// over midnight too.
+func TestQuietHours(t *testing.T) {
+	for _, tc := range []struct {
+		span, at string
+		want     bool
+	}{
+		{"22:00-07:00", "21:59", false},
+		{"22:00-07:00", "22:00", true},
+		{"22:00-07:00", "00:00", true},
+		{"22:00-07:00", "06:59", true},
+		{"22:00-07:00", "07:00", false},
+		{"12:30 - 13:30", "12:29", false},
+		{"12:30 - 13:30", "13:29", true},
+		{"12:30 - 13:30", "13:30", false},
+		{"", "03:00", false},
+	} {
+		at, err := time.Parse("15:04", tc.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := (config.Notify{Quiet: tc.span}); n.Check() != nil || n.Sleeps(at) != tc.want || n.Wants(config.NotifyFailed, at) == tc.want {
+			t.Errorf("%q at %s: %v, %v", tc.span, tc.at, n.Sleeps(at), n.Check())
+		}
 	}
 }

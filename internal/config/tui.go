@@ -13,9 +13,6 @@ type TUI struct {
 	StatusLine   string `toml:"status_line"`
 	Vim          bool   `toml:"vim"`           // the prompt has vim's normal and insert mode
 	ScreenReader bool   `toml:"screen_reader"` // plain lines with words for marks, and nothing that moves
-	// how to call a person who is away when a run has ended or a question waits: bell, desktop (a
-	// notification, by the terminal), both or off; empty: both
-	Notify string `toml:"notify"`
 }
 
 // Check returns what is wrong.
@@ -24,5 +21,5 @@ func (t TUI) Check() error {
 	if strings.ContainsAny(t.StatusLine, "\x00\n") {
 		line = fmt.Errorf("tui.status_line: %q is not one line", t.StatusLine)
 	}
-	return errors.Join(oneOf("tui.theme", t.Theme, "light", "dark", "auto"), line, oneOf("tui.notify", t.Notify, "bell", "desktop", "both", "off"))
+	return errors.Join(oneOf("tui.theme", t.Theme, "light", "dark", "auto"), line)
 }

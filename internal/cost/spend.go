@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/store"
 )
 
@@ -34,6 +36,20 @@ type Costly struct {
 	Sent    int    `json:"sent,omitempty"` // requests that carried it, if it is a part of prompts
 	Row
 	Advice string `json:"advice,omitempty"`
+}
+
+// Line is the amount, the cause and the advice in a line that can go to a terminal. What had no
+// price is told in tokens.
+func (c Costly) Line() string {
+	amount := text.Thousands(c.Usage.Prompt() + c.Usage.Output)
+	if c.Dollars > 0 {
+		amount = words.Dollars(c.Dollars.Dollars())
+	}
+	line := fmt.Sprintf("%8s  %s", amount, words.OneLine(c.Key, 100))
+	if c.Advice != "" {
+		line += ": " + c.Advice
+	}
+	return line
 }
 
 // mostCostly is how many of the costliest causes a report names.

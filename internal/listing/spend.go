@@ -72,7 +72,7 @@ func Spent(out io.Writer, r cost.Report) error {
 		fmt.Fprintln(out, "\nThe ten costliest, and what would have avoided them:")
 	}
 	for _, c := range r.Costliest {
-		fmt.Fprintf(out, "%8s  %s%s\n", amount(c.Row), words.OneLine(c.Key, 100), advised(c.Advice))
+		fmt.Fprintln(out, c.Line())
 	}
 	if h := hint(r.Total); h != "" {
 		fmt.Fprintf(out, "\nOf %s %s.\n", text.Count(r.Total.Replies, "request"), h)
@@ -90,19 +90,4 @@ func part(row, total cost.Row) string {
 		return "0%"
 	}
 	return fmt.Sprintf("%.1f%%", 100*n/of)
-}
-
-// amount is what a row has cost, in tokens if it had no price.
-func amount(r cost.Row) string {
-	if r.Dollars > 0 {
-		return words.Dollars(r.Dollars.Dollars())
-	}
-	return text.Thousands(r.Usage.Prompt() + r.Usage.Output)
-}
-
-func advised(advice string) string {
-	if advice == "" {
-		return ""
-	}
-	return ": " + advice
 }

@@ -62,7 +62,7 @@ func (s *Set) keys() []string {
 	for _, s := range s.Config.Web.Secrets {
 		out = append(out, s.Env)
 	}
-	out = append(out, s.Config.Web.KeyEnv)
+	out = append(out, s.Config.Web.KeyEnv, s.Config.Notify.TokenEnv)
 	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
 }
 

@@ -79,3 +79,9 @@ func (t *Table) Spent(ctx context.Context, id string, warn func(string)) ([]cost
 	rows, err := cost.Group(tallies, "model")
 	return append(rows, cost.Sum(tallies)), err
 }
+
+// Costliest are the causes of the costs of a session and its subagents, the costliest first.
+func (t *Table) Costliest(ctx context.Context, id string, warn func(string)) ([]cost.Costly, error) {
+	report, err := cost.Explain(ctx, t.Sessions, cost.Question{Session: id, By: cost.Causes}, warn)
+	return report.Costliest, err
+}

@@ -1,5 +1,5 @@
 // Package running knows who drives which session, stops runs, keeps what goes on after a session, and
-// has runs go on in processes of their own.
+// has runs go on in processes of their own. It also calls a person who is away ([Notifier]).
 package running
 
 import (

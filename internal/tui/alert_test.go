@@ -12,19 +12,22 @@ import (
 func TestCallsWhoIsAway(t *testing.T) {
 	const asks, done = "\x1b]9;inspan: note asks\x1b\\", "\x1b]9;inspan: done\x1b\\"
 	for name, tc := range map[string]struct {
-		how, focus string
-		want       []string // in this order
-		never      string
+		to    []string // as the settings have it
+		focus string
+		want  []string // in this order
+		never string
 	}{
-		"away":         {"", "\x1b[O", []string{"\x1b[?1004h", asks + "\a", done + "\a"}, "\a\a"},
-		"bell":         {"bell", "\x1b[O", []string{"\a", "\a"}, "\x1b]9;"},
-		"desktop":      {"desktop", "\x1b[O", []string{asks, done}, "\a"},
-		"here":         {"", "\x1b[I", nil, "\a"},
-		"not told yet": {"", "", nil, "\a"}, // keys are being pressed
-		"off":          {"off", "\x1b[O", nil, "\x1b[?1004h"},
+		"away":         {nil, "\x1b[O", []string{"\x1b[?1004h", asks + "\a", done + "\a"}, "\a\a"},
+		"bell":         {[]string{"bell"}, "\x1b[O", []string{"\a", "\a"}, "\x1b]9;"},
+		"desktop":      {[]string{"desktop"}, "\x1b[O", []string{asks, done}, "\a"},
+		"here":         {nil, "\x1b[I", nil, "\a"},
+		"not told yet": {nil, "", nil, "\a"}, // keys are being pressed
+		"off":          {[]string{}, "\x1b[O", nil, "\x1b[?1004h"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := start(t, 60, 20, func(u *tui.TUI) { u.App.Config.TUI.Notify = tc.how }, call("note", `{"word":"x"}`), sayStep("that is it"))
+			t.Setenv("VTE_VERSION", "")
+			t.Setenv("TERM", "xterm-256color")
+			s := start(t, 60, 20, func(u *tui.TUI) { u.App.Config.Notify.To = tc.to }, call("note", `{"word":"x"}`), sayStep("that is it"))
 			raw := func() string { return strings.ReplaceAll(s.raw.String(), "\x1b]11;?\a", "") } // asks for a colour
 			s.press(tc.focus + "go" + enter)
 			s.shows("note asks", "or say what to do instead")

@@ -59,6 +59,7 @@ func Commands() []Command {
 		{Name: "context", Doc: "show the next prompt and what fills it", calm: true, run: work(facts.context)},
 		{Name: "compact", here: "the server compacts it when that is needed", Args: "[focus]", Doc: "compact the conversation; the log keeps all of it", run: (*commander).compact},
 		{Name: "cost", Doc: "show the cost of the session, by model", calm: true, run: work(facts.cost)},
+		{Name: "spend", Doc: "show what has cost most in the session, and what would have avoided it", calm: true, run: work(facts.spend)},
 		{Name: "todo", Doc: "show the todo list", calm: true, run: show(facts.todo)},
 		{Name: "diff", Doc: "show the changes to files in this session", calm: true, run: (*commander).diff},
 		{

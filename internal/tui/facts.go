@@ -222,6 +222,22 @@ func (f facts) cost(string) func(context.Context) (string, error) {
 	}
 }
 
+// spend lists what has cost most, and what would have avoided it.
+func (f facts) spend(string) func(context.Context) (string, error) {
+	a, id, warn := f.past, f.id, f.warn
+	return func(ctx context.Context) (string, error) {
+		if id == "" {
+			return "", errNoSession
+		}
+		list, err := a.Running.Costliest(ctx, id, warn)
+		var b strings.Builder
+		for _, c := range list {
+			fmt.Fprintln(&b, c.Line())
+		}
+		return cmp.Or(b.String(), "nothing was spent yet"), err
+	}
+}
+
 func (f facts) export(path string) func(context.Context) (string, error) {
 	a, id, root := f.past, f.id, realPath(f.local)
 	path, err := exported(root, cmp.Or(path, "inspan-"+id+".md"))

@@ -105,6 +105,7 @@ func commandHabits() []habit {
 		{name: "/context", keys: "/context" + enter, shown: []string{"of a window of 200,000"}},
 		{name: "/compact", keys: "/compact" + enter, shown: []string{"not compacted"}},
 		{name: "/cost", keys: "/cost" + enter, shown: []string{"script/commands", "replies"}},
+		{name: "/spend", keys: "/spend" + enter, shown: []string{"your message", "ask for short answers"}},
 		{name: "/todo", keys: "/todo" + enter, shown: []string{"the todo list is empty"}},
 		{name: "/diff", keys: "/diff" + enter, shown: []string{"nothing has changed a file"}},
 		{name: "/undo", keys: "/undo" + enter, shown: []string{"no changes since then, according to the checkpoints"}},

@@ -57,7 +57,7 @@ func newModel(ctx context.Context, t *TUI, keys keymap) *model {
 	}
 	m.line = &statusLine{command: h.statusLine, version: cmp.Or(t.Version, inspan.Version), ctx: ctx, clock: t.clock}
 	m.lacks = newLacks(ctx, t)
-	m.alert = &alert{how: h.notify, clock: t.clock, typed: t.clock()}
+	m.alert = newAlert(t)
 	m.talk.regain = m.composer.regain
 	m.sessions = &sessions{talk: m.talk, over: m.over, hints: m.hints}
 	m.back = &rewinder{talk: m.talk, over: m.over, hints: m.hints, composer: m.composer, screen: m.screen}

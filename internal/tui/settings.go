@@ -20,8 +20,7 @@ type habits struct {
 	theme      string // light or dark; empty: the terminal's
 	statusLine string // a command; empty: our own line
 	vim        bool
-	reader     bool   // a screen reader reads the terminal
-	notify     string // as the settings have it
+	reader     bool // a screen reader reads the terminal
 }
 
 // habits are those of the settings.
@@ -30,7 +29,7 @@ func (t *TUI) habits() habits {
 		return habits{}
 	}
 	set := t.App.Config.TUI
-	return habits{theme: themeOf(set.Theme), statusLine: set.StatusLine, vim: set.Vim, reader: set.ScreenReader, notify: set.Notify}
+	return habits{theme: themeOf(set.Theme), statusLine: set.StatusLine, vim: set.Vim, reader: set.ScreenReader}
 }
 
 // themeOf is the theme that a setting names.
