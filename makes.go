@@ -51,7 +51,7 @@ func (cs *calls) maker(ctx context.Context, c loop.Call) *maker {
 	m := &maker{calls: cs, id: c.ID, early: map[string]wanted{}, first: len(c.Made), asked: map[string]bool{}}
 	m.ctx, m.end = context.WithCancelCause(ctx)
 	ended := slices.DeleteFunc(slices.Clone(c.Made), func(made loop.Call) bool { return made.Ended == nil })
-	slices.SortFunc(ended, func(a, b loop.Call) int { return cmp.Compare(a.Over, b.Over) })
+	slices.SortStableFunc(ended, func(a, b loop.Call) int { return cmp.Compare(a.Over, b.Over) })
 	for _, made := range ended {
 		m.past = append(m.past, made.ID)
 	}

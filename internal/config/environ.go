@@ -80,7 +80,7 @@ func (c *Config) Over(environment []string) (set []Setting, warnings []string, e
 		for key, value := range map[string]string{"mode": string(c.Mode), "max_turns": strconv.Itoa(*c.MaxTurns), "leftovers": c.Leftovers} {
 			set = append(set, Setting{Key: key, Value: value, File: "preset " + name})
 		}
-		slices.SortFunc(set, func(a, b Setting) int { return cmp.Compare(a.Key, b.Key) })
+		slices.SortStableFunc(set, func(a, b Setting) int { return cmp.Compare(a.Key, b.Key) })
 	}
 	keys := scalars(reflect.TypeFor[Config](), "")
 	known := append(slices.Sorted(maps.Keys(keys)), others()...)

@@ -60,7 +60,7 @@ func Find(root string) ([]Item, error) {
 		f.each(".claude/skills", Skill)
 	}
 	f.named()
-	slices.SortFunc(f.items, byPath)
+	slices.SortStableFunc(f.items, byPath)
 	return f.items, nil
 }
 
@@ -205,7 +205,7 @@ func (f *finder) list(dir string) ([]fs.DirEntry, error) {
 		return nil, keep.Bare(err)
 	}
 	f.left -= len(entries)
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, nil
 }
 

@@ -228,7 +228,7 @@ func Sum(items []Item) string {
 		return ""
 	}
 	sorted := slices.Clone(items)
-	slices.SortFunc(sorted, byPath)
+	slices.SortStableFunc(sorted, byPath)
 	h := sha256.New()
 	for _, it := range slices.CompactFunc(sorted, func(a, b Item) bool { return byPath(a, b) == 0 }) {
 		fmt.Fprintf(h, "%s %s\n", strconv.Quote(it.Path), it.Digest)

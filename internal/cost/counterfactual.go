@@ -123,7 +123,7 @@ func Suppose(strategy string, turns []Turn, m *router.Model) Outcome {
 	for _, s := range shares {
 		o.Rules = append(o.Rules, *s)
 	}
-	slices.SortFunc(o.Rules, func(a, b Share) int { return cmp.Or(cmp.Compare(b.Turns, a.Turns), cmp.Compare(a.Rule, b.Rule)) })
+	slices.SortStableFunc(o.Rules, func(a, b Share) int { return cmp.Or(cmp.Compare(b.Turns, a.Turns), cmp.Compare(a.Rule, b.Rule)) })
 	return o
 }
 

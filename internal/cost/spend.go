@@ -157,7 +157,7 @@ func costliest(tallies []Tally) []Costly {
 		c.Key, c.Advice = c.words(), c.advice()
 		out = append(out, *c)
 	}
-	slices.SortFunc(out, func(a, b Costly) int {
+	slices.SortStableFunc(out, func(a, b Costly) int {
 		return cmp.Or(cmp.Compare(b.Dollars, a.Dollars), cmp.Compare(b.tokens(), a.tokens()), cmp.Compare(a.Session, b.Session),
 			cmp.Compare(a.Key, b.Key), cmp.Compare(a.Digest, b.Digest))
 	})

@@ -217,7 +217,7 @@ func (p *pass) tools() []tool.Tool {
 			out = append(out, caller{set: p.set, program: prog, declaration: a.declaration}.tool())
 		}
 	}
-	slices.SortFunc(out, func(a, b tool.Tool) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(out, func(a, b tool.Tool) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 

@@ -38,7 +38,7 @@ func (c *client) edits(ctx context.Context, w workspaceEdit) ([]FileEdit, error)
 			out = append(out, e)
 		}
 	}
-	slices.SortFunc(out, func(a, b FileEdit) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(out, func(a, b FileEdit) int { return cmp.Compare(a.Path, b.Path) })
 	for i := 1; i < len(out); i++ {
 		if out[i].Path == out[i-1].Path {
 			return nil, fmt.Errorf("%s is changed under two names", out[i].Path)

@@ -227,7 +227,7 @@ func (m *Manager) all() []target {
 			list = append(list, target{s.client.server, k.root})
 		}
 	}
-	slices.SortFunc(list, func(a, b target) int {
+	slices.SortStableFunc(list, func(a, b target) int {
 		return cmp.Or(cmp.Compare(a.root, b.root), cmp.Compare(a.server.Name, b.server.Name))
 	})
 	return list
@@ -287,7 +287,7 @@ func (r *reader) found(list []wireLocation) Found {
 			out.List = append(out.List, l)
 		}
 	}
-	slices.SortFunc(out.List, func(a, b Location) int {
+	slices.SortStableFunc(out.List, func(a, b Location) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), comparePositions(a.Start, b.Start), comparePositions(a.End, b.End))
 	})
 	return out

@@ -225,7 +225,7 @@ func (d *door) listMemories() (any, error) {
 		return nil, err
 	}
 	all := readMemories(d.Objects(ofMemory(m.store)))
-	slices.SortFunc(all, func(a, b memory) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(all, func(a, b memory) int { return cmp.Compare(a.Path, b.Path) })
 	var found []memory // one without an id stands for all below its path
 	for _, k := range all {
 		rest, below := strings.CutPrefix(k.Path, prefix)

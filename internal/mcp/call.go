@@ -48,7 +48,7 @@ func (m *Manager) Tools() []tool.Tool {
 		}
 		return same
 	})
-	slices.SortFunc(out, func(a, b tool.Tool) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(out, func(a, b tool.Tool) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 

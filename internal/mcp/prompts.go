@@ -49,7 +49,7 @@ func (m *Manager) Prompts() []Prompt {
 			out = append(out, s.prompts...)
 		}
 	}
-	slices.SortFunc(out, func(a, b Prompt) int {
+	slices.SortStableFunc(out, func(a, b Prompt) int {
 		return strings.Compare(a.Server+"\x00"+a.Name, b.Server+"\x00"+b.Name)
 	})
 	return out

@@ -243,7 +243,7 @@ func (r *reading) tools() {
 func (r *reading) entries(dir string) map[string]string {
 	lines, out := map[string][]string{}, map[string]string{}
 	leaves := slices.Clone(r.leaves) // as a walk through folders meets them
-	slices.SortFunc(leaves, func(a, b leaf) int { return slices.Compare(strings.Split(a.path, "/"), strings.Split(b.path, "/")) })
+	slices.SortStableFunc(leaves, func(a, b leaf) int { return slices.Compare(strings.Split(a.path, "/"), strings.Split(b.path, "/")) })
 	for _, l := range leaves {
 		below, is := strings.CutPrefix(l.path, dir+"/")
 		if dir == "." {

@@ -214,7 +214,7 @@ func (s *Store) List(ctx context.Context) ([]Plugin, error) {
 		}
 		out = append(out, s.open(r))
 	}
-	slices.SortFunc(out, func(a, b Plugin) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(out, func(a, b Plugin) int { return cmp.Compare(a.Name, b.Name) })
 	return out, nil
 }
 

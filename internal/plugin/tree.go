@@ -81,7 +81,7 @@ func scan(from, into *os.Root, pinned bool) ([]leaf, error) {
 	if err := t.folder(".", 0); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(t.leaves, func(a, b leaf) int { return strings.Compare(a.path, b.path) })
+	slices.SortStableFunc(t.leaves, func(a, b leaf) int { return strings.Compare(a.path, b.path) })
 	return t.leaves, nil
 }
 

@@ -41,7 +41,7 @@ func (s *search) guess() ([]weight, error) {
 	}
 	var terms []term
 	for _, list := range likes {
-		slices.SortFunc(list, func(a, b like) int {
+		slices.SortStableFunc(list, func(a, b like) int {
 			return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(b.docs, a.docs), cmp.Compare(a.word, b.word))
 		})
 		for _, l := range list[:min(len(list), mostLike)] {

@@ -99,7 +99,7 @@ func (t *Table) families(ctx context.Context) ([]family, error) {
 	for _, f := range byLead {
 		out = append(out, *f)
 	}
-	slices.SortFunc(out, func(a, b family) int {
+	slices.SortStableFunc(out, func(a, b family) int {
 		return cmp.Or(a.Modified.Compare(b.Modified), cmp.Compare(a.ID, b.ID))
 	})
 	return out, nil

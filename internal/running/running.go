@@ -78,7 +78,7 @@ func (t *Table) List(ctx context.Context) ([]Driven, error) {
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b Driven) int { return strings.Compare(a.ID, b.ID) }) // which puts children behind their parents
+	slices.SortStableFunc(list, func(a, b Driven) int { return strings.Compare(a.ID, b.ID) }) // which puts children behind their parents
 	return list, nil
 }
 

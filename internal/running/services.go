@@ -160,7 +160,7 @@ func (t *Table) Services() ([]Service, error) {
 			_ = s.forget() // else the next one does
 		}
 	}
-	slices.SortFunc(out, func(a, b Service) int { return a.Since.Compare(b.Since) })
+	slices.SortStableFunc(out, func(a, b Service) int { return a.Since.Compare(b.Since) })
 	return out, nil
 }
 

@@ -107,7 +107,7 @@ func settled(best map[string]bind) []bind {
 		}
 		out = append(out, m)
 	}
-	slices.SortFunc(out, func(a, b bind) int {
+	slices.SortStableFunc(out, func(a, b bind) int {
 		return cmp.Or(cmp.Compare(strings.Count(a.to, "/"), strings.Count(b.to, "/")), cmp.Compare(a.to, b.to))
 	})
 	return out

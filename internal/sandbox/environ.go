@@ -57,7 +57,7 @@ func Withhold(environment []string, o Options, whole bool) []Withheld {
 			out = append(out, Withheld{name, why})
 		}
 	}
-	slices.SortFunc(out, func(a, b Withheld) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(out, func(a, b Withheld) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 

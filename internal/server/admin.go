@@ -224,7 +224,7 @@ func (c *call) identities(nothing) (identityList, error) {
 			out.Identities = append(out.Identities, i.shown())
 		}
 	}
-	slices.SortFunc(out.Identities, func(a, b shownIdentity) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(out.Identities, func(a, b shownIdentity) int { return strings.Compare(a.ID, b.ID) })
 	return out, nil
 }
 

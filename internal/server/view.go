@@ -149,7 +149,7 @@ func (v *view) part(from int) (shownPart, error) {
 		}
 	}
 	clear(v.changed)
-	slices.SortFunc(out.Items, func(a, b shownItem) int { return a.N - b.N })
+	slices.SortStableFunc(out.Items, func(a, b shownItem) int { return a.N - b.N })
 	var err error
 	if out.Now, err = v.now(); err == nil {
 		out.Write = v.writing()

@@ -220,7 +220,7 @@ func (v *Visit) Webhooks() []Webhook {
 			out = append(out, h.Webhook)
 		}
 	}
-	slices.SortFunc(out, Webhook.Compare)
+	slices.SortStableFunc(out, Webhook.Compare)
 	return out
 }
 

@@ -212,7 +212,7 @@ func languages(root string) (out []Finding) {
 			})
 		}
 	}
-	slices.SortFunc(out[1:], func(a, b Finding) int { return strings.Compare(a.Remedy, b.Remedy) })
+	slices.SortStableFunc(out[1:], func(a, b Finding) int { return strings.Compare(a.Remedy, b.Remedy) })
 	return out
 }
 

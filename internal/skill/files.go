@@ -88,7 +88,7 @@ func list(files fs.FS, at string, most int) (entries []fs.DirEntry, more bool, e
 	if more = len(entries) > most; more {
 		entries = entries[:most]
 	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	return entries, more, nil
 }
 
@@ -122,7 +122,7 @@ func walk(files fs.FS, depth, most int) (out []listed, more bool, err error) {
 		return err
 	}
 	err = in(".", depth)
-	slices.SortFunc(out, func(a, b listed) int { return cmp.Compare(a.path, b.path) })
+	slices.SortStableFunc(out, func(a, b listed) int { return cmp.Compare(a.path, b.path) })
 	return out, more, err
 }
 

@@ -66,7 +66,7 @@ func Roles(folders []Folder) (roles []Role, warnings []string) {
 			roles = append(roles, r)
 		}
 	}
-	slices.SortFunc(roles, func(a, b Role) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(roles, func(a, b Role) int { return cmp.Compare(a.Name, b.Name) })
 	return roles, s.warnings
 }
 

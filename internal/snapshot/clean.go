@@ -283,7 +283,7 @@ func (m *marker) order(packs map[int32]bool) []digest {
 			out = append(out, d)
 		}
 	}
-	slices.SortFunc(out, func(a, b digest) int {
+	slices.SortStableFunc(out, func(a, b digest) int {
 		x, y := m.v.at[a], m.v.at[b]
 		if x.pack != y.pack {
 			return int(x.pack) - int(y.pack)

@@ -107,7 +107,7 @@ func (t tree) list(ctx context.Context, dir string, rules *gitignore.Rules) (fol
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		return e.Name() == ".git" || rules.Ignored(t.rel(filepath.Join(dir, e.Name())), e.IsDir())
 	})
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return folder{path: dir, rules: rules, entries: entries}, nil
 }
 

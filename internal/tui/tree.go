@@ -55,7 +55,7 @@ func members(ctx context.Context, a *app.App, id string, working []string) ([]me
 			})
 		}
 	}
-	slices.SortFunc(out, func(a, b member) int { return older(began, a.id, b.id) })
+	slices.SortStableFunc(out, func(a, b member) int { return older(began, a.id, b.id) })
 	return out, nil
 }
 
