@@ -2,8 +2,6 @@ package transcript
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -63,12 +61,8 @@ func OTLP(t Trace, semconv, release string) ([][]byte, error) {
 			return nil, fmt.Errorf("no semantic conventions %q; use %s", semconv, strings.Join(Semconvs(), ", "))
 		}
 	}
-	x := &otlp{conventions: all[i], trace: otlpID(16, t.Session)}
-	parent := ""
-	if event.IsTraceparent(t.Traceparent) { // version, trace, span and flags
-		fields := strings.Split(t.Traceparent, "-")
-		x.trace, parent = fields[1], fields[2]
-	}
+	x := &otlp{conventions: all[i]}
+	_, parent := otlpIDs(t.Traceparent)
 	x.session(t, parent)
 	var out [][]byte
 	for batch := range slices.Chunk(x.spans, otlpBatch) {
@@ -158,16 +152,18 @@ func (v otlpValues) number(key string, n float64) otlpValues {
 	return append(v, otlpValue{key, map[string]any{"doubleValue": n}})
 }
 
-// otlpID is an id of so many bytes, the same for the same words.
-func otlpID(bytes int, words ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
-	return hex.EncodeToString(sum[:bytes])
+// otlpIDs are the ids in a traceparent, none if it is not one.
+func otlpIDs(traceparent string) (trace, span string) {
+	if !event.IsTraceparent(traceparent) {
+		return "", ""
+	}
+	fields := strings.Split(traceparent, "-")
+	return fields[1], fields[2]
 }
 
 type otlp struct {
 	conventions
 
-	trace string
 	spans []otlpSpan
 }
 
@@ -180,10 +176,12 @@ func (x *otlp) session(t Trace, parent string) {
 	for _, span := range t.Spans {
 		s := x.span(t, span)
 		if s.Parent = parent; span.Parent != "" {
-			s.Parent = otlpID(8, t.Session, span.Parent)
+			_, s.Parent = otlpIDs(event.SpanContext(t.Traceparent, t.Session, span.Parent))
 		}
 		x.spans = append(x.spans, s)
 		if agent, is := agents[span.Session]; is && span.Kind == SpanChild {
+			delete(agents, span.Session) // it is there once, however often it has worked
+			agent.Traceparent = event.SpanContext(t.Traceparent, t.Session, span.ID)
 			x.session(agent, s.ID)
 		}
 	}
@@ -197,7 +195,8 @@ func (x *otlp) span(t Trace, span Span) otlpSpan {
 	if end.Before(span.Start) { // a clock was set back
 		end = span.Start
 	}
-	s := otlpSpan{Trace: x.trace, ID: otlpID(8, t.Session, span.ID), Kind: otlpInternal, Start: otlpTime(span.Start), End: otlpTime(end)}
+	s := otlpSpan{Kind: otlpInternal, Start: otlpTime(span.Start), End: otlpTime(end)}
+	s.Trace, s.ID = otlpIDs(event.SpanContext(t.Traceparent, t.Session, span.ID))
 	a := otlpValues{}.text("gen_ai.conversation.id", t.Session)
 	switch span.Kind {
 	case SpanRun:

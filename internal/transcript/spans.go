@@ -3,6 +3,7 @@ package transcript
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -126,7 +127,7 @@ func (s *Spans) Apply(e event.Event) {
 		s.called(e)
 	case event.Spawned:
 		call := b.Call[:max(0, strings.LastIndexByte(b.Call, '@'))]
-		s.begin(SpanChild, b.Child, b.Agent, e, s.open[key(SpanCall, call)]).Session = b.Child
+		s.child(s.begin(SpanChild, b.Child, b.Agent, e, s.open[key(SpanCall, call)]), b.Child)
 	case event.Returned:
 		s.came(e, b)
 	case event.Finished:
@@ -139,6 +140,17 @@ func (s *Spans) Apply(e event.Event) {
 		}
 	}
 }
+
+// child says which session a span is of. Its id is [ChildSpan], unless the session has worked before.
+func (s *Spans) child(span *Span, session string) {
+	span.Session = session
+	if !slices.ContainsFunc(s.all, func(other *Span) bool { return other.ID == ChildSpan(session) }) {
+		span.ID = ChildSpan(session)
+	}
+}
+
+// ChildSpan is the id of the span in which a session first works for another, known before it does.
+func ChildSpan(session string) string { return string(SpanChild) + "-" + session }
 
 func key(kind SpanKind, id string) string { return string(kind) + " " + id }
 
