@@ -202,3 +202,11 @@ func (a *Agent) release() (err error) {
 	}
 	return a.Close()
 }
+
+func (a *Agent) observed(e event.Event) (err error) {
+	defer caught("Agent.Observe", nil, &err)
+	if a.Observe != nil {
+		a.Observe(e)
+	}
+	return nil
+}

@@ -148,6 +148,9 @@ type Agent struct {
 	// agent holds can send it inputs. It must not wait for the run. Nil: nobody
 	// wants to know.
 	Joined func(s *Session)
+	// Observe is told each stored event as soon as a run of the session knows of it, in order. It must
+	// not wait, and changes nothing. Nil: nobody observes.
+	Observe func(e event.Event)
 	// Leave ends what the session has started and still runs, or lets it go on, and says
 	// what became of it. Normal is the end of a session whose last run was over and not
 	// interrupted; after any other nothing goes on. [Session.Leave] calls it once, before

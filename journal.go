@@ -71,6 +71,9 @@ func (j *journal) catchUp(ctx context.Context) error {
 		if err := j.apply(e); err != nil {
 			return err
 		}
+		if err := j.agent.observed(e); err != nil {
+			return err
+		}
 		if !j.yield(e, nil) {
 			return j.broken()
 		}

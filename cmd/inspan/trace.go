@@ -66,6 +66,7 @@ func (c *command) traceExport() *cobra.Command {
 			}
 			return listing.ExportTrace(cmd.Context(), cmd.OutOrStdout(), t, listing.Receiver{
 				URL: to, Headers: os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"), Semconv: semconv, Release: inspan.Version,
+				Attributes: listing.Resource(os.Getenv),
 			})
 		},
 	}

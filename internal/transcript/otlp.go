@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,25 +51,58 @@ func Semconvs() (out []string) {
 // otlpBatch is how many spans one request holds at most.
 const otlpBatch = 1000
 
-// OTLP is a trace as requests for the traces endpoint of a receiver, each a JSON text. Semconv is one
-// of [Semconvs]; empty: the latest. Release is the version of the program. What has not ended is told
-// to have lasted as long as anything is known of its session.
-func OTLP(t Trace, semconv, release string) ([][]byte, error) {
+// OTLP is how traces and measures are told to a receiver of OpenTelemetry. The zero value is of use.
+type OTLP struct {
+	Semconv    string            // one of [Semconvs]; empty: the latest
+	Release    string            // version of the program
+	Attributes map[string]string // of what is observed; without service.name it is "inspan"
+	// Live has a span that goes on told by a mark: one that is a part of it, lasts no time, and has the
+	// attribute inspan.pending. The span itself is told when it has ended. Else it is told to have lasted
+	// as long as anything is known of its session.
+	Live bool
+}
+
+// conventions are those of the version.
+func (o OTLP) conventions() (conventions, error) {
 	all := allConventions()
 	i := len(all) - 1
-	if semconv != "" {
-		if i = slices.IndexFunc(all, func(c conventions) bool { return c.version == semconv }); i < 0 {
-			return nil, fmt.Errorf("no semantic conventions %q; use %s", semconv, strings.Join(Semconvs(), ", "))
+	if o.Semconv != "" {
+		if i = slices.IndexFunc(all, func(c conventions) bool { return c.version == o.Semconv }); i < 0 {
+			return conventions{}, fmt.Errorf("no semantic conventions %q; use %s", o.Semconv, strings.Join(Semconvs(), ", "))
 		}
 	}
-	x := &otlp{conventions: all[i]}
-	_, parent := otlpIDs(t.Traceparent)
-	x.session(t, parent)
+	return all[i], nil
+}
+
+func (o OTLP) owner() otlpOwner {
+	a := otlpValues{}
+	if o.Attributes["service.name"] == "" {
+		a = a.text("service.name", "inspan")
+	}
+	if o.Attributes["service.version"] == "" {
+		a = a.text("service.version", o.Release)
+	}
+	for _, key := range slices.Sorted(maps.Keys(o.Attributes)) {
+		a = a.text(key, o.Attributes[key])
+	}
+	return otlpOwner{a}
+}
+
+// Traces are requests for the traces endpoint of a receiver, each a JSON text.
+func (o OTLP) Traces(traces ...Trace) ([][]byte, error) {
+	c, err := o.conventions()
+	if err != nil {
+		return nil, err
+	}
+	x := &otlp{conventions: c, live: o.Live}
+	for _, t := range traces {
+		_, parent := otlpIDs(t.Traceparent)
+		x.session(t, parent)
+	}
 	var out [][]byte
 	for batch := range slices.Chunk(x.spans, otlpBatch) {
 		raw, err := json.Marshal(otlpRequest{[]otlpResource{{
-			Resource: otlpOwner{Attributes: otlpValues{}.text("service.name", "inspan").text("service.version", release)},
-			Scopes:   []otlpScope{{Scope: otlpName{"inspan", release}, Spans: batch, Schema: "https://opentelemetry.io/schemas/" + x.version}},
+			Resource: o.owner(), Scopes: []otlpScope{{Scope: otlpName{"inspan", o.Release}, Spans: batch, Schema: schemas + x.version}},
 		}}})
 		if err != nil {
 			return nil, err
@@ -77,6 +111,8 @@ func OTLP(t Trace, semconv, release string) ([][]byte, error) {
 	}
 	return out, nil
 }
+
+const schemas = "https://opentelemetry.io/schemas/"
 
 type otlpRequest struct {
 	Resources []otlpResource `json:"resourceSpans"`
@@ -164,6 +200,7 @@ func otlpIDs(traceparent string) (trace, span string) {
 type otlp struct {
 	conventions
 
+	live  bool
 	spans []otlpSpan
 }
 
@@ -178,6 +215,11 @@ func (x *otlp) session(t Trace, parent string) {
 		if s.Parent = parent; span.Parent != "" {
 			_, s.Parent = otlpIDs(event.SpanContext(t.Traceparent, t.Session, span.Parent))
 		}
+		if x.live && span.End.IsZero() {
+			s.Parent = s.ID
+			_, s.ID = otlpIDs(event.SpanContext(t.Traceparent, t.Session, span.ID+" begun"))
+			s.Attributes = append(s.Attributes, otlpValue{"inspan.pending", map[string]any{"boolValue": true}})
+		}
 		x.spans = append(x.spans, s)
 		if agent, is := agents[span.Session]; is && span.Kind == SpanChild {
 			delete(agents, span.Session) // it is there once, however often it has worked
@@ -189,7 +231,7 @@ func (x *otlp) session(t Trace, parent string) {
 
 func (x *otlp) span(t Trace, span Span) otlpSpan {
 	end := span.End
-	if end.IsZero() {
+	if end.IsZero() && !x.live {
 		end = t.Until
 	}
 	if end.Before(span.Start) { // a clock was set back
@@ -231,11 +273,8 @@ func otlpTime(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 
 // model names a request to a model, and says what is known of it.
 func (x *otlp) model(span Span, a otlpValues) (name string, all otlpValues) {
-	provider, model, _ := strings.Cut(span.Name, "/")
-	if model == "" {
-		model = span.Name
-	}
-	a = a.text("gen_ai.operation.name", "chat").text(x.provider, x.providerName(provider)).text("gen_ai.request.model", model)
+	provider, model := x.served(span)
+	a = a.text("gen_ai.operation.name", "chat").text(x.provider, provider).text("gen_ai.request.model", model)
 	if !span.Failed() && span.Outcome != "" {
 		a = a.text("gen_ai.response.model", model)
 		reasons := map[string]any{"values": []any{map[string]any{"stringValue": span.Outcome}}}
@@ -256,8 +295,14 @@ func (x *otlp) model(span Span, a otlpValues) (name string, all otlpValues) {
 	return "chat " + model, a
 }
 
+// served is who serves the model of a span, and the model.
+func (x conventions) served(span Span) (provider, model string) {
+	provider, model, _ = strings.Cut(span.Name, "/")
+	return x.providerName(provider), cmp.Or(model, span.Name)
+}
+
 // providerName is what the conventions call a provider; others keep the name that they have here.
-func (x *otlp) providerName(name string) string {
+func (x conventions) providerName(name string) string {
 	for _, known := range [][2]string{
 		{"gemini", "gcp.gemini"},
 		{"google", "gcp.gemini"},

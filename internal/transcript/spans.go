@@ -60,6 +60,8 @@ type Spans struct {
 	last time.Time         // of the events that were folded
 	of   string            // traceparent of the session
 	used map[string]string // tools, by the ids of their calls
+	news []*Span           // that have begun since [Spans.News]
+	over []*Span           // that have ended since
 }
 
 // List are the spans in the order in which they have begun.
@@ -68,6 +70,22 @@ func (s *Spans) List() []Span {
 	for i, span := range s.all {
 		out[i] = *span
 	}
+	return out
+}
+
+// News are the spans that have ended since it was asked last, behind those that have begun since and
+// go on, as far as they may go on for long: runs, children, steps and waits.
+func (s *Spans) News() (out []Span) {
+	for _, span := range s.news {
+		long := slices.Contains([]SpanKind{SpanRun, SpanChild, SpanStep, SpanWait}, span.Kind)
+		if long && span.End.IsZero() && slices.Contains(s.all, span) {
+			out = append(out, *span)
+		}
+	}
+	for _, span := range s.over {
+		out = append(out, *span)
+	}
+	s.news, s.over = nil, nil
 	return out
 }
 
@@ -173,6 +191,7 @@ func (s *Spans) begin(kind SpanKind, id, name string, e event.Event, parent *Spa
 	}
 	s.end(key(kind, id), e.Time, spanLost)
 	s.all, s.open[key(kind, id)] = append(s.all, span), span
+	s.news = append(s.news, span)
 	return span
 }
 
@@ -182,6 +201,7 @@ func (s *Spans) end(key string, at time.Time, outcome string) *Span {
 	if span != nil {
 		span.End, span.Outcome = at, outcome
 		delete(s.open, key)
+		s.over = append(s.over, span)
 	}
 	return span
 }
