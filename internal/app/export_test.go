@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -109,7 +111,7 @@ func TestExportedLive(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	trace, err := listing.Trace(t.Context(), a.Store(), s.ID())
+	trace, err := listing.Trace(t.Context(), a.Store(), s.ID(), false)
 	if err != nil || len(trace.Agents) != 1 {
 		t.Fatal(trace, err)
 	}
@@ -151,6 +153,51 @@ func TestExportedLive(t *testing.T) {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no %s in %s", want, metrics)
 		}
+	}
+}
+
+// TestToldOfTheirSpan holds that an MCP server, and a hook after the call, are told the span that an
+// export has for the call, whatever the environment says.
+func TestToldOfTheirSpan(t *testing.T) {
+	a, root := served(t, 1, "[[hook]]\non = \"after_call\"\ncommand = 'printf %s \"$TRACEPARENT\" > hooked'")
+	t.Setenv("PEER_WORD", "span")
+	t.Setenv("TRACEPARENT", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	s, err := a.Host(app.Options{Mode: "yolo"}, func(string) {}).New(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	told := ""
+	for e, err := range s.Run(t.Context(), event.Say("call: mcp__mine__say0 {}")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end, is := e.Body.(event.Ended); is {
+			told = end.Parts.Text()
+		}
+	}
+	trace, err := listing.Trace(t.Context(), a.Store(), s.ID(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests, err := exportedLater(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]sent{}
+	spansIn(t, requests[0], all)
+	hooked, err := os.ReadFile(filepath.Join(root, "hooked"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, span := range all {
+		want := "00-" + span.Trace + "-" + id + "-01"
+		if span.Name == "execute_tool mcp__mine__say0" && (!strings.Contains(told, want) || string(hooked) != want) {
+			t.Errorf("the server was told %q and the hook %q, want %s", told, hooked, want)
+		}
+	}
+	if len(all) == 0 || told == "" {
+		t.Error(all, told)
 	}
 }
 

@@ -18,6 +18,7 @@ type Receiver struct {
 	Headers string // as in OTEL_EXPORTER_OTLP_HEADERS
 	Semconv string // one of [Semconvs]; empty: the last
 	Release string // of this program
+	Content bool   // the trace has content
 	// Attributes are those of OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME.
 	Attributes map[string]string
 }
@@ -28,7 +29,7 @@ func Semconvs() []string { return transcript.Semconvs() }
 // ExportTrace sends a trace to a receiver, or prints it, a request on each line. What the receiver can't
 // be is a [words.Misuse].
 func ExportTrace(ctx context.Context, out io.Writer, t transcript.Trace, to Receiver) error {
-	requests, err := transcript.OTLP{Semconv: to.Semconv, Release: to.Release, Attributes: to.Attributes}.Traces(t)
+	requests, err := transcript.OTLP{Semconv: to.Semconv, Release: to.Release, Attributes: to.Attributes, Content: to.Content}.Traces(t)
 	if err != nil {
 		return words.Misuse{Err: fmt.Errorf("--otel-semconv: %w", err)}
 	}

@@ -39,7 +39,7 @@ type Exporter struct {
 
 // followed is a session that works.
 type followed struct {
-	spans transcript.Spans
+	spans *transcript.Spans
 	from  uint64 // events before it are none of this process
 	upto  uint64 // was folded
 	grown bool
@@ -63,7 +63,7 @@ func NewExporter(sessions store.Store, to *Receiver, release string) *Exporter {
 		attributes[name] = value
 	}
 	x := &Exporter{
-		sessions: sessions, to: to, as: transcript.OTLP{Release: release, Attributes: attributes, Live: true},
+		sessions: sessions, to: to, as: transcript.OTLP{Release: release, Attributes: attributes, Live: true, Content: to.Content},
 		followed: map[string]*followed{}, hurry: make(chan struct{}, 1),
 	}
 	x.measures = transcript.Measures{OTLP: x.as, Since: time.Now()}
@@ -79,7 +79,7 @@ func (x *Exporter) Saw(e event.Event) {
 	defer x.mu.Unlock()
 	f := x.followed[e.Session]
 	if f == nil {
-		f = &followed{from: e.Seq}
+		f = &followed{spans: transcript.NewSpans(x.as.Content), from: e.Seq}
 		x.followed[e.Session] = f
 	}
 	f.grown = true

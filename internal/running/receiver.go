@@ -24,6 +24,7 @@ type Receiver struct {
 	Headers         string            // as in OTEL_EXPORTER_OTLP_HEADERS
 	Timeout         time.Duration     // of one request; 0: 10 seconds
 	Attributes      map[string]string // of the resource
+	Content         bool              // it gets what was said and done
 }
 
 // ReceiverOf is the receiver that variables name; nil if there is none. The error is for a person, and
@@ -34,6 +35,10 @@ func ReceiverOf(variable func(name string) string) (*Receiver, error) {
 	}
 	const otlp = "OTEL_EXPORTER_OTLP_"
 	r := &Receiver{Headers: variable(otlp + "HEADERS"), Attributes: ResourceOf(variable)}
+	switch strings.ToLower(variable("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT")) {
+	case "true", "span_only", "span_and_event":
+		r.Content = true
+	}
 	for _, signal := range []struct {
 		name, path string
 		address    *string

@@ -17,7 +17,7 @@ import (
 // Traces for OpenTelemetry, in the JSON encoding of OTLP (opentelemetry-proto 1, protobuf's JSON with
 // ids in hexadecimal). The names are those of the semantic conventions for generative AI, which
 // still change: each version that we speak is a line of one table. What they have no name for is
-// called inspan.*. Nothing that was said or done is in it.
+// called inspan.*. What was said or done is in it only if somebody asks for it.
 //
 // Ids come from those of sessions and spans, so a session that is exported again has the same ones.
 // One that belongs to a span of another program is a part of that one's trace.
@@ -27,16 +27,17 @@ type conventions struct {
 	version  string
 	provider string // key of the provider's name
 	xai      string // what it calls that one
-	cached   bool   // it knows parts of the prompt that were cached
+	messages bool   // it has messages as attributes
+	cached   bool   // it knows parts of the prompt that were cached, and arguments and results of calls
 	first    bool   // it knows the time to the first of a reply, and reasoning
 }
 
 func allConventions() []conventions {
 	return []conventions{
 		{version: "1.36.0", provider: "gen_ai.system", xai: "xai"},
-		{version: "1.37.0", provider: "gen_ai.provider.name", xai: "x_ai"},
-		{version: "1.40.0", provider: "gen_ai.provider.name", xai: "x_ai", cached: true},
-		{version: "1.41.0", provider: "gen_ai.provider.name", xai: "x_ai", cached: true, first: true},
+		{version: "1.37.0", provider: "gen_ai.provider.name", xai: "x_ai", messages: true},
+		{version: "1.40.0", provider: "gen_ai.provider.name", xai: "x_ai", cached: true, messages: true},
+		{version: "1.41.0", provider: "gen_ai.provider.name", xai: "x_ai", cached: true, first: true, messages: true},
 	}
 }
 
@@ -48,8 +49,11 @@ func Semconvs() (out []string) {
 	return out
 }
 
-// otlpBatch is how many spans one request holds at most.
-const otlpBatch = 1000
+// How many spans one request holds at most, those with content fewer.
+const (
+	otlpBatch    = 1000
+	otlpContents = 50
+)
 
 // OTLP is how traces and measures are told to a receiver of OpenTelemetry. The zero value is of use.
 type OTLP struct {
@@ -60,6 +64,8 @@ type OTLP struct {
 	// attribute inspan.pending. The span itself is told when it has ended. Else it is told to have lasted
 	// as long as anything is known of its session.
 	Live bool
+	// Content says that spans have content, which makes them large.
+	Content bool
 }
 
 // conventions are those of the version.
@@ -100,7 +106,11 @@ func (o OTLP) Traces(traces ...Trace) ([][]byte, error) {
 		x.session(t, parent)
 	}
 	var out [][]byte
-	for batch := range slices.Chunk(x.spans, otlpBatch) {
+	size := otlpBatch
+	if o.Content {
+		size = otlpContents
+	}
+	for batch := range slices.Chunk(x.spans, size) {
 		raw, err := json.Marshal(otlpRequest{[]otlpResource{{
 			Resource: o.owner(), Scopes: []otlpScope{{Scope: otlpName{"inspan", o.Release}, Spans: batch, Schema: schemas + x.version}},
 		}}})
@@ -265,7 +275,7 @@ func (x *otlp) span(t Trace, span Span) otlpSpan {
 		a = a.text("error.type", cmp.Or(span.Class, span.Outcome))
 		s.Status = &otlpStatus{Code: otlpFailed, Message: span.Outcome}
 	}
-	s.Attributes = a
+	s.Attributes = x.content(span, a)
 	return s
 }
 
