@@ -173,6 +173,10 @@ func (cs *calls) runnable(c loop.Call, k known) *tool.Call {
 	if c.Tool != "" {
 		call.Name, call.As = c.Tool, c.Name
 	}
+	if begun, runs := cs.state.Call(c.ID); runs {
+		call.Traceparent = event.SpanContext(cs.state.Within, cs.state.Session, fmt.Sprint("call-", begun.Started))
+		call.Env.Procs = traced(call.Env.Procs, call.Traceparent)
+	}
 	call.Env = held(call, k, cs.rules().Pass(), cs.vault)
 	call.Cwd, call.Seen, call.Answer, call.Parent = cs.cwd(), cs.seen.now(), c.Answer, c.Parent
 	progress := cs.progress

@@ -94,6 +94,25 @@ func (p passing) Start(ctx context.Context, c tool.Command) (tool.Process, error
 	return p.Procs.Start(ctx, c)
 }
 
+// traced starts processes that are told which span they belong to, whatever they were told before.
+func traced(procs tool.Procs, traceparent string) tool.Procs {
+	if procs == nil {
+		return nil
+	}
+	return tracing{procs, traceparent}
+}
+
+type tracing struct {
+	tool.Procs
+	traceparent string
+}
+
+// Start implements [tool.Procs].
+func (p tracing) Start(ctx context.Context, c tool.Command) (tool.Process, error) {
+	c.Vars = append(c.Vars[:len(c.Vars):len(c.Vars)], "TRACEPARENT="+p.traceparent)
+	return p.Procs.Start(ctx, c)
+}
+
 // passOf is what a call was judged to reach although it is sensitive, beside what
 // people have opened anyway.
 func passOf(mode tool.Mode, effects []tool.Effect, p tool.Pass) tool.Pass {

@@ -50,15 +50,17 @@ type Session struct {
 type Status struct {
 	Session string
 	Seq     uint64 // last event
-	Root    string
-	Title   string
-	Task    string // what the person said last
-	Route   string // model, "provider/model"
-	Mode    tool.Mode
-	Tools   []string       // that the model is told of
-	Stopped *event.Stopped // how the last run ended; nil before the first and while one goes on
-	Open    []Pending      // calls of the last reply that have not ended
-	Waiting []Pending      // those of them that wait for a decision, while others run or not
+	// Traceparent is the span that the session belongs to, as W3C Trace Context has it; empty: none.
+	Traceparent string
+	Root        string
+	Title       string
+	Task        string // what the person said last
+	Route       string // model, "provider/model"
+	Mode        tool.Mode
+	Tools       []string       // that the model is told of
+	Stopped     *event.Stopped // how the last run ended; nil before the first and while one goes on
+	Open        []Pending      // calls of the last reply that have not ended
+	Waiting     []Pending      // those of them that wait for a decision, while others run or not
 	// Children work, or have worked, for this session, the oldest first; Raised are
 	// questions of theirs, and of calls that run, that wait for an event.Decided.
 	Children []Child
@@ -308,7 +310,7 @@ func (st Status) Questions() []Pending {
 
 func statusOf(st *loop.State) Status {
 	out := Status{
-		Session: st.Session, Seq: st.Seq, Root: st.Root, Title: st.Title, Task: st.Task, Route: st.Route, Mode: st.Mode, Limits: st.Limits,
+		Session: st.Session, Seq: st.Seq, Traceparent: st.Within, Root: st.Root, Title: st.Title, Task: st.Task, Route: st.Route, Mode: st.Mode, Limits: st.Limits,
 		Stopped: st.Run.Stopped, Turns: st.Total.Turns, Calls: st.Total.Calls,
 		Usage: st.Total.Usage, Cost: st.Total.Cost, Unpriced: st.Total.Unpriced, Untrusted: st.Untrusted, Private: st.Private,
 	}

@@ -39,18 +39,3 @@ const (
 	letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	digits  = "0123456789"
 )
-
-// IsTraceparent reports whether s is a traceparent of W3C Trace Context, version 00: a trace and a
-// span, neither of zeros alone, and flags, in lower-case hexadecimal digits.
-func IsTraceparent(s string) bool {
-	parts := strings.Split(s, "-")
-	if len(parts) != 4 || parts[0] != "00" {
-		return false
-	}
-	for i, n := range []int{2, 32, 16, 2} {
-		if len(parts[i]) != n || strings.Trim(parts[i], digits+"abcdef") != "" {
-			return false
-		}
-	}
-	return strings.Trim(parts[1], "0") != "" && strings.Trim(parts[2], "0") != ""
-}

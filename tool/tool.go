@@ -115,10 +115,13 @@ type Call struct {
 	Parent string
 
 	Session string // id of the session
-	Env     Env
-	Cwd     string // directory relative paths start from; absolute
-	Mode    Mode   // of the session
-	Task    string // what was asked for, the last words last; empty if nothing was
+	// Traceparent is the span of the call, as W3C Trace Context has it, for whom the call has work
+	// for it. Processes of Env have it in TRACEPARENT. Empty outside of Run.
+	Traceparent string
+	Env         Env
+	Cwd         string // directory relative paths start from; absolute
+	Mode        Mode   // of the session
+	Task        string // what was asked for, the last words last; empty if nothing was
 	// Led says that the task is not a person's: the agent that the session works for gave it.
 	Led bool
 	// Answer is what the person said to a call with the effect [Question].

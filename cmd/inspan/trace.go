@@ -30,7 +30,7 @@ func (c *command) traceShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := listing.Trace(cmd.Context(), a.Store(), id)
+			t, err := listing.Trace(cmd.Context(), a.Store(), id, false)
 			switch {
 			case err != nil:
 				return err
@@ -46,12 +46,14 @@ func (c *command) traceShow() *cobra.Command {
 
 func (c *command) traceExport() *cobra.Command {
 	var to, semconv string
+	var content bool
 	cmd := &cobra.Command{
 		Use:   "export [ID]",
 		Short: "Export the trace of a session to a receiver of OpenTelemetry",
-		Long: "The spans of the session and of its agents have the names of the semantic conventions for generative AI, and hold\n" +
-			"nothing that was said or done. Without --to inspan prints them, a request (OTLP in JSON) on each line.\n" +
-			"A session that is exported again has the same ids. Requests have the headers of OTEL_EXPORTER_OTLP_HEADERS.",
+		Long: "The spans of the session and of its agents have the names of the semantic conventions for generative AI, and\n" +
+			"hold nothing that was said or done unless you say --content.\n" +
+			"Without --to inspan prints them, a request (OTLP in JSON) on each line. A session that is exported again has the same\n" +
+			"ids. Requests have the headers of OTEL_EXPORTER_OTLP_HEADERS, and the attributes of OTEL_RESOURCE_ATTRIBUTES.",
 		Example: "  inspan trace export last --to http://127.0.0.1:4318\n" +
 			"  inspan trace export --to $OTEL_EXPORTER_OTLP_ENDPOINT --otel-semconv 1.36.0",
 		Args: exactly(0, 1, "at most one ID"),
@@ -60,16 +62,18 @@ func (c *command) traceExport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := listing.Trace(cmd.Context(), a.Store(), id)
+			t, err := listing.Trace(cmd.Context(), a.Store(), id, content)
 			if err != nil {
 				return err
 			}
 			return listing.ExportTrace(cmd.Context(), cmd.OutOrStdout(), t, listing.Receiver{
 				URL: to, Headers: os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"), Semconv: semconv, Release: inspan.Version,
+				Attributes: listing.Resource(os.Getenv), Content: content,
 			})
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "`URL` of the receiver; inspan adds /v1/traces to one without a path")
+	cmd.Flags().BoolVar(&content, "content", false, "include messages, and arguments and results of calls, without secrets as the log is")
 	cmd.Flags().StringVar(&semconv, "otel-semconv", "",
 		"`version` of the conventions: "+strings.Join(listing.Semconvs(), ", ")+" (default: the last)")
 	return cmd

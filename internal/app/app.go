@@ -6,7 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/inspan/inspan"
@@ -43,6 +45,7 @@ type App struct {
 	Notify     *Notifier
 
 	sessions *session.Store
+	exporter func() (*running.Exporter, error) // for all sessions of the process
 }
 
 // Load reads the settings. Self is as in [config.Installation].
@@ -83,6 +86,10 @@ func New(set *config.Installation) *App {
 	a.Rewind = &rewind.Room{Installation: set, Sessions: a.sessions, Places: a.Permission.Places}
 	a.Notify = &Notifier{Installation: set}
 	a.Running = &running.Table{Installation: set, Sessions: a.sessions, Redact: a.Permission.Redacted}
+	a.exporter = sync.OnceValues(func() (*running.Exporter, error) {
+		to, err := running.ReceiverOf(os.Getenv)
+		return running.NewExporter(a.sessions, to, inspan.Version), err
+	})
 	return a
 }
 

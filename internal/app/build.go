@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/connect"
 	"github.com/inspan/inspan/internal/equipment"
@@ -50,6 +51,7 @@ func (a *App) build(ctx context.Context, o Options, at inspan.Place, warn func(s
 	if at.Parent == "" {
 		b.agent.Labels, b.agent.Traceparent = o.Labels, o.Traceparent
 	}
+	b.export()
 	b.agent.Close = b.close
 	for _, step := range []func(context.Context) error{b.choose, b.permit, b.judge, b.trust, b.equip, b.brief} {
 		if err := step(ctx); err != nil {
@@ -57,6 +59,23 @@ func (a *App) build(ctx context.Context, o Options, at inspan.Place, warn func(s
 		}
 	}
 	return b, nil
+}
+
+// export tells a receiver of OpenTelemetry what the session does, if there is one.
+func (b *build) export() {
+	exporter, err := b.exporter()
+	switch {
+	case err != nil && b.at.Parent == "":
+		b.warn(err.Error())
+	case exporter != nil:
+		b.agent.Saw = func(_ *inspan.Session, e event.Event) { exporter.Saw(e) }
+		b.ends = append(b.ends, func() error { // nothing of the session fails with it
+			if err := exporter.Over(b.at.ID); err != nil {
+				b.warn(err.Error())
+			}
+			return nil
+		})
+	}
 }
 
 // close ends what was opened.

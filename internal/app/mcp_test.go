@@ -32,7 +32,10 @@ func peer(many int) {
 			Name: fmt.Sprint("say", i), Description: strings.Repeat("says it ", 20),
 			InputSchema: json.RawMessage(`{"type":"object"}`),
 		},
-			func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				if os.Getenv("WORD") == "span" {
+					return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: fmt.Sprint(r.Params.Meta["traceparent"])}}}, nil
+				}
 				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "said " + os.Getenv("WORD")}}}, nil
 			})
 	}

@@ -1,17 +1,13 @@
 package listing
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
-	"github.com/inspan/inspan/internal/netguard"
+	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 )
@@ -22,6 +18,9 @@ type Receiver struct {
 	Headers string // as in OTEL_EXPORTER_OTLP_HEADERS
 	Semconv string // one of [Semconvs]; empty: the last
 	Release string // of this program
+	Content bool   // the trace has content
+	// Attributes are those of OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME.
+	Attributes map[string]string
 }
 
 // Semconvs are the versions of the semantic conventions that there are.
@@ -30,7 +29,7 @@ func Semconvs() []string { return transcript.Semconvs() }
 // ExportTrace sends a trace to a receiver, or prints it, a request on each line. What the receiver can't
 // be is a [words.Misuse].
 func ExportTrace(ctx context.Context, out io.Writer, t transcript.Trace, to Receiver) error {
-	requests, err := transcript.OTLP(t, to.Semconv, to.Release)
+	requests, err := transcript.OTLP{Semconv: to.Semconv, Release: to.Release, Attributes: to.Attributes, Content: to.Content}.Traces(t)
 	if err != nil {
 		return words.Misuse{Err: fmt.Errorf("--otel-semconv: %w", err)}
 	}
@@ -49,51 +48,16 @@ func ExportTrace(ctx context.Context, out io.Writer, t transcript.Trace, to Rece
 	if strings.Trim(at.Path, "/") == "" {
 		at.Path = "/v1/traces"
 	}
+	receiver := running.Receiver{Headers: to.Headers}
 	for _, raw := range requests {
-		if err := sendTrace(ctx, at.String(), to.Headers, raw); err != nil {
+		if err := receiver.Send(ctx, at.String(), raw); err != nil {
 			return fmt.Errorf("export the trace: %w", err)
 		}
 	}
 	return nil
 }
 
-const (
-	mostAnswer  = 64 << 10
-	mostSending = 10 * time.Second // of one request, as exporters have it
-)
-
-func sendTrace(ctx context.Context, to, headers string, raw []byte) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(raw))
-	if err != nil {
-		return err
-	}
-	for pair := range strings.SplitSeq(headers, ",") {
-		name, value, is := strings.Cut(pair, "=")
-		if value, err = url.PathUnescape(strings.TrimSpace(value)); is && err == nil {
-			req.Header.Set(strings.TrimSpace(name), value)
-		}
-	}
-	req.Header.Set("Content-Type", "application/json")
-	// The person has named the host, and the headers are for no other.
-	resp, err := (&netguard.Guard{Local: netguard.Anywhere(), MaxBytes: mostAnswer, Timeout: mostSending}).Unredirected().Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	said, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode/100 != 2 {
-		err = fmt.Errorf("the receiver answers %s: %s", resp.Status, words.OneLine(string(said), 200))
-	}
-	var partly struct {
-		Success struct {
-			Rejected json.RawMessage `json:"rejectedSpans"` // a number, or one in quotes
-			Why      string          `json:"errorMessage"`
-		} `json:"partialSuccess"`
-	}
-	if err == nil && json.Unmarshal(said, &partly) == nil {
-		if n := strings.Trim(string(partly.Success.Rejected), `"`); n != "" && n != "0" && n != "null" {
-			err = fmt.Errorf("the receiver has rejected %s spans: %s", n, words.OneLine(partly.Success.Why, 200))
-		}
-	}
-	return err
+// Resource are the attributes of what is observed that variables of OpenTelemetry name.
+func Resource(variable func(name string) string) map[string]string {
+	return running.ResourceOf(variable)
 }

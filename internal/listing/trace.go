@@ -14,13 +14,14 @@ import (
 )
 
 // Trace reads from the logs what a session did when, and its agents did. One whose log is gone is left out.
-func Trace(ctx context.Context, sessions store.Store, id string) (transcript.Trace, error) {
-	return traceOf(ctx, sessions, id, map[string]bool{})
+// With content the spans have what was said and done.
+func Trace(ctx context.Context, sessions store.Store, id string, content bool) (transcript.Trace, error) {
+	return traceOf(ctx, sessions, id, content, map[string]bool{})
 }
 
-func traceOf(ctx context.Context, sessions store.Store, id string, seen map[string]bool) (transcript.Trace, error) {
+func traceOf(ctx context.Context, sessions store.Store, id string, content bool, seen map[string]bool) (transcript.Trace, error) {
 	seen[id] = true
-	var spans transcript.Spans
+	spans := transcript.NewSpans(content)
 	if err := spans.Read(store.Events(ctx, sessions, id)); err != nil {
 		return transcript.Trace{}, err
 	}
@@ -29,7 +30,7 @@ func traceOf(ctx context.Context, sessions store.Store, id string, seen map[stri
 		if span.Session == "" || seen[span.Session] {
 			continue
 		}
-		if agent, err := traceOf(ctx, sessions, span.Session, seen); err == nil {
+		if agent, err := traceOf(ctx, sessions, span.Session, content, seen); err == nil {
 			t.Agents = append(t.Agents, agent)
 		} else if ctx.Err() != nil {
 			return t, err

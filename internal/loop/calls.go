@@ -110,7 +110,7 @@ func (s *State) called(e event.Event) {
 		}
 	case event.Started:
 		if t, c := s.calls.seek(b.Call, phaseReady); c != nil {
-			c.Begun = true
+			c.Begun, c.Started = true, e.Seq
 			t.move(c, phaseRunning)
 			s.Private = s.Private || c.Private
 			s.Untrusted = s.Untrusted || slices.ContainsFunc(c.Effects,

@@ -16,6 +16,7 @@ type Identity struct {
 	Epoch   uint64    `json:"epoch"` // of the last driver
 	Root    string    `json:"root"`
 	Title   string    `json:"title,omitempty"`
+	Within  string    `json:"within,omitempty"` // traceparent of the span that it belongs to
 }
 
 // Setup is what the model is asked with, and what holds for its calls.
@@ -150,8 +151,9 @@ type Call struct {
 	llm.Call
 	Seq     uint64        `json:"seq,omitempty"` // of the reply that made it; 0: made by version 0.1
 	Phase   phase         `json:"phase"`
-	Begun   bool          `json:"begun,omitempty"` // it was started, once at least
-	Tool    string        `json:"tool,omitempty"`  // that is called, if Name stands for it
+	Begun   bool          `json:"begun,omitempty"`   // it was started, once at least
+	Started uint64        `json:"started,omitempty"` // the event of that, the last one
+	Tool    string        `json:"tool,omitempty"`    // that is called, if Name stands for it
 	Effects []tool.Effect `json:"effects"`
 	Private bool          `json:"private,omitempty"` // see event.Judged
 	By      string        `json:"by,omitempty"`      // who gave the verdict

@@ -62,12 +62,12 @@ func (s *State) Apply(e event.Event) error {
 	s.cools(e)
 	switch b := e.Body.(type) {
 	case event.Opened:
-		s.Session, s.Root, s.Cwd, s.Levers = e.Session, b.Root, b.Root, b.Levers
+		s.Session, s.Root, s.Cwd, s.Levers, s.Within = e.Session, b.Root, b.Root, b.Levers, b.Traceparent
 	case event.Tasked:
 		s.tainted(b.Taint)
 		s.Tasks = s.Tasks.After(s.Session, e)
 	case event.Forked:
-		s.Session, s.Tasks = e.Session, s.Tasks.After(s.Session, e)
+		s.Session, s.Within, s.Tasks = e.Session, "", s.Tasks.After(s.Session, e)
 		s.Run.Asking, s.Granted = false, nil // what was approved for the session was so for the other one
 		s.strand()
 		s.disown()

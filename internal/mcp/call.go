@@ -160,6 +160,9 @@ func (c caller) run(ctx context.Context, call *tool.Call) (out tool.Result, _ er
 	token, unwatch := conn.watch(tell)
 	defer unwatch()
 	params.SetProgressToken(token)
+	if call.Traceparent != "" {
+		params.Meta["traceparent"] = call.Traceparent
+	}
 	began := time.Now()
 	res, err := c.send(bound, conn, p, params, tell)
 	c.manager.took(c.slot, time.Since(began))

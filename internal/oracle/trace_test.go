@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -14,15 +15,17 @@ import (
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/receiver/otlpreceiver"
 	"go.opentelemetry.io/collector/receiver/receivertest"
+	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
 
 	"github.com/inspan/inspan/internal/transcript"
 )
 
 // receiver starts the collector's receiver of OTLP, and returns its address and what it takes in.
-func receiver(t *testing.T) (url string, got *consumertest.TracesSink) {
+func receiver(t *testing.T) (url string, got *consumertest.TracesSink, measured *consumertest.MetricsSink) {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -38,16 +41,21 @@ func receiver(t *testing.T) (url string, got *consumertest.TracesSink) {
 	if err := settings.Unmarshal(config); err != nil {
 		t.Fatal(err)
 	}
-	got = new(consumertest.TracesSink)
-	r, err := factory.CreateTraces(t.Context(), receivertest.NewNopSettings(factory.Type()), config, got)
+	got, measured = new(consumertest.TracesSink), new(consumertest.MetricsSink)
+	set := receivertest.NewNopSettings(factory.Type())
+	r, err := factory.CreateTraces(t.Context(), set, config, got)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Start(t.Context(), componenttest.NewNopHost()); err != nil {
+	m, err := factory.CreateMetrics(t.Context(), set, config, measured) // the same server
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = r.Shutdown(t.Context()) })
-	return "http://" + at, got
+	if err := errors.Join(r.Start(t.Context(), componenttest.NewNopHost()), m.Start(t.Context(), componenttest.NewNopHost())); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = errors.Join(r.Shutdown(t.Context()), m.Shutdown(t.Context())) })
+	return "http://" + at, got, measured
 }
 
 // spans are all that a receiver has, by their ids, which are unique.
@@ -87,15 +95,13 @@ func known(t *testing.T, version string) map[string]bool {
 	return out
 }
 
-// TestTraceIsReceived exports a session with 300 calls and five subagents to the collector's receiver,
-// in every version of the conventions: each span comes once, and has the names and what is required.
-func TestTraceIsReceived(t *testing.T) {
-	self, home := program(t), t.TempDir()
-	run := func(args ...string) string {
+// runner runs the program in a folder.
+func runner(t *testing.T, self, home string, env ...string) func(args ...string) string {
+	return func(args ...string) string {
 		cmd := exec.CommandContext(t.Context(), self, args...)
 		cmd.Dir = home
-		cmd.Env = append(os.Environ(), "HOME="+home, "INSPAN_CONFIG_DIR="+filepath.Join(home, ".config"),
-			"INSPAN_STATE_DIR="+filepath.Join(home, ".state"))
+		cmd.Env = append(os.Environ(), append(env, "HOME="+home, "INSPAN_CONFIG_DIR="+filepath.Join(home, ".config"),
+			"INSPAN_STATE_DIR="+filepath.Join(home, ".state"))...)
 		var errs strings.Builder
 		cmd.Stderr = &errs
 		out, err := cmd.Output()
@@ -104,6 +110,95 @@ func TestTraceIsReceived(t *testing.T) {
 		}
 		return string(out)
 	}
+}
+
+// TestLiveIsReceived has the collector's receiver take a session with an agent while it runs, content
+// included: it gets each span that a later export has, under the same id, and the metrics of the
+// conventions in their units.
+func TestLiveIsReceived(t *testing.T) {
+	url, got, measured := receiver(t)
+	self, home := program(t), t.TempDir()
+	live := runner(t, self, home, "OTEL_EXPORTER_OTLP_ENDPOINT="+url, "OTEL_SERVICE_NAME=mine",
+		"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true")
+	live("run", "--model", "script", "--mode", "auto", "bash: sleep 1.5\ncall: spawn_agent {\"task\":\"bash: true\"}")
+	now := spans(t, got)
+	again, later, _ := receiver(t)
+	runner(t, self, home)("trace", "export", "last", "--content", "--to", again)
+	want, marks, keys := spans(t, later), 0, known(t, "1.41.0")
+	for id, span := range now {
+		if _, pending := span.Attributes().Get("inspan.pending"); pending {
+			marks++
+			if _, is := now[span.ParentSpanID().String()]; !is {
+				t.Errorf("%s is a mark of nothing", span.Name())
+			}
+			continue
+		}
+		other, is := want[id]
+		if !is || other.ParentSpanID() != span.ParentSpanID() || other.TraceID() != span.TraceID() || other.Attributes().Len() != span.Attributes().Len() {
+			t.Errorf("live %s %v, later %v", span.Name(), span.Attributes().AsRaw(), is)
+		}
+		for key := range span.Attributes().All() {
+			if !keys[key] && !strings.HasPrefix(key, "inspan.") {
+				t.Errorf("%s has the attribute %s", span.Name(), key)
+			}
+		}
+	}
+	if len(now)-marks != len(want) || marks == 0 {
+		t.Errorf("%d spans and %d marks live, %d later", len(now)-marks, marks, len(want))
+	}
+	units := map[string]string{
+		genaiconv.ClientTokenUsage{}.Name():        genaiconv.ClientTokenUsage{}.Unit(),
+		genaiconv.ClientOperationDuration{}.Name(): genaiconv.ClientOperationDuration{}.Unit(),
+		"inspan.tool.duration":                     "s",
+	}
+	for _, batch := range measured.AllMetrics() {
+		for _, metric := range batch.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
+			measures(t, metric, keys)
+			if unit, is := units[metric.Name()]; is && unit == metric.Unit() {
+				delete(units, metric.Name())
+			}
+		}
+	}
+	if len(units) > 0 {
+		t.Errorf("missing, or in another unit: %v", units)
+	}
+}
+
+// measures checks the points of a metric.
+func measures(t *testing.T, metric pmetric.Metric, keys map[string]bool) {
+	t.Helper()
+	for _, point := range metric.Histogram().DataPoints().All() {
+		n := uint64(0)
+		for _, count := range point.BucketCounts().All() {
+			n += count
+		}
+		if n != point.Count() || n == 0 || point.BucketCounts().Len() != point.ExplicitBounds().Len()+1 {
+			t.Errorf("%s: %d of %d in buckets", metric.Name(), n, point.Count())
+		}
+		for key := range point.Attributes().All() {
+			if !keys[key] {
+				t.Errorf("%s has the attribute %s", metric.Name(), key)
+			}
+		}
+		required := []string{"gen_ai.operation.name", "gen_ai.provider.name"}
+		if metric.Name() == "inspan.tool.duration" {
+			required = []string{"gen_ai.tool.name"}
+		} else if strings.HasSuffix(metric.Name(), "usage") {
+			required = append(required, "gen_ai.token.type")
+		}
+		for _, key := range required {
+			if _, is := point.Attributes().Get(key); !is {
+				t.Errorf("%s lacks %s", metric.Name(), key)
+			}
+		}
+	}
+}
+
+// TestTraceIsReceived exports a session with 300 calls and five subagents to the collector's receiver,
+// in every version of the conventions: each span comes once, and has the names and what is required.
+func TestTraceIsReceived(t *testing.T) {
+	home := t.TempDir()
+	run := runner(t, program(t), home)
 	var steps strings.Builder
 	for i := range 300 {
 		if err := os.WriteFile(filepath.Join(home, fmt.Sprint("f", i)), []byte("text\n"), 0o600); err != nil {
@@ -128,7 +223,7 @@ func TestTraceIsReceived(t *testing.T) {
 		t.Fatalf("%d agents, %d spans", len(told.Agents), want)
 	}
 	for _, version := range transcript.Semconvs() {
-		url, got := receiver(t)
+		url, got, _ := receiver(t)
 		run("trace", "export", "last", "--to", url, "--otel-semconv", version)
 		all := spans(t, got)
 		if len(all) != want {

@@ -15,6 +15,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/hook"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -322,6 +323,8 @@ func (t *Team) make(ctx context.Context, o Order, at inspan.Place) (*inspan.Agen
 		a.Model = &held{a.Model, t}
 	}
 	a.Share(t.session)
+	st := t.session.Status()
+	a.Traceparent = event.SpanContext(st.Traceparent, st.Session, transcript.ChildSpan(at.ID))
 	return a, nil
 }
 

@@ -2,10 +2,9 @@ package transcript
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +17,7 @@ import (
 // Traces for OpenTelemetry, in the JSON encoding of OTLP (opentelemetry-proto 1, protobuf's JSON with
 // ids in hexadecimal). The names are those of the semantic conventions for generative AI, which
 // still change: each version that we speak is a line of one table. What they have no name for is
-// called inspan.*. Nothing that was said or done is in it.
+// called inspan.*. What was said or done is in it only if somebody asks for it.
 //
 // Ids come from those of sessions and spans, so a session that is exported again has the same ones.
 // One that belongs to a span of another program is a part of that one's trace.
@@ -28,16 +27,17 @@ type conventions struct {
 	version  string
 	provider string // key of the provider's name
 	xai      string // what it calls that one
-	cached   bool   // it knows parts of the prompt that were cached
+	messages bool   // it has messages as attributes
+	cached   bool   // it knows parts of the prompt that were cached, and arguments and results of calls
 	first    bool   // it knows the time to the first of a reply, and reasoning
 }
 
 func allConventions() []conventions {
 	return []conventions{
 		{version: "1.36.0", provider: "gen_ai.system", xai: "xai"},
-		{version: "1.37.0", provider: "gen_ai.provider.name", xai: "x_ai"},
-		{version: "1.40.0", provider: "gen_ai.provider.name", xai: "x_ai", cached: true},
-		{version: "1.41.0", provider: "gen_ai.provider.name", xai: "x_ai", cached: true, first: true},
+		{version: "1.37.0", provider: "gen_ai.provider.name", xai: "x_ai", messages: true},
+		{version: "1.40.0", provider: "gen_ai.provider.name", xai: "x_ai", cached: true, messages: true},
+		{version: "1.41.0", provider: "gen_ai.provider.name", xai: "x_ai", cached: true, first: true, messages: true},
 	}
 }
 
@@ -49,32 +49,70 @@ func Semconvs() (out []string) {
 	return out
 }
 
-// otlpBatch is how many spans one request holds at most.
-const otlpBatch = 1000
+// How many spans one request holds at most, those with content fewer.
+const (
+	otlpBatch    = 1000
+	otlpContents = 50
+)
 
-// OTLP is a trace as requests for the traces endpoint of a receiver, each a JSON text. Semconv is one
-// of [Semconvs]; empty: the latest. Release is the version of the program. What has not ended is told
-// to have lasted as long as anything is known of its session.
-func OTLP(t Trace, semconv, release string) ([][]byte, error) {
+// OTLP is how traces and measures are told to a receiver of OpenTelemetry. The zero value is of use.
+type OTLP struct {
+	Semconv    string            // one of [Semconvs]; empty: the latest
+	Release    string            // version of the program
+	Attributes map[string]string // of what is observed; without service.name it is "inspan"
+	// Live has a span that goes on told by a mark: one that is a part of it, lasts no time, and has the
+	// attribute inspan.pending. The span itself is told when it has ended. Else it is told to have lasted
+	// as long as anything is known of its session.
+	Live bool
+	// Content says that spans have content, which makes them large.
+	Content bool
+}
+
+// conventions are those of the version.
+func (o OTLP) conventions() (conventions, error) {
 	all := allConventions()
 	i := len(all) - 1
-	if semconv != "" {
-		if i = slices.IndexFunc(all, func(c conventions) bool { return c.version == semconv }); i < 0 {
-			return nil, fmt.Errorf("no semantic conventions %q; use %s", semconv, strings.Join(Semconvs(), ", "))
+	if o.Semconv != "" {
+		if i = slices.IndexFunc(all, func(c conventions) bool { return c.version == o.Semconv }); i < 0 {
+			return conventions{}, fmt.Errorf("no semantic conventions %q; use %s", o.Semconv, strings.Join(Semconvs(), ", "))
 		}
 	}
-	x := &otlp{conventions: all[i], trace: otlpID(16, t.Session)}
-	parent := ""
-	if event.IsTraceparent(t.Traceparent) { // version, trace, span and flags
-		fields := strings.Split(t.Traceparent, "-")
-		x.trace, parent = fields[1], fields[2]
+	return all[i], nil
+}
+
+func (o OTLP) owner() otlpOwner {
+	a := otlpValues{}
+	if o.Attributes["service.name"] == "" {
+		a = a.text("service.name", "inspan")
 	}
-	x.session(t, parent)
+	if o.Attributes["service.version"] == "" {
+		a = a.text("service.version", o.Release)
+	}
+	for _, key := range slices.Sorted(maps.Keys(o.Attributes)) {
+		a = a.text(key, o.Attributes[key])
+	}
+	return otlpOwner{a}
+}
+
+// Traces are requests for the traces endpoint of a receiver, each a JSON text.
+func (o OTLP) Traces(traces ...Trace) ([][]byte, error) {
+	c, err := o.conventions()
+	if err != nil {
+		return nil, err
+	}
+	x := &otlp{conventions: c, live: o.Live}
+	for _, t := range traces {
+		_, parent := otlpIDs(t.Traceparent)
+		x.session(t, parent)
+	}
 	var out [][]byte
-	for batch := range slices.Chunk(x.spans, otlpBatch) {
+	size := otlpBatch
+	if o.Content {
+		size = otlpContents
+	}
+	for batch := range slices.Chunk(x.spans, size) {
 		raw, err := json.Marshal(otlpRequest{[]otlpResource{{
-			Resource: otlpOwner{Attributes: otlpValues{}.text("service.name", "inspan").text("service.version", release)},
-			Scopes:   []otlpScope{{Scope: otlpName{"inspan", release}, Spans: batch, Schema: "https://opentelemetry.io/schemas/" + x.version}},
+			Resource: o.owner(), Scopes: []otlpScope{{Scope: otlpName{"inspan", o.Release}, Spans: batch, Schema: schemas + x.version}},
 		}}})
 		if err != nil {
 			return nil, err
@@ -83,6 +121,8 @@ func OTLP(t Trace, semconv, release string) ([][]byte, error) {
 	}
 	return out, nil
 }
+
+const schemas = "https://opentelemetry.io/schemas/"
 
 type otlpRequest struct {
 	Resources []otlpResource `json:"resourceSpans"`
@@ -158,16 +198,19 @@ func (v otlpValues) number(key string, n float64) otlpValues {
 	return append(v, otlpValue{key, map[string]any{"doubleValue": n}})
 }
 
-// otlpID is an id of so many bytes, the same for the same words.
-func otlpID(bytes int, words ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
-	return hex.EncodeToString(sum[:bytes])
+// otlpIDs are the ids in a traceparent, none if it is not one.
+func otlpIDs(traceparent string) (trace, span string) {
+	if !event.IsTraceparent(traceparent) {
+		return "", ""
+	}
+	fields := strings.Split(traceparent, "-")
+	return fields[1], fields[2]
 }
 
 type otlp struct {
 	conventions
 
-	trace string
+	live  bool
 	spans []otlpSpan
 }
 
@@ -180,10 +223,17 @@ func (x *otlp) session(t Trace, parent string) {
 	for _, span := range t.Spans {
 		s := x.span(t, span)
 		if s.Parent = parent; span.Parent != "" {
-			s.Parent = otlpID(8, t.Session, span.Parent)
+			_, s.Parent = otlpIDs(event.SpanContext(t.Traceparent, t.Session, span.Parent))
+		}
+		if x.live && span.End.IsZero() {
+			s.Parent = s.ID
+			_, s.ID = otlpIDs(event.SpanContext(t.Traceparent, t.Session, span.ID+" begun"))
+			s.Attributes = append(s.Attributes, otlpValue{"inspan.pending", map[string]any{"boolValue": true}})
 		}
 		x.spans = append(x.spans, s)
 		if agent, is := agents[span.Session]; is && span.Kind == SpanChild {
+			delete(agents, span.Session) // it is there once, however often it has worked
+			agent.Traceparent = event.SpanContext(t.Traceparent, t.Session, span.ID)
 			x.session(agent, s.ID)
 		}
 	}
@@ -191,13 +241,14 @@ func (x *otlp) session(t Trace, parent string) {
 
 func (x *otlp) span(t Trace, span Span) otlpSpan {
 	end := span.End
-	if end.IsZero() {
+	if end.IsZero() && !x.live {
 		end = t.Until
 	}
 	if end.Before(span.Start) { // a clock was set back
 		end = span.Start
 	}
-	s := otlpSpan{Trace: x.trace, ID: otlpID(8, t.Session, span.ID), Kind: otlpInternal, Start: otlpTime(span.Start), End: otlpTime(end)}
+	s := otlpSpan{Kind: otlpInternal, Start: otlpTime(span.Start), End: otlpTime(end)}
+	s.Trace, s.ID = otlpIDs(event.SpanContext(t.Traceparent, t.Session, span.ID))
 	a := otlpValues{}.text("gen_ai.conversation.id", t.Session)
 	switch span.Kind {
 	case SpanRun:
@@ -224,7 +275,7 @@ func (x *otlp) span(t Trace, span Span) otlpSpan {
 		a = a.text("error.type", cmp.Or(span.Class, span.Outcome))
 		s.Status = &otlpStatus{Code: otlpFailed, Message: span.Outcome}
 	}
-	s.Attributes = a
+	s.Attributes = x.content(span, a)
 	return s
 }
 
@@ -232,11 +283,8 @@ func otlpTime(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 
 // model names a request to a model, and says what is known of it.
 func (x *otlp) model(span Span, a otlpValues) (name string, all otlpValues) {
-	provider, model, _ := strings.Cut(span.Name, "/")
-	if model == "" {
-		model = span.Name
-	}
-	a = a.text("gen_ai.operation.name", "chat").text(x.provider, x.providerName(provider)).text("gen_ai.request.model", model)
+	provider, model := x.served(span)
+	a = a.text("gen_ai.operation.name", "chat").text(x.provider, provider).text("gen_ai.request.model", model)
 	if !span.Failed() && span.Outcome != "" {
 		a = a.text("gen_ai.response.model", model)
 		reasons := map[string]any{"values": []any{map[string]any{"stringValue": span.Outcome}}}
@@ -257,8 +305,14 @@ func (x *otlp) model(span Span, a otlpValues) (name string, all otlpValues) {
 	return "chat " + model, a
 }
 
+// served is who serves the model of a span, and the model.
+func (x conventions) served(span Span) (provider, model string) {
+	provider, model, _ = strings.Cut(span.Name, "/")
+	return x.providerName(provider), cmp.Or(model, span.Name)
+}
+
 // providerName is what the conventions call a provider; others keep the name that they have here.
-func (x *otlp) providerName(name string) string {
+func (x conventions) providerName(name string) string {
 	for _, known := range [][2]string{
 		{"gemini", "gcp.gemini"},
 		{"google", "gcp.gemini"},

@@ -18,8 +18,8 @@ func TestOTLPOfLogs(t *testing.T) {
 			spans.Apply(e)
 		}
 		trace := spans.Of(path)
-		requests, err := transcript.OTLP(trace, "", "1")
-		again, _ := transcript.OTLP(trace, "", "1")
+		requests, err := transcript.OTLP{Release: "1"}.Traces(trace)
+		again, _ := transcript.OTLP{Release: "1"}.Traces(trace)
 		if err != nil || len(requests) != len(again) {
 			t.Fatal(path, err)
 		}
@@ -76,7 +76,7 @@ func TestOTLPUntil(t *testing.T) {
 			Start: start, End: start.Add(-time.Second), Outcome: "overloaded",
 		},
 	}}
-	requests, err := transcript.OTLP(trace, "1.36.0", "1")
+	requests, err := transcript.OTLP{Semconv: "1.36.0", Release: "1"}.Traces(trace)
 	if err != nil || len(requests) != 1 {
 		t.Fatal(requests, err)
 	}
@@ -93,7 +93,8 @@ func TestOTLPUntil(t *testing.T) {
 		t.Errorf("%+v is a part of something", got[0])
 	}
 	trace.Traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	if requests, err = transcript.OTLP(trace, "", "1"); err != nil {
+	requests, err = transcript.OTLP{Release: "1"}.Traces(trace)
+	if err != nil {
 		t.Fatal(err)
 	}
 	for i, s := range exported(t, requests[0]) {
@@ -101,7 +102,7 @@ func TestOTLPUntil(t *testing.T) {
 			t.Errorf("%+v is no part of the other program's trace", s)
 		}
 	}
-	if _, err := transcript.OTLP(trace, "0.1", "1"); err == nil {
+	if _, err := (transcript.OTLP{Semconv: "0.1"}).Traces(trace); err == nil {
 		t.Error("unknown conventions are taken")
 	}
 }

@@ -3,6 +3,7 @@ package transcript
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ const (
 )
 
 // Span is a stretch of time in which a session does one thing. It says what took how long and what
-// came of it, and nothing that was said or done.
+// came of it, and nothing that was said or done unless that was asked for.
 type Span struct {
 	ID      string     `json:"id" jsonschema:"unique in the session, and the same whenever it is asked for"`
 	Parent  string     `json:"parent,omitempty" jsonschema:"id of the span that this one is a part of"`
@@ -43,6 +44,7 @@ type Span struct {
 	Usage   *llm.Usage `json:"usage,omitempty"`
 	Cost    float64    `json:"cost,omitempty" jsonschema:"US dollars"`
 	Session string     `json:"session,omitempty" jsonschema:"of a child: it has spans of its own"`
+	Content *Content   `json:"-"` // only if it was asked for: see [NewSpans]
 }
 
 const (
@@ -59,6 +61,17 @@ type Spans struct {
 	last time.Time         // of the events that were folded
 	of   string            // traceparent of the session
 	used map[string]string // tools, by the ids of their calls
+	news []*Span           // that have begun since [Spans.News]
+	over []*Span           // that have ended since
+	said *contents         // nil: nobody has asked for it
+}
+
+// NewSpans is a fold that also keeps what was said and done, if content asks for it.
+func NewSpans(content bool) *Spans {
+	if content {
+		return &Spans{said: &contents{}}
+	}
+	return &Spans{}
 }
 
 // List are the spans in the order in which they have begun.
@@ -67,6 +80,23 @@ func (s *Spans) List() []Span {
 	for i, span := range s.all {
 		out[i] = *span
 	}
+	return out
+}
+
+// News are the spans that have ended since it was asked last, behind those that have begun since and
+// go on, as far as they may go on for long: runs, children, steps and waits.
+func (s *Spans) News() (out []Span) {
+	for _, span := range s.news {
+		long := slices.Contains([]SpanKind{SpanRun, SpanChild, SpanStep, SpanWait}, span.Kind)
+		if long && span.End.IsZero() && slices.Contains(s.all, span) {
+			out = append(out, *span)
+		}
+	}
+	for _, span := range s.over {
+		out = append(out, *span)
+		span.Content = nil // it is told once, and sessions are long
+	}
+	s.news, s.over = nil, nil
 	return out
 }
 
@@ -104,12 +134,13 @@ func (s *Spans) Apply(e event.Event) {
 	}
 	if !e.Transient() {
 		s.last = e.Time
+		s.said.hear(e.Body)
 	}
 	switch b := e.Body.(type) {
 	case event.Opened:
 		s.of = b.Traceparent
 	case event.Forked:
-		*s = Spans{}
+		*s = *NewSpans(s.said != nil)
 	case event.Said, event.Steered:
 		if loop.Orders(e.Body) {
 			s.begun(e)
@@ -126,7 +157,7 @@ func (s *Spans) Apply(e event.Event) {
 		s.called(e)
 	case event.Spawned:
 		call := b.Call[:max(0, strings.LastIndexByte(b.Call, '@'))]
-		s.begin(SpanChild, b.Child, b.Agent, e, s.open[key(SpanCall, call)]).Session = b.Child
+		s.child(s.begin(SpanChild, b.Child, b.Agent, e, s.open[key(SpanCall, call)]), b.Child)
 	case event.Returned:
 		s.came(e, b)
 	case event.Finished:
@@ -139,6 +170,17 @@ func (s *Spans) Apply(e event.Event) {
 		}
 	}
 }
+
+// child says which session a span is of. Its id is [ChildSpan], unless the session has worked before.
+func (s *Spans) child(span *Span, session string) {
+	span.Session = session
+	if !slices.ContainsFunc(s.all, func(other *Span) bool { return other.ID == ChildSpan(session) }) {
+		span.ID = ChildSpan(session)
+	}
+}
+
+// ChildSpan is the id of the span in which a session first works for another, known before it does.
+func ChildSpan(session string) string { return string(SpanChild) + "-" + session }
 
 func key(kind SpanKind, id string) string { return string(kind) + " " + id }
 
@@ -161,6 +203,7 @@ func (s *Spans) begin(kind SpanKind, id, name string, e event.Event, parent *Spa
 	}
 	s.end(key(kind, id), e.Time, spanLost)
 	s.all, s.open[key(kind, id)] = append(s.all, span), span
+	s.news = append(s.news, span)
 	return span
 }
 
@@ -170,6 +213,7 @@ func (s *Spans) end(key string, at time.Time, outcome string) *Span {
 	if span != nil {
 		span.End, span.Outcome = at, outcome
 		delete(s.open, key)
+		s.over = append(s.over, span)
 	}
 	return span
 }
@@ -219,7 +263,7 @@ func (s *Spans) asked(e event.Event) {
 	case event.Asked:
 		s.begun(e)
 		s.end(key(SpanPause, ""), e.Time, spanOK)
-		s.begin(SpanModel, "", b.Route, e, nil)
+		s.begin(SpanModel, "", b.Route, e, nil).Content = s.said.asked()
 	case event.Routed:
 		span := s.open[model]
 		if span == nil {
@@ -234,6 +278,7 @@ func (s *Spans) asked(e event.Event) {
 	case event.Replied:
 		if span := s.end(model, e.Time, string(b.Stop)); span != nil {
 			span.Name, span.Usage, span.Cost, span.First = or(b.Route, span.Name), &b.Usage, b.Cost, b.First
+			span.Content.replied(b)
 		}
 		for _, part := range b.Parts {
 			if c, is := part.(llm.Call); is {
@@ -272,7 +317,8 @@ func (s *Spans) called(e event.Event) {
 		}
 		s.end(key(SpanWait, b.Call), e.Time, outcome)
 	case event.Started:
-		s.begin(SpanCall, b.Call, s.used[b.Call], e, s.open[key(SpanCall, b.Parent)]).Call = b.Call
+		span := s.begin(SpanCall, b.Call, s.used[b.Call], e, s.open[key(SpanCall, b.Parent)])
+		span.Call, span.Content = b.Call, s.said.called(b.Call)
 	case event.Ended:
 		s.end(key(SpanWait, b.Call), e.Time, string(b.Outcome))
 		span := s.end(key(SpanCall, b.Call), e.Time, string(b.Outcome))
@@ -280,6 +326,7 @@ func (s *Spans) called(e event.Event) {
 			return // it was not run
 		}
 		span.Cost, span.Class = b.Cost, string(b.Class)
+		span.Content.ended(b)
 		if b.Job != nil {
 			s.begin(SpanJob, b.Job.ID, span.Name, e, span)
 		}

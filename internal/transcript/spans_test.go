@@ -123,7 +123,7 @@ job-12 call-11 bash 12-13 failed
 				event.Ended{Call: "c", Outcome: event.OutcomeOK},
 				event.Stopped{Reason: event.ReasonDone},
 			},
-			"run-2 2-9 done\ncall-4 run-2 agent 4-8 ok\nchild-5 call-4 explore 5-7 done\nwait-6 child-5 bash 6-7 lost\n",
+			"run-2 2-9 done\ncall-4 run-2 agent 4-8 ok\nchild-s.1 call-4 explore 5-7 done\nwait-6 child-s.1 bash 6-7 lost\n",
 		},
 		"what was withdrawn is none, and a fork's are its own": {
 			[]event.Body{

@@ -1,0 +1,182 @@
+package transcript
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"time"
+)
+
+// Measures are sums over spans, as metrics of OTLP: how long requests to models and calls of tools
+// have taken, and the tokens of requests. They are cumulative, which every receiver takes. They have
+// names of models and tools, and nothing that was said.
+type Measures struct {
+	OTLP
+	Since time.Time // when the sums were zero
+
+	all     map[string]*measure // by name and attributes
+	changed bool
+}
+
+// measure is a histogram.
+type measure struct {
+	name, unit, what string
+	attributes       otlpValues
+	bounds           []float64
+	counts           []int // one more than bounds
+	n                int
+	sum              float64
+}
+
+const (
+	tokenUsage        = "gen_ai.client.token.usage"
+	operationDuration = "gen_ai.client.operation.duration"
+	toolDuration      = "inspan.tool.duration" // the conventions have none
+)
+
+// Add counts a span in, if it has ended.
+func (m *Measures) Add(span Span) {
+	c, err := m.conventions()
+	if err != nil || span.End.IsZero() {
+		return
+	}
+	took := max(0, span.End.Sub(span.Start).Seconds())
+	switch span.Kind {
+	case SpanModel:
+		provider, model := c.served(span)
+		a := otlpValues{}.text("gen_ai.operation.name", "chat").text(c.provider, provider).text("gen_ai.request.model", model)
+		m.record(measure{name: operationDuration, unit: "s", what: "GenAI operation duration.", attributes: failed(span, a)}, took)
+		if u := span.Usage; u != nil {
+			for _, of := range []struct {
+				kind string
+				n    int
+			}{{"input", u.Prompt()}, {"output", u.Output}} {
+				typed := slices.Clone(a).text("gen_ai.token.type", of.kind)
+				m.record(measure{name: tokenUsage, unit: "{token}", what: "Number of input and output tokens used.", attributes: typed}, float64(of.n))
+			}
+		}
+	case SpanCall:
+		a := failed(span, otlpValues{}.text("gen_ai.operation.name", "execute_tool").text("gen_ai.tool.name", span.Name))
+		m.record(measure{name: toolDuration, unit: "s", what: "Time that a call of a tool has taken.", attributes: a}, took)
+	}
+}
+
+// failed adds what made a span fail, if it did.
+func failed(span Span, a otlpValues) otlpValues {
+	if !span.Failed() {
+		return a
+	}
+	return slices.Clone(a).text("error.type", or(span.Class, span.Outcome))
+}
+
+// record counts a value in.
+func (m *Measures) record(of measure, value float64) {
+	key := fmt.Sprint(of.name, of.attributes)
+	now := m.all[key]
+	if now == nil {
+		of.bounds = bounds(of.unit)
+		of.counts = make([]int, len(of.bounds)+1)
+		now = &of
+		if m.all == nil {
+			m.all = map[string]*measure{}
+		}
+		m.all[key] = now
+	}
+	now.counts[sort.SearchFloat64s(now.bounds, value)]++
+	now.n++
+	now.sum += value
+	m.changed = true
+}
+
+// bounds are those that the conventions advise.
+func bounds(unit string) []float64 {
+	first, factor := 0.01, 2.0
+	if unit != "s" {
+		first, factor = 1, 4
+	}
+	out := []float64{first}
+	for len(out) < 14 {
+		out = append(out, out[len(out)-1]*factor)
+	}
+	return out
+}
+
+// Changed reports whether there is anything that was not sent.
+func (m *Measures) Changed() bool { return m.changed }
+
+// Sent says that what there is was sent.
+func (m *Measures) Sent() { m.changed = false }
+
+type otlpMetrics struct {
+	Resources []otlpMetricsOf `json:"resourceMetrics"`
+}
+
+type otlpMetricsOf struct {
+	Resource otlpOwner           `json:"resource"`
+	Scopes   []otlpMetricsOfThis `json:"scopeMetrics"`
+}
+
+type otlpMetricsOfThis struct {
+	Scope   otlpName     `json:"scope"`
+	Metrics []otlpMetric `json:"metrics"`
+	Schema  string       `json:"schemaUrl"`
+}
+
+type otlpMetric struct {
+	Name      string `json:"name"`
+	What      string `json:"description"`
+	Unit      string `json:"unit"`
+	Histogram struct {
+		Temporality int         `json:"aggregationTemporality"`
+		Points      []otlpPoint `json:"dataPoints"`
+	} `json:"histogram"`
+}
+
+type otlpPoint struct {
+	Attributes otlpValues `json:"attributes"`
+	Start      string     `json:"startTimeUnixNano"`
+	Time       string     `json:"timeUnixNano"`
+	Count      string     `json:"count"`
+	Sum        float64    `json:"sum"`
+	Counts     []string   `json:"bucketCounts"`
+	Bounds     []float64  `json:"explicitBounds"`
+}
+
+const otlpCumulative = 2 // the number of opentelemetry-proto
+
+// Request is a request for the metrics endpoint of a receiver, a JSON text.
+func (m *Measures) Request(now time.Time) ([]byte, error) {
+	c, err := m.conventions()
+	if err != nil {
+		return nil, err
+	}
+	var list []otlpMetric
+	for _, name := range []string{operationDuration, tokenUsage, toolDuration} {
+		if metric := m.metric(name, now); metric.Name != "" {
+			list = append(list, metric)
+		}
+	}
+	return json.Marshal(otlpMetrics{[]otlpMetricsOf{{
+		Resource: m.owner(), Scopes: []otlpMetricsOfThis{{Scope: otlpName{"inspan", m.Release}, Metrics: list, Schema: schemas + c.version}},
+	}}})
+}
+
+// metric is one with all its points; without a name if there are none.
+func (m *Measures) metric(name string, now time.Time) (out otlpMetric) {
+	for _, of := range m.all {
+		if of.name != name {
+			continue
+		}
+		out.Name, out.What, out.Unit, out.Histogram.Temporality = name, of.what, of.unit, otlpCumulative
+		point := otlpPoint{
+			Attributes: of.attributes, Start: otlpTime(m.Since), Time: otlpTime(now), Count: strconv.Itoa(of.n), Sum: of.sum, Bounds: of.bounds,
+		}
+		for _, n := range of.counts {
+			point.Counts = append(point.Counts, strconv.Itoa(n))
+		}
+		out.Histogram.Points = append(out.Histogram.Points, point)
+	}
+	return out
+}
