@@ -13,7 +13,7 @@ func Named(variable string) bool {
 	if variable == "PWD" || variable == "OLDPWD" || strings.HasSuffix(name, "_DIR") || strings.HasSuffix(name, "_BYPASS") {
 		return false
 	}
-	for _, part := range []string{"KEY", "TOKEN", "SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "COOKIE", "JWT"} {
+	for _, part := range []string{"KEY", "TOKEN", "SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "COOKIE", "JWT", "OTLP_HEADERS"} {
 		if strings.Contains(name, part) {
 			return true
 		}
