@@ -17,7 +17,9 @@ import (
 //   - whenever words can be put before the model: when a reply, its calls or a request have ended;
 //   - as long as they leave half of the room to the work;
 //   - the first that waits in any case before a final answer counts. If it does not fit then, that is
-//     what compaction is for.
+//     what compaction is for;
+//   - the line comes again only when twice as many wait as it told of, and names a few: lines on
+//     hundreds that come one by one would use up the room themselves.
 
 // arrived puts words of an agent before the model as soon as it can hear them and there is room.
 func (s *State) arrived(from string, parts llm.Parts) {
@@ -66,7 +68,7 @@ func (s *State) admit(one bool) {
 		s.Run.Reply = replyNone // an answer was given without it
 	}
 	s.Later, s.Listed = slices.Clone(s.Later[n:]), max(0, s.Listed-n)
-	if len(s.Later) > s.Listed {
+	if len(s.Later) > 0 && len(s.Later) >= 2*s.Listed {
 		s.Listed = len(s.Later)
 		s.push(llm.User, llm.Say("["+s.waitingArrivals()+"]"))
 	}
@@ -82,7 +84,8 @@ func (s *State) waitingArrivals() string {
 	for _, w := range s.Later {
 		list = append(list, fmt.Sprintf("from %s (about %d tokens)", w.From, s.arrivalTokens(w)))
 	}
-	return "There is no room in the context window for this yet. It comes by itself, in this order, as soon as there is, or when you answer: " + strings.Join(list, ", ")
+	return fmt.Sprintf("There is no room in the context window for %d of these yet. They come by themselves, in this order, as soon as there "+
+		"is, or when you answer: %s", len(s.Later), strings.Join(most(list), ", "))
 }
 
 // late asks the model to go on, as what has waited for room comes in now.

@@ -163,3 +163,33 @@ func step(r *rapid.T, tp *tape, next loop.Next) {
 		r.Fatalf("%T", next)
 	}
 }
+
+// TestLinesOnArrivalsAreFew holds that hundreds of results which come one by one into a full window do
+// not fill it with lines on those that wait, and that all of them come in the end, in their order.
+func TestLinesOnArrivalsAreFew(t *testing.T) {
+	const many = 500
+	tp := roomy(t, 10_000, event.Levers{}.Stated())
+	for n := range many {
+		tp.add(event.Spawned{Child: fmt.Sprint("m.", n), Agent: "scout", Background: true})
+	}
+	for n := range many {
+		tp.add(event.Returned{Child: fmt.Sprint("m.", n), Reason: event.ReasonDone, Parts: llm.Say(brought(n, 1_000))})
+	}
+	came, lines := 0, 0
+	for _, m := range tp.Messages {
+		switch text := m.Parts.Text(); {
+		case strings.HasPrefix(text, fmt.Sprintf("result %d:", came)):
+			came++
+		case strings.Contains(text, "no room in the context window"):
+			lines++
+		}
+	}
+	if used := tp.Tokens(); came+len(tp.Later) != many || lines == 0 || lines > 10 || used > tp.Room() {
+		t.Errorf("%d came, %d wait, of which %d lines tell; %d tokens of %d", came, len(tp.Later), lines, used, tp.Room())
+	}
+	for n, w := range tp.Later {
+		if !strings.HasPrefix(w.Parts.Text(), fmt.Sprintf("result %d:", came+n)) {
+			t.Fatalf("%.20q waits in the place of result %d", w.Parts.Text(), came+n)
+		}
+	}
+}
