@@ -326,10 +326,11 @@ func TestSyncedAndInput(t *testing.T) {
 			inputs += b.Kind() + " "
 		}
 	}
-	if want := "withdrawn said steered decided cancelled started ended restored rewound compacted spawned returned step_started step_ended recorded staged stopped "; synced != want {
+	if want := "withdrawn said steered decided cancelled started ended restored rewound compacted spawned returned paused " +
+		"step_started step_ended recorded staged stopped "; synced != want {
 		t.Errorf("synced are %s, want %s", synced, want)
 	}
-	if want := "titled pinned withdrawn said steered decided cancelled compact spawned raised returned tasked finished recorded staged "; inputs != want {
+	if want := "titled pinned withdrawn said steered decided cancelled compact spawned raised returned paused tasked finished recorded staged "; inputs != want {
 		t.Errorf("inputs are %s, want %s", inputs, want)
 	}
 }

@@ -155,7 +155,8 @@ func into[B Body](raw json.RawMessage) (Body, error) {
 // the next of these.
 func Synced(b Body) bool {
 	switch b.(type) {
-	case Said, Withdrawn, Steered, Decided, Cancelled, Started, Ended, Compacted, Restored, Rewound, Stopped, Spawned, Returned, Paused, StepStarted, StepEnded, Recorded, Staged:
+	case Said, Withdrawn, Steered, Decided, Cancelled, Started, Ended, Compacted, Restored, Rewound, Stopped, Spawned, Returned, Paused,
+		StepStarted, StepEnded, Recorded, Staged:
 		return true
 	}
 	return false

@@ -6,11 +6,15 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/guard"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -69,7 +73,8 @@ func isStopped(t *testing.T, h *house, perMinute float64) {
 		}
 	}, event.Switched{Limits: &event.Limits{Cost: budget}}, say("start"))
 	st := s.Status()
-	if st.Stopped == nil || st.Stopped.Reason != event.ReasonRate || !strings.Contains(st.Stopped.Detail, fmt.Sprintf("of at most $%.2f", perMinute)) {
+	most := fmt.Sprintf("of at most $%.2f", perMinute)
+	if st.Stopped == nil || st.Stopped.Reason != event.ReasonRate || !strings.Contains(st.Stopped.Detail, most) {
 		t.Fatalf("%+v", st.Stopped)
 	}
 	if took := time.Since(began); took > time.Minute || spent() < perMinute/2 || max(spent(), st.Cost) > perMinute+0.02*budget {
@@ -211,4 +216,78 @@ func watched(t *testing.T, s *inspan.Session, on func(e event.Event), inputs ...
 		events = append(events, e)
 	}
 	return events
+}
+
+// TestLimitsCountReviewsAndSummaries holds that once a limit is reached neither the reviewer is asked,
+// nor the model for a summary.
+func TestLimitsCountReviewsAndSummaries(t *testing.T) {
+	for limit, reviews := range map[float64]int{0.05: 0, 5: 1} {
+		var ran atomic.Int32
+		h := newHouse(t, func(_ string, turn int, _ llm.Request) (llm.Parts, error) {
+			if turn == 0 {
+				return llm.Parts{call("c1", "change", nil)}, nil
+			}
+			return llm.Say("done"), nil
+		}, changing(&ran))
+		second := &mind{says: func(string, int, llm.Request) (llm.Parts, error) {
+			return llm.Say(`{"verdict":"allow","reason":"fine"}`), nil
+		}}
+		h.adjust = func(a *inspan.Agent) {
+			a.Mode = tool.ModeAuto
+			a.Judges = []tool.Judge{&guard.Reviewer{Model: second, Allows: tool.ModeAuto}}
+		}
+		s := h.open()
+		run(t, s, nil, event.Switched{Limits: &event.Limits{Cost: limit}}, say("start"))
+		if second.asked != reviews {
+			t.Errorf("with a limit of $%v the reviewer was asked %d times", limit, second.asked)
+		}
+		closed(t, s)
+	}
+	h := newHouse(t, func(string, int, llm.Request) (llm.Parts, error) {
+		return llm.Say("done" + strings.Repeat(" and so on", 8_000)), nil
+	})
+	h.model.costs = func(req llm.Request) llm.Usage { return llm.Usage{Input: req.Tokens(), Output: 1} }
+	s := h.open()
+	defer closed(t, s)
+	for range 6 {
+		run(t, s, nil, say("go on"))
+	}
+	for _, limit := range []float64{0.05, 50} {
+		before := h.model.asked
+		events := run(t, s, nil, event.Switched{Limits: &event.Limits{Cost: limit}}, event.Compact{})
+		if asked := h.model.asked > before; asked != (limit == 50) {
+			t.Errorf("with a limit of $%v the model was asked for a summary: %v; %+v", limit, asked, of[event.Kept](events))
+		}
+	}
+}
+
+// TestUsualRateIsLearned holds that a session whose minutes are dear may spend ten times as much in one
+// as it usually does, and no more.
+func TestUsualRateIsLearned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wait := looking(nil)
+		wait.Run = func(ctx context.Context, _ *tool.Call) (tool.Result, error) {
+			return tool.Text("seen"), keep.Sleep(ctx, time.Minute)
+		}
+		h := newHouse(t, func(task string, turn int, _ llm.Request) (parts llm.Parts, _ error) {
+			switch {
+			case task != "start":
+				return llm.Parts{call(fmt.Sprint("x", turn), "look", map[string]any{"n": turn})}, nil
+			case turn < 10:
+				return llm.Parts{call(fmt.Sprint("x", turn), "look", map[string]any{"n": turn})}, nil
+			}
+			for i := range 50 {
+				parts = append(parts, spawn(fmt.Sprint("c", i), fmt.Sprint("part ", i)))
+			}
+			return parts, nil
+		}, wait)
+		h.usual, h.store = true, &store.Memory{}
+		h.model.price = &llm.Price{Output: 2_000_000} // two dollars a reply: a usual minute has one
+		s := h.open()
+		defer closed(t, s)
+		run(t, s, nil, say("start"))
+		if st := s.Status(); st.Stopped.Reason != event.ReasonRate || !strings.Contains(st.Stopped.Detail, "of at most $20.00") {
+			t.Errorf("%+v", st.Stopped)
+		}
+	})
 }

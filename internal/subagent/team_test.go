@@ -22,6 +22,7 @@ import (
 	"github.com/inspan/inspan/internal/subagent"
 	"github.com/inspan/inspan/internal/worktree"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -109,8 +110,9 @@ type house struct {
 	hooks  []tool.Hook
 	more   []skill.Role
 	orders []subagent.Order
-	minute *float64 // dollars of the tree; nil: no bound
-	usual  bool     // there is the bound that sessions have where nobody has set one
+	minute *float64    // dollars of the tree; nil: no bound
+	store  store.Store // nil: in dir
+	usual  bool        // there is the bound that sessions have where nobody has set one
 	mu     sync.Mutex
 }
 
@@ -128,11 +130,15 @@ func (h *house) agent(root string) *inspan.Agent {
 }
 
 func (h *house) host() *inspan.Host {
-	return &inspan.Host{Dir: h.dir, Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
+	sessions := h.store
+	if sessions == nil {
+		sessions = &session.Store{Dir: h.dir}
+	}
+	return &inspan.Host{Dir: h.dir, Store: h.store, Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
 		a := h.agent(h.root)
 		most := map[bool]int{true: 3}[h.open3]
 		team := &subagent.Team{
-			Sessions: &session.Store{Dir: h.dir}, Trees: h.trees, Hooks: h.hooks, Roles: h.roles, MaxOpen: most, MinuteCost: h.perMinute(),
+			Sessions: sessions, Trees: h.trees, Hooks: h.hooks, Roles: h.roles, MaxOpen: most, MinuteCost: h.perMinute(),
 			Make: func(_ context.Context, o subagent.Order, at inspan.Place) (*inspan.Agent, error) {
 				h.mu.Lock()
 				h.orders = append(h.orders, o)

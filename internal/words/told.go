@@ -58,7 +58,8 @@ func Told(body event.Body) (told string, notice bool) {
 	case event.Returned:
 		return returned(b), b.Reason != event.ReasonDone
 	case event.Paused:
-		return fmt.Sprintf("paused with all agents until %s: %s", b.Until.UTC().Format("2006-01-02 15:04 MST"), cmp.Or(b.Message, spaced(b.Cause))), true
+		until := b.Until.UTC().Format("2006-01-02 15:04 MST")
+		return "paused with all agents until " + until + ": " + cmp.Or(b.Message, spaced(b.Cause)), true
 	case event.Finished:
 		return finished(b), b.Exit == nil && !b.Kept
 	case event.StepStarted:
