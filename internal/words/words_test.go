@@ -349,6 +349,7 @@ func TestRaised(t *testing.T) {
 		{event.Stopped{Reason: event.ReasonBudget}, &event.Limits{Turns: 3, Cost: 3, Tokens: 100, Seconds: 60}},
 		{event.Stopped{Reason: event.ReasonMaxTokens}, &event.Limits{Turns: 3, Cost: 1.5, Tokens: 200, Seconds: 60}},
 		{event.Stopped{Reason: event.ReasonMaxTime}, &event.Limits{Turns: 3, Cost: 1.5, Tokens: 100, Seconds: 120}},
+		{event.Stopped{Reason: event.ReasonRate}, &limits},
 		{event.Stopped{Reason: event.ReasonBudget, Cause: llm.KindBilling}, nil},
 		{event.Stopped{Reason: event.ReasonDone}, nil},
 	} {
