@@ -79,8 +79,9 @@ func (x *exchange) take(ctx context.Context, chunk llm.Chunk) error {
 
 // broke takes in that the stream has broken off.
 func (x *exchange) broke(ctx, watched context.Context, err error) error {
+	unsent := llm.AsError(err).Kind == llm.KindBudget
 	switch {
-	case errors.Is(context.Cause(watched), errInterrupted):
+	case errors.Is(context.Cause(watched), errInterrupted) && !unsent:
 		x.answer = x.interrupted()
 		return x.show(x.veil.rest())
 	case ctx.Err() != nil:

@@ -52,6 +52,9 @@ func (a *Agent) retrier() retrier {
 	return r
 }
 
+// Patience is how long the agent waits, all together, for one request that fails in such a way.
+func (a *Agent) Patience(k llm.Kind) time.Duration { return a.retrier().patience(k) }
+
 // retrying is the wrapper of models that a retrier makes.
 func (a *Agent) retrying(m llm.Model) llm.Model {
 	r := a.retrier()
@@ -72,7 +75,7 @@ func (r retrier) patience(k llm.Kind) time.Duration {
 // bounds. It is cut then: if it is too early, the vendor will say so again.
 func (a *Agent) wait(n loop.Ask) time.Duration {
 	left := time.Until(n.NotBefore)
-	if left > a.retrier().patience(n.Awaits) {
+	if left > a.Patience(n.Awaits) {
 		return 0
 	}
 	return left

@@ -72,12 +72,19 @@ type Status struct {
 	// off; NotBefore when the next one may be sent. Zero: at once.
 	Asking    bool
 	NotBefore time.Time
-	Seconds   float64 // that the run has taken, waits for people aside
-	Limits    event.Limits
-	Turns     int // of the whole session, as are the next three
-	Calls     int
-	Usage     llm.Usage
-	Cost      float64 // US dollars
+	// Paused is the last wait of all that work for the session in the run, nil: there was none.
+	// Braked says why the run is being stopped, or was, with all of them; Rate what they had used
+	// up in a minute when that was so last. Runs is how many were begun since it was opened here.
+	Paused  *event.Paused
+	Braked  string
+	Rate    event.Rate
+	Runs    int
+	Seconds float64 // that the run has taken, waits for people aside
+	Limits  event.Limits
+	Turns   int // of the whole session, as are the next three
+	Calls   int
+	Usage   llm.Usage
+	Cost    float64 // US dollars
 	// The conversation holds text that nobody here has written, and what is the
 	// person's own beyond the workspace. With both, whatever has a way out asks.
 	Untrusted, Private bool
@@ -324,6 +331,7 @@ func statusOf(st *loop.State) Status {
 	out.Raised, out.Granted = slices.Clone(st.Raised), slices.Clone(st.Granted)
 	out.Tasks = st.Tasks
 	out.Active, out.Seconds, out.Asking, out.NotBefore = st.Run.Active, st.Run.Used(), st.Run.Asking, st.Run.NotBefore
+	out.Paused, out.Braked, out.Rate, out.Runs = st.Run.Paused, st.Run.Braked, st.Braked, st.Runs()
 	out.Waiting = pending(st.Waiting())
 	return out
 }

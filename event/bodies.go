@@ -163,8 +163,10 @@ type Cancelled struct {
 	All bool `json:"all,omitempty"`
 	// ReasonMaxTime: the run stops for that, if its time is used up; else nothing is
 	// interrupted. ReasonDone: a run that is done does not wait for jobs any longer.
+	// ReasonRate: the run stops for that, as Reason says, and Rate is what was used up.
 	// Empty: somebody wants it.
 	Limit   Reason `json:"limit,omitempty"`
+	Rate    *Rate  `json:"rate,omitempty"`
 	Message string `json:"message,omitempty"` // as that of Said
 }
 
@@ -473,6 +475,7 @@ const (
 	ReasonBudget    Reason = "budget"     // Limits.Cost
 	ReasonMaxTokens Reason = "max_tokens" // Limits.Tokens
 	ReasonMaxTime   Reason = "max_time"   // Limits.Seconds
+	ReasonRate      Reason = "rate"       // too much in a minute, with all that work for the session
 	ReasonRefused   Reason = "refused"    // the model or a filter declined
 	ReasonStuck     Reason = "stuck"      // the same call with the same result, again and again
 	ReasonCancelled Reason = "cancelled"  // a person interrupted

@@ -50,7 +50,7 @@ func bodies() []event.Body {
 			Call: "c", Question: 7, Allow: true, By: "me", Rule: "r",
 			Scope: event.ScopeProject, Reach: event.ReachEdits, Reason: "w", Answer: "a", Message: "m",
 		},
-		event.Cancelled{Limit: event.ReasonMaxTime, All: true, By: "me", Reason: "w", Message: "m"},
+		event.Cancelled{Limit: event.ReasonMaxTime, All: true, By: "me", Reason: "w", Message: "m", Rate: &event.Rate{Cost: 0.5, Tokens: 9}},
 		event.Claimed{Writer: "w", Epoch: 3, By: "h:1", Unattended: true, Keeps: true, NoKeep: true},
 		event.Asked{Turn: 2, Route: "p/m"},
 		event.Replied{
@@ -112,6 +112,7 @@ func bodies() []event.Body {
 			Child: "s.1", Reason: event.ReasonDone, Detail: "d", Parts: parts, Turns: 2, Usage: llm.Usage{Input: 1}, Cost: 0.1, Unpriced: true,
 			Taint: event.Taint{Untrusted: true, Private: true},
 		},
+		event.Paused{Until: time.Unix(9, 0).UTC(), Cause: llm.KindQuota, Message: "m", Child: "s.1"},
 		event.Tasked{ID: "1", Action: event.TaskDone, By: "s.1", Call: "c", Text: "t", Taint: event.Taint{Untrusted: true, Private: true}},
 		event.Finished{Job: "1", Exit: new(int), Error: "e", Seconds: 1.5, Line: "l", Kept: true, Command: "c", PID: 7},
 		event.StepStarted{Step: "s", Does: "run", Title: "t", Parent: "p", Input: json.RawMessage(`{"a":1}`), Again: true},
@@ -325,10 +326,11 @@ func TestSyncedAndInput(t *testing.T) {
 			inputs += b.Kind() + " "
 		}
 	}
-	if want := "withdrawn said steered decided cancelled started ended restored rewound compacted spawned returned step_started step_ended recorded staged stopped "; synced != want {
+	if want := "withdrawn said steered decided cancelled started ended restored rewound compacted spawned returned paused " +
+		"step_started step_ended recorded staged stopped "; synced != want {
 		t.Errorf("synced are %s, want %s", synced, want)
 	}
-	if want := "titled pinned withdrawn said steered decided cancelled compact spawned raised returned tasked finished recorded staged "; inputs != want {
+	if want := "titled pinned withdrawn said steered decided cancelled compact spawned raised returned paused tasked finished recorded staged "; inputs != want {
 		t.Errorf("inputs are %s, want %s", inputs, want)
 	}
 }

@@ -112,6 +112,8 @@ func decodeBody(kind string, raw json.RawMessage) (Body, error) {
 		return into[Raised](raw)
 	case Returned{}.Kind():
 		return intoParts(raw, func(b *Returned) *llm.Parts { return &b.Parts })
+	case Paused{}.Kind():
+		return into[Paused](raw)
 	case Tasked{}.Kind():
 		return into[Tasked](raw)
 	case Finished{}.Kind():
@@ -153,7 +155,8 @@ func into[B Body](raw json.RawMessage) (Body, error) {
 // the next of these.
 func Synced(b Body) bool {
 	switch b.(type) {
-	case Said, Withdrawn, Steered, Decided, Cancelled, Started, Ended, Compacted, Restored, Rewound, Stopped, Spawned, Returned, StepStarted, StepEnded, Recorded, Staged:
+	case Said, Withdrawn, Steered, Decided, Cancelled, Started, Ended, Compacted, Restored, Rewound, Stopped, Spawned, Returned, Paused,
+		StepStarted, StepEnded, Recorded, Staged:
 		return true
 	}
 	return false
@@ -163,7 +166,7 @@ func Synced(b Body) bool {
 // the driver alone, who holds the session's lease.
 func Input(b Body) bool {
 	switch b.(type) {
-	case Said, Withdrawn, Steered, Decided, Cancelled, Titled, Pinned, Compact, Spawned, Raised, Returned, Tasked, Finished,
+	case Said, Withdrawn, Steered, Decided, Cancelled, Titled, Pinned, Compact, Spawned, Raised, Returned, Paused, Tasked, Finished,
 		Recorded, Staged:
 		return true
 	}

@@ -214,7 +214,7 @@ func stopReason(s *event.Stopped) wire.StopReason {
 	switch s.Reason {
 	case event.ReasonMaxTokens:
 		return wire.StopReasonMaxTokens
-	case event.ReasonMaxTurns, event.ReasonBudget, event.ReasonMaxTime:
+	case event.ReasonMaxTurns, event.ReasonBudget, event.ReasonMaxTime, event.ReasonRate:
 		return wire.StopReasonMaxTurnRequests
 	case event.ReasonRefused:
 		return wire.StopReasonRefusal

@@ -232,8 +232,10 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 	if err != nil {
 		return nil, err
 	}
-	if !o.Elsewhere && !a.Config.Agents.Off && roomy(b.agent.Model.Info().Window) {
-		a.team(o, at.Root, b.agent.Hooks).Wire(b.agent)
+	if team := a.team(o, at.Root, b.agent.Hooks); !o.Elsewhere && !a.Config.Agents.Off && roomy(b.agent.Model.Info().Window) {
+		team.Wire(b.agent)
+	} else {
+		team.Watch(b.agent) // what bounds a minute holds for it all the same
 	}
 	equipment.Furnish(b.agent, a.Config, b.come, o.AllTools)
 	b.agent.Tools = slices.Concat(b.agent.Tools, b.wrap(o.Tools))

@@ -94,11 +94,14 @@ func (b *build) choose(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if b.o.MaxCost > 0 || b.at.Limits.Cost > 0 || b.at.New && b.Config.MaxCost > 0 || b.Config.DayCost > 0 {
+	if b.o.MaxCost > 0 || b.at.Limits.Cost > 0 || b.at.New && b.Config.MaxCost > 0 || b.Config.DayCost > 0 || b.perMinute() {
 		return b.Providers.Priced(b.model)
 	}
 	return nil
 }
+
+// perMinute reports whether somebody has set how much money a minute may cost.
+func (b *build) perMinute() bool { return b.Config.MinuteCost != nil && *b.Config.MinuteCost > 0 }
 
 // permit says what the session may do, and makes the world that its tools see.
 func (b *build) permit(context.Context) (err error) {

@@ -112,13 +112,20 @@ func notNegative[N int | int64 | float64 | time.Duration](key string, n N) error
 	return nil
 }
 
-func (c Config) checkLimits() error {
-	turns := 0
-	if c.MaxTurns != nil {
-		turns = *c.MaxTurns
+// value is that of a setting; zero if it is not set.
+func value[N any](set *N) (n N) {
+	if set != nil {
+		n = *set
 	}
+	return n
+}
+
+func (c Config) checkLimits() error {
+	perMinute := errors.Join(
+		notNegative("max_cost_per_minute", value(c.MinuteCost)), notNegative("max_tokens_per_minute", value(c.MinuteTokens)),
+	)
 	return errors.Join(
-		notNegative("max_turns", turns), notNegative("max_cost", c.MaxCost), notNegative("max_tokens", c.MaxTokens),
+		perMinute, notNegative("max_turns", value(c.MaxTurns)), notNegative("max_cost", c.MaxCost), notNegative("max_tokens", c.MaxTokens),
 		notNegative("max_cost_per_day", c.DayCost), notNegative("retry_for", c.RetryFor),
 		aSecond("max_time", c.MaxTime), aSecond("ask_timeout", c.Timeout),
 	)

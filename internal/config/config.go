@@ -37,6 +37,9 @@ type Config struct {
 	MaxTokens int64         `toml:"max_tokens"`       // of a session, prompts and replies; 0: no limit
 	MaxTime   time.Duration `toml:"max_time"`         // of one run, as "90s"; 0: no limit
 	DayCost   float64       `toml:"max_cost_per_day"` // US dollars of all sessions of a day (UTC); 0: no limit
+	// US dollars, and tokens, of a session and its agents in a minute; 0: no limit; not set: ten times what is usual
+	MinuteCost   *float64 `toml:"max_cost_per_minute"`
+	MinuteTokens *int64   `toml:"max_tokens_per_minute"`
 	// how long to retry an unavailable model, as "90s"; 0: as inspan.Agent has it
 	RetryFor time.Duration `toml:"retry_for"`
 	Effort   string        `toml:"effort"`   // reasoning: low, medium, high, xhigh, max; empty: the vendor's default

@@ -138,7 +138,7 @@ func usageOf(u llm.Usage) fields {
 func (c *claude) result(r Result) error {
 	subtype := map[string]string{
 		string(event.ReasonDone): "success", "denied": "success", string(event.ReasonMaxTurns): "error_max_turns",
-		string(event.ReasonBudget): "error_max_budget_usd",
+		string(event.ReasonBudget): "error_max_budget_usd", string(event.ReasonRate): "error_max_budget_usd",
 	}[r.Reason]
 	if subtype == "" {
 		subtype = "error_during_execution"

@@ -131,6 +131,21 @@ func TestPersonAnswers(t *testing.T) {
 	}
 }
 
+// A session that was stopped as it used up too much in a minute asks whoever is there whether it may go on.
+func TestRateAsks(t *testing.T) {
+	for typed, want := range map[string]int{"y\n": console.ExitDone, "no\n": console.ExitRate} {
+		var ran []string
+		var out, errs bytes.Buffer
+		c := &console.Console{Out: &out, Err: &errs}
+		c.Person = console.NewPerson(c, strings.NewReader(typed), &errs)
+		s := session(t, &ran, script.Step{Parts: llm.Say("Done.")})
+		code := c.Run(t.Context(), s, event.Say("go"), event.Cancelled{Limit: event.ReasonRate, Reason: "$12 within a minute"})
+		if code != want || !strings.Contains(errs.String(), "$12 within a minute: continue?") {
+			t.Errorf("%q: code %d\n%s", typed, code, errs.String())
+		}
+	}
+}
+
 // A limit that is reached asks whoever is there, and each yes doubles it.
 func TestLimitsAsk(t *testing.T) {
 	for typed, want := range map[string]struct{ ran, code int }{

@@ -31,6 +31,7 @@ const (
 	ExitMaxTokens = 16
 	ExitMaxTime   = 17
 	ExitDenied    = 18 // nothing was changed, as nothing was allowed to be
+	ExitRate      = 19 // too much in a minute
 	ExitCancelled = 130
 )
 
@@ -53,6 +54,7 @@ func codes() []code {
 		{ExitMaxTokens, string(event.ReasonMaxTokens), "", "the session reached its limit of tokens"},
 		{ExitMaxTime, string(event.ReasonMaxTime), "", "the run reached its time limit"},
 		{ExitDenied, "denied", "", "every call that would have changed something was denied"},
+		{ExitRate, string(event.ReasonRate), "", "the session and its agents spent too much in a minute"},
 		{20, failed, llm.KindTransient, "repeated server errors or broken connections"},
 		{21, failed, llm.KindRateLimited, "rate limited for longer than inspan retries"},
 		{22, failed, llm.KindQuota, "the quota is used up"},

@@ -139,7 +139,7 @@ func (p *Person) raise(ctx context.Context, st inspan.Status) ([]event.Body, err
 	if more == nil {
 		return nil, nil
 	}
-	yes, err := p.Agrees(ctx, p.console.paint(yellow, "? "+text.Visible(st.Stopped.Detail)+":")+" continue with twice the limit?")
+	yes, err := p.Agrees(ctx, p.console.paint(yellow, "? "+text.Visible(st.Stopped.Detail)+":")+" "+words.GoOn(*st.Stopped)+"?")
 	if !yes {
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func (s *State) Next() Next {
 	if pruned, ok := s.lastPruning(); ok {
 		return Prune{pruned}
 	}
-	return Ask{Turn: s.Run.Turn + 1, NotBefore: s.Run.NotBefore, Awaits: s.Run.Awaits}
+	return s.ask()
 }
 
 // atOnce is how many calls Next names at most to be started. There may be more.
@@ -175,7 +175,7 @@ func (s *State) deadOf(t *table) []event.Ended {
 func (s *State) interrupted(ends []event.Ended) []event.Ended {
 	for i := range ends {
 		if s.Run.Cancelled && !s.Run.Late && ends[i].Outcome == event.OutcomeCancelled {
-			ends[i].Parts = llm.Say("Not run: the user interrupted.")
+			ends[i].Parts = llm.Say("Not run: " + s.interrupter() + ".")
 		}
 	}
 	return ends
@@ -203,9 +203,9 @@ func (s *State) unrun(c Call) (event.Ended, bool) {
 		return end(event.OutcomeCancelled, "Not run: the time of the run is used up.")
 	case s.Run.Cancelled && c.Begun:
 		return end(event.OutcomeUnknown,
-			"Outcome unknown: this call had begun when the program ended, and the user interrupted before it was made again.")
+			"Outcome unknown: this call had begun when the program ended, and "+s.interrupter()+" before it was made again.")
 	case s.Run.Cancelled:
-		return end(event.OutcomeCancelled, "Not run: the user interrupted.")
+		return end(event.OutcomeCancelled, "Not run: "+s.interrupter()+".")
 	case c.Phase == phaseDenied:
 		text := "Denied"
 		if c.By != "" {
@@ -228,6 +228,8 @@ func (s *State) over() (event.Stopped, bool) {
 	switch {
 	case r.Late && (r.Reply != replyAnswer || s.awaiting() || s.awaitsJobs()):
 		return stop(event.ReasonMaxTime, timeUsed, r.Used(), s.Limits.Seconds)
+	case r.Braked != "":
+		return stop(event.ReasonRate, "%s", r.Braked)
 	case r.Cancelled && !r.Late:
 		return stop(event.ReasonCancelled, "%s", r.Denied)
 	case r.Failed != nil:

@@ -69,6 +69,7 @@ type Background struct {
 type Shared struct {
 	Tasks  Tasks      `json:"tasks,omitzero"`
 	Raised []Question `json:"raised,omitempty"` // by them, and by calls that run, that nobody has answered
+	Braked event.Rate `json:"braked,omitzero"`  // what they had used up in a minute when the breaker stopped them last
 }
 
 // Context is how full the context window is, and what is done about it.
@@ -91,8 +92,9 @@ type Claim struct {
 
 // derived follows from the rest, and is not stored.
 type derived struct {
-	sight sight
-	calls *table // of Run.Calls; nil if there are none
+	starts int // that were begun since the state was folded first
+	sight  sight
+	calls  *table // of Run.Calls; nil if there are none
 }
 
 // Total sums up a session.
@@ -134,6 +136,8 @@ type Run struct {
 	Late      bool           `json:"late,omitempty"`   // it was, as its time is used up
 	Held      bool           `json:"held,omitempty"`   // what was said meanwhile waits for the next driver
 	Denied    string         `json:"denied,omitempty"` // why a hook has cancelled it
+	Braked    string         `json:"braked,omitempty"` // why the breaker has
+	Paused    *event.Paused  `json:"paused,omitempty"` // last wait of all that work for the session
 	Failed    *event.Failed  `json:"failed,omitempty"`
 	Repeats   repeats        `json:"repeats"`
 	Stopped   *event.Stopped `json:"stopped,omitempty"` // how it ended; nil while Active

@@ -81,6 +81,7 @@ func (s *State) withdrawn(b event.Withdrawn) {
 func (s *State) begin(parts llm.Parts, by event.Origin) {
 	s.asked(parts.Text(), by)
 	s.Run, s.Compaction.Tried = Run{Active: true, New: true}, 0
+	s.starts++
 	aside := s.Aside
 	s.Aside = nil
 	s.say(append([]words{{Parts: parts, Person: true}}, aside...)...)
@@ -124,6 +125,7 @@ func (s *State) goOn() {
 	}
 	s.Compaction.Tried = 0
 	*r = Run{Active: true, New: true, Turn: r.Turn, Seconds: r.Seconds, Route: r.Route}
+	s.starts++
 	if n := len(s.Messages); n > 0 && s.Messages[n-1].Role == llm.Assistant {
 		s.push(llm.User, llm.Say("Go on."))
 	}
@@ -149,6 +151,10 @@ func (s *State) cancel() {
 func (s *State) cancelled(b event.Cancelled) {
 	if b.Limit == event.ReasonDone {
 		s.Run.Impatient = s.awaitsJobs()
+		return
+	}
+	if b.Limit == event.ReasonRate {
+		s.brake(b)
 		return
 	}
 	late := b.Limit == event.ReasonMaxTime

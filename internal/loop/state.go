@@ -125,6 +125,8 @@ func (s *State) Apply(e event.Event) error {
 	case event.Returned:
 		s.returned(b)
 		s.Tasks = s.Tasks.After(s.Session, e)
+	case event.Paused:
+		s.paused(b)
 	case event.StepStarted, event.StepEnded:
 		s.stepped(e)
 	case event.Stopped:
@@ -167,6 +169,7 @@ func (s *State) become(e event.Event, snapshot json.RawMessage) error {
 	if err := json.Unmarshal(snapshot, &base); err != nil {
 		return fmt.Errorf("snapshot at event %d: %w", e.Seq, err)
 	}
+	base.starts = s.starts
 	*s = base
 	s.Seq, s.At, s.Lacks = e.Seq, e.Time, true
 	s.derive()
@@ -247,7 +250,7 @@ func (s *State) added(b event.Added) {
 func (s *State) switched(b event.Switched) {
 	if b.Route != "" {
 		s.Route, s.Bound = b.Route, 0
-		s.Run.NotBefore, s.Run.Awaits = time.Time{}, "" // the wait was for another
+		s.Run.NotBefore, s.Run.Awaits, s.Run.Paused = time.Time{}, "", nil // the wait was for another
 	}
 	if b.Effort != "" {
 		s.Effort = b.Effort

@@ -357,7 +357,7 @@ func stopReason(r event.Reason, detail string) (reason, details any) {
 	switch r {
 	case event.ReasonFailed:
 		kind = "retries_exhausted"
-	case event.ReasonBudget, event.ReasonMaxTokens, event.ReasonMaxTurns, event.ReasonMaxTime:
+	case event.ReasonBudget, event.ReasonMaxTokens, event.ReasonMaxTurns, event.ReasonMaxTime, event.ReasonRate:
 		kind = "budget_reached"
 	case event.ReasonRefused:
 		return map[string]any{"type": "refusal"}, map[string]any{"type": "refusal", "category": nil, "explanation": detail}

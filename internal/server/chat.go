@@ -182,7 +182,9 @@ func (a answered) failure() error {
 
 // cut reports whether a limit has ended the answer.
 func (a answered) cut() bool {
-	return slices.Contains([]event.Reason{event.ReasonMaxTurns, event.ReasonBudget, event.ReasonMaxTokens, event.ReasonMaxTime}, a.stop.Reason)
+	return slices.Contains([]event.Reason{
+		event.ReasonMaxTurns, event.ReasonBudget, event.ReasonMaxTokens, event.ReasonMaxTime, event.ReasonRate,
+	}, a.stop.Reason)
 }
 
 // neutral reports a field whose value is none of those that change nothing.

@@ -8,43 +8,59 @@ import (
 	"sync"
 	"time"
 
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/llm"
 )
 
-// held is a model that is asked only while the limits of the tree are not reached. A request
-// that could go beyond them waits for those under way, so that a tree spends at most one
-// request more than it may.
+// held is a model that is asked only while the limits of the tree are not reached, nobody has
+// stopped the tree, and it does not wait for a vendor. A request that could go beyond the limits
+// waits for those under way, so that a tree spends at most one request more than it may.
 type held struct {
 	llm.Model
-	team *Team
+	team     *Team
+	patience func(llm.Kind) time.Duration
+}
+
+// hold has all requests of an agent checked first: those of its session, which also write the
+// summaries, and those of its reviewer.
+func (t *Team) hold(a *inspan.Agent) {
+	a.Model = &held{a.Model, t, a.Patience}
+	for _, j := range a.Judges {
+		if r, ok := j.(*guard.Reviewer); ok && r.Model != nil {
+			r.Model = &held{r.Model, t, a.Patience}
+		}
+	}
 }
 
 // Stream implements [llm.Model].
 func (h *held) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		price, most := worst(h.Info(), req)
-		if err := h.team.reserve(ctx, most); err != nil {
+		c := claimed(h.Info(), req)
+		if err := h.reserve(ctx, c); err != nil {
 			yield(llm.Chunk{}, err)
 			return
 		}
-		cost, purse := 0.0, &h.team.top().purse
-		defer func() { purse.back(most, cost) }()
+		var used usage
+		purse := &h.team.top().purse
+		defer func() { purse.back(c, used) }()
 		for chunk, err := range h.Model.Stream(ctx, req) {
 			switch e := (*llm.Error)(nil); {
-			case errors.As(err, &e) && e.Spent != nil: // a check has refused the answer
-				cost += dollars(e.Spent)
+			case errors.As(err, &e):
+				used = used.add(spent(e.Spent)) // a check has refused the answer
+				h.team.refused(ctx, e)
 			case chunk.Routed != nil:
 				// Nothing has gone out to this one yet, and it may be dearer.
-				purse.back(most, dollars(chunk.Routed.Judge))
-				price, most = worst(chunk.Routed.Info, req)
-				if err := h.team.reserve(ctx, most); err != nil {
+				purse.back(c, spent(chunk.Routed.Judge))
+				c = claimed(chunk.Routed.Info, req)
+				if err := h.reserve(ctx, c); err != nil {
+					c = claim{}
 					purse.enter() // for what is given back at the end
-					most = 0
 					yield(llm.Chunk{}, err)
 					return
 				}
 			case chunk.Reply != nil:
-				cost += price.Cost(chunk.Reply.Used(req))
+				used = used.add(c.priced(chunk.Reply.Used(req)))
 			}
 			if !yield(chunk, err) {
 				return
@@ -53,19 +69,39 @@ func (h *held) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk,
 	}
 }
 
-// worst is the price of a model, and the most that a request to it can cost.
-func worst(info llm.Info, req llm.Request) (price llm.Price, most float64) {
-	price, _ = info.Prices.At(time.Now())
-	return price, price.Cost(llm.Usage{Input: req.Tokens(), Output: cmp.Or(req.MaxOutput, info.MaxOutput, usualOutput)})
+// claim is what a request can cost.
+type claim struct {
+	info  llm.Info
+	most  float64
+	sends usage // it uses that in any case, if it comes so far
 }
 
-// dollars is what was spent, if anything was.
-func dollars(s *llm.Spent) float64 {
-	if s == nil {
-		return 0
+func claimed(info llm.Info, req llm.Request) claim {
+	c := claim{info: info}
+	in := llm.Usage{Input: req.Tokens()}
+	c.sends = c.priced(in)
+	in.Output = cmp.Or(req.MaxOutput, info.MaxOutput, usualOutput)
+	c.most = c.priced(in).Cost
+	return c
+}
+
+// priced is what tokens of the model are, also in money.
+func (c claim) priced(u llm.Usage) usage {
+	price, known := c.info.Prices.At(time.Now())
+	out := usage{}
+	out.Cost, out.Tokens = price.Cost(u), total(u)
+	if !known {
+		out.unpriced = out.Tokens
 	}
-	price, _ := s.Info.Prices.At(time.Now())
-	return price.Cost(s.Usage)
+	return out
+}
+
+// spent is what was spent, if anything was.
+func spent(s *llm.Spent) usage {
+	if s == nil {
+		return usage{}
+	}
+	return claim{info: s.Info}.priced(s.Usage)
 }
 
 // usualOutput is the most that a reply is taken to hold where that is not known, in tokens.
@@ -78,16 +114,24 @@ type purse struct {
 	held    float64       // that those which run may cost at most
 	spent   float64       // at least, also by replies that no session has counted yet
 	change  chan struct{} // closed when one comes back; nil: nobody waits
+
+	meter meter
+	sends usage // by those that run
+	brake brake
 }
 
-// reserve waits until a request that costs so much at most may be sent. One that nothing
-// runs beside is sent as long as no limit is reached.
-func (t *Team) reserve(ctx context.Context, most float64) error {
+// reserve waits until a request may be sent. One that nothing runs beside is sent as long as no
+// limit is reached.
+func (h *held) reserve(ctx context.Context, c claim) error {
+	t := h.team
 	for {
+		if err := t.clear(ctx, h.patience); err != nil {
+			return err
+		}
 		if why := t.exhausted(); why != "" {
 			return &llm.Error{Kind: llm.KindBudget, Message: why}
 		}
-		wait, err := t.admit(most)
+		wait, err := t.admit(ctx, c)
 		if wait == nil {
 			return err
 		}
@@ -100,21 +144,25 @@ func (t *Team) reserve(ctx context.Context, most float64) error {
 }
 
 // admit lets a request go, or returns what is closed when it is worth asking again.
-func (t *Team) admit(most float64) (wait <-chan struct{}, err error) {
+func (t *Team) admit(ctx context.Context, c claim) (wait <-chan struct{}, err error) {
 	p := &t.top().purse
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if why := t.top().tripped(ctx); why != "" {
+		return nil, &llm.Error{Kind: llm.KindBudget, Message: why}
+	}
 	switch {
 	case p.running == 0 && !t.fits(0): // by a reply that no session has counted yet
 		return nil, &llm.Error{Kind: llm.KindBudget, Message: "the limit of money of the session and the agents that work for it is reached"}
-	case p.running > 0 && !t.fits(p.held+most):
+	case p.running > 0 && !t.fits(p.held+c.most):
 		if p.change == nil {
 			p.change = make(chan struct{})
 		}
 		return p.change, nil
 	}
 	p.running++
-	p.held += most
+	p.held += c.most
+	p.sends = p.sends.add(c.sends)
 	return nil, nil
 }
 
@@ -125,13 +173,15 @@ func (p *purse) enter() {
 	p.running++
 }
 
-// back returns what a request has reserved, and tells what it has cost.
-func (p *purse) back(most, cost float64) {
+// back returns what a request has reserved, and tells what it has used.
+func (p *purse) back(c claim, used usage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running--
-	p.held = max(0, p.held-most)
-	p.spent += cost
+	p.held = max(0, p.held-c.most)
+	p.sends = p.sends.less(c.sends)
+	p.spent += used.Cost
+	p.meter.count(time.Now(), used)
 	if p.change != nil {
 		close(p.change)
 		p.change = nil

@@ -222,6 +222,9 @@ func (t *Team) open(ctx context.Context, call string, in spawnArgs, args json.Ra
 	if !t.runs() {
 		return nil, errors.New("agents can't be spawned here")
 	}
+	if err := t.clear(ctx, t.patience); err != nil {
+		return nil, fmt.Errorf("no agent may begin: %w", err)
+	}
 	o, err := t.order(in)
 	if err != nil {
 		return nil, err
@@ -320,7 +323,7 @@ func (t *Team) make(ctx context.Context, o Order, at inspan.Place) (*inspan.Agen
 		a.Hooks = append(a.Hooks[:len(a.Hooks):len(a.Hooks)], o.check)
 	}
 	if o.Team == nil || !o.Team.holds {
-		a.Model = &held{a.Model, t}
+		t.hold(a)
 	}
 	a.Share(t.session)
 	st := t.session.Status()

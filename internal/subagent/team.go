@@ -16,6 +16,7 @@
 package subagent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ import (
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/worktree"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
@@ -54,11 +56,18 @@ type Team struct {
 	MaxDepth int
 	// MaxOpen bounds the children of one session that work at once; 0 means 64.
 	MaxOpen int
+	// MinuteCost and MinuteTokens bound what the session at the top and all that work for it use up
+	// in a minute, in US dollars and tokens; 0: no bound; nil: ten times what is usual in the
+	// session, and 10 dollars or 10 million tokens of models without a known price at least.
+	MinuteCost   *float64
+	MinuteTokens *int64
 
 	up *Team // of the parent session; nil at the top
 	// holds says that the session's requests are checked, against its own limits and all
 	// above.
 	holds bool
+	// patience is how long the session waits for its model; nil: it does not.
+	patience func(llm.Kind) time.Duration
 	// mayGive lists the tools of the session, which its children can have; nil: all.
 	mayGive func(ctx context.Context) []string
 	depth   int // of the session: 0 at the top
@@ -128,17 +137,18 @@ const (
 	grace       = 600 * time.Millisecond // for a child to stop in order
 )
 
-// Wire makes an agent the one whose session the team belongs to: it gets the tools,
-// and the team is told of its session and closed with it.
+// Wire makes an agent the one whose session the team belongs to: it gets the tools, and is
+// watched.
 func (t *Team) Wire(a *inspan.Agent) {
 	a.Tools = append(a.Tools[:len(a.Tools):len(a.Tools)], t.Tools()...)
-	t.watch(a)
+	t.Watch(a)
 }
 
-// watch has an agent's requests checked against the limits of the sessions above,
-// and tells the team of its session.
-func (t *Team) watch(a *inspan.Agent) {
-	a.Model, t.holds = &held{a.Model, t}, true
+// Watch has an agent's requests checked against the limits of its session and those above. The
+// team is told of the session, and closed with it.
+func (t *Team) Watch(a *inspan.Agent) {
+	t.hold(a)
+	t.holds, t.patience = true, a.Patience
 	ends := a.Close
 	a.Joined = t.joined
 	a.Close = func() error {
@@ -230,7 +240,7 @@ func (t *Team) follow(s *inspan.Session, after uint64) {
 		t.heard(e)
 		switch b := e.Body.(type) {
 		case event.Cancelled:
-			t.end("", "the session was interrupted")
+			t.end("", cmp.Or(b.Reason, "the session was interrupted"))
 		case event.Stopped:
 			if b.Reason != event.ReasonDone {
 				t.end("", "the session stopped: "+string(b.Reason))
@@ -279,11 +289,16 @@ func (t *Team) spent() (cost float64, tokens int64) {
 	return cost, tokens
 }
 
+// joinedBy is the session; nil before it runs.
+func (t *Team) joinedBy() *inspan.Session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.session
+}
+
 // limits are those of the session; there are none before it runs.
 func (t *Team) limits() (event.Limits, bool) {
-	t.mu.Lock()
-	s := t.session
-	t.mu.Unlock()
+	s := t.joinedBy()
 	if s == nil {
 		return event.Limits{}, false
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/inspan/inspan/internal/subagent"
 	"github.com/inspan/inspan/internal/worktree"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -34,10 +35,18 @@ type mind struct {
 	mu    sync.Mutex
 	says  func(task string, turn int, req llm.Request) (llm.Parts, error)
 	asked int
+	costs func(req llm.Request) llm.Usage // nil: ten tokens, and one of a reply
+	price *llm.Price                      // nil: ten cents a token of a reply
+
+	prompts int // tokens, as far as costs counts them
 }
 
 func (m *mind) Info() llm.Info {
-	return llm.Info{Provider: "p", Model: "m", Window: 200_000, Prices: llm.Prices{{Output: 100_000}}} // ten cents a token
+	price := llm.Price{Output: 100_000}
+	if m.price != nil {
+		price = *m.price
+	}
+	return llm.Info{Provider: "p", Model: "m", Window: 200_000, Prices: llm.Prices{price}}
 }
 
 func (m *mind) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
@@ -60,6 +69,9 @@ func (m *mind) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk,
 			return
 		}
 		r := &llm.Reply{Parts: parts, Stop: llm.StopEnd, Route: "p/m", Usage: llm.Usage{Input: 10, Output: 1}}
+		if m.costs != nil {
+			r.Usage = m.costs(req)
+		}
 		if len(parts.Calls()) > 0 {
 			r.Stop = llm.StopCalls
 		}
@@ -98,6 +110,9 @@ type house struct {
 	hooks  []tool.Hook
 	more   []skill.Role
 	orders []subagent.Order
+	minute *float64    // dollars of the tree; nil: no bound
+	store  store.Store // nil: in dir
+	usual  bool        // there is the bound that sessions have where nobody has set one
 	mu     sync.Mutex
 }
 
@@ -115,11 +130,15 @@ func (h *house) agent(root string) *inspan.Agent {
 }
 
 func (h *house) host() *inspan.Host {
-	return &inspan.Host{Dir: h.dir, Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
+	sessions := h.store
+	if sessions == nil {
+		sessions = &session.Store{Dir: h.dir}
+	}
+	return &inspan.Host{Dir: h.dir, Store: h.store, Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
 		a := h.agent(h.root)
 		most := map[bool]int{true: 3}[h.open3]
 		team := &subagent.Team{
-			Sessions: &session.Store{Dir: h.dir}, Trees: h.trees, Hooks: h.hooks, Roles: h.roles, MaxOpen: most,
+			Sessions: sessions, Trees: h.trees, Hooks: h.hooks, Roles: h.roles, MaxOpen: most, MinuteCost: h.perMinute(),
 			Make: func(_ context.Context, o subagent.Order, at inspan.Place) (*inspan.Agent, error) {
 				h.mu.Lock()
 				h.orders = append(h.orders, o)
@@ -134,6 +153,13 @@ func (h *house) host() *inspan.Host {
 		team.Wire(a)
 		return a, nil
 	}}
+}
+
+func (h *house) perMinute() *float64 {
+	if h.minute == nil && !h.usual {
+		return new(float64)
+	}
+	return h.minute
 }
 
 func (h *house) roles() []skill.Role {

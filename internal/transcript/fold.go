@@ -147,7 +147,7 @@ func (f *Fold) apply(e event.Event) (items []Item, known bool) {
 	case event.Stopped:
 		return f.stop(e, b), true
 	case event.Note, event.Served, event.Healed, event.Hooked, event.Pruned, event.Restored, event.Finished, event.Cancelled,
-		event.StepStarted, event.StepEnded:
+		event.Paused, event.StepStarted, event.StepEnded:
 		return f.note(e), true
 	case event.Added, event.Claimed, event.Checkpoint, event.Compact, event.Tasked, event.Recorded, event.Staged, event.Unknown:
 		return nil, true

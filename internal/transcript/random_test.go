@@ -59,6 +59,7 @@ func anyBody(r *rand.Rand) event.Body {
 		event.Kept{Cost: 1},
 		event.Stopped{Reason: event.ReasonDone},
 		event.Cancelled{},
+		event.Paused{Message: text},
 		event.Claimed{},
 		event.Note{Text: text},
 		event.Unknown{Name: id},

@@ -80,7 +80,7 @@ func (a *ask) prepare(l look) {
 	a.width = l.width
 	if a.limit != nil {
 		a.title = l.paint(yellow, "? "+words.OneLine(a.limit.Detail, l.width-2))
-		a.choices = []choice{{"y", "continue with twice the limit"}, {"n", "stop here"}}
+		a.choices = []choice{{"y", words.GoOn(*a.limit)}, {"n", "stop here"}}
 		return
 	}
 	w := a.pending

@@ -162,11 +162,21 @@ func AnsweredBy(d event.Decided) string {
 
 func by(call string) event.Decided { return event.Decided{Call: call, By: "the user"} }
 
-// Raised are the limits with twice of the one that a run was stopped by; nil if
-// it was none.
+// GoOn is what a person may agree to whose run was stopped by a limit.
+func GoOn(s event.Stopped) string {
+	if s.Reason == event.ReasonRate {
+		return "continue"
+	}
+	return "continue with twice the limit"
+}
+
+// Raised are the limits with twice of the one that a run was stopped by, as they are if it was
+// that of a minute, which begins anew; nil if it was none.
 func Raised(l event.Limits, s event.Stopped) *event.Limits {
 	old := l
 	switch {
+	case s.Reason == event.ReasonRate:
+		return &l
 	case s.Reason == event.ReasonMaxTurns:
 		l.Turns *= 2
 	case s.Reason == event.ReasonBudget && s.Cause == "":

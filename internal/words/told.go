@@ -1,6 +1,7 @@
 package words
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -56,6 +57,9 @@ func Told(body event.Body) (told string, notice bool) {
 		return "agent " + Agent(b.Agent, b.Child) + " started: " + b.Task, false
 	case event.Returned:
 		return returned(b), b.Reason != event.ReasonDone
+	case event.Paused:
+		until := b.Until.UTC().Format("2006-01-02 15:04 MST")
+		return "paused with all agents until " + until + ": " + cmp.Or(b.Message, spaced(b.Cause)), true
 	case event.Finished:
 		return finished(b), b.Exit == nil && !b.Kept
 	case event.StepStarted:

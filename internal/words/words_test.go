@@ -157,6 +157,8 @@ func TestTold(t *testing.T) {
 		"! the conversation was not compacted: no model": event.Kept{Reason: "no model"},
 		"· the conversation was compacted from about 12,000 to 900 tokens; the log keeps all of it": event.Compacted{Before: 12000, After: 900},
 		"· old results were cut short, from about 12,000 to 900 tokens; the log keeps all of them":  event.Pruned{Before: 12000, After: 900},
+		"! paused with all agents until 1970-01-01 01:00 UTC: no more today":                        event.Paused{Until: time.Unix(3600, 0), Message: "no more today"},
+		"! paused with all agents until 1970-01-01 01:00 UTC: quota":                                event.Paused{Until: time.Unix(3600, 0), Cause: llm.KindQuota},
 		"· the conversation was rewound to event 7":                                                 event.Rewound{To: 7},
 		"· 0 files were restored":                     event.Restored{},
 		"· 1 file was restored: a":                    event.Restored{Files: []string{"a"}},
@@ -347,6 +349,7 @@ func TestRaised(t *testing.T) {
 		{event.Stopped{Reason: event.ReasonBudget}, &event.Limits{Turns: 3, Cost: 3, Tokens: 100, Seconds: 60}},
 		{event.Stopped{Reason: event.ReasonMaxTokens}, &event.Limits{Turns: 3, Cost: 1.5, Tokens: 200, Seconds: 60}},
 		{event.Stopped{Reason: event.ReasonMaxTime}, &event.Limits{Turns: 3, Cost: 1.5, Tokens: 100, Seconds: 120}},
+		{event.Stopped{Reason: event.ReasonRate}, &limits},
 		{event.Stopped{Reason: event.ReasonBudget, Cause: llm.KindBilling}, nil},
 		{event.Stopped{Reason: event.ReasonDone}, nil},
 	} {
