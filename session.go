@@ -317,7 +317,8 @@ func (st Status) Questions() []Pending {
 
 func statusOf(st *loop.State) Status {
 	out := Status{
-		Session: st.Session, Seq: st.Seq, Traceparent: st.Within, Root: st.Root, Title: st.Title, Task: st.Task, Route: st.Route, Mode: st.Mode, Limits: st.Limits,
+		Session: st.Session, Seq: st.Seq, Traceparent: st.Within, Root: st.Root, Title: st.Title, Task: st.Task,
+		Route: st.Route, Mode: st.Mode, Limits: st.Limits,
 		Stopped: st.Run.Stopped, Turns: st.Total.Turns, Calls: st.Total.Calls,
 		Usage: st.Total.Usage, Cost: st.Total.Cost, Unpriced: st.Total.Unpriced, Untrusted: st.Untrusted, Private: st.Private,
 	}

@@ -330,7 +330,8 @@ func TestSyncedAndInput(t *testing.T) {
 		"step_started step_ended recorded staged stopped "; synced != want {
 		t.Errorf("synced are %s, want %s", synced, want)
 	}
-	if want := "titled pinned withdrawn said steered decided cancelled compact spawned raised returned paused tasked finished recorded staged "; inputs != want {
+	want := "titled pinned withdrawn said steered decided cancelled compact spawned raised returned paused tasked finished recorded staged "
+	if inputs != want {
 		t.Errorf("inputs are %s, want %s", inputs, want)
 	}
 }

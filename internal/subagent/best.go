@@ -79,7 +79,7 @@ func (t *Team) spawnMany(ctx context.Context, c *tool.Call, in spawnArgs, n int)
 			texts = append(texts, meanwhile(who))
 			continue
 		}
-		k, err := t.open(ctx, call, in, c.Args)
+		k, err := t.launch(ctx, call, in, c.Args)
 		if err != nil {
 			t.abandon(children)
 			return tool.Result{}, err

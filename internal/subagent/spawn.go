@@ -91,7 +91,7 @@ func (t *Team) spawn(ctx context.Context, c *tool.Call, in spawnArgs) (tool.Resu
 	if who, yes := t.begun(c.ID); yes {
 		return tool.Text(meanwhile(who)), nil
 	}
-	k, err := t.open(ctx, c.ID, in, c.Args)
+	k, err := t.launch(ctx, c.ID, in, c.Args)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -216,14 +216,20 @@ func (t *Team) order(in spawnArgs) (Order, error) {
 	return o, nil
 }
 
+// launch opens a child that is to begin, as soon as the tree may go on. One that has begun needs no
+// leave: its requests wait themselves.
+func (t *Team) launch(ctx context.Context, call string, in spawnArgs, args json.RawMessage) (*child, error) {
+	if err := t.clear(ctx, t.patience); err != nil {
+		return nil, fmt.Errorf("no agent may begin: %w", err)
+	}
+	return t.open(ctx, call, in, args)
+}
+
 // open makes or finds the session of the child that a call asks for, and notes it
 // in the session's log.
 func (t *Team) open(ctx context.Context, call string, in spawnArgs, args json.RawMessage) (*child, error) {
 	if !t.runs() {
 		return nil, errors.New("agents can't be spawned here")
-	}
-	if err := t.clear(ctx, t.patience); err != nil {
-		return nil, fmt.Errorf("no agent may begin: %w", err)
 	}
 	o, err := t.order(in)
 	if err != nil {
