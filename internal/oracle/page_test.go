@@ -168,6 +168,55 @@ func TestPageDecidesWhatWasSeen(t *testing.T) {
 	p.see("Nothing waits for you")
 }
 
+// TestPageMarksOneQuestion holds that the mark stays with its question when others come and go, and that
+// keys decide nothing once somebody else has decided it.
+func TestPageMarksOneQuestion(t *testing.T) {
+	w := newWeb(t)
+	p := w.open(desktop)
+	begin := func(prompt string) {
+		w.post("/api/v1/tasks", map[string]any{"prompt": prompt, "open": true, "folder": filepath.Join(w.dir, "folder")})
+	}
+	exists := func(name string) bool {
+		_, err := os.Stat(filepath.Join(w.dir, "folder", name))
+		return err == nil
+	}
+	p.key("i")
+	begin("delay: 3s\nbash: touch older") // its session is older, and asks later
+	begin("bash: touch marked")
+	p.see("touch marked")
+	p.see("touch older")
+	p.when("document.querySelectorAll('button.allow:not([disabled])').length === 4")
+	if first := ask[string](p, "document.querySelector('.question pre').innerText"); !strings.Contains(first, "marked") {
+		t.Errorf("a new question stands above the one that a person looks at: %s", first)
+	}
+	q := ask[map[string]any](p, `import("/page/app.js").then(({ app }) => app.board.inbox.find((q) => q.call.includes("touch marked")))`)
+	w.post("/api/v1/sessions/"+q["session"].(string)+"/events",
+		map[string]any{"kind": "decided", "body": map[string]any{"call": q["id"], "question": q["seq"], "allow": false}})
+	p.when("document.querySelectorAll('button.allow:not([disabled])').length === 2")
+	p.key("y")
+	p.key("j")
+	p.when("document.querySelector('.question.selected') !== null")
+	if exists("older") || exists("marked") {
+		t.Error("a key has decided a question that nobody had marked")
+	}
+	p.key("y")
+	p.see("Nothing waits for you")
+
+	begin("bash: echo " + strings.Repeat("lorem ", 2000) + "; touch end")
+	p.see("characters are not shown", "touch end")
+	p.shot("long-question")
+	p.when("document.querySelector('button.allow[disabled]') !== null && !document.querySelector('button.deny').disabled")
+	p.key("y")
+	p.press("button", "Show all of it")
+	p.miss("characters are not shown")
+	if exists("end") {
+		t.Error("a call was allowed of which a part was not shown")
+	}
+	ask[any](p, "document.querySelector('button.allow').scrollIntoView()")
+	p.press("button", "Allow once")
+	p.see("Nothing waits for you")
+}
+
 // TestPageIsAccessible has axe-core look at every view, in light and in dark and on a phone.
 func TestPageIsAccessible(t *testing.T) {
 	chromium(t)

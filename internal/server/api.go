@@ -89,7 +89,7 @@ func (s *Server) endpoints() []endpoint {
 		at("GET", "/api/v1/board", Viewer, "Read the board: sessions by state, and all open questions.", (*call).board),
 		at("GET", "/api/v1/search", Viewer, "Find a text in all that was said in sessions.", (*call).search),
 		at("POST", "/api/v1/codes", Admin, "Make a code by which a browser signs in as the owner, once, within a minute.", (*call).makeCode),
-		at("POST", "/api/v1/sign-in", Admin, "Sign a browser in, with a code as the bearer token. Only this response contains its token.",
+		at("POST", signInPath, Admin, "Sign a browser in, with a code as the bearer token. Only this response contains its token.",
 			(*call).signIn),
 		at("GET", "/api/v1/sessions/{id}/trace", Viewer, "Read what a session did when, and for how long: its spans, after a number.",
 			(*call).trace),

@@ -45,6 +45,7 @@ type board struct {
 	More     bool                     `json:"more" jsonschema:"there are further ones"`
 	Counts   map[running.Standing]int `json:"counts" jsonschema:"sessions by state, whatever is filtered"`
 	Inbox    []shownQuestion          `json:"inbox" jsonschema:"all open questions, the oldest session's first"`
+	Role     Role                     `json:"role" jsonschema:"what the visitor may do"`
 	Folders  []string                 `json:"folders,omitempty" jsonschema:"in which tasks may work, for whoever sees all tenants"`
 }
 
@@ -57,7 +58,7 @@ func (c *call) board(in boardWanted) (board, error) {
 	if states := c.all.Standings(); in.State != "" && !slices.Contains(states, running.Standing(in.State)) {
 		return out, Wrong("state", fmt.Sprintf("it is %q", words.OneLine(in.State, 80)), fmt.Sprint("one of ", states))
 	}
-	if c.who.root {
+	if out.Role = c.who.role; c.who.root {
 		out.Folders = c.Folders
 	}
 	rows, err := c.glance()
@@ -149,7 +150,9 @@ func (s seen) asks() (out []shownQuestion) {
 	}
 	of := Task{ID: s.task.ID, Session: s.ID}
 	for _, p := range s.Questions {
-		out = append(out, showQuestion(of, p))
+		q := showQuestion(of, p)
+		q.Title, q.Root = words.OneLine(cmp.Or(s.task.Spec.Title, s.Name), 200), text.Visible(s.Root)
+		out = append(out, q)
 	}
 	return out
 }

@@ -105,8 +105,8 @@ func (s *Server) Who(token string) (principal string, ok bool) {
 	if _, is := gate.One(owner, s.Owner)(token); is {
 		return owner, true
 	}
-	if principal, is := s.codes.use(token); is {
-		return principal, true
+	if s.codes.use(token) {
+		return byCode, true
 	}
 	if s.OIDC.Issuer != "" && strings.Count(token, ".") == 2 {
 		return s.claimed(token)
@@ -134,7 +134,7 @@ func (s *Server) identity(id string) (Identity, bool) {
 
 // visitor is who a principal is; without one, where the gate wants no token, it is the owner.
 func (s *Server) visitor(principal string) (visitor, bool) {
-	if principal == owner || principal == "" {
+	if principal == owner || principal == "" || principal == byCode {
 		return visitor{name: owner, role: Admin, root: true}, true
 	}
 	if g := grantOf(principal); g != nil {

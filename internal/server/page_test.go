@@ -274,7 +274,9 @@ func TestSignIn(t *testing.T) {
 	if left := time.Until(made.Expires); left < 29*24*time.Hour || left > 31*24*time.Hour {
 		t.Errorf("it expires in %s", left)
 	}
-	h.as(h.s.Code()).board("") // any request, but one
+	other := h.as(h.s.Code())
+	other.call("POST", "/api/v1/identities", map[string]any{"name": "me", "role": "admin"}, http.StatusForbidden, nil)
+	other.call("POST", "/api/v1/sign-in", nil, http.StatusUnauthorized, nil) // it was used
 }
 
 // TestPageFiles are for everybody, also by links of other sites; what they show is not.

@@ -336,7 +336,11 @@ func (c *call) spend(in one) (cost.Report, error) {
 	if _, err := c.owner(in.ID); err != nil {
 		return cost.Report{}, err
 	}
-	return cost.Explain(c, c.Sessions, cost.Question{Session: in.ID, By: cost.Causes}, func(string) {})
+	var faults []error
+	out, err := cost.Explain(c, c.Sessions, cost.Question{Session: in.ID, By: cost.Causes}, func(why string) {
+		faults = append(faults, errors.New(why))
+	})
+	return out, errors.Join(append(faults, err)...) // a part of it would look like all
 }
 
 // worksFor reports whether a session works for another, directly or not.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,14 +71,20 @@ type shownImage struct {
 type shownQuestion struct {
 	Approval
 
-	Call string `json:"call" jsonschema:"the arguments as indented JSON, with hidden characters spelled out"`
-	Diff string `json:"diff,omitempty" jsonschema:"the preview, with hidden characters spelled out"`
+	Title string `json:"title,omitempty" jsonschema:"of the session"`
+	Root  string `json:"root,omitempty" jsonschema:"the workspace"`
+	Call  string `json:"call" jsonschema:"the arguments as indented JSON, with hidden characters spelled out"`
+	Diff  string `json:"diff,omitempty" jsonschema:"the preview, with hidden characters spelled out"`
 }
 
 func showQuestion(t Task, p inspan.Pending) shownQuestion {
 	a := approval(t, p)
 	for i := range a.Effects {
 		a.Effects[i] = text.Visible(a.Effects[i])
+	}
+	a.Rules = slices.Clone(a.Rules)
+	for i := range a.Rules {
+		a.Rules[i] = text.Visible(a.Rules[i])
 	}
 	return shownQuestion{Approval: a, Call: indented(a.Arguments), Diff: text.VisibleLines(a.Preview)}
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // A browser signs in with a code: an address with a token in it would stand in histories, and in the
-// list of processes of the command that opens it. A code is a bearer token for one request within a
-// minute, and what that gets is a token for the page.
+// list of processes of the command that opens it. A code is a bearer token within a minute, for one
+// request, which can only be to sign in.
 
 const (
 	codeMark = "inspan-code-"
@@ -20,44 +20,45 @@ const (
 // codes are those that nobody has used. The zero value is ready.
 type codes struct {
 	mu  sync.Mutex
-	all map[string]code // by digest
+	all map[string]time.Time // until when they can be used, by digest
 }
 
-type code struct {
-	principal string // whose it is
-	until     time.Time
-}
+// byCode is the principal of whoever sends a code. It may do nothing but sign in.
+const (
+	byCode     = "owner's code"
+	signInPath = "/api/v1/sign-in"
+)
 
 // Code makes a code by which a browser signs in once, with the rights of the owner.
-func (s *Server) Code() string { return s.codes.make(owner) }
+func (s *Server) Code() string { return s.codes.make() }
 
-func (c *codes) make(principal string) string {
+func (c *codes) make() string {
 	text := codeMark + strings.ToLower(rand.Text())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.all == nil {
-		c.all = map[string]code{}
+		c.all = map[string]time.Time{}
 	}
-	for digest, code := range c.all {
-		if time.Now().After(code.until) {
+	for digest, until := range c.all {
+		if time.Now().After(until) {
 			delete(c.all, digest)
 		}
 	}
-	c.all[digestOf(text)] = code{principal, time.Now().Add(codeTime)}
+	c.all[digestOf(text)] = time.Now().Add(codeTime)
 	return text
 }
 
-// use tells whose code it is, once.
-func (c *codes) use(text string) (principal string, ok bool) {
+// use tells whether it is a code, once.
+func (c *codes) use(text string) bool {
 	if !strings.HasPrefix(text, codeMark) {
-		return "", false
+		return false
 	}
 	digest := digestOf(text)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	is, known := c.all[digest]
+	until := c.all[digest]
 	delete(c.all, digest)
-	return is.principal, known && time.Now().Before(is.until)
+	return time.Now().Before(until)
 }
 
 // madeCode is a code for a browser.
@@ -70,12 +71,12 @@ func (c *call) makeCode(nothing) (madeCode, error) {
 	if c.principal != owner {
 		return madeCode{}, Forbidden("only the server's owner can sign browsers in by a code; others paste their token")
 	}
-	return madeCode{c.codes.make(owner), time.Now().Add(codeTime)}, nil
+	return madeCode{c.codes.make(), time.Now().Add(codeTime)}, nil
 }
 
 // signIn makes an identity for a browser. Those whose time is over go.
 func (c *call) signIn(nothing) (shownIdentity, error) {
-	if c.principal != owner {
+	if c.principal != owner && c.principal != byCode {
 		return shownIdentity{}, Forbidden("a browser signs in with a code of 'inspan web', or with the owner's token")
 	}
 	id := strings.ToLower(rand.Text())[:12]

@@ -33,6 +33,9 @@ type Visit struct {
 // Visit begins the visit of who sends a request, if it may at least what the role may.
 func (s *Server) Visit(r *http.Request, role Role) (*Visit, error) {
 	principal := gate.Principal(r.Header)
+	if principal == byCode && r.URL.Path != signInPath {
+		return nil, Forbidden("this is a code for a browser; it can only sign in")
+	}
 	who, _ := s.visitor(principal) // one that is not known has no role
 	v := &Visit{Server: s, Context: r.Context(), who: who, principal: principal}
 	if err := v.Needs(role); err != nil {

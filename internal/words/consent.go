@@ -57,6 +57,9 @@ func Effects(effects []tool.Effect, previewed bool) []string {
 		case e.Kind == tool.Write && !previewed:
 			out = append(out, "changes "+text.Visible(e.Path))
 		case e.Kind == tool.Execute:
+			if e.Class == tool.Unproven && len(e.Text) > mostRead {
+				out = append(out, "is too long to be understood, and may do anything that the sandbox allows")
+			}
 			if e.Dir != "" {
 				out = append(out, "starts in "+text.Visible(e.Dir))
 			}
@@ -73,6 +76,9 @@ func Effects(effects []tool.Effect, previewed bool) []string {
 	}
 	return out
 }
+
+// mostRead is how long a command can be of which more is proven, in bytes.
+const mostRead = 64 << 10
 
 // maxExported is how much of a variable is shown, in columns.
 const maxExported = 200

@@ -22,7 +22,8 @@ export const app = {
   told: "", // what a screen reader is told
   help: false,
   signedIn: token.get() !== "",
-  selected: 0, // row of a list
+  selected: 0, // row of the board
+  drafts: {}, // half-written messages by session, also while somebody signs in again
 };
 
 const routes = [
@@ -71,6 +72,14 @@ export function go(path, replace) {
   open();
 }
 
+function plain(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part; // no text
+  }
+}
+
 let leaving = new AbortController();
 
 function open() {
@@ -80,7 +89,7 @@ function open() {
   const route = routes.find((r) => r.at.test(location.pathname)) ?? routes[0];
   shown = location.pathname;
   Object.assign(app, { route, data: {}, problem: "", selected: 0, help: false });
-  const parts = location.pathname.match(route.at).slice(1).map(decodeURIComponent);
+  const parts = location.pathname.match(route.at).slice(1).map(plain);
   if (app.signedIn && route.load) attempt(() => route.load(signal, ...parts));
   update();
   queueMicrotask(() => {

@@ -6,34 +6,60 @@ import { repeat } from "./lit/directives/repeat.js";
 import { post } from "./api.js";
 import { app, attempt, refresh, update } from "./app.js";
 import { diff } from "./parts.js";
-import { full } from "./words.js";
+import { folder, full } from "./words.js";
 
 export function inboxView() {
   const inbox = app.board?.inbox;
   if (!inbox) return html`<h1>Inbox</h1><p>Loading …</p>`;
-  app.selected = Math.min(app.selected, Math.max(0, inbox.length - 1));
   return html`
     <h1>Inbox</h1>
-    ${questions(inbox, app.selected, true) ?? html`<p>Nothing waits for you.</p>`}`;
+    ${questions(inbox, true) ?? html`<p>Nothing waits for you.</p>`}`;
 }
 
 const name = (q) => `${q.session}/${q.id}/${q.seq}`;
 
-// Questions come and go by themselves. Whoever is about to press a key or a button may hit another one
-// than the one that was there, so nothing counts for a moment after they have changed place.
+// Questions come and go by themselves. What a person is about to decide stays where it is: new ones come
+// below, and the mark, which the keys decide, stays with its question. If somebody else decides that,
+// nothing is marked until the person marks another. And nothing counts for a moment after the list has
+// changed, as whoever is about to press something has seen the one before.
 const calm = 700; // ms
-const screen = { names: "", since: 0 };
+const screen = { path: "", list: [], marked: "", since: 0 };
 
 const settled = () => performance.now() - screen.since >= calm;
 
-// questions shows those of a view, the selected one marked; undefined if there are none.
-export function questions(list, selected, linked) {
-  const names = location.pathname + list.map(name).join();
-  if (names !== screen.names) {
-    Object.assign(screen, { names, since: performance.now() });
+// questions shows those of a view; undefined if there are none.
+export function questions(asked, linked) {
+  const fresh = screen.path !== location.pathname;
+  const byName = new Map(asked.map((q) => [name(q), q]));
+  const before = fresh ? [] : screen.list.map(name);
+  const list = [...before.filter((n) => byName.has(n)), ...[...byName.keys()].filter((n) => !before.includes(n))].map((n) => byName.get(n));
+  const changed = fresh || list.length !== before.length || list.some((q, i) => name(q) !== before[i]);
+  const mine = decided.has(screen.marked);
+  screen.list = list;
+  screen.path = location.pathname;
+  if (fresh || !before.length || mine && !byName.has(screen.marked)) screen.marked = list.length ? name(list[0]) : "";
+  if (changed) {
+    screen.since = performance.now();
     setTimeout(update, calm + 1);
   }
-  return list.length ? repeat(list, name, (q, i) => question(q, i === selected, linked)) : undefined;
+  return list.length ? repeat(list, name, (q) => question(q, name(q) === screen.marked, linked)) : undefined;
+}
+
+const marked = () => screen.list.find((q) => name(q) === screen.marked);
+
+const mostLines = 40; // of a call that are shown before somebody asks for all of it
+const unfolded = new Set(); // questions of which all is shown
+
+// long reports whether a part of what a question shows is folded away. Then it can't be allowed.
+const long = (q) => !unfolded.has(name(q)) && [q.call, q.diff ?? ""].some((text) => text.length > 4000 || text.split("\n").length > mostLines);
+
+// body is a text of a question, with its beginning and its end if it is folded.
+function body(q, text, show) {
+  if (!long(q)) return show(text);
+  const lines = text.split("\n");
+  const head = lines.slice(0, mostLines / 2).join("\n").slice(0, 1500), tail = lines.slice(-8).join("\n").slice(-1000);
+  return head.length + tail.length >= text.length ? show(text) : html`${show(head)}<p class="notice">…
+    ${(text.length - head.length - tail.length).toLocaleString("en")} characters are not shown …</p>${show(tail)}`;
 }
 
 const decided = new Set(); // questions that were decided here and may still be in what the server said last
@@ -55,6 +81,7 @@ async function decide(q, body) {
 }
 
 const allow = (q, scope) => {
+  if (long(q)) return;
   const longer = scope === "once" ? {} : scope === "session" ? { scope } : { scope: "session", reach: scope };
   return decide(q, { allow: true, ...longer });
 };
@@ -73,47 +100,48 @@ function question(q, selected, linked) {
     decide(q, { allow: false, reason: new FormData(e.target).get("reason") || undefined });
   };
   return html`
-    <article class="question ${selected ? "selected" : ""}" aria-label="${q.tool} asks">
+    <article class="question ${selected ? "selected" : ""}" aria-label="${q.tool} asks in ${q.title || q.session}">
       <h2>${q.asks ? "A question" : html`<code>${q.tool}</code> asks`}${q.agent ? html` <span class="faint">agent ${q.agent}</span>` : nothing}
-        ${linked ? html`<a class="from" href="/s/${q.session}#${q.seq}">session</a>` : nothing}</h2>
+        ${linked ? html`<a class="from" href="/s/${q.session}#${q.seq}">${q.title || "session"}</a>
+          <span class="faint" title=${q.root ?? ""}>${folder(q.root)}</span>` : nothing}</h2>
       ${q.why ? html`<p>${q.why}</p>` : nothing}
       ${q.asks ? html`<p class="asks">${q.asks}</p>` : html`
         ${q.effects.length ? html`<h3>It would</h3><ul class="effects">${q.effects.map((e) => html`<li>${e}</li>`)}</ul>` : nothing}
-        ${q.diff ? html`<h3>Change</h3>${diff(q.diff)}` : nothing}
-        <h3>Call</h3><pre tabindex="0">${q.call}</pre>
+        ${q.diff ? html`<h3>Change</h3>${body(q, q.diff, diff)}` : nothing}
+        <h3>Call</h3>${body(q, q.call, (text) => html`<pre tabindex="0">${text}</pre>`)}
+        ${long(q) ? html`<button @click=${() => { unfolded.add(name(q)); update(); }}>Show all of it</button> <span class="faint">Then you can allow it.</span>` : nothing}
         ${q.rules?.length ? html`<p class="faint">For this session: ${q.rules.map((r) => html`<code>${r}</code> `)}</p>` : nothing}`}
       ${q.until ? html`<p class="faint">Without an answer it is denied at ${full(q.until)}.</p>` : nothing}
-      ${done ? html`<p role="status">Decided.</p>` : q.asks ? html`
+      ${app.board?.role === "viewer" ? html`<p class="faint">Your role can't decide.</p>` : done ? html`<p role="status">Decided.</p>` : q.asks ? html`
         <div class="choices">${(q.options ?? []).map((o) => html`<button ?disabled=${!settled()} @click=${() => decide(q, { allow: true, answer: o })}>${o}</button>`)}</div>
         <form class="line" @submit=${answer}><input name="answer" required aria-label="Your answer" placeholder="Your answer"><button ?disabled=${!settled()}>Answer</button></form>
         <button class="deny" ?disabled=${!settled()} @click=${() => decide(q, { allow: false })}>Dismiss</button>` : html`
         <div class="choices">
-          ${q.for.map((scope) => html`<button class="allow" ?disabled=${!settled()} @click=${() => allow(q, scope)}>${reaches[scope] ?? `Allow for: ${scope}`}${scope === "once" && selected ? html` <kbd>y</kbd>` : nothing}</button>`)}
+          ${q.for.map((scope) => html`<button class="allow" ?disabled=${!settled() || long(q)} @click=${() => allow(q, scope)}>${reaches[scope] ?? `Allow for: ${scope}`}${scope === "once" && selected ? html` <kbd>y</kbd>` : nothing}</button>`)}
         </div>
         <form class="line" @submit=${deny}><input name="reason" aria-label="Reason of a denial" placeholder="Why not (the model reads it)">
           <button class="deny" ?disabled=${!settled()}>Deny${selected ? html` <kbd>n</kbd>` : nothing}</button></form>`}
     </article>`;
 }
 
-// questionKeys decide the question that is selected: what is on the screen, once it is there.
-export const questionKeys = (selected) => ({
-  y: () => { const q = selected(); if (q && !q.asks && inSight()) allow(q, "once"); },
-  n: () => { const q = selected(); if (q && inSight()) decide(q, { allow: false }); },
-});
+// questionKeys mark a question and decide the one that is marked, if all of it can be seen with the
+// button that does the same.
+export const questionKeys = {
+  y: () => { const q = marked(); if (q && !q.asks && inSight("button.allow")) allow(q, "once"); },
+  n: () => { const q = marked(); if (q && inSight("h2")) decide(q, { allow: false }); },
+};
 
-// inSight reports whether the question that keys decide is on the screen.
-function inSight() {
-  const at = document.querySelector(".question.selected")?.getBoundingClientRect();
+function inSight(part) {
+  const at = document.querySelector(`.question.selected ${part}`)?.getBoundingClientRect();
   return at !== undefined && at.bottom > 0 && at.top < innerHeight;
 }
 
 const move = (by) => () => {
-  app.selected = Math.max(0, Math.min((app.board?.inbox.length ?? 1) - 1, app.selected + by));
+  const at = screen.list.findIndex((q) => name(q) === screen.marked);
+  const next = screen.list[Math.max(0, Math.min(screen.list.length - 1, at + by))];
+  screen.marked = next ? name(next) : "";
   update();
   queueMicrotask(() => document.querySelector(".question.selected")?.scrollIntoView({ block: "nearest" }));
 };
 
-export const inboxKeys = {
-  j: move(1), ArrowDown: move(1), k: move(-1), ArrowUp: move(-1),
-  ...questionKeys(() => app.board?.inbox[app.selected]),
-};
+export const inboxKeys = { j: move(1), ArrowDown: move(1), k: move(-1), ArrowUp: move(-1), ...questionKeys };

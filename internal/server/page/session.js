@@ -4,6 +4,7 @@
 import { html, nothing } from "./lit/lit-html.js";
 import { guard } from "./lit/directives/guard.js";
 import { repeat } from "./lit/directives/repeat.js";
+import { live as fieldOf } from "./lit/directives/live.js";
 import { unsafeHTML } from "./lit/directives/unsafe-html.js";
 import { follow, get, post } from "./api.js";
 import { app, attempt, go, update } from "./app.js";
@@ -85,7 +86,7 @@ export async function reveal(seq) {
 export function sessionView() {
   const { data } = app;
   const { now } = data;
-  if (!now) return loading("Session");
+  if (!now) return data.lost ? html`<h1>Session</h1><p class="problem">${data.lost}</p>` : loading("Session");
   const all = [];
   for (let n = data.shown; n < data.total; n++) if (data.items.has(n)) all.push(data.items.get(n));
   const items = data.gone ? all : all.filter((i) => !i.gone || i.n === data.marked);
@@ -113,7 +114,7 @@ export function sessionView() {
     ${now.draft ? html`<p class="faint">Writes a call of ${now.draft} …</p>` : nothing}
     ${now.wait ? html`<p class="faint">${now.wait} (until ${clock(now.until)})</p>` : nothing}
     ${now.queued?.map((q) => html`<p class="faint">For after the run: ${q}</p>`) ?? nothing}
-    ${questions(now.questions ?? [], 0, false) ?? nothing}
+    ${questions(now.questions ?? [], false) ?? nothing}
     ${data.back ? rewindView(data) : nothing}
     ${composer(data, now)}`;
 }
@@ -192,7 +193,7 @@ const more = (i) => i.more ? html`<button class="quiet" @click=${() => attempt(a
 
 const live = (now) => now.task && now.driven; // the server runs it
 
-const forkButton = (i) => live(app.data.now) && !i.gone ? html`<button class="quiet fork" title="Go on from here in a copy" @click=${() => fork(i.seq)}>Fork</button>` : nothing;
+const forkButton = (i) => live(app.data.now) && !i.gone && app.board?.role !== "viewer" ? html`<button class="quiet fork" title="Go on from here in a copy" @click=${() => fork(i.seq)}>Fork</button>` : nothing;
 
 async function fork(at) {
   await attempt(async () => {
@@ -214,6 +215,7 @@ export async function arrive(task) {
 
 // composer is where a person says something.
 function composer(data, now) {
+  if (app.board?.role === "viewer") return html`<p class="faint">Your role can only look.</p>`;
   if (now.parent) return html`<p class="faint">This agent works for another session. Write there.</p>`;
   if (!now.driven) return now.task ? html`<p class="faint">The task is over.</p>` : html`
     <p class="faint">Nobody runs this session.${now.questions ? " It goes on with your answer once somebody does." : ""}
@@ -223,7 +225,7 @@ function composer(data, now) {
     const text = box.value.trim();
     if (!text) return;
     await post(`/api/v1/sessions/${data.id}/events`, { kind, body: { parts: [{ type: "text", text }] } });
-    box.value = "";
+    box.value = app.drafts[data.id] = "";
   });
   const press = (e) => {
     if (e.key !== "Enter" || e.shiftKey || e.isComposing) return;
@@ -233,6 +235,7 @@ function composer(data, now) {
   return html`
     <form class="composer" @submit=${(e) => { e.preventDefault(); send(now.busy ? "steered" : "said"); }}>
       <textarea id="message" rows="2" aria-label="Message" aria-keyshortcuts="m" @keydown=${press}
+        .value=${fieldOf(app.drafts[data.id] ?? "")} @input=${(e) => { app.drafts[data.id] = e.target.value; }}
         placeholder=${now.busy ? "Steer: the model sees it with the next results" : "Message"}></textarea>
       <div class="choices">
         <button>${now.busy ? "Steer" : "Send"}</button>
@@ -279,5 +282,5 @@ export const sessionKeys = {
   x: () => { if (app.data.now?.busy && app.data.now.driven) interrupt(); },
   t: () => go(`/s/${app.data.id}/trace`),
   $: () => go(`/s/${app.data.id}/cost`),
-  ...questionKeys(() => app.data.now?.questions?.[0]),
+  ...questionKeys,
 };
