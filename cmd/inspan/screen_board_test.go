@@ -28,7 +28,7 @@ func TestBoardInATerminal(t *testing.T) {
 	s.keys("C-d")
 	s.shows("5 done 2", "Enter opens")
 	s.keys("q")
-	s.shows("continue with: inspan resume "+id, "$ ")
+	s.shows("continue with: inspan resume "+id, "\n$")
 	if h.has("other") {
 		t.Error("what was denied was done")
 	}

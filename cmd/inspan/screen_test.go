@@ -34,8 +34,31 @@ func newTerminal(t *testing.T, h home, width, height int) *terminal {
 		"INSPAN_CONFIG_DIR=%s sh",
 		h.work, h.dir, filepath.Dir(h.bin), filepath.Join(h.dir, "state"), filepath.Join(h.dir, "config"))
 	s.tmux("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height), shell)
-	t.Cleanup(func() { _ = exec.Command("tmux", "-S", s.socket, "kill-server").Run() })
+	t.Cleanup(s.end)
 	return s
+}
+
+// end ends what runs in the terminal, and waits a while for it: it may write into the folder of the test
+// until then.
+func (s *terminal) end() {
+	tmux := func(args ...string) []byte {
+		out, _ := exec.Command("tmux", append([]string{"-S", s.socket}, args...)...).Output()
+		return out
+	}
+	shells := strings.Fields(string(tmux("list-panes", "-a", "-F", "#{pane_pid}")))
+	tmux("kill-server")
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(10 * time.Second)
+	for _, shell := range shells {
+		for exec.Command("pgrep", "-s", shell).Run() == nil {
+			select {
+			case <-tick.C:
+			case <-late:
+				return
+			}
+		}
+	}
 }
 
 func (s *terminal) tmux(args ...string) string {

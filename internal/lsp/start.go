@@ -149,6 +149,8 @@ func (m *Manager) launch(ctx context.Context, t target) (*client, error) {
 	switch {
 	case c.exit == missing && !c.came:
 		err = fmt.Errorf("%w: %s", errAbsent, t.server.Command[0])
+	case errors.Is(err, keep.ErrClosed): // it had ended before it could be told anything
+		err = c.conn.Err()
 	case errors.Is(err, context.DeadlineExceeded):
 		err = fmt.Errorf("it did not answer in %v", orElse(m.Start, startTime))
 	}
