@@ -96,13 +96,14 @@ func New(set *config.Installation) *App {
 // spentToday is what the sessions say was spent on this day.
 func (a *App) spentToday(ctx context.Context) (float64, error) { return cost.Today(ctx, a.sessions) }
 
-// Board is what is known of all sessions, and Row a session on it. Notifier calls a person who is
-// away.
-type (
-	Board    = running.Board
-	Row      = running.Row
-	Notifier = running.Notifier
-)
+// Board is what is known of all sessions.
+type Board = running.Board
+
+// Row is a session on a [Board].
+type Row = running.Row
+
+// Notifier calls a person who is away.
+type Notifier = running.Notifier
 
 // Point is a message that a session can be rewound to before it.
 type Point = rewind.Point

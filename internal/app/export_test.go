@@ -208,7 +208,7 @@ func TestDeadReceiver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer silent.Close()
+	defer func() { _ = silent.Close() }()
 	for name, at := range map[string]string{"silent": silent.Addr().String(), "gone": "127.0.0.1:1"} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+at)

@@ -19,7 +19,7 @@ func (s *State) brake(b event.Cancelled) {
 	s.cancel()
 	s.Run.Braked, s.Run.Held = cmp.Or(b.Reason, "too much was used up in a minute"), true
 	if b.Rate != nil {
-		s.Shared.Braked = *b.Rate
+		s.Braked = *b.Rate
 	}
 }
 

@@ -39,7 +39,7 @@ func BenchmarkBoard(b *testing.B) {
 func opensBoard(b *testing.B, a *app.App) time.Duration {
 	b.Helper()
 	in, keys := io.Pipe()
-	defer keys.Close()
+	defer func() { _ = keys.Close() }()
 	out := &sink{}
 	full := out.expect("task 49970") // far down on the screen
 	board := &tui.Board{TUI: &tui.TUI{App: a, In: in, Out: out, Width: 120, Height: 40}}

@@ -282,7 +282,7 @@ func (b boardAsker) dismiss(inspan.Pending, bool) tea.Cmd { return b.interrupt()
 
 // interrupt closes the question, which stays open. No run is interrupted from the board.
 func (b boardAsker) interrupt() tea.Cmd {
-	b.boardModel.ask = nil
+	b.ask = nil
 	return nil
 }
 
