@@ -221,7 +221,7 @@ func (c *command) host(f *runFlags) (*inspan.Host, error) {
 	}
 	if f.output == console.Text && isTerminal(c.in) && isTerminal(c.console.Err) {
 		c.console.Person = console.NewPerson(c.console, c.in, c.console.Err)
-		a.Notify.Terminal = c.console.Err
+		a.Notify.At(app.Front{Terminal: c.console.Err})
 	}
 	f.Unattended = c.console.Person == nil
 	c.console.Unattended = f.Unattended

@@ -105,6 +105,9 @@ type Row = running.Row
 // Notifier calls a person who is away.
 type Notifier = running.Notifier
 
+// Front is where a person is, for a [Notifier].
+type Front = running.Front
+
 // Point is a message that a session can be rewound to before it.
 type Point = rewind.Point
 

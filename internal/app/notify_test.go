@@ -134,8 +134,7 @@ func TestNotifiesNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			hook := receive(t)
 			a := load(t, "[notify]\nurl='"+hook.URL+"'\n"+tc.settings+"\n")
-			a.Notify.Clock = func() time.Time { return tc.at }
-			a.Notify.Here = func() bool { return tc.here }
+			a.Notify.At(running.Front{Clock: func() time.Time { return tc.at }, Here: func() bool { return tc.here }})
 			if err := begun(t, a, "bash: touch made").Close(); err != nil || len(hook.all()) != tc.want {
 				t.Errorf("%q, %v", hook.all(), err)
 			}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/inspan/inspan"
@@ -18,10 +19,15 @@ import (
 
 // Notifier calls a person who is away: when a question waits, and when a run has ended. The process
 // that drives a session calls, whatever its front end, and nothing waits for that but the end of the
-// session, a few seconds at most. What can't be delivered is lost. Fill in the fields before a
-// session is opened.
+// session, a few seconds at most. What can't be delivered is lost. It is safe for concurrent use.
 type Notifier struct {
 	*config.Installation
+
+	front atomic.Pointer[Front]
+}
+
+// Front is where the person is, as the front end knows it.
+type Front struct {
 	// Terminal is where the bell rings and notifications are shown, by its escape sequences. A front
 	// end that calls by itself discards them. Nil: there is no terminal.
 	Terminal io.Writer
@@ -32,13 +38,24 @@ type Notifier struct {
 	Clock func() time.Time
 }
 
+// At says where the person is from now on. Front ends say it when they begin.
+func (n *Notifier) At(f Front) { n.front.Store(&f) }
+
+// at is where the person is; the zero value if nobody has said it.
+func (n *Notifier) at() Front {
+	if f := n.front.Load(); f != nil {
+		return *f
+	}
+	return Front{}
+}
+
 // mostLine is how much of a notification is kept, in cells.
 const mostLine = 160
 
 // now is the time at the person's place.
 func (n *Notifier) now() time.Time {
-	if n.Clock != nil {
-		return n.Clock()
+	if clock := n.at().Clock; clock != nil {
+		return clock()
 	}
 	return time.Now()
 }
@@ -160,7 +177,7 @@ func (f *follower) overdueLocked() {
 
 // call delivers a text, if there is one and the person is away. The lock is held.
 func (f *follower) call(st inspan.Status, what, text string) {
-	if text == "" || f.notifier.Here != nil && f.notifier.Here() {
+	if here := f.notifier.at().Here; text == "" || here != nil && here() {
 		return
 	}
 	m := f.notifier.message(st, what, text)

@@ -50,7 +50,7 @@ type place struct {
 func (n *Notifier) places() (out []place) {
 	set := n.Config.Notify
 	switch {
-	case n.Terminal != nil && len(set.To) > 0:
+	case n.at().Terminal != nil && len(set.To) > 0:
 		out = append(out, place{"terminal", n.show})
 	case slices.Contains(set.To, config.NotifyDesktop):
 		out = append(out, place{config.NotifyDesktop, desktop})
@@ -100,7 +100,7 @@ func (n *Notifier) Ring(what string) (out string) {
 }
 
 func (n *Notifier) show(_ context.Context, m Message) error {
-	_, err := io.WriteString(n.Terminal, n.Ring(m.Title+": "+m.Text))
+	_, err := io.WriteString(n.at().Terminal, n.Ring(m.Title+": "+m.Text))
 	return err
 }
 

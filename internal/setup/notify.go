@@ -14,7 +14,8 @@ func Notify(ctx context.Context, self string, terminal io.Writer) []Finding {
 	if err != nil {
 		return unloaded(err)
 	}
-	if a.Notify.Terminal = terminal; terminal != nil {
+	a.Notify.At(app.Front{Terminal: terminal})
+	if terminal != nil {
 		a.Config.Notify = a.Config.Notify.AtTerminal()
 	}
 	var out []Finding

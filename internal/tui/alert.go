@@ -35,7 +35,7 @@ func newAlert(t *TUI) *alert {
 	a := &alert{clock: t.clock, typed: t.clock()}
 	if t.App != nil {
 		a.notifier = t.App.Notify
-		a.notifier.Terminal, a.notifier.Here, a.notifier.Clock = io.Discard, a.here, t.clock
+		a.notifier.At(app.Front{Terminal: io.Discard, Here: a.here, Clock: t.clock})
 	}
 	return a
 }
