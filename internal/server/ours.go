@@ -16,10 +16,21 @@ import (
 
 // ours is the task that a session of no task stands for.
 func (v *Visit) ours(session string) (Task, error) {
-	if !v.Ours || !v.who.root || !store.IsID(session) {
+	if !v.Ours || !v.who.root {
 		return Task{}, Missing("session", session)
 	}
 	return Task{Session: store.Lead(session)}, nil
+}
+
+// there reports that there is no such session, whatever the text is.
+func (v *Visit) there(session string) error {
+	if !store.IsID(session) {
+		return Missing("session", session)
+	}
+	if _, err := v.Sessions.Usage(v, session); err != nil {
+		return Missing("session", session)
+	}
+	return nil
 }
 
 // left reports whether a task has gone on with a session of no task, and is over: the session is free
@@ -68,7 +79,7 @@ func (c *call) decideOurs(t Task, in Decision) (sent, error) {
 // and stays open.
 func (v *Visit) takenOver(own Spec) (Spec, error) {
 	t, err := v.ours(own.Session)
-	if _, gone := v.Sessions.Usage(v, own.Session); err != nil || gone != nil || t.Session != own.Session {
+	if err != nil || v.there(own.Session) != nil || t.Session != own.Session {
 		return own, Wrong("session", "there is no such session that belongs to no task", "the id of one")
 	}
 	if of, known := v.book.taskOf(own.Session); known && !of.left() {

@@ -45,9 +45,7 @@ type sessionList struct {
 func (v *Visit) owner(session string) (Task, error) {
 	t, err := v.lists(session)
 	if err == nil && t.ID == "" {
-		if _, err := v.Sessions.Usage(v, session); err != nil {
-			return Task{}, Missing("session", session)
-		}
+		err = v.there(session)
 	}
 	return t, err
 }
