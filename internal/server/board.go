@@ -65,12 +65,13 @@ func (c *call) board(in boardWanted) (board, error) {
 	if err != nil {
 		return out, err
 	}
+	wanted := strings.ToLower(in.Text)
 	for _, r := range rows {
 		out.Inbox = append(out.Inbox, r.asks()...)
 		state := r.state()
 		out.Counts[state]++
 		switch {
-		case in.State != "" && state != running.Standing(in.State), !r.has(in.Text):
+		case in.State != "" && state != running.Standing(in.State), !r.has(wanted):
 		case len(out.Sessions) == limit:
 			out.More = true
 		default:
@@ -157,13 +158,13 @@ func (s seen) asks() (out []shownQuestion) {
 	return out
 }
 
-// has reports whether it has a text in what people know it by.
+// has reports whether it has a text, in lower case, in what people know it by.
 func (s seen) has(text string) bool {
 	if text == "" {
 		return true
 	}
 	for _, field := range []string{s.task.Spec.Title, s.Name, s.Root, s.ID, s.task.ID} {
-		if strings.Contains(strings.ToLower(field), strings.ToLower(text)) {
+		if strings.Contains(strings.ToLower(field), text) {
 			return true
 		}
 	}

@@ -46,16 +46,8 @@ func (v *Visit) driven(t Task) (bool, error) {
 	return h != nil, err
 }
 
-func (c *call) followOurs(session string, feed Feed) error {
-	events, err := c.followed(session, "", feed)
-	if err == nil {
-		c.stream(events)
-	}
-	return err
-}
-
-// tellOurs appends an input. Whoever runs the session reads it at once; else it waits.
-func (v *Visit) tellOurs(session string, input event.Body) (uint64, error) {
+// write appends an input to a session. Whoever runs it reads it at once; else it waits.
+func (v *Visit) write(session string, input event.Body) (uint64, error) {
 	log, err := v.Sessions.Open(v, session)
 	if err != nil {
 		return 0, err

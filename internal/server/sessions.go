@@ -170,14 +170,7 @@ func (c *call) followSession(in followed) error {
 	if err != nil {
 		return err
 	}
-	if t.ID == "" {
-		return c.followOurs(in.ID, Feed{After: after, Live: in.Live})
-	}
-	feed := Feed{After: after, Live: in.Live}
-	if in.ID != t.Session {
-		feed.Child = in.ID
-	}
-	events, err := c.Follow(t.ID, feed)
+	events, err := c.followed(in.ID, t.ID, Feed{After: after, Live: in.Live})
 	if err != nil {
 		return err
 	}
@@ -220,7 +213,7 @@ func (c *call) append(in input) (sent, error) {
 	case decides:
 		return c.decided(t, d)
 	case t.ID == "":
-		seq, err = c.tellOurs(t.Session, body)
+		seq, err = c.write(t.Session, body)
 	default:
 		seq, err = c.tell(t.ID, body)
 	}

@@ -79,9 +79,6 @@ type shownQuestion struct {
 
 func showQuestion(t Task, p inspan.Pending) shownQuestion {
 	a := approval(t, p)
-	for i := range a.Effects {
-		a.Effects[i] = text.Visible(a.Effects[i])
-	}
 	a.Rules = slices.Clone(a.Rules)
 	for i := range a.Rules {
 		a.Rules[i] = text.Visible(a.Rules[i])
@@ -162,13 +159,10 @@ func (s shower) call(c *transcript.Call) shownItem {
 	out := shownItem{
 		Kind: "call", Seq: c.Seq, Time: c.Started, Tool: text.Visible(c.Call.Name), Depth: c.Depth(),
 		Subject: words.OneLine(words.Subject(c.Call), 300),
-		State:   [...]string{"made", "judged", "waiting", "running", "over"}[c.State], Call: indented(c.Call.Args),
+		State:   [...]string{"made", "judged", "waiting", "running", "over"}[c.State], Call: indented(c.Call.Args), Effects: words.Effects(c.Effects(), false),
 	}
-	if out.Call = text.Head(out.Call, mostOfItem); s.whole {
-		out.Call = indented(c.Call.Args)
-	}
-	for _, effect := range words.Effects(c.Effects(), false) {
-		out.Effects = append(out.Effects, text.Visible(effect))
+	if !s.whole {
+		out.Call = text.Head(out.Call, mostOfItem)
 	}
 	if d := c.Decided; d != nil {
 		out.Answer = text.VisibleLines(words.AnsweredBy(*d))

@@ -42,7 +42,7 @@ type view struct {
 	told    int // bytes of its text
 }
 
-// Shown is a part of a session, and what goes on in it.
+// shownPart is a part of a session, and what goes on in it.
 type shownPart struct {
 	Total int           `json:"total" jsonschema:"items of the transcript"`
 	Items []shownItem   `json:"items" jsonschema:"those that are new or have changed"`

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -220,12 +219,8 @@ func (v *Visit) tell(id string, input event.Body) (uint64, error) {
 	case t.Session == "" || over(t.Stage) || t.Stage == event.StageFinalizing || t.closed != "":
 		return 0, Conflict("task %s is %s, so its agent can't be told anything", t.ID, t.Stage)
 	}
-	log, err := v.Sessions.Open(v, t.Session)
+	seq, err := v.write(t.Session, input)
 	if err != nil {
-		return 0, err
-	}
-	seq, err := v.put(log, input)
-	if err := errors.Join(err, log.Close()); err != nil {
 		return 0, err
 	}
 	v.poke(t.ID)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/inspan/inspan/internal/connect"
@@ -39,7 +40,7 @@ func (w Web) Elsewhere(ctx context.Context, why error, state, tokenFile string) 
 	if !errors.Is(why, store.ErrBusy) {
 		return why
 	}
-	raw, err := os.ReadFile(state + string(os.PathSeparator) + recordName)
+	raw, err := os.ReadFile(filepath.Join(state, recordName))
 	if err != nil {
 		return fmt.Errorf("a server runs on this state folder, but where is not known: %w", err)
 	}
