@@ -47,11 +47,33 @@ func (a *asker) ask(ctx context.Context, question string, options []string) (str
 	if err != nil {
 		return "", err
 	}
-	return a.answer(ctx, w, stored[0].Seq, r)
+	d, err := a.answer(ctx, w, stored[0].Seq, r)
+	return d.Answer, err
+}
+
+// found is what the log has of a question: its number, 0 if it was not put, and the answer, nil if
+// there is none.
+func (a *asker) found(ctx context.Context, r event.Raised) (seq uint64, answer *event.Decided, err error) {
+	for e, err := range a.log.Read(ctx, 0) {
+		if err != nil {
+			return 0, nil, err
+		}
+		switch b := e.Body.(type) {
+		case event.Raised:
+			if b.ID == r.ID && b.Child == "" && seq == 0 {
+				seq = e.Seq
+			}
+		case event.Decided:
+			if seq > 0 && answer == nil && b.On(r.ID, seq) {
+				answer = &b
+			}
+		}
+	}
+	return seq, answer, nil
 }
 
 // answer waits for the decision on a question that was raised.
-func (a *asker) answer(ctx context.Context, w event.Waiter, question uint64, r event.Raised) (string, error) {
+func (a *asker) answer(ctx context.Context, w event.Waiter, question uint64, r event.Raised) (event.Decided, error) {
 	after, asked := question, Asked(Question{Raised: r, Seq: question})
 	patient, stop := ctx, context.CancelFunc(func() {})
 	if !r.Until.IsZero() {
@@ -66,17 +88,18 @@ func (a *asker) answer(ctx context.Context, w event.Waiter, question uint64, r e
 			}
 			after = e.Seq
 			if b, ok := e.Body.(event.Decided); ok && asked.answered(b) {
-				return b.Answer, nil
+				return b, nil
 			}
 		}
 		switch {
 		case ctx.Err() != nil:
-			return "", context.Cause(ctx)
+			return event.Decided{}, context.Cause(ctx)
 		case patient.Err() != nil:
-			_, err := a.log.Append(ctx, event.Decided{Call: r.ID, Question: question, By: "the time-out", Reason: "nobody answered in time"})
-			return "", err
+			late := event.Decided{Call: r.ID, Question: question, By: "the time-out", Reason: "nobody answered in time"}
+			_, err := a.log.Append(ctx, late)
+			return late, err
 		case err != nil:
-			return "", err
+			return event.Decided{}, err
 		}
 	}
 }

@@ -1,10 +1,12 @@
 package inspan
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 type Steps struct {
 	driver    *driver
 	ctx       context.Context // of Perform
+	limit     *deadline       // of the run
 	open      sync.Mutex      // held while the log is written or the state is read
 	closed    bool            // guarded by open
 	performed sync.WaitGroup  // those under way
@@ -33,37 +36,156 @@ func (st *Steps) close() {
 // ErrStepChanged says that a step of the same id, which the session knows, is another step.
 var ErrStepChanged = errors.New("the session has performed another step of this name")
 
+// ErrOpenStep says that a step has no outcome yet: whoever performs the session next performs it
+// again. What a step that may be performed twice returns can wrap it.
+var ErrOpenStep = errors.New("the step stays open")
+
+// ErrUnanswered says that a question of a step stays open, as nobody is here to answer it. It is an
+// [ErrOpenStep].
+var ErrUnanswered = fmt.Errorf("%w: its question waits for an answer", ErrOpenStep)
+
+// StopError ends a run that performs steps with a reason other than done or failed. The run can
+// go on later.
+type StopError struct{ Stopped event.Stopped }
+
+// Error says why.
+func (e *StopError) Error() string { return stoppedError(&e.Stopped).Error() }
+
+// Unwrap returns [ErrOpenStep].
+func (e *StopError) Unwrap() error { return ErrOpenStep }
+
 // Perform drives the session by a function in the place of a model: what it does, it does in steps,
 // each of which is in the log and is performed once, whatever process dies in between. It needs
-// no model. Like [Session.Run] it takes the session's lease, and yields nothing: whoever wants to
-// see what happens follows [Session.Events].
+// no model. Like [Session.Run] it takes the inputs and the session's lease, but yields nothing:
+// whoever wants to see what happens follows [Session.Events], or has a [Conductor] do it.
+//
+// Where an input begins a run, or one had begun before, that run ends with do: as done, as failed
+// with its error, with the reason of a [StopError], or as its limits and an event.Cancelled say. It
+// goes on where a step stays open as a question of it does, and where ctx ends.
 //
 // The context of do ends with ctx, which is like a crash: a step under way has no outcome. It also
-// ends when somebody sends an event.Cancelled: then a step that fails for that has been cancelled,
+// ends when somebody sends an event.Cancelled, and when the time of the run is used up: then a
+// step that fails for that stays open if it may be performed again, and else has been cancelled,
 // for good. Perform waits for steps that do has left behind, whose contexts end. The error is that of
 // do, or says that the session can't be driven.
-func (s *Session) Perform(ctx context.Context, do func(ctx context.Context, steps *Steps) error) (err error) {
+func (s *Session) Perform(ctx context.Context, do func(ctx context.Context, steps *Steps) error, inputs ...event.Body) (err error) {
+	return s.perform(ctx, do, func(event.Event, error) bool { return true }, inputs)
+}
+
+// perform is Perform, and shows what happens. Yield is called by one goroutine at a time.
+func (s *Session) perform(ctx context.Context, do func(context.Context, *Steps) error, yield func(event.Event, error) bool,
+	inputs []event.Body) (err error) {
 	if !s.driving.TryLock() {
 		return ErrBusy
 	}
 	defer s.driving.Unlock()
 	defer caught("the steps", nil, &err)
-	d := newDriver(s, func(event.Event, error) bool { return true })
+	d := newDriver(s, yield)
 	release, err := d.lease(ctx)
 	defer func() { err = errors.Join(err, release()) }()
 	if err != nil {
 		return err
 	}
-	if err := d.begin(ctx, nil); err != nil {
+	if err := d.begin(ctx, s.prepared(ctx, inputs)); err != nil {
 		return err
 	}
+	return d.end(ctx, d.program(ctx, do))
+}
+
+// program has do perform its steps.
+func (d *driver) program(ctx context.Context, do func(context.Context, *Steps) error) error {
 	watched, done := d.interruptible(ctx)
-	steps := &Steps{driver: d, ctx: watched}
+	steps := &Steps{driver: d, ctx: watched, limit: &deadline{do: func() { d.timeUp(ctx) }}}
 	defer func() {
 		done() // what is still performed is stopped
 		steps.close()
 	}()
+	steps.limit.set(afterwards(d.state.Deadline()))
 	return do(watched, steps)
+}
+
+// end ends the run that steps were performed in, if there is one and it is over.
+func (d *driver) end(ctx context.Context, failed error) error {
+	if caught := d.catchUp(context.WithoutCancel(ctx)); caught != nil || ctx.Err() != nil || !d.state.Run.Active {
+		return errors.Join(failed, caught)
+	}
+	var stop *StopError
+	end := event.Stopped{Reason: event.ReasonDone}
+	switch next, over := d.state.Next().(loop.Stop); {
+	case failed == nil:
+	case over:
+		end, failed = next.Stopped, nil
+	case errors.As(failed, &stop):
+		end, failed = stop.Stopped, nil
+	case errors.Is(failed, ErrOpenStep):
+		return failed
+	case failed != nil:
+		end = event.Stopped{Reason: event.ReasonFailed, Detail: failed.Error()}
+	}
+	return errors.Join(failed, d.record(context.WithoutCancel(ctx), end))
+}
+
+// performed is what [Session.Perform] does, told as [Session.Run] tells it. Steps don't wait for
+// whoever looks.
+func (s *Session) performed(ctx context.Context, do func(context.Context, *Steps) error, inputs []event.Body) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		ctx, stop := context.WithCancel(ctx)
+		told := backlog{news: make(chan struct{}, 1)}
+		var performing sync.WaitGroup
+		defer performing.Wait()
+		defer stop()
+		performing.Go(func() { told.over(s.perform(ctx, do, told.add, inputs)) })
+		for {
+			some, over, err := told.take()
+			for _, e := range some {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			switch {
+			case over && err != nil && !errors.Is(err, ErrUnanswered):
+				yield(event.Event{}, err)
+				return
+			case over:
+				return
+			}
+			<-told.news
+		}
+	}
+}
+
+// backlog is events that somebody will look at.
+type backlog struct {
+	news  chan struct{} // has one when something below has changed
+	mu    sync.Mutex
+	list  []event.Event
+	ended bool
+	err   error
+}
+
+func (b *backlog) add(e event.Event, _ error) bool {
+	b.change(func() { b.list = append(b.list, e) })
+	return true
+}
+
+func (b *backlog) over(err error) { b.change(func() { b.ended, b.err = true, err }) }
+
+func (b *backlog) change(f func()) {
+	b.mu.Lock()
+	f()
+	b.mu.Unlock()
+	select {
+	case b.news <- struct{}{}:
+	default: // it is known already
+	}
+}
+
+// take takes what there is. Over says that no more comes.
+func (b *backlog) take() (some []event.Event, over bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	some, b.list = b.list, nil
+	return some, b.ended, b.err
 }
 
 // Do performs a step, and returns how it ended. What it was that do brings counts: its Step is
@@ -71,10 +193,11 @@ func (s *Session) Perform(ctx context.Context, do func(ctx context.Context, step
 // tool.
 //
 // A step that has ended, in whatever process, is not performed again: its end is returned. One
-// that was begun by a process which died is performed again if it says so, and else ends as
-// event.OutcomeUnknown. The error says that nothing can be stored any more, that the step was
-// stopped with the program, or wraps [ErrStepChanged]: the session knows a step of this id that
-// does another thing, or works on other input.
+// that was begun by a process which died is performed again if it says so, now or when it was begun,
+// and else ends as event.OutcomeUnknown. No step begins once a limit of the session is reached. The
+// error says that nothing can be stored any more, that the step was stopped with the program, or
+// wraps [ErrOpenStep] or [ErrStepChanged]: the session knows a step of this id that does another
+// thing, or works on other input.
 func (st *Steps) Do(ctx context.Context, step event.StepStarted, do func(ctx context.Context) (event.StepEnded, error)) (event.StepEnded, error) {
 	end, perform, err := st.begin(ctx, step)
 	if err != nil || !perform {
@@ -92,6 +215,8 @@ func (st *Steps) Do(ctx context.Context, step event.StepStarted, do func(ctx con
 	}
 	switch over := context.Cause(st.ctx); {
 	case failed == nil:
+	case step.Again && (over != nil || errors.Is(failed, ErrOpenStep)):
+		return end, cmp.Or(over, failed)
 	case errors.Is(over, errInterrupted):
 		end.Outcome, end.Class, end.Error = event.OutcomeCancelled, event.ErrorNone, failed.Error()
 	case over != nil:
@@ -108,7 +233,7 @@ func whole(end *event.StepEnded) error {
 		end.Outcome = event.OutcomeOK
 	}
 	switch end.Outcome {
-	case event.OutcomeOK, event.OutcomeFailed, event.OutcomeCancelled, event.OutcomeUnknown:
+	case event.OutcomeOK, event.OutcomeFailed, event.OutcomeSkipped, event.OutcomeCancelled, event.OutcomeUnknown:
 	default:
 		return fmt.Errorf("the outcome of a step can't be %q", end.Outcome)
 	}
@@ -148,13 +273,16 @@ func (st *Steps) begin(ctx context.Context, step event.StepStarted) (end event.S
 		return *known.Ended, false, nil
 	case begun && !known.Lost:
 		return end, false, fmt.Errorf("step %s is being performed", step.Step)
-	case begun && !known.Again:
+	case begun && !known.Again && !step.Again:
 		end = event.StepEnded{
 			Step: step.Step, Outcome: event.OutcomeUnknown, Error: "the program that performed it ended; what it did is not known",
 		}
 		return end, false, st.driver.record(ctx, end)
 	}
-	if err := st.driver.record(ctx, step); err != nil {
+	if reason, detail := st.driver.state.Spent(); reason != "" {
+		return end, false, &StopError{event.Stopped{Reason: reason, Detail: detail}}
+	}
+	if err := st.store(ctx, step); err != nil {
 		return end, false, err
 	}
 	st.performed.Add(1)
@@ -167,8 +295,82 @@ func (st *Steps) same(known loop.Step, step event.StepStarted) bool {
 	return known.Does == step.Does && (len(known.Input)+len(input) == 0 || sameJSON(known.Input, input))
 }
 
+// Progress shows whoever looks what goes on. It is not stored.
+func (st *Steps) Progress(text string) {
+	st.open.Lock()
+	defer st.open.Unlock()
+	if !st.closed {
+		_ = st.driver.show(event.Progress{Text: text}) // nobody looks, which the next event tells
+	}
+}
+
+// Begun returns a step of the session as it was begun last, and how it has ended; nil: it has not.
+// Lost says that whoever performed it has gone. There is none of that id if its own is empty.
+func (st *Steps) Begun(id string) (step event.StepStarted, end *event.StepEnded, lost bool) {
+	st.open.Lock()
+	defer st.open.Unlock()
+	known := st.driver.state.Steps[id]
+	return known.StepStarted, known.Ended, known.Lost
+}
+
+// Ask puts a question of a step under way before whoever answers for the session, and waits for the
+// answer. Of the question its ID is made here, and the Call is the step: one of the same ID that
+// the log holds is not put again, and if it was answered, by whatever process, that is the answer.
+// If nobody can answer, as the agent is Unattended, the question is in the log all the same and the
+// error is [ErrUnanswered].
+func (st *Steps) Ask(ctx context.Context, step string, question event.Raised) (event.Decided, error) {
+	w, ok := st.driver.log.(event.Waiter)
+	if !ok {
+		return event.Decided{}, errors.New("the log can't be waited for, which an answer needs")
+	}
+	question.Call, question.ID, question.Child = step, step+"?", ""
+	a := &asker{Session: st.driver.Session}
+	seq, decided, err := a.found(ctx, question)
+	if err != nil || decided != nil {
+		return value(decided), err
+	}
+	if seq == 0 {
+		if seq, err = st.raise(ctx, question); err != nil {
+			return event.Decided{}, err
+		}
+	}
+	if st.driver.agent.Unattended {
+		return event.Decided{}, ErrUnanswered
+	}
+	return a.answer(ctx, w, seq, question)
+}
+
+func value(d *event.Decided) (none event.Decided) {
+	if d == nil {
+		return none
+	}
+	return *d
+}
+
+// raise stores a question, and returns its number.
+func (st *Steps) raise(ctx context.Context, question event.Raised) (seq uint64, err error) {
+	st.open.Lock()
+	defer st.open.Unlock()
+	if err := st.store(ctx, question); err != nil {
+		return 0, err
+	}
+	for _, r := range st.driver.state.Raised {
+		if r.ID == question.ID {
+			return r.Seq, nil
+		}
+	}
+	return 0, fmt.Errorf("the question of %s was not taken: it is no step under way", question.Call)
+}
+
 func (st *Steps) record(ctx context.Context, body event.Body) error {
 	st.open.Lock()
 	defer st.open.Unlock()
-	return st.driver.record(ctx, body)
+	return st.store(ctx, body)
+}
+
+// store stores what has happened. st.open is held.
+func (st *Steps) store(ctx context.Context, body event.Body) error {
+	err := st.driver.record(ctx, body)
+	st.limit.set(afterwards(st.driver.state.Deadline()))
+	return err
 }

@@ -243,3 +243,125 @@ func TestStepsKeepSecrets(t *testing.T) {
 		t.Errorf("performed %d times", performed)
 	}
 }
+
+// TestStepsOfARun holds how a run ends that a program performs for a message: as done, as failed, or
+// where it was left, and that a limit lets no step begin.
+func TestStepsOfARun(t *testing.T) {
+	run := func(s *inspan.Session, do func(context.Context, *inspan.Steps) error, inputs ...event.Body) error {
+		c := inspan.Conductor{Session: s, Do: do}
+		return c.Run(t.Context(), inputs...)
+	}
+	reason := func(s *inspan.Session) event.Reason {
+		if st := s.Status().Stopped; st != nil {
+			return st.Reason
+		}
+		return ""
+	}
+	s := open(t, &inspan.Agent{}, event.NewMemory("s"))
+	if err := run(s, func(context.Context, *inspan.Steps) error { return nil }, event.Say("do it")); err != nil || reason(s) != event.ReasonDone {
+		t.Errorf("a run that is done: %v, %q", err, reason(s))
+	}
+	s = open(t, &inspan.Agent{}, event.NewMemory("s"))
+	if err := run(s, func(context.Context, *inspan.Steps) error { return errors.New("broke") }, event.Say("do it")); err == nil ||
+		reason(s) != event.ReasonFailed || s.Status().Stopped.Detail != "broke" {
+		t.Errorf("a run that failed: %v, %q", err, reason(s))
+	}
+	s = open(t, &inspan.Agent{MaxCost: 1}, event.NewMemory("s"))
+	spend := func(ctx context.Context, steps *inspan.Steps) error {
+		for _, id := range []string{"a", "b"} {
+			_, err := steps.Do(ctx, event.StepStarted{Step: id}, func(context.Context) (event.StepEnded, error) {
+				return event.StepEnded{Cost: 1}, nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := run(s, spend, event.Say("do it")); err != nil || reason(s) != event.ReasonBudget {
+		t.Errorf("a run beyond its limit: %v, %q", err, reason(s))
+	}
+	if err := run(s, spend, event.Switched{Limits: &event.Limits{Cost: 3}}, event.Said{}); err != nil || reason(s) != event.ReasonDone {
+		t.Errorf("the same with a higher limit: %v, %q", err, reason(s))
+	}
+}
+
+// TestStepsAsk holds that a question of a step outlives the process that asked it, and is asked once.
+func TestStepsAsk(t *testing.T) {
+	log := event.NewMemory("s")
+	var answers []string
+	program := func(ctx context.Context, steps *inspan.Steps) error {
+		_, err := steps.Do(ctx, event.StepStarted{Step: "ok?", Again: true}, func(ctx context.Context) (event.StepEnded, error) {
+			d, err := steps.Ask(ctx, "ok?", event.Raised{Tool: "ask_user", Args: json.RawMessage(`{"question":"Ok?"}`)})
+			answers = append(answers, d.Answer)
+			return event.StepEnded{}, err
+		})
+		return err
+	}
+	s := open(t, &inspan.Agent{Unattended: true}, log)
+	c := inspan.Conductor{Session: s, Do: program}
+	if err := c.Run(t.Context(), event.Say("do it")); err != nil {
+		t.Fatal(err)
+	}
+	st := s.Status()
+	if st.Stopped != nil || len(st.Raised) != 1 {
+		t.Fatalf("nobody is there: %+v, %+v", st.Stopped, st.Raised)
+	}
+	if err := s.Send(t.Context(), event.Decided{Call: st.Raised[0].ID, Question: st.Raised[0].Seq, Allow: true, Answer: "yes"}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		again := open(t, &inspan.Agent{}, log)
+		c = inspan.Conductor{Session: again, Do: program}
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if fmt.Sprint(answers) != "[ yes]" {
+		t.Errorf("answers %q", answers)
+	}
+	raised := 0
+	for _, e := range collect(t, log.Read(t.Context(), 0)) {
+		if _, ok := e.Body.(event.Raised); ok {
+			raised++
+		}
+	}
+	if raised != 1 {
+		t.Errorf("asked %d times", raised)
+	}
+	// Somebody there answers through the conductor.
+	s = open(t, &inspan.Agent{}, event.NewMemory("t"))
+	c = inspan.Conductor{Session: s, Do: program, Ask: func(_ context.Context, p inspan.Pending) (event.Body, error) {
+		return event.Decided{Call: p.Call.ID, Question: p.Question, Allow: true, Answer: "here"}, nil
+	}}
+	if err := c.Run(t.Context(), event.Say("do it")); err != nil || answers[len(answers)-1] != "here" || s.Status().Stopped == nil {
+		t.Errorf("%q, %v", answers, err)
+	}
+}
+
+// TestStepsInterrupted holds that a step which may be performed again stays open when somebody
+// interrupts the run, and goes on with the next.
+func TestStepsInterrupted(t *testing.T) {
+	s := open(t, &inspan.Agent{}, event.NewMemory("s"))
+	tries := 0
+	program := func(ctx context.Context, steps *inspan.Steps) error {
+		_, err := steps.Do(ctx, event.StepStarted{Step: "long", Again: true}, func(ctx context.Context) (event.StepEnded, error) {
+			if tries++; tries > 1 {
+				return event.StepEnded{}, nil
+			}
+			if err := s.Send(ctx, event.Cancelled{By: "me"}); err != nil {
+				t.Error(err)
+			}
+			<-ctx.Done()
+			return event.StepEnded{}, ctx.Err()
+		})
+		return err
+	}
+	c := inspan.Conductor{Session: s, Do: program}
+	if err := c.Run(t.Context(), event.Say("do it")); err != nil || s.Status().Stopped == nil || s.Status().Stopped.Reason != event.ReasonCancelled {
+		t.Fatalf("interrupted: %v, %+v", err, s.Status().Stopped)
+	}
+	if err := c.Run(t.Context(), event.Said{}); err != nil || s.Status().Stopped.Reason != event.ReasonDone || tries != 2 {
+		t.Errorf("gone on: %v, %+v after %d tries", err, s.Status().Stopped, tries)
+	}
+}

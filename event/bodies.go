@@ -399,6 +399,7 @@ const (
 	OutcomeCut       Outcome = "cut"       // the reply was cut, so the call is incomplete; not run
 	OutcomeDenied    Outcome = "denied"    // by a judge or a person; not run
 	OutcomeCancelled Outcome = "cancelled" // interrupted, or not run because of an interrupt
+	OutcomeSkipped   Outcome = "skipped"   // of a step: not performed, as its condition does not hold or what it needs is not there
 	OutcomeUnknown   Outcome = "unknown"   // the driver died while it ran, or it did not stop when it was told to
 )
 

@@ -21,7 +21,7 @@ type StepStarted struct {
 // Emitted after StepStarted.
 type StepEnded struct {
 	Step    string          `json:"step"`
-	Outcome Outcome         `json:"outcome"`          // ok, failed, cancelled or unknown
+	Outcome Outcome         `json:"outcome"`          // ok, failed, skipped, cancelled or unknown
 	Result  json.RawMessage `json:"result,omitempty"` // what it brings, in the form that its kind has
 	Blobs   []StepBlob      `json:"blobs,omitempty"`  // what it brings that is big, in the blobs of the session
 	Error   string          `json:"error,omitempty"`  // why it did not succeed

@@ -60,7 +60,7 @@ func (s *State) child(id string) *Child {
 // that is raised again is the one that stands, and another of its id takes its place.
 func (s *State) raised(q Question) {
 	c := s.child(q.Child)
-	open := c != nil && c.Open || q.Child == "" && s.runs(q.Call)
+	open := c != nil && c.Open || q.Child == "" && (s.runs(q.Call) || s.performs(q.Call))
 	i := slices.IndexFunc(s.Raised, func(r Question) bool { return r.ID == q.ID })
 	switch {
 	case !open || i >= 0 && s.Raised[i].Of == q.Of:

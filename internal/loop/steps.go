@@ -29,8 +29,38 @@ func (s *State) stepped(e event.Event) {
 			st.Ended = &b
 			s.Steps[b.Step] = st
 			s.Total.Cost += b.Cost
+			s.retract(b.Step)
 		}
 	}
+}
+
+// performs reports whether a step is under way.
+func (s *State) performs(step string) bool {
+	st, begun := s.Steps[step]
+	return begun && st.Ended == nil
+}
+
+// idles reports whether steps are under way and all of them wait for people: each that others are
+// not a part of has a question open, its own or of a child that works for it.
+func (s *State) idles() bool {
+	waits, works := map[string]bool{}, false
+	for id, st := range s.Steps {
+		if st.Ended == nil && s.open(func(q Question) bool { return q.Child == "" && q.Call == id || s.worksFor(q.Child, id) }) {
+			for at := id; at != "" && !waits[at]; at = s.Steps[at].Parent {
+				waits[at] = true
+			}
+		}
+	}
+	for id, st := range s.Steps {
+		works = works || st.Ended == nil && !waits[id]
+	}
+	return len(waits) > 0 && !works
+}
+
+// worksFor reports whether a child works for a step.
+func (s *State) worksFor(child, step string) bool {
+	c := s.child(child)
+	return c != nil && c.Call == step
 }
 
 // strand takes note that whoever performed the steps has gone.

@@ -51,6 +51,8 @@ func (s *State) waiting() bool {
 	switch {
 	case s.Run.Asking || s.Run.Cancelled:
 		return false
+	case len(s.Steps) > 0 && len(s.Raised) > 0 && s.idles():
+		return true
 	case t == nil:
 		return s.Run.Reply == replyAnswer && s.awaiting() && !s.works(func(c Child) bool { return c.Background })
 	case len(t.free) > 0 || t.in.n(phaseWaiting)+t.in.n(phaseRunning)+t.in.n(phaseReady)+t.in.n(phaseEnded) < len(t.calls):
