@@ -1,0 +1,192 @@
+package workflow
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/text"
+)
+
+// leastDisk is the free space below which no round begins, in bytes.
+const leastDisk = 200 << 20
+
+// mostHistory is how many rounds are told of, the last ones.
+const mostHistory = 30
+
+// usualPatience is how many rounds may pass in which nothing gets better.
+const usualPatience = 3
+
+// loop is a step of kind loop.
+func (p piecework) loop(ctx context.Context) (any, end) {
+	return p.record(ctx, map[string]any{"max": p.Max}, true, func(ctx context.Context) (event.StepEnded, error) {
+		m := meter{patience: cmp.Or(p.Patience, usualPatience)}
+		before, history, why := map[string]any{}, []string{}, ""
+		passed, round := false, 0
+		for round < p.Max && !passed && why == "" {
+			if why = p.noRoom(); why != "" {
+				break
+			}
+			round++
+			f := &frame{up: p.frame, values: map[string]any{
+				"round": round, "before": before, "history": strings.Join(history, "\n"),
+			}}
+			ends := p.level(ctx, p.Steps, f, scopeOf{w: p.at.w, path: fmt.Sprintf("%s/%d/", p.id, round), base: p.at.base + p.ID + "/", parent: p.id})
+			if open := p.left(ends); open != nil {
+				return event.StepEnded{}, open
+			}
+			passed, _ = f.holds(p.Until)
+			before = brought(p.Steps, f)
+			history = append(history[max(0, len(history)-mostHistory+1):], told(round, p.Steps, f, ends))
+			why = m.stalled(p.Steps, f)
+		}
+		switch {
+		case passed:
+			why = ""
+		case why == "":
+			why = fmt.Sprintf("not reached in %s", text.Count(round, "round"))
+		}
+		return ended(map[string]any{"passed": passed, "rounds": round, "why": why, "last": before}, why), nil
+	})
+}
+
+// left is why steps stay open; nil: all have ended.
+func (p piecework) left(ends map[string]end) error {
+	for _, e := range ends {
+		if e.outcome == "" {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return cmp.Or(p.open, p.over)
+		}
+	}
+	return nil
+}
+
+// noRoom says why no round can begin.
+func (p piecework) noRoom() string {
+	if free, err := keep.Free(p.o.Env.Root); err == nil && p.o.Env.Root != "" && free < leastDisk {
+		return fmt.Sprintf("the disk has only %d MB left", free>>20)
+	}
+	return ""
+}
+
+// brought are the values of the steps of a list.
+func brought(steps []Step, f *frame) map[string]any {
+	out := map[string]any{}
+	for _, s := range steps {
+		if v, there := f.values[s.ID]; there {
+			out[s.ID] = v
+		}
+	}
+	return out
+}
+
+// told is a line on a round, for the agents of the next: what they tried, by the field approach or
+// summary of their results, and what checks found.
+func told(round int, steps []Step, f *frame, ends map[string]end) string {
+	var parts []string
+	for _, s := range steps {
+		said := ""
+		for _, field := range []string{"approach", "summary"} {
+			said = cmp.Or(said, asText(f.value(s.ID+"."+field)))
+		}
+		switch e := ends[s.ID]; {
+		case s.Kind == KindCheck && e.outcome != event.OutcomeSkipped:
+			failed, _ := f.value(s.ID + ".failures").([]any)
+			state := "passed"
+			if f.value(s.ID+".passed") != true {
+				state = "failed: " + cmp.Or(strings.Join(asTexts(failed), ", "), last(asText(f.value(s.ID+".output"))))
+			}
+			parts = append(parts, s.ID+" "+text.Short(state, 300))
+		case e.bad():
+			parts = append(parts, fmt.Sprintf("%s was %s (%s)", s.ID, e.outcome, text.Short(e.why, 200)))
+		case said != "":
+			parts = append(parts, s.ID+": "+text.Short(said, 300))
+		}
+	}
+	return fmt.Sprintf("Round %d: %s", round, strings.Join(parts, "; "))
+}
+
+func asTexts(list []any) (out []string) {
+	for _, v := range list {
+		out = append(out, asText(v))
+	}
+	return out
+}
+
+// meter measures the progress of a loop by what its checks found, and by nothing that anybody says.
+type meter struct {
+	patience int // negative: any number of rounds
+	best     *score
+	since    int // rounds since it was reached
+}
+
+// score is how far the checks of a round are: fewer failures are better, and so are more checks that pass.
+type score struct{ passed, failures int }
+
+// stalled takes note of a round, and says why no further one is worth it; empty: it is.
+func (m *meter) stalled(steps []Step, f *frame) string {
+	now, checks := score{}, 0
+	for _, s := range steps {
+		if s.Kind != KindCheck {
+			continue
+		}
+		checks++
+		failed, _ := f.value(s.ID + ".failures").([]any)
+		switch {
+		case f.value(s.ID+".passed") == true:
+			now.passed++
+		default:
+			now.failures += max(1, len(failed))
+		}
+	}
+	if checks == 0 || m.patience < 0 {
+		return ""
+	}
+	if m.best == nil || now.passed > m.best.passed || now.passed == m.best.passed && now.failures < m.best.failures {
+		m.best, m.since = &now, 0
+		return ""
+	}
+	if m.since++; m.since >= m.patience {
+		return fmt.Sprintf("no check got better in %s", text.Count(m.since, "round"))
+	}
+	return ""
+}
+
+// each is a step of kind each.
+func (p piecework) each(ctx context.Context) (any, end) {
+	over, _ := p.frame.filled(p.Over).([]any)
+	return p.record(ctx, map[string]any{"items": len(over)}, true, func(ctx context.Context) (event.StepEnded, error) {
+		items, fails, open := make([]any, len(over)), make([]string, len(over)), make([]error, len(over))
+		room := make(chan struct{}, cmp.Or(p.Concurrency, cap(p.slots)))
+		var all sync.WaitGroup
+		for i, item := range over {
+			room <- struct{}{}
+			all.Go(func() {
+				defer func() { <-room }()
+				f := &frame{up: p.frame, values: map[string]any{"item": item}}
+				ends := p.level(ctx, p.Steps, f, scopeOf{w: p.at.w, path: fmt.Sprintf("%s/%d/", p.id, i+1), base: p.at.base + p.ID + "/", parent: p.id})
+				items[i], fails[i], open[i] = f.values[p.Steps[len(p.Steps)-1].ID], failures(p.Steps, ends), p.left(ends)
+			})
+		}
+		all.Wait()
+		failed, why := 0, ""
+		for i := range over {
+			if open[i] != nil {
+				return event.StepEnded{}, open[i]
+			}
+			if fails[i] != "" {
+				failed++
+				why = cmp.Or(why, fmt.Sprintf("item %d: %s", i+1, fails[i]))
+			}
+		}
+		if failed > 0 {
+			why = fmt.Sprintf("%d of %d items failed; %s", failed, len(over), why)
+		}
+		return ended(map[string]any{"items": items, "ok": len(over) - failed, "failed": failed}, why), nil
+	})
+}

@@ -1,0 +1,483 @@
+package workflow
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/tool"
+)
+
+// Options are what a run works with. The zero value works for workflows of approvals and waits.
+type Options struct {
+	// Agents do what steps of kind agent and tool ask for. Nil: these fail.
+	Agents Agents
+	// Env is the world that commands run in, and where files are. Zero: those steps fail.
+	Env tool.Env
+	// Unboxed runs commands without walls where Env can't build them. Else they fail.
+	Unboxed bool
+	// Outlets release safe outputs, by kind. Each may be called twice for the same output if the
+	// program dies meanwhile. "file" need not be among them.
+	Outlets map[string]Outlet
+}
+
+// Outlet releases a safe output, and says what became of it, such as an address.
+type Outlet func(ctx context.Context, to string, value any) (done string, err error)
+
+// Agents has agents work. Implementations are safe for concurrent use.
+type Agents interface {
+	// Work has an agent do a job, or lets the one of the same step go on where it was left. An error
+	// that wraps [inspan.ErrOpenStep] says that it could not come to its end, and may later.
+	Work(ctx context.Context, job Job) (Report, error)
+	// Clear waits as long as all work is paused, for a vendor's quota. The error is as that of Work.
+	Clear(ctx context.Context) error
+}
+
+// Job is what an agent is to do.
+type Job struct {
+	Step   string // the same in every process; names the agent
+	Prompt string
+	Fork   string // step whose agent it is a copy of, as that is when it begins; empty: none
+	Agent  string // kind of agent; empty: worker
+	Model  string // "provider/model" or "small"; empty: that of the run
+	Mode   tool.Mode
+	Tools  []string        // the only ones it has; nil: those of its kind
+	Output json.RawMessage // JSON schema of its result; nil: words
+	Budget Budget
+	// Call is a call that is made in the place of all that a model would say; "": there is none.
+	Call string
+	Args json.RawMessage // of Call
+	// Untrusted says that Prompt may hold text that nobody here has written.
+	Untrusted bool
+	Progress  func(line string)
+}
+
+// Report is how an agent has ended.
+type Report struct {
+	Session string
+	Failed  string          // why it did not do its job; empty: it did
+	Text    string          // its last words, or what the call brought
+	Result  json.RawMessage // as Job.Output wants it; nil: it is words
+	Cost    float64         // US dollars, already counted
+}
+
+// Root is the id of the step that a whole run is. Those of its steps have it as parent.
+const Root = "workflow"
+
+// begun is what a run was begun with, as its first step keeps it.
+type begun struct {
+	Workflow *Workflow      `json:"workflow"`
+	Inputs   map[string]any `json:"inputs"`
+}
+
+// Run performs the workflow as the steps of a session that its context belongs to. Where the session
+// has begun before, what has ended counts, and the workflow and the inputs are those it was begun with.
+// An error that wraps [inspan.ErrOpenStep] says that the run can go on later; any other one is why
+// it has failed. What it brings is there also then, as far as it goes.
+func (w *Workflow) Run(ctx context.Context, steps *inspan.Steps, inputs map[string]any, o Options) (map[string]any, error) {
+	first, _, _ := steps.Begun(Root)
+	b := begun{w, inputs}
+	if first.Step != "" {
+		b = begun{}
+		if err := json.Unmarshal(first.Input, &b); err != nil {
+			return nil, fmt.Errorf("the session was not begun as a workflow: %w", err)
+		}
+		b.Workflow.file, b.Workflow.lines = w.fileOf()
+	} else if err := w.Check(); err != nil {
+		return nil, err
+	}
+	full, err := b.Workflow.given(b.Inputs)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(b)
+	if err != nil {
+		return nil, err
+	}
+	r := newRun(b.Workflow, steps, o)
+	var out map[string]any
+	end, err := steps.Do(ctx, event.StepStarted{Step: Root, Does: Root, Title: b.Workflow.Name, Input: raw, Again: true},
+		func(ctx context.Context) (event.StepEnded, error) {
+			var failed string
+			out, failed, err = r.whole(ctx, b.Workflow, full, scopeOf{})
+			return ended(out, failed), err
+		})
+	if err != nil {
+		return out, err
+	}
+	if end.Outcome != event.OutcomeOK {
+		return resultOf(end), errors.New(cmp.Or(end.Error, string(end.Outcome)))
+	}
+	return resultOf(end), nil
+}
+
+// fileOf is where the workflow was read from; w may be nil.
+func (w *Workflow) fileOf() (file string, lines map[string]int) {
+	if w == nil {
+		return "", nil
+	}
+	return w.file, w.lines
+}
+
+// given are the inputs of a run with their defaults.
+func (w *Workflow) given(inputs map[string]any) (map[string]any, error) {
+	full := map[string]any{}
+	for _, name := range sortedKeys(inputs) {
+		if w.Inputs[name] == nil {
+			return nil, fmt.Errorf("%s has no input %q; %s", w.Name, name, remedyFor(name, sortedKeys(w.Inputs)))
+		}
+		full[name] = inputs[name]
+	}
+	for _, name := range sortedKeys(w.Inputs) {
+		s := w.Inputs[name]
+		if _, there := full[name]; !there && s.Default != nil {
+			var v any
+			if err := json.Unmarshal(s.Default, &v); err != nil {
+				return nil, err
+			}
+			full[name] = v
+		}
+		raw, err := json.Marshal(full[name])
+		switch {
+		case full[name] == nil:
+			err = errors.New("it is missing")
+		case err == nil:
+			err = valid(s, raw)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("input %s of %s: %w", name, w.Name, err)
+		}
+	}
+	return full, nil
+}
+
+// ended is the end of a step that brings a value, or has failed.
+func ended(value any, failed string) event.StepEnded {
+	end := event.StepEnded{Error: failed}
+	if failed != "" {
+		end.Outcome = event.OutcomeFailed
+	}
+	raw, err := json.Marshal(value)
+	if err == nil && value != nil && len(raw) <= mostResult {
+		end.Result = raw
+	} else if err == nil && len(raw) > mostResult {
+		end.Outcome = event.OutcomeFailed
+		end.Error = fmt.Sprintf("it brings %d bytes, more than %d; let it bring less, or keep it as an artefact", len(raw), mostResult)
+	}
+	return end
+}
+
+const mostResult = 256 << 10 // bytes of what a step brings
+
+func resultOf(end event.StepEnded) map[string]any {
+	var out map[string]any
+	_ = json.Unmarshal(end.Result, &out)
+	return out
+}
+
+// run is a run under way.
+type run struct {
+	w     *Workflow
+	steps *inspan.Steps
+	o     Options
+	slots chan struct{} // one for each step that works
+
+	mu      sync.Mutex
+	over    error          // why nothing more begins; nil: it does
+	open    error          // why a step stays open
+	befores map[string]any // what checks brought before anything was changed, by where they stand
+}
+
+func newRun(w *Workflow, steps *inspan.Steps, o Options) *run {
+	return &run{w: w, steps: steps, o: o, befores: map[string]any{}, slots: make(chan struct{}, cmp.Or(w.Limits.Concurrency, usualConcurrency))}
+}
+
+const usualConcurrency = 4
+
+// stop has nothing more begin.
+func (r *run) stop(why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over = cmp.Or(r.over, why)
+}
+
+func (r *run) stopped() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.over
+}
+
+// leave takes note of a step that stays open. If that is for more than a question nothing more begins.
+func (r *run) leave(err error) {
+	if !errors.Is(err, inspan.ErrUnanswered) {
+		r.stop(err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open = cmp.Or(r.open, err)
+}
+
+// scopeOf is where the steps of a list stand.
+type scopeOf struct {
+	w      *Workflow // that they belong to
+	path   string    // before their ids: "" or "fix/2/"
+	base   string    // the same without rounds and items
+	parent string    // step that they are a part of
+	steps  []Step
+}
+
+// whole performs all steps of a workflow, and returns what it brings and why it has failed. The error
+// says that it stays open.
+func (r *run) whole(ctx context.Context, w *Workflow, inputs map[string]any, at scopeOf) (out map[string]any, failed string, err error) {
+	at.w, at.parent = w, cmp.Or(at.parent, Root)
+	f := &frame{values: map[string]any{"inputs": inputs}}
+	r.look(ctx, w.Steps, f, at)
+	ends := r.level(ctx, w.Steps, f, at)
+	r.mu.Lock()
+	err = cmp.Or(r.open, r.over)
+	r.mu.Unlock()
+	if errors.Is(err, errStopped) {
+		err = nil
+	}
+	out = map[string]any{}
+	for name, ret := range w.Returns {
+		out[name] = f.value(ret.From)
+	}
+	return out, failures(w.Steps, ends), err
+}
+
+// look makes the checks that compare with the state before.
+func (r *run) look(ctx context.Context, steps []Step, f *frame, at scopeOf) {
+	for _, s := range steps {
+		if s.Gate != "" {
+			p := piecework{run: r, Step: s, frame: f, at: at, id: at.path + "before/" + strings.TrimPrefix(at.base+s.ID, at.path)}
+			p.Gate, p.Artefacts = "", nil
+			v, _ := p.check(ctx)
+			r.mu.Lock()
+			r.befores[at.base+s.ID] = v
+			r.mu.Unlock()
+		}
+		in := at
+		in.base += s.ID + "/"
+		r.look(ctx, s.Steps, f, in)
+	}
+}
+
+// failures names the steps of a list that have failed and were to end well; empty: none.
+func failures(steps []Step, ends map[string]end) string {
+	var failed []string
+	for _, s := range steps {
+		if e := ends[s.ID]; e.bad() && s.OnFailure != "continue" && e.outcome != event.OutcomeSkipped {
+			failed = append(failed, strings.TrimSuffix(s.ID+": "+e.why, ": "))
+		}
+	}
+	return strings.Join(failed, "; ")
+}
+
+// end is how a step of a list has ended.
+type end struct {
+	outcome event.Outcome // empty: it stays open
+	passed  bool          // it was skipped as its own condition did not hold
+	why     string
+}
+
+// bad reports whether what needs the step can't begin.
+func (e end) bad() bool { return e.outcome != event.OutcomeOK && !e.passed }
+
+// errStopped is why nothing more begins after a step whose failure stops all.
+var errStopped = errors.New("a step failed that stops the others")
+
+// level performs the steps of one list, each as soon as it can begin, and puts what they bring into
+// the frame. It returns when all have ended, or stay open.
+func (r *run) level(ctx context.Context, steps []Step, f *frame, at scopeOf) map[string]end {
+	at.steps = steps
+	var mu sync.Mutex // of the frame's values and of ends
+	ends := map[string]end{}
+	over := make([]chan struct{}, len(steps))
+	for i := range steps {
+		over[i] = make(chan struct{})
+	}
+	var all sync.WaitGroup
+	for i, s := range steps {
+		all.Go(func() {
+			defer close(over[i])
+			needs := needed(steps, i)
+			for _, id := range needs {
+				<-over[slices.IndexFunc(steps, func(s Step) bool { return s.ID == id })]
+			}
+			mu.Lock()
+			mine := &frame{up: f.up, values: cloned(f.values)}
+			begin := r.ready(s, needs, steps, ends, mine)
+			mu.Unlock()
+			value, e := r.one(ctx, s, mine, at, begin)
+			mu.Lock()
+			defer mu.Unlock()
+			if ends[s.ID] = e; value != nil {
+				f.values[s.ID] = value
+			}
+		})
+	}
+	all.Wait()
+	return ends
+}
+
+func cloned(m map[string]any) map[string]any {
+	out := make(map[string]any, len(m))
+	for k, v := range m {
+		out[k] = v
+	}
+	return out
+}
+
+// readiness says whether a step may begin.
+type readiness struct {
+	yes, held, passed bool // held: not now; passed: its own condition does not hold
+	why               string
+}
+
+// ready says whether a step may begin whose needs are over.
+func (r *run) ready(s Step, needs []string, steps []Step, ends map[string]end, f *frame) readiness {
+	if r.stopped() != nil {
+		return readiness{held: !errors.Is(r.stopped(), errStopped), why: "the run was stopped"}
+	}
+	for _, id := range needs {
+		switch e := ends[id]; {
+		case e.outcome == "":
+			return readiness{held: true}
+		case e.bad() && stepOf(steps, id).OnFailure != "continue":
+			return readiness{why: fmt.Sprintf("it needs %s, which is %s", id, e.outcome)}
+		}
+	}
+	if yes, why := f.holds(s.When); !yes {
+		return readiness{passed: true, why: why}
+	}
+	return readiness{yes: true}
+}
+
+// one performs a step, or says in the log that it is skipped.
+func (r *run) one(ctx context.Context, s Step, f *frame, at scopeOf, ready readiness) (any, end) {
+	p := piecework{run: r, Step: s, frame: f, at: at, id: at.path + s.ID}
+	switch {
+	case ready.held:
+		return nil, end{}
+	case !ready.yes:
+		return p.skip(ctx, ready.why, ready.passed)
+	}
+	value, e := p.perform(ctx)
+	if e.outcome == event.OutcomeOK {
+		e = p.release(ctx, value, e)
+	}
+	if e.bad() && e.outcome != "" && s.OnFailure == "stop" {
+		r.stop(errStopped)
+	}
+	return value, e
+}
+
+// skip says in the log that the step is not performed.
+func (p piecework) skip(ctx context.Context, why string, passed bool) (any, end) {
+	return p.record(ctx, nil, true, func(context.Context) (event.StepEnded, error) {
+		return event.StepEnded{Outcome: event.OutcomeSkipped, Error: why, Result: passing(passed)}, nil
+	})
+}
+
+// passing marks the end of a step whose own condition did not hold.
+func passing(passed bool) json.RawMessage {
+	if passed {
+		return json.RawMessage(`"` + passedOver + `"`)
+	}
+	return nil
+}
+
+const passedOver = "when"
+
+// piecework is a step that is performed.
+type piecework struct {
+	*run
+	Step
+	frame *frame
+	at    scopeOf
+	id    string
+}
+
+// record performs a step that the log is to have, and returns what it brings.
+func (p piecework) record(ctx context.Context, input any, again bool, do func(context.Context) (event.StepEnded, error)) (any, end) {
+	raw, err := json.Marshal(input)
+	if err != nil || input == nil {
+		raw = nil
+	}
+	e, err := p.steps.Do(ctx, event.StepStarted{
+		Step: p.id, Does: string(p.Kind), Title: p.Title, Parent: p.at.parent, Input: raw, Again: again,
+	}, do)
+	if err != nil {
+		p.leave(err)
+		return nil, end{}
+	}
+	var value any
+	_ = json.Unmarshal(e.Result, &value)
+	out := end{outcome: e.Outcome, why: e.Error}
+	if e.Outcome == event.OutcomeSkipped {
+		out.passed, value = value == passedOver, nil
+	}
+	return value, out
+}
+
+// work is record for a step that takes one of the places for work, and begins nothing while all is paused.
+func (p piecework) work(ctx context.Context, input any, again bool, do func(context.Context) (event.StepEnded, error)) (any, end) {
+	if _, known, _ := p.steps.Begun(p.id); known == nil { // else there is nothing to do
+		select {
+		case p.slots <- struct{}{}:
+			defer func() { <-p.slots }()
+		case <-ctx.Done():
+			p.leave(context.Cause(ctx))
+			return nil, end{}
+		}
+		if err := p.clear(ctx); errors.Is(err, errStopped) {
+			return p.skip(ctx, err.Error(), false)
+		} else if err != nil {
+			p.leave(err)
+			return nil, end{}
+		}
+	}
+	return p.record(ctx, input, again, do)
+}
+
+// clear waits until something may begin.
+func (p piecework) clear(ctx context.Context) error {
+	if err := p.stopped(); err != nil {
+		return cmp.Or(err, inspan.ErrOpenStep)
+	}
+	if p.o.Agents == nil {
+		return nil
+	}
+	return p.o.Agents.Clear(ctx)
+}
+
+// perform performs the step.
+func (p piecework) perform(ctx context.Context) (any, end) {
+	switch p.Kind {
+	case KindAgent:
+		return p.agent(ctx)
+	case KindRun:
+		return p.command(ctx)
+	case KindCheck:
+		return p.check(ctx)
+	case KindApproval:
+		return p.approval(ctx)
+	case KindLoop:
+		return p.loop(ctx)
+	case KindEach:
+		return p.each(ctx)
+	case KindWorkflow:
+		return p.use(ctx)
+	case KindTool:
+		return p.call(ctx)
+	}
+	return p.wait(ctx)
+}

@@ -1,0 +1,235 @@
+package workflow_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/workflow"
+)
+
+// crew is agents that a function plays, and remembers who worked.
+type crew struct {
+	do func(job workflow.Job) workflow.Report
+
+	mu   sync.Mutex
+	jobs []workflow.Job
+}
+
+func (c *crew) Work(ctx context.Context, job workflow.Job) (workflow.Report, error) {
+	c.mu.Lock()
+	c.jobs = append(c.jobs, job)
+	c.mu.Unlock()
+	if ctx.Err() != nil {
+		return workflow.Report{}, context.Cause(ctx)
+	}
+	return c.do(job), nil
+}
+
+func (c *crew) Clear(context.Context) error { return nil }
+
+func (c *crew) names() (out []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, j := range c.jobs {
+		out = append(out, j.Step)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// parsed is a workflow in YAML.
+func parsed(t *testing.T, text string) *workflow.Workflow {
+	t.Helper()
+	w, err := workflow.Parse("test.yaml", []byte(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// perform performs a workflow on a log, and answers its questions in order.
+func perform(t *testing.T, log event.Log, w *workflow.Workflow, inputs map[string]any, o workflow.Options, answers ...string) (map[string]any, error) {
+	t.Helper()
+	s, err := (&inspan.Agent{Unattended: len(answers) == 0}).Open(t.Context(), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out map[string]any
+	c := inspan.Conductor{Session: s, Do: func(ctx context.Context, steps *inspan.Steps) (err error) {
+		out, err = w.Run(ctx, steps, inputs, o)
+		return err
+	}, Ask: func(_ context.Context, p inspan.Pending) (event.Body, error) {
+		if len(answers) == 0 {
+			return nil, nil
+		}
+		answer := answers[0]
+		answers = answers[1:]
+		return event.Decided{Call: p.Call.ID, Question: p.Question, Allow: true, Answer: answer}, nil
+	}}
+	err = c.Run(t.Context(), event.Say("run "+w.Name))
+	return out, errors.Join(err, s.Close())
+}
+
+// outcomes are how the steps of a log have ended.
+func outcomes(t *testing.T, log event.Log) map[string]event.Outcome {
+	t.Helper()
+	out := map[string]event.Outcome{}
+	for e, err := range log.Read(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch b := e.Body.(type) {
+		case event.StepEnded:
+			if was, twice := out[b.Step]; twice && was != "" {
+				t.Errorf("step %s ended twice", b.Step)
+			}
+			out[b.Step] = b.Outcome
+		case event.StepStarted:
+			out[b.Step] = ""
+		}
+	}
+	return out
+}
+
+func says(text string) workflow.Report { return workflow.Report{Text: text} }
+
+// TestRun holds that values go from step to step, that a person's answer decides, and what a run brings.
+func TestRun(t *testing.T) {
+	w := parsed(t, `
+name: demo
+inputs:
+  task: {type: string}
+returns:
+  made: {from: build.text}
+steps:
+  - id: plan
+    kind: agent
+    prompt: Plan ${inputs.task}. It costs $${this}.
+    output: {type: object, properties: {files: {type: array, items: {type: string}}}, required: [files]}
+  - {id: ok, kind: approval, prompt: "Shall it be?", show: "Files: ${plan.files}"}
+  - {id: build, kind: agent, prompt: "Build ${plan.files.0} as ${ok.choice}"}
+`)
+	agents := &crew{do: func(j workflow.Job) workflow.Report {
+		if j.Output != nil {
+			return workflow.Report{Result: json.RawMessage(`{"files":["a.go"]}`)}
+		}
+		return says("done: " + j.Prompt)
+	}}
+	log := event.NewMemory("s")
+	out, err := perform(t, log, w, map[string]any{"task": "a clock"}, workflow.Options{Agents: agents}, "1")
+	if err != nil || out["made"] != "done: Build a.go as approve" {
+		t.Errorf("%v, %v", out, err)
+	}
+	if agents.jobs[0].Prompt != "Plan a clock. It costs ${this}." {
+		t.Errorf("prompt %q", agents.jobs[0].Prompt)
+	}
+	// What has ended is not done again.
+	again, err := perform(t, log, w, nil, workflow.Options{Agents: agents})
+	if err != nil || again["made"] != out["made"] || len(agents.jobs) != 2 {
+		t.Errorf("again: %v, %v, %d jobs", again, err, len(agents.jobs))
+	}
+	log = event.NewMemory("s")
+	if _, err := perform(t, log, w, map[string]any{"task": "a clock"}, workflow.Options{Agents: agents}, "reject"); err == nil ||
+		!strings.Contains(err.Error(), "ok: answered reject") || outcomes(t, log)["build"] != event.OutcomeSkipped {
+		t.Errorf("rejected: %v, %v", err, outcomes(t, log))
+	}
+}
+
+// TestOneFailureStopsOnlyWhatNeedsIt holds what begins beside and behind a step that fails.
+func TestOneFailureStopsOnlyWhatNeedsIt(t *testing.T) {
+	const file = `
+name: demo
+steps:
+  - {id: a, kind: agent, prompt: fail, needs: [], on_failure: %s}
+  - {id: b, kind: agent, prompt: go, needs: [a]}
+  - {id: c, kind: agent, prompt: go, needs: []}
+  - {id: d, kind: agent, prompt: go, needs: [c]}
+  - {id: e, kind: agent, prompt: go, needs: [c], when: {c.text: {not: went}}}
+  - {id: f, kind: agent, prompt: go, needs: [e]}
+`
+	for mode, want := range map[string]string{
+		"skip":     "map[a:failed b:skipped c:ok d:ok e:skipped f:ok workflow:failed]",
+		"continue": "map[a:failed b:ok c:ok d:ok e:skipped f:ok workflow:ok]",
+	} {
+		agents := &crew{do: func(j workflow.Job) workflow.Report {
+			if j.Prompt == "fail" {
+				return workflow.Report{Failed: "no luck"}
+			}
+			return says("went")
+		}}
+		log := event.NewMemory("s")
+		_, err := perform(t, log, parsed(t, fmt.Sprintf(file, mode)), nil, workflow.Options{Agents: agents})
+		if got := fmt.Sprint(outcomes(t, log)); got != want || (err == nil) != (mode == "continue") {
+			t.Errorf("%s: %s, %v", mode, got, err)
+		}
+	}
+}
+
+// TestLoop holds that a loop ends by evidence or when no check gets better, and that its agents know
+// what was tried.
+func TestLoop(t *testing.T) {
+	const file = `
+name: demo
+returns: {rounds: {from: fix.rounds}, why: {from: fix.why}}
+steps:
+  - id: fix
+    kind: loop
+    max: 10
+    until: {judge.passed: true}
+    steps:
+      - {id: try, kind: agent, prompt: "Round ${round}. Before: ${before.judge.says} Tried: ${history}"}
+      - id: judge
+        kind: agent
+        prompt: Judge ${try.text}
+        output: {type: object, properties: {passed: {type: boolean}, says: {type: string}}}
+`
+	agents := &crew{do: func(j workflow.Job) workflow.Report {
+		if j.Output == nil {
+			return says("tried")
+		}
+		return workflow.Report{Result: fmt.Appendf(nil, `{"passed":%t,"says":"not yet"}`, strings.HasPrefix(j.Step, "fix/3/"))}
+	}}
+	out, err := perform(t, event.NewMemory("s"), parsed(t, file), nil, workflow.Options{Agents: agents})
+	if err != nil || out["rounds"] != float64(3) {
+		t.Errorf("%v, %v", out, err)
+	}
+	if p := agents.jobs[2].Prompt; !strings.HasPrefix(p, "Round 2. Before: not yet Tried: Round 1:") {
+		t.Errorf("prompt %q", p)
+	}
+}
+
+// TestEach holds that items go side by side, that one that fails does not hold up the others, and that
+// what they bring stands in their order.
+func TestEach(t *testing.T) {
+	w := parsed(t, `
+name: demo
+inputs: {names: {type: array, items: {type: string}}}
+returns: {items: {from: all.items}, failed: {from: all.failed}}
+steps:
+  - id: all
+    kind: each
+    over: ${inputs.names}
+    concurrency: 3
+    on_failure: continue
+    steps:
+      - {id: greet, kind: agent, prompt: "Greet ${item}"}
+`)
+	agents := &crew{do: func(j workflow.Job) workflow.Report {
+		if strings.HasSuffix(j.Prompt, "b") {
+			return workflow.Report{Failed: "shy"}
+		}
+		return says(j.Prompt)
+	}}
+	out, err := perform(t, event.NewMemory("s"), w, map[string]any{"names": []any{"a", "b", "c"}}, workflow.Options{Agents: agents})
+	if got := fmt.Sprint(out); err != nil || got != "map[failed:1 items:[map[text:Greet a] map[text:] map[text:Greet c]]]" {
+		t.Errorf("%s, %v", got, err)
+	}
+}
