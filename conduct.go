@@ -118,7 +118,7 @@ func (c *Conductor) Run(ctx context.Context, inputs ...event.Body) error {
 
 func (c *Conductor) run(ctx context.Context, inputs []event.Body) iter.Seq2[event.Event, error] {
 	if c.Do != nil {
-		return c.Session.performed(ctx, c.Do, inputs)
+		return performed(ctx, c.Session, c.Do, inputs)
 	}
 	return c.Session.Run(ctx, inputs...)
 }

@@ -127,7 +127,7 @@ func TestAPI(t *testing.T) {
 	var lines []string
 	for _, dir := range []string{
 		".", "coding", "llm", "tool", "event", "harnesstest", "mcptool", "store", "llm/anthropic", "llm/catalog", "llm/cloud", "llm/gemini",
-		"llm/limit", "llm/ollama", "llm/openai", "llm/prompted", "llm/replay", "llm/router", "llm/script",
+		"llm/limit", "llm/ollama", "llm/openai", "llm/prompted", "llm/router", "llm/script", "workflow",
 	} {
 		p, fset := pkg(t, dir)
 		name := "pkg " + dir + ", "

@@ -16,7 +16,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/replay"
+	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -437,8 +437,8 @@ func TestReplayedSessionIsTheSame(t *testing.T) {
 		return log.String()
 	}
 	var cassette bytes.Buffer
-	recorded := live(&replay.Recorder{Model: scripted(t, replies...), To: &cassette})
-	player, err := replay.Open(&cassette)
+	recorded := live(&script.Recorder{Model: scripted(t, replies...), To: &cassette})
+	player, err := script.Play(&cassette)
 	if err != nil {
 		t.Fatal(err)
 	}

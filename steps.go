@@ -69,11 +69,11 @@ func (e *StopError) Unwrap() error { return ErrOpenStep }
 // for good. Perform waits for steps that do has left behind, whose contexts end. The error is that of
 // do, or says that the session can't be driven.
 func (s *Session) Perform(ctx context.Context, do func(ctx context.Context, steps *Steps) error, inputs ...event.Body) (err error) {
-	return s.perform(ctx, do, func(event.Event, error) bool { return true }, inputs)
+	return perform(ctx, s, do, func(event.Event, error) bool { return true }, inputs)
 }
 
-// perform is Perform, and shows what happens. Yield is called by one goroutine at a time.
-func (s *Session) perform(ctx context.Context, do func(context.Context, *Steps) error, yield func(event.Event, error) bool,
+// perform is [Session.Perform], and shows what happens. Yield is called by one goroutine at a time.
+func perform(ctx context.Context, s *Session, do func(context.Context, *Steps) error, yield func(event.Event, error) bool,
 	inputs []event.Body) (err error) {
 	if !s.driving.TryLock() {
 		return ErrBusy
@@ -89,11 +89,11 @@ func (s *Session) perform(ctx context.Context, do func(context.Context, *Steps) 
 	if err := d.begin(ctx, s.prepared(ctx, inputs)); err != nil {
 		return err
 	}
-	return d.end(ctx, d.program(ctx, do))
+	return stopSteps(ctx, d, haveSteps(ctx, d, do))
 }
 
-// program has do perform its steps.
-func (d *driver) program(ctx context.Context, do func(context.Context, *Steps) error) error {
+// haveSteps has do perform its steps.
+func haveSteps(ctx context.Context, d *driver, do func(context.Context, *Steps) error) error {
 	watched, done := d.interruptible(ctx)
 	steps := &Steps{driver: d, ctx: watched, limit: &deadline{do: func() { d.timeUp(ctx) }}}
 	defer func() {
@@ -104,8 +104,8 @@ func (d *driver) program(ctx context.Context, do func(context.Context, *Steps) e
 	return do(watched, steps)
 }
 
-// end ends the run that steps were performed in, if there is one and it is over.
-func (d *driver) end(ctx context.Context, failed error) error {
+// stopSteps ends the run that steps were performed in, if there is one and it is over.
+func stopSteps(ctx context.Context, d *driver, failed error) error {
 	if caught := d.catchUp(context.WithoutCancel(ctx)); caught != nil || ctx.Err() != nil || !d.state.Run.Active {
 		return errors.Join(failed, caught)
 	}
@@ -127,14 +127,15 @@ func (d *driver) end(ctx context.Context, failed error) error {
 
 // performed is what [Session.Perform] does, told as [Session.Run] tells it. Steps don't wait for
 // whoever looks.
-func (s *Session) performed(ctx context.Context, do func(context.Context, *Steps) error, inputs []event.Body) iter.Seq2[event.Event, error] {
+func performed(ctx context.Context, s *Session, do func(context.Context, *Steps) error,
+	inputs []event.Body) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		ctx, stop := context.WithCancel(ctx)
 		told := backlog{news: make(chan struct{}, 1)}
 		var performing sync.WaitGroup
 		defer performing.Wait()
 		defer stop()
-		performing.Go(func() { told.over(s.perform(ctx, do, told.add, inputs)) })
+		performing.Go(func() { told.over(perform(ctx, s, do, told.add, inputs)) })
 		for {
 			some, over, err := told.take()
 			for _, e := range some {
@@ -198,7 +199,8 @@ func (b *backlog) take() (some []event.Event, over bool, err error) {
 // error says that nothing can be stored any more, that the step was stopped with the program, or
 // wraps [ErrOpenStep] or [ErrStepChanged]: the session knows a step of this id that does another
 // thing, or works on other input.
-func (st *Steps) Do(ctx context.Context, step event.StepStarted, do func(ctx context.Context) (event.StepEnded, error)) (event.StepEnded, error) {
+func (st *Steps) Do(ctx context.Context, step event.StepStarted,
+	do func(ctx context.Context) (event.StepEnded, error)) (event.StepEnded, error) {
 	end, perform, err := st.begin(ctx, step)
 	if err != nil || !perform {
 		return end, err

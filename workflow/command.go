@@ -307,7 +307,8 @@ func failing(output, pattern string) ([]string, error) {
 
 // usualFailures is how test runners name what fails: Go, pytest, TAP, cargo, jest and mocha, JUnit
 // consoles, and compilers.
-const usualFailures = `^--- FAIL: (\S+)|^FAILED (\S+)|^not ok \d+ -? ?(.+)|^test (\S+) \.\.\. FAILED|^[✕✗✖] (.+?)(?: \(\d+ ?ms\))?$|^FAIL:? (\S+)|` +
+const usualFailures = `^--- FAIL: (\S+)|^FAILED (\S+)|^not ok \d+ -? ?(.+)|^test (\S+) \.\.\. FAILED|` +
+	`^[✕✗✖] (.+?)(?: \(\d+ ?ms\))?$|^FAIL:? (\S+)|` +
 	`^(\S+:\d+(?::\d+)?: (?:error: )?.+)$`
 
 // regressed says what fails now and did not before the run; empty: nothing.

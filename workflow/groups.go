@@ -35,7 +35,7 @@ func (p piecework) loop(ctx context.Context) (any, end) {
 			f := &frame{up: p.frame, values: map[string]any{
 				"round": round, "before": before, "history": strings.Join(history, "\n"),
 			}}
-			ends := p.level(ctx, p.Steps, f, scopeOf{w: p.at.w, path: fmt.Sprintf("%s/%d/", p.id, round), base: p.at.base + p.ID + "/", parent: p.id})
+			ends := p.level(ctx, p.Steps, f, p.turn(round))
 			if open := p.left(ends); open != nil {
 				return event.StepEnded{}, open
 			}
@@ -52,6 +52,11 @@ func (p piecework) loop(ctx context.Context) (any, end) {
 		}
 		return ended(map[string]any{"passed": passed, "rounds": round, "why": why, "last": before}, why), nil
 	})
+}
+
+// turn is where the steps of a round, or of an item, stand.
+func (p piecework) turn(n int) scopeOf {
+	return scopeOf{w: p.at.w, path: fmt.Sprintf("%s/%d/", p.id, n), base: p.at.base + p.ID + "/", parent: p.id}
 }
 
 // left is why steps stay open; nil: all have ended.
@@ -169,7 +174,7 @@ func (p piecework) each(ctx context.Context) (any, end) {
 			all.Go(func() {
 				defer func() { <-room }()
 				f := &frame{up: p.frame, values: map[string]any{"item": item}}
-				ends := p.level(ctx, p.Steps, f, scopeOf{w: p.at.w, path: fmt.Sprintf("%s/%d/", p.id, i+1), base: p.at.base + p.ID + "/", parent: p.id})
+				ends := p.level(ctx, p.Steps, f, p.turn(i+1))
 				items[i], fails[i], open[i] = f.values[p.Steps[len(p.Steps)-1].ID], failures(p.Steps, ends), p.left(ends)
 			})
 		}

@@ -122,7 +122,8 @@ func (r *reader) document(data []byte) *yaml.Node {
 	var doc, more yaml.Node
 	at := &yaml.Node{Line: 1}
 	if len(data) > mostBytes {
-		r.add(at, "", fmt.Sprintf("the file has %d bytes", len(data)), fmt.Sprintf("keep it under %d; move steps into a workflow that it uses", mostBytes))
+		r.add(at, "", fmt.Sprintf("the file has %d bytes", len(data)),
+			fmt.Sprintf("keep it under %d; move steps into a workflow that it uses", mostBytes))
 		return nil
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
@@ -152,94 +153,6 @@ func lineOf(err error) (line int, what string) {
 		_, what, _ = strings.Cut(what, ": ")
 	}
 	return max(line, 1), what
-}
-
-// field is a field of a mapping.
-type field struct {
-	name  string
-	shape shape
-	of    []field // of a mapping, or of each mapping of a list
-	kinds []Kind  // of steps that have it; nil: all
-	need  bool
-}
-
-// shape is what a field holds.
-type shape string
-
-const (
-	isText     shape = "a text"
-	isWord     shape = "a word"
-	isNumber   shape = "a number"
-	isInteger  shape = "a whole number"
-	isBool     shape = "true or false"
-	isTime     shape = "a time such as 90s or 2h"
-	isTexts    shape = "a list of texts"
-	isMap      shape = "a mapping"
-	isTextMap  shape = "a mapping of texts"
-	isFields   shape = "a mapping with known fields"
-	isNamed    shape = "a mapping by name"
-	isSteps    shape = "a list of steps"
-	isSchema   shape = "a JSON schema"
-	isSchemas  shape = "a mapping of JSON schemas"
-	isAnything shape = "a value"
-)
-
-func topFields() []field {
-	return []field{
-		{name: "name", shape: isWord, need: true}, {name: "description", shape: isText},
-		{name: "inputs", shape: isSchemas},
-		{name: "returns", shape: isNamed, of: []field{{name: "from", shape: isText, need: true}, {name: "description", shape: isText}}},
-		{name: "limits", shape: isFields, of: []field{
-			{name: "cost", shape: isNumber},
-			{name: "tokens", shape: isInteger},
-			{name: "time", shape: isTime},
-			{name: "turns", shape: isInteger},
-			{name: "concurrency", shape: isInteger},
-		}},
-		{name: "steps", shape: isSteps, need: true},
-	}
-}
-
-func stepFields() []field {
-	agent, commands, asks, within := []Kind{KindAgent}, []Kind{KindRun, KindCheck}, []Kind{KindApproval}, []Kind{KindLoop, KindEach}
-	return []field{
-		{name: "id", shape: isWord, need: true}, {name: "kind", shape: isWord, need: true}, {name: "title", shape: isText},
-		{name: "needs", shape: isTexts}, {name: "when", shape: isMap}, {name: "on_failure", shape: isWord},
-		{name: "retry", shape: isFields, of: []field{{name: "times", shape: isInteger, need: true}, {name: "wait", shape: isTime}}, kinds: []Kind{
-			KindAgent, KindRun, KindCheck, KindTool,
-		}},
-		{name: "output", shape: isSchema, kinds: []Kind{KindAgent, KindRun, KindTool, KindWait}},
-		{name: "gate", shape: isWord, kinds: []Kind{KindCheck}},
-		{name: "evidence", shape: isTexts, kinds: []Kind{KindAgent, KindApproval}},
-		{name: "prompt", shape: isText, kinds: []Kind{KindAgent, KindApproval}, need: true},
-		{name: "agent", shape: isWord, kinds: agent}, {name: "context", shape: isWord, kinds: agent},
-		{name: "model", shape: isWord, kinds: agent}, {name: "mode", shape: isWord, kinds: agent},
-		{name: "tools", shape: isTexts, kinds: agent},
-		{name: "budget", shape: isFields, kinds: agent, of: []field{
-			{name: "cost", shape: isNumber}, {name: "turns", shape: isInteger}, {name: "time", shape: isTime},
-		}},
-		{name: "safe_outputs", shape: isNamed, kinds: agent, of: []field{
-			{name: "kind", shape: isWord, need: true},
-			{name: "from", shape: isWord, need: true},
-			{name: "to", shape: isText},
-			{name: "after", shape: isWord},
-		}},
-		{name: "run", shape: isText, kinds: commands, need: true}, {name: "env", shape: isMap, kinds: commands},
-		{name: "dir", shape: isWord, kinds: commands}, {name: "network", shape: isTexts, kinds: commands},
-		{name: "timeout", shape: isTime, kinds: commands}, {name: "again", shape: isBool, kinds: []Kind{KindRun}},
-		{name: "failures", shape: isText, kinds: []Kind{KindCheck}},
-		{name: "artefacts", shape: isTextMap, kinds: []Kind{KindAgent, KindRun, KindCheck}},
-		{name: "choices", shape: isTexts, kinds: asks}, {name: "show", shape: isText, kinds: asks},
-		{name: "steps", shape: isSteps, kinds: within, need: true},
-		{name: "until", shape: isMap, kinds: []Kind{KindLoop}, need: true}, {name: "max", shape: isInteger, kinds: []Kind{KindLoop}, need: true},
-		{name: "patience", shape: isInteger, kinds: []Kind{KindLoop}},
-		{name: "over", shape: isAnything, kinds: []Kind{KindEach}, need: true}, {name: "concurrency", shape: isInteger, kinds: []Kind{KindEach}},
-		{name: "use", shape: isWord, kinds: []Kind{KindWorkflow}, need: true},
-		{name: "with", shape: isMap, kinds: []Kind{KindWorkflow, KindTool}},
-		{name: "tool", shape: isWord, kinds: []Kind{KindTool}, need: true},
-		{name: "for", shape: isTime, kinds: []Kind{KindWait}}, {name: "file", shape: isText, kinds: []Kind{KindWait}},
-		{name: "webhook", shape: isWord, kinds: []Kind{KindWait}},
-	}
 }
 
 // fields reads a mapping with known fields. Path is where it stands, and kind that of a step.
@@ -391,7 +304,8 @@ func (r *reader) stepList(n *yaml.Node, path string, f field) any {
 		return nil
 	}
 	if strings.Count(path, ".steps") >= mostDeep {
-		r.add(n, path, "there are too many steps within steps", fmt.Sprintf("keep to %d levels; move some into a workflow that this one uses", mostDeep))
+		r.add(n, path, "there are too many steps within steps",
+			fmt.Sprintf("keep to %d levels; move some into a workflow that this one uses", mostDeep))
 		return nil
 	}
 	var out []any
@@ -412,7 +326,8 @@ func (r *reader) stepList(n *yaml.Node, path string, f field) any {
 				}
 			case "kind":
 				if kind = Kind(v.Value); !slices.Contains(Kinds(), kind) {
-					r.add(v, join(join(path, id), "kind"), fmt.Sprintf("there is no kind %q", v.Value), remedyFor(v.Value, strings.Split(list(Kinds()), ", ")))
+					r.add(v, join(join(path, id), "kind"), fmt.Sprintf("there is no kind %q", v.Value),
+						remedyFor(v.Value, strings.Split(list(Kinds()), ", ")))
 					kind = "unknown"
 				}
 			}

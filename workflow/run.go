@@ -196,7 +196,10 @@ type run struct {
 }
 
 func newRun(w *Workflow, steps *inspan.Steps, o Options) *run {
-	return &run{w: w, steps: steps, o: o, befores: map[string]any{}, slots: make(chan struct{}, cmp.Or(w.Limits.Concurrency, usualConcurrency))}
+	return &run{
+		w: w, steps: steps, o: o, befores: map[string]any{},
+		slots: make(chan struct{}, cmp.Or(w.Limits.Concurrency, usualConcurrency)),
+	}
 }
 
 const usualConcurrency = 4

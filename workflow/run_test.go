@@ -56,7 +56,9 @@ func parsed(t *testing.T, text string) *workflow.Workflow {
 }
 
 // perform performs a workflow on a log, and answers its questions in order.
-func perform(t *testing.T, log event.Log, w *workflow.Workflow, inputs map[string]any, o workflow.Options, answers ...string) (map[string]any, error) {
+func perform(t *testing.T, log event.Log, w *workflow.Workflow, inputs map[string]any, o workflow.Options,
+	answers ...string,
+) (map[string]any, error) {
 	t.Helper()
 	s, err := (&inspan.Agent{Unattended: len(answers) == 0}).Open(t.Context(), log)
 	if err != nil {

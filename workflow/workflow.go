@@ -102,9 +102,9 @@ type Step struct {
 	// "passed" if one has not passed.
 	Evidence []string `json:"evidence,omitempty"`
 
-	Prompt      string                `json:"prompt,omitempty"`       // agent: its task; approval: the question. References stand as ${step.field}
+	Prompt      string                `json:"prompt,omitempty"`       // agent: its task; approval: the question; with ${references}
 	Agent       string                `json:"agent,omitempty"`        // kind of agent; empty: worker
-	Context     string                `json:"context,omitempty"`      // "fresh" (or empty), or "fork(STEP)": it goes on from what that agent knew
+	Context     string                `json:"context,omitempty"`      // "fresh" (or empty), or "fork(STEP)": it knows what that agent did
 	Model       string                `json:"model,omitempty"`        // "provider/model" or "small"; empty: that of the run
 	Mode        tool.Mode             `json:"mode,omitempty"`         // no wider than that of the run; empty: that
 	Tools       []string              `json:"tools,omitempty"`        // the only ones it has; empty: those of its kind
@@ -117,7 +117,7 @@ type Step struct {
 	Network   []string          `json:"network,omitempty"`   // hosts that it reaches
 	Timeout   Duration          `json:"timeout,omitzero"`    // 0: ten minutes
 	Again     bool              `json:"again,omitempty"`     // run: it may run twice, where inspan died meanwhile; a check always may
-	Failures  string            `json:"failures,omitempty"`  // check: regular expression of the lines that name what fails; empty: those of usual test runners
+	Failures  string            `json:"failures,omitempty"`  // check: regular expression of lines that name what fails; empty: usual ones
 	Artefacts map[string]string `json:"artefacts,omitempty"` // files below the workspace that are kept when it has ended well, by name
 
 	Choices []string `json:"choices,omitempty"` // approval: what can be answered, of which the first approves; empty: approve, reject

@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/limit"
-	"github.com/inspan/inspan/llm/replay"
 	"github.com/inspan/inspan/llm/router"
+	"github.com/inspan/inspan/llm/script"
 )
 
 // Choose is the model of a session, or the cassette that stands for it. Cassette is a file
@@ -32,7 +32,7 @@ func (s *Set) Choose(ctx context.Context, cassette, name, had string, warn func(
 		return nil, config.Error{Err: err}
 	}
 	defer f.Close()
-	player, err := replay.Open(f)
+	player, err := script.Play(f)
 	if err != nil {
 		return nil, config.Error{Err: fmt.Errorf("%s: %w", cassette, err)}
 	}
@@ -55,7 +55,7 @@ func (s *Set) Needs(m llm.Model) profile.Profile {
 // Budgeted holds a model to what may be spent in a day, unless it costs nothing.
 func (s *Set) Budgeted(m llm.Model) llm.Model {
 	prices := m.Info().Prices
-	if _, cassette := m.(*replay.Player); cassette || s.Config.DayCost == 0 || len(prices) == 1 && prices[0] == (llm.Price{}) {
+	if _, cassette := m.(*script.Player); cassette || s.Config.DayCost == 0 || len(prices) == 1 && prices[0] == (llm.Price{}) {
 		return m
 	}
 	budget := &limit.Budget{Path: filepath.Join(s.StateDir, "limits", "day.spent"), PerDay: s.Config.DayCost, Seed: s.Spent}
@@ -84,7 +84,7 @@ func Recorded(m llm.Model, path string) (llm.Model, func() error, error) {
 	if err != nil {
 		return nil, nil, config.Error{Err: fmt.Errorf("record: %w", err)}
 	}
-	return &replay.Recorder{Model: m, To: f}, f.Close, nil
+	return &script.Recorder{Model: m, To: f}, f.Close, nil
 }
 
 // Priced returns an error if what a model costs can't be known.

@@ -1,9 +1,16 @@
-// Package script is a model that needs no network: it replays a written
-// script, and where there is none it follows small commands in the prompt.
-// It makes every feature of the harness reproducible and free to try.
+// Package script has models that need no network, so that every feature of the
+// harness is reproducible and free to try.
 //
-// What it answers depends only on the request, so a session can be killed and
-// resumed at any point and the script goes on where it was.
+// [Model] replays a written script, and where there is none it follows small
+// commands in the prompt. What it answers depends only on the request, so a
+// session can be killed and resumed at any point and the script goes on where
+// it was.
+//
+// [Recorder] records what another model was asked and what it answered, and
+// [Player] plays that back, chunk for chunk:
+//
+//	m := &script.Recorder{Model: real, To: file}   // once, with a key
+//	m, err := script.Play(file)                    // ever after, without
 package script
 
 import (

@@ -1,4 +1,4 @@
-package replay_test
+package script_test
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/replay"
+	"github.com/inspan/inspan/llm/script"
 )
 
 // tape is a model that streams what it holds, whatever it is asked.
@@ -39,7 +39,7 @@ func (m *tape) Stream(context.Context, llm.Request) iter.Seq2[llm.Chunk, error] 
 	}
 }
 
-func ask(text string) llm.Request {
+func replayed(text string) llm.Request {
 	return llm.Request{
 		System: []string{"the day is " + text}, Tools: []llm.ToolSpec{{Name: "t", Schema: json.RawMessage(`{"type":"object"}`)}},
 		Messages: []llm.Message{{Role: llm.User, Parts: llm.Say(text)}}, Session: text,
@@ -93,19 +93,19 @@ func TestPlaysWhatWasRecorded(t *testing.T) {
 	broken := &tape{chunks: []llm.Chunk{{Text: "I th"}}, err: cause}
 	for _, m := range []*tape{whole, broken} {
 		var one bytes.Buffer
-		recorder := &replay.Recorder{Model: m, To: &one}
-		recorded := play(t, recorder, ask("hi"))
-		if diff := cmp.Diff(play(t, m, ask("hi")), recorded, sameErrors); diff != "" {
+		recorder := &script.Recorder{Model: m, To: &one}
+		recorded := play(t, recorder, replayed("hi"))
+		if diff := cmp.Diff(play(t, m, replayed("hi")), recorded, sameErrors); diff != "" {
 			t.Fatalf("recording changes the answer: %s", diff)
 		}
-		player, err := replay.Open(&one)
+		player, err := script.Play(&one)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(m.Info(), player.Info()); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff(recorded, play(t, player, ask("hi")), sameErrors); diff != "" {
+		if diff := cmp.Diff(recorded, play(t, player, replayed("hi")), sameErrors); diff != "" {
 			t.Errorf("played back it is another: %s", diff)
 		}
 	}
@@ -114,7 +114,7 @@ func TestPlaysWhatWasRecorded(t *testing.T) {
 func record(t *testing.T, requests ...llm.Request) string {
 	t.Helper()
 	var cassette bytes.Buffer
-	r := &replay.Recorder{Model: &tape{chunks: []llm.Chunk{{Reply: &llm.Reply{Parts: llm.Say("Yes."), Stop: llm.StopEnd}}}}, To: &cassette}
+	r := &script.Recorder{Model: &tape{chunks: []llm.Chunk{{Reply: &llm.Reply{Parts: llm.Say("Yes."), Stop: llm.StopEnd}}}}, To: &cassette}
 	for _, req := range requests {
 		play(t, r, req)
 	}
@@ -122,16 +122,16 @@ func record(t *testing.T, requests ...llm.Request) string {
 }
 
 func TestOrderMayDiffer(t *testing.T) {
-	p, err := replay.Open(strings.NewReader(record(t, ask("a"), ask("b"), ask("a"))))
+	p, err := script.Play(strings.NewReader(record(t, replayed("a"), replayed("b"), replayed("a"))))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, text := range []string{"b", "a", "a"} {
-		if steps := play(t, p, ask(text)); steps[0].Err != nil {
+		if steps := play(t, p, replayed(text)); steps[0].Err != nil {
 			t.Errorf("request %d: %v", i+1, steps[0].Err)
 		}
 	}
-	steps := play(t, p, ask("a"))
+	steps := play(t, p, replayed("a"))
 	if e := llm.AsError(steps[0].Err); e == nil || e.Kind != llm.KindInvalid || !strings.Contains(e.Message, "all 3 exchanges") {
 		t.Errorf("after the end: %v", steps[0].Err)
 	}
@@ -140,7 +140,7 @@ func TestOrderMayDiffer(t *testing.T) {
 // A conversation that grows is written once, not once a turn.
 func TestCassetteHoldsNoCopies(t *testing.T) {
 	var requests []llm.Request
-	req := ask("begin")
+	req := replayed("begin")
 	for range 50 {
 		req.Messages = append(req.Messages[:len(req.Messages):len(req.Messages)],
 			llm.Message{Role: llm.User, Parts: llm.Say(strings.Repeat("word ", 200))})
@@ -150,7 +150,7 @@ func TestCassetteHoldsNoCopies(t *testing.T) {
 	if most := 50 * 2000; len(cassette) > most {
 		t.Errorf("the cassette has %d bytes, want at most %d", len(cassette), most)
 	}
-	p, err := replay.Open(strings.NewReader(cassette))
+	p, err := script.Play(strings.NewReader(cassette))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,17 +163,17 @@ func TestCassetteHoldsNoCopies(t *testing.T) {
 
 func TestDifferencesAreNamed(t *testing.T) {
 	for want, change := range map[string]func(*llm.Request){
-		`message 1 is`:                 func(r *llm.Request) { r.Messages = ask("other").Messages },
+		`message 1 is`:                 func(r *llm.Request) { r.Messages = replayed("other").Messages },
 		`it has 2 messages, and had 1`: func(r *llm.Request) { r.Messages = append(r.Messages, r.Messages[0]) },
 		`it has 0 messages, and had 1`: func(r *llm.Request) { r.Messages = nil },
 		`the tools are others`:         func(r *llm.Request) { r.Tools = nil },
 		`effort "high"`:                func(r *llm.Request) { r.Effort = "high" },
 	} {
-		p, err := replay.Open(strings.NewReader(record(t, ask("a"))))
+		p, err := script.Play(strings.NewReader(record(t, replayed("a"))))
 		if err != nil {
 			t.Fatal(err)
 		}
-		req := ask("a")
+		req := replayed("a")
 		change(&req)
 		steps := play(t, p, req)
 		if steps[0].Err == nil || !strings.Contains(steps[0].Err.Error(), want) {
@@ -183,7 +183,7 @@ func TestDifferencesAreNamed(t *testing.T) {
 }
 
 func TestDamagedCassettes(t *testing.T) {
-	good := record(t, ask("a"), ask("b"))
+	good := record(t, replayed("a"), replayed("b"))
 	for want, text := range map[string]string{
 		"line 1":                     "",
 		"is not that of a cassette":  "nonsense",
@@ -192,7 +192,7 @@ func TestDamagedCassettes(t *testing.T) {
 		"goes on behind message 9":   strings.Replace(good, `"same":0`, `"same":9`, 1),
 		"goes on behind message -1 ": strings.Replace(good, `"same":0`, `"same":-1`, 1),
 	} {
-		if _, err := replay.Open(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := script.Play(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -203,9 +203,9 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestACassetteThatCanNotBeWrittenFails(t *testing.T) {
-	r := &replay.Recorder{Model: &tape{chunks: []llm.Chunk{{Text: "Yes."}, {Reply: &llm.Reply{}}}}, To: full{}}
+	r := &script.Recorder{Model: &tape{chunks: []llm.Chunk{{Text: "Yes."}, {Reply: &llm.Reply{}}}}, To: full{}}
 	for range 2 {
-		steps := play(t, r, ask("a"))
+		steps := play(t, r, replayed("a"))
 		if last := steps[len(steps)-1]; last.Err == nil || !strings.Contains(last.Err.Error(), "no space left") {
 			t.Errorf("ended with %+v", last)
 		}
@@ -213,13 +213,13 @@ func TestACassetteThatCanNotBeWrittenFails(t *testing.T) {
 }
 
 func TestPlayerHeedsItsContext(t *testing.T) {
-	p, err := replay.Open(strings.NewReader(record(t, ask("a"))))
+	p, err := script.Play(strings.NewReader(record(t, replayed("a"))))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, err := range p.Stream(ctx, ask("a")) {
+	for _, err := range p.Stream(ctx, replayed("a")) {
 		if e := llm.AsError(err); e == nil || e.Kind != llm.KindCancelled {
 			t.Errorf("got %v", err)
 		}
@@ -230,10 +230,10 @@ func FuzzOpen(f *testing.F) {
 	f.Add(`{"cassette":1,"info":{}}` + "\n" +
 		`{"same":0,"request":{"tools":null,"messages":[{"role":"user","parts":[{"type":"text","text":"a"}]}]},"chunks":[{"text":"b"}]}`)
 	f.Fuzz(func(t *testing.T, cassette string) {
-		p, err := replay.Open(strings.NewReader(cassette))
+		p, err := script.Play(strings.NewReader(cassette))
 		if err != nil {
 			return
 		}
-		play(t, p, ask("a"))
+		play(t, p, replayed("a"))
 	})
 }

@@ -1,14 +1,4 @@
-// Package replay records what a model was asked and what it answered, and plays
-// it back offline, chunk for chunk:
-//
-//	m := &replay.Recorder{Model: real, To: file}   // once, with a key
-//	m, err := replay.Open(file)                    // ever after, without
-//
-// A cassette is a text file of one JSON object a line: the model's Info, then
-// an exchange a line. An exchange holds the request, but for the messages that
-// the one before it began with, and every chunk of the answer. Keys and headers
-// are below a model and never on a cassette; what was said is, in full.
-package replay
+package script
 
 import (
 	"bytes"
@@ -24,6 +14,11 @@ import (
 
 	"github.com/inspan/inspan/llm"
 )
+
+// A cassette is a text file of one JSON object a line: the model's Info, then
+// an exchange a line. An exchange holds the request, but for the messages that
+// the one before it began with, and every chunk of the answer. Keys and headers
+// are below a model and never on a cassette; what was said is, in full.
 
 // version is that of the cassette's form.
 const version = 1
@@ -253,8 +248,8 @@ type Player struct {
 
 var _ llm.Model = (*Player)(nil)
 
-// Open reads a cassette to its end. The error names the line.
-func Open(cassette io.Reader) (*Player, error) {
+// Play reads a cassette to its end. The error names the line.
+func Play(cassette io.Reader) (*Player, error) {
 	dec := json.NewDecoder(cassette)
 	var h header
 	if err := dec.Decode(&h); err != nil {

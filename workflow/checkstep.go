@@ -1,0 +1,335 @@
+package workflow
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// step checks one step.
+func (c *checker) step(s Step, at string, sc *scope, beside []Step) {
+	c.conditions(join(at, "when"), s.When, sc)
+	if !slices.Contains([]string{"", "skip", "continue", "stop"}, s.OnFailure) {
+		c.add(join(at, "on_failure"), fmt.Sprintf("there is no %q", s.OnFailure), remedyFor(s.OnFailure, []string{"skip", "continue", "stop"}))
+	}
+	if s.Retry.Times < 0 || s.Retry.Times > mostRetries {
+		c.add(join(at, "retry.times"), fmt.Sprintf("it is %d", s.Retry.Times), fmt.Sprintf("use 1 to %d", mostRetries))
+	}
+	for _, name := range sortedKeys(s.Artefacts) {
+		c.local(join(at, "artefacts."+name), s.Artefacts[name])
+	}
+	c.evidence(s, at, sc, beside)
+	switch s.Kind {
+	case KindAgent:
+		c.agent(s, at, sc, beside)
+	case KindRun, KindCheck:
+		c.command(s, at, sc)
+	case KindApproval:
+		c.approval(s, at, sc)
+	case KindLoop, KindEach:
+		c.group(s, at, sc)
+	case KindWorkflow:
+		c.use(s, at, sc)
+	case KindTool:
+		c.values(join(at, "with"), s.With, sc)
+		c.output(join(at, "output"), s.Output)
+	case KindWait:
+		c.wait(s, at)
+	default:
+		c.add(join(at, "kind"), fmt.Sprintf("there is no kind %q", s.Kind), remedyFor(string(s.Kind), strings.Split(list(Kinds()), ", ")))
+	}
+}
+
+func (c *checker) output(path string, s *Schema) {
+	if s != nil {
+		c.schema(path, s)
+	}
+}
+
+// local checks a path below the workspace.
+func (c *checker) local(path, file string) {
+	if !filepath.IsLocal(file) || file == "." {
+		c.add(path, fmt.Sprintf("%q is no path below the workspace", file), "use one such as docs/plan.md")
+	}
+}
+
+func (c *checker) evidence(s Step, at string, sc *scope, beside []Step) {
+	for _, id := range s.Evidence {
+		switch of := stepOf(beside, id); {
+		case of.Kind != KindCheck:
+			c.add(join(at, "evidence"), fmt.Sprintf("%q is no check beside it", id), "name steps of kind check")
+		case sc.types[id] == nil:
+			c.add(join(at, "evidence"), fmt.Sprintf("it does not need %s", id), fmt.Sprintf("add %s to its needs", id))
+		}
+	}
+	if s.Kind != KindAgent || len(s.Evidence) == 0 {
+		return
+	}
+	if s.Output == nil || s.Output.Properties["passed"] == nil || s.Output.Properties["passed"].Type != "boolean" {
+		c.add(join(at, "evidence"), "nothing in the agent's output rests on it", "give it output: with a property passed of type boolean")
+	}
+}
+
+func (c *checker) agent(s Step, at string, sc *scope, beside []Step) {
+	c.text(join(at, "prompt"), s.Prompt, sc)
+	if strings.TrimSpace(s.Prompt) == "" {
+		c.add(join(at, "prompt"), "it is empty", "say what the agent is to do")
+	}
+	if s.Output != nil && c.schema(join(at, "output"), s.Output) && s.Output.Type != "object" {
+		c.add(join(at, "output"), "an agent's result is an object", "give it type: object and properties")
+	}
+	if err := s.Mode.Check(); err != nil {
+		c.add(join(at, "mode"), err.Error(), "use plan, ask, edit, auto or yolo")
+	}
+	if s.Budget.Cost < 0 || s.Budget.Turns < 0 {
+		c.add(join(at, "budget"), "a limit is negative", "use a number above 0")
+	}
+	c.context(s, at, sc, beside)
+	if len(s.SafeOutputs) > 0 && s.Mode != "" && s.Mode != tool.ModePlan {
+		c.add(join(at, "mode"), "an agent with safe outputs only reads", "remove mode, or the safe outputs")
+	}
+	for _, name := range sortedKeys(s.SafeOutputs) {
+		c.safeOutput(join(at, "safe_outputs."+name), s, s.SafeOutputs[name], sc, beside)
+	}
+}
+
+func (c *checker) context(s Step, at string, sc *scope, beside []Step) {
+	if s.Context == "" || s.Context == "fresh" {
+		return
+	}
+	of, forks := strings.CutPrefix(s.Context, "fork(")
+	of, closed := strings.CutSuffix(of, ")")
+	switch {
+	case !forks || !closed:
+		c.add(join(at, "context"), fmt.Sprintf("there is no context %q", s.Context), "use fresh, or fork(STEP)")
+	case stepOf(beside, of).Kind != KindAgent:
+		c.add(join(at, "context"), fmt.Sprintf("%q is no agent beside it", of), "name a step of kind agent")
+	case sc.types[of] == nil:
+		c.add(join(at, "context"), "it does not need "+of, fmt.Sprintf("add %s to its needs", of))
+	}
+}
+
+// outlets are the kinds of safe outputs.
+func outlets() []string { return []string{"file", "comment", "message", "pull_request"} }
+
+func (c *checker) safeOutput(at string, s Step, o SafeOutput, sc *scope, beside []Step) {
+	if !slices.Contains(outlets(), o.Kind) {
+		c.add(join(at, "kind"), fmt.Sprintf("there is no kind of output %q", o.Kind), remedyFor(o.Kind, outlets()))
+	}
+	if s.Output == nil || s.Output.Properties[o.From] == nil {
+		c.add(join(at, "from"), fmt.Sprintf("the agent's output has no field %q", o.From), "name one of its properties")
+	}
+	c.text(join(at, "to"), o.To, sc)
+	switch {
+	case o.Kind == "file" && !strings.Contains(o.To, "${"):
+		c.local(join(at, "to"), o.To)
+	case o.To == "":
+		c.add(join(at, "to"), "it is missing", "say where it goes")
+	}
+	if o.After == "" {
+		return
+	}
+	gate := slices.IndexFunc(beside, func(s Step) bool { return s.ID == o.After })
+	switch {
+	case gate < 0 || beside[gate].Kind != KindApproval && beside[gate].Kind != KindCheck:
+		c.add(join(at, "after"), fmt.Sprintf("%q is no approval or check beside it", o.After), "name one that comes after the agent")
+	case !slices.Contains((&checker{w: c.w}).needs(beside, gate, ""), s.ID):
+		c.add(join(at, "after"), fmt.Sprintf("%s does not need %s, so it decides on nothing", o.After, s.ID),
+			fmt.Sprintf("add %s to the needs of %s", s.ID, o.After))
+	}
+}
+
+func (c *checker) command(s Step, at string, sc *scope) {
+	if strings.TrimSpace(s.Run) == "" {
+		c.add(join(at, "run"), "it is empty", "give it a command line")
+	}
+	if ref := regexp.MustCompile(`\$\{\s*[A-Za-z_][A-Za-z0-9_-]*\.[^}]*\}`).FindString(s.Run); ref != "" {
+		c.add(join(at, "run"), ref+" would put a value into a command line",
+			fmt.Sprintf("set it as a variable, env: {VALUE: %q}, and write \"$VALUE\"", ref))
+	}
+	for _, name := range sortedKeys(s.Env) {
+		if !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(name) {
+			c.add(join(at, "env."+name), fmt.Sprintf("%q is no name of a variable", name), "use letters, digits and _")
+		}
+	}
+	c.values(join(at, "env"), s.Env, sc)
+	if s.Dir != "" {
+		c.local(join(at, "dir"), s.Dir)
+	}
+	for _, host := range s.Network {
+		if !regexp.MustCompile(`^(\*\.)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(:[0-9]{1,5})?$`).MatchString(host) {
+			c.add(join(at, "network"), fmt.Sprintf("%q is no host", host), "use names such as example.com or *.example.com")
+		}
+	}
+	if time.Duration(s.Timeout) > mostTimeout {
+		c.add(join(at, "timeout"), "it is longer than a day", "use at most 24h")
+	}
+	if _, err := regexp.Compile(s.Failures); err != nil {
+		c.add(join(at, "failures"), "it is no regular expression: "+err.Error(), "see pkg.go.dev/regexp/syntax")
+	}
+	if s.Gate != "" && s.Gate != "regression_only" {
+		c.add(join(at, "gate"), fmt.Sprintf("there is no gate %q", s.Gate),
+			"use regression_only, or leave it out: then the exit code must be 0")
+	}
+	if s.Gate != "" && len(s.Env) > 0 {
+		if refs := refsOf(s.Env); slices.ContainsFunc(refs, func(r string) bool { return !strings.HasPrefix(r, "inputs.") }) {
+			c.add(join(at, "gate"), "what the command did before the run can't be told, as its variables come from steps",
+				"use inputs only, or leave the gate out")
+		}
+	}
+	c.output(join(at, "output"), s.Output)
+}
+
+func (c *checker) approval(s Step, at string, sc *scope) {
+	c.text(join(at, "prompt"), s.Prompt, sc)
+	c.text(join(at, "show"), s.Show, sc)
+	seen := map[string]bool{}
+	for _, choice := range s.Choices {
+		if strings.TrimSpace(choice) == "" || strings.Contains(choice, "\n") || seen[choice] {
+			c.add(join(at, "choices"), fmt.Sprintf("%q is empty, has lines, or stands there twice", choice), "give each a word of its own")
+		}
+		seen[choice] = true
+	}
+	if len(s.Choices) == 1 {
+		c.add(join(at, "choices"), "there is only one", "add another one, or leave them out for approve and reject")
+	}
+}
+
+// group checks a loop or an each.
+func (c *checker) group(s Step, at string, sc *scope) {
+	inner := &scope{up: sc, types: map[string]*Schema{}}
+	if s.Kind == KindEach {
+		inner.types["item"] = c.items(s, at, sc)
+		if s.Concurrency < 0 || s.Concurrency > mostConcurrency {
+			c.add(join(at, "concurrency"), fmt.Sprintf("it is %d", s.Concurrency), fmt.Sprintf("use 1 to %d", mostConcurrency))
+		}
+	} else {
+		inner.types["round"], inner.types["history"] = &Schema{Type: "integer"}, &Schema{Type: "string"}
+		inner.types["before"] = c.w.outputs(s.Steps)
+	}
+	if len(s.Steps) == 0 {
+		c.add(join(at, "steps"), "there are none", "add a step with id: and kind:")
+		return
+	}
+	c.level(s.Steps, join(at, "steps"), inner)
+	if s.Kind == KindEach {
+		return
+	}
+	own := &scope{up: sc, types: c.w.outputs(s.Steps).Properties, steps: s.Steps}
+	if len(s.Until) == 0 {
+		c.add(join(at, "until"), "it is empty", "say which value of its steps ends it, such as tests.passed: true")
+	}
+	c.conditions(join(at, "until"), s.Until, own)
+	for ref := range s.Until {
+		if id, _, _ := strings.Cut(ref, "."); stepOf(s.Steps, id).ID == "" {
+			c.add(join(at, "until"), ref+" is no value of its own steps, so no round changes it", remedyFor(id, ids(s.Steps)))
+		}
+	}
+	if s.Max < 1 || s.Max > mostRounds {
+		c.add(join(at, "max"), fmt.Sprintf("it is %d", s.Max), fmt.Sprintf("use 1 to %d", mostRounds))
+	}
+	if s.Patience > 0 && !slices.ContainsFunc(s.Steps, func(s Step) bool { return s.Kind == KindCheck }) {
+		c.add(join(at, "patience"), "it has no check that could get better", "add a step of kind check, or remove patience")
+	}
+}
+
+// items is the type of what an each goes over.
+func (c *checker) items(s Step, at string, sc *scope) *Schema {
+	if literal, ok := s.Over.([]any); ok {
+		c.values(join(at, "over"), map[string]any{"": literal}, sc)
+		if len(literal) == 0 {
+			return &Schema{}
+		}
+		return typeOf(literal[0])
+	}
+	ref := whole(s.Over)
+	if ref == "" {
+		c.add(join(at, "over"), "it is no list", "give it a list, or the reference of one such as ${plan.files}")
+		return &Schema{}
+	}
+	t := c.ref(join(at, "over"), ref, sc)
+	switch {
+	case t == nil:
+	case t.Type != "array" && known(t):
+		c.add(join(at, "over"), fmt.Sprintf("%s is of type %s", ref, t.Type), "refer to an array")
+	case t.Items != nil:
+		return t.Items
+	}
+	return &Schema{}
+}
+
+// typeOf is the type of a value in a file.
+func typeOf(v any) *Schema {
+	switch v := v.(type) {
+	case string:
+		return &Schema{Type: "string"}
+	case bool:
+		return &Schema{Type: "boolean"}
+	case float64, int:
+		return &Schema{Type: "number"}
+	case map[string]any:
+		s := &Schema{Type: "object", Properties: map[string]*Schema{}}
+		for name, one := range v {
+			s.Properties[name] = typeOf(one)
+		}
+		return s
+	}
+	return &Schema{}
+}
+
+func (c *checker) use(s Step, at string, sc *scope) {
+	w := c.w.Included[s.Use]
+	if w == nil {
+		c.add(join(at, "use"), fmt.Sprintf("there is no workflow %q", s.Use), "see 'inspan workflow list'")
+		return
+	}
+	c.values(join(at, "with"), s.With, sc)
+	for _, name := range sortedKeys(s.With) {
+		want := w.Inputs[name]
+		if want == nil {
+			c.add(join(at, "with."+name), fmt.Sprintf("%s has no such input", s.Use), remedyFor(name, sortedKeys(w.Inputs)))
+			continue
+		}
+		if ref := whole(s.With[name]); ref != "" {
+			if have := sc.find(ref); have != nil && !fits(have, want) {
+				c.add(join(at, "with."+name), fmt.Sprintf("%s is of type %s, and the input of type %s", ref, have.Type, want.Type),
+					"refer to another value")
+			}
+		} else if raw, err := json.Marshal(s.With[name]); err == nil && len(refsOf(s.With[name])) == 0 && valid(want, raw) != nil {
+			c.add(join(at, "with."+name), "it does not fit the input: "+valid(want, raw).Error(), "give it type "+want.Type)
+		}
+	}
+	for _, name := range sortedKeys(w.Inputs) {
+		if _, given := s.With[name]; !given && w.Inputs[name].Default == nil {
+			c.add(join(at, "with"), fmt.Sprintf("%s needs the input %s", s.Use, name), "add it")
+		}
+	}
+}
+
+func (c *checker) wait(s Step, at string) {
+	ways := 0
+	for _, one := range []bool{s.For > 0, s.File != "", s.Webhook != ""} {
+		if one {
+			ways++
+		}
+	}
+	if ways != 1 {
+		c.add(at, fmt.Sprintf("it waits for %d things", ways), "give it one of for, file and webhook")
+	}
+	if s.File != "" {
+		c.local(join(at, "file"), s.File)
+	}
+	if time.Duration(s.For) > mostWait {
+		c.add(join(at, "for"), "it is longer than 30 days", "use a schedule")
+	}
+	if s.Webhook != "" && !isName(s.Webhook) {
+		c.add(join(at, "webhook"), fmt.Sprintf("%q is no name", s.Webhook), "use lower case letters, digits and dashes")
+	}
+	c.output(join(at, "output"), s.Output)
+}

@@ -1,0 +1,161 @@
+package workflow
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// text checks the references in a text.
+func (c *checker) text(path, text string, sc *scope) {
+	parts, err := pieces(text)
+	if err != nil {
+		c.add(path, err.Error(), "close it with }, or write $${ for ${ itself")
+	}
+	for _, p := range parts {
+		if p.ref != "" {
+			c.ref(path, p.ref, sc)
+		}
+	}
+}
+
+// values checks the references in values.
+func (c *checker) values(path string, v map[string]any, sc *scope) {
+	for _, name := range sortedKeys(v) {
+		at := strings.TrimSuffix(join(path, name), ".")
+		for _, ref := range refsOf(v[name]) {
+			c.ref(at, ref, sc)
+		}
+		if s, ok := v[name].(string); ok && whole(s) == "" && strings.Contains(s, "${") && !strings.Contains(s, "$${") {
+			c.add(at, "it has a reference within a text", "make the reference all of it; only prompts mix words and values")
+		}
+	}
+}
+
+// ref checks a reference, and returns the type of what it names; nil: it names nothing.
+func (c *checker) ref(path, ref string, sc *scope) *Schema {
+	if !isPath(ref) {
+		c.add(path, fmt.Sprintf("%q is no reference", ref), "write STEP.FIELD or inputs.NAME; for ${ itself write $${")
+		return nil
+	}
+	t, what, remedy := sc.look(ref)
+	if what != "" {
+		c.add(path, what, remedy)
+	}
+	return t
+}
+
+// find is the type of what a reference names; nil: it names nothing.
+func (s *scope) find(ref string) *Schema {
+	t, _, _ := s.look(ref)
+	return t
+}
+
+// look looks a reference up.
+func (s *scope) look(ref string) (t *Schema, what, remedy string) {
+	name, path, deep := strings.Cut(ref, ".")
+	for at := s; at != nil; at = at.up {
+		if t := at.types[name]; t != nil {
+			if !deep {
+				return t, "", ""
+			}
+			return part(t, ref, path)
+		}
+	}
+	for at := s; at != nil; at = at.up {
+		if stepOf(at.steps, name).ID != "" {
+			return nil, fmt.Sprintf("%s is a value of a step that need not have ended", ref), fmt.Sprintf("add %s to needs", name)
+		}
+	}
+	var all []string
+	for at := s; at != nil; at = at.up {
+		all = append(all, slices.Sorted(maps.Keys(at.types))...)
+	}
+	return nil, fmt.Sprintf("%s is no value: there is no %q here", ref, name), remedyFor(name, all)
+}
+
+// part is the type of a part of a value. Of a value whose type is open any part can be.
+func part(t *Schema, ref, path string) (of *Schema, what, remedy string) {
+	for name := range strings.SplitSeq(path, ".") {
+		switch {
+		case !known(t):
+			return &Schema{}, "", ""
+		case t.Type == "array" && strings.Trim(name, "0123456789") == "":
+			t = cmp.Or(t.Items, &Schema{})
+		case t.Type == "object" && t.Properties[name] != nil:
+			t = t.Properties[name]
+		case t.Type == "object" && len(t.Properties) == 0:
+			return &Schema{}, "", ""
+		case t.Type == "object":
+			return nil, fmt.Sprintf("%s: there is no field %q", ref, name), remedyFor(name, sortedKeys(t.Properties))
+		default:
+			return nil, fmt.Sprintf("%s: a value of type %s has no fields", ref, t.Type), "refer to the value itself"
+		}
+	}
+	return t, "", ""
+}
+
+// known reports whether a type says what a value is.
+func known(t *Schema) bool { return t != nil && t.Type != "" }
+
+// fits reports whether a value of one type can stand for another.
+func fits(have, want *Schema) bool {
+	return !known(have) || !known(want) || have.Type == want.Type || have.Type == "integer" && want.Type == "number"
+}
+
+// conditions checks what a step or a loop waits for.
+func (c *checker) conditions(path string, when map[string]any, sc *scope) {
+	for _, ref := range sortedKeys(when) {
+		at := join(path, ref)
+		t := c.ref(at, ref, sc)
+		ops, some := when[ref].(map[string]any)
+		if !some {
+			ops = map[string]any{"is": when[ref]}
+		}
+		if len(ops) == 0 {
+			c.add(at, "it compares with nothing", "give it a value, or one of "+strings.Join(operators(), ", "))
+		}
+		for _, op := range sortedKeys(ops) {
+			c.comparison(at, op, ops[op], t)
+		}
+	}
+}
+
+func (c *checker) comparison(at, op string, with any, t *Schema) {
+	list, isList := with.([]any)
+	_, number := asNumber(with)
+	switch {
+	case !slices.Contains(operators(), op):
+		c.add(at, fmt.Sprintf("there is no comparison %q", op), remedyFor(op, operators()))
+		return
+	case op == "in" && !isList:
+		c.add(at, "in compares with a list", "write in: [one, two]")
+		return
+	case (op == "less" || op == "more") && !number:
+		c.add(at, op+" compares with a number", "give it one")
+		return
+	case (op == "less" || op == "more") && known(t) && t.Type != "number" && t.Type != "integer":
+		c.add(at, fmt.Sprintf("%s can't compare a value of type %s", op, t.Type), "use is, not or in")
+		return
+	}
+	if op != "in" {
+		list = []any{with}
+	}
+	for _, one := range list {
+		c.comparable(at, one, t)
+	}
+}
+
+// comparable checks whether a value could ever be what it is compared with.
+func (c *checker) comparable(at string, with any, t *Schema) {
+	if !known(t) || with == nil {
+		return
+	}
+	if have := typeOf(with); known(have) && !fits(have, t) && !(have.Type == "number" && t.Type == "integer") {
+		c.add(at, fmt.Sprintf("it is of type %s, and %s never is", t.Type, shown(with)), "compare it with a value of its type")
+	} else if len(t.Enum) > 0 && !slices.ContainsFunc(t.Enum, func(e any) bool { return same(e, with) }) {
+		c.add(at, fmt.Sprintf("it is never %s", shown(with)), "it is one of "+asText(t.Enum))
+	}
+}
