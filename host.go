@@ -84,6 +84,20 @@ func (h *Host) Child(ctx context.Context, parent, name, root string) (*Session, 
 	return h.resume(ctx, log)
 }
 
+// Branch is Child, but for a session that there is not yet: that begins as a copy of the session with
+// the whole id of. It needs a [store.Brancher].
+func (h *Host) Branch(ctx context.Context, of, parent, name string) (*Session, error) {
+	b, ok := h.Sessions().(store.Brancher)
+	if !ok {
+		return nil, errors.New("the store of the sessions can't begin one as a copy")
+	}
+	log, _, err := b.Branch(ctx, of, parent, name)
+	if err != nil {
+		return nil, err
+	}
+	return h.resume(ctx, log)
+}
+
 // Open opens the session with the id, or a unique part of it; "last"
 // means the one used last. The caller closes it.
 func (h *Host) Open(ctx context.Context, id string) (*Session, error) {

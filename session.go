@@ -55,6 +55,9 @@ type Status struct {
 	Root        string
 	Title       string
 	Task        string // what the person said last
+	// Workflow is what performs the session in the place of a model, by the title of the step that it
+	// is; empty: a model answers.
+	Workflow string
 	Route       string // model, "provider/model"
 	Mode        tool.Mode
 	Tools       []string       // that the model is told of
@@ -318,6 +321,7 @@ func (st Status) Questions() []Pending {
 func statusOf(st *loop.State) Status {
 	out := Status{
 		Session: st.Session, Seq: st.Seq, Traceparent: st.Within, Root: st.Root, Title: st.Title, Task: st.Task,
+		Workflow: st.Steps[event.Workflow].Title,
 		Route: st.Route, Mode: st.Mode, Limits: st.Limits,
 		Stopped: st.Run.Stopped, Turns: st.Total.Turns, Calls: st.Total.Calls,
 		Usage: st.Total.Usage, Cost: st.Total.Cost, Unpriced: st.Total.Unpriced, Untrusted: st.Untrusted, Private: st.Private,

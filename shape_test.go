@@ -92,7 +92,7 @@ var rank = map[string]int{
 	"internal/permission":         55,
 	"internal/providers":          55,
 	"internal/rewind":             55,
-	"workflow":                    56,
+	"workflow":                    52,
 	"internal/running":            55,
 	"internal/subagent":           60,
 	"internal/app":                65,

@@ -316,7 +316,7 @@ func (st *Steps) Begun(id string) (step event.StepStarted, end *event.StepEnded,
 }
 
 // Ask puts a question of a step under way before whoever answers for the session, and waits for the
-// answer. Of the question its ID is made here, and the Call is the step: one of the same ID that
+// answer. Its ID and its Call are the step, so that one step has one question: one that
 // the log holds is not put again, and if it was answered, by whatever process, that is the answer.
 // If nobody can answer, as the agent is Unattended, the question is in the log all the same and the
 // error is [ErrUnanswered].
@@ -325,7 +325,7 @@ func (st *Steps) Ask(ctx context.Context, step string, question event.Raised) (e
 	if !ok {
 		return event.Decided{}, errors.New("the log can't be waited for, which an answer needs")
 	}
-	question.Call, question.ID, question.Child = step, step+"?", ""
+	question.Call, question.ID, question.Child = step, step, ""
 	a := &asker{Session: st.driver.Session}
 	seq, decided, err := a.found(ctx, question)
 	if err != nil || decided != nil {

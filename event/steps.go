@@ -16,6 +16,10 @@ type StepStarted struct {
 	Again  bool            `json:"again,omitempty"`  // it may be performed twice
 }
 
+// Workflow is the id of the step that a whole workflow is: those of its steps are parts of it. Its
+// session has no model that answers, and goes on as that workflow.
+const Workflow = "workflow"
+
 // StepEnded is the outcome of a step. Every step ends exactly once, and is not performed again.
 //
 // Emitted after StepStarted.

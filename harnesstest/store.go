@@ -48,6 +48,7 @@ func TestStore(t *testing.T, stores Stores) {
 		{"unknown", storeUnknown},
 		{"child", storeChild},
 		{"fork", storeFork},
+		{"branch", storeBranch},
 		{"tools", storeTools},
 		{"list", storeList},
 		{"resolve", storeResolve},
@@ -229,6 +230,46 @@ func storeFork(t *testing.T, h house) {
 	}
 	if ids, err := h.store.IDs(t.Context()); len(ids) != 5 || err != nil {
 		t.Errorf("there are %q, %v; want one session and four forks", ids, err)
+	}
+}
+
+// storeBranch proves a [store.Brancher]: a child that begins as a copy is made once.
+func storeBranch(t *testing.T, h house) {
+	brancher, ok := h.store.(store.Brancher)
+	if !ok {
+		t.Skip("the store is no store.Brancher")
+	}
+	l := h.create(t, event.Opened{Format: event.Format, Root: "/w"}, logSay(1))
+	blob, err := l.Blobs().Put(t.Context(), strings.NewReader("big"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := store.ChildID(l.ID(), "copy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, first := range []bool{true, false} {
+		child, isNew, err := brancher.Branch(t.Context(), l.ID(), l.ID(), "copy")
+		if err != nil || isNew != first || child.ID() != want {
+			t.Fatalf("%v, new: %t, want %t", err, isNew, first)
+		}
+		leased(t, child)
+		got := logRead(t, child, 0)
+		logSame(t, got[:2], logRead(t, l, 0))
+		if got[2].Body != (event.Forked{From: l.ID(), Seq: 2}) || blobText(t, child, blob) != "big" {
+			t.Errorf("the copy goes on with %v", got[2:])
+		}
+		if first {
+			logAppend(t, child, logSay(9))
+		} else if len(got) != 4 {
+			t.Errorf("opened again it has %d events", len(got))
+		}
+		if err := child.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := brancher.Branch(t.Context(), "20000101-000000-aaaaaaaa", l.ID(), "other"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a copy of nothing: %v", err)
 	}
 }
 

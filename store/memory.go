@@ -42,7 +42,8 @@ type kept struct {
 
 var (
 	_ Store  = (*Memory)(nil)
-	_ Booker = (*Memory)(nil)
+	_ Booker   = (*Memory)(nil)
+	_ Brancher = (*Memory)(nil)
 )
 
 // Create implements [Store].
@@ -141,30 +142,56 @@ func (m *Memory) session(id string) (*kept, error) {
 
 // Fork implements [Store].
 func (m *Memory) Fork(ctx context.Context, id string, seq uint64) (Log, error) {
-	from, err := m.session(id)
+	events, blobs, err := m.copied(ctx, id, seq)
 	if err != nil {
 		return nil, err
 	}
-	var events []event.Event
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.create(func(fork string) *event.Memory {
+		return event.MemoryFrom(fork, events, event.Forked{From: id, Seq: uint64(len(events))})
+	}, blobs)
+}
+
+// copied is what a session holds up to seq, 0 for all of it.
+func (m *Memory) copied(ctx context.Context, id string, seq uint64) (events []event.Event, blobs map[string][]byte, err error) {
+	from, err := m.session(id)
+	if err != nil {
+		return nil, nil, err
+	}
 	for e, err := range from.log.Read(ctx, 0) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if events = append(events, e); e.Seq == seq {
 			break
 		}
 	}
 	if n := uint64(len(events)); n < seq {
-		return nil, fmt.Errorf("fork session %q: it has only %d events, not %d", id, n, seq)
+		return nil, nil, fmt.Errorf("fork session %q: it has only %d events, not %d", id, n, seq)
 	}
 	from.mu.Lock()
-	blobs := maps.Clone(from.blobs)
-	from.mu.Unlock()
+	defer from.mu.Unlock()
+	return events, maps.Clone(from.blobs), nil
+}
+
+// Branch implements [Brancher].
+func (m *Memory) Branch(ctx context.Context, id, parent, name string) (l Log, isNew bool, err error) {
+	child, err := ChildID(parent, name)
+	if err != nil {
+		return nil, false, err
+	}
+	events, blobs, err := m.copied(ctx, id, 0)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.create(func(fork string) *event.Memory {
-		return event.MemoryFrom(fork, events, event.Forked{From: id, Seq: uint64(len(events))})
-	}, blobs)
+	if k := m.sessions[child]; k != nil {
+		return m.opened(child, k), false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	log := event.MemoryFrom(child, events, event.Forked{From: id, Seq: uint64(len(events))})
+	return m.put(child, &kept{log: log, blobs: blobs}), true, nil
 }
 
 // IDs implements [Store].

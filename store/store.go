@@ -96,6 +96,14 @@ type Booker interface {
 	Book(ctx context.Context, name string) (Log, error)
 }
 
+// Brancher is an optional interface of a [Store] in which a session that works for another can begin
+// as a copy of a third one.
+type Brancher interface {
+	// Branch is [Store.Child], but for a session that there is not yet: that is a fork of all of the
+	// session with the id, see [Store.Fork], and isNew.
+	Branch(ctx context.Context, id, parent, name string) (l Log, isNew bool, err error)
+}
+
 // Holder is who drives a session, as it has said itself.
 type Holder struct {
 	Session string

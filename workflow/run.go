@@ -68,9 +68,6 @@ type Report struct {
 	Cost    float64         // US dollars, already counted
 }
 
-// Root is the id of the step that a whole run is. Those of its steps have it as parent.
-const Root = "workflow"
-
 // begun is what a run was begun with, as its first step keeps it.
 type begun struct {
 	Workflow *Workflow      `json:"workflow"`
@@ -82,7 +79,7 @@ type begun struct {
 // An error that wraps [inspan.ErrOpenStep] says that the run can go on later; any other one is why
 // it has failed. What it brings is there also then, as far as it goes.
 func (w *Workflow) Run(ctx context.Context, steps *inspan.Steps, inputs map[string]any, o Options) (map[string]any, error) {
-	first, _, _ := steps.Begun(Root)
+	first, _, _ := steps.Begun(event.Workflow)
 	b := begun{w, inputs}
 	if first.Step != "" {
 		b = begun{}
@@ -103,7 +100,7 @@ func (w *Workflow) Run(ctx context.Context, steps *inspan.Steps, inputs map[stri
 	}
 	r := newRun(b.Workflow, steps, o)
 	var out map[string]any
-	end, err := steps.Do(ctx, event.StepStarted{Step: Root, Does: Root, Title: b.Workflow.Name, Input: raw, Again: true},
+	end, err := steps.Do(ctx, event.StepStarted{Step: event.Workflow, Does: event.Workflow, Title: b.Workflow.Name, Input: raw, Again: true},
 		func(ctx context.Context) (event.StepEnded, error) {
 			var failed string
 			out, failed, err = r.whole(ctx, b.Workflow, full, scopeOf{})
@@ -239,7 +236,7 @@ type scopeOf struct {
 // whole performs all steps of a workflow, and returns what it brings and why it has failed. The error
 // says that it stays open.
 func (r *run) whole(ctx context.Context, w *Workflow, inputs map[string]any, at scopeOf) (out map[string]any, failed string, err error) {
-	at.w, at.parent = w, cmp.Or(at.parent, Root)
+	at.w, at.parent = w, cmp.Or(at.parent, event.Workflow)
 	f := &frame{values: map[string]any{"inputs": inputs}}
 	r.look(ctx, w.Steps, f, at)
 	ends := r.level(ctx, w.Steps, f, at)

@@ -36,7 +36,7 @@ func question(asks string, choices []string, about string) event.Raised {
 		shown += fmt.Sprintf("\n%d. %s", i+1, c)
 	}
 	return event.Raised{
-		Agent: Root, Tool: "ask_user", Args: args, Preview: shown,
+		Agent: event.Workflow, Tool: "ask_user", Args: args, Preview: shown,
 		Effects: []tool.Effect{{Kind: tool.Question, Text: asks}},
 	}
 }

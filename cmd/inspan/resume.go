@@ -61,6 +61,7 @@ func (c *command) goOn(cmd *cobra.Command, f *runFlags, args []string) error {
 			return err
 		}
 	}
+	f.Program = &app.Program{}
 	s, err := c.open(cmd, f, o.ID)
 	if err != nil {
 		return err
@@ -69,6 +70,10 @@ func (c *command) goOn(cmd *cobra.Command, f *runFlags, args []string) error {
 	inputs, err := o.Next(s.Status(), "resume")
 	if err != nil {
 		return err
+	}
+	if s.Status().Workflow != "" {
+		c.code = c.console.Perform(cmd.Context(), s, f.Program, inputs...)
+		return nil
 	}
 	c.code = c.console.Run(cmd.Context(), s, inputs...)
 	return nil

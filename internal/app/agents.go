@@ -39,7 +39,7 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 	o.System, o.Mode, o.MaxTurns, o.MaxCost, o.MaxTokens, o.MaxTime = "", "", 0, 0, 0, 0
 	o.AppendSystem = strings.TrimSpace(ord.Role.Prompt + "\n\n" + o.AppendSystem + "\n\n" +
 		equipment.Loaded(a.Extensions.Skills(at.Root), ord.Role.Skills))
-	o.Record = "" // a file has one session
+	o.Record, o.Program = "", nil // a file has one session, and so has a workflow
 	o.order = &ord
 	if ord.Limited {
 		o.MaxCost = 1 // so that the model must have a price; what holds is set by the team

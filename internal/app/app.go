@@ -149,6 +149,8 @@ type Options struct {
 	// inspan.Agent has them.
 	Labels      map[string]string
 	Traceparent string
+	// Program is told what the session's workflow works with, if it has one. Nil: nobody is.
+	Program *Program
 
 	shown bool            // somebody only looks at the agent: it is not told what waits for trust
 	alone bool            // the session is one call
@@ -236,10 +238,14 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 	if err != nil {
 		return nil, err
 	}
-	if team := a.team(o, at.Root, b.agent.Hooks); !o.Elsewhere && !a.Config.Agents.Off && roomy(b.agent.Model.Info().Window) {
+	team := a.team(o, at.Root, b.agent.Hooks)
+	if !o.Elsewhere && !a.Config.Agents.Off && roomy(b.agent.Model.Info().Window) {
 		team.Wire(b.agent)
 	} else {
 		team.Watch(b.agent) // what bounds a minute holds for it all the same
+	}
+	if o.Program != nil {
+		o.Program.equip(b, team)
 	}
 	equipment.Furnish(b.agent, a.Config, b.come, o.AllTools)
 	b.agent.Tools = slices.Concat(b.agent.Tools, b.wrap(o.Tools))

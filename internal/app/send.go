@@ -50,8 +50,13 @@ func (a *App) Send(ctx context.Context, session string, m Message) (event.Event,
 	if err != nil {
 		return event.Event{}, err
 	}
-	if d, ok := input.(event.Decided); ok {
-		input, err = a.decision(ctx, w.Status(), d, m.For)
+	switch b := input.(type) {
+	case event.Decided:
+		input, err = a.decision(ctx, w.Status(), b, m.For)
+	case event.Said, event.Steered:
+		if w.Status().Workflow != "" {
+			err = misused("session %s is a workflow, which takes no messages; answer a question of it with --allow, or stop it with --cancel", id)
+		}
 	}
 	if err := errors.Join(err, w.Close()); err != nil {
 		return event.Event{}, err

@@ -27,7 +27,7 @@ const (
 // inspan does, trusted or not, ordered by path:
 //
 //   - in .inspan: a config.toml that does more than tighten rules, all of
-//     hooks as one item, each entry of tools, agents and plugins, each skill
+//     hooks as one item, each entry of tools, agents, workflows and plugins, each skill
 //     that has more than markdown, and whatever else is not markdown
 //   - .mcp.json, .claude/settings.json, .claude/settings.local.json, and each
 //     entry of .claude/skills that has more than markdown
@@ -111,6 +111,8 @@ func (f *finder) inspan() {
 			f.each(at, Tool)
 		case name == "agents" && e.IsDir():
 			f.each(at, Agent)
+		case name == "workflows" && e.IsDir():
+			f.each(at, Workflow)
 		case name == "plugins" && e.IsDir():
 			f.each(at, Plugin)
 		case name == "skills" && e.IsDir():

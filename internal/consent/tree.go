@@ -141,7 +141,7 @@ func (t *tree) judge(at string, info fs.FileInfo, data []byte) {
 	switch ext := path.Ext(name); {
 	case ext == ".json" || ext == ".jsonc" || ext == ".toml":
 		t.settings(at, ext, data)
-	case script || program(name) || (t.kind == Hook || t.kind == Tool) && ext != ".md":
+	case script || program(name) || (t.kind == Hook || t.kind == Tool || t.kind == Workflow) && ext != ".md":
 		t.runs = append(t.runs, text.Quoted(at))
 	}
 }

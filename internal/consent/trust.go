@@ -23,6 +23,7 @@ const (
 	Tool     = "tool"       // is offered to the model, or run by one that is
 	Skill    = "skill"      // has more than text
 	Agent    = "agent"      // sets up an agent of its own
+	Workflow = "workflow"   // runs commands and agents, when a person runs it
 	Plugin   = "plugin"     // any of these together
 	Server   = "mcp server" // is started, or connected to
 	Memory   = "memory"     // is told to agents as what the team knows; it runs nothing

@@ -83,14 +83,52 @@ type Result struct {
 	Cost      float64   `json:"cost"`               // US dollars of the session
 	Unpriced  bool      `json:"unpriced,omitempty"` // cost lacks replies whose price is not known
 	ExitCode  int       `json:"exit_code"`
+	// What waits for a person, if the run does.
+	Open []Open `json:"open,omitempty"`
 	// What the session had started and still ran: it goes on, or was ended with it.
 	Kept  []tool.Leftover `json:"kept,omitempty"`
 	Ended []tool.Leftover `json:"ended,omitempty"`
 }
 
+// Program performs a session in the place of a model.
+type Program interface {
+	Do(ctx context.Context, steps *inspan.Steps) error
+	Text() string // what it has brought
+}
+
+// Open is a question that nobody has answered.
+type Open struct {
+	ID      string   `json:"id"` // for 'inspan send --allow'
+	Asks    string   `json:"asks"`
+	Options []string `json:"options,omitempty"`
+}
+
+// openIn are the open questions of a session.
+func openIn(st inspan.Status) (out []Open) {
+	for _, p := range st.Questions() {
+		o := Open{ID: p.Call.ID, Asks: p.Reason}
+		if p.Asks {
+			o.Asks, o.Options = words.Question(p.Call)
+		}
+		if o.Asks == "" {
+			o.Asks = words.Subject(p.Call)
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
 // Run drives the session until it stops and returns the exit code.
 func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Body) int {
+	return c.Perform(ctx, s, nil, inputs...)
+}
+
+// Perform is Run of a session that a program performs; nil: a model does.
+func (c *Console) Perform(ctx context.Context, s *inspan.Session, p Program, inputs ...event.Body) int {
 	run := c.conductor(s)
+	if p != nil {
+		run.Do = p.Do
+	}
 	ctx, stop := c.interrupts(ctx, run)
 	defer stop()
 	v := c.follow(run)
@@ -103,6 +141,11 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	}
 	v.endWait()
 	r := v.result(s.Status(), err)
+	if p != nil {
+		if r.Text = p.Text(); c.Form == Text && r.Text != "" {
+			fmt.Fprintln(c.Out, text.VisibleLines(r.Text))
+		}
+	}
 	if r.ExitCode != ExitWaiting { // else it may go on here
 		left := s.Leave()
 		r.Kept, r.Ended = left.Kept, left.Ended
@@ -263,8 +306,9 @@ func (v *view) result(st inspan.Status, err error) Result {
 		r.Reason, r.Detail = "error", err.Error()
 	case st.Stopped != nil:
 		r.Reason, r.Cause, r.Detail = string(st.Stopped.Reason), st.Stopped.Cause, st.Stopped.Detail
-	case len(st.Waiting) > 0:
-		r.Reason, r.Detail = "waiting", text.Count(len(st.Waiting), "open question")
+	case len(st.Questions()) > 0:
+		r.Open = openIn(st)
+		r.Reason, r.Detail = "waiting", text.Count(len(r.Open), "open question")
 	default:
 		r.Reason, r.Detail = "error", "there is nothing to do"
 	}

@@ -318,6 +318,10 @@ func (c *Console) summary(r Result) {
 	if r.Detail != "" {
 		c.Say(c.paint(red, text.VisibleLines(r.Detail)))
 	}
+	for _, o := range r.Open {
+		c.Say(fmt.Sprintf("  %s: %s", text.Visible(o.ID), text.Visible(strings.Join(append([]string{o.Asks}, o.Options...), " · "))))
+		c.Say("  answer with: " + words.Command("", "send", "--allow", o.ID, r.Session, "ANSWER"))
+	}
 	for _, text := range words.Leftovers(r.Session, r.Kept, r.Ended) {
 		c.Say(text)
 	}

@@ -48,7 +48,7 @@ func manifests() []string {
 
 // usual lists what makes a folder without a manifest a plugin.
 func usual() []string {
-	return []string{"commands", "agents", "skills", "tools", "hooks/hooks.json", ".mcp.json"}
+	return []string{"commands", "agents", "skills", "tools", "workflows", "hooks/hooks.json", ".mcp.json"}
 }
 
 // readManifest reads the manifest of a folder. One without has the fallback as its

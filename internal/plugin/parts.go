@@ -31,11 +31,13 @@ type Parts struct {
 	Skills   []skill.Folder
 	Commands []skill.Command
 	Agents   []skill.Role
-	Hooks    []hook.Config
-	Tools    []custom.Folder
-	Servers  map[string]json.RawMessage // as .mcp.json has them, by name
-	Runs     []string                   // what may run, one line each without hidden characters, for whoever enables it
-	Problems []string                   // what can't be used, for people
+	// Workflows are files by their names, with the plugin's before it.
+	Workflows map[string]File
+	Hooks     []hook.Config
+	Tools     []custom.Folder
+	Servers   map[string]json.RawMessage // as .mcp.json has them, by name
+	Runs      []string                   // what may run, one line each without hidden characters, for whoever enables it
+	Problems  []string                   // what can't be used, for people
 
 	programs int
 }
@@ -72,6 +74,7 @@ func (p Plugin) parts(at string) (Parts, error) {
 	r.commands()
 	r.agents()
 	r.tools()
+	r.workflows()
 	if err := errors.Join(r.hooks(), r.servers()); err != nil {
 		return Parts{}, err
 	}
@@ -223,6 +226,35 @@ func (r *reading) agents() {
 		}
 	}
 }
+
+// File is one of the plugin.
+type File struct {
+	Path string // in the folder of the plugin
+	Data []byte
+}
+
+// workflows reads the files; whether each is one is seen when it is used.
+func (r *reading) workflows() {
+	for _, l := range r.leaves {
+		dir, name := path.Split(l.path)
+		base, ok := strings.CutSuffix(name, ".yaml")
+		if dir != "workflows/" || !ok {
+			continue
+		}
+		data, err := readFile(r.root, l.path, maxWorkflow)
+		if err != nil {
+			r.problem("%s can't be used: %v", l.path, err)
+			continue
+		}
+		if r.out.Workflows == nil {
+			r.out.Workflows = map[string]File{}
+		}
+		r.out.Workflows[r.Name+":"+base] = File{Path: l.path, Data: data}
+	}
+}
+
+// maxWorkflow bounds a workflow's file, in bytes.
+const maxWorkflow = 256 << 10
 
 func (r *reading) tools() {
 	for _, at := range r.places("tools", r.manifest.tools) {

@@ -39,6 +39,9 @@ func (r *reading) runs() {
 	for _, name := range slices.Sorted(maps.Keys(r.out.Servers)) {
 		say("MCP server %s: %s", name, serverRuns(r.out.Servers[name]))
 	}
+	for _, name := range slices.Sorted(maps.Keys(r.out.Workflows)) {
+		say("workflow %s: runs the commands and agents in %s, when a person runs it", name, r.out.Workflows[name].Path)
+	}
 	entries := map[string]bool{}
 	for _, l := range r.leaves {
 		entry := r.program(l)

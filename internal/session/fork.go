@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,18 +32,50 @@ func (s *Store) fork(ctx context.Context, id string, seq uint64) (_ *Log, err er
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	if seq == 0 {
-		seq = from.tail.Seq
-	}
 	if seq > from.tail.Seq {
 		return nil, fmt.Errorf("it has only %d events, not %d", from.tail.Seq, seq)
 	}
-	return s.create(ctx, func(id, dir string) error {
+	return s.create(ctx, s.copying(ctx, from, cmp.Or(seq, from.tail.Seq)))
+}
+
+// copying fills a session with what another holds up to seq.
+func (s *Store) copying(ctx context.Context, from *Log, seq uint64) func(id, dir string) error {
+	return func(id, dir string) error {
 		if err := s.copyLog(ctx, from, seq, id, dir); err != nil {
 			return err
 		}
 		return s.copyBlobs(filepath.Join(from.dir, blobsName), filepath.Join(dir, blobsName))
-	})
+	}
+}
+
+// Branch implements [store.Brancher].
+func (s *Store) Branch(ctx context.Context, id, parent, name string) (store.Log, bool, error) {
+	l, isNew, err := s.branch(ctx, id, parent, name)
+	if err != nil {
+		return nil, false, fmt.Errorf("fork session %q: %w", id, err)
+	}
+	return l, isNew, nil
+}
+
+func (s *Store) branch(ctx context.Context, id, parent, name string) (l *Log, isNew bool, err error) {
+	child, err := store.ChildID(parent, name)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	l, err = s.opened(ctx, child)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return l, false, err
+	}
+	from, _, err := s.open(id)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	l, _, err = s.made(ctx, child, s.copying(ctx, from, from.tail.Seq))
+	return l, err == nil, err
 }
 
 // copyLog writes the lines of a log up to seq and a Forked to the log in dir.

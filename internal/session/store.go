@@ -132,7 +132,7 @@ func (s *Store) child(ctx context.Context, parent, name string) (l *Log, isNew b
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
 	}
-	return s.made(ctx, id)
+	return s.made(ctx, id, empty)
 }
 
 // Book implements [store.Booker].
@@ -146,7 +146,7 @@ func (s *Store) Book(ctx context.Context, name string) (store.Log, error) {
 	}
 	l, err := s.opened(ctx, id)
 	if errors.Is(err, fs.ErrNotExist) {
-		l, _, err = s.made(ctx, id)
+		l, _, err = s.made(ctx, id, empty)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open book %q: %w", name, err)
@@ -154,17 +154,19 @@ func (s *Store) Book(ctx context.Context, name string) (store.Log, error) {
 	return l, nil
 }
 
-// made opens the log with an id that its maker has chosen, and makes it if there is none.
-func (s *Store) made(ctx context.Context, id string) (l *Log, isNew bool, err error) {
-	nothing := func(string, string) error { return nil }
-	err = s.build(id, nothing)
+// empty fills a session with nothing.
+func empty(string, string) error { return nil }
+
+// made opens the log with an id that its maker has chosen, and makes it and fills it if there is none.
+func (s *Store) made(ctx context.Context, id string, fill func(id, dir string) error) (l *Log, isNew bool, err error) {
+	err = s.build(id, fill)
 	if errors.Is(err, fs.ErrExist) {
 		if l, err = s.opened(ctx, id); !errors.Is(err, fs.ErrNotExist) {
 			return l, err == nil && l.tail.Seq == 0, err
 		}
 		// What a crash has left half made is in the way.
 		if err = s.fs().Remove(filepath.Join(s.Dir, buildMark+id)); err == nil {
-			err = s.build(id, nothing)
+			err = s.build(id, fill)
 		}
 	}
 	if err != nil {

@@ -28,9 +28,12 @@ type child struct {
 	conduct  inspan.Conductor
 	gone     chan struct{} // closed when it has come back
 
-	// What the parent's log knows of what it has used up.
+	// What its copy of another had used up, and what the parent's log knows of what it has since.
 	counted float64
 	used    llm.Usage
+	copied  bool // it is a copy that was not told anything yet
+	// Its task may hold text that nobody here has written.
+	untrusted bool
 
 	mu    sync.Mutex
 	fold  transcript.Fold // what can be told of its work
@@ -48,6 +51,12 @@ func newChild(s *inspan.Session, o Order, call string) *child {
 			break
 		}
 		k.see(e)
+		switch e.Body.(type) {
+		case event.Forked:
+			k.copied, k.counted, k.used = true, k.fold.Spent.Cost, k.fold.Spent.Usage
+		case event.Said:
+			k.copied = false
+		}
 		if e.Seq >= upto {
 			break
 		}
@@ -65,6 +74,9 @@ func (k *child) see(e event.Event) string {
 	}
 	if k.order.check != nil {
 		k.order.check.see(items)
+	}
+	if k.order.call != nil {
+		k.order.call.see(items)
 	}
 	return line(items)
 }

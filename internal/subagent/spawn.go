@@ -235,6 +235,11 @@ func (t *Team) open(ctx context.Context, call string, in spawnArgs, args json.Ra
 	if err != nil {
 		return nil, err
 	}
+	return t.openAs(ctx, call, in, o, args)
+}
+
+// openAs is open with an order that is made.
+func (t *Team) openAs(ctx context.Context, call string, in spawnArgs, o Order, args json.RawMessage) (_ *child, err error) {
 	parent := t.session.Status()
 	if o.Copy, err = t.apart(ctx, stricter(in.apart(), o.Role.Isolation), parent, call); err != nil {
 		return nil, err
@@ -244,7 +249,12 @@ func (t *Team) open(ctx context.Context, call string, in spawnArgs, args json.Ra
 		root = o.Copy.Root
 	}
 	host := inspan.Host{Store: t.Sessions, Agent: func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) { return t.make(ctx, o, at) }}
-	s, err := host.Child(ctx, parent.Session, call, root)
+	var s *inspan.Session
+	if o.fork == "" {
+		s, err = host.Child(ctx, parent.Session, call, root)
+	} else {
+		s, err = host.Branch(ctx, o.fork, parent.Session, call)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -328,6 +338,9 @@ func (t *Team) make(ctx context.Context, o Order, at inspan.Place) (*inspan.Agen
 	if o.check != nil {
 		a.Hooks = append(a.Hooks[:len(a.Hooks):len(a.Hooks)], o.check)
 	}
+	if o.call != nil {
+		a.Model = o.call.model()
+	}
 	if o.Team == nil || !o.Team.holds {
 		t.hold(a)
 	}
@@ -359,7 +372,7 @@ func (t *Team) enlist(k *child) error {
 	}
 	for _, c := range t.session.Status().Children {
 		if c.Child == k.id {
-			k.counted, k.used = c.Cost, c.Usage
+			k.counted, k.used = k.counted+c.Cost, k.used.Add(c.Usage)
 		}
 	}
 	delete(t.left, k.id)
@@ -404,7 +417,7 @@ func (t *Team) perform(k *child, inputs []event.Body) error {
 	st := k.session.Status()
 	switch {
 	case inputs != nil || st.Active:
-	case st.Stopped != nil:
+	case st.Stopped != nil && !k.copied:
 		return nil
 	default:
 		text := k.order.Task
@@ -415,7 +428,9 @@ func (t *Team) perform(k *child, inputs []event.Body) error {
 		if out != "" {
 			text += "\n\n" + out
 		}
-		inputs = []event.Body{said(text, t.taint())}
+		taint := t.taint()
+		taint.Untrusted = taint.Untrusted || k.untrusted
+		inputs = []event.Body{said(text, taint)}
 	}
 	for range maxRounds {
 		if err := t.drive(k, inputs); err != nil {

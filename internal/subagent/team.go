@@ -114,6 +114,8 @@ type Order struct {
 	MaxTime  time.Duration // of a run; 0: no limit of its own
 
 	background bool
+	fork       string  // session that it begins as a copy of; empty: none
+	call       *errand // the one call that it makes, without a model; nil: it asks its model
 	result     *result // what it must bring; nil: words
 	check      *check  // what it must run at the end; nil: nothing
 }

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/inspan/inspan/internal/app"
+)
+
+func (c *command) workflow() *cobra.Command {
+	return group("workflow", "List, check and run workflows: coded steps and agents on one log",
+		c.workflowList(), c.workflowShow(), c.workflowCheck(), c.workflowGraph(), c.workflowRun(), c.workflowResume())
+}
+
+// workflowsIn are the workflows that can be run in a folder.
+func (c *command) workflowsIn(folder, trust string) (app.Workflows, error) {
+	a, root, err := c.at(folder)
+	return app.Workflows{App: a, Root: root, Trust: trust}, err
+}
+
+func (c *command) workflowList() *cobra.Command {
+	var cwd string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the workflows that can be run in this folder",
+		Args:  exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			w, err := c.workflowsIn(cwd, "")
+			if err == nil {
+				w.Told(cmd.OutOrStdout())
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` to list them for")
+	return cmd
+}
+
+func (c *command) workflowShow() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show NAME",
+		Short: "Print the file of a workflow",
+		Args:  exactly(1, 1, "a NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w, err := c.workflowsIn(".", "")
+			if err != nil {
+				return err
+			}
+			return w.Write(cmd.OutOrStdout(), args[0])
+		},
+	}
+}
+
+func (c *command) workflowCheck() *cobra.Command {
+	return &cobra.Command{
+		Use:     "check NAME|FILE.yaml",
+		Short:   "Check a workflow: each mistake with its line and what to do about it",
+		Example: "  inspan workflow check .inspan/workflows/release.yaml",
+		Args:    exactly(1, 1, "a NAME or a FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w, err := c.workflowsIn(".", "")
+			if err != nil {
+				return err
+			}
+			return w.Check(cmd.OutOrStdout(), args[0])
+		},
+	}
+}
+
+func (c *command) workflowGraph() *cobra.Command {
+	var mermaid bool
+	cmd := &cobra.Command{
+		Use:   "graph NAME|FILE.yaml",
+		Short: "Draw the steps of a workflow",
+		Args:  exactly(1, 1, "a NAME or a FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w, err := c.workflowsIn(".", "")
+			if err != nil {
+				return err
+			}
+			return w.Draw(cmd.OutOrStdout(), args[0], mermaid)
+		},
+	}
+	cmd.Flags().BoolVar(&mermaid, "mermaid", false, "draw it as a flowchart for Mermaid")
+	return cmd
+}
+
+func (c *command) workflowRun() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run NAME|FILE.yaml [INPUT=VALUE ...]",
+		Short: "Run a workflow in this folder",
+		Long: "Each step is stored with what it brings. After a crash, an interrupt or a limit, 'inspan workflow resume' continues:\n" +
+			"what has ended is not done again. Words without = are the one input that is missing.\n" +
+			"Without a terminal the run ends where a person must decide, and continues once somebody has: see 'inspan send --help'.\n\n" + exitPointer,
+		Example: "  inspan workflow run piv \"add a --verbose flag\"\n  inspan workflow run piv task=\"fix the race\" check=\"go test -race ./...\"",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError{errors.New("inspan workflow run needs the NAME of a workflow; see 'inspan workflow list'")}
+			}
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			w, err := c.workflowsIn(f.cwd, f.Trust)
+			if err != nil {
+				return err
+			}
+			if f.Program, err = w.Program(args[0], args[1:]); err != nil {
+				return err
+			}
+			host, err := c.host(&f)
+			if err != nil {
+				return err
+			}
+			s, err := host.New(cmd.Context(), f.cwd)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			c.code = c.console.Perform(cmd.Context(), s, f.Program, f.Program.Begin())
+			return nil
+		},
+	}
+	f.add(cmd)
+	f.addNew(cmd)
+	return cmd
+}
+
+func (c *command) workflowResume() *cobra.Command {
+	cmd := c.resume()
+	cmd.Use, cmd.Short = "resume [ID]", "Continue the run of a workflow"
+	cmd.Long = "The same as 'inspan resume': what has ended is not done again, in this or any other process.\n\n" + exitPointer
+	cmd.Example = "  inspan workflow resume\n  inspan workflow resume --max-cost 5 20261121-1403"
+	return cmd
+}

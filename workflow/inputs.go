@@ -1,0 +1,48 @@
+package workflow
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Typed reads inputs as a person types them: NAME=VALUE each, where the value is a text for an input of
+// that type, and else JSON. Words that are no such thing are, together, the one text that must be
+// given and is not. The error is for whoever typed.
+func (w *Workflow) Typed(args []string) (map[string]any, error) {
+	inputs, said := map[string]any{}, []string{}
+	for _, arg := range args {
+		name, value, named := strings.Cut(arg, "=")
+		s := w.Inputs[name]
+		if !named || s == nil {
+			said = append(said, arg)
+			continue
+		}
+		if s.Type == "string" {
+			inputs[name] = value
+			continue
+		}
+		var v any
+		if err := json.Unmarshal([]byte(value), &v); err != nil {
+			return nil, fmt.Errorf("input %s of %s is to be of type %s, not %q", name, w.Name, s.Type, value)
+		}
+		inputs[name] = v
+	}
+	missing := slices.DeleteFunc(sortedKeys(w.Inputs), func(name string) bool {
+		_, given := inputs[name]
+		return given || w.Inputs[name].Default != nil
+	})
+	switch {
+	case len(said) > 0 && len(missing) == 1 && w.Inputs[missing[0]].Type == "string":
+		inputs[missing[0]], missing = strings.Join(said, " "), nil
+	case len(said) > 0:
+		name, _, _ := strings.Cut(said[0], "=")
+		return nil, fmt.Errorf("%s has no input %q; it has %s", w.Name, name, strings.Join(sortedKeys(w.Inputs), ", "))
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("%s needs %s; give them as NAME=VALUE", w.Name, strings.Join(missing, ", "))
+	}
+	_, err := w.given(inputs)
+	return inputs, err
+}
