@@ -198,7 +198,7 @@ func TestLexerArchive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer shipped.Close()
+	defer func() { _ = shipped.Close() }()
 	if diff := cmp.Diff(want, lexerFiles(t, shipped)); diff != "" {
 		t.Errorf("%s is not what the folder holds; run make update:\n%s", archive, diff)
 	}
