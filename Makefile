@@ -72,7 +72,9 @@ update:
 	go test . -run 'TestAPI|TestEventsDocument|Corpus' -update
 	go test ./internal/transcript -run Corpus -update
 	go test ./internal/config -run Schema -update
+	go test ./internal/markdown -run TestLexerArchive -update
 	go test ./internal/tui -run TestFrames -update
+	go test ./internal/managed -run TestOwnZones -update
 
 # Write NOTICE anew: the licences of all that is linked into the command or embedded in it.
 notice:

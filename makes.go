@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"sync/atomic"
 
 	"github.com/inspan/inspan/event"
@@ -51,7 +52,7 @@ func (cs *calls) maker(ctx context.Context, c loop.Call) *maker {
 	m := &maker{calls: cs, id: c.ID, early: map[string]wanted{}, first: len(c.Made), asked: map[string]bool{}}
 	m.ctx, m.end = context.WithCancelCause(ctx)
 	ended := slices.DeleteFunc(slices.Clone(c.Made), func(made loop.Call) bool { return made.Ended == nil })
-	slices.SortStableFunc(ended, func(a, b loop.Call) int { return cmp.Compare(a.Over, b.Over) })
+	sort.SliceStable(ended, func(i, j int) bool { return ended[i].Over < ended[j].Over })
 	for _, made := range ended {
 		m.past = append(m.past, made.ID)
 	}
@@ -222,7 +223,7 @@ var errParentEnded = errors.New("the call that made it has ended")
 func (cs *calls) ripe(ends []event.Ended) []event.Body {
 	all := slices.Concat(cs.kept, ends)
 	cs.kept = nil
-	slices.SortStableFunc(all, func(a, b event.Ended) int { return loop.Depth(b.Call) - loop.Depth(a.Call) })
+	sort.SliceStable(all, func(i, j int) bool { return loop.Depth(all[i].Call) > loop.Depth(all[j].Call) })
 	var out []event.Body
 	for _, end := range all {
 		m := cs.makers[end.Call]

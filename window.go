@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/event"
@@ -148,7 +149,10 @@ func largest(each map[string]int) string {
 	for name, n := range each {
 		names, all = append(names, name), all+n
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(each[b], each[a]), strings.Compare(a, b)) })
+	sort.Slice(names, func(i, j int) bool {
+		a, b := names[i], names[j]
+		return cmp.Or(cmp.Compare(each[b], each[a]), strings.Compare(a, b)) < 0
+	})
 	var out []string
 	for _, name := range names[:min(3, len(names))] {
 		out = append(out, fmt.Sprintf("%s %d%%", name, (100*each[name]+all/2)/max(all, 1)))

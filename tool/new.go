@@ -20,35 +20,36 @@ import (
 //
 // Effects, Preview and the rest can be set on the tool that is returned.
 func New[In any](name, doc string, run func(ctx context.Context, c *Call, in In) (Result, error)) Tool {
-	if t := reflect.TypeFor[In](); t.Kind() != reflect.Struct {
-		panic(fmt.Sprintf("tool %s: arguments are %v, want a struct", name, t))
+	t := typed(name, doc, reflect.TypeFor[In]())
+	t.Run = func(ctx context.Context, c *Call) (Result, error) {
+		in, err := Args[In](c)
+		if err != nil {
+			return Result{}, err
+		}
+		return run(ctx, c, in)
 	}
-	c, err := inferSchema[In]()
+	return t
+}
+
+// typed is the tool without what runs it.
+func typed(name, doc string, in reflect.Type) Tool {
+	if in.Kind() != reflect.Struct {
+		panic(fmt.Sprintf("tool %s: arguments are %v, want a struct", name, in))
+	}
+	c, err := inferSchema(in)
 	if err != nil {
 		panic(fmt.Sprintf("tool %s: %v", name, err))
 	}
-	return Tool{
-		Name:     name,
-		Doc:      doc,
-		Schema:   bytes.Clone(c.text),
-		compiled: c,
-		Run: func(ctx context.Context, c *Call) (Result, error) {
-			in, err := Args[In](c)
-			if err != nil {
-				return Result{}, err
-			}
-			return run(ctx, c, in)
-		},
-	}
+	return Tool{Name: name, Doc: doc, Schema: bytes.Clone(c.text), compiled: c}
 }
 
-func inferSchema[In any]() (*compiled, error) {
-	schema, err := jsonschema.For[In](nil)
+func inferSchema(in reflect.Type) (*compiled, error) {
+	schema, err := jsonschema.ForType(in, nil)
 	if err != nil {
 		return nil, err
 	}
 	plain(schema)
-	closed(schema, reflect.TypeFor[In]())
+	closed(schema, in)
 	text, err := encodeSchema(schema)
 	if err != nil {
 		return nil, err

@@ -1,10 +1,9 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
 )
 
@@ -47,7 +46,7 @@ func Faulty(path string, errs ...error) error {
 		}
 		faults = append(faults, fault)
 	}
-	slices.SortStableFunc(faults, func(a, b Fault) int { return cmp.Compare(a.Line, b.Line) })
+	sort.SliceStable(faults, func(i, j int) bool { return faults[i].Line < faults[j].Line })
 	var out []error
 	for _, fault := range faults {
 		out = append(out, fault)

@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/internal/keep"
@@ -60,7 +61,7 @@ func Find(root string) ([]Item, error) {
 		f.each(".claude/skills", Skill)
 	}
 	f.named()
-	slices.SortStableFunc(f.items, byPath)
+	sort.SliceStable(f.items, func(i, j int) bool { return byPath(f.items[i], f.items[j]) < 0 })
 	return f.items, nil
 }
 
@@ -207,7 +208,7 @@ func (f *finder) list(dir string) ([]fs.DirEntry, error) {
 		return nil, keep.Bare(err)
 	}
 	f.left -= len(entries)
-	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	sort.SliceStable(entries, func(i, j int) bool { return entries[i].Name() < entries[j].Name() })
 	return entries, nil
 }
 

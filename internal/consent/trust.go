@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -229,7 +230,7 @@ func Sum(items []Item) string {
 		return ""
 	}
 	sorted := slices.Clone(items)
-	slices.SortStableFunc(sorted, byPath)
+	sort.SliceStable(sorted, func(i, j int) bool { return byPath(sorted[i], sorted[j]) < 0 })
 	h := sha256.New()
 	for _, it := range slices.CompactFunc(sorted, func(a, b Item) bool { return byPath(a, b) == 0 }) {
 		fmt.Fprintf(h, "%s %s\n", strconv.Quote(it.Path), it.Digest)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -123,7 +124,10 @@ func Suppose(strategy string, turns []Turn, m *router.Model) Outcome {
 	for _, s := range shares {
 		o.Rules = append(o.Rules, *s)
 	}
-	slices.SortStableFunc(o.Rules, func(a, b Share) int { return cmp.Or(cmp.Compare(b.Turns, a.Turns), cmp.Compare(a.Rule, b.Rule)) })
+	sort.SliceStable(o.Rules, func(i, j int) bool {
+		a, b := o.Rules[i], o.Rules[j]
+		return cmp.Or(cmp.Compare(b.Turns, a.Turns), cmp.Compare(a.Rule, b.Rule)) < 0
+	})
 	return o
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/llm"
@@ -69,8 +70,9 @@ func Group(tallies []Tally, by string) ([]Row, error) {
 		out = append(out, *rows[key])
 	}
 	if by != "day" {
-		slices.SortStableFunc(out, func(a, b Row) int {
-			return cmp.Or(cmp.Compare(b.Dollars, a.Dollars), cmp.Compare(b.tokens(), a.tokens()))
+		sort.SliceStable(out, func(i, j int) bool {
+			a, b := out[i], out[j]
+			return cmp.Or(cmp.Compare(b.Dollars, a.Dollars), cmp.Compare(b.tokens(), a.tokens())) < 0
 		})
 	}
 	return out, nil

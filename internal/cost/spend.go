@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -157,9 +158,10 @@ func costliest(tallies []Tally) []Costly {
 		c.Key, c.Advice = c.words(), c.advice()
 		out = append(out, *c)
 	}
-	slices.SortStableFunc(out, func(a, b Costly) int {
+	sort.SliceStable(out, func(i, j int) bool {
+		a, b := out[i], out[j]
 		return cmp.Or(cmp.Compare(b.Dollars, a.Dollars), cmp.Compare(b.tokens(), a.tokens()), cmp.Compare(a.Session, b.Session),
-			cmp.Compare(a.Key, b.Key), cmp.Compare(a.Digest, b.Digest))
+			cmp.Compare(a.Key, b.Key), cmp.Compare(a.Digest, b.Digest)) < 0
 	})
 	return out[:min(mostCostly, len(out))]
 }

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -211,7 +212,7 @@ func (f folder) list(dir string) []fs.DirEntry {
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		return e.Name() == ".git" || e.Name() == "node_modules" || f.rules.Ignored(path.Join(dir, e.Name()), e.IsDir())
 	})
-	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	sort.SliceStable(entries, func(i, j int) bool { return entries[i].Name() < entries[j].Name() })
 	return entries
 }
 

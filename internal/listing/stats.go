@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -187,7 +188,7 @@ func (c counting) stats(by string) []Stat {
 		})
 	}
 	if by != "day" {
-		slices.SortStableFunc(out, func(a, b Stat) int { return cmp.Compare(b.N, a.N) })
+		sort.SliceStable(out, func(i, j int) bool { return out[i].N > out[j].N })
 	}
 	return out
 }

@@ -1,11 +1,10 @@
 package lsp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 
 	"github.com/inspan/inspan/tool"
 )
@@ -38,7 +37,7 @@ func (c *client) edits(ctx context.Context, w workspaceEdit) ([]FileEdit, error)
 			out = append(out, e)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b FileEdit) int { return cmp.Compare(a.Path, b.Path) })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Path < out[j].Path })
 	for i := 1; i < len(out); i++ {
 		if out[i].Path == out[i-1].Path {
 			return nil, fmt.Errorf("%s is changed under two names", out[i].Path)

@@ -3,7 +3,7 @@ package lsp
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 )
@@ -138,7 +138,7 @@ func (s sheet) edit(edits []textEdit) (string, error) {
 		}
 		spans[i] = span{from, to, e.Text}
 	}
-	slices.SortStableFunc(spans, func(a, b span) int { return a.from - b.from })
+	sort.SliceStable(spans, func(i, j int) bool { return spans[i].from < spans[j].from })
 	var b strings.Builder
 	at := 0
 	for _, e := range spans {

@@ -19,6 +19,7 @@
 //	work.go         sessions that work where workers are: the queue and its leases; crew.go fills it,
 //	                handed.go has the tools of workers and what these may, worker.go is one
 //	webhooks.go     the server's webhooks on this wire; news.go what they are told of all this
+//	pages.go        lists, page by page
 //	whose.go        to which agent and environment all this belongs
 //
 // Objects are kept in the server's book, and what happens in the session's log. The door keeps
@@ -27,10 +28,8 @@ package managed
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/base32"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -227,77 +226,7 @@ func (o opt[T]) onto(v *T) {
 	}
 }
 
-const (
-	usualPage    = 20
-	mostMetadata = 16
-)
-
-// page is a part of a list.
-type page[T any] struct {
-	Data []T     `json:"data"`
-	Next *string `json:"next_page"`
-}
-
-// paged cuts out of a list what the request wants. At is where something stands, which grows along the
-// list and stays the same: a page is found by it, also if what it began with has gone meanwhile.
-func paged[T any, P cmp.Ordered](d *door, all []T, most int, at func(T) P) (page[T], error) {
-	return pagedUpTo(d, all, most, most, at)
-}
-
-// shownPage is a page of a list of objects, the newest first, as clients see it.
-func shownPage[T, V any](d *door, all []entry[T], most int, shown func(entry[T]) (V, error)) (page[V], error) {
-	list, err := paged(d, all, most, func(e entry[T]) int64 { return -e.Turn })
-	if err != nil {
-		return page[V]{}, err
-	}
-	return viewed(list, shown)
-}
-
-// viewed is a page as clients see it.
-func viewed[T, V any](list page[T], shown func(T) (V, error)) (page[V], error) {
-	out := page[V]{Data: []V{}, Next: list.Next}
-	for _, e := range list.Data {
-		v, err := shown(e)
-		if err != nil {
-			return page[V]{}, err
-		}
-		out.Data = append(out.Data, v)
-	}
-	return out, nil
-}
-
-// pagedUpTo is paged of pages that are never longer than so much, whatever the request wants.
-func pagedUpTo[T any, P cmp.Ordered](d *door, all []T, most, longest int, at func(T) P) (page[T], error) {
-	limit, err := d.number("limit", min(usualPage, most), 1, most)
-	if err != nil {
-		return page[T]{}, err
-	}
-	limit = min(limit, longest)
-	if from := d.query.Get("page"); from != "" {
-		var first P
-		raw, err := base64.RawURLEncoding.DecodeString(from)
-		if err != nil || json.Unmarshal(raw, &first) != nil {
-			return page[T]{}, invalid("page", "there is no such page", "next_page of the page before")
-		}
-		i := slices.IndexFunc(all, func(v T) bool { return at(v) >= first })
-		if i < 0 {
-			i = len(all) // the rest has gone
-		}
-		all = all[i:]
-	}
-	out := page[T]{Data: all[:min(limit, len(all))]}
-	if out.Data == nil {
-		out.Data = []T{}
-	}
-	if len(all) > limit {
-		raw, err := json.Marshal(at(all[limit]))
-		if err != nil {
-			return page[T]{}, err
-		}
-		out.Next = new(base64.RawURLEncoding.EncodeToString(raw))
-	}
-	return out, nil
-}
+const mostMetadata = 16
 
 // number is a parameter of the query within bounds.
 func (d *door) number(name string, usual, least, most int) (int, error) {
@@ -480,13 +409,22 @@ func listed[T interface{ isArchived() bool }](d *door, of string) ([]entry[T], e
 	}), nil
 }
 
-// objectOf is an object of a kind as this door keeps it.
-func objectOf[T any](d *door, of, id string) (server.Object, T, error) {
-	var v T
+// keptAs is an object of a kind as it is kept.
+func (d *door) keptAs(of, id string) (server.Object, error) {
 	o, err := d.Object(of, id)
 	if err != nil {
 		kind, _, _ := strings.Cut(strings.TrimPrefix(of, "managed."), ":")
-		return o, v, missing(strings.ReplaceAll(kind, "_", " "), id)
+		return o, missing(strings.ReplaceAll(kind, "_", " "), id)
+	}
+	return o, nil
+}
+
+// objectOf is an object of a kind as this door keeps it.
+func objectOf[T any](d *door, of, id string) (server.Object, T, error) {
+	var v T
+	o, err := d.keptAs(of, id)
+	if err != nil {
+		return o, v, err
 	}
 	return o, v, json.Unmarshal(o.Value, &v)
 }
@@ -494,7 +432,7 @@ func objectOf[T any](d *door, of, id string) (server.Object, T, error) {
 // changed is an object after f has changed it.
 func changed[T any](d *door, of, id string, f func(*T) error) (server.Object, T, error) {
 	var v T
-	if _, _, err := objectOf[T](d, of, id); err != nil {
+	if _, err := d.keptAs(of, id); err != nil {
 		return server.Object{}, v, err
 	}
 	o, err := d.Change(of, id, func(o server.Object) (any, error) {
@@ -509,7 +447,7 @@ func changed[T any](d *door, of, id string, f func(*T) error) (server.Object, T,
 
 // gone takes an object away.
 func gone(d *door, of, id, kind string) (any, error) {
-	if _, _, err := objectOf[json.RawMessage](d, of, id); err != nil {
+	if _, err := d.keptAs(of, id); err != nil {
 		return nil, err
 	}
 	_, err := d.Change(of, id, func(server.Object) (any, error) { return nil, nil })

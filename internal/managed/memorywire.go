@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -225,7 +226,7 @@ func (d *door) listMemories() (any, error) {
 		return nil, err
 	}
 	all := readMemories(d.Objects(ofMemory(m.store)))
-	slices.SortStableFunc(all, func(a, b memory) int { return cmp.Compare(a.Path, b.Path) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].Path < all[j].Path })
 	var found []memory // one without an id stands for all below its path
 	for _, k := range all {
 		rest, below := strings.CutPrefix(k.Path, prefix)

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/internal/server"
@@ -118,9 +119,7 @@ func (k *secrets) furnish(v *server.Visit, t server.Task, dir string) error {
 		return err
 	}
 	list := slices.Clone(s.Resources)
-	slices.SortStableFunc(list, func(a, b resource) int { // files may be in repositories
-		return strings.Compare(b.Type, a.Type)
-	})
+	sort.SliceStable(list, func(i, j int) bool { return list[i].Type > list[j].Type }) // files may be in repositories
 	for _, r := range list {
 		switch r.Type {
 		case repositoryType:

@@ -1,15 +1,26 @@
 package managed
 
 import (
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"io"
+	"io/fs"
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // images without the system's know the zones too
 
 	cron "github.com/netresearch/go-cron"
 
 	"github.com/inspan/inspan/internal/words"
 )
+
+// zones is the archive of package time/tzdata, compressed, which makes it a quarter; make update
+// writes it.
+//
+//go:embed zoneinfo.zip.gz
+var zones string
 
 // schedule says when a deployment runs.
 type schedule struct {
@@ -55,7 +66,7 @@ func (s schedule) read() (times, error) {
 	if s.Type != "cron" {
 		return times{}, invalid("schedule.type", "it is unknown", "cron")
 	}
-	loc, err := time.LoadLocation(s.Timezone)
+	loc, err := zone(s.Timezone)
 	if err != nil || s.Timezone == "" || s.Timezone == "Local" {
 		return times{}, invalid("schedule.timezone", "there is no such time zone", "a name such as UTC or Europe/Berlin")
 	}
@@ -72,6 +83,36 @@ func (s schedule) read() (times, error) {
 		return t, invalid("schedule.expression", "that day never comes", wantSchedule)
 	}
 	return t, nil
+}
+
+// zone is a time zone of the system, or of ours where the system has none, as in small images.
+func zone(name string) (*time.Location, error) {
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		return ownZone(name)
+	}
+	return loc, nil
+}
+
+// ownZone is a time zone of the archive.
+func ownZone(name string) (*time.Location, error) {
+	unpacked, err := gzip.NewReader(strings.NewReader(zones))
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(unpacked)
+	if err != nil {
+		return nil, err
+	}
+	archive, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))
+	if err != nil {
+		return nil, err
+	}
+	data, err := fs.ReadFile(archive, name)
+	if err != nil {
+		return nil, err
+	}
+	return time.LoadLocationFromTZData(name, data)
 }
 
 // after is the first time behind another one; zero: there is none. A time that the clocks skip in

@@ -1,8 +1,10 @@
 package markdown
 
 import (
-	"embed"
+	"archive/zip"
+	_ "embed"
 	"encoding/xml"
+	"io/fs"
 	"regexp"
 	"strings"
 	"sync"
@@ -10,8 +12,10 @@ import (
 	"github.com/alecthomas/chroma/v2"
 )
 
-//go:embed lexers/*.xml
-var lexerFiles embed.FS
+// lexerFiles holds the files of folder lexers, a quarter as big; make update writes it.
+//
+//go:embed lexers.zip
+var lexerFiles string
 
 // Lexers keeps the lexers of languages, each read and compiled when it is first
 // needed, which takes some milliseconds. The zero value is ready; it may be used by
@@ -81,7 +85,11 @@ func readLexer(file string) *lexer {
 // decodeLexer reads one file. The rules get another one, through which the
 // state of the lexer can be had. uses names the other lexers it needs.
 func decodeLexer(file string, m chroma.Mutator) (l *chroma.RegexLexer, uses []string) {
-	raw, err := lexerFiles.ReadFile("lexers/" + file + ".xml")
+	files, err := zip.NewReader(strings.NewReader(lexerFiles), int64(len(lexerFiles)))
+	if err != nil {
+		return nil, nil
+	}
+	raw, err := fs.ReadFile(files, file+".xml")
 	if err != nil {
 		return nil, nil
 	}

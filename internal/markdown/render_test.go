@@ -1,12 +1,20 @@
 package markdown_test
 
 import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/internal/markdown"
 )
@@ -164,6 +172,54 @@ func TestLexers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestLexerArchive holds that the program carries the files of the folder, all and as they are.
+func TestLexerArchive(t *testing.T) {
+	const archive = "lexers.zip"
+	want := lexerFiles(t, os.DirFS("lexers"))
+	if *update {
+		var out bytes.Buffer
+		w := zip.NewWriter(&out)
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			file, err := w.Create(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(file, want[name]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(w.Close(), os.WriteFile(archive, out.Bytes(), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shipped, err := zip.OpenReader(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = shipped.Close() }()
+	if diff := cmp.Diff(want, lexerFiles(t, shipped)); diff != "" {
+		t.Errorf("%s is not what the folder holds; run make update:\n%s", archive, diff)
+	}
+}
+
+// lexerFiles reads all lexers of a folder.
+func lexerFiles(t *testing.T, folder fs.FS) map[string]string {
+	t.Helper()
+	names, err := fs.Glob(folder, "*.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, name := range names {
+		raw, err := fs.ReadFile(folder, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[name] = string(raw)
+	}
+	return out
 }
 
 func TestDiff(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -49,8 +49,8 @@ func (m *Manager) Prompts() []Prompt {
 			out = append(out, s.prompts...)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Prompt) int {
-		return strings.Compare(a.Server+"\x00"+a.Name, b.Server+"\x00"+b.Name)
+	sort.SliceStable(out, func(i, j int) bool {
+		return out[i].Server+"\x00"+out[i].Name < out[j].Server+"\x00"+out[j].Name
 	})
 	return out
 }

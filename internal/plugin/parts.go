@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/internal/custom"
@@ -275,7 +276,10 @@ func (r *reading) tools() {
 func (r *reading) entries(dir string) map[string]string {
 	lines, out := map[string][]string{}, map[string]string{}
 	leaves := slices.Clone(r.leaves) // as a walk through folders meets them
-	slices.SortStableFunc(leaves, func(a, b leaf) int { return slices.Compare(strings.Split(a.path, "/"), strings.Split(b.path, "/")) })
+	sort.SliceStable(leaves, func(i, j int) bool {
+		a, b := leaves[i], leaves[j]
+		return slices.Compare(strings.Split(a.path, "/"), strings.Split(b.path, "/")) < 0
+	})
 	for _, l := range leaves {
 		below, is := strings.CutPrefix(l.path, dir+"/")
 		if dir == "." {

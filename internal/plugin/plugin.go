@@ -17,7 +17,6 @@
 package plugin
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -26,6 +25,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/internal/keep"
@@ -214,7 +214,7 @@ func (s *Store) List(ctx context.Context) ([]Plugin, error) {
 		}
 		out = append(out, s.open(r))
 	}
-	slices.SortStableFunc(out, func(a, b Plugin) int { return cmp.Compare(a.Name, b.Name) })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Name < out[j].Name })
 	return out, nil
 }
 

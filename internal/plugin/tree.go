@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -81,7 +82,7 @@ func scan(from, into *os.Root, pinned bool) ([]leaf, error) {
 	if err := t.folder(".", 0); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(t.leaves, func(a, b leaf) int { return strings.Compare(a.path, b.path) })
+	sort.SliceStable(t.leaves, func(i, j int) bool { return t.leaves[i].path < t.leaves[j].path })
 	return t.leaves, nil
 }
 

@@ -3,6 +3,7 @@ package recall
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -41,8 +42,9 @@ func (s *search) guess() ([]weight, error) {
 	}
 	var terms []term
 	for _, list := range likes {
-		slices.SortStableFunc(list, func(a, b like) int {
-			return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(b.docs, a.docs), cmp.Compare(a.word, b.word))
+		sort.SliceStable(list, func(i, j int) bool {
+			a, b := list[i], list[j]
+			return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(b.docs, a.docs), cmp.Compare(a.word, b.word)) < 0
 		})
 		for _, l := range list[:min(len(list), mostLike)] {
 			terms = appendTerm(terms, term{words: []string{l.word}})

@@ -3,7 +3,7 @@ package recall
 import (
 	"cmp"
 	"math"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -118,8 +118,9 @@ func (s *search) ranked(weighted []weight) []scored {
 	for i := range s.rows {
 		s.rows[i].score = s.rows[i].worth(weighted, float64(total)/float64(len(s.rows)), newest)
 	}
-	slices.SortFunc(s.rows, func(a, b scored) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.id, a.id))
+	sort.Slice(s.rows, func(i, j int) bool {
+		a, b := s.rows[i], s.rows[j]
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.id, a.id)) < 0
 	})
 	return s.rows
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -241,7 +242,7 @@ func (s *search) loosen(terms []term) ([]weight, error) {
 		return nil, err
 	}
 	weighted = slices.DeleteFunc(weighted, func(w weight) bool { return w.docs == 0 })
-	slices.SortStableFunc(weighted, func(a, b weight) int { return cmp.Compare(a.docs, b.docs) })
+	sort.SliceStable(weighted, func(i, j int) bool { return weighted[i].docs < weighted[j].docs })
 	for _, expr := range looser(weighted) {
 		if err := s.read(weighted, expr, mostRead/2, false); err != nil || len(s.rows) >= s.limit() {
 			return weighted, err

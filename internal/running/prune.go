@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -99,8 +100,9 @@ func (t *Table) families(ctx context.Context) ([]family, error) {
 	for _, f := range byLead {
 		out = append(out, *f)
 	}
-	slices.SortStableFunc(out, func(a, b family) int {
-		return cmp.Or(a.Modified.Compare(b.Modified), cmp.Compare(a.ID, b.ID))
+	sort.SliceStable(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		return cmp.Or(a.Modified.Compare(b.Modified), cmp.Compare(a.ID, b.ID)) < 0
 	})
 	return out, nil
 }

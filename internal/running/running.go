@@ -5,7 +5,7 @@ package running
 import (
 	"context"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -78,7 +78,7 @@ func (t *Table) List(ctx context.Context) ([]Driven, error) {
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Driven) int { return strings.Compare(a.ID, b.ID) }) // which puts children behind their parents
+	sort.SliceStable(list, func(i, j int) bool { return list[i].ID < list[j].ID }) // which puts children behind their parents
 	return list, nil
 }
 

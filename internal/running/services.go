@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -160,7 +161,7 @@ func (t *Table) Services() ([]Service, error) {
 			_ = s.forget() // else the next one does
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Service) int { return a.Since.Compare(b.Since) })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Since.Before(out[j].Since) })
 	return out, nil
 }
 

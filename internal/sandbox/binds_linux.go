@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -107,8 +108,9 @@ func settled(best map[string]bind) []bind {
 		}
 		out = append(out, m)
 	}
-	slices.SortStableFunc(out, func(a, b bind) int {
-		return cmp.Or(cmp.Compare(strings.Count(a.to, "/"), strings.Count(b.to, "/")), cmp.Compare(a.to, b.to))
+	sort.SliceStable(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		return cmp.Or(cmp.Compare(strings.Count(a.to, "/"), strings.Count(b.to, "/")), cmp.Compare(a.to, b.to)) < 0
 	})
 	return out
 }

@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"context"
 	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -106,17 +110,33 @@ func keeperProgram(self string) (string, error) {
 	if !os.SameFile(there, running) {
 		return "", fmt.Errorf("%s is another program by now, as after an update; start inspan again", path)
 	}
-	file, err := elf.Open(path)
-	if err != nil {
+	switch needs, err := needsLoader(path); {
+	case err != nil:
 		return "", err
-	}
-	defer func() { _ = file.Close() }()
-	for _, p := range file.Progs {
-		if p.Type == elf.PT_INTERP {
-			return "", fmt.Errorf("%s needs libraries of this machine, which an image may not have; build it with CGO_ENABLED=0", path)
-		}
+	case needs:
+		return "", fmt.Errorf("%s needs libraries of this machine, which an image may not have; build it with CGO_ENABLED=0", path)
 	}
 	return path, nil
+}
+
+// needsLoader reports whether a program of this machine's kind loads libraries when it starts. Of
+// debug/elf it takes the structs only: the reader of whole files brings 200 KB of decompressors.
+func needsLoader(path string) (bool, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	var head elf.Header64
+	if err := binary.Read(file, binary.NativeEndian, &head); err != nil {
+		return false, fmt.Errorf("%s: %w", path, err)
+	}
+	segments := make([]elf.Prog64, head.Phnum)
+	at := io.NewSectionReader(file, int64(head.Phoff), math.MaxInt64)
+	if err := binary.Read(at, binary.NativeEndian, segments); err != nil {
+		return false, fmt.Errorf("%s: %w", path, err)
+	}
+	return slices.ContainsFunc(segments, func(p elf.Prog64) bool { return p.Type == uint32(elf.PT_INTERP) }), nil
 }
 
 // ask runs the engine and returns what it printed.

@@ -3,6 +3,7 @@ package secret
 import (
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -40,7 +41,7 @@ func newIndex(values []string) *index {
 		}
 	}
 	for _, forms := range x.forms {
-		slices.SortStableFunc(forms, func(a, b form) int { return len(b.text) - len(a.text) })
+		sort.SliceStable(forms, func(i, j int) bool { return len(forms[i].text) > len(forms[j].text) })
 	}
 	x.heads = slices.Sorted(maps.Keys(x.forms))
 	return x

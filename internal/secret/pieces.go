@@ -2,6 +2,7 @@ package secret
 
 import (
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -39,7 +40,7 @@ func (v *Vault) Pieces(text string) Pieces {
 		}
 		text = text[i+max(size, len(opening)):]
 	}
-	slices.SortFunc(p.words, func(a, b string) int { return len(b) - len(a) })
+	sort.Slice(p.words, func(i, j int) bool { return len(p.words[i]) > len(p.words[j]) })
 	return p
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -224,7 +225,7 @@ func (c *call) identities(nothing) (identityList, error) {
 			out.Identities = append(out.Identities, i.shown())
 		}
 	}
-	slices.SortStableFunc(out.Identities, func(a, b shownIdentity) int { return strings.Compare(a.ID, b.ID) })
+	sort.SliceStable(out.Identities, func(i, j int) bool { return out.Identities[i].ID < out.Identities[j].ID })
 	return out, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -78,7 +79,7 @@ func (c *call) board(in boardWanted) (board, error) {
 			out.Sessions = append(out.Sessions, r.shown(state))
 		}
 	}
-	slices.SortStableFunc(out.Inbox, func(a, b shownQuestion) int { return cmp.Compare(a.Session, b.Session) }) // ids begin with their time
+	sort.SliceStable(out.Inbox, func(i, j int) bool { return out.Inbox[i].Session < out.Inbox[j].Session }) // ids begin with their time
 	return out, nil
 }
 

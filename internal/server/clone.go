@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"syscall"
@@ -89,7 +89,7 @@ func (s *Server) addresses(ctx context.Context, from origin) ([]netip.Addr, erro
 		out[i] = at.Addr()
 	}
 	// What can be reached by IPv4 is, as that works more often.
-	slices.SortStableFunc(out, func(a, b netip.Addr) int { return a.BitLen() - b.BitLen() })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].BitLen() < out[j].BitLen() })
 	return out, nil
 }
 

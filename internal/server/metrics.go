@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -132,7 +133,9 @@ func (c *call) metrics(nothing) (plainText, error) {
 	defer m.mu.Unlock()
 	out.meters("inspan_model_requests", "Requests to models", "model", m.requests)
 	out.begin("inspan_model_tokens_total", "counter", "Tokens of requests to models.")
-	for _, k := range slices.SortedFunc(maps.Keys(m.tokens), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+	kinds := slices.Collect(maps.Keys(m.tokens))
+	sort.Slice(kinds, func(i, j int) bool { return slices.Compare(kinds[i][:], kinds[j][:]) < 0 })
+	for _, k := range kinds {
 		out.line("inspan_model_tokens_total", float64(m.tokens[k]), "model", k[0], "kind", k[1])
 	}
 	out.begin("inspan_model_cost_dollars_total", "counter", "US dollars that requests to models have cost.")

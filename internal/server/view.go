@@ -7,6 +7,7 @@ import (
 	"iter"
 	"reflect"
 	"slices"
+	"sort"
 	"strconv"
 	"time"
 
@@ -149,7 +150,7 @@ func (v *view) part(from int) (shownPart, error) {
 		}
 	}
 	clear(v.changed)
-	slices.SortStableFunc(out.Items, func(a, b shownItem) int { return a.N - b.N })
+	sort.SliceStable(out.Items, func(i, j int) bool { return out.Items[i].N < out.Items[j].N })
 	var err error
 	if out.Now, err = v.now(); err == nil {
 		out.Write = v.writing()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -220,7 +221,7 @@ func (v *Visit) Webhooks() []Webhook {
 			out = append(out, h.Webhook)
 		}
 	}
-	slices.SortStableFunc(out, Webhook.Compare)
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Compare(out[j]) < 0 })
 	return out
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -212,7 +213,8 @@ func languages(root string) (out []Finding) {
 			})
 		}
 	}
-	slices.SortStableFunc(out[1:], func(a, b Finding) int { return strings.Compare(a.Remedy, b.Remedy) })
+	advice := out[1:]
+	sort.SliceStable(advice, func(i, j int) bool { return advice[i].Remedy < advice[j].Remedy })
 	return out
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode"
@@ -308,7 +309,7 @@ func ordered(f providers.Found) (ids []string, usual bool) {
 		}
 		return 2
 	}
-	slices.SortStableFunc(models, func(a, b llm.Info) int { return cmp.Compare(first(a), first(b)) })
+	sort.SliceStable(models, func(i, j int) bool { return first(models[i]) < first(models[j]) })
 	for _, m := range models {
 		ids = append(ids, m.Model)
 	}

@@ -1,7 +1,6 @@
 package skill
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/internal/keep"
@@ -88,7 +87,7 @@ func list(files fs.FS, at string, most int) (entries []fs.DirEntry, more bool, e
 	if more = len(entries) > most; more {
 		entries = entries[:most]
 	}
-	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	sort.SliceStable(entries, func(i, j int) bool { return entries[i].Name() < entries[j].Name() })
 	return entries, more, nil
 }
 
@@ -122,7 +121,7 @@ func walk(files fs.FS, depth, most int) (out []listed, more bool, err error) {
 		return err
 	}
 	err = in(".", depth)
-	slices.SortStableFunc(out, func(a, b listed) int { return cmp.Compare(a.path, b.path) })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].path < out[j].path })
 	return out, more, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -66,7 +67,7 @@ func Roles(folders []Folder) (roles []Role, warnings []string) {
 			roles = append(roles, r)
 		}
 	}
-	slices.SortStableFunc(roles, func(a, b Role) int { return cmp.Compare(a.Name, b.Name) })
+	sort.SliceStable(roles, func(i, j int) bool { return roles[i].Name < roles[j].Name })
 	return roles, s.warnings
 }
 

@@ -16,9 +16,9 @@
 package skill
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -104,7 +104,7 @@ func (l *Library) find() (out []*found, warnings []string) {
 		}
 	}
 	l.known = s.seen
-	slices.SortFunc(out, func(a, b *found) int { return cmp.Compare(a.Name, b.Name) })
+	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
 	return out, s.warnings
 }
 

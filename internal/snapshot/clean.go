@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 
 	"github.com/inspan/inspan/internal/keep"
 )
@@ -283,12 +284,12 @@ func (m *marker) order(packs map[int32]bool) []digest {
 			out = append(out, d)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b digest) int {
-		x, y := m.v.at[a], m.v.at[b]
-		if x.pack != y.pack {
-			return int(x.pack) - int(y.pack)
+	sort.SliceStable(out, func(i, j int) bool {
+		a, b := m.v.at[out[i]], m.v.at[out[j]]
+		if a.pack != b.pack {
+			return a.pack < b.pack
 		}
-		return int(min(max(x.off-y.off, -1), 1))
+		return a.off < b.off
 	})
 	return out
 }

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
 )
 
@@ -148,7 +148,7 @@ func changeOf(path string, old, now entry, why string) Change {
 }
 
 func sortChanges(list []Change) {
-	slices.SortFunc(list, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	sort.Slice(list, func(i, j int) bool { return list[i].Path < list[j].Path })
 }
 
 // Diff returns what differs between two checkpoints, sorted by path.

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
+	"sort"
 )
 
 const (
@@ -68,7 +68,10 @@ func (p *pack) commit(id string) error {
 func (p *pack) drop() { _ = errors.Join(p.f.Close(), os.Remove(p.f.Name())) }
 
 func encodeIndex(index []indexed) []byte {
-	slices.SortFunc(index, func(a, b indexed) int { return bytes.Compare(a.sum[:], b.sum[:]) })
+	sort.Slice(index, func(i, j int) bool {
+		a, b := index[i], index[j]
+		return bytes.Compare(a.sum[:], b.sum[:]) < 0
+	})
 	b := make([]byte, 0, len(index)*indexedSize+trailerSize)
 	for _, x := range index {
 		b = append(b, x.sum[:]...)

@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
@@ -12,6 +11,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 )
@@ -127,6 +127,6 @@ func (s *Store) records() (list []*record, damage error, err error) {
 		}
 		list = append(list, r)
 	}
-	slices.SortFunc(list, func(a, b *record) int { return cmp.Compare(a.ID, b.ID) })
+	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
 	return list, damage, err
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -161,7 +162,7 @@ func vote(children []*child, backs []event.Returned) (tool.Result, error) {
 		}
 		ballots[at].children = append(ballots[at].children, short(k.id))
 	}
-	slices.SortStableFunc(ballots, func(a, b ballot) int { return len(b.children) - len(a.children) })
+	sort.SliceStable(ballots, func(i, j int) bool { return len(ballots[i].children) > len(ballots[j].children) })
 	if len(ballots) == 0 {
 		return collect(children, backs, "[vote: no agent brought a result]")
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sort"
 
 	"github.com/inspan/inspan/tool"
 )
@@ -93,7 +94,9 @@ func (sh *Shell) shut() []*job {
 	sh.starting.Wait()
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(sh.active), func(a, b *job) int { return a.started.Compare(b.started) })
+	jobs := slices.Collect(maps.Keys(sh.active))
+	sort.Slice(jobs, func(i, j int) bool { return jobs[i].started.Before(jobs[j].started) })
+	return jobs
 }
 
 // inherit takes over what another session leaves running. It reports false if this one has

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/internal/netguard"
@@ -125,8 +126,10 @@ func (v secretValues) fill(text string) string {
 // hide takes the values out again, also as they stand in addresses, in JSON and
 // in base64.
 func (v secretValues) hide(text string) string {
+	names := slices.Collect(maps.Keys(v))
+	sort.Slice(names, func(i, j int) bool { return len(v[names[i]]) > len(v[names[j]]) })
 	var pairs []string
-	for _, name := range slices.SortedFunc(maps.Keys(v), func(a, b string) int { return len(v[b]) - len(v[a]) }) {
+	for _, name := range names {
 		value := v[name]
 		quoted, _ := json.Marshal(value) // a string always has a JSON form
 		for _, form := range []string{

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/internal/gitignore"
@@ -107,7 +108,7 @@ func (t tree) list(ctx context.Context, dir string, rules *gitignore.Rules) (fol
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		return e.Name() == ".git" || rules.Ignored(t.rel(filepath.Join(dir, e.Name())), e.IsDir())
 	})
-	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	sort.SliceStable(entries, func(i, j int) bool { return entries[i].Name() < entries[j].Name() })
 	return folder{path: dir, rules: rules, entries: entries}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -110,7 +111,7 @@ func (c catalog) like(typed string) []choice {
 		}
 	}
 	if typed != "" { // of those that begin so, the shortest is the nearest
-		slices.SortStableFunc(ranks[1], func(a, b choice) int { return len(a.text) - len(b.text) })
+		sort.SliceStable(ranks[1], func(i, j int) bool { return len(ranks[1][i].text) < len(ranks[1][j].text) })
 	}
 	if named := slices.Concat(ranks[:3]...); len(named) > 0 {
 		return named

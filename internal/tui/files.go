@@ -4,7 +4,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
+	"sort"
 	"strings"
 )
 
@@ -21,7 +21,7 @@ func fuzzy(names []string, what string, limit int) []string {
 			hits = append(hits, hit{name, score})
 		}
 	}
-	slices.SortStableFunc(hits, func(a, b hit) int { return b.score - a.score })
+	sort.SliceStable(hits, func(i, j int) bool { return hits[i].score > hits[j].score })
 	var out []string
 	for _, h := range hits[:min(limit, len(hits))] {
 		out = append(out, h.name)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -55,7 +56,10 @@ func members(ctx context.Context, a *app.App, id string, working []string) ([]me
 			})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b member) int { return older(began, a.id, b.id) })
+	sort.SliceStable(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		return older(began, a.id, b.id) < 0
+	})
 	return out, nil
 }
 

@@ -3,6 +3,7 @@ package gemini
 import (
 	"encoding/json"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/llm"
@@ -267,7 +268,7 @@ func (e *encoder) user(t wire.Turn, calls []llm.Call) {
 		place[c.ID] = i - len(calls)
 	}
 	results := slices.Clone(t.Results)
-	slices.SortStableFunc(results, func(a, b llm.Result) int { return place[a.CallID] - place[b.CallID] })
+	sort.SliceStable(results, func(i, j int) bool { return place[results[i].CallID] < place[results[j].CallID] })
 	e.Raw(`{"role":"user","parts":[`)
 	for i, r := range results {
 		if at, ok := place[r.CallID]; ok {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -102,7 +103,7 @@ func (m *Model) Decide(f Features, v View) Decision {
 		d.Passed = append(d.Passed, Passed{name, why, kind})
 		reserves = append(reserves, reserve{name, v.Models[info.Route()].Until})
 	}
-	slices.SortStableFunc(reserves, func(a, b reserve) int { return a.until.Compare(b.until) })
+	sort.SliceStable(reserves, func(i, j int) bool { return reserves[i].until.Before(reserves[j].until) })
 	for _, r := range reserves {
 		d.Reserve = append(d.Reserve, r.name)
 	}

@@ -1,0 +1,79 @@
+package managed
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+)
+
+const usualPage = 20
+
+// page is a part of a list.
+type page[T any] struct {
+	Data []T     `json:"data"`
+	Next *string `json:"next_page"`
+}
+
+// paged cuts out of a list what the request wants. At is where something stands, which grows along the
+// list and stays the same: a page is found by it, also if what it began with has gone meanwhile.
+func paged[T any, P cmp.Ordered](d *door, all []T, most int, at func(T) P) (page[T], error) {
+	return pagedUpTo(d, all, most, most, at)
+}
+
+// shownPage is a page of a list of objects, the newest first, as clients see it.
+func shownPage[T, V any](d *door, all []entry[T], most int, shown func(entry[T]) (V, error)) (page[V], error) {
+	list, err := paged(d, all, most, func(e entry[T]) int64 { return -e.Turn })
+	if err != nil {
+		return page[V]{}, err
+	}
+	return viewed(list, shown)
+}
+
+// viewed is a page as clients see it.
+func viewed[T, V any](list page[T], shown func(T) (V, error)) (page[V], error) {
+	out := page[V]{Data: []V{}, Next: list.Next}
+	for _, e := range list.Data {
+		v, err := shown(e)
+		if err != nil {
+			return page[V]{}, err
+		}
+		out.Data = append(out.Data, v)
+	}
+	return out, nil
+}
+
+// pagedUpTo is paged of pages that are never longer than so much, whatever the request wants.
+func pagedUpTo[T any, P cmp.Ordered](d *door, all []T, most, longest int, at func(T) P) (page[T], error) {
+	from, to, next, err := cut(d, len(all), most, longest, func(i int) P { return at(all[i]) })
+	if err != nil {
+		return page[T]{}, err
+	}
+	return page[T]{Data: append([]T{}, all[from:to]...), Next: next}, nil
+}
+
+// cut says from where to where a list of n is what the request wants, and what the next page begins
+// with.
+func cut[P cmp.Ordered](d *door, n, most, longest int, at func(int) P) (from, to int, next *string, err error) {
+	limit, err := d.number("limit", min(usualPage, most), 1, most)
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	if page := d.query.Get("page"); page != "" {
+		var first P
+		raw, err := base64.RawURLEncoding.DecodeString(page)
+		if err != nil || json.Unmarshal(raw, &first) != nil {
+			return 0, 0, nil, invalid("page", "there is no such page", "next_page of the page before")
+		}
+		for from < n && at(from) < first {
+			from++
+		}
+	}
+	if to = from + min(limit, longest); to >= n {
+		return from, n, nil, nil
+	}
+	raw, err := json.Marshal(at(to))
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	return from, to, new(base64.RawURLEncoding.EncodeToString(raw)), nil
+}
