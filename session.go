@@ -58,12 +58,12 @@ type Status struct {
 	// Workflow is what performs the session in the place of a model, by the title of the step that it
 	// is; empty: a model answers.
 	Workflow string
-	Route       string // model, "provider/model"
-	Mode        tool.Mode
-	Tools       []string       // that the model is told of
-	Stopped     *event.Stopped // how the last run ended; nil before the first and while one goes on
-	Open        []Pending      // calls of the last reply that have not ended
-	Waiting     []Pending      // those of them that wait for a decision, while others run or not
+	Route    string // model, "provider/model"
+	Mode     tool.Mode
+	Tools    []string       // that the model is told of
+	Stopped  *event.Stopped // how the last run ended; nil before the first and while one goes on
+	Open     []Pending      // calls of the last reply that have not ended
+	Waiting  []Pending      // those of them that wait for a decision, while others run or not
 	// Children work, or have worked, for this session, the oldest first; Raised are
 	// questions of theirs, and of calls that run, that wait for an event.Decided.
 	Children []Child
@@ -322,7 +322,7 @@ func statusOf(st *loop.State) Status {
 	out := Status{
 		Session: st.Session, Seq: st.Seq, Traceparent: st.Within, Root: st.Root, Title: st.Title, Task: st.Task,
 		Workflow: st.Steps[event.Workflow].Title,
-		Route: st.Route, Mode: st.Mode, Limits: st.Limits,
+		Route:    st.Route, Mode: st.Mode, Limits: st.Limits,
 		Stopped: st.Run.Stopped, Turns: st.Total.Turns, Calls: st.Total.Calls,
 		Usage: st.Total.Usage, Cost: st.Total.Cost, Unpriced: st.Total.Unpriced, Untrusted: st.Untrusted, Private: st.Private,
 	}
