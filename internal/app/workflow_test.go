@@ -1,0 +1,321 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/script"
+)
+
+// played is a model whose answers a function makes, of the agent's task and of how many replies its
+// conversation has.
+type played func(task string, turn int) llm.Parts
+
+func (played) Info() llm.Info {
+	return llm.Info{Provider: "script", Model: "played", Window: 200_000, MaxOutput: 32_000, Prices: llm.Prices{{Input: 1, Output: 1}}}
+}
+
+func (p played) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	task, turn := "", 0
+	for _, m := range req.Messages {
+		if m.Role == llm.Assistant {
+			turn++
+		}
+		if task == "" && m.Role == llm.User {
+			task = m.Parts.Text()
+		}
+	}
+	parts := p(task, turn)
+	return (&script.Model{Steps: []script.Step{{Parts: parts}}}).Stream(ctx, llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say(task)}}})
+}
+
+// makes is a reply with one call.
+func makes(tool string, args map[string]any) llm.Parts {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		panic(err)
+	}
+	return llm.Parts{llm.Call{Name: tool, Args: raw}}
+}
+
+// brings is an agent's result, and its last words behind it.
+func brings(turn, from int, result map[string]any) llm.Parts {
+	if turn > from {
+		return llm.Say("That is all.")
+	}
+	return makes("return_result", result)
+}
+
+// repository is a git repository with files.
+func repository(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{
+		{"init", "-q"}, {"config", "user.email", "a@example.com"}, {"config", "user.name", "a"}, {"add", "-A"}, {"commit", "-qm", "begin", "--allow-empty"},
+	} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v: %s", args, err, out)
+		}
+	}
+	return dir
+}
+
+// flows performs a workflow with played agents, and answers its questions in order.
+func flows(t *testing.T, model played, root, name string, inputs []string, o app.Options, answers ...string) (*app.Program, *inspan.Session, error) {
+	t.Helper()
+	a := load(t, "")
+	a.Providers.Given, a.Self = model, sandbox.Self()
+	p, err := app.Workflows{App: a, Root: root}.Program(name, inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Mode == "" {
+		o.Mode = "auto"
+	}
+	o.Program = p
+	s, err := a.Host(o, func(text string) { t.Log(text) }).New(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	c := inspan.Conductor{Session: s, Do: p.Do, Ask: func(_ context.Context, q inspan.Pending) (event.Body, error) {
+		if len(answers) == 0 {
+			return nil, fmt.Errorf("an unforeseen question: %s", q.Preview)
+		}
+		d := event.Decided{Call: q.Call.ID, Question: q.Question, Allow: true, Answer: answers[0]}
+		answers = answers[1:]
+		return d, nil
+	}}
+	err = c.Run(t.Context(), p.Begin())
+	if len(answers) > 0 {
+		t.Errorf("nobody asked for %q", answers)
+	}
+	return p, s, err
+}
+
+func needsBoxes(t *testing.T) {
+	t.Helper()
+	a := load(t, "")
+	a.Self = sandbox.Self()
+	env, err := a.Permission.Env(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer env.Close()
+	if !env.Walls.Workspace {
+		t.Skip("no sandbox here: " + env.Walls.Why)
+	}
+}
+
+// TestPIV holds that a plan is made and revised, is implemented once a person has approved it, and that
+// what fails is fed back, with the tests as evidence.
+func TestPIV(t *testing.T) {
+	needsBoxes(t)
+	root := repository(t, map[string]string{"test.sh": "grep -q right answer.txt || { echo '--- FAIL: TestAnswer'; exit 1; }\n"})
+	var plans, tries, judged atomic.Int32
+	model := played(func(task string, turn int) llm.Parts {
+		switch {
+		case strings.HasPrefix(task, "Plan this task"):
+			if turn == 0 {
+				plans.Add(1)
+			}
+			if n := plans.Load(); n == 2 && !strings.Contains(task, "use the word right") {
+				t.Errorf("the person's words did not reach the second plan: %s", task)
+			}
+			return brings(turn, 0, map[string]any{"title": "Answer", "plan": fmt.Sprintf("# Plan %d\nWrite answer.txt.", plans.Load())})
+		case strings.HasPrefix(task, "Implement the plan"):
+			if turn > 0 {
+				return llm.Say("Implemented.")
+			}
+			n := tries.Add(1)
+			if n == 2 && (!strings.Contains(task, "not right yet") || !strings.Contains(task, "TestAnswer")) {
+				t.Errorf("what failed was not fed back: %s", task)
+			}
+			return makes("bash", map[string]any{"command": "echo " + map[int32]string{1: "wrong", 2: "right"}[n] + " > answer.txt"})
+		}
+		if turn == 0 {
+			judged.Add(1)
+		}
+		return brings(turn, 0, map[string]any{"passed": true, "summary": "all of it", "findings": "not right yet"}) // a claim
+	})
+	p, s, err := flows(t, model, root, "piv", []string{"task=answer", "check=sh test.sh"}, app.Options{}, "use the word right", "1")
+	if err != nil || s.Status().Stopped.Reason != event.ReasonDone {
+		t.Fatalf("%v, %+v", err, s.Status().Stopped)
+	}
+	if got := p.Text(); got != "approved: true\npassed: true\nsummary: all of it" {
+		t.Errorf("it brings %q", got)
+	}
+	if plans.Load() != 2 || tries.Load() != 2 || judged.Load() != 2 {
+		t.Errorf("%d plans, %d tries, %d verdicts", plans.Load(), tries.Load(), judged.Load())
+	}
+	if raw, err := os.ReadFile(filepath.Join(root, "plan.md")); err != nil || string(raw) != "# Plan 2\nWrite answer.txt.\n" {
+		t.Errorf("plan.md holds %q, %v", raw, err)
+	}
+}
+
+// TestPIVRejected holds that nothing is written or implemented that a person has rejected.
+func TestPIVRejected(t *testing.T) {
+	needsBoxes(t)
+	root := repository(t, nil)
+	model := played(func(task string, turn int) llm.Parts {
+		if !strings.HasPrefix(task, "Plan this task") {
+			t.Errorf("an agent worked on %q", task)
+		}
+		return brings(turn, 0, map[string]any{"title": "Answer", "plan": "# Plan"})
+	})
+	p, _, err := flows(t, model, root, "piv", []string{"task=answer"}, app.Options{}, "reject")
+	if _, gone := os.Stat(filepath.Join(root, "plan.md")); err != nil || p.Text() != "approved: false" || !errors.Is(gone, os.ErrNotExist) {
+		t.Errorf("%v, %q, %v", err, p.Text(), gone)
+	}
+}
+
+// TestUpgradeDeps holds that each upgrade is checked by itself: one that breaks nothing is taken, one
+// that an agent can mend is taken with what it mended, and one that stays broken is left out.
+func TestUpgradeDeps(t *testing.T) {
+	needsBoxes(t)
+	root := repository(t, map[string]string{
+		"deps": "alpha 1\nbeta 1\ngamma 1\n", "fixed": "\n",
+		"list.sh": `echo '[{"name":"alpha","to":"2"},{"name":"beta","to":"2"},{"name":"gamma","to":"2"}]'`,
+		"test.sh": "echo '--- FAIL: TestOld'; st=1\n" +
+			"if grep -q 'beta 2' deps && ! grep -q beta fixed; then echo '--- FAIL: TestBeta'; fi\n" +
+			"if grep -q 'gamma 2' deps; then echo '--- FAIL: TestGamma'; fi\nexit $st\n",
+	})
+	model := played(func(task string, turn int) llm.Parts {
+		if turn == 0 && strings.HasPrefix(task, "beta was upgraded to 2") && strings.Contains(task, "TestBeta") {
+			return makes("bash", map[string]any{"command": "echo beta >> fixed"})
+		}
+		return llm.Say("I can do nothing about it.")
+	})
+	p, _, err := flows(t, model, root, "upgrade-deps", []string{
+		"check=sh test.sh", "outdated=sh list.sh", `get=sed -i "s/^$NAME .*/$NAME $TO/" deps`,
+	}, app.Options{})
+	if err != nil || p.Text() != "left: 1\nupgraded: 2" {
+		t.Errorf("%v, %q", err, p.Text())
+	}
+	cmd := exec.Command("git", "log", "--format=%s", "--reverse")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil || string(out) != "begin\nUpgrade alpha to 2\nUpgrade beta to 2\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if raw, err := os.ReadFile(filepath.Join(root, "deps")); err != nil || string(raw) != "alpha 2\nbeta 2\ngamma 1\n" {
+		t.Errorf("%q, %v", raw, err)
+	}
+}
+
+// TestClips holds that five agents feed each other, and that what they only read for is written by the
+// run.
+func TestClips(t *testing.T) {
+	root := repository(t, map[string]string{"talk.txt": "words"})
+	var order []string
+	model := played(func(task string, turn int) llm.Parts {
+		for _, one := range []struct{ begins, field string }{
+			{"Read talk.txt", "moments"}, {"Choose the 5", "chosen"}, {"Cut each", "cuts"}, {"Give each", "titled"}, {"Check each", "clips"},
+		} {
+			if !strings.HasPrefix(task, one.begins) {
+				continue
+			}
+			if turn == 0 {
+				order = append(order, one.field)
+				if n := len(order); n > 1 && !strings.Contains(task, order[n-2]+" of it") {
+					t.Errorf("%s did not get %s: %s", one.field, order[n-2], task)
+				}
+			}
+			return brings(turn, 0, map[string]any{one.field: []string{one.field + " of it"}, "markdown": "# Clips"})
+		}
+		return llm.Say("?")
+	})
+	_, _, err := flows(t, model, root, "clips", []string{"talk.txt"}, app.Options{})
+	if raw, bad := os.ReadFile(filepath.Join(root, "clips.md")); err != nil || bad != nil || string(raw) != "# Clips\n" || len(order) != 5 {
+		t.Errorf("%v, %v, %q, %q", err, bad, raw, order)
+	}
+}
+
+// TestGoal plays six kinds of agents: success is what the check says, and the breaker ends what gets no
+// better.
+func TestGoal(t *testing.T) {
+	needsBoxes(t)
+	const check = "for n in 1 2 3; do test -f part$n || echo \"--- FAIL: Part$n\"; done; ls part1 part2 part3 guard >/dev/null"
+	round := func(task string) int {
+		n := 0
+		_, _ = fmt.Sscanf(task[strings.Index(task, "The rounds before this one, number ")+35:], "%d", &n)
+		return n
+	}
+	says := func(turn, from int, what string) llm.Parts {
+		return brings(turn, from, map[string]any{"approach": what, "summary": "I have reached the goal"})
+	}
+	writes := func(name string) llm.Parts { return makes("write_file", map[string]any{"path": name, "content": "x"}) }
+	for name, c := range map[string]struct {
+		does    played
+		reached bool
+		rounds  int // at most
+	}{
+		"honest": {func(task string, turn int) llm.Parts {
+			if turn == 0 {
+				return writes(fmt.Sprintf("part%d", round(task)))
+			}
+			return says(turn, 1, "the next part")
+		}, true, 3},
+		"lazy":  {func(_ string, turn int) llm.Parts { return says(turn, 0, "nothing") }, false, 5},
+		"lying": {func(_ string, turn int) llm.Parts { return says(turn, 0, "all parts are there") }, false, 5},
+		"looping": {func(_ string, turn int) llm.Parts {
+			if turn == 0 {
+				return writes("part1")
+			}
+			return says(turn, 1, "part1 again")
+		}, false, 6},
+		"drifting": {func(task string, turn int) llm.Parts {
+			if turn == 0 {
+				return writes(fmt.Sprintf("docs/essay%d.md", round(task)))
+			}
+			return says(turn, 1, "an essay")
+		}, false, 5},
+		"destructive": {func(task string, turn int) llm.Parts {
+			if turn == 0 {
+				return makes("bash", map[string]any{"command": fmt.Sprintf("touch part%d; rm -f guard", round(task))})
+			}
+			return says(turn, 1, "without the guard")
+		}, false, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := repository(t, map[string]string{"guard": "x", "docs/a.md": "x"})
+			p, s, err := flows(t, c.does, root, "goal", []string{"goal=three parts", "check=" + check}, app.Options{})
+			if reached := err == nil; reached != c.reached {
+				t.Errorf("reached: %t (%v), %q", reached, err, p.Text())
+			}
+			rounds := 0
+			_, _ = fmt.Sscanf(p.Text()[strings.Index(p.Text(), "rounds: "):], "rounds: %d", &rounds)
+			if rounds == 0 || rounds > c.rounds {
+				t.Errorf("it took %d rounds, of at most %d", rounds, c.rounds)
+			}
+			if st := s.Status().Stopped; !c.reached && (st == nil || st.Reason != event.ReasonFailed || !strings.Contains(st.Detail, "no check got better")) {
+				t.Errorf("stopped: %+v", st)
+			}
+		})
+	}
+}
