@@ -164,6 +164,9 @@ func (p Pending) answered(d event.Decided) bool {
 // ErrBusy says that a run of this session is already going on here.
 var ErrBusy = errors.New("the session is already running")
 
+// ErrWorkflow says that a workflow performs the session, so that no model can go on with it.
+var ErrWorkflow = errors.New("the session is a workflow: continue it as that")
+
 // Run appends the inputs, which may also be an event.Switched, and drives the session until there is nothing left to
 // do: the run stopped, or every call that could be made waits for a decision.
 // It yields every event from the first input on, as it happens, transient ones
@@ -189,6 +192,10 @@ func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event
 			}
 		}()
 		defer caught("the run", &crowd.outside, &err)
+		if s.Status().Workflow != "" {
+			err = ErrWorkflow
+			return
+		}
 		d := newDriver(s, crowd.show)
 		if err = s.remember(ctx, inputs...); err != nil {
 			return

@@ -231,11 +231,25 @@ func (c *checker) group(s Step, at string, sc *scope) {
 			c.add(join(at, "until"), ref+" is no value of its own steps, so no round changes it", remedyFor(id, ids(s.Steps)))
 		}
 	}
-	if s.Max < 1 || s.Max > mostRounds {
-		c.add(join(at, "max"), fmt.Sprintf("it is %d", s.Max), fmt.Sprintf("use 1 to %d", mostRounds))
+	c.count(join(at, "max"), s.Max, sc)
+	if s.Patience != nil {
+		c.count(join(at, "patience"), s.Patience, sc)
 	}
-	if s.Patience > 0 && !slices.ContainsFunc(s.Steps, func(s Step) bool { return s.Kind == KindCheck }) {
+	if s.Patience != nil && !slices.ContainsFunc(s.Steps, func(s Step) bool { return s.Kind == KindCheck }) {
 		c.add(join(at, "patience"), "it has no check that could get better", "add a step of kind check, or remove patience")
+	}
+}
+
+// count checks a number of rounds.
+func (c *checker) count(path string, v any, sc *scope) {
+	if ref := whole(v); ref != "" {
+		if t := c.ref(path, ref, sc); known(t) && t.Type != "integer" {
+			c.add(path, fmt.Sprintf("%s is of type %s", ref, t.Type), "refer to an integer")
+		}
+		return
+	}
+	if n, ok := asNumber(v); !ok || n != float64(int(n)) || n < 1 || n > mostRounds {
+		c.add(path, fmt.Sprintf("it is %s", shown(v)), fmt.Sprintf("use 1 to %d", mostRounds))
 	}
 }
 

@@ -31,7 +31,7 @@ func (w *Workflow) branch(b *strings.Builder, steps []Step, indent string) {
 			line += " · when " + conditionsOf(s.When)
 		}
 		if s.Kind == KindLoop {
-			line += fmt.Sprintf(" · until %s, at most %d times", conditionsOf(s.Until), s.Max)
+			line += fmt.Sprintf(" · until %s, at most %s times", conditionsOf(s.Until), asText(s.Max))
 		}
 		fmt.Fprintf(b, "%s%s%s\n", indent, fork, line)
 		w.branch(b, s.Steps, indent+below)

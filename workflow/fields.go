@@ -17,6 +17,7 @@ const (
 	isWord     shape = "a word"
 	isNumber   shape = "a number"
 	isInteger  shape = "a whole number"
+	isCount    shape = "a whole number, or the reference of one"
 	isBool     shape = "true or false"
 	isTime     shape = "a time such as 90s or 2h"
 	isTexts    shape = "a list of texts"
@@ -90,8 +91,8 @@ func stepFields() []field {
 		{name: "show", shape: isText, kinds: asks},
 		{name: "steps", shape: isSteps, kinds: []Kind{KindLoop, KindEach}, need: true},
 		{name: "until", shape: isMap, kinds: loop, need: true},
-		{name: "max", shape: isInteger, kinds: loop, need: true},
-		{name: "patience", shape: isInteger, kinds: loop},
+		{name: "max", shape: isCount, kinds: loop, need: true},
+		{name: "patience", shape: isCount, kinds: loop},
 		{name: "over", shape: isAnything, kinds: each, need: true},
 		{name: "concurrency", shape: isInteger, kinds: each},
 		{name: "use", shape: isWord, kinds: []Kind{KindWorkflow}, need: true},

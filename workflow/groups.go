@@ -23,11 +23,11 @@ const usualPatience = 3
 
 // loop is a step of kind loop.
 func (p piecework) loop(ctx context.Context) (any, end) {
-	return p.record(ctx, map[string]any{"max": p.Max}, true, func(ctx context.Context) (event.StepEnded, error) {
-		m := meter{patience: cmp.Or(p.Patience, usualPatience)}
+	return p.record(ctx, map[string]any{"max": p.count(p.Max, 1)}, true, func(ctx context.Context) (event.StepEnded, error) {
+		m, most := meter{patience: p.count(p.Patience, usualPatience)}, p.count(p.Max, 1)
 		before, history, why := map[string]any{}, []string{}, ""
 		passed, round := false, 0
-		for round < p.Max && !passed && why == "" {
+		for round < most && !passed && why == "" {
 			if why = p.noRoom(); why != "" {
 				break
 			}
@@ -52,6 +52,15 @@ func (p piecework) loop(ctx context.Context) (any, end) {
 		}
 		return ended(map[string]any{"passed": passed, "rounds": round, "why": why, "last": before}, why), nil
 	})
+}
+
+// count is a number of rounds.
+func (p piecework) count(v any, usual int) int {
+	n, ok := asNumber(p.frame.filled(v))
+	if !ok {
+		return usual
+	}
+	return min(max(1, int(n)), mostRounds)
 }
 
 // turn is where the steps of a round, or of an item, stand.
@@ -125,7 +134,7 @@ func asTexts(list []any) (out []string) {
 
 // meter measures the progress of a loop by what its checks found, and by nothing that anybody says.
 type meter struct {
-	patience int // negative: any number of rounds
+	patience int
 	best     *score
 	since    int // rounds since it was reached
 }
@@ -149,7 +158,7 @@ func (m *meter) stalled(steps []Step, f *frame) string {
 			now.failures += max(1, len(failed))
 		}
 	}
-	if checks == 0 || m.patience < 0 {
+	if checks == 0 {
 		return ""
 	}
 	if m.best == nil || now.passed > m.best.passed || now.passed == m.best.passed && now.failures < m.best.failures {

@@ -260,6 +260,8 @@ func (s shape) fits(n *yaml.Node) bool {
 	case isInteger:
 		var i int64
 		return isScalar(n, "!!int") && n.Decode(&i) == nil
+	case isCount:
+		return isInteger.fits(n) || isScalar(n, "!!str") && whole(n.Value) != ""
 	case isNumber:
 		return isScalar(n, "!!int", "!!float")
 	case isTime:

@@ -125,8 +125,8 @@ type Step struct {
 
 	Steps       []Step         `json:"steps,omitempty"`       // loop, each
 	Until       map[string]any `json:"until,omitempty"`       // loop: ends it, as When has it; on its own steps
-	Max         int            `json:"max,omitempty"`         // loop: most rounds
-	Patience    int            `json:"patience,omitempty"`    // loop: rounds in which no check gets better; 0: 3, negative: any number
+	Max         any            `json:"max,omitempty"`         // loop: most rounds, a whole number or a reference
+	Patience    any            `json:"patience,omitempty"`    // loop: rounds in which no check gets better, the same; nil: 3
 	Over        any            `json:"over,omitempty"`        // each: a list, or the reference of one
 	Concurrency int            `json:"concurrency,omitempty"` // each: items at once; 0: as many as the run has
 

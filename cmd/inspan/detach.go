@@ -36,24 +36,11 @@ func (c *command) detach(cmd *cobra.Command, f *runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	text := ""
-	if cmd.Name() != "resume" {
-		if text, err = c.task(args); err != nil {
-			return err
-		}
-	}
-	o := a.Running.New(text)
-	if cmd.Name() == "resume" {
-		if o, err = a.Running.Named(cmd.Context(), args); err != nil {
-			return err
-		}
-		args = []string{o.Text}
-	}
-	o.Unattended = f.denies
-	done := false
-	if o.Text, done, err = c.typed(cmd, f, args, o.Text); err != nil || done {
+	o, done, err := c.order(cmd, a, f, args)
+	if err != nil || done {
 		return err
 	}
+	o.Unattended = f.denies
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	start, err := a.Running.Detach(ctx, c.program(), append([]string{"detached"}, given(cmd.Flags())...), o)
@@ -77,6 +64,30 @@ func (c *command) detach(cmd *cobra.Command, f *runFlags, args []string) error {
 	}
 	_, err = to.Write(start.Printed)
 	return err
+}
+
+// order is what a process of its own is to do, for what was typed. Done says that there is nothing
+// left to do.
+func (c *command) order(cmd *cobra.Command, a *app.App, f *runFlags, args []string) (o app.Order, done bool, err error) {
+	text := ""
+	switch {
+	case f.Program != nil:
+		o = a.Running.New(f.Program.Begin().Parts.Text())
+		o.Flow = f.flow
+		return o, false, nil
+	case cmd.Name() == "resume":
+		if o, err = a.Running.Named(cmd.Context(), args); err != nil {
+			return o, false, err
+		}
+		args = []string{o.Text}
+	default:
+		if text, err = c.task(args); err != nil {
+			return o, false, err
+		}
+		o = a.Running.New(text)
+	}
+	o.Text, done, err = c.typed(cmd, f, args, o.Text)
+	return o, done, err
 }
 
 // program is what to start to have this program again, by a name that people
@@ -130,12 +141,22 @@ func (c *command) detached() *cobra.Command {
 				return err
 			}
 			f.Unattended, f.Patient = b.Unattended, true
+			f.Program = &app.Program{}
+			if len(b.Flow) > 0 {
+				w := app.Workflows{App: a, Root: f.cwd, Trust: f.Trust}
+				if f.Program, err = w.Program(b.Flow[0], b.Flow[1:]); err != nil {
+					return err
+				}
+			}
 			s, inputs, err := b.Open(cmd.Context(), a.Host(f.Options, c.warn), f.cwd)
 			if err != nil {
 				return err
 			}
 			defer s.Close()
 			defer b.Announce(cmd.Context(), a.Running, s)()
+			if s.Status().Workflow != "" || len(b.Flow) > 0 {
+				c.console.Program = f.Program
+			}
 			run := c.console.RunOn
 			if c.console.Unattended = b.Unattended; b.Unattended {
 				run = c.console.Run

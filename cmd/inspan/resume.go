@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan"
@@ -43,7 +45,13 @@ func (c *command) goOn(cmd *cobra.Command, f *runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.Text == "" && c.watched() && !cmd.Flags().Changed("output") {
+	flow, err := a.Running.Workflow(cmd.Context(), o.ID)
+	switch {
+	case err != nil:
+		return err
+	case flow != "" && o.Text != "":
+		return usageError{fmt.Errorf("session %s is the workflow %s, which takes no messages; continue it with: inspan resume %s", o.ID, flow, o.ID)}
+	case flow == "" && o.Text == "" && c.watched() && !cmd.Flags().Changed("output"):
 		return c.screen(cmd, &screenFlags{runFlags: *f, resume: o.ID})
 	}
 	typed := []string{o.Text}
@@ -72,8 +80,7 @@ func (c *command) goOn(cmd *cobra.Command, f *runFlags, args []string) error {
 		return err
 	}
 	if s.Status().Workflow != "" {
-		c.code = c.console.Perform(cmd.Context(), s, f.Program, inputs...)
-		return nil
+		c.console.Program = f.Program
 	}
 	c.code = c.console.Run(cmd.Context(), s, inputs...)
 	return nil

@@ -25,8 +25,9 @@ type runFlags struct {
 	cwd      string
 	labels   []string
 	maxTurns int
-	detach   bool // let it run in a process of its own,
-	denies   bool // which denies what would ask
+	flow     []string // workflow to perform, and its inputs as they were typed
+	detach   bool     // let it run in a process of its own,
+	denies   bool     // which denies what would ask
 
 	remote     remoteFlags // a server that does it,
 	repository string      // in a clone of this,

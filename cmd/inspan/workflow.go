@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -100,32 +101,47 @@ func (c *command) workflowRun() *cobra.Command {
 			if len(args) == 0 {
 				return usageError{errors.New("inspan workflow run needs the NAME of a workflow; see 'inspan workflow list'")}
 			}
-			if err := f.check(cmd); err != nil {
-				return err
-			}
-			w, err := c.workflowsIn(f.cwd, f.Trust)
-			if err != nil {
-				return err
-			}
-			if f.Program, err = w.Program(args[0], args[1:]); err != nil {
-				return err
-			}
-			host, err := c.host(&f)
-			if err != nil {
-				return err
-			}
-			s, err := host.New(cmd.Context(), f.cwd)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			c.code = c.console.Perform(cmd.Context(), s, f.Program, f.Program.Begin())
-			return nil
+			return c.flow(cmd, &f, args)
 		},
 	}
 	f.add(cmd)
 	f.addNew(cmd)
+	f.addDetach(cmd)
 	return cmd
+}
+
+// flow runs a workflow: its name, and its inputs as they are typed.
+func (c *command) flow(cmd *cobra.Command, f *runFlags, typed []string) error {
+	if err := f.check(cmd); err != nil {
+		return err
+	}
+	w, err := c.workflowsIn(f.cwd, f.Trust)
+	if err != nil {
+		return err
+	}
+	if f.Program, err = w.Program(typed[0], typed[1:]); err != nil {
+		return err
+	}
+	if f.flow = typed; f.detach {
+		return c.detach(cmd, f, typed)
+	}
+	return c.performs(cmd, f)
+}
+
+// performs has the program of the flags perform a new session.
+func (c *command) performs(cmd *cobra.Command, f *runFlags) error {
+	host, err := c.host(f)
+	if err != nil {
+		return err
+	}
+	s, err := host.New(cmd.Context(), f.cwd)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	c.console.Program = f.Program
+	c.code = c.console.Run(cmd.Context(), s, f.Program.Begin())
+	return nil
 }
 
 func (c *command) workflowResume() *cobra.Command {
@@ -133,5 +149,38 @@ func (c *command) workflowResume() *cobra.Command {
 	cmd.Use, cmd.Short = "resume [ID]", "Continue the run of a workflow"
 	cmd.Long = "The same as 'inspan resume': what has ended is not done again, in this or any other process.\n\n" + exitPointer
 	cmd.Example = "  inspan workflow resume\n  inspan workflow resume --max-cost 5 20261121-1403"
+	return cmd
+}
+
+func (c *command) goal() *cobra.Command {
+	var f runFlags
+	var check, rubric string
+	var rounds, patience int
+	cmd := &cobra.Command{
+		Use:   `goal "what is to be reached" --check COMMAND`,
+		Short: "Work on a goal, for hours if need be, until a command says that it is reached",
+		Long: "inspan works in rounds. Each begins in a fresh context that knows the rounds before by progress.md, git and the log; after it the\n" +
+			"command of --check runs. Exit code 0 ends the run. What an agent says counts for nothing.\n" +
+			"The run also ends where nothing that can be measured gets better, and at its limits. Then it says what is missing.\n\n" + exitPointer,
+		Example: "  inspan goal \"all tests pass on Go 1.27\" --check \"make test\"\n" +
+			"  inspan goal \"port the parser\" --check \"go test ./parser\" --max-time 6h --max-cost 20 --detach",
+		Args: exactly(1, 1, "the GOAL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if check == "" {
+				return usageError{errors.New("inspan goal needs --check: the command that says whether the goal is reached")}
+			}
+			return c.flow(cmd, &f, []string{
+				"goal", "goal=" + args[0], "check=" + check, "rubric=" + rubric, fmt.Sprint("rounds=", rounds), fmt.Sprint("patience=", patience),
+			})
+		},
+	}
+	f.add(cmd)
+	f.addNew(cmd)
+	f.addDetach(cmd)
+	fl := cmd.Flags()
+	fl.StringVar(&check, "check", "", "`command` whose exit code 0 means that the goal is reached")
+	fl.StringVar(&rubric, "rubric", "", "`text` that a fresh agent judges the result by, beside the command")
+	fl.IntVar(&rounds, "rounds", 30, "most `rounds`")
+	fl.IntVar(&patience, "patience", 4, "`rounds` in which nothing may get better")
 	return cmd
 }

@@ -96,6 +96,9 @@ func New(set *config.Installation) *App {
 // spentToday is what the sessions say was spent on this day.
 func (a *App) spentToday(ctx context.Context) (float64, error) { return cost.Today(ctx, a.sessions) }
 
+// Order is what a process of its own is to do.
+type Order = running.Order
+
 // Board is what is known of all sessions.
 type Board = running.Board
 

@@ -54,7 +54,7 @@ func (p *Program) Text() string {
 }
 
 // Begin is the message that a run of the workflow begins with.
-func (p *Program) Begin() event.Body {
+func (p *Program) Begin() event.Said {
 	text := "/workflow " + p.Workflow.Name
 	for _, name := range slices.Sorted(mapKeys(p.Inputs)) {
 		raw, err := json.Marshal(p.Inputs[name])

@@ -58,6 +58,8 @@ type Console struct {
 	// Unattended says that what asks is denied, so that a run begins with what that
 	// means.
 	Unattended bool
+	// Program performs the sessions in the place of a model; nil: models answer.
+	Program Program
 
 	writing sync.Mutex // of whole lines of JSON
 	claude  *claude    // of the run that goes on
@@ -120,15 +122,7 @@ func openIn(st inspan.Status) (out []Open) {
 
 // Run drives the session until it stops and returns the exit code.
 func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Body) int {
-	return c.Perform(ctx, s, nil, inputs...)
-}
-
-// Perform is Run of a session that a program performs; nil: a model does.
-func (c *Console) Perform(ctx context.Context, s *inspan.Session, p Program, inputs ...event.Body) int {
 	run := c.conductor(s)
-	if p != nil {
-		run.Do = p.Do
-	}
 	ctx, stop := c.interrupts(ctx, run)
 	defer stop()
 	v := c.follow(run)
@@ -141,8 +135,8 @@ func (c *Console) Perform(ctx context.Context, s *inspan.Session, p Program, inp
 	}
 	v.endWait()
 	r := v.result(s.Status(), err)
-	if p != nil {
-		if r.Text = p.Text(); c.Form == Text && r.Text != "" {
+	if c.Program != nil {
+		if r.Text = c.Program.Text(); c.Form == Text && r.Text != "" {
 			fmt.Fprintln(c.Out, text.VisibleLines(r.Text))
 		}
 	}
@@ -189,6 +183,9 @@ func (c *Console) Warn(text string) { c.Say(words.Hidden(text)) }
 // raise a limit that it has reached.
 func (c *Console) conductor(s *inspan.Session) *inspan.Conductor {
 	run := &inspan.Conductor{Session: s}
+	if c.Program != nil {
+		run.Do = c.Program.Do
+	}
 	if c.Person != nil {
 		run.Ask, run.After = c.Person.decide, c.Person.raise
 	}

@@ -17,10 +17,13 @@ import (
 
 // Order is what a detached process is to do.
 type Order struct {
-	ID         string `json:"id"` // to go on with; empty: a new session
-	Text       string `json:"text"`
-	Unattended bool   `json:"unattended"`
-	Log        string `json:"log"` // what it prints to, until the session has a folder
+	ID   string `json:"id"` // to go on with; empty: a new session
+	Text string `json:"text"`
+	// Flow is the name of a workflow that the new session performs, and its inputs as they are typed.
+	// Empty: a model answers, or the session knows what performs it.
+	Flow       []string `json:"flow,omitempty"`
+	Unattended bool     `json:"unattended"`
+	Log        string   `json:"log"` // what it prints to, until the session has a folder
 }
 
 // begun is what a detached process tells once its run has begun.
