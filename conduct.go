@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 	"sync"
 	"time"
@@ -23,8 +22,6 @@ import (
 // Run is for one goroutine at a time. Interrupt, Leave and Send may be called from any.
 type Conductor struct {
 	Session *Session
-	// Do performs steps in the place of the model, see [Session.Perform]. Nil: the model is asked.
-	Do func(ctx context.Context, steps *Steps) error
 	// See is shown every event of the run, transient ones included, in order. An error breaks
 	// the run off as a crash would. Nil: nobody looks.
 	See func(e event.Event) error
@@ -95,7 +92,7 @@ func (c *Conductor) Run(ctx context.Context, inputs ...event.Body) error {
 		if err != nil {
 			return err
 		}
-		for e, err := range c.run(ctx, append(first, inputs...)) {
+		for e, err := range c.Session.Run(ctx, append(first, inputs...)...) {
 			if err == nil {
 				err = c.saw(ctx, e)
 			}
@@ -114,13 +111,6 @@ func (c *Conductor) Run(ctx context.Context, inputs ...event.Body) error {
 			return err
 		}
 	}
-}
-
-func (c *Conductor) run(ctx context.Context, inputs []event.Body) iter.Seq2[event.Event, error] {
-	if c.Do != nil {
-		return performed(ctx, c.Session, c.Do, inputs)
-	}
-	return c.Session.Run(ctx, inputs...)
 }
 
 func (c *Conductor) before() (inputs []event.Body, err error) {

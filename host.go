@@ -35,14 +35,16 @@ type Host struct {
 
 // Place is what is known of a session before its agent is made.
 type Place struct {
-	ID     string       // of the session
-	Root   string       // the workspace, absolute
-	Blobs  tool.Blobs   // the session's own
-	New    bool         // the session is about to be opened for the first time
-	Parent string       // session that it works for, if it is new and does
-	Route  string       // model the session has worked with; empty if new
-	Mode   tool.Mode    // permission mode of the session; empty if new
-	Limits event.Limits // of the session; zero if new
+	ID     string     // of the session
+	Root   string     // the workspace, absolute
+	Blobs  tool.Blobs // the session's own
+	New    bool       // the session is about to be opened for the first time
+	Parent string     // session that it works for, if it is new and does
+	Route  string     // model the session has worked with; empty if new
+	Mode   tool.Mode  // permission mode of the session; empty if new
+	// Workflow is what performs the session, as [Status] has it.
+	Workflow string
+	Limits   event.Limits // of the session; zero if new
 }
 
 // New opens a new session in the workspace root. The caller closes it.
@@ -123,7 +125,9 @@ func (h *Host) resume(ctx context.Context, log store.Log) (*Session, error) {
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	return h.open(ctx, log, Place{Root: state.Root, Route: state.Route, Mode: state.Mode, Limits: state.Limits}, state)
+	return h.open(ctx, log, Place{
+		Root: state.Root, Route: state.Route, Mode: state.Mode, Limits: state.Limits, Workflow: state.Steps[event.Workflow].Title,
+	}, state)
 }
 
 // Fork makes a new session of the events of an old one up to seq, all if seq

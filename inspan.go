@@ -27,6 +27,9 @@ const Version = "0.2.0"
 type Agent struct {
 	// Model answers. Nil: every request fails, and the session is one for [Session.Perform].
 	Model llm.Model
+	// Program performs a run of the session in steps, in the place of Model, as [Session.Perform] says.
+	// Nil: Model answers.
+	Program func(ctx context.Context, steps *Steps) error
 	// Tools the model may call. Names must be unique.
 	Tools []tool.Tool
 	// Extra returns more of them: those the model is told of, and those it can

@@ -178,6 +178,12 @@ var ErrWorkflow = errors.New("the session is a workflow: continue it as that")
 //
 // The error, yielded last, says that the harness can't go on. A [*DrivenError] is one.
 func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event.Event, error] {
+	switch {
+	case s.agent.Program != nil:
+		return performed(ctx, s, s.agent.Program, inputs)
+	case s.Status().Workflow != "":
+		return func(yield func(event.Event, error) bool) { yield(event.Event{}, ErrWorkflow) }
+	}
 	return func(yield func(event.Event, error) bool) {
 		if !s.driving.TryLock() {
 			yield(event.Event{}, ErrBusy)
@@ -192,10 +198,6 @@ func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event
 			}
 		}()
 		defer caught("the run", &crowd.outside, &err)
-		if s.Status().Workflow != "" {
-			err = ErrWorkflow
-			return
-		}
 		d := newDriver(s, crowd.show)
 		if err = s.remember(ctx, inputs...); err != nil {
 			return

@@ -57,7 +57,8 @@ func (e *StopError) Unwrap() error { return ErrOpenStep }
 // Perform drives the session by a function in the place of a model: what it does, it does in steps,
 // each of which is in the log and is performed once, whatever process dies in between. It needs
 // no model. Like [Session.Run] it takes the inputs and the session's lease, but yields nothing:
-// whoever wants to see what happens follows [Session.Events], or has a [Conductor] do it.
+// whoever wants to see what happens follows [Session.Events], or makes it the agent's Program and
+// runs the session.
 //
 // Where an input begins a run, or one had begun before, that run ends with do: as done, as failed
 // with its error, with the reason of a [StopError], or as its limits and an event.Cancelled say. It

@@ -248,8 +248,7 @@ func TestStepsKeepSecrets(t *testing.T) {
 // where it was left, and that a limit lets no step begin.
 func TestStepsOfARun(t *testing.T) {
 	run := func(s *inspan.Session, do func(context.Context, *inspan.Steps) error, inputs ...event.Body) error {
-		c := inspan.Conductor{Session: s, Do: do}
-		return c.Run(t.Context(), inputs...)
+		return s.Perform(t.Context(), do, inputs...)
 	}
 	reason := func(s *inspan.Session) event.Reason {
 		if st := s.Status().Stopped; st != nil {
@@ -298,8 +297,8 @@ func TestStepsAsk(t *testing.T) {
 		})
 		return err
 	}
-	s := open(t, &inspan.Agent{Unattended: true}, log)
-	c := inspan.Conductor{Session: s, Do: program}
+	s := open(t, &inspan.Agent{Unattended: true, Program: program}, log)
+	c := inspan.Conductor{Session: s}
 	if err := c.Run(t.Context(), event.Say("do it")); err != nil {
 		t.Fatal(err)
 	}
@@ -311,8 +310,8 @@ func TestStepsAsk(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		again := open(t, &inspan.Agent{}, log)
-		c = inspan.Conductor{Session: again, Do: program}
+		again := open(t, &inspan.Agent{Program: program}, log)
+		c = inspan.Conductor{Session: again}
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -330,8 +329,8 @@ func TestStepsAsk(t *testing.T) {
 		t.Errorf("asked %d times", raised)
 	}
 	// Somebody there answers through the conductor.
-	s = open(t, &inspan.Agent{}, event.NewMemory("t"))
-	c = inspan.Conductor{Session: s, Do: program, Ask: func(_ context.Context, p inspan.Pending) (event.Body, error) {
+	s = open(t, &inspan.Agent{Program: program}, event.NewMemory("t"))
+	c = inspan.Conductor{Session: s, Ask: func(_ context.Context, p inspan.Pending) (event.Body, error) {
 		return event.Decided{Call: p.Call.ID, Question: p.Question, Allow: true, Answer: "here"}, nil
 	}}
 	if err := c.Run(t.Context(), event.Say("do it")); err != nil || answers[len(answers)-1] != "here" || s.Status().Stopped == nil {
@@ -342,7 +341,7 @@ func TestStepsAsk(t *testing.T) {
 // TestStepsInterrupted holds that a step which may be performed again stays open when somebody
 // interrupts the run, and goes on with the next.
 func TestStepsInterrupted(t *testing.T) {
-	s := open(t, &inspan.Agent{}, event.NewMemory("s"))
+	var s *inspan.Session
 	tries := 0
 	program := func(ctx context.Context, steps *inspan.Steps) error {
 		_, err := steps.Do(ctx, event.StepStarted{Step: "long", Again: true}, func(ctx context.Context) (event.StepEnded, error) {
@@ -357,7 +356,8 @@ func TestStepsInterrupted(t *testing.T) {
 		})
 		return err
 	}
-	c := inspan.Conductor{Session: s, Do: program}
+	s = open(t, &inspan.Agent{Program: program}, event.NewMemory("s"))
+	c := inspan.Conductor{Session: s}
 	if err := c.Run(t.Context(), event.Say("do it")); err != nil || s.Status().Stopped == nil || s.Status().Stopped.Reason != event.ReasonCancelled {
 		t.Fatalf("interrupted: %v, %+v", err, s.Status().Stopped)
 	}

@@ -41,7 +41,7 @@ type kept struct {
 }
 
 var (
-	_ Store  = (*Memory)(nil)
+	_ Store    = (*Memory)(nil)
 	_ Booker   = (*Memory)(nil)
 	_ Brancher = (*Memory)(nil)
 )

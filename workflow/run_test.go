@@ -60,15 +60,16 @@ func perform(t *testing.T, log event.Log, w *workflow.Workflow, inputs map[strin
 	answers ...string,
 ) (map[string]any, error) {
 	t.Helper()
-	s, err := (&inspan.Agent{Unattended: len(answers) == 0}).Open(t.Context(), log)
+	var out map[string]any
+	a := &inspan.Agent{Unattended: len(answers) == 0, Program: func(ctx context.Context, steps *inspan.Steps) (err error) {
+		out, err = w.Run(ctx, steps, inputs, o)
+		return err
+	}}
+	s, err := a.Open(t.Context(), log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out map[string]any
-	c := inspan.Conductor{Session: s, Do: func(ctx context.Context, steps *inspan.Steps) (err error) {
-		out, err = w.Run(ctx, steps, inputs, o)
-		return err
-	}, Ask: func(_ context.Context, p inspan.Pending) (event.Body, error) {
+	c := inspan.Conductor{Session: s, Ask: func(_ context.Context, p inspan.Pending) (event.Body, error) {
 		if len(answers) == 0 {
 			return nil, nil
 		}

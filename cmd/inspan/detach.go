@@ -141,7 +141,6 @@ func (c *command) detached() *cobra.Command {
 				return err
 			}
 			f.Unattended, f.Patient = b.Unattended, true
-			f.Program = &app.Program{}
 			if len(b.Flow) > 0 {
 				w := app.Workflows{App: a, Root: f.cwd, Trust: f.Trust}
 				if f.Program, err = w.Program(b.Flow[0], b.Flow[1:]); err != nil {
@@ -154,9 +153,6 @@ func (c *command) detached() *cobra.Command {
 			}
 			defer s.Close()
 			defer b.Announce(cmd.Context(), a.Running, s)()
-			if s.Status().Workflow != "" || len(b.Flow) > 0 {
-				c.console.Program = f.Program
-			}
 			run := c.console.RunOn
 			if c.console.Unattended = b.Unattended; b.Unattended {
 				run = c.console.Run

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan"
@@ -45,13 +43,7 @@ func (c *command) goOn(cmd *cobra.Command, f *runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	flow, err := a.Running.Workflow(cmd.Context(), o.ID)
-	switch {
-	case err != nil:
-		return err
-	case flow != "" && o.Text != "":
-		return usageError{fmt.Errorf("session %s is the workflow %s, which takes no messages; continue it with: inspan resume %s", o.ID, flow, o.ID)}
-	case flow == "" && o.Text == "" && c.watched() && !cmd.Flags().Changed("output"):
+	if o.Text == "" && c.watched() && !cmd.Flags().Changed("output") {
 		return c.screen(cmd, &screenFlags{runFlags: *f, resume: o.ID})
 	}
 	typed := []string{o.Text}
@@ -69,7 +61,6 @@ func (c *command) goOn(cmd *cobra.Command, f *runFlags, args []string) error {
 			return err
 		}
 	}
-	f.Program = &app.Program{}
 	s, err := c.open(cmd, f, o.ID)
 	if err != nil {
 		return err
@@ -78,9 +69,6 @@ func (c *command) goOn(cmd *cobra.Command, f *runFlags, args []string) error {
 	inputs, err := o.Next(s.Status(), "resume")
 	if err != nil {
 		return err
-	}
-	if s.Status().Workflow != "" {
-		c.console.Program = f.Program
 	}
 	c.code = c.console.Run(cmd.Context(), s, inputs...)
 	return nil

@@ -139,7 +139,6 @@ func (c *command) performs(cmd *cobra.Command, f *runFlags) error {
 		return err
 	}
 	defer s.Close()
-	c.console.Program = f.Program
 	c.code = c.console.Run(cmd.Context(), s, f.Program.Begin())
 	return nil
 }

@@ -152,7 +152,8 @@ type Options struct {
 	// inspan.Agent has them.
 	Labels      map[string]string
 	Traceparent string
-	// Program is told what the session's workflow works with, if it has one. Nil: nobody is.
+	// Program is the workflow that a new session performs. Nil: a model answers. An old session goes on
+	// as what it was begun as.
 	Program *Program
 
 	shown bool            // somebody only looks at the agent: it is not told what waits for trust
@@ -247,9 +248,7 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 	} else {
 		team.Watch(b.agent) // what bounds a minute holds for it all the same
 	}
-	if o.Program != nil {
-		o.Program.equip(b, team)
-	}
+	b.program(team)
 	equipment.Furnish(b.agent, a.Config, b.come, o.AllTools)
 	b.agent.Tools = slices.Concat(b.agent.Tools, b.wrap(o.Tools))
 	if !o.shown && !o.alone {

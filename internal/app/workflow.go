@@ -7,7 +7,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -17,40 +16,10 @@ import (
 	"github.com/inspan/inspan/workflow"
 )
 
-// Program performs the workflow of one session, in the place of a model: see [Options.Program] and
-// [inspan.Conductor.Do].
+// Program is a workflow that a new session performs in the place of a model.
 type Program struct {
-	Workflow *workflow.Workflow // nil: that which the session has begun
+	Workflow *workflow.Workflow
 	Inputs   map[string]any
-
-	with     workflow.Options
-	returned map[string]any
-}
-
-// Do performs the workflow.
-func (p *Program) Do(ctx context.Context, steps *inspan.Steps) (err error) {
-	p.returned, err = p.Workflow.Run(ctx, steps, p.Inputs, p.with)
-	return err
-}
-
-// Text is what the workflow has brought, for people; empty: nothing, so far.
-func (p *Program) Text() string {
-	var b strings.Builder
-	for _, name := range slices.Sorted(mapKeys(p.returned)) {
-		v := p.returned[name]
-		if v == nil || v == "" {
-			continue
-		}
-		said, ok := v.(string)
-		if raw, err := json.Marshal(v); !ok && err == nil {
-			said = string(raw)
-		}
-		if strings.Contains(strings.TrimSpace(said), "\n") {
-			said = "\n" + said
-		}
-		fmt.Fprintf(&b, "%s: %s\n", name, strings.TrimRight(said, "\n"))
-	}
-	return strings.TrimSpace(b.String())
 }
 
 // Begin is the message that a run of the workflow begins with.
@@ -76,9 +45,20 @@ func mapKeys(m map[string]any) func(func(string) bool) {
 	}
 }
 
-// equip gives the program what its steps work with.
-func (p *Program) equip(b *build, agents workflow.Agents) {
-	p.with = workflow.Options{Agents: agents, Env: b.env, Unboxed: b.agent.Mode == tool.ModeYolo}
+// program has the agent perform a workflow: the one that the session has begun, or begins with.
+func (b *build) program(agents workflow.Agents) {
+	p := b.o.Program
+	switch {
+	case b.at.Parent != "" || p == nil && b.at.Workflow == "":
+		return
+	case p == nil:
+		p = &Program{}
+	}
+	with := workflow.Options{Agents: agents, Env: b.env, Unboxed: b.o.Mode == tool.ModeYolo || b.at.Mode == tool.ModeYolo}
+	b.agent.Program = func(ctx context.Context, steps *inspan.Steps) error {
+		_, err := p.Workflow.Run(ctx, steps, p.Inputs, with)
+		return err
+	}
 }
 
 // Workflows are those that can be run in a folder.

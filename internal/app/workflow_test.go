@@ -17,6 +17,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 )
@@ -85,8 +86,9 @@ func repository(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// flows performs a workflow with played agents, and answers its questions in order.
-func flows(t *testing.T, model played, root, name string, inputs []string, o app.Options, answers ...string) (*app.Program, *inspan.Session, error) {
+// flows performs a workflow with played agents, answers its questions in order, and returns what it
+// brings.
+func flows(t *testing.T, model played, root, name string, inputs []string, o app.Options, answers ...string) (string, *inspan.Session, error) {
 	t.Helper()
 	a := load(t, "")
 	a.Providers.Given, a.Self = model, sandbox.Self()
@@ -103,7 +105,7 @@ func flows(t *testing.T, model played, root, name string, inputs []string, o app
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	c := inspan.Conductor{Session: s, Do: p.Do, Ask: func(_ context.Context, q inspan.Pending) (event.Body, error) {
+	c := inspan.Conductor{Session: s, Ask: func(_ context.Context, q inspan.Pending) (event.Body, error) {
 		if len(answers) == 0 {
 			return nil, fmt.Errorf("an unforeseen question: %s", q.Preview)
 		}
@@ -115,7 +117,16 @@ func flows(t *testing.T, model played, root, name string, inputs []string, o app
 	if len(answers) > 0 {
 		t.Errorf("nobody asked for %q", answers)
 	}
-	return p, s, err
+	brought := ""
+	for e, bad := range a.Host(o, func(string) {}).Events(t.Context(), s.ID()) {
+		if bad != nil {
+			t.Fatal(bad)
+		}
+		if end, ok := e.Body.(event.StepEnded); ok && end.Step == event.Workflow {
+			brought = words.Returned(end.Result)
+		}
+	}
+	return brought, s, err
 }
 
 func needsBoxes(t *testing.T) {
@@ -167,7 +178,7 @@ func TestPIV(t *testing.T) {
 	if err != nil || s.Status().Stopped.Reason != event.ReasonDone {
 		t.Fatalf("%v, %+v", err, s.Status().Stopped)
 	}
-	if got := p.Text(); got != "approved: true\npassed: true\nsummary: all of it" {
+	if got := p; got != "approved: true\npassed: true\nsummary: all of it" {
 		t.Errorf("it brings %q", got)
 	}
 	if plans.Load() != 2 || tries.Load() != 2 || judged.Load() != 2 {
@@ -189,8 +200,8 @@ func TestPIVRejected(t *testing.T) {
 		return brings(turn, 0, map[string]any{"title": "Answer", "plan": "# Plan"})
 	})
 	p, _, err := flows(t, model, root, "piv", []string{"task=answer"}, app.Options{}, "reject")
-	if _, gone := os.Stat(filepath.Join(root, "plan.md")); err != nil || p.Text() != "approved: false" || !errors.Is(gone, os.ErrNotExist) {
-		t.Errorf("%v, %q, %v", err, p.Text(), gone)
+	if _, gone := os.Stat(filepath.Join(root, "plan.md")); err != nil || p != "approved: false" || !errors.Is(gone, os.ErrNotExist) {
+		t.Errorf("%v, %q, %v", err, p, gone)
 	}
 }
 
@@ -214,8 +225,8 @@ func TestUpgradeDeps(t *testing.T) {
 	p, _, err := flows(t, model, root, "upgrade-deps", []string{
 		"check=sh test.sh", "outdated=sh list.sh", `get=sed -i "s/^$NAME .*/$NAME $TO/" deps`,
 	}, app.Options{})
-	if err != nil || p.Text() != "left: 1\nupgraded: 2" {
-		t.Errorf("%v, %q", err, p.Text())
+	if err != nil || p != "left: 1\nupgraded: 2" {
+		t.Errorf("%v, %q", err, p)
 	}
 	cmd := exec.Command("git", "log", "--format=%s", "--reverse")
 	cmd.Dir = root
@@ -306,10 +317,10 @@ func TestGoal(t *testing.T) {
 			root := repository(t, map[string]string{"guard": "x", "docs/a.md": "x"})
 			p, s, err := flows(t, c.does, root, "goal", []string{"goal=three parts", "check=" + check}, app.Options{})
 			if reached := err == nil; reached != c.reached {
-				t.Errorf("reached: %t (%v), %q", reached, err, p.Text())
+				t.Errorf("reached: %t (%v), %q", reached, err, p)
 			}
 			rounds := 0
-			_, _ = fmt.Sscanf(p.Text()[strings.Index(p.Text(), "rounds: "):], "rounds: %d", &rounds)
+			_, _ = fmt.Sscanf(p[strings.Index(p, "rounds: "):], "rounds: %d", &rounds)
 			if rounds == 0 || rounds > c.rounds {
 				t.Errorf("it took %d rounds, of at most %d", rounds, c.rounds)
 			}

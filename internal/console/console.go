@@ -58,8 +58,6 @@ type Console struct {
 	// Unattended says that what asks is denied, so that a run begins with what that
 	// means.
 	Unattended bool
-	// Program performs the sessions in the place of a model; nil: models answer.
-	Program Program
 
 	writing sync.Mutex // of whole lines of JSON
 	claude  *claude    // of the run that goes on
@@ -90,12 +88,6 @@ type Result struct {
 	// What the session had started and still ran: it goes on, or was ended with it.
 	Kept  []tool.Leftover `json:"kept,omitempty"`
 	Ended []tool.Leftover `json:"ended,omitempty"`
-}
-
-// Program performs a session in the place of a model.
-type Program interface {
-	Do(ctx context.Context, steps *inspan.Steps) error
-	Text() string // what it has brought
 }
 
 // Open is a question that nobody has answered.
@@ -135,11 +127,6 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	}
 	v.endWait()
 	r := v.result(s.Status(), err)
-	if c.Program != nil {
-		if r.Text = c.Program.Text(); c.Form == Text && r.Text != "" {
-			fmt.Fprintln(c.Out, text.VisibleLines(r.Text))
-		}
-	}
 	if r.ExitCode != ExitWaiting { // else it may go on here
 		left := s.Leave()
 		r.Kept, r.Ended = left.Kept, left.Ended
@@ -183,9 +170,6 @@ func (c *Console) Warn(text string) { c.Say(words.Hidden(text)) }
 // raise a limit that it has reached.
 func (c *Console) conductor(s *inspan.Session) *inspan.Conductor {
 	run := &inspan.Conductor{Session: s}
-	if c.Program != nil {
-		run.Do = c.Program.Do
-	}
 	if c.Person != nil {
 		run.Ask, run.After = c.Person.decide, c.Person.raise
 	}

@@ -136,6 +136,9 @@ func (v *view) print(e event.Event, items []transcript.Item) error {
 			if !v.missing(i) && i.Text != "" {
 				v.tell(i.Text, i.Notice)
 			}
+			if end, ok := i.Of.(event.StepEnded); ok && end.Step == event.Workflow && v.fold.Last != "" {
+				fmt.Fprintln(v.Out, text.VisibleLines(v.fold.Last))
+			}
 		case *transcript.Wait:
 			v.waits(i.Why, i.What, time.Duration(i.Seconds*float64(time.Second)))
 		case *transcript.Child:

@@ -116,12 +116,6 @@ func (t *Table) Watch(ctx context.Context, id string) (*inspan.Watch, error) {
 	return w, nil
 }
 
-// Workflow is what performs a session in the place of a model; empty: a model answers.
-func (t *Table) Workflow(ctx context.Context, id string) (string, error) {
-	st, err := t.status(ctx, id)
-	return st.Workflow, err
-}
-
 // status is how a session stands that others drive.
 func (t *Table) status(ctx context.Context, id string) (inspan.Status, error) {
 	w, err := t.Watch(ctx, id)

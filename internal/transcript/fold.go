@@ -159,6 +159,9 @@ func (f *Fold) apply(e event.Event) (items []Item, known bool) {
 func (f *Fold) note(e event.Event) []Item {
 	if b, ok := e.Body.(event.StepEnded); ok {
 		f.spend(llm.Usage{}, b.Cost)
+		if b.Step == event.Workflow {
+			f.Last = words.Returned(b.Result)
+		}
 	}
 	text, notice := words.Told(e.Body)
 	return []Item{&Note{Seq: e.Seq, Time: e.Time, Of: e.Body, Text: text, Notice: notice}}

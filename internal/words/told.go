@@ -2,7 +2,9 @@ package words
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -117,6 +119,29 @@ func stepEnded(b event.StepEnded) string {
 		said += ": " + b.Error
 	}
 	return said
+}
+
+// Returned is what a workflow has brought, a value a line; empty: nothing.
+func Returned(result json.RawMessage) string {
+	var values map[string]any
+	if json.Unmarshal(result, &values) != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		said, ok := values[name].(string)
+		if raw, err := json.Marshal(values[name]); !ok && err == nil && values[name] != nil {
+			said = string(raw)
+		}
+		if said = strings.TrimRight(said, "\n"); said == "" {
+			continue
+		}
+		if strings.Contains(said, "\n") {
+			said = "\n" + said
+		}
+		fmt.Fprintf(&b, "%s: %s\n", name, said)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // served names the servers that a person has to do something about, one a line.
