@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Bounds of what a file may ask for.
@@ -36,9 +38,7 @@ func (w *Workflow) check(within int) error {
 			c.add("included."+name, err.Error(), "mend that first")
 		}
 	}
-	if !isName(w.Name) {
-		c.add("name", fmt.Sprintf("%q is not a name", w.Name), "use lower case letters, digits and dashes")
-	}
+	c.plain("name", w.Name)
 	c.limits()
 	inputs := c.inputs()
 	if len(w.Steps) == 0 {
@@ -54,12 +54,18 @@ func (w *Workflow) check(within int) error {
 	return c.problems
 }
 
-func isName(s string) bool {
-	return len(s) <= 64 && regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`).MatchString(s)
+// plain checks a name that stands in addresses and names of files.
+func (c *checker) plain(path, name string) {
+	if len(name) > 64 || !regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`).MatchString(name) {
+		c.add(path, fmt.Sprintf("%q is not a name", text.Short(name, 80)), "use lower case letters, digits and dashes, at most 64")
+	}
 }
 
-func isID(s string) bool {
-	return len(s) <= 64 && regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`).MatchString(s)
+// named checks a name that references, or the log, have.
+func (c *checker) named(path, name string) {
+	if len(name) > 64 || !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`).MatchString(name) {
+		c.add(path, fmt.Sprintf("%q is not a name", text.Short(name, 80)), "begin with a letter, and go on with letters, digits, - and _, 64 at most")
+	}
 }
 
 // reserved are names that references, and the log, have for something else.
@@ -131,9 +137,7 @@ func (c *checker) inputs() *Schema {
 	all := &Schema{Type: "object", Properties: map[string]*Schema{}}
 	for _, name := range sortedKeys(c.w.Inputs) {
 		at, s := "inputs."+name, c.w.Inputs[name]
-		if !isID(name) {
-			c.add(at, fmt.Sprintf("%q is not a name", name), "begin with a letter, and go on with letters, digits, - and _")
-		}
+		c.named(at, name)
 		if !c.schema(at, s) {
 			continue
 		}
@@ -155,9 +159,7 @@ func (c *checker) returns(top *scope) {
 	s := &scope{up: top, types: c.types.outputs(c.w.Steps), steps: c.w.Steps}
 	for _, name := range sortedKeys(c.w.Returns) {
 		at := "returns." + name
-		if !isID(name) {
-			c.add(at, fmt.Sprintf("%q is not a name", name), "begin with a letter, and go on with letters, digits, - and _")
-		}
+		c.named(at, name)
 		c.ref(at+".from", c.w.Returns[name].From, s)
 	}
 }
@@ -167,9 +169,8 @@ func (c *checker) level(steps []Step, path string, up *scope) {
 	seen := map[string]bool{}
 	for _, s := range steps {
 		at := join(path, s.ID)
+		c.named(join(at, "id"), s.ID)
 		switch {
-		case !isID(s.ID):
-			c.add(join(at, "id"), fmt.Sprintf("%q is not an id", s.ID), "begin with a letter, and go on with letters, digits, - and _")
 		case slices.Contains(reserved(), s.ID):
 			c.add(join(at, "id"), fmt.Sprintf("%q has a meaning of its own", s.ID), "call it something else")
 		case seen[s.ID]:

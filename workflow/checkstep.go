@@ -53,13 +53,6 @@ func (c *checker) output(path string, s *Schema) {
 	}
 }
 
-// named checks a name that a file gives.
-func (c *checker) named(path, name string) {
-	if !isID(name) {
-		c.add(path, fmt.Sprintf("%q is not a name", name), "begin with a letter, and go on with letters, digits, - and _")
-	}
-}
-
 // local checks a path below the workspace.
 func (c *checker) local(path, file string) {
 	if !filepath.IsLocal(file) || file == "." {
@@ -360,8 +353,8 @@ func (c *checker) wait(s Step, at string) {
 	if s.File != "" {
 		c.local(join(at, "file"), s.File)
 	}
-	if s.Webhook != "" && !isName(s.Webhook) {
-		c.add(join(at, "webhook"), fmt.Sprintf("%q is not a name", s.Webhook), "use lower case letters, digits and dashes")
+	if s.Webhook != "" {
+		c.plain(join(at, "webhook"), s.Webhook)
 	}
 	c.output(join(at, "output"), s.Output)
 	if s.Output != nil && s.Webhook == "" {
