@@ -73,6 +73,7 @@ update:
 	go test ./internal/transcript -run Corpus -update
 	go test ./internal/config -run Schema -update
 	go test ./internal/tui -run TestFrames -update
+	go test ./workflow -run TestTableOfFields -update
 
 # Write NOTICE anew: the licences of all that is linked into the command or embedded in it.
 notice:

@@ -64,7 +64,8 @@ func (c *checker) plain(path, name string) {
 // named checks a name that references, or the log, have.
 func (c *checker) named(path, name string) {
 	if len(name) > 64 || !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`).MatchString(name) {
-		c.add(path, fmt.Sprintf("%q is not a name", text.Short(name, 80)), "begin with a letter, and go on with letters, digits, - and _, 64 at most")
+		c.add(path, fmt.Sprintf("%q is not a name", text.Short(name, 80)),
+			"begin with a letter, and go on with letters, digits, - and _, 64 at most")
 	}
 }
 

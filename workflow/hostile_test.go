@@ -32,7 +32,8 @@ func TestHostileFiles(t *testing.T) {
 		"the file has":                       tool(strings.Repeat("a", room*2)),
 		"is not a name":                      "name: " + strings.Repeat("a", room) + "\nsteps: [{id: a, kind: run, run: make}]",
 		"is not a value":                     "name: a\nsteps: [{id: a, kind: agent, prompt: '" + strings.Repeat("${b}", room/4) + "'}]",
-		"the step needs t498":                 "name: a\nsteps:\n  - {id: s0, kind: run, run: make, needs: [t498]}\n" + numbered(499, "  - {id: t%d, kind: run, run: make}\n"),
+		"the step needs t498": "name: a\nsteps:\n  - {id: s, kind: run, run: make, needs: [t498]}\n" +
+			numbered(499, "  - {id: t%d, kind: run, run: make}\n"),
 	} {
 		start := time.Now()
 		_, err := workflow.Parse("a.yaml", []byte(text), nil)
