@@ -94,6 +94,9 @@ func TestCheckOfGo(t *testing.T) {
 		"included.b: name: \"\" is not a name": func(w *workflow.Workflow) {
 			w.Included = map[string]*workflow.Workflow{"b": {Steps: w.Steps}}
 		},
+		`there is no workflow "b"`: func(w *workflow.Workflow) {
+			w.Steps[0] = workflow.Step{ID: "a", Kind: workflow.KindWorkflow, Use: "b"}
+		},
 		"too many workflows within workflows": func(w *workflow.Workflow) {
 			w.Included = map[string]*workflow.Workflow{"a": w}
 		},
