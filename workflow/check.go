@@ -2,7 +2,6 @@ package workflow
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -10,7 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/text"
+
+	"github.com/inspan/inspan/event"
 )
 
 // Bounds of what a file may ask for.
@@ -21,14 +22,25 @@ const (
 	mostWait        = 30 * 24 * time.Hour
 	mostTimeout     = 24 * time.Hour
 	mostIncluded    = 5 // workflows within workflows
+	mostUses        = 50
 )
 
 // Check returns all that is wrong with the workflow, as [Problems]; nil: it can run.
-func (w *Workflow) Check() error {
-	c := &checker{w: w}
-	if !isName(w.Name) {
-		c.add("name", fmt.Sprintf("%q is no name", w.Name), "use lower case letters, digits and dashes")
+func (w *Workflow) Check() error { return w.check(0) }
+
+// check is Check of a workflow that is used by so many others, one by the next.
+func (w *Workflow) check(within int) error {
+	c := &checker{w: w, types: types{w, map[*Workflow]*Schema{}}}
+	if within > mostIncluded {
+		c.add("included", "there are too many workflows within workflows", fmt.Sprintf("keep to %d levels", mostIncluded))
+		return c.problems
 	}
+	for _, name := range sortedKeys(w.Included) {
+		if err := w.Included[name].check(within + 1); err != nil {
+			c.add("included."+name, err.Error(), "mend that first")
+		}
+	}
+	c.plain("name", w.Name)
 	c.limits()
 	inputs := c.inputs()
 	if len(w.Steps) == 0 {
@@ -44,19 +56,29 @@ func (w *Workflow) Check() error {
 	return c.problems
 }
 
-func isName(s string) bool {
-	return len(s) <= 64 && regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`).MatchString(s)
+// plain checks a name that stands in addresses and names of files.
+func (c *checker) plain(path, name string) {
+	if len(name) > 64 || !regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`).MatchString(name) {
+		c.add(path, fmt.Sprintf("%q is not a name", text.Short(name, 80)), "use lower case letters, digits and dashes, at most 64")
+	}
 }
 
-func isID(s string) bool {
-	return len(s) <= 64 && regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`).MatchString(s)
+// named checks a name that references, or the log, have.
+func (c *checker) named(path, name string) {
+	if len(name) > 64 || !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`).MatchString(name) {
+		c.add(path, fmt.Sprintf("%q is not a name", text.Short(name, 80)),
+			"begin with a letter, and go on with letters, digits, - and _, 64 at most")
+	}
 }
 
-// reserved are names that references have for something else.
-func reserved() []string { return []string{"inputs", "item", "round", "before", "history", "returns"} }
+// reserved are names that references, and the log, have for something else.
+func reserved() []string {
+	return []string{"inputs", "item", "round", "before", "history", "returns", event.Workflow}
+}
 
 type checker struct {
 	w        *Workflow
+	types    types
 	problems Problems
 }
 
@@ -71,7 +93,7 @@ func (c *checker) add(path, what, remedy string) {
 	if p.Line == 0 && p.File != "" {
 		p.Line = 1
 	}
-	c.problems = append(c.problems, p)
+	c.problems.add(p)
 }
 
 // scope is the types of what the steps of one list can refer to.
@@ -79,15 +101,37 @@ type scope struct {
 	up    *scope
 	types map[string]*Schema
 	steps []Step // of the list, for advice
+	self  string // step of the list that refers, or has the one that does
 }
 
 func (c *checker) limits() {
 	l := c.w.Limits
-	if l.Cost < 0 || l.Tokens < 0 || l.Turns < 0 {
-		c.add("limits", "a limit is negative", "use a number above 0, or leave it out for no limit")
+	c.amount("limits.cost", l.Cost, 0)
+	c.amount("limits.tokens", float64(l.Tokens), 0)
+	c.amount("limits.turns", float64(l.Turns), 0)
+	c.amount("limits.concurrency", float64(l.Concurrency), mostConcurrency)
+	c.span("limits.time", l.Time, 0)
+}
+
+// amount checks a number that must be above 0 where it stands, and at most so much; 0: any. Where a
+// workflow was made in Go 0 says that it does not stand there.
+func (c *checker) amount(path string, n, most float64) {
+	switch {
+	case n > 0 && (most == 0 || n <= most) || n == 0 && c.w.lines[path] == 0:
+	case most > 0:
+		c.add(path, fmt.Sprintf("it is %v", n), fmt.Sprintf("use 1 to %v", most))
+	default:
+		c.add(path, fmt.Sprintf("it is %v", n), "use a number above 0, or leave it out")
 	}
-	if l.Concurrency < 0 || l.Concurrency > mostConcurrency {
-		c.add("limits.concurrency", fmt.Sprintf("it is %d", l.Concurrency), fmt.Sprintf("use 1 to %d", mostConcurrency))
+}
+
+// span is amount for times.
+func (c *checker) span(path string, d Duration, most time.Duration) {
+	switch t := time.Duration(d); {
+	case t < 0 || t == 0 && c.w.lines[path] > 0:
+		c.add(path, fmt.Sprintf("it is %v", t), "use a time above 0, or leave it out")
+	case most > 0 && t > most:
+		c.add(path, fmt.Sprintf("it is %v", t), fmt.Sprintf("use at most %.0fh", most.Hours()))
 	}
 }
 
@@ -96,15 +140,14 @@ func (c *checker) inputs() *Schema {
 	all := &Schema{Type: "object", Properties: map[string]*Schema{}}
 	for _, name := range sortedKeys(c.w.Inputs) {
 		at, s := "inputs."+name, c.w.Inputs[name]
-		if !isID(name) {
-			c.add(at, fmt.Sprintf("%q is no name", name), "use letters, digits, - and _")
-		}
+		c.named(at, name)
 		if !c.schema(at, s) {
 			continue
 		}
 		all.Properties[name] = s
 		if s.Type == "" {
-			c.add(at, "it has no type", "add type: string, or another one")
+			c.add(at, "it does not have one type", "add type: string, or another one")
+			continue
 		}
 		if s.Default != nil {
 			if err := valid(s, s.Default); err != nil {
@@ -115,51 +158,11 @@ func (c *checker) inputs() *Schema {
 	return all
 }
 
-// schema reports whether a schema can be used.
-func (c *checker) schema(path string, s *Schema) bool {
-	if s == nil {
-		c.add(path, "it is empty", "give it a JSON schema")
-		return false
-	}
-	raw, err := json.Marshal(s)
-	if err == nil {
-		err = tool.Tool{Name: "value", Schema: wrapped(raw)}.CheckSchema()
-	}
-	if err != nil {
-		c.add(path, "it is no JSON schema: "+err.Error(), "see json-schema.org")
-		return false
-	}
-	return true
-}
-
-// wrapped is a schema of objects that have a value of another one.
-func wrapped(schema []byte) json.RawMessage {
-	return fmt.Appendf(nil, `{"type":"object","properties":{"value":%s}}`, schema)
-}
-
-// valid returns why JSON does not fit a schema.
-func valid(s *Schema, raw json.RawMessage) error {
-	r, err := s.Resolve(nil)
-	if err != nil {
-		return err
-	}
-	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return err
-	}
-	return r.Validate(v)
-}
-
 func (c *checker) returns(top *scope) {
-	s := &scope{up: top, types: map[string]*Schema{}, steps: c.w.Steps}
-	for _, step := range c.w.Steps {
-		s.types[step.ID] = c.w.output(step)
-	}
+	s := &scope{up: top, types: c.types.outputs(c.w.Steps), steps: c.w.Steps}
 	for _, name := range sortedKeys(c.w.Returns) {
 		at := "returns." + name
-		if !isID(name) {
-			c.add(at, fmt.Sprintf("%q is no name", name), "use letters, digits, - and _")
-		}
+		c.named(at, name)
 		c.ref(at+".from", c.w.Returns[name].From, s)
 	}
 }
@@ -169,21 +172,24 @@ func (c *checker) level(steps []Step, path string, up *scope) {
 	seen := map[string]bool{}
 	for _, s := range steps {
 		at := join(path, s.ID)
+		c.named(join(at, "id"), s.ID)
 		switch {
-		case !isID(s.ID):
-			c.add(join(at, "id"), fmt.Sprintf("%q is no id", s.ID), "use letters, digits, - and _, a letter first")
 		case slices.Contains(reserved(), s.ID):
-			c.add(join(at, "id"), fmt.Sprintf("%q means something else in references", s.ID), "call it something else")
+			c.add(join(at, "id"), fmt.Sprintf("%q has a meaning of its own", s.ID), "call it something else")
 		case seen[s.ID]:
 			c.add(join(at, "id"), "another step here has this id", "call it something else")
 		}
 		seen[s.ID] = true
 	}
+	all := c.types.outputs(steps)
 	for i, s := range steps {
+		if c.problems.full() {
+			return
+		}
 		at := join(path, s.ID)
-		sc := &scope{up: up, types: map[string]*Schema{}, steps: steps}
+		sc := &scope{up: up, types: map[string]*Schema{}, steps: steps, self: s.ID}
 		for _, id := range c.needs(steps, i, at) {
-			sc.types[id] = c.w.output(stepOf(steps, id))
+			sc.types[id] = all[id]
 		}
 		c.step(s, at, sc, steps)
 	}
@@ -206,29 +212,43 @@ func needed(steps []Step, i int) []string {
 	return []string{steps[i-1].ID}
 }
 
-// needs are all that a step needs, directly or not.
+// needs are all that a step needs, directly or not. Of steps that need each other the first is told of.
 func (c *checker) needs(steps []Step, i int, path string) (all []string) {
-	seen := map[string]bool{}
+	index, seen, way := indexOf(steps), make([]bool, len(steps)), []string{}
 	var visit func(n int)
 	visit = func(n int) {
 		for _, id := range needed(steps, n) {
-			at := slices.IndexFunc(steps, func(s Step) bool { return s.ID == id })
+			at, there := index[id]
 			switch {
-			case at < 0 && n == i:
+			case !there && n == i:
 				c.add(join(path, "needs"), fmt.Sprintf("there is no step %q beside it", id), remedyFor(id, ids(steps)))
+			case !there || seen[at]:
 			case at == i:
-				c.add(join(path, "needs"), "the step needs itself", "remove the need that leads back to it")
-				seen[id] = true
-				return
-			case at >= 0 && !seen[id]:
-				seen[id] = true
-				all = append(all, id)
+				if seen[at] = true; !slices.ContainsFunc(way, func(id string) bool { return index[id] < i }) {
+					c.add(join(path, "needs"), "the step needs "+strings.Join(append(way, "itself"), ", which needs "),
+						"remove one of these needs; a step without needs: needs the one above")
+				}
+			default:
+				seen[at] = true
+				all, way = append(all, id), append(way, id)
 				visit(at)
+				way = way[:len(way)-1]
 			}
 		}
 	}
 	visit(i)
 	return all
+}
+
+// indexOf is where the steps of a list stand, by id.
+func indexOf(steps []Step) map[string]int {
+	out := make(map[string]int, len(steps))
+	for i, s := range steps {
+		if _, twice := out[s.ID]; !twice {
+			out[s.ID] = i
+		}
+	}
+	return out
 }
 
 func ids(steps []Step) (out []string) {

@@ -1,13 +1,14 @@
 package workflow
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/inspan/inspan/tool"
 )
@@ -18,10 +19,10 @@ func (c *checker) step(s Step, at string, sc *scope, beside []Step) {
 	if !slices.Contains([]string{"", "skip", "continue", "stop"}, s.OnFailure) {
 		c.add(join(at, "on_failure"), fmt.Sprintf("there is no %q", s.OnFailure), remedyFor(s.OnFailure, []string{"skip", "continue", "stop"}))
 	}
-	if s.Retry.Times < 0 || s.Retry.Times > mostRetries {
-		c.add(join(at, "retry.times"), fmt.Sprintf("it is %d", s.Retry.Times), fmt.Sprintf("use 1 to %d", mostRetries))
-	}
+	c.amount(join(at, "retry.times"), float64(s.Retry.Times), mostRetries)
+	c.span(join(at, "retry.wait"), s.Retry.Wait, mostTimeout)
 	for _, name := range sortedKeys(s.Artefacts) {
+		c.named(join(at, "artefacts."+name), name)
 		c.local(join(at, "artefacts."+name), s.Artefacts[name])
 	}
 	c.evidence(s, at, sc, beside)
@@ -55,7 +56,7 @@ func (c *checker) output(path string, s *Schema) {
 // local checks a path below the workspace.
 func (c *checker) local(path, file string) {
 	if !filepath.IsLocal(file) || file == "." {
-		c.add(path, fmt.Sprintf("%q is no path below the workspace", file), "use one such as docs/plan.md")
+		c.add(path, fmt.Sprintf("%q is not a path below the workspace", file), "use one such as docs/plan.md")
 	}
 }
 
@@ -63,7 +64,7 @@ func (c *checker) evidence(s Step, at string, sc *scope, beside []Step) {
 	for _, id := range s.Evidence {
 		switch of := stepOf(beside, id); {
 		case of.Kind != KindCheck:
-			c.add(join(at, "evidence"), fmt.Sprintf("%q is no check beside it", id), "name steps of kind check")
+			c.add(join(at, "evidence"), fmt.Sprintf("%q is not a check beside it", id), "name steps of kind check")
 		case sc.types[id] == nil:
 			c.add(join(at, "evidence"), fmt.Sprintf("it does not need %s", id), fmt.Sprintf("add %s to its needs", id))
 		}
@@ -87,9 +88,12 @@ func (c *checker) agent(s Step, at string, sc *scope, beside []Step) {
 	if err := s.Mode.Check(); err != nil {
 		c.add(join(at, "mode"), err.Error(), "use plan, ask, edit, auto or yolo")
 	}
-	if s.Budget.Cost < 0 || s.Budget.Turns < 0 {
-		c.add(join(at, "budget"), "a limit is negative", "use a number above 0")
+	if s.Tools != nil && len(s.Tools) == 0 {
+		c.add(join(at, "tools"), "it is an empty list", "name tools, or leave it out for those of the agent's kind")
 	}
+	c.amount(join(at, "budget.cost"), s.Budget.Cost, 0)
+	c.amount(join(at, "budget.turns"), float64(s.Budget.Turns), 0)
+	c.span(join(at, "budget.time"), s.Budget.Time, 0)
 	c.context(s, at, sc, beside)
 	if len(s.SafeOutputs) > 0 && s.Mode != "" && s.Mode != tool.ModePlan {
 		c.add(join(at, "mode"), "an agent with safe outputs only reads", "remove mode, or the safe outputs")
@@ -108,8 +112,10 @@ func (c *checker) context(s Step, at string, sc *scope, beside []Step) {
 	switch {
 	case !forks || !closed:
 		c.add(join(at, "context"), fmt.Sprintf("there is no context %q", s.Context), "use fresh, or fork(STEP)")
+	case of == s.ID:
+		c.add(join(at, "context"), "it is the fork of itself", "name an agent before it")
 	case stepOf(beside, of).Kind != KindAgent:
-		c.add(join(at, "context"), fmt.Sprintf("%q is no agent beside it", of), "name a step of kind agent")
+		c.add(join(at, "context"), fmt.Sprintf("%q is not an agent beside it", of), "name a step of kind agent")
 	case sc.types[of] == nil:
 		c.add(join(at, "context"), "it does not need "+of, fmt.Sprintf("add %s to its needs", of))
 	}
@@ -119,6 +125,7 @@ func (c *checker) context(s Step, at string, sc *scope, beside []Step) {
 func outlets() []string { return []string{"file", "comment", "message", "pull_request"} }
 
 func (c *checker) safeOutput(at string, s Step, o SafeOutput, sc *scope, beside []Step) {
+	c.named(at, at[strings.LastIndexByte(at, '.')+1:])
 	if !slices.Contains(outlets(), o.Kind) {
 		c.add(join(at, "kind"), fmt.Sprintf("there is no kind of output %q", o.Kind), remedyFor(o.Kind, outlets()))
 	}
@@ -138,7 +145,7 @@ func (c *checker) safeOutput(at string, s Step, o SafeOutput, sc *scope, beside 
 	gate := slices.IndexFunc(beside, func(s Step) bool { return s.ID == o.After })
 	switch {
 	case gate < 0 || beside[gate].Kind != KindApproval && beside[gate].Kind != KindCheck:
-		c.add(join(at, "after"), fmt.Sprintf("%q is no approval or check beside it", o.After), "name one that comes after the agent")
+		c.add(join(at, "after"), fmt.Sprintf("%q is not an approval or check beside it", o.After), "name one that comes after the agent")
 	case !slices.Contains((&checker{w: c.w}).needs(beside, gate, ""), s.ID):
 		c.add(join(at, "after"), fmt.Sprintf("%s does not need %s, so it decides on nothing", o.After, s.ID),
 			fmt.Sprintf("add %s to the needs of %s", s.ID, o.After))
@@ -149,13 +156,13 @@ func (c *checker) command(s Step, at string, sc *scope) {
 	if strings.TrimSpace(s.Run) == "" {
 		c.add(join(at, "run"), "it is empty", "give it a command line")
 	}
-	if ref := regexp.MustCompile(`\$\{\s*[A-Za-z_][A-Za-z0-9_-]*\.[^}]*\}`).FindString(s.Run); ref != "" {
+	if ref := c.inserted(s, sc); ref != "" {
 		c.add(join(at, "run"), ref+" would put a value into a command line",
 			fmt.Sprintf("set it as a variable, env: {VALUE: %q}, and write \"$VALUE\"", ref))
 	}
 	for _, name := range sortedKeys(s.Env) {
 		if !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(name) {
-			c.add(join(at, "env."+name), fmt.Sprintf("%q is no name of a variable", name), "use letters, digits and _")
+			c.add(join(at, "env."+name), fmt.Sprintf("%q is not the name of a variable", name), "use letters, digits and _")
 		}
 	}
 	c.values(join(at, "env"), s.Env, sc)
@@ -164,14 +171,12 @@ func (c *checker) command(s Step, at string, sc *scope) {
 	}
 	for _, host := range s.Network {
 		if !regexp.MustCompile(`^(\*\.)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(:[0-9]{1,5})?$`).MatchString(host) {
-			c.add(join(at, "network"), fmt.Sprintf("%q is no host", host), "use names such as example.com or *.example.com")
+			c.add(join(at, "network"), fmt.Sprintf("%q is not a host", host), "use names such as example.com or *.example.com")
 		}
 	}
-	if time.Duration(s.Timeout) > mostTimeout {
-		c.add(join(at, "timeout"), "it is longer than a day", "use at most 24h")
-	}
+	c.span(join(at, "timeout"), s.Timeout, mostTimeout)
 	if _, err := regexp.Compile(s.Failures); err != nil {
-		c.add(join(at, "failures"), "it is no regular expression: "+err.Error(), "see pkg.go.dev/regexp/syntax")
+		c.add(join(at, "failures"), "it is not a regular expression: "+err.Error(), "see pkg.go.dev/regexp/syntax")
 	}
 	if s.Gate != "" && s.Gate != "regression_only" {
 		c.add(join(at, "gate"), fmt.Sprintf("there is no gate %q", s.Gate),
@@ -184,6 +189,21 @@ func (c *checker) command(s Step, at string, sc *scope) {
 		}
 	}
 	c.output(join(at, "output"), s.Output)
+	if s.Output != nil && s.Output.Type != "object" && len(s.Artefacts) > 0 {
+		c.add(join(at, "artefacts"), "the output is not an object, which they would be a part of", "give output type: object, or leave it out")
+	}
+}
+
+// inserted is a reference in the command line of a step; empty: it has none. Names without a field are
+// variables of the shell, but for those that only references have.
+func (c *checker) inserted(s Step, sc *scope) string {
+	for _, m := range regexp.MustCompile(`\$\{\s*([A-Za-z_][A-Za-z0-9_-]*)(\.[^}]*)?\}`).FindAllStringSubmatch(s.Run, -1) {
+		_, variable := s.Env[m[1]]
+		if m[2] != "" || !variable && slices.Contains(reserved(), m[1]) && sc.find(m[1]) != nil {
+			return m[0]
+		}
+	}
+	return ""
 }
 
 func (c *checker) approval(s Step, at string, sc *scope) {
@@ -206,12 +226,10 @@ func (c *checker) group(s Step, at string, sc *scope) {
 	inner := &scope{up: sc, types: map[string]*Schema{}}
 	if s.Kind == KindEach {
 		inner.types["item"] = c.items(s, at, sc)
-		if s.Concurrency < 0 || s.Concurrency > mostConcurrency {
-			c.add(join(at, "concurrency"), fmt.Sprintf("it is %d", s.Concurrency), fmt.Sprintf("use 1 to %d", mostConcurrency))
-		}
+		c.amount(join(at, "concurrency"), float64(s.Concurrency), mostConcurrency)
 	} else {
 		inner.types["round"], inner.types["history"] = &Schema{Type: "integer"}, &Schema{Type: "string"}
-		inner.types["before"] = c.w.outputs(s.Steps)
+		inner.types["before"] = object(c.types.outputs(s.Steps))
 	}
 	if len(s.Steps) == 0 {
 		c.add(join(at, "steps"), "there are none", "add a step with id: and kind:")
@@ -221,14 +239,14 @@ func (c *checker) group(s Step, at string, sc *scope) {
 	if s.Kind == KindEach {
 		return
 	}
-	own := &scope{up: sc, types: c.w.outputs(s.Steps).Properties, steps: s.Steps}
+	own := &scope{up: sc, types: c.types.outputs(s.Steps), steps: s.Steps}
 	if len(s.Until) == 0 {
 		c.add(join(at, "until"), "it is empty", "say which value of its steps ends it, such as tests.passed: true")
 	}
 	c.conditions(join(at, "until"), s.Until, own)
 	for ref := range s.Until {
-		if id, _, _ := strings.Cut(ref, "."); stepOf(s.Steps, id).ID == "" {
-			c.add(join(at, "until"), ref+" is no value of its own steps, so no round changes it", remedyFor(id, ids(s.Steps)))
+		if id, _, _ := strings.Cut(ref, "."); stepOf(s.Steps, id).ID == "" && own.find(ref) != nil {
+			c.add(join(at, "until"), ref+" is not a value of its own steps, so no round changes it", remedyFor(id, ids(s.Steps)))
 		}
 	}
 	c.count(join(at, "max"), s.Max, sc)
@@ -257,14 +275,11 @@ func (c *checker) count(path string, v any, sc *scope) {
 func (c *checker) items(s Step, at string, sc *scope) *Schema {
 	if literal, ok := s.Over.([]any); ok {
 		c.values(join(at, "over"), map[string]any{"": literal}, sc)
-		if len(literal) == 0 {
-			return &Schema{}
-		}
-		return typeOf(literal[0])
+		return cmp.Or(typeOf(literal).Items, &Schema{})
 	}
 	ref := whole(s.Over)
 	if ref == "" {
-		c.add(join(at, "over"), "it is no list", "give it a list, or the reference of one such as ${plan.files}")
+		c.add(join(at, "over"), "it is not a list", "give it a list, or the reference of one such as ${plan.files}")
 		return &Schema{}
 	}
 	t := c.ref(join(at, "over"), ref, sc)
@@ -278,7 +293,7 @@ func (c *checker) items(s Step, at string, sc *scope) *Schema {
 	return &Schema{}
 }
 
-// typeOf is the type of a value in a file.
+// typeOf is the type of a value in a file. What a list holds has one only if all of it has.
 func typeOf(v any) *Schema {
 	switch v := v.(type) {
 	case string:
@@ -287,8 +302,20 @@ func typeOf(v any) *Schema {
 		return &Schema{Type: "boolean"}
 	case float64, int:
 		return &Schema{Type: "number"}
+	case []any:
+		s := &Schema{Type: "array"}
+		for i, one := range v {
+			if t := typeOf(one); i == 0 {
+				s.Items = t
+			} else if s.Items.Type != t.Type {
+				s.Items = &Schema{}
+			} else {
+				maps.Copy(s.Items.Properties, t.Properties)
+			}
+		}
+		return s
 	case map[string]any:
-		s := &Schema{Type: "object", Properties: map[string]*Schema{}}
+		s := object(nil)
 		for name, one := range v {
 			s.Properties[name] = typeOf(one)
 		}
@@ -328,7 +355,7 @@ func (c *checker) use(s Step, at string, sc *scope) {
 
 func (c *checker) wait(s Step, at string) {
 	ways := 0
-	for _, one := range []bool{s.For > 0, s.File != "", s.Webhook != ""} {
+	for _, one := range []bool{s.For != 0 || c.w.lines[join(at, "for")] > 0, s.File != "", s.Webhook != ""} {
 		if one {
 			ways++
 		}
@@ -336,14 +363,15 @@ func (c *checker) wait(s Step, at string) {
 	if ways != 1 {
 		c.add(at, fmt.Sprintf("it waits for %d things", ways), "give it one of for, file and webhook")
 	}
+	c.span(join(at, "for"), s.For, mostWait)
 	if s.File != "" {
 		c.local(join(at, "file"), s.File)
 	}
-	if time.Duration(s.For) > mostWait {
-		c.add(join(at, "for"), "it is longer than 30 days", "use a schedule")
-	}
-	if s.Webhook != "" && !isName(s.Webhook) {
-		c.add(join(at, "webhook"), fmt.Sprintf("%q is no name", s.Webhook), "use lower case letters, digits and dashes")
+	if s.Webhook != "" {
+		c.plain(join(at, "webhook"), s.Webhook)
 	}
 	c.output(join(at, "output"), s.Output)
+	if s.Output != nil && s.Webhook == "" {
+		c.add(join(at, "output"), "only a webhook brings a value of its own", "remove it")
+	}
 }

@@ -1,5 +1,13 @@
 package workflow
 
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
 // field is a field of a mapping.
 type field struct {
 	name  string
@@ -14,7 +22,7 @@ type shape string
 
 const (
 	isText     shape = "a text"
-	isWord     shape = "a word"
+	isWord     shape = "a text on one line"
 	isNumber   shape = "a number"
 	isInteger  shape = "a whole number"
 	isCount    shape = "a whole number, or the reference of one"
@@ -22,6 +30,7 @@ const (
 	isTime     shape = "a time such as 90s or 2h"
 	isTexts    shape = "a list of texts"
 	isMap      shape = "a mapping"
+	isVars     shape = "a mapping of variables"
 	isTextMap  shape = "a mapping of texts"
 	isFields   shape = "a mapping with known fields"
 	isNamed    shape = "a mapping by name"
@@ -30,6 +39,71 @@ const (
 	isSchemas  shape = "a mapping of JSON schemas"
 	isAnything shape = "a value"
 )
+
+// misfit is the node that does not have the shape, which is n or one of a list; nil: there is none.
+func (s shape) misfit(n *yaml.Node) *yaml.Node {
+	kind := n.Kind
+	switch s {
+	case isTexts:
+		kind = yaml.SequenceNode
+	case isMap, isVars, isTextMap, isSchema, isSchemas:
+		kind = yaml.MappingNode
+	}
+	if n.Kind != kind || !s.fits(n) {
+		return n
+	}
+	if s == isTexts || s == isTextMap {
+		for _, c := range n.Content {
+			if !isString(c) {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// fits reports whether a single value has the shape.
+func (s shape) fits(n *yaml.Node) bool {
+	switch s {
+	case isText:
+		return isString(n)
+	case isWord:
+		return isString(n) && n.Value != "" && !strings.ContainsAny(n.Value, "\n\r")
+	case isBool:
+		return isScalar(n, "!!bool")
+	case isInteger:
+		return isScalar(n, "!!int")
+	case isCount:
+		return isScalar(n, "!!int") || isString(n) && whole(n.Value) != ""
+	case isNumber:
+		return isScalar(n, "!!int", "!!float")
+	case isTime:
+		d, err := time.ParseDuration(n.Value)
+		return n.Kind == yaml.ScalarNode && err == nil && d >= 0
+	}
+	return true
+}
+
+// remedy says what to do about a node that does not have the shape, or holds one.
+func (s shape) remedy(n, bad *yaml.Node) string {
+	if slices.Contains([]shape{isText, isWord, isTexts, isTextMap}, s) && isScalar(bad, "!!bool", "!!int", "!!float") {
+		return "quote it, so that it is a text"
+	}
+	if s == isTextMap && bad != n {
+		return "give each name a text"
+	}
+	return "give it " + string(s)
+}
+
+// fixed reports whether what a field says is known before anything runs.
+func (s shape) fixed() bool { return s == isWord || s == isTexts || s == isTextMap }
+
+func names(fields []field) (out []string) {
+	for _, f := range fields {
+		out = append(out, f.name)
+	}
+	return out
+}
 
 func topFields() []field {
 	return []field{
@@ -54,7 +128,7 @@ func stepFields() []field {
 	return []field{
 		{name: "id", shape: isWord, need: true},
 		{name: "kind", shape: isWord, need: true},
-		{name: "title", shape: isText},
+		{name: "title", shape: isWord},
 		{name: "needs", shape: isTexts},
 		{name: "when", shape: isMap},
 		{name: "on_failure", shape: isWord},
@@ -80,7 +154,7 @@ func stepFields() []field {
 			{name: "after", shape: isWord},
 		}},
 		{name: "run", shape: isText, kinds: commands, need: true},
-		{name: "env", shape: isMap, kinds: commands},
+		{name: "env", shape: isVars, kinds: commands},
 		{name: "dir", shape: isWord, kinds: commands},
 		{name: "network", shape: isTexts, kinds: commands},
 		{name: "timeout", shape: isTime, kinds: commands},
@@ -99,7 +173,7 @@ func stepFields() []field {
 		{name: "with", shape: isMap, kinds: []Kind{KindWorkflow, KindTool}},
 		{name: "tool", shape: isWord, kinds: []Kind{KindTool}, need: true},
 		{name: "for", shape: isTime, kinds: []Kind{KindWait}},
-		{name: "file", shape: isText, kinds: []Kind{KindWait}},
+		{name: "file", shape: isWord, kinds: []Kind{KindWait}},
 		{name: "webhook", shape: isWord, kinds: []Kind{KindWait}},
 	}
 }

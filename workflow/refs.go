@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -19,7 +20,7 @@ type piece struct {
 	ref   string // empty: words
 }
 
-// pieces parts a text at its references. The error says which is not closed.
+// pieces parts a text at its references. The error says which is none.
 func pieces(text string) (out []piece, err error) {
 	var words strings.Builder
 	for rest := text; ; {
@@ -38,7 +39,10 @@ func pieces(text string) (out []piece, err error) {
 		if !closed {
 			return nil, fmt.Errorf("the reference that begins with %q is not closed", "${"+after[:min(20, len(after))])
 		}
-		out = append(out, piece{words: words.String()}, piece{ref: strings.TrimSpace(ref)})
+		if ref = strings.TrimSpace(ref); ref == "" {
+			return nil, errors.New("the reference ${} names nothing")
+		}
+		out = append(out, piece{words: words.String()}, piece{ref: ref})
 		words.Reset()
 		rest = tail
 	}
@@ -56,7 +60,7 @@ func whole(v any) string {
 	return strings.TrimSpace(ref)
 }
 
-// pathForm is that of a reference.
+// isPath reports whether a text has the form of a reference.
 func isPath(ref string) bool {
 	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$`).MatchString(ref)
 }
@@ -138,6 +142,7 @@ func (f *frame) filled(v any) any {
 		if ref := whole(v); ref != "" {
 			return f.value(ref)
 		}
+		return strings.ReplaceAll(v, "$${", "${")
 	case []any:
 		out := make([]any, len(v))
 		for i, one := range v {

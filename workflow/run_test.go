@@ -236,3 +236,19 @@ steps:
 		t.Errorf("%s, %v", got, err)
 	}
 }
+
+// TestEscapedValues holds that $${ is ${ also in values, however deep.
+func TestEscapedValues(t *testing.T) {
+	w := parsed(t, `
+name: demo
+steps:
+  - {id: call, kind: tool, tool: x, with: {a: "$${literal}", b: {c: ["$${literal}"]}}}
+`)
+	agents := &crew{do: func(workflow.Job) workflow.Report { return says("") }}
+	if _, err := perform(t, event.NewMemory("s"), w, nil, workflow.Options{Agents: agents}); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(agents.jobs[0].Args); got != `{"a":"${literal}","b":{"c":["${literal}"]}}` {
+		t.Errorf("arguments %s", got)
+	}
+}

@@ -7,10 +7,17 @@ import (
 	"slices"
 )
 
+// types tells what steps of a workflow bring. It remembers what whole workflows do, so that many steps
+// which use the same one take no longer than one.
+type types struct {
+	w     *Workflow
+	whole map[*Workflow]*Schema
+}
+
 // output is the type of what a step brings.
-func (w *Workflow) output(s Step) *Schema {
-	out := w.own(s)
-	if len(s.Artefacts) == 0 || out.Type != "object" {
+func (t types) output(s Step) *Schema {
+	out := t.own(s)
+	if len(s.Artefacts) == 0 || len(out.Properties) == 0 {
 		return out
 	}
 	out.Properties = maps.Clone(out.Properties)
@@ -22,21 +29,27 @@ func (w *Workflow) output(s Step) *Schema {
 }
 
 // own is output without the files that are kept.
-func (w *Workflow) own(s Step) *Schema {
+func (t types) own(s Step) *Schema {
 	text, number, flag := &Schema{Type: "string"}, &Schema{Type: "integer"}, &Schema{Type: "boolean"}
 	switch s.Kind {
 	case KindCheck:
 		return object(map[string]*Schema{"passed": flag, "exit": number, "output": text, "failures": {Type: "array", Items: text}})
 	case KindApproval:
-		return object(map[string]*Schema{"approved": flag, "choice": text, "answer": text})
+		choice := &Schema{Type: "string"}
+		for _, c := range s.choices() {
+			choice.Enum = append(choice.Enum, c)
+		}
+		return object(map[string]*Schema{"approved": flag, "choice": choice, "answer": text})
 	case KindLoop:
-		return object(map[string]*Schema{"passed": flag, "rounds": number, "why": text, "last": w.outputs(s.Steps)})
+		return object(map[string]*Schema{"passed": flag, "rounds": number, "why": text, "last": object(t.outputs(s.Steps))})
 	case KindEach:
-		return object(map[string]*Schema{
-			"items": {Type: "array", Items: w.output(s.Steps[max(0, len(s.Steps)-1)])}, "ok": number, "failed": number,
-		})
+		last := Step{}
+		if len(s.Steps) > 0 {
+			last = s.Steps[len(s.Steps)-1]
+		}
+		return object(map[string]*Schema{"items": {Type: "array", Items: t.output(last)}, "ok": number, "failed": number})
 	case KindWorkflow:
-		return w.Included[s.Use].brings()
+		return t.brings(t.w.Included[s.Use])
 	}
 	switch {
 	case s.Output != nil:
@@ -44,28 +57,40 @@ func (w *Workflow) own(s Step) *Schema {
 		return &copied
 	case s.Kind == KindRun:
 		return object(map[string]*Schema{"exit": number, "output": text})
-	case s.Kind == KindWait:
-		return object(map[string]*Schema{"text": text})
 	}
 	return object(map[string]*Schema{"text": text})
 }
 
-// outputs is the type of what several steps bring, by id.
-func (w *Workflow) outputs(steps []Step) *Schema {
-	out := object(nil)
+// choices are what an approval can be answered.
+func (s Step) choices() []string {
+	if len(s.Choices) == 0 {
+		return []string{"approve", "reject"}
+	}
+	return s.Choices
+}
+
+// outputs are the types of what several steps bring, by id.
+func (t types) outputs(steps []Step) map[string]*Schema {
+	out := map[string]*Schema{}
 	for _, s := range steps {
-		out.Properties[s.ID] = w.output(s)
+		if out[s.ID] == nil {
+			out[s.ID] = t.output(s)
+		}
 	}
 	return out
 }
 
 // brings is the type of what a workflow returns; of none it is open.
-func (w *Workflow) brings() *Schema {
+func (t types) brings(w *Workflow) *Schema {
 	if w == nil {
 		return &Schema{}
 	}
+	if t.whole[w] != nil {
+		return t.whole[w]
+	}
 	out := object(nil)
-	sc := &scope{types: w.outputs(w.Steps).Properties, steps: w.Steps}
+	t.whole[w] = out // also if it uses itself, which Check refuses
+	sc := &scope{types: types{w, t.whole}.outputs(w.Steps), steps: w.Steps}
 	sc.types["inputs"] = object(w.Inputs)
 	for name, r := range w.Returns {
 		if out.Properties[name] = sc.find(r.From); out.Properties[name] == nil {
@@ -82,24 +107,29 @@ func object(properties map[string]*Schema) *Schema {
 	return &Schema{Type: "object", Properties: properties}
 }
 
-// include finds the workflows that steps use, and those that these use. Within are the ones that
-// this one is used by.
-func (w *Workflow) include(find Source, within []string) error {
-	c, within := &checker{w: w}, append(slices.Clone(within), w.Name)
+// inclusion finds the workflows that steps use, and those that these use.
+type inclusion struct {
+	find Source
+	left int // how many more may be found, so that files which use each other stay quick to read
+}
+
+// include finds those of one workflow. Within are the names by which it is used, and the ones around it.
+func (in *inclusion) include(w *Workflow, within []string) error {
+	c := &checker{w: w}
 	w.uses(w.Steps, "steps", func(path, name string) {
+		path = join(path, "use")
 		switch {
 		case w.Included[name] != nil:
 		case slices.Contains(within, name):
-			c.add(join(path, "use"), fmt.Sprintf("%s uses itself in the end", name), "remove one of the uses")
+			c.add(path, fmt.Sprintf("%s uses itself in the end", name), "remove one of the uses")
 		case len(within) > mostIncluded:
-			c.add(join(path, "use"), "there are too many workflows within workflows", fmt.Sprintf("keep to %d levels", mostIncluded))
-		case find != nil:
-			used, err := found(find, name)
-			if err == nil {
-				err = cmp.Or(used.include(find, within), used.Check())
-			}
+			c.add(path, "there are too many workflows within workflows", fmt.Sprintf("keep to %d levels", mostIncluded))
+		case in.left == 0:
+			c.add(path, fmt.Sprintf("there are more than %d uses of workflows in all", mostUses), "use fewer")
+		case in.find != nil:
+			used, err := in.found(name, within)
 			if err != nil {
-				c.add(join(path, "use"), err.Error(), "mend that first; 'inspan workflow list' names those that there are")
+				c.add(path, err.Error(), "mend that first; 'inspan workflow list' names those that there are")
 				return
 			}
 			if w.Included == nil {
@@ -114,12 +144,18 @@ func (w *Workflow) include(find Source, within []string) error {
 	return nil
 }
 
-func found(find Source, name string) (*Workflow, error) {
-	file, data, err := find(name)
+// found finds one with all that it uses, and checks it.
+func (in *inclusion) found(name string, within []string) (*Workflow, error) {
+	in.left--
+	file, data, err := in.find(name)
 	if err != nil {
 		return nil, err
 	}
-	return read(file, data)
+	w, err := read(file, data)
+	if err != nil {
+		return nil, err
+	}
+	return w, cmp.Or(in.include(w, append(slices.Clone(within), name)), w.Check())
 }
 
 // uses calls f for each step that uses a workflow.

@@ -12,10 +12,10 @@ import (
 func (c *checker) text(path, text string, sc *scope) {
 	parts, err := pieces(text)
 	if err != nil {
-		c.add(path, err.Error(), "close it with }, or write $${ for ${ itself")
+		c.add(path, err.Error(), "write ${STEP.FIELD}, or $${ for ${ itself")
 	}
 	for _, p := range parts {
-		if p.ref != "" {
+		if p.ref != "" && !c.problems.full() {
 			c.ref(path, p.ref, sc)
 		}
 	}
@@ -28,16 +28,34 @@ func (c *checker) values(path string, v map[string]any, sc *scope) {
 		for _, ref := range refsOf(v[name]) {
 			c.ref(at, ref, sc)
 		}
-		if s, ok := v[name].(string); ok && whole(s) == "" && strings.Contains(s, "${") && !strings.Contains(s, "$${") {
-			c.add(at, "it has a reference within a text", "make the reference all of it; only prompts mix words and values")
+		if mixes(v[name]) {
+			c.add(at, "it has a reference within a text", "make the reference all of it; only prompt, show and to mix words and values")
 		}
 	}
 }
 
+// mixes reports whether a text in a value has words beside a reference.
+func mixes(v any) bool {
+	switch v := v.(type) {
+	case string:
+		parts, err := pieces(v)
+		return whole(v) == "" && (err != nil || slices.ContainsFunc(parts, func(p piece) bool { return p.ref != "" }))
+	case []any:
+		return slices.ContainsFunc(v, mixes)
+	case map[string]any:
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), mixes)
+	}
+	return false
+}
+
 // ref checks a reference, and returns the type of what it names; nil: it names nothing.
 func (c *checker) ref(path, ref string, sc *scope) *Schema {
-	if !isPath(ref) {
-		c.add(path, fmt.Sprintf("%q is no reference", ref), "write STEP.FIELD or inputs.NAME; for ${ itself write $${")
+	switch bare := whole(ref); {
+	case bare != "":
+		c.add(path, ref+" has ${ and }, and the name of a value stands here without", "write "+bare)
+		return nil
+	case !isPath(ref):
+		c.add(path, fmt.Sprintf("%q is not a reference", ref), "write STEP.FIELD or inputs.NAME; for ${ itself write $${")
 		return nil
 	}
 	t, what, remedy := sc.look(ref)
@@ -66,14 +84,32 @@ func (s *scope) look(ref string) (t *Schema, what, remedy string) {
 	}
 	for at := s; at != nil; at = at.up {
 		if stepOf(at.steps, name).ID != "" {
-			return nil, fmt.Sprintf("%s is a value of a step that need not have ended", ref), fmt.Sprintf("add %s to needs", name)
+			what, remedy := at.early(ref, name)
+			return nil, what, remedy
 		}
 	}
 	var all []string
 	for at := s; at != nil; at = at.up {
 		all = append(all, slices.Sorted(maps.Keys(at.types))...)
+		for _, group := range at.steps {
+			if stepOf(group.Steps, name).ID != "" && group.Kind == KindLoop {
+				return nil, fmt.Sprintf("%s is a value within %s", ref, group.ID), fmt.Sprintf("write %s.last.%s", group.ID, ref)
+			}
+		}
 	}
-	return nil, fmt.Sprintf("%s is no value: there is no %q here", ref, name), remedyFor(name, all)
+	return nil, fmt.Sprintf("%s is not a value: there is no %q here", ref, name), remedyFor(name, all)
+}
+
+// early says why a step of the list has no value yet for the one that refers to it.
+func (s *scope) early(ref, name string) (what, remedy string) {
+	of := stepOf(s.steps, name).ID
+	switch {
+	case of == s.self:
+		return fmt.Sprintf("%s is a value of the step itself, which has none before it ends", ref), "refer to a step before it"
+	case slices.Contains((&checker{}).needs(s.steps, indexOf(s.steps)[of], ""), s.self):
+		return fmt.Sprintf("%s is a value of a later step", ref), "refer to a step before it"
+	}
+	return fmt.Sprintf("%s is a value of a step that need not have ended", ref), fmt.Sprintf("add %s to the needs of %s", name, s.self)
 }
 
 // part is the type of a part of a value. Of a value whose type is open any part can be.
@@ -88,6 +124,8 @@ func part(t *Schema, ref, path string) (of *Schema, what, remedy string) {
 			t = t.Properties[name]
 		case t.Type == "object" && len(t.Properties) == 0:
 			return &Schema{}, "", ""
+		case t.Type == "object" && t.AdditionalProperties != nil && t.AdditionalProperties.Not == nil:
+			t = t.AdditionalProperties
 		case t.Type == "object":
 			return nil, fmt.Sprintf("%s: there is no field %q", ref, name), remedyFor(name, sortedKeys(t.Properties))
 		default:
@@ -103,6 +141,12 @@ func known(t *Schema) bool { return t != nil && t.Type != "" }
 // fits reports whether a value of one type can stand for another.
 func fits(have, want *Schema) bool {
 	return !known(have) || !known(want) || have.Type == want.Type || have.Type == "integer" && want.Type == "number"
+}
+
+// could reports whether a value can have a type.
+func could(v any, t *Schema) bool {
+	have := typeOf(v)
+	return fits(have, t) || have.Type == "number" && t.Type == "integer"
 }
 
 // conditions checks what a step or a loop waits for.
@@ -130,8 +174,11 @@ func (c *checker) comparison(at, op string, with any, t *Schema) {
 	case !slices.Contains(operators(), op):
 		c.add(at, fmt.Sprintf("there is no comparison %q", op), remedyFor(op, operators()))
 		return
-	case op == "in" && !isList:
-		c.add(at, "in compares with a list", "write in: [one, two]")
+	case op == "in" && (!isList || len(list) == 0):
+		c.add(at, "in compares with a list of values", "write in: [one, two]")
+		return
+	case mixes(with) || len(refsOf(with)) > 0:
+		c.add(at, "it compares with a reference", "compare with a value")
 		return
 	case (op == "less" || op == "more") && !number:
 		c.add(at, op+" compares with a number", "give it one")
@@ -140,11 +187,13 @@ func (c *checker) comparison(at, op string, with any, t *Schema) {
 		c.add(at, fmt.Sprintf("%s can't compare a value of type %s", op, t.Type), "use is, not or in")
 		return
 	}
-	if op != "in" {
-		list = []any{with}
-	}
-	for _, one := range list {
-		c.comparable(at, one, t)
+	switch op {
+	case "is", "not":
+		c.comparable(at, with, t)
+	case "in":
+		for _, one := range list {
+			c.comparable(at, one, t)
+		}
 	}
 }
 
@@ -153,7 +202,7 @@ func (c *checker) comparable(at string, with any, t *Schema) {
 	if !known(t) || with == nil {
 		return
 	}
-	if have := typeOf(with); known(have) && !fits(have, t) && !(have.Type == "number" && t.Type == "integer") {
+	if !could(with, t) {
 		c.add(at, fmt.Sprintf("it is of type %s, and %s never is", t.Type, shown(with)), "compare it with a value of its type")
 	} else if len(t.Enum) > 0 && !slices.ContainsFunc(t.Enum, func(e any) bool { return same(e, with) }) {
 		c.add(at, fmt.Sprintf("it is never %s", shown(with)), "it is one of "+asText(t.Enum))

@@ -31,12 +31,12 @@ type Schema = jsonschema.Schema
 type Workflow struct {
 	Name        string `json:"name"` // lower case letters, digits and dashes
 	Description string `json:"description,omitempty"`
-	// Inputs are what a run is given, by name. One without a default must be given.
+	// Inputs are JSON schemas, by name. An input without a default must be given.
 	Inputs map[string]*Schema `json:"inputs,omitempty"`
-	// Returns are what a run brings, by name.
+	// Returns are the values that the run returns, by name.
 	Returns map[string]Return `json:"returns,omitempty"`
-	Limits  Limits            `json:"limits,omitzero"`
-	Steps   []Step            `json:"steps"`
+	Limits  Limits            `json:"limits,omitzero"` // of the run
+	Steps   []Step            `json:"steps"`           // at most 500 in a file
 	// Included are the workflows that steps use, by the name they use.
 	Included map[string]*Workflow `json:"included,omitempty"`
 
@@ -44,19 +44,19 @@ type Workflow struct {
 	lines map[string]int // of fields in the file, by their path
 }
 
-// Return is one of the values that a workflow brings.
+// Return is one of the values that a workflow returns.
 type Return struct {
-	From        string `json:"from"` // reference, such as "plan.summary"
+	From        string `json:"from"` // reference without ${ and }, such as plan.summary
 	Description string `json:"description,omitempty"`
 }
 
 // Limits bound a run. Zero: no limit, but for Concurrency.
 type Limits struct {
-	Cost        float64  `json:"cost,omitempty"` // US dollars
-	Tokens      int64    `json:"tokens,omitempty"`
-	Time        Duration `json:"time,omitzero"`         // that the run works, waits for people aside
+	Cost        float64  `json:"cost,omitempty"`        // US dollars
+	Tokens      int64    `json:"tokens,omitempty"`      // of all models
+	Time        Duration `json:"time,omitzero"`         // of work, without waits for people
 	Turns       int      `json:"turns,omitempty"`       // of each agent
-	Concurrency int      `json:"concurrency,omitempty"` // steps that work at once; 0: 4
+	Concurrency int      `json:"concurrency,omitempty"` // steps that work at once (default 4)
 }
 
 // Kind is what a step does.
@@ -82,83 +82,79 @@ func Kinds() []Kind {
 
 // Step is one step. Which fields count depends on its kind.
 type Step struct {
-	ID    string `json:"id"` // letters, digits, - and _; unique among the steps it stands with
-	Kind  Kind   `json:"kind"`
+	ID    string `json:"id"`              // letters, digits, - and _; unique in its list
+	Kind  Kind   `json:"kind"`            // what it does, see Kinds
 	Title string `json:"title,omitempty"` // for people
-	// Needs are steps that must have ended well before. Nil: the one above. Empty: none.
+	// Needs are the steps that must succeed before this one begins. Without it (nil): the one above. Empty: none.
 	Needs []string `json:"needs,omitzero"`
-	// When are conditions on values, by reference: what they must be, or a map of one of is, not, more,
-	// less and in. All must hold, else the step is skipped; what needs it begins all the same.
+	// When are conditions on values. If one does not hold, the step is skipped.
 	When map[string]any `json:"when,omitempty"`
-	// OnFailure is "skip" (or empty): what needs the step is skipped; "continue": it begins all the
-	// same; "stop": nothing else begins.
+	// OnFailure is skip (default: skip the steps that need it), continue (run them), or stop (begin nothing else).
 	OnFailure string  `json:"on_failure,omitempty"`
-	Retry     Retry   `json:"retry,omitzero"`
-	Output    *Schema `json:"output,omitempty"` // of what it brings: an agent's result, or JSON that a command prints
-	// Gate is "regression_only" for a check: it passes if nothing fails that did not fail before the
-	// run changed anything.
+	Retry     Retry   `json:"retry,omitzero"`   // after a failure
+	Output    *Schema `json:"output,omitempty"` // result of an agent, or JSON that a command, tool or webhook brings
+	// Gate is regression_only: the check passes if it finds only failures that it found before the run.
 	Gate string `json:"gate,omitempty"`
-	// Evidence names checks. An agent is shown what they brought, and its result can't say
-	// "passed" if one has not passed.
+	// Evidence are checks. The step sees what they found. An agent's passed is false unless all of them passed.
 	Evidence []string `json:"evidence,omitempty"`
 
-	Prompt      string                `json:"prompt,omitempty"`       // agent: its task; approval: the question; with ${references}
-	Agent       string                `json:"agent,omitempty"`        // kind of agent; empty: worker
-	Context     string                `json:"context,omitempty"`      // "fresh" (or empty), or "fork(STEP)": it knows what that agent did
-	Model       string                `json:"model,omitempty"`        // "provider/model" or "small"; empty: that of the run
-	Mode        tool.Mode             `json:"mode,omitempty"`         // no wider than that of the run; empty: that
-	Tools       []string              `json:"tools,omitempty"`        // the only ones it has; empty: those of its kind
-	Budget      Budget                `json:"budget,omitzero"`        // of one agent
-	SafeOutputs map[string]SafeOutput `json:"safe_outputs,omitempty"` // what leaves for it, which itself only reads
+	Prompt      string                `json:"prompt,omitempty"`       // task of the agent, or question to the person; takes ${references}
+	Agent       string                `json:"agent,omitempty"`        // kind of subagent; default worker
+	Context     string                `json:"context,omitempty"`      // fresh (default), or fork(STEP): knows everything that agent knew
+	Model       string                `json:"model,omitempty"`        // provider/model, or small; default that of the run
+	Mode        tool.Mode             `json:"mode,omitempty"`         // plan, ask, edit, auto or yolo; never wider than that of the run
+	Tools       []string              `json:"tools,omitempty"`        // the only tools; default those of its kind
+	Budget      Budget                `json:"budget,omitzero"`        // of this agent
+	SafeOutputs map[string]SafeOutput `json:"safe_outputs,omitempty"` // what leaves for an agent that only reads, by name
 
-	Run       string            `json:"run,omitempty"`       // run, check: command line for bash
-	Env       map[string]any    `json:"env,omitempty"`       // variables for it: values, or references
-	Dir       string            `json:"dir,omitempty"`       // folder below the workspace that it starts in
-	Network   []string          `json:"network,omitempty"`   // hosts that it reaches
-	Timeout   Duration          `json:"timeout,omitzero"`    // 0: ten minutes
-	Again     bool              `json:"again,omitempty"`     // run: it may run twice, where inspan died meanwhile; a check always may
-	Failures  string            `json:"failures,omitempty"`  // check: regular expression of lines that name what fails; empty: usual ones
-	Artefacts map[string]string `json:"artefacts,omitempty"` // files below the workspace that are kept when it has ended well, by name
+	Run       string            `json:"run,omitempty"`       // command line for bash; takes no references, see env
+	Env       map[string]any    `json:"env,omitempty"`       // variables: values, or references
+	Dir       string            `json:"dir,omitempty"`       // where it starts, below the workspace
+	Network   []string          `json:"network,omitempty"`   // hosts that it can reach; default none
+	Timeout   Duration          `json:"timeout,omitzero"`    // default 10m, at most 24h
+	Again     bool              `json:"again,omitempty"`     // it is harmless to run twice, after a crash
+	Failures  string            `json:"failures,omitempty"`  // regular expression for lines that name a failure
+	Artefacts map[string]string `json:"artefacts,omitempty"` // paths of files to keep, by name
 
-	Choices []string `json:"choices,omitempty"` // approval: what can be answered, of which the first approves; empty: approve, reject
-	Show    string   `json:"show,omitempty"`    // approval: what is to be approved; text with references
+	Choices []string `json:"choices,omitempty"` // the first one approves; default approve, reject
+	Show    string   `json:"show,omitempty"`    // text to approve; takes ${references}
 
-	Steps       []Step         `json:"steps,omitempty"`       // loop, each
-	Until       map[string]any `json:"until,omitempty"`       // loop: ends it, as When has it; on its own steps
-	Max         any            `json:"max,omitempty"`         // loop: most rounds, a whole number or a reference
-	Patience    any            `json:"patience,omitempty"`    // loop: rounds in which no check gets better, the same; nil: 3
-	Over        any            `json:"over,omitempty"`        // each: a list, or the reference of one
-	Concurrency int            `json:"concurrency,omitempty"` // each: items at once; 0: as many as the run has
+	Steps       []Step         `json:"steps,omitempty"`       // at most 6 levels deep
+	Until       map[string]any `json:"until,omitempty"`       // conditions on its own steps that end it
+	Max         any            `json:"max,omitempty"`         // rounds, 1 to 1000; a number, or a reference to one
+	Patience    any            `json:"patience,omitempty"`    // rounds without a better check before it gives up; default 3
+	Over        any            `json:"over,omitempty"`        // list, or a reference to one
+	Concurrency int            `json:"concurrency,omitempty"` // items at once; default as many as steps of the run
 
-	Use  string         `json:"use,omitempty"`  // workflow: its name
-	With map[string]any `json:"with,omitempty"` // workflow: its inputs; tool: the arguments of the call. Values, or references
-	Tool string         `json:"tool,omitempty"` // tool: its name
+	Use  string         `json:"use,omitempty"`  // name of a workflow
+	With map[string]any `json:"with,omitempty"` // inputs of the workflow, or arguments of the tool; values, or references
+	Tool string         `json:"tool,omitempty"` // name of a tool
 
-	For     Duration `json:"for,omitzero"`      // wait: so long
-	File    string   `json:"file,omitempty"`    // wait: until there is this file below the workspace
-	Webhook string   `json:"webhook,omitempty"` // wait: until this hook is called
+	For     Duration `json:"for,omitzero"`      // at most 720h
+	File    string   `json:"file,omitempty"`    // until this file exists below the workspace
+	Webhook string   `json:"webhook,omitempty"` // until this hook is called
 }
 
 // Retry is how often a step that fails is tried again.
 type Retry struct {
-	Times int      `json:"times,omitempty"`
-	Wait  Duration `json:"wait,omitzero"` // before each
+	Times int      `json:"times,omitempty"` // 1 to 10
+	Wait  Duration `json:"wait,omitzero"`   // before each try
 }
 
 // Budget is what one agent may use up. Zero: what the run may.
 type Budget struct {
-	Cost  float64  `json:"cost,omitempty"` // US dollars
-	Turns int      `json:"turns,omitempty"`
-	Time  Duration `json:"time,omitzero"`
+	Cost  float64  `json:"cost,omitempty"`  // US dollars
+	Turns int      `json:"turns,omitempty"` // of the model
+	Time  Duration `json:"time,omitzero"`   // of its work
 }
 
 // SafeOutput is something that leaves an agent which only reads. It is released once the agent and
 // its gate have ended well.
 type SafeOutput struct {
-	Kind  string `json:"kind"`            // "file", or one that [Options.Outlets] has
-	From  string `json:"from"`            // field of the agent's result
-	To    string `json:"to,omitempty"`    // where it goes: a path below the workspace, or what the outlet takes; text with references
-	After string `json:"after,omitempty"` // approval or check that it waits for; empty: none
+	Kind  string `json:"kind"`            // file, comment, message or pull_request
+	From  string `json:"from"`            // field of the agent's output
+	To    string `json:"to,omitempty"`    // path below the workspace, or an address, with ${references}
+	After string `json:"after,omitempty"` // approval or check that must succeed first
 }
 
 // Duration is a time as [time.ParseDuration] has it, such as "90s" or "2h".
