@@ -75,7 +75,8 @@ func (s *Session) Perform(ctx context.Context, do func(ctx context.Context, step
 
 // perform is [Session.Perform], and shows what happens. Yield is called by one goroutine at a time.
 func perform(ctx context.Context, s *Session, do func(context.Context, *Steps) error, yield func(event.Event, error) bool,
-	inputs []event.Body) (err error) {
+	inputs []event.Body,
+) (err error) {
 	if !s.driving.TryLock() {
 		return ErrBusy
 	}
@@ -129,7 +130,8 @@ func stopSteps(ctx context.Context, d *driver, failed error) error {
 // performed is what [Session.Perform] does, told as [Session.Run] tells it. Steps don't wait for
 // whoever looks.
 func performed(ctx context.Context, s *Session, do func(context.Context, *Steps) error,
-	inputs []event.Body) iter.Seq2[event.Event, error] {
+	inputs []event.Body,
+) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		ctx, stop := context.WithCancel(ctx)
 		told := backlog{news: make(chan struct{}, 1)}
@@ -201,7 +203,8 @@ func (b *backlog) take() (some []event.Event, over bool, err error) {
 // wraps [ErrOpenStep] or [ErrStepChanged]: the session knows a step of this id that does another
 // thing, or works on other input.
 func (st *Steps) Do(ctx context.Context, step event.StepStarted,
-	do func(ctx context.Context) (event.StepEnded, error)) (event.StepEnded, error) {
+	do func(ctx context.Context) (event.StepEnded, error),
+) (event.StepEnded, error) {
 	end, perform, err := st.begin(ctx, step)
 	if err != nil || !perform {
 		return end, err

@@ -257,7 +257,8 @@ func TestStepsOfARun(t *testing.T) {
 		return ""
 	}
 	s := open(t, &inspan.Agent{}, event.NewMemory("s"))
-	if err := run(s, func(context.Context, *inspan.Steps) error { return nil }, event.Say("do it")); err != nil || reason(s) != event.ReasonDone {
+	nothing := func(context.Context, *inspan.Steps) error { return nil }
+	if err := run(s, nothing, event.Say("do it")); err != nil || reason(s) != event.ReasonDone {
 		t.Errorf("a run that is done: %v, %q", err, reason(s))
 	}
 	s = open(t, &inspan.Agent{}, event.NewMemory("s"))
@@ -358,7 +359,8 @@ func TestStepsInterrupted(t *testing.T) {
 	}
 	s = open(t, &inspan.Agent{Program: program}, event.NewMemory("s"))
 	c := inspan.Conductor{Session: s}
-	if err := c.Run(t.Context(), event.Say("do it")); err != nil || s.Status().Stopped == nil || s.Status().Stopped.Reason != event.ReasonCancelled {
+	err := c.Run(t.Context(), event.Say("do it"))
+	if st := s.Status().Stopped; err != nil || st == nil || st.Reason != event.ReasonCancelled {
 		t.Fatalf("interrupted: %v, %+v", err, s.Status().Stopped)
 	}
 	if err := c.Run(t.Context(), event.Said{}); err != nil || s.Status().Stopped.Reason != event.ReasonDone || tries != 2 {

@@ -142,8 +142,7 @@ func (c *command) detached() *cobra.Command {
 			}
 			f.Unattended, f.Patient = b.Unattended, true
 			if len(b.Flow) > 0 {
-				w := app.Workflows{App: a, Root: f.cwd, Trust: f.Trust}
-				if f.Program, err = w.Program(b.Flow[0], b.Flow[1:]); err != nil {
+				if f.Program, err = app.Workflows(a, f.cwd, f.Trust).Program(b.Flow[0], b.Flow[1:]); err != nil {
 					return err
 				}
 			}

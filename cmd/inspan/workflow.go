@@ -14,12 +14,6 @@ func (c *command) workflow() *cobra.Command {
 		c.workflowList(), c.workflowShow(), c.workflowCheck(), c.workflowGraph(), c.workflowRun(), c.workflowResume())
 }
 
-// workflowsIn are the workflows that can be run in a folder.
-func (c *command) workflowsIn(folder, trust string) (app.Workflows, error) {
-	a, root, err := c.at(folder)
-	return app.Workflows{App: a, Root: root, Trust: trust}, err
-}
-
 func (c *command) workflowList() *cobra.Command {
 	var cwd string
 	cmd := &cobra.Command{
@@ -27,9 +21,9 @@ func (c *command) workflowList() *cobra.Command {
 		Short: "List the workflows that can be run in this folder",
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			w, err := c.workflowsIn(cwd, "")
+			a, root, err := c.at(cwd)
 			if err == nil {
-				w.Told(cmd.OutOrStdout())
+				app.Workflows(a, root, "").Told(cmd.OutOrStdout())
 			}
 			return err
 		},
@@ -44,11 +38,11 @@ func (c *command) workflowShow() *cobra.Command {
 		Short: "Print the file of a workflow",
 		Args:  exactly(1, 1, "a NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			w, err := c.workflowsIn(".", "")
+			a, root, err := c.at(".")
 			if err != nil {
 				return err
 			}
-			return w.Write(cmd.OutOrStdout(), args[0])
+			return app.Workflows(a, root, "").Write(cmd.OutOrStdout(), args[0])
 		},
 	}
 }
@@ -60,11 +54,11 @@ func (c *command) workflowCheck() *cobra.Command {
 		Example: "  inspan workflow check .inspan/workflows/release.yaml",
 		Args:    exactly(1, 1, "a NAME or a FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			w, err := c.workflowsIn(".", "")
+			a, root, err := c.at(".")
 			if err != nil {
 				return err
 			}
-			return w.Check(cmd.OutOrStdout(), args[0])
+			return app.Workflows(a, root, "").Check(cmd.OutOrStdout(), args[0])
 		},
 	}
 }
@@ -76,11 +70,11 @@ func (c *command) workflowGraph() *cobra.Command {
 		Short: "Draw the steps of a workflow",
 		Args:  exactly(1, 1, "a NAME or a FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			w, err := c.workflowsIn(".", "")
+			a, root, err := c.at(".")
 			if err != nil {
 				return err
 			}
-			return w.Draw(cmd.OutOrStdout(), args[0], mermaid)
+			return app.Workflows(a, root, "").Draw(cmd.OutOrStdout(), args[0], mermaid)
 		},
 	}
 	cmd.Flags().BoolVar(&mermaid, "mermaid", false, "draw it as a flowchart for Mermaid")
@@ -94,8 +88,10 @@ func (c *command) workflowRun() *cobra.Command {
 		Short: "Run a workflow in this folder",
 		Long: "Each step is stored with what it brings. After a crash, an interrupt or a limit, 'inspan workflow resume' continues:\n" +
 			"what has ended is not done again. Words without = are the one input that is missing.\n" +
-			"Without a terminal the run ends where a person must decide, and continues once somebody has: see 'inspan send --help'.\n\n" + exitPointer,
-		Example: "  inspan workflow run piv \"add a --verbose flag\"\n  inspan workflow run piv task=\"fix the race\" check=\"go test -race ./...\"",
+			"Without a terminal the run ends where a person must decide, and continues once somebody has: see 'inspan send --help'.\n\n" +
+			exitPointer,
+		Example: "  inspan workflow run piv \"add a --verbose flag\"\n" +
+			"  inspan workflow run piv task=\"fix the race\" check=\"go test -race ./...\"",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -115,11 +111,11 @@ func (c *command) flow(cmd *cobra.Command, f *runFlags, typed []string) error {
 	if err := f.check(cmd); err != nil {
 		return err
 	}
-	w, err := c.workflowsIn(f.cwd, f.Trust)
+	a, root, err := c.at(f.cwd)
 	if err != nil {
 		return err
 	}
-	if f.Program, err = w.Program(typed[0], typed[1:]); err != nil {
+	if f.Program, err = app.Workflows(a, root, f.Trust).Program(typed[0], typed[1:]); err != nil {
 		return err
 	}
 	if f.flow = typed; f.detach {
@@ -158,8 +154,8 @@ func (c *command) goal() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   `goal "what is to be reached" --check COMMAND`,
 		Short: "Work on a goal, for hours if need be, until a command says that it is reached",
-		Long: "inspan works in rounds. Each begins in a fresh context that knows the rounds before by progress.md, git and the log; after it the\n" +
-			"command of --check runs. Exit code 0 ends the run. What an agent says counts for nothing.\n" +
+		Long: "inspan works in rounds. Each begins in a fresh context that knows the rounds before by progress.md, git and the log.\n" +
+			"After it the command of --check runs. Exit code 0 ends the run; what an agent says never does.\n" +
 			"The run also ends where nothing that can be measured gets better, and at its limits. Then it says what is missing.\n\n" + exitPointer,
 		Example: "  inspan goal \"all tests pass on Go 1.27\" --check \"make test\"\n" +
 			"  inspan goal \"port the parser\" --check \"go test ./parser\" --max-time 6h --max-cost 20 --detach",

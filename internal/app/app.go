@@ -248,7 +248,7 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 	} else {
 		team.Watch(b.agent) // what bounds a minute holds for it all the same
 	}
-	b.program(team)
+	o.Program.Wire(b.agent, at, team)
 	equipment.Furnish(b.agent, a.Config, b.come, o.AllTools)
 	b.agent.Tools = slices.Concat(b.agent.Tools, b.wrap(o.Tools))
 	if !o.shown && !o.alone {

@@ -41,7 +41,8 @@ func (p played) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 		}
 	}
 	parts := p(task, turn)
-	return (&script.Model{Steps: []script.Step{{Parts: parts}}}).Stream(ctx, llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say(task)}}})
+	one := &script.Model{Steps: []script.Step{{Parts: parts}}}
+	return one.Stream(ctx, llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say(task)}}})
 }
 
 // makes is a reply with one call.
@@ -75,7 +76,8 @@ func repository(t *testing.T, files map[string]string) string {
 		}
 	}
 	for _, args := range [][]string{
-		{"init", "-q"}, {"config", "user.email", "a@example.com"}, {"config", "user.name", "a"}, {"add", "-A"}, {"commit", "-qm", "begin", "--allow-empty"},
+		{"init", "-q"}, {"config", "user.email", "a@example.com"}, {"config", "user.name", "a"}, {"add", "-A"},
+		{"commit", "-qm", "begin", "--allow-empty"},
 	} {
 		cmd := exec.Command("git", args...)
 		cmd.Dir = dir
@@ -88,11 +90,12 @@ func repository(t *testing.T, files map[string]string) string {
 
 // flows performs a workflow with played agents, answers its questions in order, and returns what it
 // brings.
-func flows(t *testing.T, model played, root, name string, inputs []string, o app.Options, answers ...string) (string, *inspan.Session, error) {
+func flows(t *testing.T, model played, root, name string, inputs []string, o app.Options,
+	answers ...string) (string, *inspan.Session, error) {
 	t.Helper()
 	a := load(t, "")
 	a.Providers.Given, a.Self = model, sandbox.Self()
-	p, err := app.Workflows{App: a, Root: root}.Program(name, inputs)
+	p, err := app.Workflows(a, root, "").Program(name, inputs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +327,8 @@ func TestGoal(t *testing.T) {
 			if rounds == 0 || rounds > c.rounds {
 				t.Errorf("it took %d rounds, of at most %d", rounds, c.rounds)
 			}
-			if st := s.Status().Stopped; !c.reached && (st == nil || st.Reason != event.ReasonFailed || !strings.Contains(st.Detail, "no check got better")) {
+			const why = "no check got better"
+			if st := s.Status().Stopped; !c.reached && (st == nil || st.Reason != event.ReasonFailed || !strings.Contains(st.Detail, why)) {
 				t.Errorf("stopped: %+v", st)
 			}
 		})

@@ -1,0 +1,132 @@
+package equipment
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/workflow"
+)
+
+// Program is a workflow that a new session performs in the place of a model.
+type Program struct {
+	Workflow *workflow.Workflow
+	Inputs   map[string]any
+}
+
+// Begin is the message that a run of the workflow begins with.
+func (p *Program) Begin() event.Said {
+	text := "/workflow " + p.Workflow.Name
+	for _, name := range slices.Sorted(maps.Keys(p.Inputs)) {
+		raw, err := json.Marshal(p.Inputs[name])
+		if s, ok := p.Inputs[name].(string); ok && err == nil {
+			raw = []byte(s)
+		}
+		text += " " + name + "=" + words.OneLine(string(raw), 200)
+	}
+	return event.Say(text)
+}
+
+// Wire has an agent perform a workflow in the place of its model: the one that its session has begun,
+// or begins with; neither: the model answers. Agents do what its steps ask for.
+func (p *Program) Wire(agent *inspan.Agent, at inspan.Place, agents workflow.Agents) {
+	switch {
+	case at.Parent != "" || p == nil && at.Workflow == "":
+		return
+	case p == nil:
+		p = &Program{}
+	}
+	with := workflow.Options{Agents: agents, Env: agent.Env, Unboxed: cmp.Or(agent.Mode, at.Mode) == tool.ModeYolo}
+	agent.Program = func(ctx context.Context, steps *inspan.Steps) error {
+		_, err := p.Workflow.Run(ctx, steps, p.Inputs, with)
+		return err
+	}
+}
+
+// Workflows are those that can be run in a folder.
+type Workflows struct {
+	Set  *Set
+	Root string
+	Sum  string // as in [consent.Store.ReviewRunning]
+}
+
+// List lists them.
+func (w Workflows) List() []Workflow { return w.Set.Workflows(w.Root, w.Sum) }
+
+// Find is one of them by its name, or that of a file, checked.
+func (w Workflows) Find(name string) (*workflow.Workflow, error) {
+	return w.Set.Workflow(w.Root, w.Sum, name)
+}
+
+// Program makes one of a workflow and of inputs as they are typed: NAME=VALUE, and of a workflow
+// which needs one text more, words that say it.
+func (w Workflows) Program(name string, typed []string) (*Program, error) {
+	flow, err := w.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	inputs, err := flow.Typed(typed)
+	if err != nil {
+		return nil, words.Misuse{Err: err}
+	}
+	return &Program{Workflow: flow, Inputs: inputs}, nil
+}
+
+// Write writes the file of one as it is.
+func (w Workflows) Write(out io.Writer, name string) error {
+	for _, one := range w.List() {
+		if one.Name == name {
+			_, err := out.Write(one.Data)
+			return err
+		}
+	}
+	return words.Misuse{Err: fmt.Errorf("there is no workflow %q; see 'inspan workflow list'", name)}
+}
+
+// Draw draws one: as a tree, or for Mermaid.
+func (w Workflows) Draw(out io.Writer, name string, mermaid bool) error {
+	flow, err := w.Find(name)
+	if err != nil {
+		return err
+	}
+	text := flow.Tree()
+	if mermaid {
+		text = flow.Mermaid()
+	}
+	_, err = io.WriteString(out, text)
+	return err
+}
+
+// Told lists them for people, one a line.
+func (w Workflows) Told(out io.Writer) {
+	for _, one := range w.List() {
+		what := one.Why
+		if what == "" {
+			if flow, err := w.Find(one.Name); err != nil {
+				what = "can't be run: " + words.OneLine(err.Error(), 200)
+			} else {
+				what = flow.Description
+			}
+		}
+		fmt.Fprintf(out, "%-20s %-10s %s\n", one.Name, one.Source, what)
+	}
+}
+
+// Check says of one, or of a file, whether it can be run.
+func (w Workflows) Check(out io.Writer, name string) error {
+	flow, err := w.Find(name)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s: %s is a workflow of %d steps\n", filepath.Base(name), flow.Name, len(flow.Steps))
+	return nil
+}
