@@ -34,6 +34,7 @@ import (
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/mcptool"
 	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/workflow"
 )
 
 // Options say which agent is made. Only Sandbox is needed; the zero value of every other field
@@ -174,4 +175,19 @@ func (o Options) warn(text string) {
 		return
 	}
 	o.Warn(text)
+}
+
+// Workflow is [Agent] for sessions that perform a workflow with these inputs in the place of a model,
+// which its agents have. The workflow must be checked. A session of the host that was opened before
+// goes on with the workflow that it was begun with.
+func Workflow(o Options, w *workflow.Workflow, inputs map[string]any) (*inspan.Host, error) {
+	a, root, err := o.open()
+	if err != nil {
+		return nil, fmt.Errorf("coding workflow: %w", err)
+	}
+	with := o.app()
+	with.Program = &app.Program{Workflow: w, Inputs: inputs}
+	host := a.Host(with, o.warn)
+	host.Agent = within(root, host.Agent)
+	return host, nil
 }

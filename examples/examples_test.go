@@ -38,6 +38,9 @@ func TestExamples(t *testing.T) {
 			"call: allow \nmodel: Now I am done.",
 		},
 		"17-budget": {"stopped: budget, after 2 turns and $0.0210 of $0.01\nstopped: done, after 3 turns and $0.0405 of $0.10"},
+		"20-workflow": {
+			"count: ok {\"exit\":0,\"output\":\"3\"}\n", "asked:\nClocks, 3 of them.\n", "SUMMARY.md: Clocks, 3 of them.\n",
+		},
 		"19-calls":  {"publish is run\n  wrote tides\nmay ping run? ", "\n  pinged for tides\n", "\ndone\n"}, // the answered call and its caller run side by side
 		"18-resume": {"the first process: signal: killed", "open question: it would run \"touch made\"\nmodel: I made it.\nmade: [- made]"},
 	}

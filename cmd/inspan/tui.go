@@ -239,6 +239,7 @@ func (c *command) slashes(a *app.App, root, model string, shadowed func(name, wh
 		}),
 	)
 	list = append(list, serverSlash(a, root))
+	list = append(list, c.flowSlashes(a, root, model)...)
 	list = append(list, skillSlashes(a, root)...)
 	ours := append(tui.Commands(), list...)
 	for _, m := range a.Extensions.Commands(root, func(string) {}) {

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/tui"
 )
 
 func (c *command) workflow() *cobra.Command {
@@ -92,7 +96,7 @@ func (c *command) workflowRun() *cobra.Command {
 			exitPointer,
 		Example: "  inspan workflow run piv \"add a --verbose flag\"\n" +
 			"  inspan workflow run piv task=\"fix the race\" check=\"go test -race ./...\"",
-		Args:    cobra.ArbitraryArgs,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError{errors.New("inspan workflow run needs the NAME of a workflow; see 'inspan workflow list'")}
@@ -178,4 +182,50 @@ func (c *command) goal() *cobra.Command {
 	fl.IntVar(&rounds, "rounds", 30, "most `rounds`")
 	fl.IntVar(&patience, "patience", 4, "`rounds` in which nothing may get better")
 	return cmd
+}
+
+// flowSlashes run workflows from a session, each in a process and a session of its own.
+func (c *command) flowSlashes(a *app.App, root, model string) []tui.Command {
+	flows := app.Workflows(a, root, "")
+	start := func(ctx context.Context, typed []string) (string, error) {
+		p, err := flows.Program(typed[0], typed[1:])
+		if err != nil {
+			return "", err
+		}
+		o := a.Running.New(p.Begin().Parts.Text())
+		o.Flow = typed
+		args := []string{"detached", "--cwd=" + root}
+		if model != "" {
+			args = append(args, "--model="+model)
+		}
+		begun, err := a.Running.Detach(ctx, c.program(), args, o)
+		if err == nil && begun.Session == "" {
+			err = fmt.Errorf("it did not begin: %s", bytes.TrimSpace(begun.Printed))
+		}
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%s runs as session %s. Its questions and its end are on the board ('inspan board'); 'inspan attach %s' shows it.",
+			typed[0], begun.Session, begun.Session), nil
+	}
+	return []tui.Command{{
+		Name: "workflow", Args: "[NAME [INPUT=VALUE ...]]", Doc: "list the workflows, or run one in a process of its own",
+		Print: func(ctx context.Context, args string) (string, error) {
+			if typed := flows.Words(args); len(typed) > 0 {
+				return start(ctx, typed)
+			}
+			var b strings.Builder
+			flows.Told(&b)
+			return b.String(), nil
+		},
+	}, {
+		Name: "goal", Args: "<GOAL --check COMMAND>", Doc: "work on a goal in a process of its own until the command passes",
+		Print: func(ctx context.Context, args string) (string, error) {
+			goal, check, ok := strings.Cut(args, "--check ")
+			if !ok || strings.TrimSpace(goal) == "" || strings.TrimSpace(check) == "" {
+				return "", errors.New("want /goal GOAL --check COMMAND, where the command passes once the goal is reached; nothing was done")
+			}
+			return start(ctx, []string{"goal", "goal=" + strings.TrimSpace(goal), "check=" + strings.TrimSpace(check)})
+		},
+	}}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/frontmatter"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 	"github.com/inspan/inspan/workflow"
@@ -66,6 +67,9 @@ func (w Workflows) List() []Workflow { return w.Set.Workflows(w.Root, w.Sum) }
 func (w Workflows) Find(name string) (*workflow.Workflow, error) {
 	return w.Set.Workflow(w.Root, w.Sum, name)
 }
+
+// Words are the name and the inputs of a workflow in what was typed behind a slash command.
+func (w Workflows) Words(typed string) []string { return frontmatter.Words(typed) }
 
 // Program makes one of a workflow and of inputs as they are typed: NAME=VALUE, and of a workflow
 // which needs one text more, words that say it.
