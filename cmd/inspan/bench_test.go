@@ -95,31 +95,28 @@ func (r *recorder) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 	return r.Model.Stream(ctx, req)
 }
 
-// BenchmarkTurn measures what the harness adds to a turn with one tool call:
-// the time of a whole run, with the log on disk and synced, less the time the
-// bare adapter needs to send the very same requests to the same server.
+// BenchmarkTurn measures what the harness adds to a turn with one call that reads a file:
+// the time of a whole run, with the log on disk and synced, less the time the bare adapter
+// needs to send the very same requests to the same server. BenchmarkCall measures commands.
 func BenchmarkTurn(b *testing.B) {
-	for name, answer := range longRuns() {
-		b.Run(name, func(b *testing.B) {
-			url := anthropictest.Start(b, &anthropictest.Server{Answer: func(_ *http.Request, body []byte) anthropictest.Answer {
-				return answer(turnOf(body))
-			}})
-			work := b.TempDir()
-			smallFiles(b, work)
-			var whole, bare, added []float64
-			for b.Loop() {
-				w, rec := wholeRun(b, url, work)
-				n := float64(len(rec.requests))
-				alone := bareRun(b, rec)
-				whole, bare = append(whole, ms(w)/n), append(bare, ms(alone)/n)
-				added = append(added, ms(w-alone)/n)
-			}
-			b.ReportMetric(median(whole), "ms/turn")
-			b.ReportMetric(median(bare), "bare-ms/turn")
-			b.ReportMetric(median(added), "added-ms/turn")
-			b.ReportMetric(0, "ns/op")
-		})
+	answer := longRuns()["read_file"]
+	url := anthropictest.Start(b, &anthropictest.Server{Answer: func(_ *http.Request, body []byte) anthropictest.Answer {
+		return answer(turnOf(body))
+	}})
+	work := b.TempDir()
+	smallFiles(b, work)
+	var whole, bare, added []float64
+	for b.Loop() {
+		w, rec := wholeRun(b, url, work)
+		n := float64(len(rec.requests))
+		alone := bareRun(b, rec)
+		whole, bare = append(whole, ms(w)/n), append(bare, ms(alone)/n)
+		added = append(added, ms(w-alone)/n)
 	}
+	b.ReportMetric(median(whole), "ms/turn")
+	b.ReportMetric(median(bare), "bare-ms/turn")
+	b.ReportMetric(median(added), "added-ms/turn")
+	b.ReportMetric(0, "ns/op")
 }
 
 func wholeRun(b *testing.B, url, work string) (time.Duration, *recorder) {

@@ -116,7 +116,9 @@ func (k *kept) stand() (err error) {
 		k.release()
 		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
 	}
-	k.leaving = append(k.leaving, leave)
+	if leave != nil {
+		k.leaving = append(k.leaving, leave)
+	}
 	return nil
 }
 

@@ -85,6 +85,18 @@ func (p *post) run() int {
 	if unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != nil || unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) != nil {
 		return 1
 	}
+	done := make(chan struct{})
+	go func() { // not on this thread, to which each command would have to be handed over
+		defer close(done)
+		p.serve()
+	}()
+	<-done
+	return 0
+}
+
+// serve runs commands until the keeper can run no more of them.
+func (p *post) serve() {
+	defer p.leave()
 	commissions := make(chan commission)
 	go p.hear(commissions)
 	for c := range commissions {
@@ -93,14 +105,12 @@ func (p *post) run() int {
 		again := k.serve(c.fds)
 		p.room = k.order
 		if !again {
-			break
+			return
 		}
 		if k.order.Level != tool.BoxNone {
 			p.cell = newCell(k.enter) // the next command need not wait for that
 		}
 	}
-	p.leave()
-	return 0
 }
 
 // leave gives up what is kept from one command to the next. It may be called again.

@@ -112,7 +112,7 @@ func (r *rooms) empty(level tool.Level) bool {
 
 // take returns a keeper that waits: one that stands within the same walls, or one that has
 // none around itself. Those that stand within others, and for which places were made among
-// the temporary files of the session, go: other commands would see these.
+// the temporary files of the session, go before a command that would see these.
 func (r *rooms) take(kind room, walls string) (link, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,15 +126,23 @@ func (r *rooms) take(kind room, walls string) (link, bool) {
 		out = list[i]
 		r.waiting[kind] = slices.Delete(list, i, i+1)
 	}
-	for kind, list := range r.waiting {
-		r.waiting[kind] = slices.DeleteFunc(list, func(l link) bool {
-			if l.earlier != nil {
-				r.dismiss([]link{l})
-			}
-			return l.earlier != nil
-		})
+	if kind.scene {
+		r.clearPlaces(walls)
 	}
 	return out, i >= 0
+}
+
+// clearPlaces ends keepers for which places were made, but those within some walls. r.mu is held.
+func (r *rooms) clearPlaces(walls string) {
+	for kind, list := range r.waiting {
+		r.waiting[kind] = slices.DeleteFunc(list, func(l link) bool {
+			goes := l.earlier != nil && (l.walls != walls || walls == "")
+			if goes {
+				r.dismiss([]link{l})
+			}
+			return goes
+		})
+	}
 }
 
 // give has a keeper wait, unless enough do, or none are to wait any more.

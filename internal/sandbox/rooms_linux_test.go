@@ -197,6 +197,27 @@ func TestFewWait(t *testing.T) {
 	}
 }
 
+// TestWaitsBesideOthers checks that a keeper in whose box a workspace was made to be seen goes
+// on waiting while commands run that see no such place.
+func TestWaitsBesideOthers(t *testing.T) {
+	env, _, _ := boxed(t) // its workspace is in the folder for temporary files
+	need(t, env, tool.BoxRead)
+	need(t, env, tool.BoxWorkspace)
+	others := keepers(t) // of tests that were before
+	waiting := func() []int {
+		return slices.DeleteFunc(keepers(t), func(pid int) bool { return slices.Contains(others, pid) })
+	}
+	script(t, env, tool.Box{Level: tool.BoxWorkspace}, "true")
+	before := waiting()
+	for _, level := range []tool.Level{tool.BoxRead, tool.BoxNone} {
+		script(t, env, tool.Box{Level: level}, "true")
+	}
+	script(t, env, tool.Box{Level: tool.BoxWorkspace}, "true")
+	if after := waiting(); len(before) == 0 || !slices.Contains(after, before[len(before)-1]) {
+		t.Errorf("keepers %v waited before other commands, and %v after them", before, after)
+	}
+}
+
 // keepers lists those that this process or a holder of its has started.
 func keepers(t *testing.T) (out []int) {
 	t.Helper()

@@ -254,10 +254,10 @@ func removeTree(dir string) error {
 }
 
 // stand makes places in the folder for what of the machine is mounted there,
-// for as long as a box is open. What a process made at such a place stays.
+// for as long as a box is open; leave is nil if none is needed. What a process made at such a
+// place stays.
 func (t *temp) stand(paths []string) (leave func(), err error) {
 	var made []string
-	leave = func() { t.unmake(made) }
 	for _, path := range paths {
 		root, below, ok := t.stands(path)
 		info, err := os.Stat(path)
@@ -270,7 +270,7 @@ func (t *temp) stand(paths []string) (leave func(), err error) {
 			at = filepath.Join(at, name)
 			ours, err := t.point(at, i < len(parts)-1 || info.IsDir())
 			if err != nil {
-				leave()
+				t.unmake(made)
 				return nil, fmt.Errorf("make a place for %s: %w", path, err)
 			}
 			if ours {
@@ -278,7 +278,10 @@ func (t *temp) stand(paths []string) (leave func(), err error) {
 			}
 		}
 	}
-	return leave, nil
+	if made == nil {
+		return nil, nil
+	}
+	return func() { t.unmake(made) }, nil
 }
 
 // stands returns the parts of a path of the machine that is to be seen in the

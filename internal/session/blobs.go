@@ -63,7 +63,7 @@ func (b blobs) put(ctx context.Context, r io.Reader) (name string, err error) {
 		return "", err
 	}
 	sum := sha256.New()
-	err = pour(io.MultiWriter(f, sum), &contextReader{ctx, r})
+	err = pour(io.MultiWriter(b.durable(f), sum), &contextReader{ctx, r})
 	if err == nil {
 		err = b.store.sync(f)
 	}
@@ -77,6 +77,38 @@ func (b blobs) put(ctx context.Context, r io.Reader) (name string, err error) {
 		return "", errors.Join(err, d.Remove(tmp))
 	}
 	return name, b.store.syncDir(b.dir)
+}
+
+// durable returns what to write to a file with that is to be synced.
+func (b blobs) durable(f file) io.Writer {
+	if begins, ok := f.(beginner); ok && b.store.Sync != SyncKill {
+		return &ahead{file: f, begins: begins}
+	}
+	return f
+}
+
+// beginner is a file that can begin to make durable what it has been given, without waiting for
+// that. Whether it succeeds only Sync tells.
+type beginner interface{ Begin(from, size int64) }
+
+// ahead writes to a file. The disk begins to write what came long before the end, so that the
+// sync there has little left to wait for.
+type ahead struct {
+	file        io.Writer
+	begins      beginner
+	begun, size int64 // bytes
+}
+
+// aheadBy is how many bytes the disk is given at once.
+const aheadBy = 8 << 20
+
+func (a *ahead) Write(p []byte) (int, error) {
+	n, err := a.file.Write(p)
+	if a.size += int64(n); a.size-a.begun >= aheadBy {
+		a.begins.Begin(a.begun, a.size-a.begun)
+		a.begun = a.size
+	}
+	return n, err
 }
 
 // pourChunk is how many bytes of a blob are written together.

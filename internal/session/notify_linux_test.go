@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestTold holds that a log learns by the system of what another process appends, long before it
-// would have looked, and that nothing is left of it once all logs are closed.
+// TestTold holds that a log among many learns by the system of what another process appends, long
+// before it would have looked, and that nothing is left of it once all logs are closed.
 func TestTold(t *testing.T) {
 	here := &Store{Dir: t.TempDir(), Sync: SyncKill}
 	elsewhere := &Store{Dir: here.Dir, Sync: SyncKill}
@@ -19,7 +19,7 @@ func TestTold(t *testing.T) {
 	var waiting sync.WaitGroup
 	ctx, cancel := context.WithTimeout(t.Context(), lookEvery-time.Second)
 	defer cancel()
-	for range 3 {
+	for range fewLogs + 1 {
 		other, err := elsewhere.opened(t.Context(), l.ID())
 		if err != nil {
 			t.Fatal(err)
@@ -40,6 +40,29 @@ func TestTold(t *testing.T) {
 		}
 	}
 	listening(t, ctx, elsewhere, 0)
+}
+
+// TestLooks holds that the system is asked for nothing in a short wait among few logs, and that such
+// a wait ends soon all the same.
+func TestLooks(t *testing.T) {
+	here := &Store{Dir: t.TempDir(), Sync: SyncKill}
+	elsewhere := &Store{Dir: here.Dir, Sync: SyncKill}
+	l := driven(t, here)
+	other, err := elsewhere.opened(t.Context(), l.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	was := other.tail.Seq
+	woken := make(chan error)
+	go func() { woken <- other.Wait(t.Context(), was) }()
+	mustAppend(t, l, said("1"))
+	if err := <-woken; err != nil {
+		t.Error(err)
+	}
+	if elsewhere.notifier.watcher != nil {
+		t.Error("the system was asked to tell of appends")
+	}
 }
 
 // listening waits until the system tells the store of so many files.

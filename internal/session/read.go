@@ -17,6 +17,13 @@ const (
 	lookEvery = 5 * time.Second       // where it does, in case that it misses one
 )
 
+// Having the system tell of appends costs nothing but its end, for which Linux takes 10 to 20 ms.
+// The end of a run would wait for that, so that it is done only if looking would cost more.
+const (
+	looksFor = 30 * time.Second // a wait looks for appends itself
+	fewLogs  = 8                // open at most; among more, no wait does
+)
+
 // Read implements [event.Log]. If the log is damaged, what is good before the
 // damage is followed by a [*DamageError]. Nothing is skipped.
 func (l *Log) Read(ctx context.Context, after uint64) iter.Seq2[event.Event, error] {
@@ -195,27 +202,23 @@ func (l *Log) Start(ctx context.Context) (uint64, error) {
 	return 0, nil
 }
 
-// Wait implements [event.Waiter]. It learns of all appends at once where the system tells of
-// changes to files, else at once of those through the same store, and of others within 50 ms.
-// It fails if the log is damaged, as such a log no longer grows.
+// Wait implements [event.Waiter]. It learns at once of appends through the same store, and of
+// others within 50 ms. A long wait, or one among many, learns of those at once too, where the
+// system tells of changes to files. It fails if the log is damaged, as such a log no longer grows.
 func (l *Log) Wait(ctx context.Context, after uint64) error {
-	var poll *time.Timer
-	every := time.Duration(0)
+	every, began, told := pollEvery, time.Now(), false
+	poll := time.NewTimer(every)
+	defer poll.Stop()
 	for {
 		rung := l.bell.wait()
 		if done, err := l.above(ctx, after); done || err != nil {
 			return err
 		}
-		switch {
-		case every == 0:
-			every = l.told()
+		if !told && (time.Since(began) >= looksFor || l.store.crowded()) {
+			every, told = l.told(), true
 			continue // it may have grown before we were told of it
-		case poll == nil:
-			poll = time.NewTimer(every)
-			defer poll.Stop()
-		default:
-			poll.Reset(every)
 		}
+		poll.Reset(every)
 		select {
 		case <-rung:
 		case <-poll.C:

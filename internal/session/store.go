@@ -313,6 +313,19 @@ func (s *Store) hold(id string) *bell {
 	return b
 }
 
+// crowded reports whether more logs are open than can be looked at one by one.
+func (s *Store) crowded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	open := 0
+	for _, b := range s.bells {
+		if open += b.users; open > fewLogs {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *Store) logPath(id string) string { return filepath.Join(s.Dir, id, logName) }
 
 func (s *Store) release(id string) {

@@ -314,6 +314,19 @@ func get(t *testing.T, l *Log, name string) string {
 	return string(data)
 }
 
+// TestLongBlob checks that a blob is whole that the disk began to write before its end.
+func TestLongBlob(t *testing.T) {
+	l := driven(t, &Store{Dir: t.TempDir()})
+	want := strings.Repeat("0123456789abcde\n", 5*aheadBy/2/16) + "end"
+	name, err := l.Blobs().Put(t.Context(), strings.NewReader(want))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, l, name); got != want {
+		t.Errorf("%d of %d bytes are there, or others", len(got), len(want))
+	}
+}
+
 func TestBlobs(t *testing.T) {
 	l := driven(t, &Store{Dir: t.TempDir()})
 	const name = "sha256-2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
