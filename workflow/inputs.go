@@ -7,6 +7,12 @@ import (
 	"strings"
 )
 
+// Fits returns why the workflow can't run with these inputs; nil: it can.
+func (w *Workflow) Fits(inputs map[string]any) error {
+	_, err := w.given(inputs)
+	return err
+}
+
 // Typed reads inputs as a person types them: NAME=VALUE each, where the value is a text for an input of
 // that type, and else JSON. Words that are no such thing are, together, the one text that must be
 // given and is not. The error is for whoever typed.

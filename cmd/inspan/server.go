@@ -107,7 +107,7 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 func (c *command) engine(a *app.App, s *server.Server) (err error) {
 	s.Sessions, s.Send, s.Redact, s.Git, s.Warn = a.Store(), a.Send, a.Permission.Redacted, a.Extensions.Store().Git, c.warn
 	s.Host = (&app.Hosts{Self: c.self, Warn: c.warn, Nice: server.Nice, Closed: a.Permission.Closed}).Host
-	s.HasModel, s.Rewind = a.Providers.Known, a.Rewind
+	s.HasModel, s.Rewind, s.Workflows = a.Providers.Known, a.Rewind, app.Workflows(a, "", "").Checked
 	managed.Join(s)
 	s.Guard = a.Permission.Guard()
 	s.Unwalled, err = a.Permission.Unwalled()

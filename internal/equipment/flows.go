@@ -63,6 +63,16 @@ type Workflows struct {
 // List lists them.
 func (w Workflows) List() []Workflow { return w.Set.Workflows(w.Root, w.Sum) }
 
+// Checked are those that can be run.
+func (w Workflows) Checked() (list []*workflow.Workflow) {
+	for _, one := range w.List() {
+		if flow, err := w.Find(one.Name); err == nil {
+			list = append(list, flow)
+		}
+	}
+	return list
+}
+
 // Find is one of them by its name, or that of a file, checked.
 func (w Workflows) Find(name string) (*workflow.Workflow, error) {
 	return w.Set.Workflow(w.Root, w.Sum, name)

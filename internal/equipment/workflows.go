@@ -35,11 +35,14 @@ const (
 	mostWorkflows = 200
 )
 
-// Workflows lists the workflows that can be run in a workspace: its own, the user's, those of plugins,
+// Workflows lists the workflows that can be run in a workspace, "" for any: its own, the user's, those of plugins,
 // and those that are built in. Of two with one name the first counts. One of the workspace runs only
 // if a person trusts its exact content; sum is as in [consent.Store.ReviewRunning].
 func (s *Set) Workflows(root, sum string) []Workflow {
-	list := s.trusted(root, sum, workflowsIn(filepath.Join(root, ".inspan", "workflows"), skill.FromProject))
+	var list []Workflow
+	if root != "" {
+		list = s.trusted(root, sum, workflowsIn(filepath.Join(root, ".inspan", "workflows"), skill.FromProject))
+	}
 	for _, f := range s.own("workflows") {
 		list = append(list, workflowsIn(f.Path, f.Source)...)
 	}

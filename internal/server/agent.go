@@ -102,6 +102,13 @@ func Answered(answer string) (said string, failed bool) {
 // host makes the host for the session of a task.
 func (s *Server) host(t Task) (*inspan.Host, error) {
 	o := s.options(t)
+	if t.Spec.Workflow != "" {
+		w, err := s.workflow(t.Spec.Workflow)
+		if err != nil {
+			return nil, err
+		}
+		o.Program = &app.Program{Workflow: w, Inputs: t.Spec.Inputs}
+	}
 	if s.Equip != nil {
 		v, err := s.For(s.ctx, t.ID, "")
 		if err == nil {

@@ -220,5 +220,8 @@ func (t *Task) wants() string {
 	if t.Spec.Prompt == "" && t.Spec.GitHub != "" {
 		return "Do what " + t.Spec.GitHub + " on GitHub asks for. Its text is above."
 	}
+	if t.Spec.Workflow != "" {
+		return "/workflow " + t.Spec.Workflow
+	}
 	return t.Spec.Prompt
 }

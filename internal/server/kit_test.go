@@ -74,6 +74,7 @@ func (h *house) open() {
 		Host:    (&app.Hosts{Self: "/proc/self/exe", Warn: func(string) {}}).Host,
 		Options: app.Options{Model: "script", Mode: tool.ModeAuto}, Dir: filepath.Join(h.dir, "tasks"), Folders: []string{h.root},
 		Owner: ownersToken, Warn: func(text string) { h.t.Log("warned: " + text) }, Rewind: a.Rewind,
+		Workflows: app.Workflows(a, "", "").Checked,
 	}
 	if h.set != nil {
 		h.set(h.s)

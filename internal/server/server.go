@@ -45,6 +45,7 @@ import (
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/store"
+	"github.com/inspan/inspan/workflow"
 )
 
 // Server runs tasks. Fill in the fields, then [Server.Start] it, serve [Server.Handler] behind a
@@ -99,6 +100,8 @@ type Server struct {
 	// begins. Visits are those of [Server.For].
 	Equip   func(v *Visit, t Task, o *app.Options) error
 	Furnish func(v *Visit, t Task, dir string) error
+	// Workflows returns those that tasks may perform, each checked. Nil: there are none.
+	Workflows func() []*workflow.Workflow
 	// GitHub is where issues and pull requests are read.
 	GitHub GitHub
 	// OIDC lets in tokens of an identity provider too. Without an issuer there is none.

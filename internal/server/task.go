@@ -17,6 +17,8 @@ import (
 // Spec is what a task is to do, as a client says it.
 type Spec struct {
 	Prompt      string            `json:"prompt" jsonschema:"what to do, with all the context that the agent needs"`
+	Workflow    string            `json:"workflow,omitempty" jsonschema:"workflow to perform, in the place of a prompt: one that is built in, or of the server's user"`
+	Inputs      map[string]any    `json:"inputs,omitempty" jsonschema:"inputs of the workflow, by name"`
 	Title       string            `json:"title,omitempty" jsonschema:"a title for people"`
 	Repository  *Repository       `json:"repository,omitempty" jsonschema:"a git repository to clone into the workspace"`
 	Folder      string            `json:"folder,omitempty" jsonschema:"an existing folder on the server to work in, below one of its --folder"`
@@ -152,6 +154,12 @@ func (s *Server) check(ctx context.Context, tenant string, p Spec) error {
 		return err // doors of other protocols come here too
 	}
 	switch {
+	case p.Workflow != "":
+		if err := s.checkWorkflow(p); err != nil {
+			return err
+		}
+	case len(p.Inputs) > 0:
+		return Wrong("inputs", "no workflow is set", "a workflow that has them")
 	case strings.TrimSpace(p.Prompt) == "" && !p.Open && p.GitHub == "":
 		return Wrong("prompt", "it is missing", "a text that says what to do")
 	case len(p.Prompt) > mostPrompt:
