@@ -97,13 +97,46 @@ func perform(ctx context.Context, s *Session, do func(context.Context, *Steps) e
 // haveSteps has do perform its steps.
 func haveSteps(ctx context.Context, d *driver, do func(context.Context, *Steps) error) error {
 	watched, done := d.interruptible(ctx)
+	watched, stop := context.WithCancelCause(watched)
 	steps := &Steps{driver: d, ctx: watched, limit: &deadline{do: func() { d.timeUp(ctx) }}}
+	steps.limit.set(afterwards(d.state.Deadline()))
+	var following sync.WaitGroup
+	following.Go(func() {
+		if err := steps.follow(watched); err != nil {
+			stop(err)
+		}
+	})
 	defer func() {
+		stop(nil)
 		done() // what is still performed is stopped
+		following.Wait()
 		steps.close()
 	}()
-	steps.limit.set(afterwards(d.state.Deadline()))
 	return do(watched, steps)
+}
+
+// follow takes in what others append, such as the questions of children, until ctx ends.
+func (st *Steps) follow(ctx context.Context) (err error) {
+	defer caught("the log", nil, &err)
+	w, ok := st.driver.log.(event.Waiter)
+	for ok && err == nil {
+		st.open.Lock()
+		seq := st.driver.state.Seq
+		st.open.Unlock()
+		if w.Wait(ctx, seq) != nil {
+			return nil // it ends, or is damaged, which the next step finds
+		}
+		st.open.Lock()
+		if !st.closed {
+			err = st.driver.catchUp(ctx)
+			st.limit.set(afterwards(st.driver.state.Deadline()))
+		}
+		st.open.Unlock()
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // stopSteps ends the run that steps were performed in, if there is one and it is over.

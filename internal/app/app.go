@@ -238,6 +238,9 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 	if err := roomToRun(); err != nil {
 		return nil, err
 	}
+	if at.New {
+		o.MaxCost, o.MaxTokens, o.MaxTime = o.Program.Within(o.MaxCost, o.MaxTokens, o.MaxTime)
+	}
 	b, err := a.build(ctx, o, at, warn)
 	if err != nil {
 		return nil, err

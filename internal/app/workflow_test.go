@@ -20,6 +20,7 @@ import (
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/tool"
 )
 
 // played is a model whose answers a function makes, of the agent's task and of how many replies its
@@ -90,7 +91,7 @@ func repository(t *testing.T, files map[string]string) string {
 
 // flows performs a workflow with played agents, answers its questions in order, and returns what it
 // brings.
-func flows(t *testing.T, model played, root, name string, inputs []string, o app.Options,
+func flows(t *testing.T, model llm.Model, root, name string, inputs []string, o app.Options,
 	answers ...string) (string, *inspan.Session, error) {
 	t.Helper()
 	a := load(t, "")
@@ -332,5 +333,116 @@ func TestGoal(t *testing.T) {
 				t.Errorf("stopped: %+v", st)
 			}
 		})
+	}
+}
+
+// file is a workflow that a person names by its path.
+func file(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "flow.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestForkedAgent holds that an agent which is a copy of another knows what that has said, that the
+// other does not learn of it, and that nothing is counted twice.
+func TestForkedAgent(t *testing.T) {
+	var asked []string
+	model := forked(func(messages []llm.Message) llm.Parts {
+		var all []string
+		for _, m := range messages {
+			all = append(all, m.Parts.Text())
+		}
+		asked = append(asked, strings.Join(all, " | "))
+		return llm.Say("answer " + fmt.Sprint(len(asked)))
+	})
+	brought, s, err := flows(t, model, repository(t, nil), file(t, `
+name: flow
+returns: {first: {from: a.text}, copy: {from: b.text}, fresh: {from: c.text}}
+steps:
+  - {id: a, kind: agent, prompt: What is the word}
+  - {id: b, kind: agent, context: fork(a), prompt: Say it again}
+  - {id: c, kind: agent, prompt: And you}
+`), nil, app.Options{})
+	if err != nil || brought != "copy: answer 2\nfirst: answer 1\nfresh: answer 3" {
+		t.Errorf("%q, %v", brought, err)
+	}
+	for n, want := range []string{"What is the word", "What is the word | answer 1 | Say it again", "And you"} {
+		if n >= len(asked) || !strings.HasSuffix(asked[n], want) {
+			t.Errorf("request %d: %q, want %q", n, asked, want)
+		}
+	}
+	usage := 0
+	for _, c := range s.Status().Children {
+		usage += c.Usage.Output
+	}
+	if got := s.Status().Usage.Output; got != usage || len(s.Status().Children) != 3 {
+		t.Errorf("%d tokens of %d, by %d agents", got, usage, len(s.Status().Children))
+	}
+}
+
+// forked is a model whose answers a function makes of the conversation.
+type forked func([]llm.Message) llm.Parts
+
+func (forked) Info() llm.Info { return played(nil).Info() }
+
+func (f forked) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	one := &script.Model{Steps: []script.Step{{Parts: f(req.Messages)}}}
+	return one.Stream(ctx, llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("go")}}})
+}
+
+// TestToolStepIsJudged holds that a call without a model is judged as one with a model is.
+func TestToolStepIsJudged(t *testing.T) {
+	const flow = `
+name: flow
+returns: {said: {from: write.text}}
+steps:
+  - {id: write, kind: tool, tool: write_file, with: {path: made.txt, content: by a tool}}
+`
+	none := played(func(task string, _ int) llm.Parts {
+		t.Errorf("a model was asked: %s", task)
+		return llm.Say("?")
+	})
+	for mode, allowed := range map[tool.Mode]bool{tool.ModeEdit: true, tool.ModePlan: false} {
+		root := repository(t, nil)
+		_, s, err := flows(t, none, root, file(t, flow), nil, app.Options{Mode: mode, Unattended: true})
+		_, gone := os.Stat(filepath.Join(root, "made.txt"))
+		if (err == nil) != allowed || (gone == nil) != allowed {
+			t.Errorf("mode %s: %v, %v, %+v", mode, err, gone, s.Status().Stopped)
+		}
+	}
+	root := repository(t, nil)
+	_, _, err := flows(t, none, root, file(t, flow), nil, app.Options{Mode: tool.ModeAsk}, "")
+	if _, gone := os.Stat(filepath.Join(root, "made.txt")); err != nil || gone != nil {
+		t.Errorf("allowed by a person: %v, %v", err, gone)
+	}
+}
+
+// TestWorkflowLimits holds that the limits of a workflow bound all of its agents together, that the run
+// goes on with a higher one, and that those of the command are never exceeded.
+func TestWorkflowLimits(t *testing.T) {
+	const flow = `
+name: flow
+limits: {tokens: 1}
+steps:
+  - {id: a, kind: agent, prompt: one}
+  - {id: b, kind: agent, prompt: two}
+`
+	n := 0
+	model := played(func(string, int) llm.Parts { n++; return llm.Say("done") })
+	_, s, err := flows(t, model, repository(t, nil), file(t, flow), nil, app.Options{MaxTokens: 1_000_000})
+	if st := s.Status().Stopped; err != nil || st == nil || st.Reason != event.ReasonMaxTokens || n != 1 {
+		t.Fatalf("%v, %+v after %d requests", err, st, n)
+	}
+	limits := s.Status().Limits
+	limits.Tokens = 1_000_000
+	c := inspan.Conductor{Session: s}
+	if err := c.Run(t.Context(), event.Switched{Limits: &limits}, event.Said{}); err != nil {
+		t.Fatal(err)
+	}
+	if st := s.Status().Stopped; st.Reason != event.ReasonDone || n != 2 {
+		t.Errorf("gone on: %+v after %d requests", st, n)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -35,6 +36,24 @@ func (p *Program) Begin() event.Said {
 		text += " " + name + "=" + words.OneLine(string(raw), 200)
 	}
 	return event.Say(text)
+}
+
+// Within is the limits of a session that performs the program: those given, 0 for none, and no higher
+// than its workflow has them. A nil program has none.
+func (p *Program) Within(dollars float64, tokens int64, length time.Duration) (float64, int64, time.Duration) {
+	if p == nil || p.Workflow == nil {
+		return dollars, tokens, length
+	}
+	l := p.Workflow.Limits
+	return lesser(dollars, l.Cost), lesser(tokens, l.Tokens), lesser(length, time.Duration(l.Time))
+}
+
+// lesser is the lower one of two limits, of which 0 is none.
+func lesser[N float64 | int64 | time.Duration](a, b N) N {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // Wire has an agent perform a workflow in the place of its model: the one that its session has begun,
