@@ -164,8 +164,18 @@ func (p Pending) answered(d event.Decided) bool {
 // ErrBusy says that a run of this session is already going on here.
 var ErrBusy = errors.New("the session is already running")
 
-// ErrWorkflow says that a workflow performs the session, so that no model can go on with it.
-var ErrWorkflow = errors.New("the session is a workflow: continue it as that")
+// ErrWorkflow says that a workflow performs the session: it takes no messages, and no model can go on
+// with it.
+var ErrWorkflow = errors.New("the session is a workflow, which takes no messages; it only goes on as it was begun")
+
+// words reports whether inputs say something to a model.
+func words(inputs ...event.Body) bool {
+	return slices.ContainsFunc(inputs, func(b event.Body) bool {
+		said, says := b.(event.Said)
+		_, steers := b.(event.Steered)
+		return steers || says && len(said.Parts) > 0
+	})
+}
 
 // Run appends the inputs, which may also be an event.Switched, and drives the session until there is nothing left to
 // do: the run stopped, or every call that could be made waits for a decision.
@@ -178,10 +188,12 @@ var ErrWorkflow = errors.New("the session is a workflow: continue it as that")
 //
 // The error, yielded last, says that the harness can't go on. A [*DrivenError] is one.
 func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event.Event, error] {
-	switch {
+	switch flow := s.Status().Workflow; {
+	case flow != "" && words(inputs...):
+		return func(yield func(event.Event, error) bool) { yield(event.Event{}, ErrWorkflow) }
 	case s.agent.Program != nil:
 		return performed(ctx, s, s.agent.Program, inputs)
-	case s.Status().Workflow != "":
+	case flow != "":
 		return func(yield func(event.Event, error) bool) { yield(event.Event{}, ErrWorkflow) }
 	}
 	return func(yield func(event.Event, error) bool) {
@@ -227,8 +239,11 @@ func (s *Session) send(ctx context.Context, input event.Body) (seq uint64, err e
 		return 0, fmt.Errorf("send: %s is not an input", input.Kind())
 	}
 	s.mu.Lock()
-	seq, took := s.state.Seq, s.state.Took(event.Key(input))
+	seq, took, flow := s.state.Seq, s.state.Took(event.Key(input)), s.state.Steps[event.Workflow].Title
 	s.mu.Unlock()
+	if flow != "" && words(input) {
+		return 0, ErrWorkflow
+	}
 	if took {
 		return seq, nil
 	}

@@ -56,13 +56,13 @@ func parsed(t *testing.T, text string) *workflow.Workflow {
 }
 
 // perform performs a workflow on a log, and answers its questions in order.
-func perform(t *testing.T, log event.Log, w *workflow.Workflow, inputs map[string]any, o workflow.Options,
+func perform(t *testing.T, log event.Log, w *workflow.Workflow, with map[string]any, o workflow.Options,
 	answers ...string,
 ) (map[string]any, error) {
 	t.Helper()
 	var out map[string]any
 	a := &inspan.Agent{Unattended: len(answers) == 0, Program: func(ctx context.Context, steps *inspan.Steps) (err error) {
-		out, err = w.Run(ctx, steps, inputs, o)
+		out, err = w.Run(ctx, steps, with, o)
 		return err
 	}}
 	s, err := a.Open(t.Context(), log)
@@ -77,7 +77,14 @@ func perform(t *testing.T, log event.Log, w *workflow.Workflow, inputs map[strin
 		answers = answers[1:]
 		return event.Decided{Call: p.Call.ID, Question: p.Question, Allow: true, Answer: answer}, nil
 	}}
-	err = c.Run(t.Context(), event.Say("run "+w.Name))
+	inputs := []event.Body{event.Say("run " + w.Name)}
+	switch st := s.Status(); {
+	case st.Workflow != "" && st.Stopped != nil:
+		inputs = []event.Body{event.Said{}}
+	case st.Workflow != "":
+		inputs = nil
+	}
+	err = c.Run(t.Context(), inputs...)
 	return out, errors.Join(err, s.Close())
 }
 
@@ -250,5 +257,28 @@ steps:
 	}
 	if got := string(agents.jobs[0].Args); got != `{"a":"${literal}","b":{"c":["${literal}"]}}` {
 		t.Errorf("arguments %s", got)
+	}
+}
+
+// TestNoMessages holds that a workflow is told nothing, and that no model goes on with it.
+func TestNoMessages(t *testing.T) {
+	w := parsed(t, "name: demo\nsteps:\n  - {id: ok, kind: approval, prompt: Well}\n")
+	log := event.NewMemory("s")
+	if _, err := perform(t, log, w, nil, workflow.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, a := range map[string]*inspan.Agent{"a program": {Program: func(context.Context, *inspan.Steps) error { return nil }}, "a model": {}} {
+		s, err := a.Open(t.Context(), log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range s.Run(t.Context(), event.Say("go on")) {
+			if !errors.Is(err, inspan.ErrWorkflow) {
+				t.Errorf("%s was told: %v", name, err)
+			}
+		}
+		if err := s.Send(t.Context(), event.Say("go on")); !errors.Is(err, inspan.ErrWorkflow) {
+			t.Errorf("%s was sent: %v", name, err)
+		}
 	}
 }

@@ -23,15 +23,11 @@ func isOpen(err error) bool { return errors.Is(err, inspan.ErrOpenStep) }
 
 // question is one as front ends know it, with what it is about.
 func question(asks string, choices []string, about string) event.Raised {
-	args, err := json.Marshal(map[string]any{"question": asks, "options": choices})
+	shown := strings.TrimSpace(strings.TrimSpace(about) + "\n\n" + asks)
+	args, err := json.Marshal(map[string]any{"question": shown, "options": choices})
 	if err != nil {
 		args = nil
 	}
-	shown := strings.TrimSpace(about)
-	if shown != "" {
-		shown += "\n\n"
-	}
-	shown += asks
 	for i, c := range choices {
 		shown += fmt.Sprintf("\n%d. %s", i+1, c)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,6 +146,14 @@ func (c *command) performs(cmd *cobra.Command, f *runFlags) error {
 
 func (c *command) workflowResume() *cobra.Command {
 	cmd := c.resume()
+	again := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := cmd.Flags().Set("output", cmp.Or(cmd.Flag("output").Value.String(), "text")); err != nil { // so that it goes on by itself
+			return err
+		}
+		return again(cmd, args)
+	}
+	cmd.Args = exactly(0, 1, "at most an ID")
 	cmd.Use, cmd.Short = "resume [ID]", "Continue the run of a workflow"
 	cmd.Long = "The same as 'inspan resume': what has ended is not done again, in this or any other process.\n\n" + exitPointer
 	cmd.Example = "  inspan workflow resume\n  inspan workflow resume --max-cost 5 20261121-1403"

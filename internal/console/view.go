@@ -322,7 +322,10 @@ func (c *Console) summary(r Result) {
 		c.Say(c.paint(red, text.VisibleLines(r.Detail)))
 	}
 	for _, o := range r.Open {
-		c.Say(fmt.Sprintf("  %s: %s", text.Visible(o.ID), text.Visible(strings.Join(append([]string{o.Asks}, o.Options...), " · "))))
+		c.Say(marked(text.Visible(o.ID) + " asks:\n" + text.VisibleLines(o.Asks)))
+		if len(o.Options) > 0 {
+			c.Say("    " + text.Visible(strings.Join(o.Options, " · ")))
+		}
 		c.Say("  answer with: " + words.Command("", "send", "--allow", o.ID, r.Session, "ANSWER"))
 	}
 	for _, text := range words.Leftovers(r.Session, r.Kept, r.Ended) {
