@@ -127,6 +127,7 @@ var rank = map[string]int{
 	"examples/18-resume":          95,
 	"examples/19-calls":           95,
 	"examples/20-workflow":        95,
+	"examples/21-builtin":         95,
 	"internal/testkit":            99, // for tests, so nothing may import it
 	"internal/trials":             99, // likewise
 }

@@ -38,6 +38,10 @@ func TestExamples(t *testing.T) {
 			"call: allow \nmodel: Now I am done.",
 		},
 		"17-budget": {"stopped: budget, after 2 turns and $0.0210 of $0.01\nstopped: done, after 3 turns and $0.0405 of $0.10"},
+		"21-builtin": {
+			"piv: ok after 9 steps, {\"approved\":true,\"passed\":true,", "goal: ok after 10 steps,", "clips: ok after 6 steps,",
+			"{\"left\":0,\"upgraded\":1}",
+		},
 		"20-workflow": {
 			"count: ok {\"exit\":0,\"output\":\"3\"}\n", "asked:\nClocks, 3 of them.\n", "SUMMARY.md: Clocks, 3 of them.\n",
 		},

@@ -145,10 +145,12 @@ steps:
   - {id: check, kind: check, run: sh check.sh, gate: regression_only}
 `
 	for name, c := range map[string]struct{ before, change, why string }{
-		"passed before, and fails":        {"exit 0", "echo exit 3 > check.sh", "exit code 3, and it passed before the run"},
-		"passed before, and passes":       {"exit 0", "true", ""},
-		"the same fails":                  {"echo '--- FAIL: TestA'; exit 1", "true", ""},
-		"less fails":                      {"echo '--- FAIL: TestA'; echo '--- FAIL: TestB'; exit 1", "sed -i 's/.--- FAIL: TestB.//' check.sh", ""},
+		"passed before, and fails":  {"exit 0", "echo exit 3 > check.sh", "exit code 3, and it passed before the run"},
+		"passed before, and passes": {"exit 0", "true", ""},
+		"the same fails":            {"echo '--- FAIL: TestA'; exit 1", "true", ""},
+		"less fails": {
+			"echo '--- FAIL: TestA'; echo '--- FAIL: TestB'; exit 1", "sed -i 's/.--- FAIL: TestB.//' check.sh", "",
+		},
 		"another one fails":               {"echo '--- FAIL: TestA'; exit 1", "sed -i s/TestA/TestC/ check.sh", "new failures: TestC"},
 		"nothing is named, and the same":  {"echo broken; exit 1", "true", ""},
 		"nothing is named, and otherwise": {"echo broken; exit 1", "sed -i s/broken/smashed/ check.sh", "it failed before the run too, and which"},
@@ -415,7 +417,8 @@ steps:
 		t.Fatal(err)
 	}
 	raw, err := os.ReadFile(filepath.Join(o.Env.Root, "ran"))
-	if got := fmt.Sprint(outcomes(t, log)); err != nil || got != "map[a:ok b:ok c:ok workflow:ok]" || agents.asked != 2 || string(raw) != "x\n" {
+	if got := fmt.Sprint(outcomes(t, log)); err != nil || got != "map[a:ok b:ok c:ok workflow:ok]" ||
+		agents.asked != 2 || string(raw) != "x\n" {
 		t.Errorf("%s, %d asked, %q, %v", got, agents.asked, raw, err)
 	}
 }

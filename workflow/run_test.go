@@ -267,7 +267,8 @@ func TestNoMessages(t *testing.T) {
 	if _, err := perform(t, log, w, nil, workflow.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	for name, a := range map[string]*inspan.Agent{"a program": {Program: func(context.Context, *inspan.Steps) error { return nil }}, "a model": {}} {
+	nothing := func(context.Context, *inspan.Steps) error { return nil }
+	for name, a := range map[string]*inspan.Agent{"a program": {Program: nothing}, "a model": {}} {
 		s, err := a.Open(t.Context(), log)
 		if err != nil {
 			t.Fatal(err)

@@ -53,7 +53,8 @@ func worker(_ *http.Request, body []byte) anthropictest.Answer {
 		return anthropictest.Answer{Parts: llm.Say("Done."), Usage: usage}
 	}
 	args := fmt.Sprintf(`{"command":"echo x >> agent%c.txt"}`, after[0])
-	return anthropictest.Answer{Parts: llm.Parts{llm.Call{ID: fmt.Sprint("call_", turnOf(body)), Name: "bash", Args: json.RawMessage(args)}}, Usage: usage}
+	call := llm.Call{ID: fmt.Sprint("call_", turnOf(body)), Name: "bash", Args: json.RawMessage(args)}
+	return anthropictest.Answer{Parts: llm.Parts{call}, Usage: usage}
 }
 
 // TestKillWorkflow kills the run of a workflow with SIGKILL at random moments and has other processes go

@@ -68,7 +68,8 @@ func TestWorkflow(t *testing.T) {
 	if q := open.Approvals[0]; !strings.Contains(q.Preview, "It is well packed.") {
 		t.Errorf("the question shows %q", q.Preview)
 	}
-	h.call("POST", "/api/v1/approvals/"+id+"/"+open.Approvals[0].ID, map[string]any{"decision": "allow", "answer": "approve"}, http.StatusOK, nil)
+	yes := map[string]any{"decision": "allow", "answer": "approve"}
+	h.call("POST", "/api/v1/approvals/"+id+"/"+open.Approvals[0].ID, yes, http.StatusOK, nil)
 	task := h.until(id, event.StageCompleted)
 	if got := task.Result; got == nil || got.Says != "by: approve\nshipped: a box of hay" {
 		t.Errorf("it brings %+v", got)
