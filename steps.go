@@ -44,6 +44,10 @@ var ErrOpenStep = errors.New("the step stays open")
 // [ErrOpenStep].
 var ErrUnanswered = fmt.Errorf("%w: its question waits for an answer", ErrOpenStep)
 
+// ErrPaused says that no step begins, as the run is paused until a vendor's quota is there again. It is
+// an [ErrOpenStep].
+var ErrPaused = fmt.Errorf("%w: the run is paused", ErrOpenStep)
+
 // StopError ends a run that performs steps with a reason other than done or failed. The run can
 // go on later.
 type StopError struct{ Stopped event.Stopped }
@@ -231,7 +235,8 @@ func (b *backlog) take() (some []event.Event, over bool, err error) {
 //
 // A step that has ended, in whatever process, is not performed again: its end is returned. One
 // that was begun by a process which died is performed again if it says so, now or when it was begun,
-// and else ends as event.OutcomeUnknown. No step begins once a limit of the session is reached. The
+// and else ends as event.OutcomeUnknown. No step begins once a limit of the session is reached, or
+// while its run is paused. The
 // error says that nothing can be stored any more, that the step was stopped with the program, or
 // wraps [ErrOpenStep] or [ErrStepChanged]: the session knows a step of this id that does another
 // thing, or works on other input.
@@ -317,6 +322,9 @@ func (st *Steps) begin(ctx context.Context, step event.StepStarted) (end event.S
 			Step: step.Step, Outcome: event.OutcomeUnknown, Error: "the program that performed it ended; what it did is not known",
 		}
 		return end, false, st.driver.record(ctx, end)
+	}
+	if p := st.driver.state.Run.Paused; p != nil && time.Now().Before(p.Until) {
+		return end, false, ErrPaused
 	}
 	if reason, detail := st.driver.state.Spent(); reason != "" {
 		return end, false, &StopError{event.Stopped{Reason: reason, Detail: detail}}

@@ -412,9 +412,13 @@ func (p piecework) record(ctx context.Context, input any, again bool, do func(co
 	if err != nil || input == nil {
 		raw = nil
 	}
-	e, err := p.steps.Do(ctx, event.StepStarted{
-		Step: p.id, Does: string(p.Kind), Title: p.Title, Parent: p.at.parent, Input: raw, Again: again,
-	}, do)
+	step := event.StepStarted{Step: p.id, Does: string(p.Kind), Title: p.Title, Parent: p.at.parent, Input: raw, Again: again}
+	e, err := p.steps.Do(ctx, step, do)
+	for errors.Is(err, inspan.ErrPaused) && p.o.Agents != nil {
+		if err = p.o.Agents.Clear(ctx); err == nil {
+			e, err = p.steps.Do(ctx, step, do)
+		}
+	}
 	if err != nil {
 		p.leave(err)
 		return nil, end{}

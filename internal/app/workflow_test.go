@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -445,4 +446,76 @@ steps:
 	if st := s.Status().Stopped; st.Reason != event.ReasonDone || n != 2 {
 		t.Errorf("gone on: %+v after %d requests", st, n)
 	}
+}
+
+// limited is a model whose quota is used up once, after so many requests.
+type limited struct {
+	played
+	left  atomic.Int32
+	until atomic.Int64 // when it is there again, in milliseconds
+	early atomic.Int32 // requests that came before that
+}
+
+func (m *limited) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	if now := time.Now().UnixMilli(); m.until.Load() > now {
+		m.early.Add(1)
+	}
+	if m.left.Add(-1) == 0 {
+		const wait = 1500 * time.Millisecond
+		m.until.Store(time.Now().Add(wait).UnixMilli())
+		return func(yield func(llm.Chunk, error) bool) {
+			yield(llm.Chunk{}, &llm.Error{Kind: llm.KindQuota, Message: "the quota is used up", RetryAfter: wait})
+		}
+	}
+	return m.played.Stream(ctx, req)
+}
+
+// TestWorkflowQuota holds that a used-up quota is one wait of the whole run: nothing is asked or begun
+// until it is over, and then the run goes on to its end.
+func TestWorkflowQuota(t *testing.T) {
+	needsBoxes(t)
+	model := &limited{played: func(string, int) llm.Parts { return llm.Say("done") }}
+	model.left.Store(3)
+	brought, s, err := flows(t, model, repository(t, nil), file(t, `
+name: flow
+limits: {concurrency: 2}
+returns: {ok: {from: all.ok}}
+steps:
+  - id: all
+    kind: each
+    over: [1, 2, 3, 4, 5, 6]
+    steps:
+      - {id: agent, kind: agent, prompt: "Number ${item}"}
+      - {id: check, kind: check, run: "true"}
+`), nil, app.Options{Patient: true})
+	if err != nil || brought != "ok: 6" || model.early.Load() != 0 {
+		t.Errorf("%q, %v, %d requests came early", brought, err, model.early.Load())
+	}
+	pauses, until, early := 0, time.Time{}, 0
+	for e, err := range s.Events(stopped(t), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch b := e.Body.(type) {
+		case event.Paused:
+			pauses, until = pauses+1, b.Until
+		case event.StepStarted:
+			if e.Time.Before(until) {
+				early++
+			}
+		case event.Stopped:
+			if pauses != 1 || early > 0 {
+				t.Errorf("%d pauses, %d steps began meanwhile", pauses, early)
+			}
+			return
+		}
+	}
+}
+
+// stopped is a context for reading a log to where it is.
+func stopped(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	t.Cleanup(cancel)
+	return ctx
 }
