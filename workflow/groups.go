@@ -68,18 +68,6 @@ func (p piecework) turn(n int) scopeOf {
 	return scopeOf{w: p.at.w, path: fmt.Sprintf("%s/%d/", p.id, n), base: p.at.base + p.ID + "/", parent: p.id}
 }
 
-// left is why steps stay open; nil: all have ended.
-func (p piecework) left(ends map[string]end) error {
-	for _, e := range ends {
-		if e.outcome == "" {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			return cmp.Or(p.open, p.over)
-		}
-	}
-	return nil
-}
-
 // noRoom says why no round can begin.
 func (p piecework) noRoom() string {
 	if free, err := keep.Free(p.o.Env.Root); err == nil && p.o.Env.Root != "" && free < leastDisk {

@@ -87,7 +87,8 @@ func (w *Workflow) Run(ctx context.Context, steps *inspan.Steps, inputs map[stri
 			return nil, fmt.Errorf("the session was not begun as a workflow: %w", err)
 		}
 		b.Workflow.file, b.Workflow.lines = w.fileOf()
-	} else if err := w.Check(); err != nil {
+	}
+	if err := b.Workflow.Check(); err != nil { // of a log too, which others may have written
 		return nil, err
 	}
 	full, err := b.Workflow.given(b.Inputs)
@@ -240,17 +241,23 @@ func (r *run) whole(ctx context.Context, w *Workflow, inputs map[string]any, at 
 	f := &frame{values: map[string]any{"inputs": inputs}}
 	r.look(ctx, w.Steps, f, at)
 	ends := r.level(ctx, w.Steps, f, at)
-	r.mu.Lock()
-	err = cmp.Or(r.open, r.over)
-	r.mu.Unlock()
-	if errors.Is(err, errStopped) {
-		err = nil
-	}
 	out = map[string]any{}
 	for name, ret := range w.Returns {
 		out[name] = f.value(ret.From)
 	}
-	return out, failures(w.Steps, ends), err
+	return out, failures(w.Steps, ends), r.left(ends)
+}
+
+// left is why steps of a list stay open; nil: all have ended.
+func (r *run) left(ends map[string]end) error {
+	for _, e := range ends {
+		if e.outcome == "" {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return cmp.Or(r.open, r.over)
+		}
+	}
+	return nil
 }
 
 // look makes the checks that compare with the state before.
