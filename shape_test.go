@@ -97,7 +97,6 @@ var rank = map[string]int{
 	"internal/subagent":           60,
 	"internal/app":                65,
 	"coding":                      67,
-	"internal/listing":            70,
 	"internal/console":            70,
 	"internal/tui":                70,
 	"internal/setup":              70,
