@@ -78,6 +78,7 @@ var rank = map[string]int{
 	"internal/worktree":           20,
 	"internal/oauth":              20,
 	"internal/gate":               20,
+	"internal/forge":              20,
 	"internal/mcp":                20,
 	"internal/tools":              30,
 	"internal/cost":               30,

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/forge"
 	"github.com/inspan/inspan/internal/server"
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/store"
@@ -34,7 +35,7 @@ func (h *house) told(session string) (out []event.Steered, said string) {
 func TestGitHub(t *testing.T) {
 	hub := httptest.NewServer(testkit.GitHub{Token: "secret-of-the-operator"})
 	defer hub.Close()
-	h := newHouse(t, func(s *server.Server) { s.GitHub = server.GitHub{API: hub.URL, Token: "secret-of-the-operator"} })
+	h := newHouse(t, func(s *server.Server) { s.GitHub = forge.Site{API: hub.URL, Token: "secret-of-the-operator"} })
 	told := func(spec server.Spec) (string, string) {
 		t.Helper()
 		task := h.until(h.submit(spec).ID, event.StageCompleted)
