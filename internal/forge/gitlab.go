@@ -75,6 +75,8 @@ func (l *lab) diff(ctx context.Context, n Name) (string, error) {
 		Diff string `json:"diff"`
 		Born bool   `json:"new_file"`
 		Dead bool   `json:"deleted_file"`
+		Huge bool   `json:"too_large"`
+		Shut bool   `json:"collapsed"`
 	}
 	var b strings.Builder
 	for c, err := range pages[change](ctx, l.caller, l.at(n)+"/diffs") {
@@ -89,8 +91,8 @@ func (l *lab) diff(ctx context.Context, n Name) (string, error) {
 			after = "/dev/null"
 		}
 		fmt.Fprintf(&b, "diff --git a/%s b/%s\n--- %s\n+++ %s\n%s", c.Old, c.New, before, after, c.Diff)
-		if !strings.HasSuffix(c.Diff, "\n") {
-			b.WriteString("\n")
+		if c.Huge || c.Shut {
+			b.WriteString("(GitLab does not show changes that are so large)\n")
 		}
 		if b.Len() > mostReading {
 			break

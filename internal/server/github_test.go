@@ -33,7 +33,7 @@ func (h *house) told(session string) (out []event.Steered, said string) {
 // TestGitHub holds that the agent of a task about an issue or a pull request reads it first, as
 // words of strangers, and that a task without its issue fails.
 func TestGitHub(t *testing.T) {
-	hub := httptest.NewServer(testkit.GitHub{Token: "secret-of-the-operator"})
+	hub := httptest.NewServer(&testkit.GitHub{Stand: testkit.Stand{T: t, Token: "secret-of-the-operator"}})
 	defer hub.Close()
 	h := newHouse(t, func(s *server.Server) { s.GitHub = forge.Site{API: hub.URL, Token: "secret-of-the-operator"} })
 	told := func(spec server.Spec) (string, string) {
