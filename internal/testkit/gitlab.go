@@ -38,12 +38,12 @@ func (g *GitLab) answer(path string, args []string, r *http.Request, body map[st
 		return object{"default_branch": "main"}
 	case "/issues/12":
 		return object{
-			"iid": 12, "title": "Wrong sum", "description": "The sum is off by one.", "state": "opened",
+			"id": 1012, "iid": 12, "title": "Wrong sum", "description": "The sum is off by one.", "state": "opened",
 			"author": object{"username": "bob"}, "labels": []string{"bug", "sums"},
 		}
 	case "/merge_requests/13":
 		return object{
-			"iid": 13, "title": "Mend the sum", "description": nil, "state": "opened", "author": object{"username": "carol"},
+			"id": 1013, "iid": 13, "title": "Mend the sum", "description": nil, "state": "opened", "author": object{"username": "carol"},
 			"labels": []string{}, "source_branch": "sums", "sha": headHash,
 		}
 	case "/merge_requests/13/diffs":
@@ -84,7 +84,7 @@ func (g *GitLab) merges(r *http.Request) []object {
 	q := r.URL.Query()
 	for i, m := range g.at("/merge_requests") {
 		if q.Get("source_branch") == m["source_branch"] && q.Get("target_branch") == m["target_branch"] {
-			all = append(all, object{"iid": 20 + i, "web_url": fmt.Sprintf("https://gitlab.com/ann/shop/-/merge_requests/%d", 20+i)})
+			all = append(all, object{"id": 1020 + i, "iid": 20 + i, "web_url": fmt.Sprintf("https://gitlab.com/ann/shop/-/merge_requests/%d", 20+i)})
 		}
 	}
 	return paged(all, r)
@@ -107,7 +107,7 @@ func (g *GitLab) post(name string, body map[string]any) any {
 	case strings.HasSuffix(name, "/notes"):
 		return object{"id": n, "body": body["body"]}
 	case name == "/merge_requests":
-		return object{"iid": n, "web_url": fmt.Sprintf("https://gitlab.com/ann/shop/-/merge_requests/%d", n)}
+		return object{"id": 1000 + n, "iid": n, "web_url": fmt.Sprintf("https://gitlab.com/ann/shop/-/merge_requests/%d", n)}
 	}
 	return object{"name": body["name"], "status": body["state"]}
 }
