@@ -100,8 +100,9 @@ const mostPath = 500 // bytes of the path of a project
 // what stands before the sign, or an address.
 func Parse(named string) (Name, error) {
 	bad := fmt.Errorf("%.200q is not an issue or pull request; write OWNER/REPO#NUMBER, or its address", named)
-	m := regexp.MustCompile(`^(https?://[^/?#@\s]+/)?([A-Za-z0-9_./-]*?)(#|!|/issues/|/pull/|/-/issues/|/-/work_items/|/-/merge_requests/)([1-9][0-9]{0,8})$`).
-		FindStringSubmatch(named)
+	const web, path, number = `(https?://[^/?#@\s]+/)?`, `([A-Za-z0-9_./-]*?)`, `([1-9][0-9]{0,8})`
+	const sign = `(#|!|/issues/|/pull/|/-/issues/|/-/work_items/|/-/merge_requests/)`
+	m := regexp.MustCompile(`^` + web + path + sign + number + `$`).FindStringSubmatch(named)
 	if m == nil {
 		return Name{}, bad
 	}

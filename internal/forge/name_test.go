@@ -28,7 +28,8 @@ func TestParse(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"", "12", "#", "#0", "#012", "shop#1", "ann/shop", "ann/../shop#1", "ann/..#1", "../..#1", "-x/shop#1", "ann/shop#1?x", "ann/shop#1\n",
-		"https://github.com/ann/shop/pull/1/files", "https://a@github.com/ann/shop/pull/1", "https://github.com/a/b/c/pull/1", "https://github.com#1",
+		"https://github.com/ann/shop/pull/1/files",
+		"https://a@github.com/ann/shop/pull/1", "https://github.com/a/b/c/pull/1", "https://github.com#1",
 		"file:///etc/ann/shop#1", "ann//shop#1", "ann/shop#1234567890",
 	} {
 		if n, err := forge.Parse(bad); err == nil {
@@ -63,9 +64,14 @@ func TestTokenStaysHome(t *testing.T) {
 		}
 	}
 	for _, c := range [][2]string{
-		{"https://evil.test/ann/shop/issues/1", ""}, {"https://github.com.evil.test/ann/shop/pull/1", ""}, {"#1", ""},
-		{"#1", "https://evil.test/ann/shop"}, {"#1", "/srv/shop.git"}, {"!1", "https://github.com/ann/shop"},
-		{"https://github.com/ann/shop/-/merge_requests/1", ""}, {"http://github.com/ann/shop/pull/1", ""},
+		{"https://evil.test/ann/shop/issues/1", ""},
+		{"https://github.com.evil.test/ann/shop/pull/1", ""},
+		{"#1", ""},
+		{"#1", "https://evil.test/ann/shop"},
+		{"#1", "/srv/shop.git"},
+		{"!1", "https://github.com/ann/shop"},
+		{"https://github.com/ann/shop/-/merge_requests/1", ""},
+		{"http://github.com/ann/shop/pull/1", ""},
 	} {
 		n, err := forge.Parse(c[0])
 		if err != nil {
