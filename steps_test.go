@@ -9,9 +9,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
 )
 
 // step is one that brings a number, and is written down when it is performed.
@@ -365,5 +367,45 @@ func TestStepsInterrupted(t *testing.T) {
 	}
 	if err := c.Run(t.Context(), event.Said{}); err != nil || s.Status().Stopped.Reason != event.ReasonDone || tries != 2 {
 		t.Errorf("gone on: %v, %+v after %d tries", err, s.Status().Stopped, tries)
+	}
+}
+
+// TestStepsShowOthers holds that what others append while a step is performed is shown at once: a
+// question of an agent that works for the step waits for no other event.
+func TestStepsShowOthers(t *testing.T) {
+	asked := make(chan struct{})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	log := event.NewMemory("s")
+	begun := make(chan struct{})
+	s := open(t, &inspan.Agent{Program: func(ctx context.Context, steps *inspan.Steps) error {
+		_, err := steps.Do(ctx, event.StepStarted{Step: "a", Does: "wait"}, func(ctx context.Context) (event.StepEnded, error) {
+			close(begun)
+			select {
+			case <-asked:
+				return event.StepEnded{}, nil
+			case <-ctx.Done():
+				return event.StepEnded{}, ctx.Err()
+			}
+		})
+		return err
+	}}, log)
+	var sent error
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		<-begun
+		sent = s.Send(ctx, event.Steered{Parts: llm.Say("hurry"), By: "ann"})
+	})
+	for e, err := range s.Run(ctx, event.Say("go")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := e.Body.(event.Steered); ok {
+			close(asked)
+		}
+	}
+	sending.Wait()
+	if st := s.Status(); sent != nil || st.Stopped == nil || st.Stopped.Reason != event.ReasonDone {
+		t.Errorf("%v, %+v", sent, st.Stopped)
 	}
 }

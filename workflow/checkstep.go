@@ -122,7 +122,7 @@ func (c *checker) context(s Step, at string, sc *scope, beside []Step) {
 }
 
 // outlets are the kinds of safe outputs.
-func outlets() []string { return []string{"file", "comment", "message", "pull_request"} }
+func outlets() []string { return []string{"file", "comment", "message", "pull_request", "status"} }
 
 func (c *checker) safeOutput(at string, s Step, o SafeOutput, sc *scope, beside []Step) {
 	c.named(at, at[strings.LastIndexByte(at, '.')+1:])

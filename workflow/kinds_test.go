@@ -261,8 +261,8 @@ inputs: {n: {type: integer}}
 			return workflow.Report{Result: json.RawMessage(`{"body":"hello","note":"# A note"}`)}
 		}}
 		posted := ""
-		o.Agents, o.Outlets = agents, map[string]workflow.Outlet{"comment": func(_ context.Context, to string, value any) (string, error) {
-			posted += to + ": " + fmt.Sprint(value)
+		o.Agents, o.Outlets = agents, map[string]workflow.Outlet{"comment": func(_ context.Context, r workflow.Release) (string, error) {
+			posted += r.To + ": " + fmt.Sprint(r.Value)
 			return "https://example.com/1", nil
 		}}
 		log := event.NewMemory("s")

@@ -29,7 +29,14 @@ type Options struct {
 }
 
 // Outlet releases a safe output, and says what became of it, such as an address.
-type Outlet func(ctx context.Context, to string, value any) (done string, err error)
+type Outlet func(ctx context.Context, r Release) (done string, err error)
+
+// Release is a safe output that is released.
+type Release struct {
+	Step  string // unique in the session, and the same each time this output is released
+	To    string // where it goes, as the file says
+	Value any    // the field of the agent's result, as it is in JSON
+}
 
 // Agents has agents work. Implementations are safe for concurrent use.
 type Agents interface {

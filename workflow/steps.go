@@ -343,22 +343,22 @@ func (p piecework) let(ctx context.Context, id string, o SafeOutput, value any) 
 		if release == nil {
 			return event.StepEnded{}, fmt.Errorf("nothing here releases a %s", o.Kind)
 		}
-		done, err := release(ctx, to, value)
+		done, err := release(ctx, Release{Step: p.id, To: to, Value: value})
 		return ended(map[string]any{"text": done}, ""), err
 	})
 }
 
 // written is the outlet for files.
-func (p piecework) written(ctx context.Context, to string, value any) (string, error) {
+func (p piecework) written(ctx context.Context, r Release) (string, error) {
 	if p.o.Env.Files == nil {
 		return "", errors.New("no files can be written here")
 	}
-	if !filepath.IsLocal(to) {
-		return "", fmt.Errorf("%q is no path below the workspace", to)
+	if !filepath.IsLocal(r.To) {
+		return "", fmt.Errorf("%q is no path below the workspace", r.To)
 	}
-	body := asText(value)
+	body := asText(r.Value)
 	if !strings.HasSuffix(body, "\n") {
 		body += "\n"
 	}
-	return to, p.o.Env.Files.Change(ctx, tool.Change{Path: filepath.Join(p.o.Env.Root, to), Data: []byte(body), Exact: true})
+	return r.To, p.o.Env.Files.Change(ctx, tool.Change{Path: filepath.Join(p.o.Env.Root, r.To), Data: []byte(body), Exact: true})
 }

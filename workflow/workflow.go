@@ -151,9 +151,9 @@ type Budget struct {
 // SafeOutput is something that leaves an agent which only reads. It is released once the agent and
 // its gate have ended well.
 type SafeOutput struct {
-	Kind  string `json:"kind"`            // file, comment, message or pull_request
+	Kind  string `json:"kind"`            // file, comment, message, pull_request or status
 	From  string `json:"from"`            // field of the agent's output
-	To    string `json:"to,omitempty"`    // path below the workspace, or an address, with ${references}
+	To    string `json:"to,omitempty"`    // path, issue, branch or commit, with ${references}
 	After string `json:"after,omitempty"` // approval or check that must succeed first
 }
 

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 )
 
 func (c *command) agents() *cobra.Command {
@@ -17,7 +17,7 @@ func (c *command) agents() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return listing.Roles(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Extensions.Roles(root, c.warn))
+			return console.Roles(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Extensions.Roles(root, c.warn))
 		},
 	}
 	list.Flags().StringVar(&cwd, "cwd", ".", "`folder` to list them for")

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 )
 
 func (c *command) config() *cobra.Command {
@@ -60,7 +60,7 @@ func (c *command) configShow() *cobra.Command {
 			none := len(list) == 0
 			list = append(list, config.Levers(a.Config.Levers, list)...)
 			if asJSON {
-				return listing.JSON(cmd.OutOrStdout(), list)
+				return console.Indented(cmd.OutOrStdout(), list)
 			}
 			if none {
 				fmt.Fprintf(cmd.ErrOrStderr(), "Nothing is set. Your settings file would be %s.\n", a.ConfigPath)

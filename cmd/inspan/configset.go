@@ -12,7 +12,7 @@ import (
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 )
 
 const keyForm = "A KEY is written as in the file, with a dot for each table: model, sandbox.memory_mb, providers.home.base_url."
@@ -208,7 +208,7 @@ func (c *command) configGet() *cobra.Command {
 			found := append(config.Of(args[0], list), config.Defaults(args[0], list)...)
 			switch out := cmd.OutOrStdout(); {
 			case asJSON:
-				return listing.JSON(out, found)
+				return console.Indented(out, found)
 			case origin || len(found) == 0 || found[0].Key != args[0]:
 				return settings(out, found, origin)
 			default:

@@ -9,7 +9,6 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
-	"github.com/inspan/inspan/internal/listing"
 )
 
 func (c *command) context() *cobra.Command {
@@ -41,9 +40,9 @@ func (c *command) context() *cobra.Command {
 			case err != nil:
 				return err
 			case asJSON:
-				return listing.JSON(cmd.OutOrStdout(), shown)
+				return console.Indented(cmd.OutOrStdout(), shown)
 			}
-			return listing.Context(cmd.OutOrStdout(), id, shown)
+			return console.Context(cmd.OutOrStdout(), id, shown)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 )
 
 func (c *command) cost() *cobra.Command {
-	var ask listing.Spending
+	var ask console.Spending
 	var local, cloud string
 	var suppose bool
 	cmd := &cobra.Command{

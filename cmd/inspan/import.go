@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/setup"
 	"github.com/inspan/inspan/internal/words"
 )
@@ -39,7 +39,7 @@ func (c *command) imports() *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			if asJSON {
-				if err := listing.JSON(out, found.Items); err != nil {
+				if err := console.Indented(out, found.Items); err != nil {
 					return err
 				}
 			} else {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 )
 
 const ways = "Ways to log in:\n" +
@@ -52,7 +52,7 @@ func (c *command) mcpLogin() *cobra.Command {
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Logged in to %s.\n", args[0])
 			hub.Await(cmd.Context())
-			return listing.Server(cmd.OutOrStdout(), hub.Status(), args[0])
+			return console.Server(cmd.OutOrStdout(), hub.Status(), args[0])
 		},
 	}
 	way = wayFlag(cmd)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 )
 
 func (c *command) mcp() *cobra.Command {
@@ -39,7 +39,7 @@ func (c *command) mcpList() *cobra.Command {
 				return nil
 			}
 			defer hub.Close()
-			return listing.Servers(cmd.OutOrStdout(), hub.Status())
+			return console.Servers(cmd.OutOrStdout(), hub.Status())
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
@@ -122,7 +122,7 @@ func (c *command) addServer(cmd *cobra.Command, name string, s config.MCPServer)
 	hub := a.Hubs.OpenOne(name, s, env)
 	defer hub.Close()
 	hub.Await(cmd.Context())
-	if err := listing.Servers(out, hub.Status()); err != nil {
+	if err := console.Servers(out, hub.Status()); err != nil {
 		return err
 	}
 	if why, failed := hub.Failed(); failed {
@@ -171,7 +171,7 @@ func (c *command) mcpTools() *cobra.Command {
 			if now == nil {
 				now = agreed
 			}
-			return listing.Definitions(cmd.OutOrStdout(), now)
+			return console.Definitions(cmd.OutOrStdout(), now)
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
@@ -202,7 +202,7 @@ func (c *command) mcpAgree() *cobra.Command {
 			if digest == "" {
 				return fmt.Errorf("the MCP server %s is not connected; see 'inspan mcp list'", args[0])
 			}
-			changes := listing.Differences(agreed, now)
+			changes := console.Differences(agreed, now)
 			fmt.Fprint(out, changes)
 			switch {
 			case changes == "":

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 )
 
 func (c *command) mcpImport() *cobra.Command {
@@ -31,7 +31,7 @@ func (c *command) mcpImport() *cobra.Command {
 				return err
 			}
 			out := cmd.OutOrStdout()
-			listing.Foreign(out, list)
+			console.Foreign(out, list)
 			switch {
 			case len(list) == 0:
 				fmt.Fprintln(out, "No new MCP servers found.")

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 )
 
 func (c *command) memory() *cobra.Command {
@@ -26,7 +26,7 @@ func (c *command) memoryList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return listing.Memory(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Knowledge.Memory(root))
+			return console.Memory(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Knowledge.Memory(root))
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
@@ -90,7 +90,7 @@ func (c *command) memoryForget() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			listing.Forgotten(cmd.OutOrStdout(), e)
+			console.Forgotten(cmd.OutOrStdout(), e)
 			return nil
 		},
 	}
@@ -110,9 +110,9 @@ func (c *command) memoryRead() *cobra.Command {
 				return err
 			}
 			if len(args) == 0 {
-				return listing.Topics(cmd.OutOrStdout(), a.Knowledge.Memory(root))
+				return console.Topics(cmd.OutOrStdout(), a.Knowledge.Memory(root))
 			}
-			return listing.Topic(cmd.OutOrStdout(), a.Knowledge.Memory(root), scope, args[0])
+			return console.Topic(cmd.OutOrStdout(), a.Knowledge.Memory(root), scope, args[0])
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
@@ -142,7 +142,7 @@ func (c *command) memorySearch() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			listing.Past(cmd.OutOrStdout(), cmd.ErrOrStderr(), hits, behind)
+			console.Past(cmd.OutOrStdout(), cmd.ErrOrStderr(), hits, behind)
 			return nil
 		},
 	}
@@ -163,7 +163,7 @@ func (c *command) memoryPath() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			listing.MemoryPaths(cmd.OutOrStdout(), a.Knowledge.Memory(root))
+			console.MemoryPaths(cmd.OutOrStdout(), a.Knowledge.Memory(root))
 			return nil
 		},
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 )
 
 func (c *command) models() *cobra.Command {
@@ -29,14 +29,14 @@ func (c *command) models() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return listing.Models(out, found)
+				return console.Models(out, found)
 			}
-			if err := listing.Providers(out, a.Providers.List()); err != nil {
+			if err := console.Providers(out, a.Providers.List()); err != nil {
 				return err
 			}
 			if found := a.Providers.Discover(cmd.Context()); len(found) > 0 {
 				fmt.Fprintln(out)
-				if err := listing.Models(out, found...); err != nil {
+				if err := console.Models(out, found...); err != nil {
 					return err
 				}
 			}

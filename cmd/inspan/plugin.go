@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 )
 
 func (c *command) plugin() *cobra.Command {
@@ -39,7 +39,7 @@ func (c *command) pluginInstall() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			listing.Installed(cmd.OutOrStdout(), cmd.ErrOrStderr(), p)
+			console.Installed(cmd.OutOrStdout(), cmd.ErrOrStderr(), p)
 			return nil
 		},
 	}
@@ -72,14 +72,14 @@ func (c *command) pluginEnable() *cobra.Command {
 			case p.Broken || p.Enabled || len(runs) == 0 || yes:
 			case !isTerminal(c.in):
 				return fmt.Errorf("%s is not enabled: there is nobody to ask; --yes enables it", p.Name)
-			case !c.confirms(out, fmt.Sprintf("Enable %s and let these %d run?", listing.Titled(p), len(runs))):
+			case !c.confirms(out, fmt.Sprintf("Enable %s and let these %d run?", console.Titled(p), len(runs))):
 				fmt.Fprintln(out, "Not enabled.")
 				return nil
 			}
 			if err := s.Enable(cmd.Context(), p.Name, p.Digest); err != nil {
 				return err
 			}
-			fmt.Fprintf(out, "Enabled %s for new sessions.\n", listing.Titled(p))
+			fmt.Fprintf(out, "Enabled %s for new sessions.\n", console.Titled(p))
 			return nil
 		},
 	}
@@ -155,7 +155,7 @@ func (c *command) pluginUpdate() *cobra.Command {
 					failed = append(failed, err)
 					continue
 				}
-				listing.Updated(cmd.OutOrStdout(), cmd.ErrOrStderr(), was, now)
+				console.Updated(cmd.OutOrStdout(), cmd.ErrOrStderr(), was, now)
 			}
 			return errors.Join(failed...)
 		},
@@ -181,7 +181,7 @@ func (c *command) pluginList() *cobra.Command {
 				fmt.Fprintln(cmd.ErrOrStderr(), "There are no plugins. 'inspan plugin install SOURCE' copies one.")
 				return nil
 			}
-			return listing.Plugins(cmd.OutOrStdout(), cmd.ErrOrStderr(), list)
+			return console.Plugins(cmd.OutOrStdout(), cmd.ErrOrStderr(), list)
 		},
 	}
 }
@@ -201,7 +201,7 @@ func (c *command) pluginShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			listing.Plugin(cmd.OutOrStdout(), cmd.ErrOrStderr(), p)
+			console.Plugin(cmd.OutOrStdout(), cmd.ErrOrStderr(), p)
 			return nil
 		},
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 )
 
 func (c *command) policy() *cobra.Command {
@@ -41,7 +41,7 @@ func (c *command) policyExplain() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return listing.Explained(cmd.OutOrStdout(), e)
+			return console.Explained(cmd.OutOrStdout(), e)
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` the command would run in (the workspace)")
@@ -69,7 +69,7 @@ func (c *command) policyRules() *cobra.Command {
 			if len(rules) == 0 {
 				fmt.Fprintln(cmd.ErrOrStderr(), "no rules; the permission mode alone decides")
 			}
-			return listing.Rules(cmd.OutOrStdout(), rules)
+			return console.Rules(cmd.OutOrStdout(), rules)
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` to use (the workspace)")

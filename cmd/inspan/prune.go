@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 )
 
 func (c *command) sessionsPrune() *cobra.Command {
@@ -53,7 +53,7 @@ func prune(cmd *cobra.Command, a *app.App, age time.Duration, size int64, yes bo
 	if err != nil {
 		return err
 	}
-	if err := listing.Pruning(out, p, yes); err != nil || !yes {
+	if err := console.Pruning(out, p, yes); err != nil || !yes {
 		return err
 	}
 	return p.Prune(cmd.Context(), func(name string) { fmt.Fprintln(out, "removed", name) })

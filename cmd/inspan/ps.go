@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -47,12 +47,12 @@ func printDriven(cmd *cobra.Command, a *app.App, away, asJSON bool) error {
 	case err != nil:
 		return err
 	case asJSON:
-		return listing.JSON(cmd.OutOrStdout(), list)
+		return console.Indented(cmd.OutOrStdout(), list)
 	case len(list) == 0:
 		fmt.Fprintln(cmd.ErrOrStderr(), "no session is running; start one with: "+words.Command(a.Running.Server, "run", "--detach", `"..."`))
 		return nil
 	}
-	return listing.Running(cmd.OutOrStdout(), list)
+	return console.Running(cmd.OutOrStdout(), list)
 }
 
 func (c *command) stop() *cobra.Command {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
-	"github.com/inspan/inspan/internal/listing"
 )
 
 func (c *command) rewind() *cobra.Command {
@@ -95,7 +94,7 @@ func listPoints(cmd *cobra.Command, a *app.App, id string) error {
 	if err != nil {
 		return err
 	}
-	if err := listing.Points(cmd.OutOrStdout(), points); err != nil {
+	if err := console.Points(cmd.OutOrStdout(), points); err != nil {
 		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "'inspan rewind %s --to NUMBER' returns to before that message, '--to last' to before the last one.\n", id)
@@ -123,9 +122,9 @@ func (c *command) effects() *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			if asJSON {
-				return listing.JSON(out, list)
+				return console.Indented(out, list)
 			}
-			listing.Effects(out, list)
+			console.Effects(out, list)
 			return nil
 		},
 	}

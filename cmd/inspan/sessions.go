@@ -10,7 +10,6 @@ import (
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
-	"github.com/inspan/inspan/internal/listing"
 )
 
 func (c *command) sessions() *cobra.Command {
@@ -39,16 +38,16 @@ func (c *command) sessionsList() *cobra.Command {
 				return err
 			}
 			if !all {
-				list = listing.Leads(list)
+				list = console.Leads(list)
 			}
 			if len(labels) > 0 {
-				return listing.Sessions(cmd.OutOrStdout(), listing.Labelled(list, labels))
+				return console.Sessions(cmd.OutOrStdout(), console.Labelled(list, labels))
 			}
 			if len(list) == 0 {
 				fmt.Fprintln(cmd.ErrOrStderr(), "no sessions yet; start one with: inspan run \"...\"")
 				return nil
 			}
-			return listing.Sessions(cmd.OutOrStdout(), list)
+			return console.Sessions(cmd.OutOrStdout(), list)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "include subagents")
@@ -107,7 +106,7 @@ func (c *command) sessionsSearch() *cobra.Command {
 					fmt.Fprintln(cmd.ErrOrStderr(), "inspan:", err)
 					continue
 				}
-				listing.Hit(cmd.OutOrStdout(), hit)
+				console.Hit(cmd.OutOrStdout(), hit)
 			}
 			return cmd.Context().Err()
 		},
@@ -162,7 +161,7 @@ func (c *command) sessionsExport() *cobra.Command {
 			if format == "json" {
 				return (&console.Console{Out: out, Err: cmd.ErrOrStderr()}).Show(a.Store().Events(cmd.Context(), id), true)
 			}
-			return listing.Export(cmd.Context(), out, a.Store(), id, format)
+			return console.Export(cmd.Context(), out, a.Store(), id, format)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "markdown", "`format`: markdown, json (one event a line) or atif (version 1.7)")
@@ -255,7 +254,7 @@ func (c *command) sessionsFsck() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				listing.Report(cmd.OutOrStdout(), r)
+				console.Report(cmd.OutOrStdout(), r)
 				if !r.OK() && !r.Repaired {
 					bad++
 				}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/tui"
 )
 
@@ -28,7 +28,7 @@ func (c *command) skillsList() *cobra.Command {
 				return err
 			}
 			l := a.Extensions.Skills(root)
-			return listing.Skills(cmd.OutOrStdout(), cmd.ErrOrStderr(), l)
+			return console.Skills(cmd.OutOrStdout(), cmd.ErrOrStderr(), l)
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose skills to use")
@@ -47,7 +47,7 @@ func (c *command) skillsShow() *cobra.Command {
 				return err
 			}
 			l := a.Extensions.Skills(root)
-			return listing.Skill(cmd.OutOrStdout(), l, args[0], strings.Join(args[1:], " "))
+			return console.Skill(cmd.OutOrStdout(), l, args[0], strings.Join(args[1:], " "))
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose skills to use")
@@ -62,7 +62,7 @@ func (c *command) skillsValidate() *cobra.Command {
 			"user-invocable and when_to_use. A session is lenient and uses skills with problems as far as possible.",
 		Args: exactly(1, 1000, "a FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return listing.Valid(cmd.OutOrStdout(), args)
+			return console.Valid(cmd.OutOrStdout(), args)
 		},
 	}
 }
@@ -81,7 +81,7 @@ func (c *command) skillsCost() *cobra.Command {
 				return err
 			}
 			l := a.Extensions.Skills(root)
-			return listing.SkillCosts(cmd.OutOrStdout(), l, args)
+			return console.SkillCosts(cmd.OutOrStdout(), l, args)
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose skills to use")

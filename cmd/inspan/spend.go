@@ -6,11 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 )
 
 func (c *command) spend() *cobra.Command {
-	var ask listing.Causes
+	var ask console.Causes
 	cmd := &cobra.Command{
 		Use:   "spend [ID]",
 		Short: "Show what caused each token and dollar of the bills",

@@ -7,11 +7,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 )
 
 func (c *command) stats() *cobra.Command {
-	var ask listing.Stats
+	var ask console.Stats
 	cmd := &cobra.Command{
 		Use:   "stats",
 		Short: "Show how long requests and calls took, and how many failed",

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 	"github.com/spf13/cobra"
 )
 
@@ -22,7 +22,7 @@ func (c *command) tools() *cobra.Command {
 				return err
 			}
 			list, err := a.Tools(cmd.Context(), root, c.warn)
-			listing.Tools(cmd.OutOrStdout(), list)
+			console.Tools(cmd.OutOrStdout(), list)
 			return err
 		},
 	}

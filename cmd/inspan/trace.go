@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan"
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 )
 
 func (c *command) trace() *cobra.Command {
@@ -30,14 +30,14 @@ func (c *command) traceShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := listing.Trace(cmd.Context(), a.Store(), id, false)
+			t, err := console.Trace(cmd.Context(), a.Store(), id, false)
 			switch {
 			case err != nil:
 				return err
 			case asJSON:
-				return listing.JSON(cmd.OutOrStdout(), t)
+				return console.Indented(cmd.OutOrStdout(), t)
 			}
-			return listing.Waterfall(cmd.OutOrStdout(), t, width(cmd.OutOrStdout()), time.Now())
+			return console.Waterfall(cmd.OutOrStdout(), t, width(cmd.OutOrStdout()), time.Now())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -62,19 +62,19 @@ func (c *command) traceExport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := listing.Trace(cmd.Context(), a.Store(), id, content)
+			t, err := console.Trace(cmd.Context(), a.Store(), id, content)
 			if err != nil {
 				return err
 			}
-			return listing.ExportTrace(cmd.Context(), cmd.OutOrStdout(), t, listing.Receiver{
+			return console.ExportTrace(cmd.Context(), cmd.OutOrStdout(), t, console.Receiver{
 				URL: to, Headers: os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"), Semconv: semconv, Release: inspan.Version,
-				Attributes: listing.Resource(os.Getenv), Content: content,
+				Attributes: console.Resource(os.Getenv), Content: content,
 			})
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "`URL` of the receiver; inspan adds /v1/traces to one without a path")
 	cmd.Flags().BoolVar(&content, "content", false, "include messages, and arguments and results of calls, without secrets as the log is")
 	cmd.Flags().StringVar(&semconv, "otel-semconv", "",
-		"`version` of the conventions: "+strings.Join(listing.Semconvs(), ", ")+" (default: the last)")
+		"`version` of the conventions: "+strings.Join(console.Semconvs(), ", ")+" (default: the last)")
 	return cmd
 }

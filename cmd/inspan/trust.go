@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 )
 
 func (c *command) trust() *cobra.Command {
@@ -42,9 +42,9 @@ func (c *command) trust() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			listing.Content(out, "trusted", r.Trusted)
-			listing.Content(out, "changed since you trusted it", r.Changed)
-			listing.Content(out, "new", r.New)
+			console.Content(out, "trusted", r.Trusted)
+			console.Content(out, "changed since you trusted it", r.Changed)
+			console.Content(out, "new", r.New)
 			for _, line := range a.Permission.Heeded(root) {
 				fmt.Fprintln(out, line)
 			}

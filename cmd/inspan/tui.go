@@ -15,7 +15,6 @@ import (
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
-	"github.com/inspan/inspan/internal/listing"
 	"github.com/inspan/inspan/internal/setup"
 	"github.com/inspan/inspan/internal/tui"
 	"github.com/inspan/inspan/internal/words"
@@ -227,15 +226,15 @@ func (c *command) slashes(a *app.App, root, model string, shadowed func(name, wh
 			return setup.Print(out, 0, setup.Doctor(ctx, c.self, model, false))
 		}),
 		printed("skills", "list the skills", func(_ context.Context, out, complain io.Writer) error {
-			return listing.Skills(out,
+			return console.Skills(out,
 				complain, a.Extensions.Skills(root))
 		}),
 		printed("hooks", "list the hooks", func(_ context.Context, out, _ io.Writer) error {
-			listing.Hooks(out, a.Config.Hooks)
+			console.Hooks(out, a.Config.Hooks)
 			return nil
 		}),
 		printed("agents", "list the kinds of subagents", func(_ context.Context, out, complain io.Writer) error {
-			return listing.Roles(out, complain, a.Extensions.Roles(root, func(string) {}))
+			return console.Roles(out, complain, a.Extensions.Roles(root, func(string) {}))
 		}),
 	)
 	list = append(list, serverSlash(a, root))
@@ -266,7 +265,7 @@ func memorySlash(a *app.App, root string) tui.Command {
 			said = strings.TrimSpace(said)
 			switch {
 			case args == "":
-				err := listing.Memory(&b, &b, a.Knowledge.Memory(root))
+				err := console.Memory(&b, &b, a.Knowledge.Memory(root))
 				return b.String(), err
 			case verb != "add" || said == "":
 				return "", errors.New("want /memory or /memory add TEXT; 'inspan memory --help' shows the rest")
@@ -293,7 +292,7 @@ func serverSlash(a *app.App, root string) tui.Command {
 			var b strings.Builder
 			for _, m := range a.Hubs.Managers(root) {
 				if len(fields) == 0 {
-					if err := listing.Servers(&b, m.Status()); err != nil {
+					if err := console.Servers(&b, m.Status()); err != nil {
 						return "", err
 					}
 					continue
@@ -305,7 +304,7 @@ func serverSlash(a *app.App, root string) tui.Command {
 					return "Approved the current tools of " + fields[1] + "; the next run has them.", m.Agree(fields[1], digest)
 				default:
 					return fmt.Sprintf("%sTo approve the current tools of %s: /mcp agree %s %s",
-						listing.Differences(agreed, now), fields[1], fields[1], digest[:shownDigest]), nil
+						console.Differences(agreed, now), fields[1], fields[1], digest[:shownDigest]), nil
 				}
 			}
 			switch {

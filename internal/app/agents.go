@@ -63,7 +63,7 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 	some := equipment.Pick(ord.Role)
 	agent.Tools = some(agent.Tools)
 	equipment.Furnish(agent, a.Config, func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
-	agent.Tools = slices.Concat(agent.Tools, some(b.wrap(o.Tools)))
+	agent.Tools = slices.Concat(agent.Tools, some(b.wrap(equipment.Ordered(o.Tools, ord.Wants))))
 	return agent, nil
 }
 

@@ -146,8 +146,11 @@ type Options struct {
 	// Elsewhere: the files and commands of the session are on another machine, where Tools reach them.
 	// Of this machine it has tools for the web and the servers of Servers, and no others.
 	Elsewhere bool
-	Tools     []tool.Tool // of the program that embeds the agent; the model is told of them in every request
-	Hooks     []tool.Hook // of that program, behind all others
+	// Guest: whoever began the session is not the person whose tokens for GitHub and GitLab are in the
+	// environment, so its workflow is not to use them.
+	Guest bool
+	Tools []tool.Tool // of the program that embeds the agent; the model is told of them in every request
+	Hooks []tool.Hook // of that program, behind all others
 	// Labels and Traceparent are those of a new session that works for no other, as
 	// inspan.Agent has them.
 	Labels      map[string]string
@@ -245,13 +248,17 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 	if err != nil {
 		return nil, err
 	}
+	forges := equipment.NewForges(at.ID, at.Root, o.Guest)
+	if o.Program != nil || at.Workflow != "" {
+		o.Tools = slices.Concat(o.Tools, forges.Tools())
+	}
 	team := a.team(o, at.Root, b.agent.Hooks)
 	if !o.Elsewhere && !a.Config.Agents.Off && roomy(b.agent.Model.Info().Window) {
 		team.Wire(b.agent)
 	} else {
 		team.Watch(b.agent) // what bounds a minute holds for it all the same
 	}
-	o.Program.Wire(b.agent, at, team)
+	o.Program.Wire(b.agent, at, team, forges, a.Notify.Tell)
 	equipment.Furnish(b.agent, a.Config, b.come, o.AllTools)
 	b.agent.Tools = slices.Concat(b.agent.Tools, b.wrap(o.Tools))
 	if !o.shown && !o.alone {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/transcript"
 )
 
@@ -111,7 +111,7 @@ func TestExportedLive(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	trace, err := listing.Trace(t.Context(), a.Store(), s.ID(), false)
+	trace, err := console.Trace(t.Context(), a.Store(), s.ID(), false)
 	if err != nil || len(trace.Agents) != 1 {
 		t.Fatal(trace, err)
 	}
@@ -176,7 +176,7 @@ func TestToldOfTheirSpan(t *testing.T) {
 			told = end.Parts.Text()
 		}
 	}
-	trace, err := listing.Trace(t.Context(), a.Store(), s.ID(), false)
+	trace, err := console.Trace(t.Context(), a.Store(), s.ID(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

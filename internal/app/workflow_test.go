@@ -78,7 +78,10 @@ func repository(t *testing.T, files map[string]string) string {
 		}
 	}
 	for _, args := range [][]string{
-		{"init", "-q"}, {"config", "user.email", "a@example.com"}, {"config", "user.name", "a"}, {"add", "-A"},
+		{"init", "-q"},
+		{"config", "user.email", "a@example.com"},
+		{"config", "user.name", "a"},
+		{"add", "-A"},
 		{"commit", "-qm", "begin", "--allow-empty"},
 	} {
 		cmd := exec.Command("git", args...)
@@ -93,7 +96,8 @@ func repository(t *testing.T, files map[string]string) string {
 // flows performs a workflow with played agents, answers its questions in order, and returns what it
 // brings.
 func flows(t *testing.T, model llm.Model, root, name string, inputs []string, o app.Options,
-	answers ...string) (string, *inspan.Session, error) {
+	answers ...string,
+) (string, *inspan.Session, error) {
 	t.Helper()
 	a := load(t, "")
 	a.Providers.Given, a.Self = model, sandbox.Self()

@@ -1,5 +1,7 @@
 // Package console is the plain front end: it runs a session, prints its events
-// as text or JSON, and asks a person at the terminal where a call waits.
+// as text or JSON, and asks a person at the terminal where a call waits. It also prints what a person
+// keeps, such as sessions and their costs, as tables and lists: for subcommands, and for the slash
+// commands of the terminal.
 //
 // What the model says goes to standard output, everything else to standard
 // error, so that the answer can be piped on. Where the transcript is what was

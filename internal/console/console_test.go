@@ -39,8 +39,8 @@ type noteArgs struct {
 	Word string `json:"word"`
 }
 
-// session makes an agent in mode ask with one tool that would change a file.
-func session(t *testing.T, ran *[]string, steps ...script.Step) *inspan.Session {
+// opened opens a session of an agent in mode ask with one tool that would change a file.
+func opened(t *testing.T, ran *[]string, steps ...script.Step) *inspan.Session {
 	t.Helper()
 	note := tool.New("note", "notes a word", func(_ context.Context, _ *tool.Call, in noteArgs) (tool.Result, error) {
 		*ran = append(*ran, in.Word)
@@ -87,7 +87,7 @@ func TestPersonDecides(t *testing.T) {
 			var out, errs bytes.Buffer
 			c := &console.Console{Out: &out, Err: &errs}
 			c.Person = console.NewPerson(c, strings.NewReader(tc.typed), &errs)
-			code := c.Run(t.Context(), session(t, &ran, step("I write.", "a\u200bb"), script.Step{Parts: llm.Say("Done.")}), event.Say("go"))
+			code := c.Run(t.Context(), opened(t, &ran, step("I write.", "a\u200bb"), script.Step{Parts: llm.Say("Done.")}), event.Say("go"))
 			if code != tc.code || len(ran) != tc.ran || !strings.Contains(errs.String(), tc.shown) {
 				t.Errorf("code %d, ran %v\n%s", code, ran, errs.String())
 			}
@@ -138,7 +138,7 @@ func TestRateAsks(t *testing.T) {
 		var out, errs bytes.Buffer
 		c := &console.Console{Out: &out, Err: &errs}
 		c.Person = console.NewPerson(c, strings.NewReader(typed), &errs)
-		s := session(t, &ran, script.Step{Parts: llm.Say("Done.")})
+		s := opened(t, &ran, script.Step{Parts: llm.Say("Done.")})
 		code := c.Run(t.Context(), s, event.Say("go"), event.Cancelled{Limit: event.ReasonRate, Reason: "$12 within a minute"})
 		if code != want || !strings.Contains(errs.String(), "$12 within a minute: continue?") {
 			t.Errorf("%q: code %d\n%s", typed, code, errs.String())
@@ -156,7 +156,7 @@ func TestLimitsAsk(t *testing.T) {
 		var out, errs bytes.Buffer
 		c := &console.Console{Out: &out, Err: &errs}
 		c.Person = console.NewPerson(c, strings.NewReader(typed), &errs)
-		s := session(t, &ran, step("I write.", "a"), step("Again.", "b"), step("Again.", "c"), script.Step{Parts: llm.Say("Done.")})
+		s := opened(t, &ran, step("I write.", "a"), step("Again.", "b"), step("Again.", "c"), script.Step{Parts: llm.Say("Done.")})
 		code := c.Run(t.Context(), s, event.Switched{Limits: &event.Limits{Turns: 1}}, event.Say("go"))
 		if code != want.code || len(ran) != want.ran || !strings.Contains(errs.String(), "1 turns used of 1: continue with twice the limit?") {
 			t.Errorf("%q: code %d, ran %v\n%s", typed, code, ran, errs.String())
@@ -171,7 +171,7 @@ func TestNothingDrivesTheTerminal(t *testing.T) {
 	evil := "\x1b]52;c;aGk=\x07\x1b[31mred\u009b2J\r\u202etxt.exe"
 	c := &console.Console{Out: &out, Err: &errs}
 	c.Person = console.NewPerson(c, strings.NewReader("y\n"), &errs)
-	c.Run(t.Context(), session(t, &ran, step(evil, evil), script.Step{Parts: llm.Say(evil)}), event.Say("go"))
+	c.Run(t.Context(), opened(t, &ran, step(evil, evil), script.Step{Parts: llm.Say(evil)}), event.Say("go"))
 	for name, text := range map[string]string{"stdout": out.String(), "stderr": errs.String()} {
 		if strings.ContainsAny(text, "\x1b\x07\r\u009b\u202e") {
 			t.Errorf("%s holds control characters: %q", name, text)
@@ -186,7 +186,7 @@ func TestAnswerGoesToStdoutAlone(t *testing.T) {
 	var ran []string
 	var out, errs bytes.Buffer
 	c := &console.Console{Out: &out, Err: &errs}
-	c.Run(t.Context(), session(t, &ran, script.Step{Parts: llm.Say("Forty-two.")}), event.Say("go"))
+	c.Run(t.Context(), opened(t, &ran, script.Step{Parts: llm.Say("Forty-two.")}), event.Say("go"))
 	if out.String() != "Forty-two.\n" {
 		t.Errorf("stdout %q", out.String())
 	}
@@ -222,7 +222,7 @@ func TestResultOfEveryForm(t *testing.T) {
 		var ran []string
 		var out bytes.Buffer
 		c := &console.Console{Form: form, Out: &out, Err: io.Discard}
-		code := c.Run(t.Context(), session(t, &ran, step("I write.", "a")), event.Say("go"))
+		code := c.Run(t.Context(), opened(t, &ran, step("I write.", "a")), event.Say("go"))
 		if code != console.ExitWaiting {
 			t.Errorf("%s: code %d", form, code)
 		}
@@ -258,7 +258,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func TestNobodyReads(t *testing.T) {
 	var ran []string
 	c := &console.Console{Form: console.StreamJSON, Out: brokenPipe{}, Err: io.Discard}
-	if code := c.Run(t.Context(), session(t, &ran, step("I write.", "a")), event.Say("go")); code != console.ExitError {
+	if code := c.Run(t.Context(), opened(t, &ran, step("I write.", "a")), event.Say("go")); code != console.ExitError {
 		t.Errorf("code %d", code)
 	}
 }
@@ -322,7 +322,7 @@ func TestWaitsAreCounted(t *testing.T) {
 			var out, errs bytes.Buffer
 			var ran []string
 			c := &console.Console{Out: &out, Err: &errs, Live: live}
-			s := session(t, &ran, script.Step{Fail: 529, Times: 4, Parts: llm.Say("Hello.")})
+			s := opened(t, &ran, script.Step{Fail: 529, Times: 4, Parts: llm.Say("Hello.")})
 			if code := c.Run(t.Context(), s, event.Say("go")); code != console.ExitDone {
 				t.Errorf("code %d: %s", code, errs.String())
 			}
@@ -343,7 +343,7 @@ func TestQuestionFitsTheTerminal(t *testing.T) {
 		var out bytes.Buffer
 		c := &console.Console{Out: &out, Err: &out, Width: func(io.Writer) int { return width }}
 		c.Person = console.NewPerson(c, strings.NewReader("n\n"), &out)
-		s := session(t, &ran, step("I write.", "a"), script.Step{Parts: llm.Say("Done.")})
+		s := opened(t, &ran, step("I write.", "a"), script.Step{Parts: llm.Say("Done.")})
 		if code := c.Run(t.Context(), s, event.Say("go")); len(ran) > 0 {
 			t.Fatalf("exit %d, %v", code, ran)
 		}

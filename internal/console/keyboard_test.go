@@ -49,7 +49,7 @@ func TestKeysAtATerminal(t *testing.T) {
 			c := &console.Console{Out: &screen, Err: &screen}
 			c.Person = console.NewPerson(c, tty, &screen)
 			done := make(chan int, 1)
-			s := session(t, &ran, step("I write.", "a"), script.Step{Parts: llm.Say("Done.")})
+			s := opened(t, &ran, step("I write.", "a"), script.Step{Parts: llm.Say("Done.")})
 			types := func(text string) {
 				if _, err := io.WriteString(window, text); err != nil {
 					t.Error(err)

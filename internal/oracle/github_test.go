@@ -12,7 +12,7 @@ import (
 
 // TestGitHub has the client that the field uses read from our stand-in for GitHub.
 func TestGitHub(t *testing.T) {
-	h := httptest.NewServer(testkit.GitHub{Token: "t"})
+	h := httptest.NewServer(&testkit.GitHub{Stand: testkit.Stand{Token: "t"}})
 	defer h.Close()
 	c, err := github.NewClient(nil).WithAuthToken("t").WithEnterpriseURLs(h.URL, h.URL)
 	if err != nil {

@@ -74,6 +74,35 @@ func TestNotifiesOnce(t *testing.T) {
 	}
 }
 
+// TestTell holds that a text is sent to the address and the topic of the settings, and that it is an
+// error if it reaches nobody.
+func TestTell(t *testing.T) {
+	var got []string
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if got = append(got, string(body)); r.URL.Path == "/full" {
+			w.WriteHeader(http.StatusInsufficientStorage)
+		}
+	}))
+	defer hook.Close()
+	tell := func(set config.Notify) error {
+		got = nil
+		n := &running.Notifier{Installation: &config.Installation{Config: config.Config{Notify: set}}}
+		return n.Tell(t.Context(), inspan.Status{Session: "s1", Root: "/w/shop"}, "two\x1b[2J\nlines")
+	}
+	if err := tell(config.Notify{URL: hook.URL, Ntfy: hook.URL, To: []string{config.NotifyDesktop}}); err != nil || len(got) != 2 ||
+		!strings.Contains(got[0], `"event":"message","text":"two[2J\nlines","title":"shop","session":"s1"`) || got[1] != "two[2J\nlines" {
+		t.Errorf("%v, %q", err, got)
+	}
+	err := tell(config.Notify{To: []string{config.NotifyDesktop}})
+	if err == nil || !strings.Contains(err.Error(), "set url or ntfy") || len(got) != 0 {
+		t.Errorf("%v, %q", err, got)
+	}
+	if err := tell(config.Notify{URL: hook.URL + "/full"}); err == nil || !strings.Contains(err.Error(), "url: status 507") {
+		t.Error(err)
+	}
+}
+
 // refusing is a model whose vendor answers with an error.
 type refusing struct{ message string }
 

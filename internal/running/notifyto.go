@@ -26,12 +26,15 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
+// mostTold is how much of a text Tell sends, in bytes.
+const mostTold = 4000
+
 // mostCall is how long the delivery of a notification may take.
 const mostCall = 5 * time.Second
 
 // Message is a notification as a webhook gets it.
 type Message struct {
-	Event   string    `json:"event"` // waiting, failed, budget, done or test
+	Event   string    `json:"event"` // waiting, failed, budget, done, message or test
 	Text    string    `json:"text"`
 	Title   string    `json:"title"` // of the session, else the name of its folder
 	Session string    `json:"session,omitempty"`
@@ -46,6 +49,12 @@ type place struct {
 	send func(ctx context.Context, m Message) error
 }
 
+// Names of places that are elsewhere.
+const (
+	placeURL  = "url"
+	placeNtfy = "ntfy"
+)
+
 // places are those of the settings.
 func (n *Notifier) places() (out []place) {
 	set := n.Config.Notify
@@ -56,10 +65,10 @@ func (n *Notifier) places() (out []place) {
 		out = append(out, place{config.NotifyDesktop, desktop})
 	}
 	if set.URL != "" {
-		out = append(out, place{"url", n.webhook})
+		out = append(out, place{placeURL, n.webhook})
 	}
 	if set.Ntfy != "" {
-		out = append(out, place{"ntfy", n.ntfy})
+		out = append(out, place{placeNtfy, n.ntfy})
 	}
 	return out
 }
@@ -80,6 +89,27 @@ func (n *Notifier) Try(ctx context.Context) (out []Tried) {
 		cancel()
 	}
 	return out
+}
+
+// Tell sends a text to the places of the settings that are elsewhere: to its address and its topic. It
+// is an error if there is neither.
+func (n *Notifier) Tell(ctx context.Context, s inspan.Status, said string) error {
+	m, told := n.message(s, "message", ""), 0
+	m.Text = text.Cut(text.Clean(said), mostTold)
+	var errs []error
+	for _, p := range n.places() {
+		if p.name != placeURL && p.name != placeNtfy {
+			continue
+		}
+		told++
+		if err := p.send(ctx, m); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", p.name, err))
+		}
+	}
+	if told == 0 {
+		errs = append(errs, errors.New("there is nobody to tell: set url or ntfy under [notify] in the settings"))
+	}
+	return errors.Join(errs...)
 }
 
 // Ring is what has the person's terminal call: it rings the bell, shows a notification, or both, as
@@ -152,7 +182,7 @@ func (n *Notifier) ntfy(ctx context.Context, m Message) error {
 
 // priority is how urgent ntfy takes something to be.
 func priority(what string) string {
-	if what == config.NotifyDone || what == "test" {
+	if what == config.NotifyDone || what == "test" || what == "message" {
 		return "default"
 	}
 	return "high"

@@ -50,3 +50,19 @@ func CaptureIn(ctx context.Context, c tool.Command) (printed []byte, complaints 
 	code, err = proc.Wait()
 	return out.Bytes(), errs.String(), code, err
 }
+
+// Git runs git in a folder, without walls, and returns what it prints to standard output. An exit code
+// other than 0 is an error too; -1 says that it could not be run. Whoever calls it keeps git from
+// running programs of the repository.
+func Git(ctx context.Context, dir string, stdin []byte, args ...string) (printed []byte, code int, err error) {
+	printed, complaints, code, err := CaptureIn(ctx, tool.Command{
+		Args: append([]string{"git"}, args...), Dir: dir, Stdin: bytes.NewReader(stdin),
+	})
+	if err != nil {
+		return nil, -1, err
+	}
+	if code != 0 {
+		err = fmt.Errorf("exit code %d: %.500s", code, strings.TrimSpace(complaints))
+	}
+	return printed, code, err
+}

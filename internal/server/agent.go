@@ -127,7 +127,7 @@ func (s *Server) options(t Task) app.Options {
 	o.Model, o.Mode = cmp.Or(t.Spec.Model, o.Model), cmp.Or(t.Spec.Mode, s.mode(t.Tenant))
 	o.MaxCost = lesser(lesser(o.MaxCost, t.Spec.MaxCost), s.book.left(t))
 	o.MaxTurns = lesser(o.MaxTurns, t.Spec.MaxTurns)
-	o.Unattended, o.Elsewhere = t.Spec.Unattended, t.Spec.Elsewhere
+	o.Unattended, o.Elsewhere, o.Guest = t.Spec.Unattended, t.Spec.Elsewhere, t.Tenant != ""
 	o.Patient, o.Apart = true, []string{s.Dir}
 	o.Labels = map[string]string{labelTask: t.ID, labelTenant: t.Tenant}
 	maps.Copy(o.Labels, t.Spec.Labels)

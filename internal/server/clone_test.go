@@ -19,21 +19,21 @@ import (
 	"github.com/inspan/inspan/internal/server"
 )
 
-// forge is a server of git over https on this machine, which counts its requests.
-type forge struct {
+// gitServer is a server of git over https on this machine, which counts its requests.
+type gitServer struct {
 	*httptest.Server
 	port string
 	hits atomic.Int64
 }
 
-// newForge serves the repositories below a folder, and sends whoever asks for moved elsewhere.
-func newForge(t *testing.T, root, moved string) *forge {
+// newGitServer serves the repositories below a folder, and sends whoever asks for moved elsewhere.
+func newGitServer(t *testing.T, root, moved string) *gitServer {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "git", "--exec-path").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &forge{}
+	f := &gitServer{}
 	git := &cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"),
 		Env: []string{
@@ -82,7 +82,7 @@ func answers(names map[string]string) func(context.Context, string) ([]netip.Add
 // has named them; and what the client is told does not say where a name leads.
 func TestCloneFrom(t *testing.T) {
 	gitSettings(t, "[http]\nsslVerify = false\n")
-	f := newForge(t, t.TempDir(), "")
+	f := newGitServer(t, t.TempDir(), "")
 	h := newHouse(t, func(s *server.Server) {
 		s.Guard = &netguard.Guard{Resolve: answers(map[string]string{
 			"inner.example.test": "10.1.2.3", "here.example.test": "127.0.0.1", "meta.example.test": "169.254.169.254",
@@ -128,15 +128,15 @@ func TestCloneFrom(t *testing.T) {
 // named.
 func TestClonePinned(t *testing.T) {
 	gitSettings(t, "[http]\nsslVerify = false\n")
-	var inner *forge
+	var inner *gitServer
 	h := newHouse(t, func(s *server.Server) {
 		s.Guard = &netguard.Guard{
 			Resolve: answers(map[string]string{"forge.example.test": "127.0.0.1"}), Local: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		}
 	})
 	h.repository()
-	inner = newForge(t, h.root, "")
-	f := newForge(t, h.root, inner.URL+"/")
+	inner = newGitServer(t, h.root, "")
+	f := newGitServer(t, h.root, inner.URL+"/")
 	clone := func(path string, stage event.Stage) server.Task {
 		t.Helper()
 		from := "https://forge.example.test:" + f.port + path

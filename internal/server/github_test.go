@@ -4,9 +4,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/forge"
 	"github.com/inspan/inspan/internal/server"
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/store"
@@ -32,9 +36,17 @@ func (h *house) told(session string) (out []event.Steered, said string) {
 // TestGitHub holds that the agent of a task about an issue or a pull request reads it first, as
 // words of strangers, and that a task without its issue fails.
 func TestGitHub(t *testing.T) {
-	hub := httptest.NewServer(testkit.GitHub{Token: "secret-of-the-operator"})
+	hub := httptest.NewServer(&testkit.GitHub{Stand: testkit.Stand{T: t, Token: "secret-of-the-operator"}})
 	defer hub.Close()
-	h := newHouse(t, func(s *server.Server) { s.GitHub = server.GitHub{API: hub.URL, Token: "secret-of-the-operator"} })
+	var guests sync.Map // by tenant
+	h := newHouse(t, func(s *server.Server) {
+		s.GitHub = forge.Site{API: hub.URL, Token: "secret-of-the-operator"}
+		host := s.Host
+		s.Host = func(o app.Options) (*inspan.Host, error) {
+			guests.Store(o.Labels["tenant"], o.Guest)
+			return host(o)
+		}
+	})
 	told := func(spec server.Spec) (string, string) {
 		t.Helper()
 		task := h.until(h.submit(spec).ID, event.StageCompleted)
@@ -76,6 +88,12 @@ func TestGitHub(t *testing.T) {
 		task := who.until(who.submit(spec).ID, event.StageFailed)
 		if !strings.Contains(task.Why, "GitHub answers 404") || strings.Contains(task.Why, "secret-of") {
 			t.Errorf("%s: %s", spec.GitHub, task.Why)
+		}
+	}
+	ann.until(ann.submit(server.Spec{Prompt: "say: hi"}).ID, event.StageCompleted)
+	for tenant, want := range map[string]bool{"red": true, "": false} {
+		if is, known := guests.Load(tenant); !known || is != want {
+			t.Errorf("a task of tenant %q has %v", tenant, is)
 		}
 	}
 	for _, bad := range []string{

@@ -38,6 +38,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/forge"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/oauth"
@@ -102,8 +103,9 @@ type Server struct {
 	Furnish func(v *Visit, t Task, dir string) error
 	// Workflows returns those that tasks may perform, each checked. Nil: there are none.
 	Workflows func() []*workflow.Workflow
-	// GitHub is where issues and pull requests are read.
-	GitHub GitHub
+	// GitHub is where issues and pull requests are read. Its token is for tasks of no tenant alone:
+	// whoever submits others could read with it what is not theirs.
+	GitHub forge.Site
 	// OIDC lets in tokens of an identity provider too. Without an issuer there is none.
 	OIDC OIDC
 	// Rewind finds the ways back of sessions, and takes their checkpoints.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -107,6 +108,11 @@ func (t *Team) hired(job workflow.Job) (in spawnArgs, o Order, err error) {
 		o.Team, o.call = nil, &errand{call: llm.Call{Name: job.Call, Args: job.Args}}
 	}
 	return in, o, nil
+}
+
+// Wants reports whether the order names a tool, so that its agent gets it also if not every one does.
+func (o Order) Wants(name string) bool {
+	return o.call != nil && o.call.call.Name == name || slices.Contains(o.Tools, name) || slices.Contains(o.Role.Tools, name)
 }
 
 // resumes reports whether a run that has stopped so goes on where the one that it works for does.

@@ -1,4 +1,4 @@
-package listing_test
+package console_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/llm"
 )
@@ -31,7 +31,7 @@ func TestWaterfall(t *testing.T) {
 		}}},
 	}
 	var out strings.Builder
-	if err := listing.Waterfall(&out, trace, 88, at(1000)); err != nil {
+	if err := console.Waterfall(&out, trace, 88, at(1000)); err != nil {
 		t.Fatal(err)
 	}
 	want := strings.Join([]string{

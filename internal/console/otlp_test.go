@@ -1,4 +1,4 @@
-package listing_test
+package console_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/inspan/inspan/internal/listing"
+	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/transcript"
 )
 
@@ -33,13 +33,13 @@ func TestExportTrace(t *testing.T) {
 		_, _ = io.WriteString(w, answer)
 	}))
 	defer server.Close()
-	send := func(to listing.Receiver) string {
-		if err := listing.ExportTrace(t.Context(), io.Discard, trace, to); err != nil {
+	send := func(to console.Receiver) string {
+		if err := console.ExportTrace(t.Context(), io.Discard, trace, to); err != nil {
 			return err.Error()
 		}
 		return ""
 	}
-	to := listing.Receiver{URL: server.URL, Headers: "x-key=a%20b, other=c"}
+	to := console.Receiver{URL: server.URL, Headers: "x-key=a%20b, other=c"}
 	if said := send(to); said != "" || got != 2500 || header != "a b" {
 		t.Errorf("%q, %d spans, header %q", said, got, header)
 	}
@@ -59,7 +59,7 @@ func TestExportTrace(t *testing.T) {
 			t.Errorf("%d %s: %q", tc.status, tc.answer, said)
 		}
 	}
-	for _, wrong := range []listing.Receiver{{URL: "localhost:4318"}, {URL: "file:///x"}, {Semconv: "0.1"}} {
+	for _, wrong := range []console.Receiver{{URL: "localhost:4318"}, {URL: "file:///x"}, {Semconv: "0.1"}} {
 		if said := send(wrong); !strings.Contains(said, "use ") {
 			t.Errorf("%+v: %q", wrong, said)
 		}

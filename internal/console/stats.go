@@ -1,4 +1,4 @@
-package listing
+package console
 
 import (
 	"cmp"
@@ -73,7 +73,7 @@ func (s Stats) Print(ctx context.Context, out io.Writer, sessions store.Store, n
 		tables[kind] = counts[i].stats(kind)
 	}
 	if s.JSON {
-		return JSON(out, tables)
+		return Indented(out, tables)
 	}
 	if !slices.ContainsFunc(kinds, func(kind string) bool { return len(tables[kind]) > 0 }) {
 		fmt.Fprintf(out, "No request or call has ended since %s.\n", since.Format(time.DateOnly))

@@ -1,6 +1,4 @@
-// Package listing prints what a person keeps as tables and lists: for subcommands, and for the slash
-// commands of the terminal.
-package listing
+package console
 
 import (
 	"cmp"

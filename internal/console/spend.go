@@ -1,4 +1,4 @@
-package listing
+package console
 
 import (
 	"context"
@@ -43,7 +43,7 @@ func (c Causes) Print(ctx context.Context, out io.Writer, sessions store.Store, 
 	case err != nil:
 		return err
 	case c.JSON:
-		return JSON(out, report)
+		return Indented(out, report)
 	}
 	return Spent(out, report)
 }

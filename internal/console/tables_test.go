@@ -1,4 +1,4 @@
-package listing_test
+package console_test
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/cost"
-	"github.com/inspan/inspan/internal/listing"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/memory"
 	"github.com/inspan/inspan/internal/permission"
@@ -60,25 +60,25 @@ func holds(t *testing.T, lines []string, want ...string) {
 // and two cells.
 const hostile = "evil\x1b[2J\x1b[31m\u202egnp\tcell\nrow \u200b\xff"
 
-// TestNothingDrivesTheTerminal has texts of servers and logs in each table: no character of theirs
+// TestTablesDriveNoTerminal has texts of servers and logs in each table: no character of theirs
 // reaches the terminal that nobody sees, and none makes a row of its own.
-func TestNothingDrivesTheTerminal(t *testing.T) {
+func TestTablesDriveNoTerminal(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines int
 		print func(io.Writer) error
 	}{
 		"models": {2, func(w io.Writer) error {
-			return listing.Models(w, providers.Found{Provider: providers.Provider{Name: "p"}, Models: []llm.Info{{Model: hostile}}})
+			return console.Models(w, providers.Found{Provider: providers.Provider{Name: "p"}, Models: []llm.Info{{Model: hostile}}})
 		}},
-		"costs": {2, func(w io.Writer) error { return listing.Costs(w, "model", []cost.Row{{Key: hostile}}) }},
+		"costs": {2, func(w io.Writer) error { return console.Costs(w, "model", []cost.Row{{Key: hostile}}) }},
 		"spent": {6, func(w io.Writer) error {
 			row := cost.Row{Key: hostile}
-			return listing.Spent(w, cost.Report{By: "tool", Rows: []cost.Row{row}, Costliest: []cost.Costly{{Row: row}}})
+			return console.Spent(w, cost.Report{By: "tool", Rows: []cost.Row{row}, Costliest: []cost.Costly{{Row: row}}})
 		}},
-		"sessions": {2, func(w io.Writer) error { return listing.Sessions(w, []store.Info{{ID: "s", Title: hostile}}) }},
-		"running":  {2, func(w io.Writer) error { return listing.Running(w, []running.Driven{{ID: "s", What: hostile}}) }},
+		"sessions": {2, func(w io.Writer) error { return console.Sessions(w, []store.Info{{ID: "s", Title: hostile}}) }},
+		"running":  {2, func(w io.Writer) error { return console.Running(w, []running.Driven{{ID: "s", What: hostile}}) }},
 		"past": {2, func(w io.Writer) error {
-			listing.Past(w, w, []recall.Hit{{Snippet: hostile}}, 0)
+			console.Past(w, w, []recall.Hit{{Snippet: hostile}}, 0)
 			return nil
 		}},
 		"explained": {5, func(w io.Writer) error {
@@ -86,12 +86,12 @@ func TestNothingDrivesTheTerminal(t *testing.T) {
 				Class: shell.Full, Segments: []shell.Segment{{Text: hostile, Why: hostile}},
 				Effects: []tool.Effect{{Kind: tool.Write, Path: hostile}},
 			}
-			return listing.Explained(w, permission.Explained{
+			return console.Explained(w, permission.Explained{
 				Plan: plan, Mode: "ask", Rules: []string{hostile},
 				Verdict: tool.Verdict{Action: tool.Ask, By: "policy"},
 			})
 		}},
-		"servers": {2, func(w io.Writer) error { return listing.Servers(w, []mcp.Status{{Name: "s", Source: hostile}}) }},
+		"servers": {2, func(w io.Writer) error { return console.Servers(w, []mcp.Status{{Name: "s", Source: hostile}}) }},
 	} {
 		var out bytes.Buffer
 		if err := c.print(&out); err != nil {
@@ -115,7 +115,7 @@ func TestSessions(t *testing.T) {
 		{ID: "d", Stop: event.ReasonDone, Damage: errors.New("line 3"), Modified: at},
 		{ID: "a.1", Parent: "a", Modified: at},
 	}
-	lines := printed(t, func(w io.Writer) error { return listing.Sessions(w, list) })
+	lines := printed(t, func(w io.Writer) error { return console.Sessions(w, list) })
 	holds(t, lines,
 		"ID USED EVENTS ENDED WHAT",
 		"a 2026-11-23 12:00 12 done The title", // the title goes before what was said
@@ -123,7 +123,7 @@ func TestSessions(t *testing.T) {
 		"c 2026-11-23 12:00 0 empty",
 		"d 2026-11-23 12:00 0 DAMAGED",
 	)
-	leads := listing.Leads(list)
+	leads := console.Leads(list)
 	if len(leads) != 4 {
 		t.Errorf("%d leads, want 4", len(leads))
 	}
@@ -145,13 +145,13 @@ func TestReport(t *testing.T) {
 			ID: "s", Events: 3, Damage: []*session.DamageError{{}},
 		},
 	} {
-		holds(t, printed(t, func(w io.Writer) error { listing.Report(w, r); return nil }), want)
+		holds(t, printed(t, func(w io.Writer) error { console.Report(w, r); return nil }), want)
 	}
 }
 
 func TestRunningIndentsChildren(t *testing.T) {
 	var out bytes.Buffer
-	err := listing.Running(&out, []running.Driven{
+	err := console.Running(&out, []running.Driven{
 		{ID: "s", PID: 7, State: running.StateWorking, Cost: 0.5}, {ID: "s.1", PID: 7, State: running.StateAsks, Unpriced: true},
 	})
 	lines := strings.Split(out.String(), "\n")
@@ -166,7 +166,7 @@ func TestRunningIndentsChildren(t *testing.T) {
 // TestRunningElsewhere holds that sessions of a server have no process here.
 func TestRunningElsewhere(t *testing.T) {
 	lines := printed(t, func(w io.Writer) error {
-		return listing.Running(w, []running.Driven{{ID: "s", State: running.StateIdle, What: "a heron"}})
+		return console.Running(w, []running.Driven{{ID: "s", State: running.StateIdle, What: "a heron"}})
 	})
 	if lines[0] != "ID SINCE STATE COST WHAT" || !strings.HasSuffix(lines[1], " idle $0.0000 a heron") || strings.Contains(lines[1], " 0 ") {
 		t.Error(lines)
@@ -175,7 +175,7 @@ func TestRunningElsewhere(t *testing.T) {
 
 func TestCosts(t *testing.T) {
 	lines := printed(t, func(w io.Writer) error {
-		return listing.Costs(w, "model", []cost.Row{
+		return console.Costs(w, "model", []cost.Row{
 			{Key: "a/b", Replies: 2, Usage: llm.Usage{Input: 25, CacheRead: 75, Output: 9}, Dollars: cost.Of(0.12345)},
 			{Key: "none"},
 			{Key: "hinted", Unpriced: 1, Estimated: 2},
@@ -189,7 +189,7 @@ func TestCosts(t *testing.T) {
 		"hinted 0 0 0% 0 0.0000 1 without a price, 2 estimated",
 		"guessed 0 0 0% 0 0.0000 2 estimated",
 	)
-	if got := listing.Share(1, 0); got != 0 {
+	if got := console.Share(1, 0); got != 0 {
 		t.Errorf("a share of nothing is %v", got)
 	}
 }
@@ -202,7 +202,7 @@ func TestSpent(t *testing.T) {
 		By: cost.Causes, Rows: []cost.Row{reply, memory}, Total: total,
 		Costliest: []cost.Costly{{Row: reply}, {Row: memory, Advice: "forget"}},
 	}
-	holds(t, printed(t, func(w io.Writer) error { return listing.Spent(w, report) }),
+	holds(t, printed(t, func(w io.Writer) error { return console.Spent(w, report) }),
 		"CAUSE FRESH CACHED WRITTEN OUTPUT US $ SHARE",
 		"reply 0 0 0 30 3.0000 75.0%",
 		"memory 40 20 10 0 1.0000 25.0%",
@@ -215,7 +215,7 @@ func TestSpent(t *testing.T) {
 	free := cost.Row{Key: "memory", Usage: llm.Usage{Input: 1500}}
 	report = cost.Report{By: cost.Causes, Rows: []cost.Row{free}, Total: cost.Row{Key: "total", Usage: llm.Usage{Input: 3000}}}
 	report.Costliest = []cost.Costly{{Row: free}}
-	holds(t, printed(t, func(w io.Writer) error { return listing.Spent(w, report) }),
+	holds(t, printed(t, func(w io.Writer) error { return console.Spent(w, report) }),
 		"CAUSE FRESH CACHED WRITTEN OUTPUT US $ SHARE",
 		"memory 1500 0 0 0 0.0000 50.0%", // without prices by tokens
 		"total 3000 0 0 0 0.0000 100.0%",
@@ -230,7 +230,7 @@ func TestOutcomes(t *testing.T) {
 		{Strategy: "cloud only", Dollars: 2, Turns: 4, Unpriced: 1},
 		{Strategy: "hybrid", Dollars: 0.5, Turns: 4, Local: 3, Nobody: 1, Rules: []cost.Share{{Rule: "easy", Turns: 4, Cloud: 1}}},
 	}
-	lines := printed(t, func(w io.Writer) error { return listing.Outcomes(w, outcomes) })
+	lines := printed(t, func(w io.Writer) error { return console.Outcomes(w, outcomes) })
 	holds(t, lines, "as it was 1.0000 4 -", "hybrid 0.5000 4 75%", "easy 0.0000 4 25%")
 	for _, o := range outcomes[1:] {
 		if all := strings.Join(lines, "\n"); len(o.Warnings()) == 0 || !strings.Contains(all, o.Strategy+": "+o.Warnings()[0]) {
@@ -241,7 +241,7 @@ func TestOutcomes(t *testing.T) {
 
 func TestProviders(t *testing.T) {
 	lines := printed(t, func(w io.Writer) error {
-		return listing.Providers(w, []providers.Provider{
+		return console.Providers(w, []providers.Provider{
 			{Name: "lacks", Provider: config.Provider{Kind: "openai", KeyEnv: "LACKS_KEY"}, Need: "set LACKS_KEY"},
 			{Name: "keyed", Provider: config.Provider{Kind: "anthropic", KeyEnv: "K", Default: "m"}, Ready: true},
 			{Name: "home", Provider: config.Provider{Kind: "ollama", BaseURL: "http://localhost:1"}, Ready: true},
@@ -253,7 +253,7 @@ func TestProviders(t *testing.T) {
 
 func TestModels(t *testing.T) {
 	lines := printed(t, func(w io.Writer) error {
-		return listing.Models(w,
+		return console.Models(w,
 			providers.Found{
 				Provider: providers.Provider{Name: "home"},
 				Models:   []llm.Info{{Model: "a", Window: 8192, Images: true}, {Model: "b", NoTools: true}},
@@ -272,13 +272,13 @@ func TestServers(t *testing.T) {
 		{Name: "down", State: mcp.Failed, Why: "it exited"},
 		{Name: "other", State: mcp.Changed},
 	}
-	lines := printed(t, func(w io.Writer) error { return listing.Servers(w, list) })
+	lines := printed(t, func(w io.Writer) error { return console.Servers(w, list) })
 	holds(t, lines, "down: it exited", "'inspan mcp agree other' shows the changes, and asks")
 	// What its calls usually take says more than one answer.
 	if all := strings.Join(lines, "\n"); !strings.Contains(all, "30ms 2025-06-18") || strings.Contains(all, "'inspan mcp agree up'") {
 		t.Error(all)
 	}
-	one := printed(t, func(w io.Writer) error { return listing.Server(w, list, "down") })
+	one := printed(t, func(w io.Writer) error { return console.Server(w, list, "down") })
 	if len(one) != 3 || !strings.HasPrefix(one[1], "down failed") {
 		t.Errorf("one server: %q", one)
 	}
@@ -296,7 +296,7 @@ func TestDifferences(t *testing.T) {
 		define("same", "d", "{}", ""), define("doc", "d2\n+ forged: line", "{}", ""),
 		define("says", "d", "{}", `{"readOnlyHint":true}`), define("new", "n", "{}", ""),
 	}
-	got := listing.Differences(before, now)
+	got := console.Differences(before, now)
 	for _, want := range []string{"~ doc\n", "~ says\n", "+ new: n\n", "- gone\n"} {
 		if !strings.Contains("\n"+got, "\n"+want) {
 			t.Errorf("no %q in\n%s", want, got)
@@ -305,10 +305,10 @@ func TestDifferences(t *testing.T) {
 	if strings.Contains(got, "same") || strings.Contains("\n"+got, "\n+ forged") {
 		t.Error(got)
 	}
-	if got := listing.Differences(now, now); got != "" {
+	if got := console.Differences(now, now); got != "" {
 		t.Errorf("nothing has changed: %s", got)
 	}
-	lines := printed(t, func(w io.Writer) error { return listing.Definitions(w, now) })
+	lines := printed(t, func(w io.Writer) error { return console.Definitions(w, now) })
 	holds(t, lines, "mcp__s__new", "n", "{}")
 }
 
@@ -323,7 +323,7 @@ func TestExplained(t *testing.T) {
 		{Verdict: tool.Verdict{Action: tool.Ask, Reason: "why it asks"}},
 	}
 	lines := printed(t, func(w io.Writer) error {
-		return listing.Explained(w, permission.Explained{
+		return console.Explained(w, permission.Explained{
 			Mode: "ask", Plan: plan,
 			Verdict: ask, Findings: findings, Rules: []string{"bash(make)"},
 		})
@@ -333,10 +333,10 @@ func TestExplained(t *testing.T) {
 	if strings.Contains(strings.Join(lines, "\n"), "fine") {
 		t.Errorf("what is allowed needs no reason: %q", lines)
 	}
-	lines = printed(t, func(w io.Writer) error { return listing.Explained(w, permission.Explained{Mode: "ask", Verdict: ask}) })
+	lines = printed(t, func(w io.Writer) error { return console.Explained(w, permission.Explained{Mode: "ask", Verdict: ask}) })
 	holds(t, lines, "No rule is safe for it; you can only approve it once.")
 	deny := permission.Explained{Mode: "plan", Verdict: tool.Verdict{Action: tool.Deny, By: "policy"}, Rules: []string{"x"}}
-	if all := strings.Join(printed(t, func(w io.Writer) error { return listing.Explained(w, deny) }), "\n"); strings.Contains(all, "rule") {
+	if all := strings.Join(printed(t, func(w io.Writer) error { return console.Explained(w, deny) }), "\n"); strings.Contains(all, "rule") {
 		t.Errorf("no rule allows what is denied:\n%s", all)
 	}
 }
@@ -348,7 +348,7 @@ func TestMemory(t *testing.T) {
 		Now:  func() time.Time { return time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC) },
 	}
 	var out, complain bytes.Buffer
-	if err := listing.Memory(&out, &complain, store); err != nil || out.Len() > 0 ||
+	if err := console.Memory(&out, &complain, store); err != nil || out.Len() > 0 ||
 		!strings.Contains(complain.String(), "The memory is empty") {
 		t.Errorf("%v, %q, %q", err, out.String(), complain.String())
 	}
@@ -367,7 +367,7 @@ func TestMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	complain.Reset()
-	if err := listing.Memory(&out, &complain, store); err != nil || complain.Len() > 0 {
+	if err := console.Memory(&out, &complain, store); err != nil || complain.Len() > 0 {
 		t.Errorf("%v, %q", err, complain.String())
 	}
 	for _, want := range []string{
@@ -378,18 +378,18 @@ func TestMemory(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
-	holds(t, printed(t, func(w io.Writer) error { return listing.Topics(w, store) }), "user build")
+	holds(t, printed(t, func(w io.Writer) error { return console.Topics(w, store) }), "user build")
 }
 
 func TestPast(t *testing.T) {
 	var out, complain bytes.Buffer
-	listing.Past(&out, &complain, nil, 2)
+	console.Past(&out, &complain, nil, 2)
 	if out.Len() > 0 || complain.String() != "Nothing was found.\n2 sessions not in the index yet; search again to continue.\n" {
 		t.Errorf("%q, %q", out.String(), complain.String())
 	}
 	complain.Reset()
 	at := time.Date(2026, 1, 2, 3, 4, 0, 0, time.Local)
-	listing.Past(&out, &complain, []recall.Hit{{Doc: recall.Doc{Session: "s", Seq: 7, Time: at, Kind: recall.Said}, Snippet: "the words"}}, 0)
+	console.Past(&out, &complain, []recall.Hit{{Doc: recall.Doc{Session: "s", Seq: 7, Time: at, Kind: recall.Said}, Snippet: "the words"}}, 0)
 	if complain.Len() > 0 || out.String() != "s#7  2026-01-02 03:04  said\n    the words\n" {
 		t.Errorf("%q, %q", out.String(), complain.String())
 	}
@@ -408,25 +408,25 @@ func TestSkills(t *testing.T) {
 	write("bad", "---\nname: Other Name\n---\n")
 	library := &skill.Library{Folders: []skill.Folder{{Path: dir, Source: "here"}}}
 	var complain bytes.Buffer
-	lines := printed(t, func(w io.Writer) error { return listing.Skills(w, &complain, library) })
+	lines := printed(t, func(w io.Writer) error { return console.Skills(w, &complain, library) })
 	holds(t, lines, "good here Does good things.", "manual here, only by you By hand.")
 	if !strings.Contains(complain.String(), "bad") {
 		t.Errorf("nobody is told of what is wrong: %q", complain.String())
 	}
-	lines = printed(t, func(w io.Writer) error { return listing.SkillCosts(w, library, []string{"good"}) })
+	lines = printed(t, func(w io.Writer) error { return console.SkillCosts(w, library, []string{"good"}) })
 	if len(lines) != 3 || !strings.HasPrefix(lines[1], "good ") ||
 		strings.TrimPrefix(lines[1], "good ") != strings.TrimPrefix(lines[2], "all ") {
 		t.Errorf("the sum of one: %q", lines)
 	}
-	if err := listing.SkillCosts(io.Discard, library, []string{"none"}); err == nil {
+	if err := console.SkillCosts(io.Discard, library, []string{"none"}); err == nil {
 		t.Error("a skill that is not there has costs")
 	}
 	var out bytes.Buffer
-	err := listing.Valid(&out, []string{filepath.Join(dir, "good"), filepath.Join(dir, "bad")})
+	err := console.Valid(&out, []string{filepath.Join(dir, "good"), filepath.Join(dir, "bad")})
 	if err == nil || err.Error() != "1 of 2 are not valid" || !strings.Contains(out.String(), filepath.Join(dir, "good")+": valid\n") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
-	if err := listing.Valid(io.Discard, []string{filepath.Join(dir, "good")}); err != nil {
+	if err := console.Valid(io.Discard, []string{filepath.Join(dir, "good")}); err != nil {
 		t.Error(err)
 	}
 }
@@ -434,7 +434,7 @@ func TestSkills(t *testing.T) {
 func TestRoles(t *testing.T) {
 	var complain bytes.Buffer
 	lines := printed(t, func(w io.Writer) error {
-		return listing.Roles(w, &complain, []skill.Role{
+		return console.Roles(w, &complain, []skill.Role{
 			{Name: "a", Model: "inherit", Source: "user", Description: "For a."},
 			{Name: "b", Model: "small", Mode: "plan", Source: "x", Problems: []string{"one", "two"}},
 		})

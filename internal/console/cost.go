@@ -1,4 +1,4 @@
-package listing
+package console
 
 import (
 	"context"
@@ -64,7 +64,7 @@ func (s Spending) Print(ctx context.Context, out io.Writer, sessions store.Store
 	}
 	rows = append(rows, cost.Sum(tallies))
 	if s.JSON {
-		return JSON(out, rows)
+		return Indented(out, rows)
 	}
 	return Costs(out, s.By, rows)
 }
@@ -80,7 +80,7 @@ func (s Spending) Compare(ctx context.Context, out io.Writer, sessions store.Sto
 		return err
 	}
 	if s.JSON {
-		return JSON(out, outcomes)
+		return Indented(out, outcomes)
 	}
 	for _, r := range m.Routes {
 		fmt.Fprintf(out, "%s: %s\n", r.Name, r.Model.Info().Route())
@@ -88,8 +88,8 @@ func (s Spending) Compare(ctx context.Context, out io.Writer, sessions store.Sto
 	return Outcomes(out, outcomes)
 }
 
-// JSON prints a value as JSON that people can read.
-func JSON(out io.Writer, v any) error {
+// Indented prints a value as JSON that people can read.
+func Indented(out io.Writer, v any) error {
 	enc := json.NewEncoder(out)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
