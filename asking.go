@@ -59,6 +59,8 @@ func (a *asker) found(ctx context.Context, r event.Raised) (seq uint64, answer *
 			return 0, nil, err
 		}
 		switch b := e.Body.(type) {
+		case event.Forked: // what was asked before was asked of whoever answers for the original
+			seq, answer = 0, nil
 		case event.Raised:
 			if b.ID == r.ID && b.Child == "" && seq == 0 {
 				seq = e.Seq

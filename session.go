@@ -166,14 +166,18 @@ var ErrBusy = errors.New("the session is already running")
 
 // ErrWorkflow says that a workflow performs the session: it takes no messages, and no model can go on
 // with it.
-var ErrWorkflow = errors.New("the session is a workflow, which takes no messages; it only goes on as it was begun")
+var ErrWorkflow = errors.New("the session is a workflow: it takes no messages, has nothing to compact, and only goes on as it was begun")
 
-// words reports whether inputs say something to a model.
-func words(inputs ...event.Body) bool {
+// forModels reports whether inputs are for a model: words, or the wish for a compaction.
+func forModels(inputs ...event.Body) bool {
 	return slices.ContainsFunc(inputs, func(b event.Body) bool {
-		said, says := b.(event.Said)
-		_, steers := b.(event.Steered)
-		return steers || says && len(said.Parts) > 0
+		switch b := b.(type) {
+		case event.Said:
+			return len(b.Parts) > 0
+		case event.Steered, event.Compact:
+			return true
+		}
+		return false
 	})
 }
 
@@ -189,7 +193,7 @@ func words(inputs ...event.Body) bool {
 // The error, yielded last, says that the harness can't go on. A [*DrivenError] is one.
 func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event.Event, error] {
 	switch flow := s.Status().Workflow; {
-	case flow != "" && words(inputs...):
+	case flow != "" && forModels(inputs...):
 		return func(yield func(event.Event, error) bool) { yield(event.Event{}, ErrWorkflow) }
 	case s.agent.Program != nil:
 		return performed(ctx, s, s.agent.Program, inputs)
@@ -241,7 +245,7 @@ func (s *Session) send(ctx context.Context, input event.Body) (seq uint64, err e
 	s.mu.Lock()
 	seq, took, flow := s.state.Seq, s.state.Took(event.Key(input)), s.state.Steps[event.Workflow].Title
 	s.mu.Unlock()
-	if flow != "" && words(input) {
+	if flow != "" && forModels(input) {
 		return 0, ErrWorkflow
 	}
 	if took {

@@ -95,7 +95,22 @@ func perform(ctx context.Context, s *Session, do func(context.Context, *Steps) e
 	if err := d.begin(ctx, s.prepared(ctx, inputs)); err != nil {
 		return err
 	}
-	return stopSteps(ctx, d, haveSteps(ctx, d, do))
+	for again := true; again && err == nil; { // what was queued is another run
+		again, err = performOnce(ctx, d, do)
+	}
+	return err
+}
+
+// performOnce performs a run, and reports whether another one has begun with its end. One that was
+// interrupted before it was taken up, as by a fork, only ends.
+func performOnce(ctx context.Context, d *driver, do func(context.Context, *Steps) error) (again bool, err error) {
+	var stopped bool
+	if next, over := d.state.Next().(loop.Stop); over && d.state.Run.Active {
+		stopped, err = true, d.record(ctx, next.Stopped)
+	} else {
+		stopped, err = stopSteps(ctx, d, haveSteps(ctx, d, do))
+	}
+	return stopped && d.state.Run.Active, err
 }
 
 // haveSteps has do perform its steps.
@@ -144,9 +159,9 @@ func (st *Steps) follow(ctx context.Context) (err error) {
 }
 
 // stopSteps ends the run that steps were performed in, if there is one and it is over.
-func stopSteps(ctx context.Context, d *driver, failed error) error {
+func stopSteps(ctx context.Context, d *driver, failed error) (stopped bool, err error) {
 	if caught := d.catchUp(context.WithoutCancel(ctx)); caught != nil || ctx.Err() != nil || !d.state.Run.Active {
-		return errors.Join(failed, caught)
+		return false, errors.Join(failed, caught)
 	}
 	var stop *StopError
 	end := event.Stopped{Reason: event.ReasonDone}
@@ -157,11 +172,12 @@ func stopSteps(ctx context.Context, d *driver, failed error) error {
 	case errors.As(failed, &stop):
 		end, failed = stop.Stopped, nil
 	case errors.Is(failed, ErrOpenStep):
-		return failed
+		return false, failed
 	case failed != nil:
 		end = event.Stopped{Reason: event.ReasonFailed, Detail: failed.Error()}
 	}
-	return errors.Join(failed, d.record(context.WithoutCancel(ctx), end))
+	err = d.record(context.WithoutCancel(ctx), end)
+	return err == nil, errors.Join(failed, err)
 }
 
 // performed is what [Session.Perform] does, told as [Session.Run] tells it. Steps don't wait for

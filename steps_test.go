@@ -409,3 +409,30 @@ func TestStepsShowOthers(t *testing.T) {
 		t.Errorf("%v, %+v", sent, st.Stopped)
 	}
 }
+
+// TestStepsAskAgainInAFork holds that a fork asks what the original had asked, whose answer is not its.
+func TestStepsAskAgainInAFork(t *testing.T) {
+	program := func(ctx context.Context, steps *inspan.Steps) error {
+		_, err := steps.Do(ctx, event.StepStarted{Step: "ok", Again: true}, func(ctx context.Context) (event.StepEnded, error) {
+			_, err := steps.Ask(ctx, "ok", event.Raised{Tool: "ask_user", Args: json.RawMessage(`{"question":"Ok?"}`)})
+			return event.StepEnded{}, err
+		})
+		return err
+	}
+	log := event.NewMemory("s")
+	s := open(t, &inspan.Agent{Unattended: true, Program: program}, log)
+	if err := (&inspan.Conductor{Session: s}).Run(t.Context(), event.Say("do it")); err != nil {
+		t.Fatal(err)
+	}
+	whole := collect(t, log.Read(t.Context(), 0))
+	fork := event.MemoryFrom("f", whole, event.Forked{From: "s", Seq: uint64(len(whole))})
+	s = open(t, &inspan.Agent{Unattended: true, Program: program}, fork)
+	for _, inputs := range [][]event.Body{nil, {event.Said{}}} { // what the original was about ends here first
+		if err := (&inspan.Conductor{Session: s}).Run(t.Context(), inputs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if st := s.Status(); len(st.Raised) != 1 {
+		t.Errorf("the fork has open questions %+v, stopped %+v", st.Raised, st.Stopped)
+	}
+}
