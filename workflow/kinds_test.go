@@ -389,7 +389,7 @@ steps:
   - {id: c, kind: run, run: "echo x >> ran"}
 `)
 	agents := &quota{}
-	agents.do = func(j workflow.Job) workflow.Report {
+	agents.do = func(workflow.Job) workflow.Report {
 		if agents.asked++; agents.asked == 1 {
 			agents.until = time.Now().Add(time.Hour)
 		}

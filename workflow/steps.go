@@ -313,9 +313,9 @@ func (p piecework) release(ctx context.Context, value any, e end) end {
 	for _, s := range p.at.steps {
 		for _, name := range sortedKeys(s.SafeOutputs) {
 			o, brought := s.SafeOutputs[name], p.frame.value(s.ID)
-			if s.ID == p.Step.ID && o.After == "" {
+			if s.ID == p.ID && o.After == "" {
 				brought = value
-			} else if o.After != p.Step.ID {
+			} else if o.After != p.ID {
 				continue
 			}
 			if within(brought, o.From) == nil {

@@ -189,7 +189,7 @@ func repository(ctx context.Context, sandbox coding.Sandbox, root string, files 
 	if err != nil {
 		return err
 	}
-	defer env.Close()
+	defer func() { _ = env.Close() }()
 	const git = "git init -q && git config user.name example && git config user.email e@example.com && " +
 		"git add -A && git commit -qm begin --allow-empty"
 	p, err := env.Procs.Start(ctx, tool.Command{Args: []string{"sh", "-c", git}, Dir: root, Box: tool.Box{Level: tool.BoxNone}})

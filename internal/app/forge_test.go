@@ -187,7 +187,7 @@ func TestReviewPR(t *testing.T) {
 func TestReviewRejected(t *testing.T) {
 	hub := &testkit.GitHub{}
 	root, _ := hosted(t, &hub.Stand, hub, nil)
-	model := played(func(task string, turn int) llm.Parts {
+	model := played(func(_ string, turn int) llm.Parts {
 		return brings(turn, 0, map[string]any{"findings": []any{}, "comment": "nothing", "holds": false, "problem": "", "why": ""})
 	})
 	out, _, err := flows(t, model, root, "review-pr", []string{"pull=ann/shop#13"}, app.Options{}, "yes", "reject")
@@ -208,7 +208,7 @@ func TestReadIssueByName(t *testing.T) {
 		}
 		return nil
 	}
-	model := played(func(task string, turn int) llm.Parts {
+	model := played(func(_ string, turn int) llm.Parts {
 		if turn == 0 {
 			return makes("read_issue", map[string]any{"issue": "#12", "max_bytes": 40})
 		}

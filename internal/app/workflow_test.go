@@ -146,7 +146,7 @@ func needsBoxes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer env.Close()
+	defer func() { _ = env.Close() }()
 	if !env.Walls.Workspace {
 		t.Skip("no sandbox here: " + env.Walls.Why)
 	}
@@ -329,7 +329,8 @@ func TestGoal(t *testing.T) {
 				t.Errorf("reached: %t (%v), %q", reached, err, p)
 			}
 			rounds := 0
-			_, _ = fmt.Sscanf(p[strings.Index(p, "rounds: "):], "rounds: %d", &rounds)
+			_, told, _ := strings.Cut(p, "rounds: ")
+			_, _ = fmt.Sscanf(told, "%d", &rounds)
 			if rounds == 0 || rounds > c.rounds {
 				t.Errorf("it took %d rounds, of at most %d", rounds, c.rounds)
 			}

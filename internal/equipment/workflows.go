@@ -73,7 +73,7 @@ func workflowsIn(dir, source string) (out []Workflow) {
 	if err != nil {
 		return nil
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return nil
