@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -162,7 +163,7 @@ func (c *command) workflowResume() *cobra.Command {
 
 func (c *command) goal() *cobra.Command {
 	var f runFlags
-	var check, rubric string
+	var check, rubric, until string
 	var rounds, patience int
 	cmd := &cobra.Command{
 		Use:   `goal "what is to be reached" --check COMMAND`,
@@ -177,6 +178,15 @@ func (c *command) goal() *cobra.Command {
 			if check == "" {
 				return usageError{errors.New("inspan goal needs --check: the command that says whether the goal is reached")}
 			}
+			if until != "" {
+				left, err := timeUntil(until, time.Now())
+				if err != nil {
+					return usageError{fmt.Errorf("--until: %w", err)}
+				}
+				if f.MaxTime == 0 || left < f.MaxTime {
+					f.MaxTime = left
+				}
+			}
 			return c.flow(cmd, &f, []string{
 				"goal", "goal=" + args[0], "check=" + check, "rubric=" + rubric, fmt.Sprint("rounds=", rounds), fmt.Sprint("patience=", patience),
 			})
@@ -187,10 +197,31 @@ func (c *command) goal() *cobra.Command {
 	f.addDetach(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&check, "check", "", "`command` whose exit code 0 means that the goal is reached")
+	fl.StringVar(&until, "until", "", "`time` at which it ends at the latest, such as 18:00, 6h or 2026-12-24T08:00:00Z")
 	fl.StringVar(&rubric, "rubric", "", "`text` that a fresh agent judges the result by, beside the command")
 	fl.IntVar(&rounds, "rounds", 30, "most `rounds`")
 	fl.IntVar(&patience, "patience", 4, "`rounds` in which nothing may get better")
 	return cmd
+}
+
+// timeUntil is how long it is to a time as people write it: the next one of a clock, a date with a
+// time, or a duration.
+func timeUntil(text string, now time.Time) (time.Duration, error) {
+	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return d, nil
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil && at.After(now) {
+		return at.Sub(now), nil
+	}
+	at, err := time.ParseInLocation("15:04", text, now.Location())
+	if err != nil {
+		return 0, fmt.Errorf("%q is no time to come; write it as 18:00, 6h or 2026-12-24T08:00:00Z", text)
+	}
+	at = time.Date(now.Year(), now.Month(), now.Day(), at.Hour(), at.Minute(), 0, 0, now.Location())
+	if !at.After(now) {
+		at = at.AddDate(0, 0, 1)
+	}
+	return at.Sub(now), nil
 }
 
 // flowSlashes run workflows from a session, each in a process and a session of its own.

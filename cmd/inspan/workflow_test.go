@@ -232,3 +232,16 @@ func (h home) endedOnce(t *testing.T, child string) {
 		t.Errorf("agent %s did not end", child)
 	}
 }
+
+// TestTimeUntil holds how people write when a goal is given up.
+func TestTimeUntil(t *testing.T) {
+	now := time.Date(2026, 11, 27, 17, 30, 0, 0, time.UTC)
+	for text, want := range map[string]time.Duration{
+		"18:00": 30 * time.Minute, "17:30": 24 * time.Hour, "07:00": 13*time.Hour + 30*time.Minute, "6h": 6 * time.Hour,
+		"2026-11-27T18:30:00Z": time.Hour, "2026-11-26T18:30:00Z": 0, "-1h": 0, "25:00": 0, "soon": 0, "": 0,
+	} {
+		if got, err := timeUntil(text, now); got != want || (err == nil) != (want > 0) {
+			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
+		}
+	}
+}
