@@ -102,10 +102,12 @@ func kindOfType(code string) llm.Kind {
 	return ""
 }
 
+// history is how errors of the conversation read, compiled when there is one.
+const history = "(?i)tool_use|tool_result|signature|thinking. block|roles must|text content blocks|could not process image|image exceeds|image dimensions"
+
 var (
 	promptTooLong = regexp.MustCompile(`prompt is too long: (\d+) tokens? > (\d+)`)
 	sumTooLong    = regexp.MustCompile(`exceed context limit: (\d+) \+ (\d+) > (\d+)`)
-	history       = regexp.MustCompile("(?i)tool_use|tool_result|signature|thinking. block|roles must|text content blocks|could not process image|image exceeds|image dimensions")
 )
 
 // refine tells apart what the vendor files under one type, by its words and, on
@@ -160,7 +162,7 @@ func refineInvalid(e *llm.Error, has func(...string) bool) {
 		e.Kind = llm.KindRefused
 	case has("model identifier is invalid", "on-demand throughput"):
 		e.Kind = llm.KindNoModel
-	case history.MatchString(e.Message):
+	case regexp.MustCompile(history).MatchString(e.Message):
 		e.Kind = llm.KindHistory
 	}
 }

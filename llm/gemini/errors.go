@@ -83,11 +83,13 @@ func kindOf(status string) llm.Kind {
 	return ""
 }
 
+// history is how errors of the conversation read, compiled when there is one.
+const history = `(?i)thought.?signature|function response|function call (?:turn|part)|alternate between|unsupported mime type|unable to process input image|image is not valid`
+
 var (
 	overflow = regexp.MustCompile(`(?i)input token count(?: is)?(?: \(?(\d+)\)?)?.*?(?:allowed|supports up to) \(?(\d+)`)
 	noLimit  = regexp.MustCompile(`\blimit: 0\b`)
 	retryIn  = regexp.MustCompile(`(?i)\bretry in ((?:\d+(?:\.\d+)?(?:h|ms|m|s))+)`)
-	history  = regexp.MustCompile(`(?i)thought.?signature|function response|function call (?:turn|part)|alternate between|unsupported mime type|unable to process input image|image is not valid`)
 )
 
 // refine tells apart what the vendor files under one status, by its details
@@ -178,7 +180,7 @@ func refineInvalid(e *llm.Error, has func(...string) bool) {
 		e.Kind = llm.KindBilling
 	case has("payload size exceeds"):
 		e.Kind = llm.KindTooLarge
-	case history.MatchString(e.Message):
+	case regexp.MustCompile(history).MatchString(e.Message):
 		e.Kind = llm.KindHistory
 	}
 }
