@@ -30,6 +30,9 @@ type Agent struct {
 	// Program performs a run of the session in steps, in the place of Model, as [Session.Perform] says.
 	// Nil: Model answers.
 	Program func(ctx context.Context, steps *Steps) error
+	// Begins is the step that the whole of Program is. It is stored when a session is opened, so that
+	// the log knows from its beginning what performs it. Its Step is empty: there is none.
+	Begins event.StepStarted
 	// Tools the model may call. Names must be unique.
 	Tools []tool.Tool
 	// Extra returns more of them: those the model is told of, and those it can
@@ -282,7 +285,10 @@ func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
 	sw.Mode = cmp.Or(a.Mode, tool.ModeAsk)
 	limits := a.limits(event.Limits{Turns: DefaultMaxTurns})
 	sw.Limits = &limits
-	return append(bodies, sw)
+	if bodies = append(bodies, sw); a.Begins.Step != "" {
+		bodies = append(bodies, a.Begins)
+	}
+	return bodies
 }
 
 // changes is what the agent wants different from the state of a session, and

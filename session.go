@@ -192,8 +192,9 @@ func forModels(inputs ...event.Body) bool {
 //
 // The error, yielded last, says that the harness can't go on. A [*DrivenError] is one.
 func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event.Event, error] {
-	switch flow := s.Status().Workflow; {
-	case flow != "" && forModels(inputs...):
+	st := s.Status()
+	switch flow := st.Workflow; {
+	case flow != "" && forModels(inputs...) && (st.Active || st.Stopped != nil): // else they begin it
 		return func(yield func(event.Event, error) bool) { yield(event.Event{}, ErrWorkflow) }
 	case s.agent.Program != nil:
 		return performed(ctx, s, s.agent.Program, inputs)
@@ -244,8 +245,9 @@ func (s *Session) send(ctx context.Context, input event.Body) (seq uint64, err e
 	}
 	s.mu.Lock()
 	seq, took, flow := s.state.Seq, s.state.Took(event.Key(input)), s.state.Steps[event.Workflow].Title
+	begun := s.state.Run.Active || s.state.Run.Stopped != nil
 	s.mu.Unlock()
-	if flow != "" && forModels(input) {
+	if flow != "" && begun && forModels(input) {
 		return 0, ErrWorkflow
 	}
 	if took {

@@ -102,18 +102,17 @@ func (w *Workflow) Run(ctx context.Context, steps *inspan.Steps, inputs map[stri
 	if err != nil {
 		return nil, err
 	}
-	raw, err := json.Marshal(b)
+	root, err := b.Workflow.First(b.Inputs)
 	if err != nil {
 		return nil, err
 	}
 	r := newRun(b.Workflow, steps, o)
 	var out map[string]any
-	end, err := steps.Do(ctx, event.StepStarted{Step: event.Workflow, Does: event.Workflow, Title: b.Workflow.Name, Input: raw, Again: true},
-		func(ctx context.Context) (event.StepEnded, error) {
-			var failed string
-			out, failed, err = r.whole(ctx, b.Workflow, full, scopeOf{})
-			return ended(out, failed), err
-		})
+	end, err := steps.Do(ctx, root, func(ctx context.Context) (event.StepEnded, error) {
+		var failed string
+		out, failed, err = r.whole(ctx, b.Workflow, full, scopeOf{})
+		return ended(out, failed), err
+	})
 	if err != nil {
 		return out, err
 	}
@@ -121,6 +120,13 @@ func (w *Workflow) Run(ctx context.Context, steps *inspan.Steps, inputs map[stri
 		return resultOf(end), errors.New(cmp.Or(end.Error, string(end.Outcome)))
 	}
 	return resultOf(end), nil
+}
+
+// First is the step that a whole run is, for [inspan.Agent.Begins]: it holds what [Workflow.Run] goes on
+// with in whatever process.
+func (w *Workflow) First(inputs map[string]any) (event.StepStarted, error) {
+	raw, err := json.Marshal(begun{w, inputs})
+	return event.StepStarted{Step: event.Workflow, Does: event.Workflow, Title: w.Name, Input: raw, Again: true}, err
 }
 
 // fileOf is where the workflow was read from; w may be nil.

@@ -258,7 +258,9 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 	} else {
 		team.Watch(b.agent) // what bounds a minute holds for it all the same
 	}
-	o.Program.Wire(b.agent, at, team, forges, a.Notify.Tell)
+	if err := o.Program.Wire(b.agent, at, team, forges, a.Notify.Tell); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
 	equipment.Furnish(b.agent, a.Config, b.come, o.AllTools)
 	b.agent.Tools = slices.Concat(b.agent.Tools, b.wrap(o.Tools))
 	if !o.shown && !o.alone {

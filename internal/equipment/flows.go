@@ -59,10 +59,10 @@ func lesser[N float64 | int64 | time.Duration](a, b N) N {
 // Wire has an agent perform a workflow in the place of its model: the one that its session has begun,
 // or begins with; neither: the model answers. Agents do what its steps ask for, and
 // what leaves it goes by forges and, to a person who is away, by tell.
-func (p *Program) Wire(agent *inspan.Agent, at inspan.Place, agents workflow.Agents, forges *Forges, tell Tell) {
+func (p *Program) Wire(agent *inspan.Agent, at inspan.Place, agents workflow.Agents, forges *Forges, tell Tell) (err error) {
 	switch {
 	case at.Parent != "" || p == nil && at.Workflow == "":
-		return
+		return nil
 	case p == nil:
 		p = &Program{}
 	}
@@ -74,6 +74,10 @@ func (p *Program) Wire(agent *inspan.Agent, at inspan.Place, agents workflow.Age
 		_, err := p.Workflow.Run(ctx, steps, p.Inputs, with)
 		return err
 	}
+	if at.New {
+		agent.Begins, err = p.Workflow.First(p.Inputs)
+	}
+	return err
 }
 
 // Workflows are those that can be run in a folder.

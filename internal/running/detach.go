@@ -180,6 +180,8 @@ func (o Order) Next(st inspan.Status, how string) ([]event.Body, error) {
 	switch {
 	case o.Text != "":
 		return []event.Body{event.Say(o.Text)}, nil
+	case st.Workflow != "" && st.Stopped == nil && !st.Active: // it was opened, and nothing more
+		return []event.Body{event.Say("/workflow " + st.Workflow)}, nil
 	case st.Workflow != "" && st.Stopped != nil && (st.Stopped.Reason == event.ReasonDone || st.Stopped.Reason == event.ReasonFailed && st.Stopped.Cause == ""):
 		return nil, words.Misuse{Err: fmt.Errorf("the workflow %s of session %s has ended as %s; run it anew with: inspan workflow run %s",
 			st.Workflow, st.Session, st.Stopped.Reason, st.Workflow)}
