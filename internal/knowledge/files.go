@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/inspan/inspan/internal/gitignore"
+	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/keep"
 )
 
@@ -27,10 +27,10 @@ func Files(ctx context.Context, root string) []string {
 	defer cancel()
 	type folder struct {
 		rel   string
-		rules *gitignore.Rules
+		rules *places.Ignores
 	}
 	var out []string
-	queue := []folder{{"", (*gitignore.Rules)(nil).Add("", ignoreFile(root, ".git/info/exclude"))}}
+	queue := []folder{{"", (*places.Ignores)(nil).Add("", ignoreFile(root, ".git/info/exclude"))}}
 	for len(queue) > 0 && len(out) < mostNames && ctx.Err() == nil {
 		f := queue[0]
 		queue = queue[1:]

@@ -20,7 +20,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/inspan/inspan/internal/gitignore"
+	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -177,7 +177,7 @@ func labelled(label string, list []string) string {
 type folder struct {
 	ctx   context.Context
 	env   tool.Env
-	rules *gitignore.Rules // of its top
+	rules *places.Ignores // of its top
 }
 
 // read returns the beginning of a file, "" if there is none that can be read.

@@ -10,7 +10,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/inspan/inspan/internal/gitignore"
+	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -27,7 +27,7 @@ type tree struct {
 // folder is one directory of a tree.
 type folder struct {
 	path    string
-	rules   *gitignore.Rules // of the directories above, and once listed its own
+	rules   *places.Ignores // of the directories above, and once listed its own
 	entries []fs.DirEntry    // sorted by name, without what is ignored
 }
 
@@ -36,7 +36,7 @@ type folder struct {
 // itself may be ignored does not matter: the caller asked for it.
 func openTree(ctx context.Context, c *tool.Call, dir string) (tree, folder, error) {
 	t := tree{files: c.Env.Files, top: topOf(ctx, c, dir)}
-	rules := (*gitignore.Rules)(nil).Add("", t.read(ctx, filepath.Join(t.top, ".git", "info", "exclude")))
+	rules := (*places.Ignores)(nil).Add("", t.read(ctx, filepath.Join(t.top, ".git", "info", "exclude")))
 	var above []string
 	for d := dir; d != t.top && d != filepath.Dir(d); d = filepath.Dir(d) {
 		above = append(above, filepath.Dir(d))
@@ -97,7 +97,7 @@ func (t tree) rel(path string) string {
 }
 
 // list reads a directory. Rules are those from above.
-func (t tree) list(ctx context.Context, dir string, rules *gitignore.Rules) (folder, error) {
+func (t tree) list(ctx context.Context, dir string, rules *places.Ignores) (folder, error) {
 	entries, err := readDir(ctx, t.files, dir)
 	if err != nil {
 		return folder{}, err

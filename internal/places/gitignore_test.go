@@ -1,4 +1,4 @@
-package gitignore_test
+package places_test
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/inspan/inspan/internal/gitignore"
+	"github.com/inspan/inspan/internal/places"
 )
 
 // files is the tree that all tests ask about. Directories end in a slash.
@@ -71,13 +71,13 @@ func (w *world) git(t interface{ Fatalf(string, ...any) }, names []string) []str
 
 // ours returns what the package says, walking down as a caller does.
 func ours(ignoreFiles map[string]string, names []string) []string {
-	rules := map[string]*gitignore.Rules{}
-	var rulesOf func(dir string) *gitignore.Rules
-	rulesOf = func(dir string) *gitignore.Rules {
+	rules := map[string]*places.Ignores{}
+	var rulesOf func(dir string) *places.Ignores
+	rulesOf = func(dir string) *places.Ignores {
 		if r, ok := rules[dir]; ok {
 			return r
 		}
-		var r *gitignore.Rules
+		var r *places.Ignores
 		if dir == "." {
 			r = r.Add("", []byte(ignoreFiles[".git/info/exclude"]))
 		} else {
@@ -195,7 +195,7 @@ func TestAgainstGit(t *testing.T) {
 }
 
 func TestNoRules(t *testing.T) {
-	var r *gitignore.Rules
+	var r *places.Ignores
 	if r.Ignored("a", false) || r.Add("", []byte("# only a comment\n\n")) != nil {
 		t.Error("no rules ignore something")
 	}
@@ -203,14 +203,14 @@ func TestNoRules(t *testing.T) {
 
 // TestManyStars checks that a hostile pattern does not take for ever.
 func TestManyStars(t *testing.T) {
-	r := (*gitignore.Rules)(nil).Add("", []byte(strings.Repeat("*a", 50)+"b\n"+strings.Repeat("**/a/", 40)+"b"))
+	r := (*places.Ignores)(nil).Add("", []byte(strings.Repeat("*a", 50)+"b\n"+strings.Repeat("**/a/", 40)+"b"))
 	if r.Ignored(strings.Repeat("a", 5000), false) || r.Ignored(strings.Repeat("a/", 2000)+"c", false) {
 		t.Error("matched")
 	}
 }
 
 func BenchmarkIgnored(b *testing.B) {
-	r := (*gitignore.Rules)(nil).Add("", []byte("node_modules/\n*.o\n*.log\n/build\ndist\n*.py[co]\n.DS_Store\n**/tmp/*\n!keep\ncoverage/\n"))
+	r := (*places.Ignores)(nil).Add("", []byte("node_modules/\n*.o\n*.log\n/build\ndist\n*.py[co]\n.DS_Store\n**/tmp/*\n!keep\ncoverage/\n"))
 	for b.Loop() {
 		r.Ignored("internal/tools/search_files.go", false)
 	}

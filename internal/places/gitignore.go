@@ -1,17 +1,16 @@
-// Package gitignore decides which files git would ignore. The rules are those
-// of gitignore(5); a test compares them with the real git. Matching is case-sensitive.
-package gitignore
+package places
 
 import (
 	"bytes"
 	"strings"
 )
 
-// Rules are the patterns that hold in one directory: those of its own ignore
-// file and those from above. They never change, so one value may serve many
-// goroutines. A nil *Rules ignores nothing.
-type Rules struct {
-	above    *Rules
+// Ignores decides which files git would ignore, by the rules of gitignore(5); a test compares them
+// with the real git. Matching is case-sensitive. A value is the patterns that hold in one directory:
+// those of its own ignore file and those from above. They never change, so one may serve many
+// goroutines. A nil *Ignores ignores nothing.
+type Ignores struct {
+	above    *Ignores
 	dir      string // slash-separated, relative to the top, with a final slash; "" at the top
 	patterns []pattern
 }
@@ -19,7 +18,7 @@ type Rules struct {
 // Add returns r with the lines of one more ignore file, which win over those
 // before. Dir is the file's directory, slash-separated and relative to the
 // top, "" or "." for the top itself. A file without patterns gives r itself.
-func (r *Rules) Add(dir string, file []byte) *Rules {
+func (r *Ignores) Add(dir string, file []byte) *Ignores {
 	var patterns []pattern
 	file = bytes.TrimPrefix(file, []byte("\xef\xbb\xbf"))
 	for line := range bytes.SplitSeq(file, []byte("\n")) {
@@ -37,14 +36,14 @@ func (r *Rules) Add(dir string, file []byte) *Rules {
 	if dir != "" {
 		dir += "/"
 	}
-	return &Rules{above: r, dir: dir, patterns: patterns}
+	return &Ignores{above: r, dir: dir, patterns: patterns}
 }
 
 // Ignored reports whether the rules ignore a file or directory, named
 // slash-separated and relative to the top. It looks at the path alone: all
 // below an ignored directory is ignored too, which is for the caller to know
 // as it walks down.
-func (r *Rules) Ignored(path string, isDir bool) bool {
+func (r *Ignores) Ignored(path string, isDir bool) bool {
 	base := path[strings.LastIndexByte(path, '/')+1:]
 	for ; r != nil; r = r.above {
 		rel, ok := strings.CutPrefix(path, r.dir)
