@@ -74,7 +74,7 @@ update:
 	go test ./internal/config -run Schema -update
 	go test ./internal/markdown -run TestLexerArchive -update
 	go test ./internal/tui -run TestFrames -update
-	go test ./internal/managed -run TestOwnZones -update
+	go test ./internal/schedule -run TestOwnZones -update
 	go test ./workflow -run TestTableOfFields -update
 
 # Write NOTICE anew: the licences of all that is linked into the command or embedded in it.

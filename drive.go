@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -49,6 +50,7 @@ func (d *driver) begin(ctx context.Context, inputs []event.Body) error {
 	if err != nil {
 		return err
 	}
+	inputs = slices.DeleteFunc(slices.Clone(inputs), func(b event.Body) bool { return d.state.Took(event.Key(b)) })
 	bodies := []event.Body{claimed}
 	if !d.joined && d.agent.Joined != nil {
 		d.agent.Joined(d.Session)

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"path/filepath"
 	"sync"
@@ -61,6 +62,25 @@ func (h *Host) New(ctx context.Context, root string) (*Session, error) {
 		return nil, err
 	}
 	return h.fresh(ctx, log, Place{Root: root, New: true})
+}
+
+// Begin opens the session with the whole id for the first time, in the workspace root. Its log was made
+// by [store.Store.Create] and is empty: so a session can be known before anything begins in it. If it
+// is not empty, the error wraps [fs.ErrExist]: of several who begin one session, one does. The caller
+// closes it.
+func (h *Host) Begin(ctx context.Context, id, root string) (*Session, error) {
+	log, err := h.Sessions().Open(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	state, err := fold(ctx, log)
+	if err == nil && state.Seq > 0 {
+		err = fmt.Errorf("session %s has begun: %w", id, fs.ErrExist)
+	}
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return h.open(ctx, log, Place{Root: root, New: true}, state)
 }
 
 // fresh opens a session whose log is new. If that fails nothing is left of it.

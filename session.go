@@ -184,7 +184,8 @@ func forModels(inputs ...event.Body) bool {
 // Run appends the inputs, which may also be an event.Switched, and drives the session until there is nothing left to
 // do: the run stopped, or every call that could be made waits for a decision.
 // It yields every event from the first input on, as it happens, transient ones
-// included. With no inputs it goes on where the session was left.
+// included. With no inputs it goes on where the session was left. An input whose key (Message) the
+// session has taken before is left out.
 //
 // Breaking off the loop stops the work like a crash would: what is in the log
 // stands, and the next Run goes on from there. The same holds when ctx ends.

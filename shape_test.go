@@ -94,6 +94,7 @@ var rank = map[string]int{
 	"internal/rewind":             55,
 	"workflow":                    52,
 	"internal/running":            55,
+	"internal/schedule":           57,
 	"internal/subagent":           60,
 	"internal/app":                65,
 	"coding":                      67,

@@ -367,6 +367,13 @@ func (st *Steps) Progress(text string) {
 	}
 }
 
+// Untrusted reports whether the session holds text that nobody here has written.
+func (st *Steps) Untrusted() bool {
+	st.open.Lock()
+	defer st.open.Unlock()
+	return st.driver.state.Untrusted
+}
+
 // Begun returns a step of the session as it was begun last, and how it has ended; nil: it has not.
 // Lost says that whoever performed it has gone. There is none of that id if its own is empty.
 func (st *Steps) Begun(id string) (step event.StepStarted, end *event.StepEnded, lost bool) {

@@ -32,6 +32,7 @@ type StepEnded struct {
 	Class   ErrorClass      `json:"class,omitempty"`
 	Cost    float64         `json:"cost,omitempty"` // what it has spent itself, in US dollars
 	Millis  int64           `json:"millis,omitempty"`
+	Taint
 }
 
 // StepBlob is something big that a step brings.

@@ -31,6 +31,8 @@ func Outside(b Body) bool {
 		return b.Untrusted
 	case Returned:
 		return b.Untrusted
+	case StepEnded:
+		return b.Untrusted
 	}
 	return false
 }

@@ -62,7 +62,9 @@ func (p piecework) command(ctx context.Context) (any, end) {
 			if err != nil {
 				return event.StepEnded{}, err
 			}
-			return p.brought(ctx, ran)
+			e, err := p.brought(ctx, ran)
+			e.Untrusted = len(in.Network) > 0
+			return e, err
 		})
 	})
 }
@@ -274,7 +276,9 @@ func (p piecework) check(ctx context.Context) (any, end) {
 				why = p.regressed(r, failed)
 			}
 			value := map[string]any{"passed": why == "", "exit": r.code, "output": r.output, "failures": failed}
-			return p.kept(ctx, r, value, why)
+			e, err := p.kept(ctx, r, value, why)
+			e.Untrusted = len(in.Network) > 0
+			return e, err
 		})
 	})
 }

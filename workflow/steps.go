@@ -127,7 +127,7 @@ func (p piecework) job() Job {
 	}
 	job := Job{
 		Step: p.id, Prompt: prompt, Agent: p.Agent, Model: p.Model, Mode: p.Mode, Tools: p.Tools, Budget: p.Budget,
-		Untrusted: p.untrusted(), Progress: p.steps.Progress,
+		Untrusted: p.steps.Untrusted(), Progress: p.steps.Progress,
 	}
 	job.Budget.Turns = cmp.Or(job.Budget.Turns, p.at.w.Limits.Turns)
 	if of, forks := strings.CutPrefix(p.Context, "fork("); forks {
@@ -140,17 +140,6 @@ func (p piecework) job() Job {
 		job.Output, _ = json.Marshal(p.Output)
 	}
 	return job
-}
-
-// untrusted reports whether the prompt has values from commands that reach a network, from tools or
-// from webhooks. What agents have seen their sessions know.
-func (p piecework) untrusted() bool {
-	parts, err := pieces(p.Prompt)
-	return err != nil || slices.ContainsFunc(parts, func(part piece) bool {
-		id, _, _ := strings.Cut(part.ref, ".")
-		s := stepOf(p.at.steps, id)
-		return id == "item" || len(s.Network) > 0 || s.Kind == KindTool || s.Kind == KindWait || s.Kind == KindWorkflow
-	})
 }
 
 // asked has an agent work, and returns what it brings.
@@ -303,7 +292,9 @@ func (p piecework) hook(ctx context.Context) (any, end) {
 		if err != nil {
 			return event.StepEnded{}, err
 		}
-		return p.typed(d.Answer, ""), nil
+		e := p.typed(d.Answer, "")
+		e.Untrusted = true
+		return e, nil
 	})
 }
 

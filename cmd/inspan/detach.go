@@ -10,7 +10,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
@@ -43,7 +42,7 @@ func (c *command) detach(cmd *cobra.Command, f *runFlags, args []string) error {
 	o.Unattended = f.denies
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	start, err := a.Running.Detach(ctx, c.program(), append([]string{"detached"}, given(cmd.Flags())...), o)
+	start, err := a.Running.Detach(ctx, c.program(), append([]string{"detached"}, given(cmd.Flags(), "detach", "unattended")...), o)
 	if err != nil {
 		return err
 	}
@@ -99,24 +98,6 @@ func (c *command) program() string {
 		}
 	}
 	return c.self
-}
-
-// given are the flags that were given, for another process.
-func given(flags *pflag.FlagSet) []string {
-	var args []string
-	flags.Visit(func(f *pflag.Flag) {
-		if f.Name == "detach" || f.Name == "unattended" {
-			return
-		}
-		values := []string{f.Value.String()}
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			values = list.GetSlice()
-		}
-		for _, v := range values {
-			args = append(args, "--"+f.Name+"="+v)
-		}
-	})
-	return args
 }
 
 // detached is the process that --detach starts.

@@ -108,6 +108,7 @@ func (c *command) engine(a *app.App, s *server.Server) (err error) {
 	s.Sessions, s.Send, s.Redact, s.Git, s.Warn = a.Store(), a.Send, a.Permission.Redacted, a.Extensions.Store().Git, c.warn
 	s.Host = (&app.Hosts{Self: c.self, Warn: c.warn, Nice: server.Nice, Closed: a.Permission.Closed}).Host
 	s.HasModel, s.Rewind, s.Workflows = a.Providers.Known, a.Rewind, app.Workflows(a, "", "").Checked
+	s.Schedules = c.schedules(a)
 	managed.Join(s)
 	s.Guard = a.Permission.Guard()
 	s.Unwalled, err = a.Permission.Unwalled()

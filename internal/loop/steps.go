@@ -25,6 +25,7 @@ func (s *State) stepped(e event.Event) {
 			s.Steps[b.Step] = Step{StepStarted: b, Seq: e.Seq}
 		}
 	case event.StepEnded:
+		s.tainted(b.Taint)
 		if st, begun := s.Steps[b.Step]; begun && st.Ended == nil {
 			st.Ended = &b
 			s.Steps[b.Step] = st

@@ -135,7 +135,7 @@ func (k keptDeployment) shown(o server.Object, now time.Time) (deploymentView, e
 			return v, err
 		}
 		if k.Archived.IsZero() {
-			v.Schedule.Upcoming = t.upcoming(now, mostUpcoming)
+			v.Schedule.Upcoming = upcoming(t, now)
 		}
 	}
 	return v, nil
@@ -177,7 +177,7 @@ func (f deploymentFields) onto(d *door, k *keptDeployment, now time.Time) error 
 	}
 	if f.Schedule.said {
 		if k.Schedule = f.Schedule.value; k.Schedule != nil {
-			if err := k.Schedule.check(); err != nil {
+			if _, err := k.Schedule.read(); err != nil {
 				return err
 			}
 		}

@@ -268,8 +268,8 @@ func (a *agenda) begin(ctx context.Context) time.Time {
 		}
 		t, err := k.Schedule.read()
 		if err == nil {
-			if due := t.last(k.Since, now); !due.IsZero() {
-				err = a.fire(ctx, o, k, due, now)
+			if due := t.Last(k.Since, now, 1); len(due) > 0 {
+				err = a.fire(ctx, o, k, due[0], now)
 			}
 		}
 		switch {
@@ -281,7 +281,7 @@ func (a *agenda) begin(ctx context.Context) time.Time {
 			}
 			next = earlier(next, now.Add(again))
 		default:
-			next = earlier(next, t.after(now))
+			next = earlier(next, t.After(now))
 		}
 	}
 	return next

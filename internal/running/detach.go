@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
 )
 
 // Order is what a detached process is to do.
@@ -22,7 +25,12 @@ type Order struct {
 	// Flow is the name of a workflow that the new session performs, and its inputs as they are typed.
 	// Empty: a model answers, or the session knows what performs it.
 	Flow       []string `json:"flow,omitempty"`
-	Unattended bool     `json:"unattended"`
+	// Key is the key of what the session in ID, which may be empty, is told first, see [event.Key]: so
+	// it is told once, however often the order is given. Empty: the order is an ordinary one.
+	Key string `json:"key,omitempty"`
+	// News is what others have said that the run begins for; empty: nobody has.
+	News       string `json:"news,omitempty"`
+	Unattended bool   `json:"unattended"`
 	Log        string   `json:"log"` // what it prints to, until the session has a folder
 }
 
@@ -103,6 +111,9 @@ func (b *Background) Close() { b.once.Do(func() { b.report.Close() }) }
 // the folder root.
 func (b *Background) Open(ctx context.Context, host *inspan.Host, root string) (*inspan.Session, []event.Body, error) {
 	b.hear(host)
+	if b.Key != "" {
+		return b.openOnce(ctx, host, root)
+	}
 	if b.ID == "" {
 		s, err := host.New(ctx, root)
 		return s, []event.Body{event.Say(b.Text)}, err
@@ -116,6 +127,33 @@ func (b *Background) Open(ctx context.Context, host *inspan.Host, root string) (
 		return nil, nil, errors.Join(err, s.Close())
 	}
 	return s, inputs, nil
+}
+
+// openOnce is Open for an order with a key.
+func (b *Background) openOnce(ctx context.Context, host *inspan.Host, root string) (*inspan.Session, []event.Body, error) {
+	root, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := host.Begin(ctx, b.ID, root)
+	if errors.Is(err, fs.ErrExist) { // whoever has begun it may have died
+		s, err = host.Open(ctx, b.ID)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	said := event.Say(b.Text)
+	said.Message = b.Key
+	if b.News == "" {
+		return s, []event.Body{said}, nil
+	}
+	taint := event.Taint{Untrusted: true}
+	if len(b.Flow) > 0 { // which has the news in its inputs
+		said.Taint = taint
+		return s, []event.Body{said}, nil
+	}
+	news := event.Steered{Parts: llm.Say(b.News), By: "inspan schedule", Origin: event.OriginHook, Message: b.Key + "/news", Taint: taint}
+	return s, []event.Body{news, said}, nil
 }
 
 // hear has joined closed when a session of the host is being driven.

@@ -105,6 +105,7 @@ func (s *Server) endpoints() []endpoint {
 		at("GET", "/metrics", Viewer, "Read measures of all tenants in the text format of Prometheus.", (*call).metrics),
 		s.ping(),
 		s.ready(),
+		s.hooks(),
 		s.socket(),
 	}
 }

@@ -91,5 +91,5 @@ func (s *Server) Serve(ctx context.Context, d Door, grace time.Duration) (err er
 // Gate is what stands before the handler: it lets in whoever the server knows, and everybody to what
 // holds no data.
 func (s *Server) Gate() *gate.Gate {
-	return &gate.Gate{Who: s.Who, Open: append(pagePaths(), "/ping", "/readyz"), Forms: s.Forms, Refuse: Refuse}
+	return &gate.Gate{Who: s.Who, Open: append(pagePaths(), "/ping", "/readyz"), Signed: []string{hooksPath + "*"}, Forms: s.Forms, Refuse: Refuse}
 }

@@ -188,11 +188,17 @@ func (e endpoint) answerOf(t reflect.Type) (map[string]any, error) {
 
 // refusals are the problems that an endpoint answers with, by their status.
 func (e endpoint) refusals() map[int]string {
-	if e.role == "" {
-		return map[int]string{
-			http.StatusForbidden: "not sent to this server by its name", http.StatusRequestEntityTooLarge: "the body is too large",
-			http.StatusUnsupportedMediaType: "the body is not JSON",
-		}
+	none := map[int]string{
+		http.StatusForbidden: "not sent to this server by its name", http.StatusRequestEntityTooLarge: "the body is too large",
+		http.StatusUnsupportedMediaType: "the body is not JSON",
+	}
+	switch {
+	case e.role == "" && e.method == http.MethodPost:
+		none[http.StatusBadRequest], none[http.StatusUnauthorized] = "invalid request", "not signed as it must be"
+		none[http.StatusServiceUnavailable] = "too many calls wait, or no room on the disk"
+		return none
+	case e.role == "":
+		return none
 	}
 	out := map[int]string{
 		http.StatusBadRequest: "invalid request", http.StatusUnauthorized: "missing or unknown token",

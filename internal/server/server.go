@@ -44,6 +44,7 @@ import (
 	"github.com/inspan/inspan/internal/oauth"
 	"github.com/inspan/inspan/internal/rewind"
 	"github.com/inspan/inspan/internal/running"
+	"github.com/inspan/inspan/internal/schedule"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/workflow"
@@ -103,6 +104,8 @@ type Server struct {
 	Furnish func(v *Visit, t Task, dir string) error
 	// Workflows returns those that tasks may perform, each checked. Nil: there are none.
 	Workflows func() []*workflow.Workflow
+	// Schedules begin runs by themselves on this machine, beside the tasks. Nil: nobody looks at them here.
+	Schedules *schedule.Set
 	// GitHub is where issues and pull requests are read. Its token is for tasks of no tenant alone:
 	// whoever submits others could read with it what is not theirs.
 	GitHub forge.Site
@@ -238,6 +241,9 @@ func (s *Server) Start(ctx context.Context) error {
 	s.wg.Go(s.follow)
 	s.wg.Go(s.deliver)
 	s.wg.Go(s.dispatch)
+	if s.Schedules != nil {
+		s.wg.Go(func() { s.Schedules.Keep(s.ctx, s.warn) })
+	}
 	s.stir()
 	return nil
 }

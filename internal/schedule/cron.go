@@ -1,0 +1,162 @@
+package schedule
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+
+	cron "github.com/netresearch/go-cron"
+
+	"github.com/inspan/inspan/internal/words"
+)
+
+// zones is the archive of package time/tzdata, compressed, which makes it a quarter; make update
+// writes it.
+//
+//go:embed zoneinfo.zip.gz
+var zones string
+
+// ErrZone says that there is no such time zone.
+var ErrZone = errors.New("there is no such time zone")
+
+// Cron is the times of a cron expression in a time zone. A time that the clocks skip in spring comes
+// as much later. One that comes twice in autumn counts once, unless the hour is any.
+type Cron struct {
+	of    cron.Schedule
+	loc   *time.Location
+	every bool // the hour is any, or every so many
+}
+
+// mostExpression bounds the characters of an expression.
+const mostExpression = 256
+
+// ParseCron reads five fields: minute, hour, day of the month, month, day of the week, each a list of
+// numbers, names, ranges and steps. The zone is a name of the IANA database. The error wraps ErrZone
+// if that is what is wrong.
+func ParseCron(expression, zone string) (Cron, error) {
+	loc, err := findZone(zone)
+	if err != nil || zone == "" || zone == "Local" {
+		return Cron{}, ErrZone
+	}
+	fields := strings.Fields(expression)
+	if len(fields) != 5 || len(expression) > mostExpression || strings.ContainsAny(expression, "?#@=") {
+		return Cron{}, errors.New("it is not a cron expression")
+	}
+	if err := strict(fields); err != nil {
+		return Cron{}, err
+	}
+	of, err := cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.DowOrDom).Parse(expression)
+	if err != nil {
+		return Cron{}, err
+	}
+	c := Cron{of, loc, strings.HasPrefix(fields[1], "*")}
+	if c.After(time.Now()).IsZero() {
+		return c, errors.New("that day never comes")
+	}
+	return c, nil
+}
+
+// strict refuses what the parser takes although it is no part of a field.
+func strict(fields []string) error {
+	const digits, letters = "0123456789", "abcdefghijklmnopqrstuvwxyz"
+	isOf := func(text, of string) bool { return text != "" && strings.Trim(strings.ToLower(text), of) == "" }
+	for one := range strings.SplitSeq(strings.Join(fields, ","), ",") {
+		whole, step, steps := strings.Cut(one, "/")
+		first, last, ranges := strings.Cut(whole, "-")
+		if first != "*" && !isOf(first, digits+letters) || ranges && !isOf(last, digits+letters) || steps && !isOf(step, digits) {
+			return fmt.Errorf("%q is no part of a field", words.OneLine(one, 40))
+		}
+		from, none := strconv.Atoi(first)
+		if to, open := strconv.Atoi(last); none == nil && open == nil && to < from {
+			return fmt.Errorf("the range %s ends before it begins", one)
+		}
+	}
+	return nil
+}
+
+// findZone is a time zone of the system, or of ours where the system has none, as in small images.
+func findZone(name string) (*time.Location, error) {
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		return ownZone(name)
+	}
+	return loc, nil
+}
+
+// ownZone is a time zone of the archive.
+func ownZone(name string) (*time.Location, error) {
+	unpacked, err := gzip.NewReader(strings.NewReader(zones))
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(unpacked)
+	if err != nil {
+		return nil, err
+	}
+	archive, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))
+	if err != nil {
+		return nil, err
+	}
+	data, err := fs.ReadFile(archive, name)
+	if err != nil {
+		return nil, err
+	}
+	return time.LoadLocationFromTZData(name, data)
+}
+
+// After is the first time behind another one, in UTC; zero: there is none.
+func (c Cron) After(at time.Time) time.Time {
+	for {
+		at = c.of.Next(at.In(c.loc))
+		if at.IsZero() || c.every || !repeated(at) {
+			return at.UTC()
+		}
+	}
+}
+
+// repeated reports whether the clocks have shown a time before, on the same day.
+func repeated(at time.Time) bool {
+	change, _ := at.ZoneBounds()
+	if change.IsZero() {
+		return false
+	}
+	_, before := change.Add(-1).Zone()
+	_, now := at.Zone()
+	return at.Sub(change) < time.Duration(before-now)*time.Second
+}
+
+// Last are the last times that have come by now behind another one, the oldest first, and at most so
+// many.
+func (c Cron) Last(since, now time.Time, most int) []time.Time {
+	for step := time.Minute; ; step *= 2 {
+		from := now.Add(-step)
+		if !from.After(since) {
+			from = since
+		}
+		var due []time.Time
+		for at := c.After(from); !at.IsZero() && !at.After(now); at = c.After(at) {
+			if due = append(due, at); len(due) > most {
+				due = due[1:]
+			}
+		}
+		if len(due) >= most || from.Equal(since) {
+			return due
+		}
+	}
+}
+
+// Next are the first times behind another one, at most so many.
+func (c Cron) Next(after time.Time, most int) (times []time.Time) {
+	for at := c.After(after); !at.IsZero() && len(times) < most; at = c.After(at) {
+		times = append(times, at)
+	}
+	return times
+}
