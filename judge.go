@@ -49,6 +49,7 @@ type trial struct {
 	findings []policy.Finding // of the policy, without secrets
 	pieces   secret.Pieces    // of those that the call is given
 	unknown  bool             // a command is given a placeholder that stands for nothing
+	also     []tool.Effect    // beside those that the tool tells
 }
 
 // hold checks the arguments, works out the effects and asks the judges, again for arguments
@@ -111,6 +112,7 @@ func (t *trial) examine(ctx context.Context) (first tool.Verdict, err error) {
 	if err != nil {
 		return first, err
 	}
+	does = append(does, t.also...)
 	runs := slices.ContainsFunc(does, func(e tool.Effect) bool { return e.Kind == tool.Execute })
 	t.unknown = runs && secret.Holds(string(call.Args))
 	findings := t.rules().Findings(t.call, t.judgeable(does))
@@ -387,4 +389,40 @@ func (d *driver) rules() policy.Policy {
 		}
 	}
 	return p
+}
+
+// Judge says what the mode, the rules and the sensitive places say of a call of a step, in the form of
+// a tool's, which reaches the hosts too. A tool that the session lacks could do anything. The steps
+// speak for the person who has begun them: where only the mode asks, that is allowed. Judges are not
+// asked.
+func (st *Steps) Judge(ctx context.Context, call llm.Call, hosts []string) tool.Verdict {
+	st.open.Lock()
+	defer st.open.Unlock()
+	t := trial{driver: st.driver, judged: event.Judged{Call: call.ID}, tool: tool.Tool{Name: call.Name}}
+	args := call.Args
+	if found, problem := t.fit(call); problem == "" {
+		checked, err := fitted(found, args)
+		if err != nil {
+			return tool.Verdict{Action: tool.Deny, Reason: err.Error()}
+		}
+		t.tool, args = found, checked
+	}
+	t.call = st.driver.call(call, args)
+	for _, host := range hosts {
+		t.also = append(t.also, tool.Effect{Kind: tool.Network, Text: host, Asked: true})
+	}
+	first, err := t.examine(ctx)
+	if err != nil {
+		return tool.Verdict{Action: tool.Deny, Reason: err.Error()}
+	}
+	all := []tool.Verdict{{Action: tool.Allow}, first}
+	if len(hosts) > 0 {
+		all = append(all, policy.Leave(t.state.Untrusted, t.state.Private || t.judged.Private, t.call.Mode, t.judged.Effects))
+	}
+	for _, f := range t.findings {
+		if !f.Mode || f.Verdict.Action != tool.Ask {
+			all = append(all, f.Verdict)
+		}
+	}
+	return policy.Combine(all)
 }

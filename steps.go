@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/loop"
 )
 
@@ -36,8 +37,8 @@ func (st *Steps) close() {
 // ErrStepChanged says that a step of the same id, which the session knows, is another step.
 var ErrStepChanged = errors.New("the session has performed another step of this name")
 
-// ErrOpenStep says that a step has no outcome yet: whoever performs the session next performs it
-// again. What a step that may be performed twice returns can wrap it.
+// ErrOpenStep says that a step has no outcome yet: whoever performs the session next finds it so. What
+// a step returns can wrap it.
 var ErrOpenStep = errors.New("the step stays open")
 
 // ErrUnanswered says that a question of a step stays open, as nobody is here to answer it. It is an
@@ -275,8 +276,8 @@ func (st *Steps) Do(ctx context.Context, step event.StepStarted,
 	}
 	switch over := context.Cause(st.ctx); {
 	case failed == nil:
-	case step.Again && (over != nil || errors.Is(failed, ErrOpenStep)):
-		return end, cmp.Or(over, failed)
+	case errors.Is(failed, ErrOpenStep), keep.DiskFault(failed), step.Again && over != nil:
+		return end, cmp.Or(over, failed) // a full disk is no outcome either
 	case errors.Is(over, errInterrupted):
 		end.Outcome, end.Class, end.Error = event.OutcomeCancelled, event.ErrorNone, failed.Error()
 	case over != nil:
@@ -384,8 +385,8 @@ func (st *Steps) Begun(id string) (step event.StepStarted, end *event.StepEnded,
 }
 
 // Ask puts a question of a step under way before whoever answers for the session, and waits for the
-// answer. Its ID and its Call are the step, so that one step has one question: one that
-// the log holds is not put again, and if it was answered, by whatever process, that is the answer.
+// answer. Its Call is the step, and so is its ID if it has none. One that the log holds, by its ID, is
+// not put again, and if it was answered, by whatever process, that is the answer.
 // If nobody can answer, as the agent is Unattended, the question is in the log all the same and the
 // error is [ErrUnanswered].
 func (st *Steps) Ask(ctx context.Context, step string, question event.Raised) (event.Decided, error) {
@@ -393,7 +394,7 @@ func (st *Steps) Ask(ctx context.Context, step string, question event.Raised) (e
 	if !ok {
 		return event.Decided{}, errors.New("the log can't be waited for, which an answer needs")
 	}
-	question.Call, question.ID, question.Child = step, step, ""
+	question.Call, question.ID, question.Child = step, cmp.Or(question.ID, step), ""
 	a := &asker{Session: st.driver.Session}
 	seq, decided, err := a.found(ctx, question)
 	if err != nil || decided != nil {

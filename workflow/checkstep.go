@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -140,15 +142,28 @@ func (c *checker) safeOutput(at string, s Step, o SafeOutput, sc *scope, beside 
 		c.add(join(at, "to"), "it is missing", "say where it goes")
 	}
 	if o.After == "" {
+		c.open(at, o)
 		return
 	}
 	gate := slices.IndexFunc(beside, func(s Step) bool { return s.ID == o.After })
 	switch {
 	case gate < 0 || beside[gate].Kind != KindApproval && beside[gate].Kind != KindCheck:
 		c.add(join(at, "after"), fmt.Sprintf("%q is not an approval or check beside it", o.After), "name one that comes after the agent")
+	case beside[gate].Kind != KindApproval && o.open():
+		c.open(at, o)
 	case !slices.Contains((&checker{w: c.w}).needs(beside, gate, ""), s.ID):
 		c.add(join(at, "after"), fmt.Sprintf("%s does not need %s, so it decides on nothing", o.After, s.ID),
 			fmt.Sprintf("add %s to the needs of %s", s.ID, o.After))
+	}
+}
+
+// open reports whether a value says which file is written.
+func (o SafeOutput) open() bool { return o.Kind == "file" && strings.Contains(o.To, "${") }
+
+// open refuses an output whose place no person sees before it is written.
+func (c *checker) open(at string, o SafeOutput) {
+	if o.open() {
+		c.add(join(at, "to"), "a value says which file is written, and no person sees it", "name the file, or an approval in after")
 	}
 }
 
@@ -163,6 +178,10 @@ func (c *checker) command(s Step, at string, sc *scope) {
 	for _, name := range sortedKeys(s.Env) {
 		if !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(name) {
 			c.add(join(at, "env."+name), fmt.Sprintf("%q is not the name of a variable", name), "use letters, digits and _")
+		}
+		steers := shell.Steers(name) || slices.Contains([]string{"PATH", "HOME", "LD_LIBRARY_PATH", "NODE_OPTIONS"}, name)
+		if steers && len(refsOf(s.Env[name])) > 0 {
+			c.add(join(at, "env."+name), "a value would decide which programs run", "use a variable of your own")
 		}
 	}
 	c.values(join(at, "env"), s.Env, sc)
@@ -211,10 +230,12 @@ func (c *checker) approval(s Step, at string, sc *scope) {
 	c.text(join(at, "show"), s.Show, sc)
 	seen := map[string]bool{}
 	for _, choice := range s.Choices {
-		if strings.TrimSpace(choice) == "" || strings.Contains(choice, "\n") || seen[choice] {
-			c.add(join(at, "choices"), fmt.Sprintf("%q is empty, has lines, or stands there twice", choice), "give each a word of its own")
+		_, err := strconv.Atoi(choice)
+		if err == nil || strings.TrimSpace(choice) == "" || strings.ContainsAny(choice, "\n:") || seen[strings.ToLower(choice)] {
+			c.add(join(at, "choices"), fmt.Sprintf("%q is empty, a number, has lines or a colon, or stands there twice", choice),
+				"give each a word of its own")
 		}
-		seen[choice] = true
+		seen[strings.ToLower(choice)] = true
 	}
 	if len(s.Choices) == 1 {
 		c.add(join(at, "choices"), "there is only one", "add another one, or leave them out for approve and reject")

@@ -8,15 +8,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -51,16 +54,20 @@ func (p piecework) command(ctx context.Context) (any, end) {
 	in := p.commandInput()
 	again := p.Again || p.Retry.Times > 0
 	if _, known, lost := p.steps.Begun(p.id); lost && known == nil && !again {
-		var e end
-		if again, e = p.onceMore(ctx, in); e.outcome != "" || !again {
-			return nil, e
+		yes, err := p.onceMore(ctx, "command", in.Run)
+		if err != nil {
+			p.leave(err)
+			return nil, end{}
+		}
+		if again = yes; !again {
+			return p.record(ctx, in, false, nil) // ends as unknown
 		}
 	}
 	return p.work(ctx, in, again, func(ctx context.Context) (event.StepEnded, error) {
-		return p.tries(ctx, func(ctx context.Context) (event.StepEnded, error) {
-			ran, err := p.start(ctx, in)
-			if err != nil {
-				return event.StepEnded{}, err
+		return p.tries(ctx, func(ctx context.Context, _ int) (event.StepEnded, error) {
+			ran, why, err := p.start(ctx, in)
+			if err != nil || why != "" {
+				return ended(nil, why), err
 			}
 			e, err := p.brought(ctx, ran)
 			e.Untrusted = len(in.Network) > 0
@@ -69,32 +76,62 @@ func (p piecework) command(ctx context.Context) (any, end) {
 	})
 }
 
-// onceMore asks a person whether a command is to run again that ran when the program died. No means
-// that its outcome stays unknown.
-func (p piecework) onceMore(ctx context.Context, in commandInput) (again bool, e end) {
-	const yes, no = "run it again", "leave it"
-	d, err := p.steps.Ask(ctx, p.id, question(
-		"inspan ended while this command ran, so its outcome is not known. Run it again?\n\n"+in.Run, []string{yes, no}, ""))
-	if err != nil {
-		p.leave(err)
-		return false, end{}
-	}
-	if chosen(d, []string{yes, no}) == yes {
-		return true, end{}
-	}
-	_, e = p.record(ctx, in, false, nil) // ends as unknown
-	return false, e
+// onceMore asks a person whether something is to be done again whose outcome is not known.
+func (p piecework) onceMore(ctx context.Context, what, shown string) (yes bool, err error) {
+	choices := []string{"run it again", "leave it"}
+	asks := fmt.Sprintf("This %s was running when inspan ended or was interrupted, so what it did is not known. Run it again?\n\n%s",
+		what, quoted(shown))
+	choice, _, err := p.choose(ctx, question(asks, choices, ""), choices)
+	return choice == choices[0], err
 }
 
-// tries does the work of a step, and again if it fails as often as the step says.
-func (p piecework) tries(ctx context.Context, do func(context.Context) (event.StepEnded, error)) (end event.StepEnded, err error) {
-	for n := 0; ; n++ {
-		end, err = do(ctx)
-		failed := err != nil || end.Outcome == event.OutcomeFailed
-		if !failed || n >= p.Retry.Times || ctx.Err() != nil || isOpen(err) {
+// judged says why a command may not run; empty: it may. It is judged as a call of the tool bash would
+// be, but that the steps of a workflow speak for the person who runs it.
+func (p piecework) judged(ctx context.Context, in commandInput) (why string, err error) {
+	args, err := json.Marshal(map[string]string{"command": in.Run})
+	if err != nil {
+		return "", err
+	}
+	v := p.steps.Judge(ctx, llm.Call{ID: p.id, Name: "bash", Args: args}, in.Network)
+	said := strings.TrimPrefix(v.By+": "+v.Reason, ": ")
+	switch v.Action {
+	case tool.Allow:
+		return "", nil
+	case tool.Ask:
+		choices := []string{"run it", "don't"}
+		q := question("Run this command? It asks because of "+said+"\n\n"+quoted(in.Run), choices, "")
+		q.ID = p.id + "?"
+		choice, _, err := p.choose(ctx, q, choices)
+		if err != nil || choice == choices[0] {
+			return "", err
+		}
+		return "it was not approved", nil
+	}
+	return "denied by " + said, nil
+}
+
+// tries does the work of a step, and again if it fails as often as the step says. Each try is a step of
+// its own, so that a program that dies does not begin to count anew. One that was cut off counts, unless an
+// agent goes on with it.
+func (p piecework) tries(ctx context.Context,
+	do func(ctx context.Context, try int) (event.StepEnded, error),
+) (end event.StepEnded, err error) {
+	if p.Retry.Times == 0 {
+		return do(ctx, 1)
+	}
+	again := p.Kind == KindAgent || p.Kind == KindTool
+	for n := 1; ; n++ {
+		step := event.StepStarted{Step: fmt.Sprintf("%s@%d", p.id, n), Does: "try", Parent: p.id, Again: again}
+		end, err = p.steps.Do(ctx, step, func(ctx context.Context) (event.StepEnded, error) { return do(ctx, n) })
+		if err != nil {
 			return end, err
 		}
-		p.steps.Progress(fmt.Sprintf("%s failed, and is tried again: %s", p.id, cmp.Or(end.Error, fmt.Sprint(err))))
+		failed := end.Outcome == event.OutcomeFailed || end.Outcome == event.OutcomeUnknown
+		if !failed || n > p.Retry.Times || ctx.Err() != nil {
+			end.Step, end.Blobs = "", nil // the blobs are those of the try
+			return end, nil
+		}
+		p.steps.Progress(fmt.Sprintf("%s failed, and is tried again: %s", p.id, end.Error))
 		if err := keep.Sleep(ctx, time.Duration(p.Retry.Wait)); err != nil {
 			return end, err
 		}
@@ -110,19 +147,31 @@ type ran struct {
 	late    bool
 }
 
-// start runs a command to its end.
-func (p piecework) start(ctx context.Context, in commandInput) (ran, error) {
-	env := p.o.Env
-	if env.Procs == nil {
-		return ran{}, errors.New("no commands can be run here")
+// start runs a command to its end, or says why it may not run.
+func (p piecework) start(ctx context.Context, in commandInput) (r ran, why string, err error) {
+	if p.o.Env.Procs == nil {
+		return ran{}, "", errors.New("no commands can be run here")
 	}
+	if why, err = p.judged(ctx, in); why == "" && err == nil {
+		r, err = p.execute(ctx, in)
+	}
+	return r, why, err
+}
+
+// execute runs a command to its end.
+func (p piecework) execute(ctx context.Context, in commandInput) (ran, error) {
+	env := p.o.Env
 	wait := cmp.Or(time.Duration(p.Timeout), usualTimeout)
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	tail, whole, report := keep.Tail{Limit: mostOutput}, keep.Head{Limit: mostStored}, keep.Head{Limit: mostPrinted + 1}
 	line := in.Run
+	dir, err := p.within(in.Dir)
+	if err != nil {
+		return ran{}, err
+	}
 	c := tool.Command{
-		Dir: filepath.Join(env.Root, in.Dir), Vars: in.Env, Output: io.MultiWriter(&tail, &whole),
+		Dir: dir, Vars: in.Env, Output: io.MultiWriter(&tail, &whole),
 		Box: tool.Box{Level: tool.BoxWorkspace, Hosts: in.Network, Git: true, Init: true},
 	}
 	if p.Output != nil {
@@ -140,7 +189,7 @@ func (p piecework) start(ctx context.Context, in commandInput) (ran, error) {
 	code, err := proc.Wait()
 	proc.Kill() // what it left behind
 	if ctx.Err() != nil {
-		return ran{}, context.Cause(ctx)
+		return ran{}, fmt.Errorf("%w: %w", inspan.ErrOpenStep, context.Cause(ctx))
 	}
 	if err != nil {
 		return ran{}, err
@@ -229,7 +278,11 @@ func (p piecework) artefacts(ctx context.Context, value map[string]any, well boo
 	}
 	texts := map[string]any{}
 	for _, name := range sortedKeys(p.Artefacts) {
-		f, err := p.o.Env.Files.Open(ctx, filepath.Join(p.o.Env.Root, p.Artefacts[name]))
+		var f fs.File
+		path, err := p.within(p.Artefacts[name])
+		if err == nil {
+			f, err = p.o.Env.Files.Open(ctx, path)
+		}
 		if err != nil {
 			return blobs, fmt.Sprintf("the artefact %s is not there: %v", name, err), nil
 		}
@@ -252,6 +305,22 @@ func (p piecework) artefacts(ctx context.Context, value map[string]any, well boo
 	return blobs, "", nil
 }
 
+// within is a path below the workspace, as it was when the links on it were looked at: none may lead out.
+func (p piecework) within(path string) (string, error) {
+	root, err := filepath.EvalSymlinks(p.o.Env.Root)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(filepath.Join(root, path))
+	if err != nil {
+		return "", err
+	}
+	if !tool.Inside(root, real) {
+		return "", fmt.Errorf("%s leads out of the workspace", path)
+	}
+	return real, nil
+}
+
 // last is the last line of an output that says something.
 func last(output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
@@ -262,16 +331,16 @@ func last(output string) string {
 func (p piecework) check(ctx context.Context) (any, end) {
 	in := p.commandInput()
 	return p.work(ctx, in, true, func(ctx context.Context) (event.StepEnded, error) {
-		return p.tries(ctx, func(ctx context.Context) (event.StepEnded, error) {
-			r, err := p.start(ctx, in)
-			if err != nil {
-				return event.StepEnded{}, err
+		return p.tries(ctx, func(ctx context.Context, _ int) (event.StepEnded, error) {
+			r, why, err := p.start(ctx, in)
+			if err != nil || why != "" {
+				return ended(nil, why), err
 			}
 			failed, err := failing(r.output, p.Failures)
 			if err != nil {
 				return event.StepEnded{}, err
 			}
-			why := r.why(time.Duration(p.Timeout))
+			why = r.why(time.Duration(p.Timeout))
 			if p.Gate != "" && why != "" && !r.late {
 				why = p.regressed(r, failed)
 			}
@@ -327,6 +396,9 @@ func (p piecework) regressed(now ran, failed []string) string {
 		return fmt.Sprintf("exit code %d, and it passed before the run", now.code)
 	}
 	before, _ := base["failures"].([]any)
+	if code, _ := asNumber(base["exit"]); int(code) != now.code {
+		return fmt.Sprintf("exit code %d, and %d before the run, so which failures are new can't be told", now.code, int(code))
+	}
 	if len(before) == 0 || len(failed) == 0 {
 		if same(base["output"], now.output) {
 			return ""

@@ -228,7 +228,8 @@ steps:
   - {id: never, kind: run, run: 'echo x >> never; false', retry: {times: 1, wait: 1ms}, on_failure: continue}
   - {id: agent, kind: agent, prompt: go, retry: {times: 2}}
 `), nil, o)
-	if got := fmt.Sprint(outcomes(t, log)); err != nil || got != "map[agent:ok flaky:ok never:failed workflow:ok]" {
+	if got := fmt.Sprint(outcomes(t, log)); err != nil || got != "map[agent:ok agent@1:failed agent@2:failed agent@3:ok flaky:ok flaky@1:failed flaky@2:failed flaky@3:ok "+
+		"never:failed never@1:failed never@2:failed workflow:ok]" {
 		t.Errorf("%v, %s", err, got)
 	}
 	if got := fmt.Sprint(agents.names()); got != "[agent agent#2 agent#3]" {

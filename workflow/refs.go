@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 // A reference names a value: "inputs.NAME", "STEP.FIELD", and within the steps of a loop or an each
@@ -105,7 +107,10 @@ func within(v any, path string) any {
 }
 
 // text puts values in the places of a text.
-func (f *frame) text(s string) string {
+func (f *frame) text(s string) string { return f.put(s, func(string) bool { return true }) }
+
+// put is text, where a value of several lines that is not plain is set apart from the words around it.
+func (f *frame) put(s string, plain func(ref string) bool) string {
 	parts, err := pieces(s)
 	if err != nil {
 		return s // which Check refuses
@@ -113,9 +118,14 @@ func (f *frame) text(s string) string {
 	var out strings.Builder
 	for _, p := range parts {
 		out.WriteString(p.words)
-		if p.ref != "" {
-			out.WriteString(asText(f.value(p.ref)))
+		if p.ref == "" {
+			continue
 		}
+		value := asText(f.value(p.ref))
+		if strings.Contains(value, "\n") && !plain(p.ref) {
+			value = "\n" + quoted(value) + "\n"
+		}
+		out.WriteString(value)
 	}
 	return out.String()
 }
@@ -184,7 +194,7 @@ func operators() []string { return []string{"is", "not", "less", "more", "in"} }
 // holds reports whether all conditions do, and else which does not.
 func (f *frame) holds(when map[string]any) (yes bool, why string) {
 	for _, ref := range sortedKeys(when) {
-		if v := f.value(ref); !compares(v, when[ref]) {
+		if v := f.value(ref); v == nil && when[ref] != nil || !compares(v, when[ref]) {
 			return false, fmt.Sprintf("%s is %s", ref, shown(v))
 		}
 	}
@@ -196,7 +206,10 @@ func shown(v any) string {
 		return "not there"
 	}
 	s := asText(v)
-	return s[:min(len(s), 200)]
+	if s == "" {
+		return "empty"
+	}
+	return text.Short(s, 200)
 }
 
 // compares compares a value with what a condition wants.

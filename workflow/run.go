@@ -70,6 +70,7 @@ type Job struct {
 type Report struct {
 	Session string
 	Failed  string          // why it did not do its job; empty: it did
+	Lost    bool            // it was cut off in the middle of a call, so what that did is not known
 	Text    string          // its last words, or what the call brought
 	Result  json.RawMessage // as Job.Output wants it; nil: it is words
 	Cost    float64         // US dollars, already counted
@@ -252,7 +253,9 @@ type scopeOf struct {
 func (r *run) whole(ctx context.Context, w *Workflow, inputs map[string]any, at scopeOf) (out map[string]any, failed string, err error) {
 	at.w, at.parent = w, cmp.Or(at.parent, event.Workflow)
 	f := &frame{values: map[string]any{"inputs": inputs}}
-	r.look(ctx, w.Steps, f, at)
+	if at.parent == event.Workflow {
+		r.look(ctx, w.Steps, f, at)
+	}
 	ends := r.level(ctx, w.Steps, f, at)
 	out = map[string]any{}
 	for name, ret := range w.Returns {
@@ -273,7 +276,7 @@ func (r *run) left(ends map[string]end) error {
 	return nil
 }
 
-// look makes the checks that compare with the state before.
+// look makes the checks that compare with the state before, also those of workflows that are included.
 func (r *run) look(ctx context.Context, steps []Step, f *frame, at scopeOf) {
 	for _, s := range steps {
 		if s.Gate != "" {
@@ -287,7 +290,25 @@ func (r *run) look(ctx context.Context, steps []Step, f *frame, at scopeOf) {
 		in := at
 		in.base += s.ID + "/"
 		r.look(ctx, s.Steps, f, in)
+		if in.w = at.w.Included[s.Use]; s.Kind != KindWorkflow || in.w == nil {
+			continue
+		}
+		with, _ := f.filled(s.With).(map[string]any)
+		if inputs, err := in.w.given(filledIn(with)); err == nil { // else what it needs comes from steps
+			r.look(ctx, in.w.Steps, &frame{values: map[string]any{"inputs": inputs}}, in)
+		}
 	}
+}
+
+// filledIn are the inputs that are there: those that are not have their defaults.
+func filledIn(with map[string]any) map[string]any {
+	out := map[string]any{}
+	for name, v := range with {
+		if v != nil {
+			out[name] = v
+		}
+	}
+	return out
 }
 
 // failures names the steps of a list that have failed and were to end well; empty: none.
@@ -371,7 +392,7 @@ func (r *run) ready(s Step, needs []string, steps []Step, ends map[string]end, f
 		switch e := ends[id]; {
 		case e.outcome == "":
 			return readiness{held: true}
-		case e.bad() && stepOf(steps, id).OnFailure != "continue":
+		case e.bad() && (stepOf(steps, id).OnFailure != "continue" || e.outcome == event.OutcomeSkipped):
 			return readiness{why: fmt.Sprintf("it needs %s, which is %s", id, e.outcome)}
 		}
 	}

@@ -37,43 +37,67 @@ func question(asks string, choices []string, about string) event.Raised {
 	}
 }
 
-// chosen is the choice that an answer makes; empty: it makes none.
-func chosen(d event.Decided, choices []string) string {
-	answer := strings.TrimSpace(d.Answer)
-	if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= len(choices) {
-		return choices[n-1]
-	}
+// chosen is the choice that an answer makes: its word, or its number, and after a colon why; empty: it
+// makes none.
+func chosen(answer string, choices []string) string {
+	word, _, _ := strings.Cut(answer, ":")
+	word = strings.TrimSpace(word)
 	for _, c := range choices {
-		if strings.EqualFold(c, answer) {
+		if strings.EqualFold(c, word) || strings.EqualFold(c, strings.TrimSpace(answer)) {
 			return c
 		}
+	}
+	if n, err := strconv.Atoi(word); err == nil && n >= 1 && n <= len(choices) {
+		return choices[n-1]
 	}
 	return ""
 }
 
-// approval is a step of kind approval. What is no choice counts as the second one, with the answer.
+// choose has a person choose, and asks again after an answer that is no choice. A denial chooses
+// nothing.
+func (p piecework) choose(ctx context.Context, q event.Raised, choices []string) (choice string, d event.Decided, err error) {
+	preview := q.Preview
+	for n := 1; ; n++ {
+		if d, err = p.steps.Ask(ctx, p.id, q); err != nil || !d.Allow {
+			return "", d, err
+		}
+		if choice = chosen(d.Answer, choices); choice != "" {
+			return choice, d, nil
+		}
+		first := cmp.Or(q.ID, p.id)
+		q.ID = fmt.Sprintf("%s#%d", strings.TrimSuffix(first, fmt.Sprintf("#%d", n)), n+1)
+		q.Preview = fmt.Sprintf("%s\n\n%q is none of the choices.", preview, text.Short(d.Answer, 80))
+	}
+}
+
+// approval is a step of kind approval.
 func (p piecework) approval(ctx context.Context) (any, end) {
 	choices := p.Choices
 	if len(choices) == 0 {
 		choices = []string{"approve", "reject"}
 	}
-	about := p.frame.text(p.Show)
-	if shown := p.evidence(); shown != "" {
-		about = strings.TrimSpace(about + "\n\n" + shown)
+	about := []string{p.frame.text(p.Show), p.evidence()}
+	for _, o := range p.outputs() {
+		about = append(about, o.shown())
+		if err := o.possible(); err != nil {
+			return p.record(ctx, nil, true, func(context.Context) (event.StepEnded, error) { return event.StepEnded{}, err })
+		}
 	}
-	q := question(p.frame.text(p.Prompt), choices, about)
+	about = slices.DeleteFunc(about, func(s string) bool { return strings.TrimSpace(s) == "" })
+	q := question(p.frame.text(p.Prompt), choices, strings.Join(about, "\n\n"))
 	return p.record(ctx, map[string]any{"question": q.Preview}, true, func(ctx context.Context) (event.StepEnded, error) {
-		d, err := p.steps.Ask(ctx, p.id, q)
+		choice, d, err := p.choose(ctx, q, choices)
 		if err != nil {
 			return event.StepEnded{}, err
 		}
-		choice := cmp.Or(chosen(d, choices), choices[1])
-		approved := choice == choices[0]
-		why := ""
-		if !approved {
+		approved, why := choice == choices[0], ""
+		switch {
+		case choice == "":
+			why = strings.TrimSuffix("denied: "+d.Reason, ": ")
+		case !approved:
 			why = "answered " + choice
 		}
-		return ended(map[string]any{"approved": approved, "choice": choice, "answer": d.Answer}, why), nil
+		return ended(map[string]any{"approved": approved, "choice": choice, "answer": cmp.Or(d.Answer, d.Reason)}, why), nil
 	})
 }
 
@@ -86,7 +110,7 @@ func (p piecework) evidence() string {
 		if v["passed"] != true {
 			how = "did not pass, exit code " + asText(v["exit"])
 		}
-		if out = append(out, fmt.Sprintf("Check %s %s. The end of its output:\n%s", id, how, asText(v["output"]))); v == nil {
+		if out = append(out, fmt.Sprintf("Check %s %s. The end of its output:\n%s", id, how, quoted(asText(v["output"])))); v == nil {
 			out[len(out)-1] = "Check " + id + " was not made."
 		}
 	}
@@ -109,11 +133,8 @@ func (p piecework) agent(ctx context.Context) (any, end) {
 		if p.o.Agents == nil {
 			return event.StepEnded{}, errors.New("no agents can work here")
 		}
-		n := 0
-		return p.tries(ctx, func(ctx context.Context) (event.StepEnded, error) {
-			if n++; n > 1 {
-				job.Step = fmt.Sprintf("%s#%d", p.id, n)
-			}
+		return p.tries(ctx, func(ctx context.Context, try int) (event.StepEnded, error) {
+			job.Step = p.numbered(try)
 			return p.asked(ctx, job)
 		})
 	})
@@ -121,7 +142,9 @@ func (p piecework) agent(ctx context.Context) (any, end) {
 
 // job is what the step has an agent do.
 func (p piecework) job() Job {
-	prompt := p.frame.text(p.Prompt)
+	prompt := p.frame.put(p.Prompt, func(ref string) bool {
+		return ref == "history" || strings.HasPrefix(ref, "inputs.") && !p.steps.Untrusted()
+	})
 	if shown := p.evidence(); shown != "" {
 		prompt += "\n\n" + shown
 	}
@@ -181,19 +204,36 @@ func (p piecework) call(ctx context.Context) (any, end) {
 		if p.o.Agents == nil {
 			return event.StepEnded{}, errors.New("no tools can be called here")
 		}
-		n := 0
-		return p.tries(ctx, func(ctx context.Context) (event.StepEnded, error) {
-			job := Job{Step: p.id, Call: p.Tool, Args: args, Progress: p.steps.Progress}
-			if n++; n > 1 {
-				job.Step = fmt.Sprintf("%s#%d", p.id, n)
-			}
+		return p.tries(ctx, func(ctx context.Context, try int) (event.StepEnded, error) {
+			job := Job{Step: p.numbered(try), Call: p.Tool, Args: args, Progress: p.steps.Progress}
 			r, err := p.o.Agents.Work(ctx, job)
+			if err == nil && r.Lost {
+				r, err = p.callAgain(ctx, job, r)
+			}
 			if err != nil {
 				return event.StepEnded{}, err
 			}
 			return p.typed(r.Text, r.Failed), nil
 		})
 	})
+}
+
+// numbered is the id of the agent of a try.
+func (p piecework) numbered(try int) string {
+	if try == 1 {
+		return p.id
+	}
+	return fmt.Sprintf("%s#%d", p.id, try)
+}
+
+// callAgain makes a call once more, if a person says so, of which it is not known what it did.
+func (p piecework) callAgain(ctx context.Context, job Job, was Report) (Report, error) {
+	again, err := p.onceMore(ctx, "call", job.Call+" "+string(job.Args))
+	if err != nil || !again {
+		return was, err
+	}
+	job.Step += "+"
+	return p.o.Agents.Work(ctx, job)
 }
 
 // typed is the end of a step that brings text, which is JSON if the step says what that is.
@@ -217,16 +257,11 @@ func (p piecework) use(ctx context.Context) (any, end) {
 	w := p.at.w.Included[p.Use]
 	with, _ := p.frame.filled(p.With).(map[string]any)
 	return p.record(ctx, map[string]any{"use": p.Use, "with": with}, true, func(ctx context.Context) (event.StepEnded, error) {
-		for name, v := range with {
-			if v == nil {
-				delete(with, name) // what is not there has its default
-			}
-		}
-		inputs, err := w.given(with)
+		inputs, err := w.given(filledIn(with))
 		if err != nil {
 			return event.StepEnded{}, err
 		}
-		out, failed, err := p.whole(ctx, w, inputs, scopeOf{path: p.id + "/", base: p.id + "/", parent: p.id})
+		out, failed, err := p.whole(ctx, w, inputs, scopeOf{path: p.id + "/", base: p.at.base + p.ID + "/", parent: p.id})
 		return ended(out, failed), err
 	})
 }
@@ -288,45 +323,92 @@ func (p piecework) hook(ctx context.Context) (any, end) {
 	q := question("waits for the webhook "+p.Webhook, nil, "")
 	q.Agent = "webhook " + p.Webhook
 	return p.record(ctx, map[string]any{"webhook": p.Webhook}, true, func(ctx context.Context) (event.StepEnded, error) {
-		d, err := p.steps.Ask(ctx, p.id, q)
-		if err != nil {
-			return event.StepEnded{}, err
+		preview := q.Preview
+		for n := 2; ; n++ {
+			d, err := p.steps.Ask(ctx, p.id, q)
+			if err != nil || !d.Allow {
+				return ended(nil, strings.TrimSuffix("denied: "+d.Reason, ": ")), err
+			}
+			e := p.typed(d.Answer, "")
+			if e.Untrusted = true; e.Error == "" {
+				return e, nil
+			}
+			q.ID, q.Preview = fmt.Sprintf("%s#%d", p.id, n), preview+"\n\nThe last call did not fit: "+e.Error
 		}
-		e := p.typed(d.Answer, "")
-		e.Untrusted = true
-		return e, nil
 	})
+}
+
+// output is what leaves for an agent.
+type output struct {
+	SafeOutput
+	step, name, to string
+	value          any
+}
+
+// outputs are those that wait for this step, and those of its own that wait for none. What was skipped,
+// or has nothing to say, is none.
+func (p piecework) outputs() (out []output) {
+	for _, s := range p.at.steps {
+		for _, name := range sortedKeys(s.SafeOutputs) {
+			o := s.SafeOutputs[name]
+			if o.After == p.ID {
+				if v := within(p.frame.value(s.ID), o.From); v != nil {
+					out = append(out, output{o, s.ID, name, p.frame.text(o.To), v})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// shown is what a person sees of an output before it leaves.
+func (o output) shown() string {
+	to := ""
+	if o.to != "" {
+		to = " to " + strconv.Quote(o.to)
+	}
+	return fmt.Sprintf("This releases the %s %s%s:\n%s", o.Kind, o.name, to, quoted(asText(o.value)))
+}
+
+// quoted sets a text of others apart from ours.
+func quoted(s string) string {
+	return "  | " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  | ")
+}
+
+// possible reports why an output can go nowhere, whatever anybody says.
+func (o output) possible() error {
+	switch {
+	case text.Holds(o.to, text.Hidden):
+		return fmt.Errorf("%s: %q has characters that nobody sees", o.name, o.to)
+	case o.Kind == "file" && !filepath.IsLocal(o.to):
+		return fmt.Errorf("%s: %q is no path below the workspace", o.name, o.to)
+	}
+	return nil
 }
 
 // release releases what agents have brought that waits for this step, and what this one has brought
 // that waits for none. A release that fails is a failure of the step.
 func (p piecework) release(ctx context.Context, value any, e end) end {
-	for _, s := range p.at.steps {
-		for _, name := range sortedKeys(s.SafeOutputs) {
-			o, brought := s.SafeOutputs[name], p.frame.value(s.ID)
-			if s.ID == p.ID && o.After == "" {
-				brought = value
-			} else if o.After != p.ID {
-				continue
-			}
-			if within(brought, o.From) == nil {
-				continue // it was skipped, or has nothing to say
-			}
-			_, out := p.let(ctx, s.ID+"!"+name, o, within(brought, o.From))
-			if out.outcome == "" || out.bad() {
-				out.why = name + ": " + out.why
-				return out
-			}
+	all := p.outputs()
+	for _, name := range sortedKeys(p.SafeOutputs) {
+		if o := p.SafeOutputs[name]; o.After == "" && within(value, o.From) != nil {
+			all = append(all, output{o, p.ID, name, p.frame.text(o.To), within(value, o.From)})
+		}
+	}
+	for _, o := range all {
+		if _, out := p.let(ctx, o); out.outcome == "" || out.bad() {
+			out.why = o.name + ": " + out.why
+			return out
 		}
 	}
 	return e
 }
 
 // let releases one safe output.
-func (p piecework) let(ctx context.Context, id string, o SafeOutput, value any) (any, end) {
-	to := p.frame.text(o.To)
-	p.id, p.Title, p.Kind = p.at.path+id, "", "release"
-	return p.record(ctx, map[string]any{"kind": o.Kind, "to": to, "value": value}, true, func(ctx context.Context) (event.StepEnded, error) {
+func (p piecework) let(ctx context.Context, o output) (any, end) {
+	p.id, p.Title, p.Kind = p.at.path+o.step+"!"+o.name, "", "release"
+	input := map[string]any{"kind": o.Kind, "to": o.to, "value": o.value}
+	return p.record(ctx, input, true, func(ctx context.Context) (event.StepEnded, error) {
 		release := p.o.Outlets[o.Kind]
 		if o.Kind == "file" && release == nil {
 			release = p.written
@@ -334,7 +416,10 @@ func (p piecework) let(ctx context.Context, id string, o SafeOutput, value any) 
 		if release == nil {
 			return event.StepEnded{}, fmt.Errorf("nothing here releases a %s", o.Kind)
 		}
-		done, err := release(ctx, Release{Step: p.id, To: to, Value: value})
+		if err := o.possible(); err != nil {
+			return event.StepEnded{}, err
+		}
+		done, err := release(ctx, Release{Step: p.id, To: o.to, Value: o.value})
 		return ended(map[string]any{"text": done}, ""), err
 	})
 }
@@ -343,9 +428,6 @@ func (p piecework) let(ctx context.Context, id string, o SafeOutput, value any) 
 func (p piecework) written(ctx context.Context, r Release) (string, error) {
 	if p.o.Env.Files == nil {
 		return "", errors.New("no files can be written here")
-	}
-	if !filepath.IsLocal(r.To) {
-		return "", fmt.Errorf("%q is no path below the workspace", r.To)
 	}
 	body := asText(r.Value)
 	if !strings.HasSuffix(body, "\n") {

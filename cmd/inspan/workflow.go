@@ -164,6 +164,7 @@ func (c *command) workflowResume() *cobra.Command {
 func (c *command) goal() *cobra.Command {
 	var f runFlags
 	var check, rubric, until string
+	var seal []string
 	var rounds, patience int
 	cmd := &cobra.Command{
 		Use:   `goal "what is to be reached" --check COMMAND`,
@@ -188,7 +189,8 @@ func (c *command) goal() *cobra.Command {
 				}
 			}
 			return c.flow(cmd, &f, []string{
-				"goal", "goal=" + args[0], "check=" + check, "rubric=" + rubric, fmt.Sprint("rounds=", rounds), fmt.Sprint("patience=", patience),
+				"goal", "goal=" + args[0], "check=" + check, "rubric=" + rubric, "sealed=" + cmp.Or(strings.Join(seal, "\n"), "auto"),
+				fmt.Sprint("rounds=", rounds), fmt.Sprint("patience=", patience),
 			})
 		},
 	}
@@ -198,6 +200,8 @@ func (c *command) goal() *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringVar(&check, "check", "", "`command` whose exit code 0 means that the goal is reached")
 	fl.StringVar(&until, "until", "", "`time` at which it ends at the latest, such as 18:00, 6h or 2026-12-24T08:00:00Z")
+	fl.StringArrayVar(&seal, "seal", nil,
+		"`file` that the check rests on: if it changes, the check does not count; repeatable, or none (default: files that the command names)")
 	fl.StringVar(&rubric, "rubric", "", "`text` that a fresh agent judges the result by, beside the command")
 	fl.IntVar(&rounds, "rounds", 30, "most `rounds`")
 	fl.IntVar(&patience, "patience", 4, "`rounds` in which nothing may get better")

@@ -276,8 +276,8 @@ func TestClips(t *testing.T) {
 	}
 }
 
-// TestGoal plays six kinds of agents: success is what the check says, and the breaker ends what gets no
-// better.
+// TestGoal plays seven kinds of agents: success is what the check says, as it was before they changed
+// it, and the breaker ends what gets no better.
 func TestGoal(t *testing.T) {
 	needsBoxes(t)
 	const check = "for n in 1 2 3; do test -f part$n || echo \"--- FAIL: Part$n\"; done; ls part1 part2 part3 guard >/dev/null"
@@ -321,9 +321,19 @@ func TestGoal(t *testing.T) {
 			}
 			return says(turn, 1, "without the guard")
 		}, false, 8},
+		"cheating": {func(_ string, turn int) llm.Parts {
+			if turn == 0 {
+				return makes("write_file", map[string]any{"path": "verify.sh", "content": "true"})
+			}
+			return says(turn, 1, "a check that passes")
+		}, false, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := repository(t, map[string]string{"guard": "x", "docs/a.md": "x"})
+			check := check
+			if name == "cheating" {
+				check = "sh verify.sh"
+			}
+			root := repository(t, map[string]string{"guard": "x", "docs/a.md": "x", "verify.sh": "test -f part1"})
 			p, s, err := flows(t, c.does, root, "goal", []string{"goal=three parts", "check=" + check}, app.Options{})
 			if reached := err == nil; reached != c.reached {
 				t.Errorf("reached: %t (%v), %q", reached, err, p)

@@ -141,6 +141,10 @@ func (t *tree) judge(at string, info fs.FileInfo, data []byte) {
 	switch ext := path.Ext(name); {
 	case ext == ".json" || ext == ".jsonc" || ext == ".toml":
 		t.settings(at, ext, data)
+	case t.kind == Workflow && ext == ".yaml":
+		for line := range strings.Lines(string(data)) { // all of it: commands and prompts
+			t.runs = append(t.runs, text.Quoted(strings.TrimRight(line, "\r\n")))
+		}
 	case script || program(name) || (t.kind == Hook || t.kind == Tool || t.kind == Workflow) && ext != ".md":
 		t.runs = append(t.runs, text.Quoted(at))
 	}

@@ -9,11 +9,13 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/frontmatter"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 	"github.com/inspan/inspan/workflow"
@@ -139,11 +141,11 @@ func (w Workflows) Draw(out io.Writer, name string, mermaid bool) error {
 	if err != nil {
 		return err
 	}
-	text := flow.Tree()
+	drawn := flow.Tree()
 	if mermaid {
-		text = flow.Mermaid()
+		drawn = flow.Mermaid()
 	}
-	_, err = io.WriteString(out, text)
+	_, err = io.WriteString(out, drawn)
 	return err
 }
 
@@ -158,6 +160,9 @@ func (w Workflows) Told(out io.Writer) {
 				what = flow.Description
 			}
 		}
+		if len(one.Hides) > 0 {
+			what += " (hides the one that is " + strings.Join(one.Hides, ", ") + ")"
+		}
 		fmt.Fprintf(out, "%-20s %-10s %s\n", one.Name, one.Source, what)
 	}
 }
@@ -168,6 +173,6 @@ func (w Workflows) Check(out io.Writer, name string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s: %s is a workflow of %d steps\n", filepath.Base(name), flow.Name, len(flow.Steps))
+	fmt.Fprintf(out, "%s: %s is a workflow of %s\n", filepath.Base(name), flow.Name, text.Count(len(flow.Steps), "step"))
 	return nil
 }

@@ -26,7 +26,8 @@ type Workflow struct {
 	Source string // "project", "user", the plugin, or "built in"
 	File   string
 	Data   []byte
-	Why    string // it can't be run; empty: nothing is known to be in the way
+	Why    string   // it can't be run; empty: nothing is known to be in the way
+	Hides  []string // sources of others of this name
 }
 
 // mostWorkflow bounds a workflow's file, and mostWorkflows how many a folder has.
@@ -59,12 +60,15 @@ func (s *Set) Workflows(root, sum string) []Workflow {
 	for name, data := range workflow.BuiltIn() {
 		list = append(list, Workflow{Name: name, Source: "built in", File: name + ".yaml", Data: data})
 	}
-	seen := map[string]bool{}
-	return slices.DeleteFunc(list, func(w Workflow) bool {
-		twice := seen[w.Name]
-		seen[w.Name] = true
-		return twice
-	})
+	var first []Workflow
+	for _, w := range list {
+		if i := slices.IndexFunc(first, func(o Workflow) bool { return o.Name == w.Name }); i >= 0 {
+			first[i].Hides = append(first[i].Hides, w.Source)
+			continue
+		}
+		first = append(first, w)
+	}
+	return first
 }
 
 // workflowsIn reads the files of a folder.
@@ -111,6 +115,30 @@ func (s *Set) trusted(root, sum string, list []Workflow) []Workflow {
 	return list
 }
 
+// settled reports why a file may not run that a person names by its path: one of what inspan reads in
+// the workspace by itself runs only if it is trusted, however it is named.
+func settled(root, name string, list []Workflow) error {
+	file, err := filepath.EvalSymlinks(name)
+	if err != nil || root == "" {
+		return err
+	}
+	if file, err = filepath.Abs(file); err != nil {
+		return err
+	}
+	rel, err := filepath.Rel(filepath.Join(root, ".inspan"), file)
+	if err != nil || !filepath.IsLocal(rel) {
+		return nil //nolint:nilerr // it lies elsewhere
+	}
+	i := slices.IndexFunc(list, func(w Workflow) bool { return w.File == file })
+	if i < 0 {
+		return fmt.Errorf("%s: in .inspan only the .yaml files of the folder workflows can be run", name)
+	}
+	if list[i].Why != "" {
+		return errors.New(list[i].Why)
+	}
+	return nil
+}
+
 // Workflow finds one by its name, or reads the file that a person names by a path to a .yaml, with all
 // that it uses, and checks it.
 func (s *Set) Workflow(root, sum, name string) (*workflow.Workflow, error) {
@@ -123,7 +151,8 @@ func (s *Set) Workflow(root, sum, name string) (*workflow.Workflow, error) {
 			for _, w := range list {
 				names = append(names, w.Name)
 			}
-			return "", nil, words.Misuse{Err: fmt.Errorf("there is no workflow %q%s; see 'inspan workflow list'", name, words.DidYouMean(name, names))}
+			err := fmt.Errorf("there is no workflow %q%s; see 'inspan workflow list'", name, words.DidYouMean(name, names))
+			return "", nil, words.Misuse{Err: err}
 		case list[i].Why != "":
 			return "", nil, errors.New(list[i].Why)
 		}
@@ -134,11 +163,18 @@ func (s *Set) Workflow(root, sum, name string) (*workflow.Workflow, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := settled(root, name, list); err != nil {
+			return nil, err
+		}
 		return workflow.Parse(name, data, find)
 	}
 	file, data, err := find(name)
 	if err != nil {
 		return nil, err
 	}
-	return workflow.Parse(file, data, find)
+	w, err := workflow.Parse(file, data, find)
+	if base := strings.TrimSuffix(filepath.Base(file), ".yaml"); err == nil && w.Name != base {
+		err = fmt.Errorf("%s: it is run as %s, and its name is %s; give it the name of its file", file, base, w.Name)
+	}
+	return w, err
 }

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/places"
 )
 
 // Bounds of a list of files.

@@ -24,14 +24,14 @@ type Order struct {
 	Text string `json:"text"`
 	// Flow is the name of a workflow that the new session performs, and its inputs as they are typed.
 	// Empty: a model answers, or the session knows what performs it.
-	Flow       []string `json:"flow,omitempty"`
+	Flow []string `json:"flow,omitempty"`
 	// Key is the key of what the session in ID, which may be empty, is told first, see [event.Key]: so
 	// it is told once, however often the order is given. Empty: the order is an ordinary one.
 	Key string `json:"key,omitempty"`
 	// News is what others have said that the run begins for; empty: nobody has.
 	News       string `json:"news,omitempty"`
 	Unattended bool   `json:"unattended"`
-	Log        string   `json:"log"` // what it prints to, until the session has a folder
+	Log        string `json:"log"` // what it prints to, until the session has a folder
 }
 
 // begun is what a detached process tells once its run has begun.

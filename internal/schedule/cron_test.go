@@ -77,4 +77,3 @@ func zonesOfGo(t *testing.T) []byte {
 	}
 	return raw
 }
-

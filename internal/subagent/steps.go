@@ -96,6 +96,7 @@ func (t *Team) hired(job workflow.Job) (in spawnArgs, o Order, err error) {
 	if o, err = t.order(in); err != nil {
 		return in, o, err
 	}
+	o.step = true
 	if job.Budget.Cost > 0 {
 		o.MaxCost, o.Limited = job.Budget.Cost, true
 	}
@@ -142,7 +143,7 @@ func (t *Team) report(ctx context.Context, k *child, r event.Returned) (workflow
 	case ctx.Err() != nil:
 		return out, context.Cause(ctx)
 	case r.Reason == event.ReasonDone && k.order.call != nil:
-		out.Text, out.Failed = k.order.call.brought()
+		out.Text, out.Failed, out.Lost = k.order.call.brought()
 		return out, nil
 	case r.Reason == event.ReasonDone:
 		return out, nil
@@ -167,7 +168,7 @@ type errand struct {
 
 // model is a model that makes the call.
 func (e *errand) model() llm.Model {
-	return &script.Model{ID: "call", Steps: []script.Step{{Parts: llm.Parts{e.call}}, {Parts: llm.Say("It was called.")}}}
+	return &script.Model{ID: "call", Free: true, Steps: []script.Step{{Parts: llm.Parts{e.call}}, {Parts: llm.Say("It was called.")}}}
 }
 
 // see takes the end of the call out of what the child did.
@@ -182,15 +183,16 @@ func (e *errand) see(items []transcript.Item) {
 	}
 }
 
-// brought is what the call has brought, and why it has failed.
-func (e *errand) brought() (text, failed string) {
+// brought is what the call has brought, why it has failed, and whether it was cut off.
+func (e *errand) brought() (text, failed string, lost bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
 	case e.ended == nil:
-		return "", "it was not called"
+		return "", "it was not called", false
 	case e.ended.Outcome != event.OutcomeOK:
-		return e.ended.Parts.Text(), cmp.Or(e.ended.Parts.Text(), string(e.ended.Outcome))
+		lost = e.ended.Outcome == event.OutcomeUnknown || e.ended.Outcome == event.OutcomeCancelled
+		return e.ended.Parts.Text(), cmp.Or(e.ended.Parts.Text(), string(e.ended.Outcome)), lost
 	}
-	return e.ended.Parts.Text(), ""
+	return e.ended.Parts.Text(), "", false
 }

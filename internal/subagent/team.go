@@ -116,6 +116,7 @@ type Order struct {
 	background bool
 	fork       string  // session that it begins as a copy of; empty: none
 	call       *errand // the one call that it makes, without a model; nil: it asks its model
+	step       bool    // it works for a step of a workflow, and so alone
 	result     *result // what it must bring; nil: words
 	check      *check  // what it must run at the end; nil: nothing
 }

@@ -28,7 +28,7 @@ type tree struct {
 type folder struct {
 	path    string
 	rules   *places.Ignores // of the directories above, and once listed its own
-	entries []fs.DirEntry    // sorted by name, without what is ignored
+	entries []fs.DirEntry   // sorted by name, without what is ignored
 }
 
 // openTree returns the tree that dir lies in and the directory itself. Rules

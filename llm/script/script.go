@@ -39,6 +39,8 @@ type Model struct {
 	// Steps are the replies, in order: the reply to a request is the one whose
 	// index is the number of assistant messages in it.
 	Steps []Step
+	// Free says that nothing is estimated: a step without a Usage has used nothing.
+	Free bool
 
 	mu    sync.Mutex
 	fails map[string]int // failures already played, by step
@@ -178,7 +180,7 @@ func (m *Model) reply(req llm.Request, step Step, place string) *llm.Reply {
 		}
 	}
 	usage := step.Usage
-	if usage == (llm.Usage{}) {
+	if usage == (llm.Usage{}) && !m.Free {
 		usage = llm.Usage{Input: size(req.System) + size(req.Tools) + size(req.Messages), Output: size(parts), Estimated: true}
 	}
 	return &llm.Reply{Parts: parts, Stop: stop, Usage: usage, Route: route}
