@@ -180,8 +180,13 @@ func (c *Conductor) saw(ctx context.Context, e event.Event) error {
 	if err := c.see(e); err != nil {
 		return err
 	}
-	if b, ok := e.Body.(event.Raised); ok {
+	switch b := e.Body.(type) {
+	case event.Raised:
 		c.put.raised(ctx, Asked(Question{Raised: b, Seq: e.Seq}))
+	case event.Claimed: // steps find their questions in the log, and raise them once
+		for _, q := range c.Session.Status().steps() {
+			c.put.raised(ctx, Asked(q))
+		}
 	}
 	return c.put.failed()
 }

@@ -26,6 +26,9 @@ var ErrUnheard = errors.New("a message has come that a rewind would drop")
 // What came since stays in the log: rewinding to the event before the event.Rewound
 // takes this back.
 func (s *Session) Rewind(ctx context.Context, to uint64, restore Restore) error {
+	if s.Status().Workflow != "" {
+		return ErrWorkflow
+	}
 	if !s.driving.TryLock() {
 		return ErrBusy
 	}

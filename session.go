@@ -166,7 +166,7 @@ var ErrBusy = errors.New("the session is already running")
 
 // ErrWorkflow says that a workflow performs the session: it takes no messages, and no model can go on
 // with it.
-var ErrWorkflow = errors.New("the session is a workflow: it takes no messages, has nothing to compact, and only goes on as it was begun")
+var ErrWorkflow = errors.New("the session is a workflow: it takes no messages, can be neither compacted nor rewound, and only goes on as it was begun")
 
 // forModels reports whether inputs are for a model: words, or the wish for a compaction.
 func forModels(inputs ...event.Body) bool {
@@ -347,6 +347,16 @@ func (st Status) Questions() []Pending {
 		out = append(out, Asked(r))
 	}
 	return append(out, st.Waiting...)
+}
+
+// steps are the open questions of the steps of a program.
+func (st Status) steps() (own []Question) {
+	for _, q := range st.Raised {
+		if st.Workflow != "" && q.Child == "" {
+			own = append(own, q)
+		}
+	}
+	return own
 }
 
 func statusOf(st *loop.State) Status {

@@ -346,8 +346,10 @@ func (st *Steps) begin(ctx context.Context, step event.StepStarted) (end event.S
 	if reason, detail := st.driver.state.Spent(); reason != "" {
 		return end, false, &StopError{event.Stopped{Reason: reason, Detail: detail}}
 	}
-	if err := st.store(ctx, step); err != nil {
-		return end, false, err
+	if !begun || step.Step != event.Workflow { // which begins once, with the session, and is gone on with
+		if err := st.store(ctx, step); err != nil {
+			return end, false, err
+		}
 	}
 	st.performed.Add(1)
 	return end, true, nil

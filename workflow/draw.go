@@ -64,7 +64,7 @@ func (w *Workflow) Mermaid() string {
 }
 
 func (w *Workflow) nodes(b *strings.Builder, steps []Step, path, indent string) {
-	name := func(id string) string { return strings.NewReplacer("-", "_", "/", "__").Replace(path + id) }
+	name := func(id string) string { return "n_" + strings.NewReplacer("-", "_0", "/", "__").Replace(path+id) }
 	label := func(s Step) string {
 		return strings.NewReplacer(`"`, "'", "\n", " ").Replace(s.ID + ": " + string(s.Kind) + strings.TrimSuffix("<br>"+s.Title, "<br>"))
 	}

@@ -78,7 +78,7 @@ func (p piecework) approval(ctx context.Context) (any, end) {
 	}
 	about := []string{p.frame.text(p.Show), p.evidence()}
 	for _, o := range p.outputs() {
-		about = append(about, o.shown())
+		about = append(about, o.shown(about[0]))
 		if err := o.possible(); err != nil {
 			return p.record(ctx, nil, true, func(context.Context) (event.StepEnded, error) { return event.StepEnded{}, err })
 		}
@@ -361,13 +361,16 @@ func (p piecework) outputs() (out []output) {
 	return out
 }
 
-// shown is what a person sees of an output before it leaves.
-func (o output) shown() string {
+// shown is what a person sees of an output before it leaves, below a text.
+func (o output) shown(above string) string {
 	to := ""
 	if o.to != "" {
 		to = " to " + strconv.Quote(o.to)
 	}
-	return fmt.Sprintf("This releases the %s %s%s:\n%s", o.Kind, o.name, to, quoted(asText(o.value)))
+	if value := asText(o.value); !strings.Contains(above, value) {
+		return fmt.Sprintf("This releases the %s %s%s:\n%s", o.Kind, o.name, to, quoted(value))
+	}
+	return fmt.Sprintf("This releases what stands above, as the %s %s%s.", o.Kind, o.name, to)
 }
 
 // quoted sets a text of others apart from ours.

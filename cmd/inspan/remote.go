@@ -194,7 +194,7 @@ func (c *command) screenAway(cmd *cobra.Command, f *screenFlags, id string) erro
 	}
 	t := c.frontEnd(cmd, a, ".", f)
 	t.Server, t.Session = abroad{r, spec}, id
-	t.Commands = c.slashes(a, ".", "", func(string, string) {})
+	t.Commands = c.slashes(a, ".", &runFlags{}, func(string, string) {})
 	c.code, err = t.Run(cmd.Context())
 	return err
 }

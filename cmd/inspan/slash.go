@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/tui"
@@ -28,7 +29,7 @@ func (c *command) typed(cmd *cobra.Command, f *runFlags, args []string, text str
 	if err != nil {
 		return "", false, err
 	}
-	list := c.slashes(a, root, f.Model, func(taken, why string) {
+	list := c.slashes(a, root, f, func(taken, why string) {
 		if taken == name {
 			c.warn(why)
 		}
@@ -39,6 +40,8 @@ func (c *command) typed(cmd *cobra.Command, f *runFlags, args []string, text str
 		c.inline(a, root, name)
 		said, err = list[at].Prompt(cmd.Context(), rest)
 		return said, false, err
+	case at >= 0 && list[at].Begin != nil:
+		return "", true, c.told(f, func() (string, error) { return list[at].Begin(cmd.Context(), inspan.Status{}, rest) })
 	case at >= 0:
 		return "", true, c.told(f, func() (string, error) { return list[at].Print(cmd.Context(), rest) })
 	case name == "compact":

@@ -91,7 +91,7 @@ func TestSlashes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range (&command{}).slashes(a, h.work, "", func(_, why string) { t.Error(why) }) {
+	for _, c := range (&command{}).slashes(a, h.work, &runFlags{}, func(_, why string) { t.Error(why) }) {
 		if !have[c.Name] {
 			t.Errorf("/%s has no row", c.Name)
 		}

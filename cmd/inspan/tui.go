@@ -148,7 +148,7 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 	}
 	t := c.frontEnd(cmd, a, root, f)
 	t.Session = f.resume
-	t.Commands = c.slashes(a, root, f.Model, func(_, why string) { c.warn(why) })
+	t.Commands = c.slashes(a, root, &f.runFlags, func(_, why string) { c.warn(why) })
 	t.Jobs = func(session string) tui.Jobs { return jobsOf(a, session) }
 	warm := a.Hubs.Warm(root, f.Trust)
 	t.Begun, t.Ended, t.More = warm.Begin, warm.Close, func() []tui.Command { return prompts(a, root) }
@@ -205,9 +205,9 @@ func (j shellJobs) List() []tui.Job { return j.list() }
 // Kill implements [tui.Jobs].
 func (j shellJobs) Kill(ctx context.Context, id string) error { return j.kill(ctx, id) }
 
-// slashes are the slash commands that the front end can't have of itself, with the model that
-// --model names. Shadowed is told the names of command files that are not among them, and why.
-func (c *command) slashes(a *app.App, root, model string, shadowed func(name, why string)) []tui.Command {
+// slashes are the slash commands that the front end can't have of itself, with the flags that it was
+// begun with. Shadowed is told the names of command files that are not among them, and why.
+func (c *command) slashes(a *app.App, root string, f *runFlags, shadowed func(name, why string)) []tui.Command {
 	list := []tui.Command{
 		memorySlash(a, root),
 	}
@@ -223,7 +223,7 @@ func (c *command) slashes(a *app.App, root, model string, shadowed func(name, wh
 	}
 	list = append(list,
 		printed("doctor", "check settings, keys, providers, disk and programs", func(ctx context.Context, out, _ io.Writer) error {
-			return setup.Print(out, 0, setup.Doctor(ctx, c.self, model, false))
+			return setup.Print(out, 0, setup.Doctor(ctx, c.self, f.Model, false))
 		}),
 		printed("skills", "list the skills", func(_ context.Context, out, complain io.Writer) error {
 			return console.Skills(out,
@@ -238,7 +238,7 @@ func (c *command) slashes(a *app.App, root, model string, shadowed func(name, wh
 		}),
 	)
 	list = append(list, serverSlash(a, root))
-	list = append(list, c.flowSlashes(a, root, model)...)
+	list = append(list, c.flowSlashes(a, root, f)...)
 	list = append(list, skillSlashes(a, root)...)
 	ours := append(tui.Commands(), list...)
 	for _, m := range a.Extensions.Commands(root, func(string) {}) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/tui"
 )
@@ -228,21 +229,18 @@ func timeUntil(text string, now time.Time) (time.Duration, error) {
 	return at.Sub(now), nil
 }
 
-// flowSlashes run workflows from a session, each in a process and a session of its own.
-func (c *command) flowSlashes(a *app.App, root, model string) []tui.Command {
-	flows := app.Workflows(a, root, "")
-	start := func(ctx context.Context, typed []string) (string, error) {
+// flowSlashes run workflows from a session, each in a process and a session of its own, which is allowed
+// no more than that one.
+func (c *command) flowSlashes(a *app.App, root string, f *runFlags) []tui.Command {
+	flows := app.Workflows(a, root, f.Trust)
+	start := func(ctx context.Context, st inspan.Status, typed []string) (string, error) {
 		p, err := flows.Program(typed[0], typed[1:])
 		if err != nil {
 			return "", err
 		}
 		o := a.Running.New(p.Begin().Parts.Text())
 		o.Flow = typed
-		args := []string{"detached", "--cwd=" + root}
-		if model != "" {
-			args = append(args, "--model="+model)
-		}
-		begun, err := a.Running.Detach(ctx, c.program(), args, o)
+		begun, err := a.Running.Detach(ctx, c.program(), append([]string{"detached", "--cwd=" + root}, f.like(st)...), o)
 		if err == nil && begun.Session == "" {
 			err = fmt.Errorf("it did not begin: %s", bytes.TrimSpace(begun.Printed))
 		}
@@ -254,9 +252,9 @@ func (c *command) flowSlashes(a *app.App, root, model string) []tui.Command {
 	}
 	return []tui.Command{{
 		Name: "workflow", Args: "[NAME [INPUT=VALUE ...]]", Doc: "list the workflows, or run one in a process of its own",
-		Print: func(ctx context.Context, args string) (string, error) {
+		Begin: func(ctx context.Context, st inspan.Status, args string) (string, error) {
 			if typed := flows.Words(args); len(typed) > 0 {
-				return start(ctx, typed)
+				return start(ctx, st, typed)
 			}
 			var b strings.Builder
 			flows.Told(&b)
@@ -264,12 +262,32 @@ func (c *command) flowSlashes(a *app.App, root, model string) []tui.Command {
 		},
 	}, {
 		Name: "goal", Args: "<GOAL --check COMMAND>", Doc: "work on a goal in a process of its own until the command passes",
-		Print: func(ctx context.Context, args string) (string, error) {
+		Begin: func(ctx context.Context, st inspan.Status, args string) (string, error) {
 			goal, check, ok := strings.Cut(args, "--check ")
 			if !ok || strings.TrimSpace(goal) == "" || strings.TrimSpace(check) == "" {
 				return "", errors.New("want /goal GOAL --check COMMAND, where the command passes once the goal is reached; nothing was done")
 			}
-			return start(ctx, []string{"goal", "goal=" + strings.TrimSpace(goal), "check=" + strings.TrimSpace(check)})
+			return start(ctx, st, []string{"goal", "goal=" + strings.TrimSpace(goal), "check=" + strings.TrimSpace(check)})
 		},
 	}}
+}
+
+// like are flags for another session that is allowed no more than one that stands so, and that was
+// begun with the flags f.
+func (f *runFlags) like(st inspan.Status) (flags []string) {
+	add := func(name string, values ...string) {
+		for _, v := range values {
+			if v != "" {
+				flags = append(flags, "--"+name+"="+v)
+			}
+		}
+	}
+	add("model", cmp.Or(st.Route, f.Model))
+	add("mode", string(cmp.Or(st.Mode, f.Mode)))
+	add("ask", f.Ask...)
+	add("deny", f.Deny...)
+	add("allow", f.Allow...)
+	add("container", f.Container)
+	add("trust", f.Trust)
+	return flags
 }

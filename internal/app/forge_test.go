@@ -153,7 +153,7 @@ func TestReviewPR(t *testing.T) {
 			switch {
 			case strings.HasPrefix(task, "Review this request"):
 				first(&reads)
-				if !strings.Contains(task, "+a+b") || !strings.Contains(task, "on sum.go:1:\nWhy not before?") {
+				if !strings.Contains(task, "+a+b") || !strings.Contains(task, "on sum.go:1:\n  | Why not before?") {
 					t.Errorf("the request is missing: %.300s", task)
 				}
 				return brings(turn, 0, map[string]any{"findings": []any{find("it overflows"), find("it is ugly")}})

@@ -183,7 +183,7 @@ func TestPIV(t *testing.T) {
 		}
 		return brings(turn, 0, map[string]any{"passed": true, "summary": "all of it", "findings": "not right yet"}) // a claim
 	})
-	p, s, err := flows(t, model, root, "piv", []string{"task=answer", "check=sh test.sh"}, app.Options{}, "use the word right", "1")
+	p, s, err := flows(t, model, root, "piv", []string{"task=answer", "check=sh test.sh"}, app.Options{}, "do it well", "revise: use the word right", "1")
 	if err != nil || s.Status().Stopped.Reason != event.ReasonDone {
 		t.Fatalf("%v, %+v", err, s.Status().Stopped)
 	}

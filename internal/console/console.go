@@ -90,6 +90,8 @@ type Result struct {
 	// What the session had started and still ran: it goes on, or was ended with it.
 	Kept  []tool.Leftover `json:"kept,omitempty"`
 	Ended []tool.Leftover `json:"ended,omitempty"`
+
+	over bool // nothing of it can go on
 }
 
 // Open is a question that nobody has answered.
@@ -289,6 +291,7 @@ func (v *view) result(st inspan.Status, err error) Result {
 		r.Reason, r.Detail = "error", err.Error()
 	case st.Stopped != nil:
 		r.Reason, r.Cause, r.Detail = string(st.Stopped.Reason), st.Stopped.Cause, st.Stopped.Detail
+		r.over = st.Workflow != "" && st.Stopped.Reason == event.ReasonFailed && st.Stopped.Cause == ""
 	case len(st.Questions()) > 0:
 		r.Open = openIn(st)
 		r.Reason, r.Detail = "waiting", text.Count(len(r.Open), "open question")

@@ -331,7 +331,10 @@ func (c *Console) summary(r Result) {
 	for _, text := range words.Leftovers(r.Session, r.Kept, r.Ended) {
 		c.Say(text)
 	}
-	if r.ExitCode != ExitDone && r.ExitCode != ExitBusy {
+	switch {
+	case r.over:
+		c.Say("its steps have ended; mend what failed and run the workflow anew")
+	case r.ExitCode != ExitDone && r.ExitCode != ExitBusy:
 		c.Say("continue with: inspan resume " + r.Session)
 	}
 }

@@ -163,7 +163,9 @@ func (s *Spans) Apply(e event.Event) {
 	case event.Finished:
 		s.finished(e, b)
 	case event.StepStarted:
-		s.begin(SpanStep, b.Step, or(b.Title, b.Does), e, s.open[key(SpanStep, b.Parent)])
+		if b.Step != event.Workflow { // which the run is
+			s.begin(SpanStep, b.Step, or(b.Title, b.Step), e, s.open[key(SpanStep, b.Parent)])
+		}
 	case event.StepEnded:
 		if span := s.end(key(SpanStep, b.Step), e.Time, string(b.Outcome)); span != nil {
 			span.Cost, span.Class = b.Cost, string(b.Class)

@@ -137,7 +137,7 @@ job-12 call-11 bash 12-13 failed
 				event.StepStarted{Step: "b", Title: "test", Parent: "a"},
 				event.StepEnded{Step: "b", Outcome: event.OutcomeFailed},
 			},
-			"step-7 run 7-on\nstep-8 step-7 test 8-9 failed\n",
+			"step-7 a 7-on\nstep-8 step-7 test 8-9 failed\n",
 		},
 	} {
 		if diff := cmp.Diff(c.want, spansOf(c.bodies...)); diff != "" {

@@ -11,6 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
@@ -27,6 +28,8 @@ type Command struct {
 	Prompt func(ctx context.Context, args string) (string, error)
 	// Print returns text for the person. It may take its time.
 	Print func(ctx context.Context, args string) (string, error)
+	// Begin begins something beside the session that stands so, and returns text for the person.
+	Begin func(ctx context.Context, st inspan.Status, args string) (string, error)
 
 	// The session stays as it is but for its mode, so that it may be run while a question is
 	// open. What only prints may too.
@@ -196,6 +199,13 @@ func (c *commander) do(what Command, args string) tea.Cmd {
 		return what.run(c, args)
 	case what.Prompt != nil:
 		return c.talk.work(func(ctx context.Context) (string, error) { return what.Prompt(ctx, args) }, c.say)
+	case what.Begin != nil:
+		var st inspan.Status // before there is a session, what it would have
+		if s := c.talk.runner.session(); s != nil {
+			st = s.Status()
+		}
+		st.Mode, st.Route = c.talk.mode(), cmp.Or(c.talk.coming, c.talk.route())
+		return c.talk.work(func(ctx context.Context) (string, error) { return what.Begin(ctx, st, args) }, c.print)
 	case what.Print != nil:
 		return c.talk.work(func(ctx context.Context) (string, error) { return what.Print(ctx, args) }, c.print)
 	}

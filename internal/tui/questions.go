@@ -216,7 +216,7 @@ func (q *questions) command(text string) (cmd tea.Cmd, problem string, ok bool) 
 	switch {
 	case !known:
 		return nil, "", false
-	case c.calm || c.Print != nil:
+	case c.calm || c.Print != nil || c.Begin != nil:
 		return q.commands.do(c, args), "", true
 	}
 	return nil, "Please answer first; /" + words.OneLine(strings.TrimSpace(c.Name), 30) + " does not work during a question.", true
