@@ -155,6 +155,9 @@ func (p piecework) start(ctx context.Context, in commandInput) (r ran, why strin
 	if why, err = p.judged(ctx, in); why == "" && err == nil {
 		r, err = p.execute(ctx, in)
 	}
+	if ctx.Err() != nil { // it was interrupted: a person says what is to come of it
+		err = fmt.Errorf("%w: %w", inspan.ErrOpenStep, context.Cause(ctx))
+	}
 	return r, why, err
 }
 
@@ -189,7 +192,7 @@ func (p piecework) execute(ctx context.Context, in commandInput) (ran, error) {
 	code, err := proc.Wait()
 	proc.Kill() // what it left behind
 	if ctx.Err() != nil {
-		return ran{}, fmt.Errorf("%w: %w", inspan.ErrOpenStep, context.Cause(ctx))
+		return ran{}, context.Cause(ctx)
 	}
 	if err != nil {
 		return ran{}, err

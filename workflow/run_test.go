@@ -60,22 +60,45 @@ func perform(t *testing.T, log event.Log, w *workflow.Workflow, with map[string]
 	answers ...string,
 ) (map[string]any, error) {
 	t.Helper()
+	a := &inspan.Agent{Unattended: len(answers) == 0}
+	return performed(t, a, log, w, with, o, func(inspan.Pending) event.Decided {
+		if len(answers) == 0 {
+			return event.Decided{}
+		}
+		answer := answers[0]
+		answers = answers[1:]
+		return event.Decided{Allow: true, Answer: answer}
+	})
+}
+
+// answered performs a workflow whose questions a function answers.
+func answered(t *testing.T, log event.Log, w *workflow.Workflow, o workflow.Options,
+	answer func(inspan.Pending) event.Decided,
+) (map[string]any, error) {
+	t.Helper()
+	return performed(t, &inspan.Agent{}, log, w, nil, o, answer)
+}
+
+func performed(t *testing.T, a *inspan.Agent, log event.Log, w *workflow.Workflow, with map[string]any, o workflow.Options,
+	answer func(inspan.Pending) event.Decided,
+) (map[string]any, error) {
+	t.Helper()
 	var out map[string]any
-	a := &inspan.Agent{Unattended: len(answers) == 0, Program: func(ctx context.Context, steps *inspan.Steps) (err error) {
+	a.Program = func(ctx context.Context, steps *inspan.Steps) (err error) {
 		out, err = w.Run(ctx, steps, with, o)
 		return err
-	}}
+	}
 	s, err := a.Open(t.Context(), log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := inspan.Conductor{Session: s, Ask: func(_ context.Context, p inspan.Pending) (event.Body, error) {
-		if len(answers) == 0 {
+		if a.Unattended {
 			return nil, nil
 		}
-		answer := answers[0]
-		answers = answers[1:]
-		return event.Decided{Call: p.Call.ID, Question: p.Question, Allow: true, Answer: answer}, nil
+		d := answer(p)
+		d.Call, d.Question = p.Call.ID, p.Question
+		return d, nil
 	}}
 	inputs := []event.Body{event.Say("run " + w.Name)}
 	switch st := s.Status(); {
