@@ -82,6 +82,20 @@ type begun struct {
 	Inputs   map[string]any `json:"inputs"`
 }
 
+// Asks reports whether any step, also of those that it includes, is one of an agent.
+func (w *Workflow) Asks() bool {
+	for _, included := range w.Included {
+		if included.Asks() {
+			return true
+		}
+	}
+	return asks(w.Steps)
+}
+
+func asks(steps []Step) bool {
+	return slices.ContainsFunc(steps, func(s Step) bool { return s.Kind == KindAgent || asks(s.Steps) })
+}
+
 // Run performs the workflow as the steps of a session that its context belongs to. Where the session
 // has begun before, what has ended counts, and the workflow and the inputs are those it was begun with.
 // An error that wraps [inspan.ErrOpenStep] says that the run can go on later; any other one is why

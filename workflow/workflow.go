@@ -82,7 +82,7 @@ func Kinds() []Kind {
 
 // Step is one step. Which fields count depends on its kind.
 type Step struct {
-	ID    string `json:"id"`              // letters, digits, - and _; unique in its list
+	ID    string `json:"id"`              // a letter, then letters, digits, - and _; unique in its list
 	Kind  Kind   `json:"kind"`            // what it does, see Kinds
 	Title string `json:"title,omitempty"` // for people
 	// Needs are the steps that must succeed before this one begins. Without it (nil): the one above. Empty: none.

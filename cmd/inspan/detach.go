@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -126,6 +127,7 @@ func (c *command) detached() *cobra.Command {
 				if f.Program, err = app.Workflows(a, f.cwd, f.Trust).Program(b.Flow[0], b.Flow[1:]); err != nil {
 					return err
 				}
+				f.Model = cmp.Or(f.Model, f.Program.Model())
 			}
 			s, inputs, err := b.Open(cmd.Context(), a.Host(f.Options, c.warn), f.cwd)
 			if err != nil {

@@ -125,6 +125,7 @@ func (c *command) flow(cmd *cobra.Command, f *runFlags, typed []string) error {
 	if f.Program, err = app.Workflows(a, root, f.Trust).Program(typed[0], typed[1:]); err != nil {
 		return err
 	}
+	f.Model = cmp.Or(f.Model, f.Program.Model())
 	if f.flow = typed; f.detach {
 		return c.detach(cmd, f, typed)
 	}

@@ -20,6 +20,7 @@ import (
 func TestCommandsOfWorkflowsAreJudged(t *testing.T) {
 	needsBoxes(t)
 	const writes = "name: flow\nsteps: [{id: a, kind: run, run: touch written}]\n"
+	reaches := strings.Replace(writes, "written}", "written, network: [example.com]}", 1)
 	for name, c := range map[string]struct {
 		o       app.Options
 		file    string
@@ -32,7 +33,7 @@ func TestCommandsOfWorkflowsAreJudged(t *testing.T) {
 		"a rule that denies":  {app.Options{Mode: "yolo", Deny: []string{"bash(touch *)"}}, writes, nil, false},
 		"a rule that asks":    {app.Options{Mode: "auto", Ask: []string{"bash(touch *)"}}, writes, []string{"don't"}, false},
 		"which is answered":   {app.Options{Mode: "auto", Ask: []string{"bash(touch *)"}}, writes, []string{"run it"}, true},
-		"a rule for hosts":    {app.Options{Mode: "auto", Deny: []string{"network(example.com)"}}, strings.Replace(writes, "written}", "written, network: [example.com]}", 1), nil, false},
+		"a rule for hosts":    {app.Options{Mode: "auto", Deny: []string{"network(example.com)"}}, reaches, nil, false},
 		"another rule's call": {app.Options{Mode: "auto", Deny: []string{"bash(rm *)"}}, writes, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +50,9 @@ func TestCommandsOfWorkflowsAreJudged(t *testing.T) {
 // only if it is trusted, however it is named.
 func TestFilesOfTheProjectNeedTrust(t *testing.T) {
 	const text = "name: flow\nsteps: [{id: a, kind: run, run: touch written}]\n"
-	root := repository(t, map[string]string{".inspan/workflows/flow.yaml": text, ".inspan/workflows/flow.yml": text, ".inspan/flow.yaml": text})
+	root := repository(t, map[string]string{
+		".inspan/workflows/flow.yaml": text, ".inspan/workflows/flow.yml": text, ".inspan/flow.yaml": text,
+	})
 	if err := os.Symlink(filepath.Join(root, ".inspan", "workflows", "flow.yaml"), filepath.Join(root, "link.yaml")); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +92,8 @@ func TestAgentsOfStepsWorkAlone(t *testing.T) {
 		}
 		return llm.Say("done")
 	})
-	if _, _, err := flows(t, model, repository(t, nil), file(t, "name: flow\nsteps: [{id: a, kind: agent, prompt: go}]\n"), nil, app.Options{}); err != nil {
+	flow := file(t, "name: flow\nsteps: [{id: a, kind: agent, prompt: go}]\n")
+	if _, _, err := flows(t, model, repository(t, nil), flow, nil, app.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if len(tools) == 0 || slices.Contains(tools, "team") {

@@ -18,6 +18,7 @@ import (
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/workflow"
 )
 
@@ -25,6 +26,15 @@ import (
 type Program struct {
 	Workflow *workflow.Workflow
 	Inputs   map[string]any
+}
+
+// Model is the model that a run needs which names none: that of the settings, empty, or, without an
+// agent that would ask it, none.
+func (p *Program) Model() string {
+	if p.Workflow.Asks() {
+		return ""
+	}
+	return script.Provider
 }
 
 // Begin is the message that a run of the workflow begins with.
@@ -104,7 +114,12 @@ func (w Workflows) Checked() (list []*workflow.Workflow) {
 
 // Find is one of them by its name, or that of a file, checked.
 func (w Workflows) Find(name string) (*workflow.Workflow, error) {
-	return w.Set.Workflow(w.Root, w.Sum, name)
+	return w.Set.Workflow(w.Root, w.Sum, name, true)
+}
+
+// read is Find for what only looks at one.
+func (w Workflows) read(name string) (*workflow.Workflow, error) {
+	return w.Set.Workflow(w.Root, w.Sum, name, false)
 }
 
 // Words are the name and the inputs of a workflow in what was typed behind a slash command.
@@ -137,7 +152,7 @@ func (w Workflows) Write(out io.Writer, name string) error {
 
 // Draw draws one: as a tree, or for Mermaid.
 func (w Workflows) Draw(out io.Writer, name string, mermaid bool) error {
-	flow, err := w.Find(name)
+	flow, err := w.read(name)
 	if err != nil {
 		return err
 	}
@@ -169,7 +184,7 @@ func (w Workflows) Told(out io.Writer) {
 
 // Check says of one, or of a file, whether it can be run.
 func (w Workflows) Check(out io.Writer, name string) error {
-	flow, err := w.Find(name)
+	flow, err := w.read(name)
 	if err != nil {
 		return err
 	}
