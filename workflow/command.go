@@ -236,8 +236,10 @@ func (p piecework) brought(ctx context.Context, r ran) (event.StepEnded, error) 
 	value := map[string]any{"exit": r.code, "output": r.output}
 	if p.Output != nil && why == "" {
 		var v any
-		err := json.Unmarshal(r.printed, &v)
-		if err == nil {
+		err := error(nil)
+		if len(r.printed) > mostPrinted {
+			err = fmt.Errorf("it is longer than %d bytes; keep it as an artefact", mostPrinted)
+		} else if err = json.Unmarshal(r.printed, &v); err == nil {
 			err = valid(p.Output, r.printed)
 		}
 		if err != nil {

@@ -24,6 +24,11 @@ const usualPatience = 3
 // loop is a step of kind loop.
 func (p piecework) loop(ctx context.Context) (any, end) {
 	return p.record(ctx, map[string]any{"max": p.count(p.Max, 1)}, true, func(ctx context.Context) (event.StepEnded, error) {
+		for _, v := range []any{p.Max, p.Patience} {
+			if n, ok := asNumber(p.frame.filled(v)); ok && (n < 1 || n > mostRounds) {
+				return ended(nil, fmt.Sprintf("%v is no number of rounds; use 1 to %d", n, mostRounds)), nil
+			}
+		}
 		m, most := meter{patience: p.count(p.Patience, usualPatience)}, p.count(p.Max, 1)
 		before, history, why := map[string]any{}, []string{}, ""
 		passed, round := false, 0

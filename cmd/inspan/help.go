@@ -79,8 +79,8 @@ func listed(cmd *cobra.Command, wanted func(*cobra.Command) bool) string {
 // topics are the groups that 'inspan --help' lists commands in.
 func topics() [][2]string {
 	return [][2]string{
-		{"Work:", "run resume rewind compact demo"},
-		{"Background runs:", "board ps logs attach send stop"},
+		{"Work:", "run resume rewind compact workflow goal schedule demo"},
+		{"Background runs:", "board web ps logs attach send stop"},
 		{"Look:", "sessions context cost spend stats trace effects"},
 		{"Permissions:", "policy trust"},
 		{"Extend:", "skills agents memory tools mcp plugin"},

@@ -7,6 +7,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/creack/pty"
+
+	"github.com/inspan/inspan/internal/console"
 )
 
 // TestHelpFitsTheTerminal holds that help texts break between words in a terminal, but for examples,
@@ -57,4 +59,13 @@ func onTerminal(t *testing.T, cells uint16, args string) string {
 	_, _ = tty.WriteString("END\n") // if it fails, nothing is read
 	defer tty.Close()
 	return <-printed
+}
+
+// TestHelpListsAll holds that 'inspan --help' lists every command that is there for people.
+func TestHelpListsAll(t *testing.T) {
+	for _, cmd := range (&command{console: &console.Console{}}).root().Commands() {
+		if cmd.IsAvailableCommand() && cmd.GroupID == "" {
+			t.Errorf("%s is in no group of the help", cmd.Name())
+		}
+	}
 }

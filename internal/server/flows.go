@@ -15,7 +15,7 @@ func (s *Server) checkWorkflow(p Spec) error {
 	}
 	w, err := s.workflow(p.Workflow)
 	if err != nil {
-		return Wrong("workflow", words.OneLine(err.Error(), 300), "one of GET /v1/workflows")
+		return Wrong("workflow", words.OneLine(err.Error(), 300), "one of GET /api/v1/workflows")
 	}
 	if err := w.Fits(p.Inputs); err != nil {
 		return Wrong("inputs", words.OneLine(err.Error(), 300), "those that the workflow has, by name")
