@@ -19,7 +19,7 @@ import (
 // own with a SKILL.md, or markdown files that are commands or roles.
 type Folder struct {
 	Path   string // need not exist; if empty there is none
-	Source string // for people: "project", "user", "plugin NAME"
+	Source string // for people: "project" if it came with the workspace, "user", "plugin NAME"
 	// The rest is for skills. Prefix stands before their names, as "NAME:" for a plugin.
 	Prefix string
 	Only   []string // the folders in it that count; nil: all

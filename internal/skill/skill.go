@@ -60,9 +60,13 @@ type Skill struct {
 type Library struct {
 	Folders []Folder // of two skills with one name, that of the first folder counts
 	Builtin bool     // also has the skills that are built in, which those in folders can replace
+	// Heads is a file in which what was read of the person's own skills is kept for the next
+	// library, so that it only reads those that changed. Empty: none.
+	Heads string
 
 	mu    sync.Mutex
-	known map[string]*known // what was read, by path of the folder
+	known map[string]*known // what was read, by path of the folder; nil: nothing was yet
+	saved saved             // what is in Heads
 }
 
 // List returns the skills by name. Upper and lower case are the same in names. The
@@ -88,6 +92,9 @@ type found struct {
 func (l *Library) find() (out []*found, warnings []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.known == nil {
+		l.saved = l.load()
+	}
 	var places []*place
 	for _, f := range l.Folders {
 		places = append(places, &place{Folder: f})
@@ -104,6 +111,7 @@ func (l *Library) find() (out []*found, warnings []string) {
 		}
 	}
 	l.known = s.seen
+	l.save()
 	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
 	return out, s.warnings
 }
