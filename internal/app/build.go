@@ -216,6 +216,11 @@ func (b *build) cautions() {
 // equip gives the agent its tools.
 func (b *build) equip(ctx context.Context) error {
 	root, noKeep := b.env.Root, b.Running.NoKeep(b.o.Container)
+	skills := b.Extensions.Skills(root)
+	if b.at.New && !b.o.Elsewhere { // brief lists them
+		wait := skills.Ahead()
+		b.ends = append(b.ends, func() error { wait(); return nil })
+	}
 	shell := b.Running.NewShell(b.at.ID, noKeep, b.Permission.Explained)
 	shell.NoJobs = b.o.alone
 	b.letGo = func() error { return b.Running.Drop(b.at.ID, shell, b.env.Close) }
@@ -229,7 +234,7 @@ func (b *build) equip(ctx context.Context) error {
 	b.prompt = knowledge.Prompt{
 		Replace: b.o.System, Append: strings.TrimSpace(needs.Prompt + "\n\n" + knowledge.Beside(b.o.Folders) + "\n\n" + b.o.AppendSystem),
 		Root:   b.at.Root,
-		Skills: b.Extensions.Skills(root), Memory: b.Knowledge.SessionMemory(ctx, b.at.ID, root),
+		Skills: skills, Memory: b.Knowledge.SessionMemory(ctx, b.at.ID, root),
 	}
 	list, end := equipment.Tools(b.Config, shell, needs.Edit, b.env)
 	b.ends = append(b.ends, func() error { end(); return nil })

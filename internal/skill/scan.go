@@ -69,7 +69,7 @@ func (s *scan) look(p *place) (out []*found) {
 		return nil
 	}
 	defer end()
-	entries, more, err := list(files, ".", maxEntries)
+	entries, more, err := names(files, maxEntries)
 	if err != nil {
 		s.warn("skills in %s can't be looked at: %v", path, keep.Bare(err))
 		return nil

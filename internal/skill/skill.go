@@ -21,6 +21,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/inspan/inspan/internal/words"
 )
@@ -67,6 +68,17 @@ type Library struct {
 	mu    sync.Mutex
 	known map[string]*known // what was read, by path of the folder; nil: nothing was yet
 	saved saved             // what is in Heads
+	ahead atomic.Pointer[func() ([]*found, []string)]
+}
+
+// Ahead begins to look for the skills beside the caller. The next look takes what it finds, so it
+// should come soon. Wait waits until nothing is looked at any more.
+func (l *Library) Ahead() (wait func()) {
+	look := sync.OnceValues(l.look)
+	l.ahead.Store(&look)
+	var beside sync.WaitGroup
+	beside.Go(func() { look() })
+	return beside.Wait
 }
 
 // List returns the skills by name. Upper and lower case are the same in names. The
@@ -88,8 +100,16 @@ type found struct {
 	from *place
 }
 
-// find looks through all folders.
+// find returns what is found in all folders.
 func (l *Library) find() (out []*found, warnings []string) {
+	if begun := l.ahead.Swap(nil); begun != nil {
+		return (*begun)()
+	}
+	return l.look()
+}
+
+// look looks through all folders.
+func (l *Library) look() (out []*found, warnings []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.known == nil {
