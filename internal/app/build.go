@@ -78,8 +78,11 @@ func (b *build) export() {
 	}
 }
 
-// close ends what was opened.
+// close ends what was opened. A box that was made ready meanwhile would have to be waited for.
 func (b *build) close() error {
+	if procs, ok := b.env.Procs.(tool.Readier); ok {
+		procs.Ready()
+	}
 	var errs []error
 	for _, end := range slices.Backward(b.ends) {
 		errs = append(errs, end())
