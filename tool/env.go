@@ -222,7 +222,8 @@ type Procs interface {
 // a box, or the first one after a while.
 type Readier interface {
 	// Ready makes boxes ready, in the background and soon. Commands for which they would be
-	// built the same then start in less time; for others nothing changes.
+	// built the same then start in less time; for others nothing changes. Without any, none are
+	// made ready that have not been begun.
 	Ready(boxes ...Box)
 }
 

@@ -78,8 +78,11 @@ func (b *build) export() {
 	}
 }
 
-// close ends what was opened.
+// close ends what was opened. A box that was made ready meanwhile would have to be waited for.
 func (b *build) close() error {
+	if procs, ok := b.env.Procs.(tool.Readier); ok {
+		procs.Ready()
+	}
 	var errs []error
 	for _, end := range slices.Backward(b.ends) {
 		errs = append(errs, end())
@@ -216,6 +219,11 @@ func (b *build) cautions() {
 // equip gives the agent its tools.
 func (b *build) equip(ctx context.Context) error {
 	root, noKeep := b.env.Root, b.Running.NoKeep(b.o.Container)
+	skills := b.Extensions.Skills(root)
+	if b.at.New && !b.o.Elsewhere { // brief lists them
+		wait := skills.Ahead()
+		b.ends = append(b.ends, func() error { wait(); return nil })
+	}
 	shell := b.Running.NewShell(b.at.ID, noKeep, b.Permission.Explained)
 	shell.NoJobs = b.o.alone
 	b.letGo = func() error { return b.Running.Drop(b.at.ID, shell, b.env.Close) }
@@ -229,7 +237,7 @@ func (b *build) equip(ctx context.Context) error {
 	b.prompt = knowledge.Prompt{
 		Replace: b.o.System, Append: strings.TrimSpace(needs.Prompt + "\n\n" + knowledge.Beside(b.o.Folders) + "\n\n" + b.o.AppendSystem),
 		Root:   b.at.Root,
-		Skills: b.Extensions.Skills(root), Memory: b.Knowledge.SessionMemory(ctx, b.at.ID, root),
+		Skills: skills, Memory: b.Knowledge.SessionMemory(ctx, b.at.ID, root),
 	}
 	list, end := equipment.Tools(b.Config, shell, needs.Edit, b.env)
 	b.ends = append(b.ends, func() error { end(); return nil })

@@ -51,7 +51,7 @@ func (s *Set) Skills(root string) *skill.Library {
 			folders = append(folders, f)
 		}
 	}
-	return &skill.Library{Folders: folders, Builtin: !s.Config.Skills.NoBuiltin}
+	return &skill.Library{Folders: folders, Builtin: !s.Config.Skills.NoBuiltin, Heads: filepath.Join(s.StateDir, "skill-heads")}
 }
 
 // own are the folders of that name which are the person's: beside the settings, and in the

@@ -30,6 +30,13 @@ func OpenFile(root *os.Root, name string) (*os.File, error) {
 	return root.OpenFile(name, os.O_RDONLY|nonblock, 0)
 }
 
+// OpenNames opens a folder for its names and their kinds, whatever is there by now: nothing makes
+// the caller wait. What else the entries tell of themselves may be of another folder, so it does
+// not count. A folder in an [os.Root] looks at each of its entries, which takes longer.
+func OpenNames(root *os.Root) (*os.File, error) {
+	return os.OpenFile(root.Name(), os.O_RDONLY|nonblock, 0)
+}
+
 // Bare leaves out the operation and the path of an error, which are told beside it and
 // depend on the system.
 func Bare(err error) error {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/inspan/inspan"
@@ -57,11 +58,14 @@ type Limits struct {
 // System is the prompt of a new session of an agent.
 func (k *Base) System(ctx context.Context, agent *inspan.Agent, p Prompt, warn func(string)) []event.Added {
 	root := agent.Env.Root
-	memory, claimed := k.remembered(p.Memory, warn)
-	in := prompt.Input{Replace: p.Replace, Append: p.Append, Facts: k.facts(ctx, agent, p), Memory: memory, Claimed: claimed}
+	in := prompt.Input{Replace: p.Replace, Append: p.Append}
+	var beside sync.WaitGroup
+	beside.Go(func() { in.Facts = k.facts(ctx, agent, p) })
+	in.Memory, in.Claimed = k.remembered(p.Memory, warn)
 	if !p.Elsewhere {
 		in.Files, in.Skills = k.instructions(p.Root, root), skillList(p.Skills, warn)
 	}
+	beside.Wait()
 	blocks, warnings := prompt.Blocks(in)
 	for _, w := range warnings {
 		warn(w)

@@ -75,7 +75,11 @@ func (k *Base) instructions(dir, root string) []prompt.File {
 func (k *Base) personalReader(root string) func(path string) ([]byte, error) {
 	at := k.Places(root)
 	return func(path string) ([]byte, error) {
-		if at.Of(keep.Real(path)).Guard == places.Secret && !slices.Contains(k.Personal(), path) {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			return nil, err // mostly there is none, and then no places need to be known
+		}
+		if at.Of(real).Guard == places.Secret && !slices.Contains(k.Personal(), path) {
 			return nil, fmt.Errorf("%s: %w", path, fs.ErrPermission)
 		}
 		data, err := readInstructions(path)

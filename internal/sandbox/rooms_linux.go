@@ -49,7 +49,11 @@ type rooms struct {
 // Ready implements [tool.Readier]. A keeper that nothing waits for runs a command that does
 // nothing, and waits for the next one like any other. Commands that are there come first.
 func (ps *procs) Ready(list ...tool.Box) {
-	if ps.boxes.o.Self == "" || ps.boxes.engine != nil {
+	switch {
+	case ps.boxes.o.Self == "" || ps.boxes.engine != nil:
+		return
+	case len(list) == 0:
+		ps.boxes.rooms.expectNone()
 		return
 	}
 	ps.boxes.rooms.expect(func() {
@@ -82,6 +86,15 @@ func (r *rooms) expect(do func()) {
 			do()
 		}
 	})
+}
+
+// expectNone has no boxes made ready, but for those that have been begun.
+func (r *rooms) expectNone() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.soon != nil && r.soon.Stop() {
+		r.soon = nil
+	}
 }
 
 // begin reports whether boxes are to be made ready, which leaving then waits for.

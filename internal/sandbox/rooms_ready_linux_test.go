@@ -12,7 +12,7 @@ import (
 )
 
 // TestReady holds that a box that was made ready serves the first command, and that none are
-// made ready once the environment is closed.
+// made ready once they are not wanted any more, or the environment is closed.
 func TestReady(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -54,6 +54,12 @@ func TestReady(t *testing.T) {
 				t.Errorf("keepers %v wait after a server", after)
 			}
 			ps.Ready(box)
+			ps.Ready()
+			rooms.mu.Lock()
+			if rooms.soon != nil {
+				t.Error("a box is to be made ready that is not wanted any more")
+			}
+			rooms.mu.Unlock()
 			if err := env.Close(); err != nil {
 				t.Error(err)
 			}

@@ -35,6 +35,7 @@ type Vault struct {
 	values   []string
 	withheld map[string]bool // values whose placeholders stand for nothing
 	index    *index          // of the known values; nil: they changed
+	clean    *cleanTexts     // under the known values; nil: they changed
 	learned  int             // how many of them were found by their shape
 	finder   Finder
 	tags     map[string]*entry // by what names them
@@ -96,7 +97,8 @@ func (v *Vault) add(name, value string) bool {
 	if slices.Contains(v.values, value) {
 		return true
 	}
-	v.names, v.values, v.index = append(v.names, name), append(v.values, value), nil
+	v.names, v.values = append(v.names, name), append(v.values, value)
+	v.index, v.clean = nil, nil
 	if e := v.entry(value); e != nil {
 		e.what = "the value of " + name
 	}
@@ -183,13 +185,20 @@ func (v *Vault) Redact(text string) string {
 	if text == "" {
 		return "" // a vault that never sees a text need not be made ready
 	}
-	r := redactor{vault: v, text: text}
-	text = strings.Join(r.redact(true), "")
-	if r.learned { // it may also stand where its shape is lost
-		r = redactor{vault: v, text: text}
-		text = strings.Join(r.redact(true), "")
+	clean := v.cleanNow()
+	if clean.has(text) {
+		return text
 	}
-	return text
+	r := redactor{vault: v, text: text}
+	out := strings.Join(r.redact(true), "")
+	if r.learned { // it may also stand where its shape is lost
+		r = redactor{vault: v, text: out}
+		out = strings.Join(r.redact(true), "")
+	}
+	if out == text {
+		clean.add(text)
+	}
+	return out
 }
 
 // Resolve puts the secrets back for the placeholders of [Vault.Redact], in the
@@ -234,7 +243,8 @@ func (v *Vault) shape(text, what string) (placeholder string, learned bool) {
 	defer v.mu.Unlock()
 	if v.shown[text] == "" && v.learned < mostLearned && len(v.known) < mostSecrets && whole(text, what) {
 		v.learned++
-		v.values, v.names, v.index = append(v.values, strings.Clone(text)), append(v.names, ""), nil
+		v.values, v.names = append(v.values, strings.Clone(text)), append(v.names, "")
+		v.index, v.clean = nil, nil
 		learned = true
 	}
 	if p, ok := v.shown[text]; ok {

@@ -19,7 +19,7 @@ import (
 // own with a SKILL.md, or markdown files that are commands or roles.
 type Folder struct {
 	Path   string // need not exist; if empty there is none
-	Source string // for people: "project", "user", "plugin NAME"
+	Source string // for people: "project" if it came with the workspace, "user", "plugin NAME"
 	// The rest is for skills. Prefix stands before their names, as "NAME:" for a plugin.
 	Prefix string
 	Only   []string // the folders in it that count; nil: all
@@ -69,12 +69,30 @@ func (r rooted) Lstat(name string) (fs.FileInfo, error) { return r.root.Lstat(na
 
 func (r rooted) ReadLink(name string) (string, error) { return r.root.Readlink(name) }
 
+// names is list for a whole folder of which only names and kinds of entries count.
+func names(files fs.FS, most int) (entries []fs.DirEntry, more bool, err error) {
+	r, ok := files.(rooted)
+	if !ok {
+		return list(files, ".", most)
+	}
+	f, err := keep.OpenNames(r.root)
+	if err != nil {
+		return nil, false, err
+	}
+	return first(f, most)
+}
+
 // list returns the first entries of a folder that are found, by name.
 func list(files fs.FS, at string, most int) (entries []fs.DirEntry, more bool, err error) {
 	f, err := files.Open(at)
 	if err != nil {
 		return nil, false, err
 	}
+	return first(f, most)
+}
+
+// first is list for a folder that is open, and closes it.
+func first(f fs.File, most int) (entries []fs.DirEntry, more bool, err error) {
 	defer f.Close()
 	dir, ok := f.(fs.ReadDirFile)
 	if !ok {

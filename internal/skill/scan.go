@@ -27,6 +27,8 @@ const (
 // known is what was read of a SKILL.md, and as what it was found then.
 type known struct {
 	dir   string
+	own   bool // it did not come with the workspace
+	saved bool // it is in the file of the library
 	info  fs.FileInfo
 	read  time.Time
 	skill Skill
@@ -67,7 +69,7 @@ func (s *scan) look(p *place) (out []*found) {
 		return nil
 	}
 	defer end()
-	entries, more, err := list(files, ".", maxEntries)
+	entries, more, err := names(files, maxEntries)
 	if err != nil {
 		s.warn("skills in %s can't be looked at: %v", path, keep.Bare(err))
 		return nil
@@ -86,6 +88,7 @@ func (s *scan) look(p *place) (out []*found) {
 		if !s.one(files, filepath.Join(path, entries[i].Name()), entries[i].Name(), k) {
 			continue
 		}
+		k.own = !p.builtin && p.Source != FromProject
 		f := &found{Skill: k.skill, known: k, from: p}
 		f.Name, f.Source, f.Dir = p.Prefix+f.Name, p.Source, k.dir
 		if p.builtin {
@@ -107,11 +110,8 @@ func (s *scan) all(files fs.FS, path string, entries []fs.DirEntry) []*known {
 			var head []byte
 			for i := next.Add(1) - 1; i < int64(len(entries)); i = next.Add(1) - 1 {
 				name := entries[i].Name()
-				if k := s.library.known[filepath.Join(path, name)]; k != nil {
-					if now, err := fs.Stat(files, name+"/"+file); err == nil && k.holds(now) {
-						out[i] = k
-						continue
-					}
+				if out[i] = s.again(files, filepath.Join(path, name), entries[i]); out[i] != nil {
+					continue
 				}
 				if head == nil {
 					head = make([]byte, maxHead)
@@ -122,6 +122,18 @@ func (s *scan) all(files fs.FS, path string, entries []fs.DirEntry) []*known {
 	}
 	readers.Wait()
 	return out
+}
+
+// again returns what is known of a skill whose file has not changed; nil if it must be read.
+func (s *scan) again(files fs.FS, dir string, e fs.DirEntry) *known {
+	k := s.library.known[dir]
+	if k == nil {
+		return s.library.again(dir, e)
+	}
+	if now, err := fs.Stat(files, e.Name()+"/"+file); err == nil && k.holds(now) {
+		return k
+	}
+	return nil
 }
 
 // enough is how many skills are worth a reader of their own.

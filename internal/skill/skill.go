@@ -21,6 +21,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/inspan/inspan/internal/words"
 )
@@ -60,9 +61,24 @@ type Skill struct {
 type Library struct {
 	Folders []Folder // of two skills with one name, that of the first folder counts
 	Builtin bool     // also has the skills that are built in, which those in folders can replace
+	// Heads is a file in which what was read of the person's own skills is kept for the next
+	// library, so that it only reads those that changed. Empty: none.
+	Heads string
 
 	mu    sync.Mutex
-	known map[string]*known // what was read, by path of the folder
+	known map[string]*known // what was read, by path of the folder; nil: nothing was yet
+	saved saved             // what is in Heads
+	ahead atomic.Pointer[func() ([]*found, []string)]
+}
+
+// Ahead begins to look for the skills beside the caller. The next look takes what it finds, so it
+// should come soon. Wait waits until nothing is looked at any more.
+func (l *Library) Ahead() (wait func()) {
+	look := sync.OnceValues(l.look)
+	l.ahead.Store(&look)
+	var beside sync.WaitGroup
+	beside.Go(func() { look() })
+	return beside.Wait
 }
 
 // List returns the skills by name. Upper and lower case are the same in names. The
@@ -84,10 +100,21 @@ type found struct {
 	from *place
 }
 
-// find looks through all folders.
+// find returns what is found in all folders.
 func (l *Library) find() (out []*found, warnings []string) {
+	if begun := l.ahead.Swap(nil); begun != nil {
+		return (*begun)()
+	}
+	return l.look()
+}
+
+// look looks through all folders.
+func (l *Library) look() (out []*found, warnings []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.known == nil {
+		l.saved = l.load()
+	}
 	var places []*place
 	for _, f := range l.Folders {
 		places = append(places, &place{Folder: f})
@@ -104,6 +131,7 @@ func (l *Library) find() (out []*found, warnings []string) {
 		}
 	}
 	l.known = s.seen
+	l.save()
 	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
 	return out, s.warnings
 }

@@ -52,7 +52,7 @@ func (l *Library) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, err
 	}
 	list, _ := l.List()
 	i := slices.IndexFunc(list, func(s Skill) bool { return strings.EqualFold(s.Name, in.Name) })
-	if i < 0 || list[i].Source != "project" {
+	if i < 0 || list[i].Source != FromProject {
 		return nil, nil
 	}
 	path, err := c.Env.Files.Resolve(ctx, filepath.Join(list[i].Dir, cmp.Or(in.File, "SKILL.md")))

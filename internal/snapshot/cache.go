@@ -9,6 +9,8 @@ import (
 	"sort"
 	"sync"
 	"time"
+
+	"github.com/inspan/inspan/internal/keep"
 )
 
 const (
@@ -29,7 +31,7 @@ type stamp struct {
 const stampSize = 4 * 8
 
 func stampOf(info fs.FileInfo) stamp {
-	ino, ctime := inode(info)
+	ino, ctime := keep.Inode(info)
 	return stamp{info.Size(), info.ModTime().UnixNano(), ctime, ino}
 }
 

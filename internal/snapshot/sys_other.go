@@ -2,20 +2,13 @@
 
 package snapshot
 
-import (
-	"io/fs"
-	"os"
-)
+import "os"
 
 // openFlags are added when a file of the workspace is opened.
 const openFlags = 0
 
 // syncEach says that syncAll is not enough.
 const syncEach = true
-
-// inode returns the inode number and the time of its last change in ns since
-// 1970; 0 is not known.
-func inode(fs.FileInfo) (ino uint64, ctime int64) { return 0, 0 }
 
 // clone makes to share the content of from, if the file system can.
 func clone(_, _ *os.File) bool { return false }
