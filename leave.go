@@ -25,6 +25,8 @@ func (s *Session) Leave() Leftovers {
 		st := s.Status()
 		normal := !st.Active && st.Stopped != nil && st.Stopped.Reason != event.ReasonCancelled
 		s.leftovers = s.agent.Leave(normal, st.Mode)
+		s.leftover(s.leftovers.Kept)
+		s.leftover(s.leftovers.Ended)
 		for _, l := range s.leftovers.Kept {
 			// A log that takes no more has no say: the process goes on by now.
 			_, _ = s.log.Append(context.Background(), s.redacted(event.Finished{Job: l.Job, Kept: true, Command: l.Command, PID: l.PID}))

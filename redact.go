@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/inspan/inspan/event"
@@ -28,6 +29,7 @@ type secrets struct {
 
 	mu   sync.Mutex
 	held map[string]known // calls with placeholders that were judged here and have not run
+	ran  strings.Builder  // the arguments of those that have run
 }
 
 // known is a call as it was judged.
@@ -169,6 +171,9 @@ func (s *secrets) noted(c loop.Call, mode tool.Mode) known {
 	s.mu.Lock()
 	k, here := s.held[c.ID]
 	delete(s.held, c.ID)
+	if secret.Holds(string(c.Args)) {
+		s.ran.Write(c.Args)
+	}
 	s.mu.Unlock()
 	if here {
 		return k
@@ -180,6 +185,18 @@ func (s *secrets) noted(c loop.Call, mode tool.Mode) known {
 		k.lost = secret.Holds(string(k.args))
 	}
 	return k
+}
+
+// leftover takes secrets, and parts of those that calls were given, out of the command of a process: its
+// shell may have taken them apart.
+func (s *secrets) leftover(list []tool.Leftover) {
+	s.mu.Lock()
+	ran := s.ran.String()
+	s.mu.Unlock()
+	pieces := s.vault.Pieces(ran)
+	for i, l := range list {
+		list[i].Command = pieces.Hide(s.vault.Redact(l.Command))
+	}
 }
 
 // mapTexts changes the texts in JSON. Where none changes, raw is returned as it is.

@@ -359,3 +359,30 @@ func BenchmarkRedactedDelta(b *testing.B) {
 		})
 	}
 }
+
+// TestLeftoversNameNoSecret holds that what is told of a process that outlives its call names no part
+// of a secret that the call was given: its shell may have taken that apart.
+func TestLeftoversNameNoSecret(t *testing.T) {
+	const value = "hunter&zq77wkk;31vx"
+	does := tool.New("does", "", func(context.Context, *tool.Call, struct {
+		Command string `json:"command"`
+	},
+	) (tool.Result, error) {
+		return tool.Text("ok"), nil
+	})
+	does.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) {
+		return []tool.Effect{{Kind: tool.Read, Path: "/w/a"}}, nil
+	}
+	a := redacting(t, `call: does {"command":"make `+value+`"}`, "done")
+	a.Secrets = func() map[string]string { return map[string]string{"DEPLOY_TOKEN": value} }
+	a.Mode, a.Tools = "yolo", []tool.Tool{does}
+	a.Leave = func(bool, tool.Mode) inspan.Leftovers {
+		return inspan.Leftovers{Ended: []tool.Leftover{{Command: "make hunter"}}, Kept: []tool.Leftover{{Command: "zq77wkk"}}}
+	}
+	s := open(t, &a, event.NewMemory("s"))
+	drivenTo(t, s, said("go"))
+	left := s.Leave()
+	if got := left.Ended[0].Command + left.Kept[0].Command; strings.Contains(got, "hunter") || strings.Contains(got, "zq77wkk") {
+		t.Errorf("left: %+v", left)
+	}
+}

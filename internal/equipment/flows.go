@@ -17,8 +17,8 @@ import (
 	"github.com/inspan/inspan/internal/frontmatter"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
-	"github.com/inspan/inspan/tool"
 	"github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/tool"
 	"github.com/inspan/inspan/workflow"
 )
 
