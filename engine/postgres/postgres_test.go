@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +19,13 @@ import (
 var cluster *testkit.Cluster
 
 func TestMain(m *testing.M) {
+	if args := strings.Split(os.Getenv(asDriver), "\n"); len(args) == 3 {
+		if err := driver(args[0], args[1], args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	var err error
 	if cluster, err = testkit.Start("/tmp"); errors.Is(err, testkit.ErrNone) {
 		fmt.Fprintln(os.Stderr, "engine/postgres: SKIPPED all tests against a server ("+err.Error()+")")
