@@ -93,7 +93,7 @@ type batch struct {
 	token  [16]byte // of the lease
 	args   pgx.NamedArgs
 	sql    string
-	lost   bool // an answer was lost, so that it may be stored already
+	lost   bool // it was sent, so that it may be stored if there was no answer
 }
 
 // batch prepares an append. It fails if that can't be stored whatever the log holds.
@@ -211,21 +211,14 @@ func (l *log) send(ctx context.Context, b *batch) (events []event.Event, err err
 	return events, nil
 }
 
-// attempt sends a batch. If an earlier attempt was lost on the way, it may be stored already, or be
-// stored any time soon: then the index of writers refuses the second.
+// attempt sends a batch. If the answer to an earlier attempt was lost, that may be stored already, or
+// be stored any time soon. Then this one is refused, by its number or by the index of writers.
 func (l *log) attempt(ctx context.Context, b *batch) ([]event.Event, error) {
-	if b.lost {
-		if events, err := l.stored(ctx, b); err == nil || !errors.Is(err, pgx.ErrNoRows) {
-			return events, err
-		}
-	}
 	lost := b.lost
 	b.lost = true
 	events, err := b.events(l.id, l.store.pool.QueryRow(ctx, b.sql, b.args))
-	if err != nil && lost && (errors.Is(err, pgx.ErrNoRows) || violates(err, "events_writer")) {
-		if events, err := l.stored(ctx, b); err == nil || !errors.Is(err, pgx.ErrNoRows) {
-			return events, err
-		}
+	if lost && (errors.Is(err, pgx.ErrNoRows) || violates(err, "events_writer")) {
+		return l.stored(ctx, b)
 	}
 	return events, err
 }
