@@ -15,7 +15,7 @@ func connect(t testing.TB, c postgres.Config) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conf.RuntimeParams["search_path"] = c.Schema
+	conf.RuntimeParams["search_path"] = pgx.Identifier{c.Schema}.Sanitize()
 	conn, err := pgx.ConnectConfig(t.Context(), conf)
 	if err == nil {
 		t.Cleanup(func() { _ = conn.Close(context.Background()) })

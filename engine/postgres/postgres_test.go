@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -51,9 +52,9 @@ func fresh(t testing.TB) postgres.Config {
 	if cluster == nil {
 		t.Skip("SKIPPED: " + testkit.ErrNone.Error())
 	}
-	schema := fmt.Sprintf("s%d", schemas.Add(1))
+	schema := fmt.Sprintf("Test %d", schemas.Add(1))
 	t.Cleanup(func() {
-		if err := cluster.Exec(t.Context(), "postgres", "DROP SCHEMA IF EXISTS "+schema+" CASCADE"); err != nil && t.Context().Err() == nil {
+		if err := cluster.Exec(context.Background(), "postgres", `DROP SCHEMA IF EXISTS "`+schema+`" CASCADE`); err != nil {
 			t.Error(err)
 		}
 	})
