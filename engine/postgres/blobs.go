@@ -197,7 +197,7 @@ func (b blobs) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("get blob %q: %w", name, err)
 	}
-	var from io.ReadCloser = io.NopCloser(&pieces{ctx: ctx, store: b.store, digest: digest})
+	from := io.NopCloser(&pieces{ctx: ctx, store: b.store, digest: digest})
 	if object != nil {
 		if b.store.bucket == nil {
 			return nil, fmt.Errorf("get blob %q: it is in a bucket, and none is configured", name)

@@ -187,7 +187,7 @@ func driver(url, schema, id string) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer func() { _ = s.Close() }()
 	l, err := s.Open(context.Background(), id)
 	if err != nil {
 		return err
@@ -323,8 +323,11 @@ func TestSkewedClock(t *testing.T) {
 		if err := errors.Join(err1, err2); err != nil {
 			t.Fatal(err)
 		}
-		defer b.Close()
-		defer a.Close()
+		defer func() {
+			if err := errors.Join(a.Close(), b.Close()); err != nil {
+				t.Error(err)
+			}
+		}()
 		l, err := a.Create(ctx)
 		if err != nil {
 			t.Fatal(err)

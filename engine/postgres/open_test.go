@@ -22,8 +22,11 @@ func TestMigrations(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			defer s.Close()
-			if l, err := s.Create(t.Context()); err != nil || l.Close() != nil {
+			l, err := s.Create(t.Context())
+			if err == nil {
+				err = l.Close()
+			}
+			if err := errors.Join(err, s.Close()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -159,7 +162,7 @@ func TestRemoved(t *testing.T) {
 	if _, err := old.Append(t.Context(), event.Say("lost")); err == nil {
 		t.Error("an input was acknowledged that nobody will find")
 	}
-	for e := range again.Read(t.Context(), 0) {
-		t.Errorf("the new session has %v", e)
+	for e, err := range again.Read(t.Context(), 0) {
+		t.Errorf("the new session has %v, %v", e, err)
 	}
 }

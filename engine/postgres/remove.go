@@ -24,19 +24,18 @@ func (s *Store) remove(ctx context.Context, id string) error {
 		return fmt.Errorf("not a session id: %w", fs.ErrNotExist)
 	}
 	var keys []int64
-	gone := false
-	err := s.inTx(ctx, func(tx pgx.Tx) (err error) {
-		if keys, err = family(ctx, tx, id); err != nil {
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		found, err := family(ctx, tx, id)
+		switch {
+		case err != nil:
 			return err
-		}
-		if len(keys) > 0 {
-			gone = true // also if the answer to the commit is lost
+		case len(found) > 0:
+			keys = found
 			return erase(ctx, tx, keys)
-		}
-		if !gone {
+		case len(keys) == 0:
 			return fs.ErrNotExist
 		}
-		return nil
+		return nil // the answer to an earlier commit was lost
 	})
 	if err != nil {
 		return err

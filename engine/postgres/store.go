@@ -51,7 +51,8 @@ type Config struct {
 	// Default: 15 s.
 	Patience time.Duration
 
-	// Conns is how many connections are open at most, beside the one for notifications. Default: 16.
+	// Conns is how many connections are open at most, beside the one for notifications. All
+	// processes together must stay below max_connections of the database. Default: 16.
 	Conns int
 
 	// BlobLimit is up to how many bytes a blob is in the database even if there is a Bucket.

@@ -170,17 +170,19 @@ func (r *rings) take() (told []string) {
 // channelOf is the name of the channel for the sessions in a schema, in the 63 bytes of a name.
 func channelOf(schema string) string { return "inspan_" + schema[:min(len(schema), 56)] }
 
-// tell notifies other processes. What a failure leaves untold they find when they look.
+// tell notifies other processes until ctx ends, and then of what is due. What a failure leaves untold
+// they find when they look.
 func (s *Store) tell(ctx context.Context) {
-	for {
+	for ctx.Err() == nil {
 		select {
 		case <-s.rings.news:
 		case <-ctx.Done():
-			return
 		}
-		sending, stop := context.WithTimeout(ctx, attemptFor)
-		_, _ = s.pool.Exec(sending, "SELECT pg_notify($1, told) FROM unnest($2::text[]) AS told", s.channel, s.rings.take())
-		stop()
+		if told := s.rings.take(); len(told) > 0 {
+			sending, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+			_, _ = s.pool.Exec(sending, "SELECT pg_notify($1, told) FROM unnest($2::text[]) AS told", s.channel, told)
+			stop()
+		}
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // waiting has a store wait for the first event of a session, and returns once it waits.
-func waiting(t *testing.T, c postgres.Config, s *postgres.Store, id string, after uint64) <-chan error {
+func waiting(t *testing.T, s *postgres.Store, id string, after uint64) <-chan error {
 	t.Helper()
 	l, err := s.Open(t.Context(), id)
 	if err != nil {
@@ -43,7 +43,7 @@ func TestNotified(t *testing.T) {
 	for n := range uint64(20) {
 		var all []<-chan error
 		for _, s := range stores {
-			all = append(all, waiting(t, c, s, l.ID(), n))
+			all = append(all, waiting(t, s, l.ID(), n))
 		}
 		began := time.Now()
 		if _, err := l.Append(t.Context(), event.Say("x")); err != nil {
@@ -70,7 +70,7 @@ func TestMissed(t *testing.T) {
 		if lost {
 			sql(t, c, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'")
 		}
-		ended := waiting(t, c, s, l.ID(), 0)
+		ended := waiting(t, s, l.ID(), 0)
 		sql(t, c, "UPDATE sessions SET last_seq = 1")
 		if err := <-ended; err != nil {
 			t.Errorf("connection lost: %t: %v", lost, err)
