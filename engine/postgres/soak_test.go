@@ -91,7 +91,7 @@ func TestSoak(t *testing.T) {
 	}
 	total := 0
 	for run := range runs {
-		total += soak(t, rand.New(rand.NewPCG(uint64(run), 27)))
+		t.Run(strconv.Itoa(run), func(t *testing.T) { total += soak(t, rand.New(rand.NewPCG(uint64(run), 27))) })
 	}
 	t.Logf("%d sessions, %d acknowledged events", runs, total)
 }
