@@ -26,9 +26,9 @@ test:
 	@./scripts/missing
 
 # The store in PostgreSQL, against real servers: PostgreSQL from the system, and one of the S3 protocol
-# that is built from the Go module proxy once. What is missing is skipped and named.
+# that is built from the Go module proxy once. Not part of test.
 test-engine:
-	cd engine/postgres && go vet ./... && go test -timeout 10m -v ./... | grep -Ev '^ *(=== |--- PASS)'
+	./scripts/test-engine
 
 lint:
 	go run mvdan.cc/gofumpt@v0.12.0 -l . | tee /dev/stderr | test -z "$$(cat)"

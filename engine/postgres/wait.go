@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"strconv"
@@ -21,10 +23,11 @@ import (
 type bell struct {
 	users, waits int // guarded by rings
 
-	mu   sync.Mutex
-	last uint64 // the last event that is known
-	gone bool   // the session was removed
-	rung chan struct{}
+	mu    sync.Mutex
+	last  uint64 // the last event that is known
+	rings int    // that changed last
+	gone  bool   // the session was removed
+	rung  chan struct{}
 }
 
 // ring tells of events up to last.
@@ -32,9 +35,27 @@ func (b *bell) ring(last uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if last > b.last {
-		b.last = last
+		b.last, b.rings = last, b.rings+1
 		b.wake()
 	}
+}
+
+// correct takes back events that a standby has lost, which took over from the server that stored
+// them. A log that holds less than is known has last as its last event, and nobody rang since it was
+// read.
+func (b *bell) correct(rings int, last uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rings == rings {
+		b.last = min(b.last, last)
+	}
+}
+
+// heard is how often the bell has rung.
+func (b *bell) heard() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.rings
 }
 
 // remove tells that there will be no more events.
@@ -167,8 +188,11 @@ func (r *rings) take() (told []string) {
 	return told
 }
 
-// channelOf is the name of the channel for the sessions in a schema, in the 63 bytes of a name.
-func channelOf(schema string) string { return "inspan_" + schema[:min(len(schema), 56)] }
+// channelOf is the name of the channel for the sessions in a schema. A name has 63 bytes at most.
+func channelOf(schema string) string {
+	sum := sha256.Sum256([]byte(schema))
+	return "inspan_" + hex.EncodeToString(sum[:16])
+}
 
 // tell notifies other processes until ctx ends, and then of what is due. What a failure leaves untold
 // they find when they look.
@@ -273,10 +297,8 @@ func (l *log) Wait(ctx context.Context, after uint64) error {
 	l.acts.Done() // Close ends a wait, and does not wait for it
 	l.store.rings.waiting(l.bell, 1)
 	defer l.store.rings.waiting(l.bell, -1)
-	if l.bell.at() <= after {
-		if err := l.freshen(ctx); err != nil {
-			return l.failed("wait for", err)
-		}
+	if err := l.freshen(ctx); err != nil {
+		return l.failed("wait for", err)
 	}
 	for {
 		there, rung, err := l.bell.beyond(after)
@@ -299,9 +321,11 @@ func (l *log) Wait(ctx context.Context, after uint64) error {
 // freshen looks how far the log is.
 func (l *log) freshen(ctx context.Context) error {
 	var last int64
+	rings := l.bell.heard()
 	err := l.store.one(ctx, "SELECT last_seq FROM sessions WHERE key = $1", []any{l.key}, &last)
 	if err == nil {
 		l.bell.ring(uint64(last))
+		l.bell.correct(rings, uint64(last))
 	}
 	return err
 }

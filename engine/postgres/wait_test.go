@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -75,6 +76,34 @@ func TestMissed(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Errorf("connection lost: %t: %v", lost, err)
 		}
+	}
+}
+
+// TestRewound has a standby take over that lacks the last event. A wait behind the one before it does
+// not end at once, for ever.
+func TestRewound(t *testing.T) {
+	c := fresh(t)
+	s := open(t, c)
+	l, err := s.Create(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Append(t.Context(), event.Say("1"), event.Say("2")); err != nil {
+		t.Fatal(err)
+	}
+	sql(t, c, "DELETE FROM events WHERE seq = 2")
+	sql(t, c, "UPDATE sessions SET last_seq = 1")
+	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	if err := l.Wait(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a wait for an event that is lost: %v", err)
+	}
+	ended := waiting(t, s, l.ID(), 1)
+	if _, err := l.Append(t.Context(), event.Say("another 2")); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 
