@@ -71,10 +71,12 @@ func TestMissed(t *testing.T) {
 		if lost {
 			sql(t, c, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'")
 		}
-		ended := waiting(t, s, l.ID(), 0)
-		sql(t, c, "UPDATE sessions SET last_seq = 1")
-		if err := <-ended; err != nil {
-			t.Errorf("connection lost: %t: %v", lost, err)
+		for n := range uint64(20) { // some of the waits have begun before the update
+			ended := waiting(t, s, l.ID(), n)
+			sql(t, c, "UPDATE sessions SET last_seq = $1", n+1)
+			if err := <-ended; err != nil {
+				t.Fatalf("connection lost: %t: %v", lost, err)
+			}
 		}
 	}
 }
