@@ -101,7 +101,8 @@ func BenchmarkList(b *testing.B) {
 		SELECT to_char(now() - n * interval '1 minute', 'YYYYMMDD-HH24MISS') || '-' || lpad(to_hex(n), 4, '0'), gen_random_uuid(), 1, now(),
 			now() - n * interval '1 minute', repeat('preview ', 20), 'a title', false, '{"ticket": "7"}' FROM generate_series(1, 50000) AS n`)
 	sql(b, c, `INSERT INTO events (session, seq, kind, time, line) SELECT key, 1, 'said', now(),
-		convert_to('{"seq":1,"time":"2026-11-21T13:15:02.000Z","session":"' || id || '","kind":"said","body":{"parts":[{"type":"text","text":"hello"}]}}', 'UTF8')
+		convert_to('{"seq":1,"time":"2026-11-21T13:15:02.000Z","session":"' || id
+			|| '","kind":"said","body":{"parts":[{"type":"text","text":"hello"}]}}', 'UTF8')
 		FROM sessions`)
 	sql(b, c, "ANALYZE")
 	b.Run("all", func(b *testing.B) {

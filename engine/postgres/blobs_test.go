@@ -113,7 +113,8 @@ func TestBucket(t *testing.T) {
 	}
 	t.Cleanup(server.Stop)
 	c.Bucket = &postgres.Bucket{
-		Endpoint: server.Endpoint, Name: server.Name, Prefix: "blobs/", Region: "us-east-1", AccessKey: server.Key, SecretKey: server.Secret, Plain: true,
+		Endpoint: server.Endpoint, Name: server.Name, Prefix: "blobs/", Region: "us-east-1",
+		AccessKey: server.Key, SecretKey: server.Secret, Plain: true,
 	}
 	s := open(t, c)
 	l, err := s.Create(t.Context())

@@ -47,7 +47,8 @@ func (b *Bucket) open(ctx context.Context) (*bucket, error) {
 }
 
 func (b *bucket) put(ctx context.Context, object string, c *content) error {
-	_, err := b.client.PutObject(ctx, b.name, b.prefix+object, c.from(), c.size, minio.PutObjectOptions{ContentType: "application/octet-stream"})
+	options := minio.PutObjectOptions{ContentType: "application/octet-stream"}
+	_, err := b.client.PutObject(ctx, b.name, b.prefix+object, c.from(), c.size, options)
 	return b.failed("write", err)
 }
 

@@ -106,7 +106,8 @@ func drive(t *testing.T, l store.Log, epoch, after uint64) event.Driver {
 	if err := l.Lease(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	events, err := l.AppendAs(t.Context(), event.Driver{Epoch: epoch, After: after}, event.Claimed{Epoch: epoch, Writer: fmt.Sprint("w", epoch)})
+	claim := event.Claimed{Epoch: epoch, Writer: fmt.Sprint("w", epoch)}
+	events, err := l.AppendAs(t.Context(), event.Driver{Epoch: epoch, After: after}, claim)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,10 +17,19 @@ import (
 // list says of each what its events say, and Start finds the last snapshot.
 func TestInfos(t *testing.T) {
 	bodies := []event.Body{
-		event.Opened{Format: event.Format, Root: "/a", Labels: map[string]string{"a": "1"}}, event.Opened{Format: event.Format, Root: "/b", Parent: "20261121-131502-k3f9"},
-		event.Say("one"), event.Say("two"), event.Titled{Title: "x"}, event.Titled{}, event.Pinned{On: true}, event.Pinned{},
-		event.Asked{Turn: 1}, event.Stopped{Reason: event.ReasonDone}, event.Stopped{Reason: event.ReasonBudget}, event.Note{Text: "n"},
-		event.Compacted{Snapshot: json.RawMessage(`{}`)}, event.Rewound{Snapshot: json.RawMessage(`{}`)},
+		event.Opened{Format: event.Format, Root: "/a", Labels: map[string]string{"a": "1"}},
+		event.Opened{Format: event.Format, Root: "/b", Parent: "20261121-131502-k3f9"},
+		event.Say("one"), event.Say("two"),
+		event.Titled{Title: "x"},
+		event.Titled{},
+		event.Pinned{On: true},
+		event.Pinned{},
+		event.Asked{Turn: 1},
+		event.Stopped{Reason: event.ReasonDone},
+		event.Stopped{Reason: event.ReasonBudget},
+		event.Note{Text: "n"},
+		event.Compacted{Snapshot: json.RawMessage(`{}`)},
+		event.Rewound{Snapshot: json.RawMessage(`{}`)},
 	}
 	s := open(t, fresh(t))
 	random := rand.New(rand.NewPCG(1, 27))

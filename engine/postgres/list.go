@@ -151,7 +151,8 @@ func (s *Store) search(ctx context.Context, key int64, id string, match *regexp.
 
 // Usage implements [store.Store]. A blob counts for each session that has it.
 func (s *Store) Usage(ctx context.Context, id string) (size int64, err error) {
-	const query = `SELECT size + (SELECT coalesce(sum(b.size), 0)::bigint FROM session_blobs sb JOIN blobs b USING (digest) WHERE sb.session = s.key)
+	const query = `SELECT s.size + coalesce((
+			SELECT sum(b.size) FROM session_blobs sb JOIN blobs b USING (digest) WHERE sb.session = s.key), 0)::bigint
 		FROM sessions s WHERE id = $1 AND NOT book`
 	if !store.IsID(id) {
 		err = fmt.Errorf("not a session id: %w", fs.ErrNotExist)

@@ -17,6 +17,9 @@ var migrations embed.FS
 // in ways that this one does not know.
 var ErrTooNew = errors.New("the database is of a later version of inspan")
 
+// oldest is the first version of PostgreSQL that is tested.
+const oldest = 150000
+
 // migrateLock is the key of the advisory lock under which the tables are made: "inspan" in ASCII.
 const migrateLock = 0x696e7370616e
 
@@ -58,15 +61,21 @@ func (s *Store) migrate(ctx context.Context, schema string) error {
 // a schema can use one that is.
 func begun(ctx context.Context, tx pgx.Tx, schema string) error {
 	var there bool
-	if err := tx.QueryRow(ctx, "SELECT to_regnamespace(quote_ident($1)) IS NOT NULL", schema).Scan(&there); err != nil {
+	var version int
+	const query = "SELECT to_regnamespace(quote_ident($1)) IS NOT NULL, current_setting('server_version_num')::int"
+	if err := tx.QueryRow(ctx, query, schema).Scan(&there, &version); err != nil {
 		return err
+	}
+	if version < oldest {
+		return fmt.Errorf("it is PostgreSQL %d, and it must be %d or newer", version/10000, oldest/10000)
 	}
 	if !there {
 		if _, err := tx.Exec(ctx, "CREATE SCHEMA "+pgx.Identifier{schema}.Sanitize()); err != nil {
 			return err
 		}
 	}
-	_, err := tx.Exec(ctx, "CREATE TABLE IF NOT EXISTS migrations (version integer PRIMARY KEY, name text NOT NULL, at timestamptz NOT NULL DEFAULT now())")
+	_, err := tx.Exec(ctx, `CREATE TABLE IF NOT EXISTS migrations
+		(version integer PRIMARY KEY, name text NOT NULL, at timestamptz NOT NULL DEFAULT now())`)
 	return err
 }
 

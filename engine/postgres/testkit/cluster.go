@@ -68,8 +68,9 @@ func (c *Cluster) build(settings []string) error {
 	if err := c.become(); err != nil {
 		return err
 	}
-	if err := c.run("initdb", "--pgdata", c.data(), "--username", "test", "--auth", "trust", "--encoding", "UTF8", "--locale", "C.UTF-8",
-		"--no-sync", "--data-checksums", "--no-instructions"); err != nil {
+	err := c.run("initdb", "--pgdata", c.data(), "--username", "test", "--auth", "trust", "--encoding", "UTF8",
+		"--locale", "C.UTF-8", "--no-sync", "--data-checksums", "--no-instructions")
+	if err != nil {
 		return err
 	}
 	conf, err := os.OpenFile(filepath.Join(c.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
@@ -77,8 +78,10 @@ func (c *Cluster) build(settings []string) error {
 		return err
 	}
 	defer conf.Close()
-	settings = append([]string{"listen_addresses = ''", "unix_socket_directories = '" + c.Dir + "'", "fsync = on", "max_connections = 200"}, settings...)
-	if _, err := fmt.Fprintln(conf, strings.Join(settings, "\n")); err != nil {
+	all := append([]string{
+		"listen_addresses = ''", "unix_socket_directories = '" + c.Dir + "'", "fsync = on", "max_connections = 200",
+	}, settings...)
+	if _, err := fmt.Fprintln(conf, strings.Join(all, "\n")); err != nil {
 		return err
 	}
 	return c.Up()
