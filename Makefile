@@ -6,7 +6,7 @@ GOFLAGS := -trimpath
 TAGS    := grpcnotrace
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test lint safety fuzz explore oracle bench bench-serve e2e-local fuzz-api update notice release image
+.PHONY: build demo test test-engine lint safety fuzz explore oracle bench bench-serve e2e-local fuzz-api update notice release image
 
 build:
 	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w' -o inspan ./cmd/inspan
@@ -25,9 +25,15 @@ test:
 	cd internal/oracle && go test -timeout 10m ./...
 	@./scripts/missing
 
+# The store in PostgreSQL, against real servers: PostgreSQL from the system, and one of the S3 protocol
+# that is built from the Go module proxy once. Not part of test.
+test-engine:
+	./scripts/test-engine
+
 lint:
 	go run mvdan.cc/gofumpt@v0.12.0 -l . | tee /dev/stderr | test -z "$$(cat)"
 	go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...
+	cd engine/postgres && go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run -c ../../.golangci.yml ./...
 
 # False allows and needless asks over the corpora, escapes, orphans.
 safety:

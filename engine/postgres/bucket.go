@@ -1,0 +1,109 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// Bucket is a place for big blobs that speaks Amazon's S3 protocol.
+type Bucket struct {
+	Endpoint  string // host and port
+	Name      string
+	Prefix    string // before the name of every object; may be empty
+	Region    string // empty: it is asked for
+	AccessKey string
+	SecretKey string
+	Plain     bool // HTTP and not HTTPS
+}
+
+// bucket is one that is open.
+type bucket struct {
+	client       *minio.Client
+	name, prefix string
+}
+
+func (b *Bucket) open(ctx context.Context) (*bucket, error) {
+	client, err := minio.New(b.Endpoint, &minio.Options{
+		Creds: credentials.NewStaticV4(b.AccessKey, b.SecretKey, ""), Secure: !b.Plain, Region: b.Region,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("bucket %s: %w", b.Name, err)
+	}
+	there, err := client.BucketExists(ctx, b.Name)
+	if err == nil && !there {
+		err = errors.New("it is not there")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("bucket %s at %s: %w", b.Name, b.Endpoint, err)
+	}
+	return &bucket{client, b.Name, b.Prefix}, nil
+}
+
+func (b *bucket) put(ctx context.Context, object string, c *content) error {
+	options := minio.PutObjectOptions{ContentType: "application/octet-stream"}
+	_, err := b.client.PutObject(ctx, b.name, b.prefix+object, c.from(), c.size, options)
+	return b.failed("write", err)
+}
+
+func (b *bucket) get(ctx context.Context, object string) (io.ReadCloser, error) {
+	from, err := b.client.GetObject(ctx, b.name, b.prefix+object, minio.GetObjectOptions{})
+	if err != nil {
+		return nil, b.failed("read", err)
+	}
+	if _, err := from.Stat(); err != nil { // nothing was sent before
+		return nil, errors.Join(b.failed("read", err), from.Close())
+	}
+	return from, nil
+}
+
+// remove removes an object. There is none: no error.
+func (b *bucket) remove(ctx context.Context, object string) error {
+	err := b.client.RemoveObject(ctx, b.name, b.prefix+object, minio.RemoveObjectOptions{})
+	if minio.ToErrorResponse(err).StatusCode == http.StatusNotFound {
+		return nil
+	}
+	return b.failed("clear", err)
+}
+
+func (b *bucket) failed(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s bucket %s: %w", what, b.name, err)
+}
+
+// mostSwept is how many objects one removal clears away at most.
+const mostSwept = 1000
+
+// sweep removes the objects that no blob has. One that is on its way in has a day for it.
+func (s *Store) sweep(ctx context.Context) error {
+	if s.bucket == nil {
+		return nil
+	}
+	var loose []string
+	err := s.try(ctx, func(ctx context.Context) error {
+		const query = "SELECT object FROM loose_objects WHERE since < now() - interval '1 day' ORDER BY since LIMIT $1"
+		rows, err := s.pool.Query(ctx, query, mostSwept)
+		if err != nil {
+			return err
+		}
+		loose, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
+	for _, object := range loose {
+		if err == nil {
+			err = s.bucket.remove(ctx, object)
+		}
+		if err == nil {
+			_, err = s.pool.Exec(ctx, "DELETE FROM loose_objects WHERE object = $1", object)
+		}
+	}
+	return err
+}

@@ -1,0 +1,184 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/inspan/inspan/store"
+)
+
+// A lease is a token in the head of its session, and an end by the database's clock. Who finds that
+// the end has passed may put an own token there. An append of a driver asks for the token and not
+// for the end: as long as nobody has taken the lease, a driver that was late has lost nothing.
+const (
+	takeLease = `UPDATE sessions SET
+			held_since  = CASE WHEN holder = $2 THEN held_since ELSE clock_timestamp() END,
+			held_until  = clock_timestamp() + $3::interval,
+			holder_pid  = $4,
+			holder_host = $5,
+			holder      = $2
+		WHERE key = $1 AND (holder IS NULL OR holder = $2 OR held_until < clock_timestamp())
+		RETURNING true`
+
+	giveLease = `UPDATE sessions SET holder = NULL, held_until = NULL WHERE key = $1 AND holder = $2`
+
+	// Rows are locked in one order, so that two who renew never wait for each other.
+	renewLeases = `WITH mine AS MATERIALIZED (
+			SELECT s.key FROM unnest($1::bigint[], $2::uuid[]) AS m (key, token) JOIN sessions s ON s.key = m.key AND s.holder = m.token
+			ORDER BY s.id FOR NO KEY UPDATE OF s
+		) UPDATE sessions s SET held_until = clock_timestamp() + $3::interval FROM mine WHERE s.key = mine.key`
+
+	// live is whether somebody has the lease.
+	live = `holder IS NOT NULL AND held_until >= clock_timestamp()`
+)
+
+// Lease implements [event.Leaser]: if another drives the session, it fails at once with a
+// [*store.BusyError]. It lasts for [Config.Lease] by the database's clock, and is renewed until
+// Release or Close. A process that is stopped or cut off for longer can lose it to another. Its next
+// append then fails with [event.ErrFenced].
+func (l *log) Lease(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := l.begin(); err != nil {
+		return err
+	}
+	defer l.acts.Done()
+	if err := l.lease(ctx); err != nil {
+		return l.failed("lease", err)
+	}
+	return nil
+}
+
+func (l *log) lease(ctx context.Context) error {
+	l.mu.Lock()
+	if l.token == [16]byte{} {
+		l.token = newToken()
+	}
+	token := l.token // also of an earlier call whose answer was lost
+	l.mu.Unlock()
+	host, _ := os.Hostname()
+	var got bool
+	err := l.store.one(ctx, takeLease, []any{l.key, token, l.store.lease, os.Getpid(), clean(host)}, &got)
+	refused := errors.Is(err, fs.ErrNotExist)
+	l.mu.Lock()
+	if l.leased = got; refused {
+		l.token = [16]byte{}
+	}
+	l.mu.Unlock()
+	if refused {
+		return l.busy(ctx)
+	}
+	return err
+}
+
+// busy says who has the lease.
+func (l *log) busy(ctx context.Context) error {
+	var e store.BusyError
+	var since *time.Time
+	const query = "SELECT holder_pid, holder_host, held_since FROM sessions WHERE key = $1"
+	if err := l.store.one(ctx, query, []any{l.key}, &e.PID, &e.Host, &since); err != nil {
+		return err
+	}
+	if since != nil {
+		e.Since = since.UTC()
+	}
+	return &e
+}
+
+// Release implements [event.Leaser]. If the database can't be reached, the lease ends by itself.
+func (l *log) Release() error {
+	l.mu.Lock()
+	token := l.token
+	l.token, l.leased = [16]byte{}, false
+	l.mu.Unlock()
+	if token == [16]byte{} {
+		return nil
+	}
+	if err := l.store.giveUp(l.key, token); err != nil {
+		return l.failed("release", err)
+	}
+	return nil
+}
+
+func (s *Store) giveUp(key int64, token [16]byte) error {
+	ctx, stop := context.WithTimeout(context.Background(), attemptFor)
+	defer stop()
+	return s.try(ctx, func(ctx context.Context) error {
+		_, err := s.pool.Exec(ctx, giveLease, key, token)
+		return err
+	})
+}
+
+// keep renews all leases three times in the time that one lasts, until ctx ends.
+func (s *Store) keep(ctx context.Context) {
+	tick := time.NewTicker(max(s.lease/3, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			s.renew(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// mostRenewed is how many leases are renewed together: their sessions can't grow meanwhile.
+const mostRenewed = 200
+
+// renew renews the leases that logs have. A failure is seen to at the next tick, and by whoever
+// appends.
+func (s *Store) renew(ctx context.Context) {
+	var keys []int64
+	var tokens [][16]byte
+	for _, l := range s.opened() {
+		l.mu.Lock()
+		if l.leased {
+			keys, tokens = append(keys, l.key), append(tokens, l.token)
+		}
+		l.mu.Unlock()
+	}
+	for from := 0; from < len(keys); from += mostRenewed {
+		to := min(from+mostRenewed, len(keys))
+		sending, stop := context.WithTimeout(ctx, max(s.lease/3, time.Second))
+		_, _ = s.pool.Exec(sending, renewLeases, keys[from:to], tokens[from:to], s.lease)
+		stop()
+	}
+}
+
+// Holder implements [store.Store].
+func (s *Store) Holder(ctx context.Context, id string) (*store.Holder, error) {
+	held, err := s.holders(ctx, "id = $1", id)
+	if err != nil || len(held) == 0 {
+		return nil, err
+	}
+	return &held[0], nil
+}
+
+// Held implements [store.Store].
+func (s *Store) Held(ctx context.Context) ([]store.Holder, error) {
+	return s.holders(ctx, "true")
+}
+
+func (s *Store) holders(ctx context.Context, which string, args ...any) (held []store.Holder, err error) {
+	query := "SELECT id, holder_pid, holder_host, held_since FROM sessions WHERE NOT book AND " + live + " AND " + which + " ORDER BY id"
+	err = s.try(ctx, func(ctx context.Context) error {
+		rows, err := s.pool.Query(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		held, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (h store.Holder, err error) {
+			err = row.Scan(&h.Session, &h.PID, &h.Host, &h.Since)
+			h.Since = h.Since.UTC()
+			return h, err
+		})
+		return err
+	})
+	return held, err
+}

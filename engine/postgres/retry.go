@@ -1,0 +1,79 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// attemptFor is how long one statement may take before its connection counts as lost.
+const attemptFor = 10 * time.Second
+
+// try calls do again as long as that fails because the database can't be reached, for as long as
+// the store has patience. What do sends must be harmless when it was done already.
+func (s *Store) try(ctx context.Context, do func(ctx context.Context) error) error {
+	return s.again(ctx, func(ctx context.Context) error {
+		ctx, stop := context.WithTimeout(ctx, attemptFor)
+		defer stop()
+		return do(ctx)
+	})
+}
+
+// again is try for what may take as long as it likes.
+func (s *Store) again(ctx context.Context, do func(ctx context.Context) error) error {
+	end := time.Now().Add(s.patience)
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
+		err := do(ctx)
+		if ctx.Err() != nil && err != nil {
+			return context.Cause(ctx)
+		}
+		if err == nil || !passing(err) || time.Now().Add(pause).After(end) {
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// inTx calls do in a transaction, again if that fails as in try. What the transaction does must
+// be harmless when it was done already.
+func (s *Store) inTx(ctx context.Context, do func(tx pgx.Tx) error) error {
+	return s.again(ctx, func(ctx context.Context) error { return pgx.BeginFunc(ctx, s.pool, do) })
+}
+
+// passing reports whether an error is of the connection, or of a server that starts, stops or has
+// chosen one of two transactions: the same may succeed a little later.
+func passing(err error) bool {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch pg.Code {
+		case "57P01", "57P02", "57P03", // the server stops or starts
+			"40001", "40P01", // another transaction was in the way
+			"53300", // too many connections
+			"25006": // a standby that has yet to be promoted
+			return true
+		}
+		return strings.HasPrefix(pg.Code, "08") // the connection
+	}
+	if _, unreached := errors.AsType[*pgconn.ConnectError](err); unreached {
+		return true
+	}
+	_, network := errors.AsType[net.Error](err)
+	return network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || pgconn.SafeToRetry(err)
+}
+
+// violates reports whether a statement was refused for the sake of this constraint or index.
+func violates(err error, constraint string) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.ConstraintName == constraint
+}

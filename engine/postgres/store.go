@@ -1,0 +1,320 @@
+// Package postgres keeps sessions in PostgreSQL, so that servers and workers on many machines share
+// them.
+//
+// A [Store] is a [store.Store] over a database of version 15 or newer. An append is one statement:
+// it moves the head of the session and adds the events, if the driver's lease, epoch and last event
+// are still those of the head. An append whose answer was lost is told by its writer id, so it is
+// neither lost nor stored twice. Leases end by the database's clock; the clocks of clients don't
+// matter. docs/decisions/049-postgres.md says why.
+//
+// # What survives what
+//
+// What was acknowledged is committed, with synchronous_commit on: it survives a kill of this process
+// and of the database, and power loss unless the database runs with fsync off. What a standby has
+// after a failover is up to synchronous_standby_names.
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/inspan/inspan/store"
+)
+
+// Config says where sessions are kept. All fields but URL can be left empty.
+type Config struct {
+	// URL is that of the database, such as postgres://user:password@host:5432/name?sslmode=require,
+	// or a list of keywords as libpq takes them. No error ever tells the password.
+	URL string
+
+	// Schema holds the tables. It is made if it is not there. Default: inspan.
+	Schema string
+
+	// Lease is how long a driver stays one that the database hears nothing of, until another may take
+	// its session over. It is renewed three times in that time. Default: 15 s.
+	Lease time.Duration
+
+	// Poll is how often a wait looks for events that no notification told of. Default: 1 s.
+	Poll time.Duration
+
+	// Patience is how long an operation goes on trying while the database can't be reached.
+	// Default: 15 s.
+	Patience time.Duration
+
+	// Conns is how many connections are open at most, beside the one for notifications. All
+	// processes together must stay below max_connections of the database. Default: 16.
+	Conns int
+
+	// BlobLimit is up to how many bytes a blob is in the database even if there is a Bucket.
+	// Default: 1 MiB.
+	BlobLimit int
+
+	// Bucket takes bigger blobs. Nil: they are in the database too, in pieces.
+	Bucket *Bucket
+}
+
+// Store is a [store.Store] in PostgreSQL, safe for concurrent use, also by several processes. Make
+// one with [Open].
+type Store struct {
+	pool     *pgxpool.Pool
+	channel  string // of notifications
+	lease    time.Duration
+	poll     time.Duration
+	patience time.Duration
+	limit    int
+	bucket   *bucket // nil: none
+	rings    rings
+
+	mu   sync.Mutex
+	logs map[*log]bool // that are open
+
+	stop context.CancelFunc
+	work sync.WaitGroup // ends after stop
+}
+
+var (
+	_ store.Store    = (*Store)(nil)
+	_ store.Booker   = (*Store)(nil)
+	_ store.Brancher = (*Store)(nil)
+	_ store.Newest   = (*Store)(nil)
+)
+
+// Open connects to the database and brings its tables up to date. It fails at once if the database
+// can't be reached, and with [ErrTooNew] if a later version has been there. Close the store after
+// use.
+func Open(ctx context.Context, c Config) (*Store, error) {
+	s, err := open(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("open the database of sessions: %w", err)
+	}
+	return s, nil
+}
+
+func open(ctx context.Context, c Config) (*Store, error) {
+	schema := cmp.Or(c.Schema, "inspan")
+	conf, err := pooled(c, schema)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		channel:  channelOf(schema),
+		lease:    cmp.Or(c.Lease, 15*time.Second),
+		poll:     cmp.Or(c.Poll, time.Second),
+		patience: cmp.Or(c.Patience, 15*time.Second),
+		limit:    cmp.Or(c.BlobLimit, 1<<20),
+		logs:     map[*log]bool{},
+	}
+	if c.Bucket != nil {
+		if s.bucket, err = c.Bucket.open(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if s.pool, err = pgxpool.NewWithConfig(ctx, conf); err != nil {
+		return nil, err
+	}
+	if err = s.migrate(ctx, schema); err != nil {
+		s.pool.Close()
+		return nil, err
+	}
+	s.run()
+	return s, nil
+}
+
+// errURL says no more: what can't be read may be the password.
+var errURL = errors.New("its URL can't be read; it looks like postgres://user:password@host:5432/name")
+
+// pooled is how to connect.
+func pooled(c Config, schema string) (*pgxpool.Config, error) {
+	conf, err := pgxpool.ParseConfig(c.URL)
+	if err != nil || c.URL == "" {
+		return nil, errURL
+	}
+	conf.MaxConns = int32(cmp.Or(c.Conns, 16))
+	conn := conf.ConnConfig
+	conn.ConnectTimeout = cmp.Or(conn.ConnectTimeout, 5*time.Second)
+	dialer := &net.Dialer{Timeout: conn.ConnectTimeout, KeepAliveConfig: net.KeepAliveConfig{
+		Enable: true, Idle: attemptFor, Interval: attemptFor / 4, Count: 4,
+	}}
+	conn.DialFunc = dialer.DialContext
+	conn.RuntimeParams["search_path"] = pgx.Identifier{schema}.Sanitize()
+	conn.RuntimeParams["default_transaction_isolation"] = "read committed"
+	conn.RuntimeParams["application_name"] = cmp.Or(conn.RuntimeParams["application_name"], "inspan")
+	conf.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'")
+		return err
+	}
+	return conf, nil
+}
+
+// run starts what goes on beside the operations of the store.
+func (s *Store) run() {
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.rings.news = make(chan struct{}, 1)
+	s.work.Go(func() { s.keep(ctx) })
+	s.work.Go(func() { s.listen(ctx) })
+	s.work.Go(func() { s.tell(ctx) })
+}
+
+// Close closes all logs that are still open, and the connections.
+func (s *Store) Close() error {
+	var errs error
+	for _, l := range s.opened() {
+		errs = errors.Join(errs, l.Close())
+	}
+	s.stop()
+	s.work.Wait()
+	s.pool.Close()
+	return errs
+}
+
+func (s *Store) opened() []*log {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var open []*log
+	for l := range s.logs {
+		open = append(open, l)
+	}
+	return open
+}
+
+// newToken makes what nobody else has.
+func newToken() (token [16]byte) {
+	_, _ = rand.Read(token[:]) // it never fails
+	return token
+}
+
+// Create implements [store.Store]. The time in the id is the database's.
+func (s *Store) Create(ctx context.Context) (store.Log, error) {
+	l, err := s.create(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("create session: %w", err)
+	}
+	return l, nil
+}
+
+func (s *Store) create(ctx context.Context) (*log, error) {
+	for range 100 {
+		id, err := s.newID(ctx)
+		if err != nil {
+			return nil, err
+		}
+		l, isNew, err := s.made(ctx, id, newToken())
+		if err != nil || isNew {
+			return l, err
+		}
+		if err := l.Close(); err != nil { // it is another's
+			return nil, err
+		}
+	}
+	return nil, errNoID
+}
+
+var errNoID = errors.New("no unused session id found")
+
+// newID makes an id of the database's time and four random characters.
+func (s *Store) newID(ctx context.Context) (string, error) {
+	var now time.Time
+	err := s.try(ctx, func(ctx context.Context) error {
+		return s.pool.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&now)
+	})
+	if err != nil {
+		return "", err
+	}
+	return store.NewID(now, rand.Reader)
+}
+
+// made opens a session or a book, and makes it if there is none. isNew says that it was made with
+// this token.
+func (s *Store) made(ctx context.Context, id string, token [16]byte) (l *log, isNew bool, err error) {
+	info := store.NewInfo(id)
+	var key, last int64
+	err = s.try(ctx, func(ctx context.Context) error {
+		const insert = `INSERT INTO sessions (id, book, made, created, modified, parent) VALUES ($1, $2, $3, $4, $5, $6)
+			ON CONFLICT (id) DO NOTHING`
+		if _, err := s.pool.Exec(ctx, insert, id, store.IsBook(id), token, info.Created, info.Modified, info.Parent); err != nil {
+			return err
+		}
+		return s.pool.QueryRow(ctx, "SELECT key, last_seq, made = $2 FROM sessions WHERE id = $1", id, token).Scan(&key, &last, &isNew)
+	})
+	if errors.Is(err, pgx.ErrNoRows) { // somebody has removed it just now
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return s.logOf(key, id, last), isNew, nil
+}
+
+// Child implements [store.Store].
+func (s *Store) Child(ctx context.Context, parent, name string) (l store.Log, isNew bool, err error) {
+	id, err := store.ChildID(parent, name)
+	if err == nil {
+		l, isNew, err = s.child(ctx, id)
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("create session: %w", err)
+	}
+	return l, isNew, nil
+}
+
+func (s *Store) child(ctx context.Context, id string) (*log, bool, error) {
+	l, _, err := s.made(ctx, id, newToken())
+	if err != nil {
+		return nil, false, err
+	}
+	return l, l.bell.at() == 0, nil
+}
+
+// Book implements [store.Booker].
+func (s *Store) Book(ctx context.Context, name string) (store.Log, error) {
+	id, err := store.BookID(name)
+	if err != nil {
+		return nil, err
+	}
+	l, _, err := s.made(ctx, id, newToken())
+	if err != nil {
+		return nil, fmt.Errorf("open book %q: %w", name, err)
+	}
+	return l, nil
+}
+
+// Open implements [store.Store].
+func (s *Store) Open(ctx context.Context, id string) (store.Log, error) {
+	l, err := s.found(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("open session %q: %w", id, err)
+	}
+	return l, nil
+}
+
+func (s *Store) found(ctx context.Context, id string) (*log, error) {
+	if !store.IsID(id) && !store.IsBook(id) {
+		return nil, fmt.Errorf("not a session id: %w", fs.ErrNotExist)
+	}
+	var key, last int64
+	err := s.one(ctx, "SELECT key, last_seq FROM sessions WHERE id = $1", []any{id}, &key, &last)
+	if err != nil {
+		return nil, err
+	}
+	return s.logOf(key, id, last), nil
+}
+
+// one reads one row. If there is none, the error is [fs.ErrNotExist].
+func (s *Store) one(ctx context.Context, sql string, args []any, into ...any) error {
+	err := s.try(ctx, func(ctx context.Context) error { return s.pool.QueryRow(ctx, sql, args...).Scan(into...) })
+	if errors.Is(err, pgx.ErrNoRows) {
+		return fs.ErrNotExist
+	}
+	return err
+}

@@ -1,0 +1,201 @@
+package testkit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+)
+
+// Proxy stands between clients and a cluster, and cuts the connection of one request.
+type Proxy struct {
+	listener net.Listener
+	socket   string
+	work     sync.WaitGroup
+
+	mu    sync.Mutex
+	cut   *Cut
+	conns map[net.Conn]bool
+	shut  bool // takes no connections, as across a network that is parted
+}
+
+// Cut says what happens to the first request that holds Mark.
+type Cut struct {
+	Mark   string
+	Asked  int           // so many bytes of the request reach the server; -1: all
+	Answer int           // and so many bytes of the answer the client
+	Done   chan struct{} // closed when the connection is cut
+	once   sync.Once
+}
+
+func (c *Cut) done() { c.once.Do(func() { close(c.Done) }) }
+
+// NewProxy starts a proxy for a cluster. Close it after use.
+func NewProxy(c *Cluster) (*Proxy, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{listener: l, socket: c.Socket(), conns: map[net.Conn]bool{}}
+	p.work.Go(p.serve)
+	return p, nil
+}
+
+// URL is that of a database behind the proxy.
+func (p *Proxy) URL(database string) string {
+	port := p.listener.Addr().(*net.TCPAddr).Port
+	return "postgres://test@127.0.0.1:" + strconv.Itoa(port) + "/" + database + "?sslmode=disable"
+}
+
+// Arm has one request cut.
+func (p *Proxy) Arm(mark string, asked, answer int) *Cut {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = &Cut{Mark: mark, Asked: asked, Answer: answer, Done: make(chan struct{})}
+	return p.cut
+}
+
+// Part cuts all connections, and lets none through until it is called with false.
+func (p *Proxy) Part(parted bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shut = parted; parted {
+		for conn := range p.conns {
+			_ = conn.Close()
+		}
+	}
+}
+
+// Close cuts all connections, and waits for their end.
+func (p *Proxy) Close() error {
+	err := p.listener.Close()
+	p.Part(true)
+	p.work.Wait()
+	return err
+}
+
+func (p *Proxy) serve() {
+	for {
+		client, err := p.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "proxy:", err)
+			return
+		}
+		server, err := net.Dial("unix", p.socket)
+		if err != nil || !p.add(client, server) {
+			_ = client.Close()
+			if server != nil {
+				_ = server.Close()
+			}
+			continue
+		}
+		p.work.Go(func() { p.join(client, server) })
+	}
+}
+
+func (p *Proxy) add(conns ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, conn := range conns {
+		p.conns[conn] = true
+	}
+	return !p.shut
+}
+
+// join passes bytes on until one side ends.
+func (p *Proxy) join(client, server net.Conn) {
+	both := func() { _ = errors.Join(client.Close(), server.Close()) }
+	var hit pass
+	var group sync.WaitGroup
+	group.Go(func() { defer both(); p.up(client, server, &hit) })
+	group.Go(func() { defer both(); down(server, client, &hit) })
+	group.Wait()
+	if cut := hit.get(); cut != nil { // its request may have come on the connection of the one before
+		cut.done()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, client)
+	delete(p.conns, server)
+}
+
+// pass is what a connection has of the cut.
+type pass struct {
+	mu  sync.Mutex
+	cut *Cut // nil: its request is not one to cut
+}
+
+func (p *pass) get() *Cut {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cut
+}
+
+// cancelRequest begins a connection that asks the server to cancel a statement. None gets through: a
+// statement whose connection was cut goes on.
+const cancelRequest = "\x00\x00\x00\x10\x04\xd2\x16\x2e"
+
+// up passes on what the client says.
+func (p *Proxy) up(client, server net.Conn, hit *pass) {
+	buf := make([]byte, 1<<20)
+	for {
+		n, err := client.Read(buf)
+		if err != nil || bytes.HasPrefix(buf[:n], []byte(cancelRequest)) {
+			return
+		}
+		cut := p.take(buf[:n])
+		if cut != nil {
+			hit.mu.Lock()
+			hit.cut = cut
+			hit.mu.Unlock()
+		}
+		if cut != nil && cut.Asked >= 0 {
+			_, _ = server.Write(buf[:min(cut.Asked, n)])
+			cut.done()
+			return
+		}
+		if _, err := server.Write(buf[:n]); err != nil {
+			return
+		}
+		if cut != nil && cut.Answer < 0 { // the client is gone before there is an answer
+			cut.done()
+			return
+		}
+	}
+}
+
+func (p *Proxy) take(said []byte) *Cut {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cut == nil || !bytes.Contains(said, []byte(p.cut.Mark)) {
+		return nil
+	}
+	cut := p.cut
+	p.cut = nil
+	return cut
+}
+
+// down passes on what the server answers.
+func down(server, client net.Conn, hit *pass) {
+	buf := make([]byte, 1<<20)
+	for {
+		n, err := server.Read(buf)
+		if err != nil {
+			return
+		}
+		if cut := hit.get(); cut != nil && cut.Asked < 0 && cut.Answer >= 0 {
+			_, _ = client.Write(buf[:min(cut.Answer, n)])
+			cut.done()
+			return
+		}
+		if _, err := client.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
