@@ -37,7 +37,8 @@ func TestFullDisk(t *testing.T) {
 			if err := os.Remove(filler); err != nil {
 				t.Fatal(err)
 			}
-			if err := own.Up(); err != nil && reuse { // else it runs still
+			_ = own.Down("immediate") // it may have crashed
+			if err := own.Up(); err != nil {
 				t.Fatal(err)
 			}
 			for n := range 3 {
