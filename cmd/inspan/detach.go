@@ -128,6 +128,7 @@ func (c *command) detached() *cobra.Command {
 					return err
 				}
 				f.Model = cmp.Or(f.Model, f.Program.Model())
+				b.Text = cmp.Or(b.Text, f.Program.Begin().Parts.Text())
 			}
 			s, inputs, err := b.Open(cmd.Context(), a.Host(f.Options, c.warn), f.cwd)
 			if err != nil {
