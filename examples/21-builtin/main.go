@@ -75,6 +75,7 @@ type show struct {
 
 func shows() []show {
 	list := func(s string) []string { return []string{s} }
+	found := []map[string]any{{"file": "sum.sh", "line": 1, "problem": "it always says 2"}}
 	return []show{{
 		name:   "piv",
 		inputs: map[string]any{"task": "Answer the question.", "check": "grep -q 42 answer.txt"},
@@ -108,6 +109,25 @@ func shows() []show {
 		},
 		files: map[string]string{"deps": "sundial 1\n", "code": "mended for 1\n", "old": "mended\n"},
 		cast:  player{},
+	}, {
+		name:   "fix-issue",
+		inputs: map[string]any{"issue": "#12", "check": "sh test.sh"},
+		files:  map[string]string{"sum.sh": "echo $(($1 - $2))\n", "test.sh": "sh sum.sh 1 0 | grep -qx 1\n"},
+		cast: player{
+			{"Write a test", []llm.Call{bash("echo 'sh sum.sh 1 1 | grep -qx 2' > sum_test.sh"), returns(map[string]any{"test": "sh sum_test.sh"})}},
+			{"Fix this issue", []llm.Call{bash(`echo 'echo $(($1 + $2))' > sum.sh`)}},
+			{"Review what", []llm.Call{returns(map[string]any{"passed": true, "findings": "none"})}},
+			{"Describe what", []llm.Call{returns(map[string]any{"text": "Add, don't subtract\n\nFixes #12."})}},
+		},
+	}, {
+		name:   "review-pr",
+		inputs: map[string]any{"pull": "#13"},
+		cast: player{
+			{"Review this request", []llm.Call{returns(map[string]any{"findings": found})}},
+			{"Merge these findings", []llm.Call{returns(map[string]any{"findings": found})}},
+			{"Somebody claims", []llm.Call{returns(map[string]any{"holds": true, "problem": "always 2", "why": "2 + 2"})}},
+			{"Write the comment", []llm.Call{returns(map[string]any{"comment": "sum.sh says 2, whatever the numbers are."})}},
+		},
 	}}
 }
 
@@ -127,9 +147,20 @@ func play(sandbox coding.Sandbox, s show) error {
 	}
 	defer os.RemoveAll(dir)
 	root := filepath.Join(dir, "work")
-	if err := repository(context.Background(), sandbox, root, s.files); err != nil {
+	ctx := context.Background()
+	if err := repository(ctx, sandbox, root, s.files); err != nil {
 		return err
 	}
+	h, end, err := hosted(ctx, sandbox, root)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		end()
+		for _, made := range h.made {
+			fmt.Println("  " + made)
+		}
+	}()
 	for name, data := range workflow.BuiltIn() {
 		if name != s.name {
 			continue
@@ -185,19 +216,23 @@ func repository(ctx context.Context, sandbox coding.Sandbox, root string, files 
 			return err
 		}
 	}
-	env, err := coding.Env(coding.Options{Sandbox: sandbox, Root: root, State: root + "-state"})
+	return command(ctx, sandbox, root, "git init -q && git config user.name example && git config user.email e@example.com && "+
+		"git add -A && git commit -qm begin --allow-empty")
+}
+
+// command runs a command line in a folder, without walls.
+func command(ctx context.Context, sandbox coding.Sandbox, dir, line string) error {
+	env, err := coding.Env(coding.Options{Sandbox: sandbox, Root: dir, State: dir + "-state"})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = env.Close() }()
-	const git = "git init -q && git config user.name example && git config user.email e@example.com && " +
-		"git add -A && git commit -qm begin --allow-empty"
-	p, err := env.Procs.Start(ctx, tool.Command{Args: []string{"sh", "-c", git}, Dir: root, Box: tool.Box{Level: tool.BoxNone}})
+	p, err := env.Procs.Start(ctx, tool.Command{Args: []string{"sh", "-c", line}, Dir: dir, Box: tool.Box{Level: tool.BoxNone}})
 	if err != nil {
 		return err
 	}
 	if code, err := p.Wait(); err != nil || code != 0 {
-		return fmt.Errorf("git ended with %d: %w", code, err)
+		return fmt.Errorf("%s ended with %d: %w", line, code, err)
 	}
 	return nil
 }
