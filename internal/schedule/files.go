@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -22,7 +21,7 @@ const (
 )
 
 func checkGlob(glob string) error {
-	if !doublestar.ValidatePattern(glob) || path.IsAbs(glob) || path.Clean(glob) != glob {
+	if !doublestar.ValidatePattern(glob) || !fs.ValidPath(glob) {
 		return misused("--on: %q is no glob below the folder; use one such as inbox/*.csv", glob)
 	}
 	return nil
