@@ -28,7 +28,8 @@ func checkGlob(glob string) error {
 }
 
 // look notes the files that are new or have changed, each content once. First says that they are all
-// known from now on. A file that still changes is left for later. Links are not followed.
+// known from now on. A file that still changes is left for later. Links are not followed, but for one
+// to a folder below Root that the glob names.
 func (s *Schedule) look(ctx context.Context, now time.Time, first bool) error {
 	if s.Files == "" {
 		return nil
