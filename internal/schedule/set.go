@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -118,7 +119,7 @@ func (s *Set) List(ctx context.Context) (list []Schedule, err error) {
 			list = append(list, one)
 		}
 	}
-	slices.SortFunc(list, func(a, b Schedule) int { return strings.Compare(a.ID, b.ID) })
+	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
 	return list, err
 }
 
