@@ -31,7 +31,8 @@ import (
 func (h home) gets(t *testing.T, name, text string) {
 	t.Helper()
 	path, old := filepath.Join(h.work, name), time.Now().Add(-time.Minute)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600), os.Chtimes(path, old, old)); err != nil {
+	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600), os.Chtimes(path, old, old))
+	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -205,7 +206,8 @@ func TestUntrustedAtFireTime(t *testing.T) {
 	h.cleanUp(t)
 	const flow = "name: w\nsteps:\n  - {id: a, kind: run, run: 'echo x >> ledger'}\n"
 	h.gets(t, ".inspan/workflows/w.yaml", flow)
-	if out := h.does(t, 1, "schedule", "add", "--on", "file:in/*", "--workflow", "w", "--mode", "auto"); !strings.Contains(out, "inspan trust") {
+	out := h.does(t, 1, "schedule", "add", "--on", "file:in/*", "--workflow", "w", "--mode", "auto")
+	if !strings.Contains(out, "inspan trust") {
 		t.Errorf("a schedule for a workflow that is not trusted: %s", out)
 	}
 	h.does(t, 0, "trust", "--yes")
@@ -226,8 +228,8 @@ func TestUntrustedAtFireTime(t *testing.T) {
 	h.ranOnce(t, 1)
 }
 
-// posts calls a webhook with the signature of Standard Webhooks.
-func posts(t *testing.T, url, secret, id, body string) (code int, answer string) {
+// posts calls a webhook with the signature of Standard Webhooks, and holds what comes back.
+func posts(t *testing.T, url, secret, id, body string, code int, answer string) {
 	t.Helper()
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	if err != nil {
@@ -252,7 +254,9 @@ func posts(t *testing.T, url, secret, id, body string) (code int, answer string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return res.StatusCode, string(raw)
+	if res.StatusCode != code || !strings.Contains(string(raw), answer) {
+		t.Fatalf("%d %s, want %d %s", res.StatusCode, raw, code, answer)
+	}
 }
 
 // servesHooks runs a server until the test ends, and returns its address.
@@ -299,13 +303,9 @@ func TestHookAnswersAStep(t *testing.T) {
 		return id
 	}
 	begin()
-	if code, answer := posts(t, url, schedule.NewSecret(), "m0", `{"version": "evil"}`); code != http.StatusUnauthorized {
-		t.Errorf("a wrong signature: %d %s", code, answer)
-	}
+	posts(t, url, schedule.NewSecret(), "m0", `{"version": "evil"}`, http.StatusUnauthorized, "the signature is wrong")
 	first, again := `{"version": "1.2"}`, "m1"
-	if code, answer := posts(t, url, key, again, first); code != http.StatusAccepted || !strings.Contains(answer, "steps that were answered: 1") {
-		t.Fatalf("%d %s", code, answer)
-	}
+	posts(t, url, key, again, first, http.StatusAccepted, "steps that were answered: 1")
 	soon(t, "the step goes on", func() bool { return h.ledger(t) == 1 && len(h.runs(t)) == 0 })
 	if raw, err := os.ReadFile(filepath.Join(h.work, "ledger")); string(raw) != "1.2\n" || err != nil {
 		t.Errorf("%q, %v", raw, err)
@@ -313,12 +313,8 @@ func TestHookAnswersAStep(t *testing.T) {
 
 	// The next run is not answered by the same call.
 	id := begin()
-	if code, answer := posts(t, url+"?session="+id, key, again, first); code != http.StatusAccepted || !strings.Contains(answer, "taken before") {
-		t.Errorf("%d %s", code, answer)
-	}
-	if code, answer := posts(t, url+"?session="+id, key, "m2", `{"version": "1.3"}`); code != http.StatusAccepted || !strings.Contains(answer, "answered: 1") {
-		t.Errorf("%d %s", code, answer)
-	}
+	posts(t, url+"?session="+id, key, again, first, http.StatusAccepted, "taken before")
+	posts(t, url+"?session="+id, key, "m2", `{"version": "1.3"}`, http.StatusAccepted, "answered: 1")
 	soon(t, "the step goes on", func() bool { return h.ledger(t) == 2 && len(h.runs(t)) == 0 })
 	h.does(t, 2, "schedule", "run", "deployed")
 }
@@ -328,14 +324,12 @@ func TestHookBeginsARun(t *testing.T) {
 	h := withoutModel(t)
 	h.cleanUp(t)
 	url := h.servesHooks(t) + "/hooks/"
-	h.gets(t, "w.yaml", "name: w\ninputs: {n: {type: integer}, event: {type: object}}\nsteps:\n  - {id: a, kind: run, env: {N: '${inputs.n}'}, run: 'echo \"$N\" >> ledger'}\n")
-	task := secret(t, h.does(t, 0, "schedule", "add", "--on", "webhook", "--name", "task", "--task", "bash: echo x >> ledger", "--mode", "auto"))
-	flow := secret(t, h.does(t, 0, "schedule", "add", "--on", "webhook", "--name", "flow", "--workflow", "w.yaml", "--mode", "auto"))
-	for name, key := range map[string]string{"task": task, "flow": flow} {
+	h.gets(t, "w.yaml", "name: w\ninputs: {n: {type: integer}, event: {type: object}}\nsteps:\n"+
+		"  - {id: a, kind: run, env: {N: '${inputs.n}'}, run: 'echo \"$N\" >> ledger'}\n")
+	for name, what := range map[string][]string{"task": {"--task", "bash: echo x >> ledger"}, "flow": {"--workflow", "w.yaml"}} {
+		key := secret(t, h.does(t, 0, append([]string{"schedule", "add", "--on", "webhook", "--name", name, "--mode", "auto"}, what...)...))
 		before := h.ledger(t)
-		if code, answer := posts(t, url+name, key, name, `{"n": 42}`); code != http.StatusAccepted || !strings.Contains(answer, "the run begins") {
-			t.Fatalf("%d %s", code, answer)
-		}
+		posts(t, url+name, key, name, `{"n": 42}`, http.StatusAccepted, "the run begins")
 		soon(t, "the run ends", func() bool { return h.ledger(t) > before && len(h.runs(t)) == 0 })
 	}
 	list, err := h.store().List(t.Context())
@@ -363,7 +357,8 @@ func TestHookBeginsARun(t *testing.T) {
 			t.Errorf("session %s: %d events of others", info.ID, tainted)
 		}
 	}
-	if raw, err := os.ReadFile(filepath.Join(h.work, "ledger")); !strings.Contains(string(raw), "42\n") || !strings.Contains(string(raw), "x\n") || err != nil {
+	raw, err := os.ReadFile(filepath.Join(h.work, "ledger"))
+	if !strings.Contains(string(raw), "42\n") || !strings.Contains(string(raw), "x\n") || err != nil {
 		t.Errorf("%q, %v", raw, err)
 	}
 }

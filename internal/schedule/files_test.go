@@ -103,8 +103,8 @@ func TestLinks(t *testing.T) {
 	near := d.add(schedule.Schedule{ID: "near", Files: "near/*.csv"})
 	d.writes("in/kept.csv", "kept", time.Minute)
 	for at, target := range map[string]string{
-		"in/file.csv": filepath.Join(d.root, "real", "a.csv"), "in/out.csv": filepath.Join(outside, "b.csv"), "in/dir": "../real", "in/away": outside,
-		"to": outside, "near": "real",
+		"in/file.csv": "../real/a.csv", "in/out.csv": filepath.Join(outside, "b.csv"), "in/dir": "../real",
+		"in/away": outside, "to": outside, "near": "real",
 	} {
 		if err := os.Symlink(target, filepath.Join(d.root, at)); err != nil {
 			t.Skip(err)

@@ -97,7 +97,7 @@ func TestSignatures(t *testing.T) {
 		{"standard, a long id", standard(secret, strings.Repeat("x", 257), now, body), false},
 		{"standard, another time", with(standard(secret, "m9", now, body), "Webhook-Timestamp", strconv.FormatInt(now.Unix()+1, 10)), false},
 		{"standard, no time", with(standard(secret, "m9", now, body), "Webhook-Timestamp", ""), false},
-		{"standard, another version", with(standard(secret, "m0", now, body), "Webhook-Signature", "v2"+strings.TrimPrefix(signature, "v1")), false},
+		{"standard, another version", with(standard(secret, "m0", now, body), "Webhook-Signature", "v2"+signature[2:]), false},
 		{"standard, no version", with(standard(secret, "m0", now, body), "Webhook-Signature", strings.TrimPrefix(signature, "v1,")), false},
 		{"standard, one of several", with(standard(secret, "m0", now, body), "Webhook-Signature", "v1,AAAA v1a,BBBB "+signature), true},
 		{"neither", schedule.Call{Header: http.Header{}, Body: []byte(body)}, false},
@@ -113,7 +113,8 @@ func TestSignatures(t *testing.T) {
 	}
 	d.add(schedule.Schedule{ID: "timed", Cron: "0 7 * * *"})
 	for _, id := range []string{"gone", "timed", "../" + one.ID, ""} {
-		if _, err := d.Called(t.Context(), id, byGitHub(secret, "push", body)); !errors.Is(err, schedule.ErrSignature) || err.Error() != schedule.ErrSignature.Error() {
+		_, err := d.Called(t.Context(), id, byGitHub(secret, "push", body))
+		if !errors.Is(err, schedule.ErrSignature) || err.Error() != schedule.ErrSignature.Error() {
 			t.Errorf("%q: %v", id, err)
 		}
 	}

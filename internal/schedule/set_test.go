@@ -140,7 +140,7 @@ func TestCatchUp(t *testing.T) {
 			[]string{"2026-03-28T01:30:00Z", "2026-03-29T01:30:00Z", "2026-03-30T00:30:00Z"},
 		},
 		{
-			"every hour, also in an hour that comes twice", "30 * * * *", "Europe/Berlin", "2026-10-25T00:00:00Z", "2026-10-25T02:40:00Z", schedule.All,
+			"any hour, also one that comes twice", "30 * * * *", "Europe/Berlin", "2026-10-25T00:00:00Z", "2026-10-25T02:40:00Z", schedule.All,
 			[]string{"2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"},
 		},
 		{"nothing was missed", "0 7 * * *", "UTC", "2026-10-20T07:00:00Z", "2026-10-21T06:59:59Z", schedule.All, nil},
@@ -335,7 +335,8 @@ func TestOn(t *testing.T) {
 		}
 	}
 	for _, typed := range []string{"", "webhook:x", "file", "file:", "email"} {
-		if err := (&schedule.Schedule{}).On(typed); err == nil || !strings.Contains(err.Error(), "use webhook, github:issues.opened,push or file:GLOB") {
+		err := (&schedule.Schedule{}).On(typed)
+		if err == nil || !strings.Contains(err.Error(), "use webhook, github:issues.opened,push or file:GLOB") {
 			t.Errorf("%q: %v", typed, err)
 		}
 	}

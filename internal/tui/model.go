@@ -102,8 +102,8 @@ func (m *model) greet() tea.Cmd {
 // Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := m.update(msg)
-	return m, tea.Batch(cmd, m.loops.refresh(), m.screen.flush(m.talk.view), m.count(), m.line.refresh(m.status(), m.talk), m.lacks.refresh(m.talk),
-		m.alert.refresh(m.talk))
+	return m, tea.Batch(cmd, m.loops.refresh(), m.screen.flush(m.talk.view), m.count(), m.line.refresh(m.status(), m.talk),
+		m.lacks.refresh(m.talk), m.alert.refresh(m.talk))
 }
 
 func (m *model) update(msg tea.Msg) tea.Cmd {

@@ -214,7 +214,7 @@ func (r *repeater) say(l *repeat) tea.Cmd {
 				r.end(err.Error())
 				return nil
 			}
-			text = fmt.Sprintf("%s\n\n[This prompt repeats every %s. To end that, answer with a line that is only: %s]", text, clock(l.every), loopOver)
+			text += fmt.Sprintf("\n\n[This prompt repeats every %s. To end that, answer with a line that is only: %s]", clock(l.every), loopOver)
 			return t.withFiles(text, func(files []event.Body) tea.Cmd {
 				if l.making = false; r.on != l || r.busy() {
 					return nil
