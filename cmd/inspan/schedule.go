@@ -231,6 +231,8 @@ func printBegun(cmd *cobra.Command, o schedule.Occasion) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "left out: "+o.Why)
 	case o.Why != "":
 		return errors.New(o.Why)
+	case o.Key != "":
+		fmt.Fprintln(cmd.ErrOrStderr(), "the run begins as soon as the run before has ended")
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -22,14 +21,15 @@ const (
 )
 
 func checkGlob(glob string) error {
-	if !doublestar.ValidatePattern(glob) || path.IsAbs(glob) || path.Clean(glob) != glob {
+	if !doublestar.ValidatePattern(glob) || !fs.ValidPath(glob) {
 		return misused("--on: %q is no glob below the folder; use one such as inbox/*.csv", glob)
 	}
 	return nil
 }
 
 // look notes the files that are new or have changed, each content once. First says that they are all
-// known from now on. A file that still changes is left for later. Links are not followed.
+// known from now on. A file that still changes is left for later. Links are not followed, but for one
+// to a folder below Root that the glob names.
 func (s *Schedule) look(ctx context.Context, now time.Time, first bool) error {
 	if s.Files == "" {
 		return nil

@@ -37,6 +37,7 @@ const (
 	mostNews   = 64 << 10         // bytes of an event that a task is told
 	github     = "github"         // that calls, in what is typed
 	eventField = "X-Github-Event" // the header of GitHub that names the event
+	before     = "it was taken before"
 )
 
 // NewSecret is one for a [Hook].
@@ -112,22 +113,23 @@ func (s *Set) Called(ctx context.Context, id string, c Call) (string, error) {
 	case !one.Hook.counts(c):
 		return "the schedule is for other events", nil
 	case one.answers():
-		return s.answer(ctx, id, key, c)
+		return s.answer(ctx, one, key, c)
 	}
 	what := "the run begins"
 	_, err = s.update(ctx, id, func(one *Schedule) error {
 		if _, known := one.Seen[key]; known {
-			what = "it was taken before"
+			what = before
 			return nil
 		}
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, c.Body); err != nil {
 			return err
 		}
-		if !one.add(Occasion{Key: key, At: s.now(), Event: compact.Bytes()}) {
+		now := s.now()
+		if !one.add(Occasion{Key: key + now.Format(" "+time.RFC3339Nano), At: now, Event: compact.Bytes()}) {
 			return errors.New("too many calls wait already")
 		}
-		one.saw(key, s.now().Format(time.RFC3339))
+		one.took(key, now)
 		return nil
 	})
 	return what, err
@@ -184,11 +186,9 @@ func (s *Schedule) saw(key, what string) {
 	s.Seen[key] = what
 }
 
-// forget forgets calls that are older than they are remembered, and more than are.
-func (s *Schedule) forget(now time.Time) {
-	if s.Hook == nil {
-		return
-	}
+// took remembers a call, and forgets those that are older than they are remembered, and more than are.
+func (s *Schedule) took(call string, now time.Time) {
+	s.saw(call, now.Format(time.RFC3339))
 	keys := sortedKeys(s.Seen)
 	slices.SortStableFunc(keys, func(a, b string) int { return strings.Compare(s.Seen[a], s.Seen[b]) })
 	oldest := now.Add(-remembered).Format(time.RFC3339)
@@ -199,8 +199,12 @@ func (s *Schedule) forget(now time.Time) {
 	}
 }
 
-// answer answers the steps of workflows that wait for the webhook.
-func (s *Set) answer(ctx context.Context, id, key string, c Call) (string, error) {
+// answer answers the steps of workflows that wait for the webhook. A call that answered none may come
+// again.
+func (s *Set) answer(ctx context.Context, one Schedule, key string, c Call) (string, error) {
+	if _, known := one.Seen[key]; known {
+		return before, nil
+	}
 	sessions := []string{c.Session}
 	if c.Session == "" {
 		var err error
@@ -210,13 +214,17 @@ func (s *Set) answer(ctx context.Context, id, key string, c Call) (string, error
 	}
 	answered := 0
 	for _, session := range sessions {
-		some, err := s.tell(ctx, session, id, key, c.Body)
+		some, err := s.tell(ctx, session, one.ID, key, c.Body)
 		if err != nil && c.Session != "" {
 			return "", err
 		}
 		answered += some
 	}
-	return fmt.Sprintf("steps that were answered: %d", answered), nil
+	var err error
+	if answered > 0 {
+		_, err = s.update(ctx, one.ID, func(one *Schedule) error { one.took(key, s.now()); return nil })
+	}
+	return fmt.Sprintf("steps that were answered: %d", answered), err
 }
 
 // waiting are the sessions that wait for somebody.

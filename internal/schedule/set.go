@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -48,13 +49,12 @@ const (
 func (s *Set) dir() string             { return filepath.Join(s.Table.StateDir, "schedules") }
 func (s *Set) file(name string) string { return filepath.Join(s.dir(), name) }
 
+// looking is the file whose lock whoever begins runs of a schedule has.
+func (s *Set) looking(id string) string { return s.file(id + ".looking") }
+
 // Add keeps a new schedule. It sees what comes from now on. Without an ID it gets one.
 func (s *Set) Add(ctx context.Context, one Schedule) (Schedule, error) {
-	all, err := s.List(ctx)
-	if err != nil {
-		return one, err
-	}
-	taken := func(id string) bool { return slices.ContainsFunc(all, func(o Schedule) bool { return o.ID == id }) }
+	taken := func(id string) bool { _, err := s.Find(id); return !errors.Is(err, ErrNone) }
 	base := one.ID
 	if base == "" {
 		base = one.named()
@@ -119,6 +119,7 @@ func (s *Set) List(ctx context.Context) (list []Schedule, err error) {
 			list = append(list, one)
 		}
 	}
+	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
 	return list, err
 }
 
@@ -194,7 +195,7 @@ func noSchedule(id string, err error) error {
 
 // Remove forgets a schedule. Runs that have begun go on.
 func (s *Set) Remove(ctx context.Context, id string) error {
-	if _, err := s.Find(id); err != nil {
+	if _, err := s.Find(id); errors.Is(err, ErrNone) { // one that can't be read goes too
 		return noSchedule(id, err)
 	}
 	lock, err := keep.LockFile(ctx, s.file(id+".lock"), lockWait)

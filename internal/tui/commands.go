@@ -52,6 +52,10 @@ func Commands() []Command {
 		{Name: "sessions", Doc: "list the sessions of this folder", calm: true, run: work(facts.sessions)},
 		{Name: "continue", Doc: "continue a stopped run", run: (*commander).goOn},
 		{
+			Name: "loop", Args: "[interval] [prompt]", Doc: "repeat a prompt in this session, such as every 5m; /loop off ends that",
+			calm: true, run: (*commander).loop,
+		},
+		{
 			Name: "model", here: "its model is chosen when it starts, with --model", Args: "[provider/model]", Doc: "switch models",
 			run: idle(func(c *commander, name string) tea.Cmd { return c.sessions.model(name) }),
 		},
@@ -160,6 +164,7 @@ type commander struct {
 	history  *history
 	sessions *sessions
 	back     *rewinder
+	loops    *repeater
 	quit     func() tea.Cmd
 }
 

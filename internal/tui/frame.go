@@ -103,6 +103,7 @@ func (m *model) status() status {
 	s := status{
 		view: m.talk.view, route: cmp.Or(m.talk.route(), m.lacks.route), mode: string(m.talk.mode()),
 		keys: m.composer.vim.mode(), printed: m.line.shown, server: m.talk.tui.at(), trouble: m.talk.trouble,
+		loop: m.loops.line(),
 	}
 	if s.view.Spent.Turns == 0 {
 		s.lacks = m.lacks.what

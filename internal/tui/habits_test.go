@@ -70,6 +70,7 @@ func commandHabits() []habit {
 		{name: "/resume", keys: "/resume" + enter, shown: []string{"resume (1 of 1)", "go"}},
 		{name: "/sessions", keys: "/sessions" + enter, shown: []string{"just now", "go"}},
 		{name: "/continue", keys: "/continue" + enter, shown: []string{"the run is done; type a new task"}},
+		{name: "/loop", keys: "/loop 5m look" + enter, shown: []string{"repeats every 5m00s", "› look", "loop at"}},
 		{name: "/model", keys: "/model nobody/x" + enter, shown: []string{"nobody"}},
 		{
 			name:  "/model",

@@ -210,6 +210,8 @@ func (m *model) escape() tea.Cmd {
 		m.talk.takeBack()
 	case m.talk.running, m.talk.driven():
 		return m.talk.interrupt()
+	case m.composer.prompt.empty() && m.loops.on != nil:
+		m.loops.end("")
 	case m.taps.twice("escape", m.clock()):
 		m.hints.clear()
 		return m.back.pick()

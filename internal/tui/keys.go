@@ -24,7 +24,7 @@ func Bindings() []Binding {
 		{"send", []string{"enter"}, "send the text; during a run, steer the run with it"},
 		{"queue", []string{"tab"}, "during a run, queue the text for the next run; otherwise complete a name"},
 		{"newline", []string{"shift+enter", "alt+enter", "ctrl+j"}, "insert a new line; a backslash before enter works too"},
-		{"escape", []string{"esc"}, "take queued text back, interrupt the run, or close a list; press twice at rest to rewind"},
+		{"escape", []string{"esc"}, "take queued text back, interrupt the run, close a list, or end a loop; press twice at rest to rewind"},
 		{"interrupt", []string{"ctrl+c"}, "interrupt the run, or clear the text; press twice to quit"},
 		{"quit", []string{"ctrl+d"}, "quit, if the input is empty"},
 		{"mode", []string{"shift+tab"}, "next permission mode: plan, ask, edit, auto"},

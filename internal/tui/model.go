@@ -26,6 +26,7 @@ type model struct {
 	sessions  *sessions  // the way to other sessions and models
 	back      *rewinder  // the way back to what was said
 	errand    *errand    // a command of the person's own
+	loops     *repeater  // a prompt that repeats
 	over      *overlay   // what is open above the prompt
 	hints     *hints     // the line above the status
 	line      *statusLine
@@ -62,9 +63,10 @@ func newModel(ctx context.Context, t *TUI, keys keymap) *model {
 	m.sessions = &sessions{talk: m.talk, over: m.over, hints: m.hints}
 	m.back = &rewinder{talk: m.talk, over: m.over, hints: m.hints, composer: m.composer, screen: m.screen}
 	m.errand = &errand{talk: m.talk, hints: m.hints, clock: t.clock}
+	m.loops = &repeater{talk: m.talk}
 	m.commands = &commander{
 		tui: t, keys: keys, talk: m.talk, over: m.over, hints: m.hints, history: &m.composer.history,
-		sessions: m.sessions, back: m.back, quit: m.quit,
+		sessions: m.sessions, back: m.back, loops: m.loops, quit: m.quit,
 	}
 	m.composer.commands = m.commands.offered
 	m.questions = &questions{talk: m.talk, composer: m.composer, commands: m.commands, clock: t.clock}
@@ -100,8 +102,8 @@ func (m *model) greet() tea.Cmd {
 // Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := m.update(msg)
-	return m, tea.Batch(cmd, m.screen.flush(m.talk.view), m.count(), m.line.refresh(m.status(), m.talk), m.lacks.refresh(m.talk),
-		m.alert.refresh(m.talk))
+	return m, tea.Batch(cmd, m.loops.refresh(), m.screen.flush(m.talk.view), m.count(), m.line.refresh(m.status(), m.talk),
+		m.lacks.refresh(m.talk), m.alert.refresh(m.talk))
 }
 
 func (m *model) update(msg tea.Msg) tea.Cmd {
@@ -174,8 +176,9 @@ func (m *model) count() tea.Cmd {
 		waits = true
 	}
 	waits = waits || m.errand.goes() || m.talk.opening && len(m.talk.mine) > 0
+	loops := m.loops.waits()
 	soon := m.questions.hesitates() || m.unseen() || m.screen.behind()
-	if m.ticking && !soon || !m.talk.works() && !m.talk.unheld() && !waits && m.hints.text == "" && !soon {
+	if m.ticking && !soon || !m.talk.works() && !m.talk.unheld() && !waits && !loops && m.hints.text == "" && !soon {
 		return nil
 	}
 	m.ticking = true

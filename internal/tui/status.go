@@ -17,6 +17,7 @@ type status struct {
 	printed     string // by the person's command; empty: there is none
 	server      string // that has the session; empty: this machine
 	trouble     string // in reaching it
+	loop        string // when a prompt comes again; empty: none does
 	keys        string // the mode of the prompt; empty: it has one
 }
 
@@ -53,6 +54,9 @@ func (s status) fields() []field {
 	}
 	if s.route != "" {
 		fields = append([]field{{s.route, cyan}}, fields...)
+	}
+	if s.loop != "" {
+		fields = append(fields, field{s.loop, cyan})
 	}
 	if s.keys != "" {
 		fields = append([]field{{s.keys, bold}}, fields...)
