@@ -21,9 +21,15 @@ import (
 
 func isOpen(err error) bool { return errors.Is(err, inspan.ErrOpenStep) }
 
+// longText is how many lines of a text may stand above a question without the question above them too.
+const longText = 15
+
 // question is one as front ends know it, with what it is about.
 func question(asks string, choices []string, about string) event.Raised {
 	shown := strings.TrimSpace(strings.TrimSpace(about) + "\n\n" + asks)
+	if strings.Count(about, "\n") > longText {
+		shown = asks + "\n\n" + shown // a window shows its beginning
+	}
 	args, err := json.Marshal(map[string]any{"question": shown, "options": choices})
 	if err != nil {
 		args = nil
