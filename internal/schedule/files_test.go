@@ -110,6 +110,7 @@ func TestLinks(t *testing.T) {
 			t.Skip(err)
 		}
 	}
+	d.at = time.Now().Add(time.Hour) // the links were made just now
 	d.watches(in.ID, "in/kept.csv", "near/a.csv")
 	d.watches(to.ID)
 	d.watches(near.ID)
