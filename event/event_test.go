@@ -119,6 +119,7 @@ func bodies() []event.Body {
 		event.StepEnded{
 			Step: "s", Outcome: event.OutcomeFailed, Result: json.RawMessage(`[1]`), Error: "e", Class: event.ErrorNetwork, Cost: 0.1, Millis: 3,
 			Blobs: []event.StepBlob{{Name: "n", Digest: "sha256-0", Size: 9, Type: "text/plain"}},
+			Taint: event.Taint{Untrusted: true, Private: true},
 		},
 		event.Recorded{Of: "task", ID: "1", Value: json.RawMessage(`{"a":1}`), By: "ann", Key: "k", Sent: "sha256-0"},
 		event.Staged{Task: "1", Stage: event.StageFailed, Why: "w", Session: "s", By: "ann", Result: json.RawMessage(`[1]`)},

@@ -86,11 +86,15 @@ type Call struct {
 // ErrSignature says that there is no such webhook, or that the call is not signed with its secret.
 var ErrSignature = errors.New("there is no such webhook, or the signature is wrong")
 
+// ErrFull says that too many calls wait already.
+var ErrFull = errors.New("too many calls wait already; try again later")
+
 // ErrLarge says that the body of a call is larger than MaxEvent.
 var ErrLarge = errors.New("the body is too large")
 
 // Called takes a call of the webhook of a schedule, and returns in words what comes of it. A call that
-// was taken before changes nothing. The error is ErrSignature, ErrLarge, a [words.Misuse] about the
+// was taken before changes nothing. The error is ErrSignature, ErrLarge, ErrFull, a [words.Misuse]
+// about the
 // body, or says that nothing can be taken now.
 func (s *Set) Called(ctx context.Context, id string, c Call) (string, error) {
 	one, err := s.Find(id)
@@ -127,7 +131,7 @@ func (s *Set) Called(ctx context.Context, id string, c Call) (string, error) {
 		}
 		now := s.now()
 		if !one.add(Occasion{Key: key + now.Format(" "+time.RFC3339Nano), At: now, Event: compact.Bytes()}) {
-			return errors.New("too many calls wait already")
+			return ErrFull
 		}
 		one.took(key, now)
 		return nil

@@ -54,6 +54,8 @@ func (s *Server) called(r *http.Request) (string, error) {
 		return "", &Problem{Status: http.StatusUnauthorized, Type: "authentication_error", Message: err.Error()}
 	case errors.Is(err, schedule.ErrLarge):
 		return "", BodyTooLarge()
+	case errors.Is(err, schedule.ErrFull):
+		return "", &Problem{Status: http.StatusServiceUnavailable, Type: "overloaded_error", Message: err.Error(), Retry: 60}
 	}
 	return what, err
 }
