@@ -128,8 +128,8 @@ func (p piecework) tries(ctx context.Context,
 		}
 		failed := end.Outcome == event.OutcomeFailed || end.Outcome == event.OutcomeUnknown
 		if !failed || n > p.Retry.Times || ctx.Err() != nil {
-			end.Step, end.Blobs = "", nil // the blobs are those of the try
-			return end, nil
+			end.Step = ""
+			return end, err
 		}
 		p.steps.Progress(fmt.Sprintf("%s failed, and is tried again: %s", p.id, end.Error))
 		if err := keep.Sleep(ctx, time.Duration(p.Retry.Wait)); err != nil {

@@ -12,14 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
-
-func isOpen(err error) bool { return errors.Is(err, inspan.ErrOpenStep) }
 
 // longText is how many lines of a text may stand above a question without the question above them too.
 const longText = 15

@@ -72,7 +72,7 @@ func (s *Set) Run(ctx context.Context, id string) (Occasion, error) {
 	if err != nil {
 		return Occasion{}, err
 	}
-	defer looking.Close()
+	defer func() { _ = looking.Close() }()
 	past, err := s.begins(ctx, one.ID)
 	if i := slices.IndexFunc(past, func(o Occasion) bool { return o.Key == key }); i >= 0 {
 		return past[i], err
@@ -86,7 +86,7 @@ func (s *Set) due(ctx context.Context, id string) (past []Occasion, err error) {
 	if looking == nil || err != nil {
 		return nil, err
 	}
-	defer looking.Close()
+	defer func() { _ = looking.Close() }()
 	return s.begins(ctx, id)
 }
 

@@ -38,7 +38,7 @@ func (s *Schedule) look(ctx context.Context, now time.Time, first bool) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	there := map[string]bool{}
 	err = doublestar.GlobWalk(root.FS(), s.Files, func(name string, d fs.DirEntry) error {
 		if !d.Type().IsRegular() {
@@ -64,7 +64,7 @@ func (s *Schedule) look(ctx context.Context, now time.Time, first bool) error {
 func (s *Schedule) seen(root *os.Root, name string, now time.Time, first bool) error {
 	info, err := root.Lstat(name)
 	if err != nil || !first && now.Sub(info.ModTime()) < settled {
-		return nil // it went meanwhile, or still changes
+		return nil //nolint:nilerr // it went meanwhile, or still changes
 	}
 	var size, changed int64
 	var digest string
@@ -74,7 +74,7 @@ func (s *Schedule) seen(root *os.Root, name string, now time.Time, first bool) e
 	}
 	sum, err := digestOf(root, name)
 	if err != nil {
-		return nil
+		return nil //nolint:nilerr // it went meanwhile, or can't be read, which may change
 	}
 	state := fmt.Sprint(info.Size(), info.ModTime().UnixNano(), " ", sum)
 	if !first && sum != digest {

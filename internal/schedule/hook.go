@@ -94,8 +94,7 @@ var ErrLarge = errors.New("the body is too large")
 
 // Called takes a call of the webhook of a schedule, and returns in words what comes of it. A call that
 // was taken before changes nothing. The error is ErrSignature, ErrLarge, ErrFull, a [words.Misuse]
-// about the
-// body, or says that nothing can be taken now.
+// about the body, or says that nothing can be taken now.
 func (s *Set) Called(ctx context.Context, id string, c Call) (string, error) {
 	one, err := s.Find(id)
 	if err != nil && !errors.Is(err, ErrNone) {

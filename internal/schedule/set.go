@@ -155,7 +155,7 @@ func (s *Set) change(ctx context.Context, id string, f func(*Schedule) error) (o
 	if err != nil {
 		return one, err
 	}
-	defer lock.Close()
+	defer func() { _ = lock.Close() }()
 	if one, err = s.read(id); err != nil && !errors.Is(err, ErrNone) {
 		return one, err
 	}
@@ -202,7 +202,7 @@ func (s *Set) Remove(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Close() // the file of the lock stays: another process may wait for it
+	defer func() { _ = lock.Close() }() // the file of the lock stays: another process may wait for it
 	return noSchedule(id, keep.Remove(s.file(id+suffix)))
 }
 

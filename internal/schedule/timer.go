@@ -81,7 +81,7 @@ func (t Timer) Install(ctx context.Context, settings string) error {
 // Uninstall stops the timer and removes the units. It reports whether there were any.
 func (t Timer) Uninstall(ctx context.Context) (some bool, err error) {
 	if _, err := os.Stat(filepath.Join(t.Folder, timerUnit)); err != nil {
-		return false, nil
+		return false, nil //nolint:nilerr // there is none
 	}
 	err = systemctl(ctx, "disable", "--now", timerUnit)
 	for name := range t.Units("") {

@@ -45,7 +45,7 @@ func (s *Server) called(r *http.Request) (string, error) {
 	if err != nil {
 		return "", &Problem{Status: http.StatusBadRequest, Type: "invalid_request_error", Message: "the body did not come to its end"}
 	}
-	what, err := "", error(schedule.ErrSignature)
+	what, err := "", schedule.ErrSignature
 	if s.Schedules != nil {
 		what, err = s.Schedules.Called(r.Context(), r.PathValue("name"), schedule.Call{Header: r.Header, Body: body, Session: session})
 	}

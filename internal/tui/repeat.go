@@ -72,9 +72,9 @@ func (c *commander) loop(args string) tea.Cmd {
 // interval takes apart what is typed behind /loop.
 func interval(args string) (every time.Duration, prompt string, err error) {
 	first, rest, _ := strings.Cut(args, " ")
-	every, err = time.ParseDuration(first)
+	every, bad := time.ParseDuration(first)
 	switch {
-	case err != nil:
+	case bad != nil: // it is the first word of the prompt
 		return loopEvery, args, nil
 	case every < loopLeast:
 		return 0, "", fmt.Errorf("/loop: %s is too short; use at least %s", words.OneLine(first, 30), loopLeast)
