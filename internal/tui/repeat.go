@@ -74,8 +74,8 @@ func interval(args string) (every time.Duration, prompt string, err error) {
 	first, rest, _ := strings.Cut(args, " ")
 	every, bad := time.ParseDuration(first)
 	switch {
-	case bad != nil: // it is the first word of the prompt
-		return loopEvery, args, nil
+	case bad != nil:
+		return loopEvery, args, nil //nolint:nilerr // the first word is one of the prompt
 	case every < loopLeast:
 		return 0, "", fmt.Errorf("/loop: %s is too short; use at least %s", words.OneLine(first, 30), loopLeast)
 	case strings.TrimSpace(rest) == "":
