@@ -235,7 +235,7 @@ func TestRefusedCalls(t *testing.T) {
 		}
 	}
 	err := refused("100")
-	if err == nil || err.Error() != "too many calls wait already" {
+	if !errors.Is(err, schedule.ErrFull) {
 		t.Error(err)
 	}
 	d.due()
