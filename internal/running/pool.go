@@ -187,11 +187,23 @@ func (r *Run) saw(b event.Body) error {
 }
 
 // Leave has the run end as soon as none of its calls runs and the model has answered. The session is
-// where it is then.
+// where it is then. Between two steps the next may be in the log already, unseen, and would be lost
+// if the run were broken off. So that is done only if nothing comes for a while, as when it waits.
 func (r *Run) Leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.leaving = true; len(r.working) == 0 {
+		time.AfterFunc(quietFor, r.waits)
+	}
+}
+
+// quietFor is longer than what lies between two steps takes.
+const quietFor = time.Second
+
+func (r *Run) waits() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.working) == 0 {
 		r.cancel()
 	}
 }
