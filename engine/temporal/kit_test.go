@@ -336,4 +336,3 @@ func (p *place) undisturbed() []string {
 	}
 	return bodies(p.t, &memory, s.ID())
 }
-

@@ -77,4 +77,3 @@ func (p *place) changedOnce(names []string) {
 		}
 	}
 }
-
