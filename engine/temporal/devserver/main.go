@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/server/common/authorization"
@@ -22,7 +21,9 @@ import (
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/dynamicconfig"
 	"go.temporal.io/server/common/log"
+	"go.temporal.io/server/common/membership/static"
 	"go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
+	"go.temporal.io/server/common/primitives"
 	"go.temporal.io/server/common/testing/freeport"
 	schema "go.temporal.io/server/schema/sqlite"
 	"go.temporal.io/server/temporal"
@@ -54,6 +55,8 @@ func serve(listen, db string, namespaces []string, level string) error {
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithLogger(logger),
 		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
+		// One that was killed would stay a member for a minute, and get a part of the work.
+		temporal.WithStaticHosts(hosts(c)),
 		temporal.WithDynamicConfigClient(dynamicconfig.StaticClient{
 			// The one shard of this server would read its queue 20 times a second, which makes every step
 			// of a workflow wait for up to 50 ms. A cluster has hundreds of shards.
@@ -109,15 +112,22 @@ func configure(listen, db string) (*config.Config, error) {
 			Visibility: config.VisibilityArchivalNamespaceDefaults{State: "disabled"},
 		}},
 	}
-	c.Global.Membership = config.Membership{MaxJoinDuration: 30 * time.Second, BroadcastAddress: "127.0.0.1"}
-	for _, name := range []string{"frontend", "history", "matching", "worker"} {
-		rpc := config.RPC{BindOnLocalHost: true, GRPCPort: frontend, MembershipPort: freeport.MustGetFreePort()}
-		if name != "frontend" {
+	for _, name := range temporal.DefaultServices {
+		rpc := config.RPC{BindOnLocalHost: true, GRPCPort: frontend}
+		if name != string(primitives.FrontendService) {
 			rpc.GRPCPort = freeport.MustGetFreePort()
 		}
 		c.Services[name] = config.Service{RPC: rpc}
 	}
 	return c, nil
+}
+
+func hosts(c *config.Config) map[primitives.ServiceName]static.Hosts {
+	all := map[primitives.ServiceName]static.Hosts{}
+	for name, service := range c.Services {
+		all[primitives.ServiceName(name)] = static.SingleLocalHost(fmt.Sprint("127.0.0.1:", service.RPC.GRPCPort))
+	}
+	return all
 }
 
 func database(path string) *config.SQL {
