@@ -18,12 +18,12 @@ import (
 // Commands of the agent don't see what the worker reaches its database by.
 func TestCommand(t *testing.T) {
 	p := newPlace(t, "")
-	t.Setenv("HOME", t.TempDir())
-	t.Setenv("INSPAN_STATE_DIR", t.TempDir())
 	program := filepath.Join(t.TempDir(), "inspan-worker")
 	if out, err := exec.Command("go", "build", "-o", program, "./cmd/inspan-worker").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	t.Setenv("HOME", t.TempDir()) // not before: the caches of go are there
+	t.Setenv("INSPAN_STATE_DIR", t.TempDir())
 	a, err := app.Load(app.Self())
 	if err != nil {
 		t.Fatal(err)
