@@ -12,8 +12,9 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// BenchmarkSteps drives sessions of 30 calls side by side, with everything on this machine: Temporal over
-// SQLite, PostgreSQL, two workers and the client. A step is a call with the request before it.
+// BenchmarkSteps drives sessions of 30 calls side by side, with everything on this machine:
+// Temporal over SQLite, PostgreSQL, two workers and the client. A step is a call with the request
+// before it.
 func BenchmarkSteps(b *testing.B) {
 	names := slices.Repeat([]string{"step"}, 30)
 	for _, many := range []int{1, 100, 1000} {

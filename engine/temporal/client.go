@@ -20,18 +20,18 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Client hands the sessions of a server to the engine. Every method writes to the log first and wakes
-// the session then, so a call that failed can be made again with the same key. Fill in the fields,
-// which are not changed once it is in use. Safe for concurrent use.
+// Client hands the sessions of a server to the engine. Every method writes to the log first and
+// wakes the session then, so a call that failed can be made again with the same key. Fill in the
+// fields, which are not changed once it is in use. Safe for concurrent use.
 //
-// It is what a server holds for people it has identified. Agents have no way to it: a tool can neither
-// approve a call of its own session nor one of a child.
+// It is what a server holds for people it has identified. Agents have no way to it: a tool can
+// neither approve a call of its own session nor one of a child.
 type Client struct {
 	Temporal client.Client
 	Store    store.Store // of all workers
 	Queue    string      // as in [Worker]
-	// Heartbeat is how long a worker may be silent before another goes on; 0: 30 s. A server failover is
-	// shorter. Shorter timeouts are load.
+	// Heartbeat is how long a worker may be silent before another goes on; 0: 30 s. A server failover
+	// is shorter. Shorter timeouts are load.
 	Heartbeat time.Duration
 	// Searchable says that the namespace has the search attributes [StandingKey] and [TenantKey].
 	Searchable bool
@@ -76,8 +76,8 @@ func (c *Client) options(session string) client.StartWorkflowOptions {
 	return o
 }
 
-// Send appends an input to the log of a session and wakes it. One that has a key (Message) can be sent
-// again: it counts once. Approvals go by Approve.
+// Send appends an input to the log of a session and wakes it. One that has a key (Message) can be
+// sent again: it counts once. Approvals go by Approve.
 func (c *Client) Send(ctx context.Context, session string, input event.Body) error {
 	if _, ok := input.(event.Decided); ok {
 		return errors.New("send: a decision is sent by Approve")
@@ -104,8 +104,8 @@ func (c *Client) append(ctx context.Context, session string, input event.Body, t
 	return errors.Join(err, w.Close())
 }
 
-// Wake has a session go on with what is in its log, and begins to supervise it if nobody does. A key
-// makes the wake one, however often it is sent; empty: it is one of its own.
+// Wake has a session go on with what is in its log, and begins to supervise it if nobody does. A
+// key makes the wake one, however often it is sent; empty: it is one of its own.
 func (c *Client) Wake(ctx context.Context, session, key string) error {
 	err := c.update(ctx, session, InputUpdate, key)
 	if late(ctx, err) { // it must not be lost with this process

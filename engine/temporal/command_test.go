@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/internal/app"
 )
 
-// TestCommand has inspan-worker drive a session by the settings of its machine, and ends it by SIGTERM.
-// Commands of the agent don't see what the worker reaches its database by.
+// TestCommand has inspan-worker drive a session by the settings of its machine, and ends it by
+// SIGTERM. Commands of the agent don't see what the worker reaches its database by.
 func TestCommand(t *testing.T) {
 	p := newPlace(t, "")
 	program := filepath.Join(t.TempDir(), "inspan-worker")
@@ -51,7 +51,8 @@ func TestCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := string(did); !strings.HasPrefix(text, "yes\n") || strings.Contains(text, "INSPAN_STORE") || strings.Contains(text, "TEMPORAL_API") {
+	text := string(did)
+	if !strings.HasPrefix(text, "yes\n") || strings.Contains(text, "INSPAN_STORE") || strings.Contains(text, "TEMPORAL_API") {
 		t.Errorf("the command of the agent left %q", text)
 	}
 	if err := w.Process.Signal(syscall.SIGTERM); err != nil {

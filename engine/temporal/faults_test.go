@@ -32,8 +32,8 @@ func (p *place) kinds(id string, is func(event.Body) bool) (n int) {
 
 func claim(b event.Body) bool { _, is := b.(event.Claimed); return is }
 
-// TestOneDrives holds that two workers never drive one session, also if another process has it: then
-// the turn is tried again until it can be had.
+// TestOneDrives holds that two workers never drive one session, also if another process has it:
+// then the turn is tried again until it can be had.
 func TestOneDrives(t *testing.T) {
 	p := newPlace(t, calls("look", "step"))
 	id := p.begins()
@@ -73,8 +73,8 @@ func TestOneDrives(t *testing.T) {
 	p.changedOnce([]string{"look", "step"})
 }
 
-// TestZombie stops a worker in the middle of a change for longer than heartbeat and lease, and lets it
-// go on when another has ended the session. The log takes nothing from it, and no change is made
+// TestZombie stops a worker in the middle of a change for longer than heartbeat and lease, and lets
+// it go on when another has ended the session. The log takes nothing from it, and no change is made
 // twice: the one that was in flight is unknown.
 func TestZombie(t *testing.T) {
 	p := newPlace(t, calls("step", "push", "step", "look", "step"))
@@ -135,7 +135,8 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
-// TestApproval holds that a question outlives its worker, that only an answer to it counts, and once.
+// TestApproval holds that a question outlives its worker, that only an answer to it counts, and
+// once.
 func TestApproval(t *testing.T) {
 	p := newPlace(t, calls("ask", "step"))
 	id := p.begins()
@@ -176,8 +177,8 @@ func TestApproval(t *testing.T) {
 	p.changedOnce([]string{"", "step"})
 }
 
-// TestCancelled holds that a session that is cancelled in the middle of a call stops in order, and is
-// supervised no longer.
+// TestCancelled holds that a session that is cancelled in the middle of a call stops in order, and
+// is supervised no longer.
 func TestCancelled(t *testing.T) {
 	p := newPlace(t, calls("look", "step"))
 	id := p.begins()
@@ -203,8 +204,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestServerAway kills the Temporal server in the middle of a turn and starts it again. The turn goes on
-// meanwhile, and is the only one.
+// TestServerAway kills the Temporal server in the middle of a turn and starts it again. The turn
+// goes on meanwhile, and is the only one.
 func TestServerAway(t *testing.T) {
 	names := slices.Repeat([]string{"step", "look"}, 4)
 	p := newPlace(t, calls(names...))

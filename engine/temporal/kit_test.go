@@ -252,8 +252,8 @@ func (p *place) until(what string, is func() bool) {
 	}
 }
 
-// reached waits until a call stands in the ledger that was not among the lines before, and tells the
-// process that makes it.
+// reached waits until a call stands in the ledger that was not among the lines before, and tells
+// the process that makes it.
 func (p *place) reached(call string, before int) (pid int) {
 	p.t.Helper()
 	p.until(call, func() bool {

@@ -6,10 +6,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/engine/temporal"
+	"github.com/inspan/inspan/store"
 )
 
 // calls is a script of calls, a reply each, and a last word.
@@ -22,8 +24,8 @@ func calls(names ...string) string {
 }
 
 // TestMoves moves a session of 30 calls between three workers ten times, in turn by kill -9 and by
-// drain. Its log is the one of a session that nobody disturbs, but for the claims, and each change is
-// made once.
+// drain. Its log is the one of a session that nobody disturbs, but for the claims, and each change
+// is made once.
 func TestMoves(t *testing.T) {
 	names := slices.Repeat([]string{"step", "step", "look"}, 10)
 	p := newPlace(t, calls(names...))
@@ -43,13 +45,8 @@ func TestMoves(t *testing.T) {
 	for n := 2; n < len(names); n += 3 {
 		pid := p.reached(fmt.Sprint("look", n), 0)
 		drivers[pid] = true
-		if n%2 == 0 {
-			workers[pid].sends(t, syscall.SIGKILL)
-			p.opens(n)
-		} else {
-			workers[pid].sends(t, syscall.SIGTERM)
-			p.opens(n)
-		}
+		workers[pid].sends(t, []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[n%2])
+		p.opens(n)
 		<-workers[pid].ended
 		more()
 	}
@@ -61,6 +58,31 @@ func TestMoves(t *testing.T) {
 		t.Errorf("%d workers drove it", len(drivers))
 	}
 	p.changedOnce(names)
+	kills, drains := p.handovers(id)
+	t.Logf("behind kills, with a heartbeat timeout of %s: %v; behind drains: %v", p.client.Heartbeat, kills, drains)
+}
+
+// handovers is how long the log stood still before each claim but the first, which are in turn
+// behind a kill and behind a drain.
+func (p *place) handovers(id string) (kills, drains []time.Duration) {
+	p.t.Helper()
+	claims, last := 0, time.Time{}
+	for e, err := range store.Events(p.t.Context(), p.store, id) {
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if claim(e.Body) {
+			switch gap := e.Time.Sub(last); {
+			case claims%2 == 1:
+				kills = append(kills, gap)
+			case claims > 0:
+				drains = append(drains, gap)
+			}
+			claims++
+		}
+		last = e.Time
+	}
+	return kills, drains
 }
 
 // changedOnce wants every change in the ledger once.

@@ -43,8 +43,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestHistory leads a session through all that a workflow does, and replays what the server has kept of
-// it. Nothing that was said is in it.
+// TestHistory leads a session through all that a workflow does, and replays what the server has
+// kept of it. Nothing that was said is in it.
 func TestHistory(t *testing.T) {
 	p := newPlace(t, calls("look", "ask", "step"))
 	id := p.begins()
@@ -105,7 +105,8 @@ func TestHistory(t *testing.T) {
 func (p *place) history(id string) *historypb.History {
 	p.t.Helper()
 	h := &historypb.History{}
-	for all := p.client.Temporal.GetWorkflowHistory(p.t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); all.HasNext(); {
+	const every = enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT
+	for all := p.client.Temporal.GetWorkflowHistory(p.t.Context(), id, "", false, every); all.HasNext(); {
 		e, err := all.Next()
 		if err != nil {
 			p.t.Fatal(err)

@@ -1,6 +1,6 @@
 // Package temporal has Temporal supervise sessions: it decides which worker drives a session, and
-// when. One workflow a session waits for wakes, and one activity a turn runs the ordinary driver over
-// the shared store. The log of the session stays the only truth. Temporal holds ids, times and
+// when. One workflow a session waits for wakes, and one activity a turn runs the ordinary driver
+// over the shared store. The log of the session stays the only truth. Temporal holds ids, times and
 // standings, never what was said.
 //
 //   - [Client] is for servers: it hands sessions to the engine and wakes them.
@@ -58,11 +58,11 @@ type supervisor struct {
 }
 
 // Supervise is the workflow of a session. It runs turns until there is nothing to do, and waits for
-// the next wake. What was said is in the log before a wake comes, so wakes carry nothing, and one too
-// many does nothing.
+// the next wake. What was said is in the log before a wake comes, so wakes carry nothing, and one
+// too many does nothing.
 //
-// Histories of running workflows replay against this code. A change of the order of its commands goes
-// behind [workflow.GetVersion], and into testdata as one more recorded history.
+// Histories of running workflows replay against this code. A change of the order of its commands
+// goes behind [workflow.GetVersion], and into testdata as one more recorded history.
 func Supervise(ctx workflow.Context, in Supervised) error {
 	s := &supervisor{Supervised: in, start: in.Turns}
 	if err := s.listen(ctx); err != nil {
@@ -131,8 +131,8 @@ func (s *supervisor) listen(ctx workflow.Context) error {
 	return workflow.SetUpdateHandlerWithOptions(ctx, ApproveUpdate, approve, workflow.UpdateHandlerOptions{Validator: s.asked})
 }
 
-// asked rejects an answer to what was not asked, or was answered. A turn that goes on finds answers in
-// the log, and only it knows what it asks.
+// asked rejects an answer to what was not asked, or was answered. A turn that goes on finds answers
+// in the log, and only it knows what it asks.
 func (s *supervisor) asked(_ workflow.Context, a Answered) error {
 	if a.Question == 0 || !s.turning && !slices.Contains(s.last.Questions, a.Question) {
 		return temporal.NewApplicationError("the session has no such question open", noQuestion, a.Question)

@@ -109,8 +109,8 @@ func TestApprove(t *testing.T) {
 	}
 }
 
-// TestCancel holds that a session that waits for an answer is driven once more to take the cancel in,
-// and that its workflow ends then.
+// TestCancel holds that a session that waits for an answer is driven once more to take the cancel
+// in, and that its workflow ends then.
 func TestCancel(t *testing.T) {
 	p := play(t, asks)
 	p.RegisterDelayedCallback(func() { p.SignalWorkflow(temporal.CancelSignal, nil) }, time.Minute)

@@ -36,8 +36,8 @@ type Outcome struct {
 	Questions []uint64  `json:"questions,omitempty"` // that are open
 }
 
-// Progress is what a turn says of itself while it goes on. A worker that is alive and a session that
-// hangs differ by its age.
+// Progress is what a turn says of itself while it goes on. A worker that is alive and a session
+// that hangs differ by its age.
 type Progress struct {
 	Seq  uint64    `json:"seq"`  // last stored event
 	Last time.Time `json:"last"` // when something happened last, stored or not
@@ -69,8 +69,8 @@ func newTurns(h *inspan.Host, beat, rest time.Duration, saw func(event.Event)) *
 }
 
 // Turn drives a session until its run stops or only questions are left. When the worker stops, what
-// runs is finished, nothing is begun, and another worker goes on. When Temporal gives the turn up, as
-// the heartbeats were late or the workflow was cancelled, the run is broken off like by a crash.
+// runs is finished, nothing is begun, and another worker goes on. When Temporal gives the turn up,
+// as the heartbeats were late or the workflow was cancelled, the run is broken off like by a crash.
 func (t *turns) Turn(ctx context.Context, id string) (Outcome, error) {
 	st, err := t.status(ctx, id)
 	if err != nil {
@@ -145,8 +145,8 @@ func (t *turns) progress(st inspan.Status) Progress {
 	return Progress{Seq: st.Seq, Last: t.last[st.Session]}
 }
 
-// failed is what a turn says that could not go on. A session that another drives is tried again soon,
-// which is no failure.
+// failed is what a turn says that could not go on. A session that another drives is tried again
+// soon, which is no failure.
 func (t *turns) failed(err error) error {
 	if running.Elsewhere(err) || errors.Is(err, event.ErrFenced) {
 		return temporal.NewApplicationErrorWithOptions(err.Error(), "Busy", temporal.ApplicationErrorOptions{

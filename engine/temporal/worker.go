@@ -25,21 +25,21 @@ type Worker struct {
 	AtOnce int
 	// Drain is how long calls and requests that run may go on once the worker stops; 0: 10 minutes.
 	Drain time.Duration
-	// Beat is how often progress is reported; 0: every 5 seconds. It is well below the heartbeat timeout
-	// of clients.
+	// Beat is how often progress is reported; 0: every 5 seconds. It is well below the heartbeat
+	// timeout of clients.
 	Beat time.Duration
 	// Rest is how long a wait for a model may be that is sat out here. The worker lets go of a session
 	// that has to wait for longer, and a timer of the workflow brings it back; 0: a minute.
 	Rest time.Duration
-	// Saw is told every event of every session that is driven here, transient ones included. It must not
-	// block. Nil: nobody is.
+	// Saw is told every event of every session that is driven here, transient ones included. It must
+	// not block. Nil: nobody is.
 	Saw func(event.Event)
 }
 
 const usualQueue = "inspan"
 
-// Run drives sessions until stop is closed. Then it takes no more, finishes what runs, and lets go of
-// its sessions, with which other workers go on at once.
+// Run drives sessions until stop is closed. Then it takes no more, finishes what runs, and lets go
+// of its sessions, with which other workers go on at once.
 func (w *Worker) Run(stop <-chan any) error {
 	r := worker.New(w.Temporal, cmp.Or(w.Queue, usualQueue), worker.Options{
 		MaxConcurrentActivityExecutionSize: cmp.Or(w.AtOnce, 100),

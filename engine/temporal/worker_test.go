@@ -84,9 +84,9 @@ func (c conf) pass(ctx context.Context, n int) error {
 
 type step struct{ N int }
 
-// host makes agents that follow the script. Their tools write into the ledger: step changes something
-// at once, look only reads and waits at a gate, push changes something in front of a gate and behind
-// it, and ask asks before it does.
+// host makes agents that follow the script. Their tools write into the ledger: step changes
+// something at once, look only reads and waits at a gate, push changes something in front of a gate
+// and behind it, and ask asks before it does.
 func (c conf) host(s store.Store) *inspan.Host {
 	do := func(name string, effects []tool.Effect, f func(ctx context.Context, n int) error) tool.Tool {
 		t := tool.New(name, "Does "+name+".", func(ctx context.Context, _ *tool.Call, in step) (tool.Result, error) {

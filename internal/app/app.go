@@ -94,7 +94,9 @@ func New(set *config.Installation) *App {
 }
 
 // spentToday is what the sessions say was spent on this day.
-func (a *App) spentToday(ctx context.Context) (float64, error) { return cost.Today(ctx, a.Running.Sessions) }
+func (a *App) spentToday(ctx context.Context) (float64, error) {
+	return cost.Today(ctx, a.Running.Sessions)
+}
 
 // Order is what a process of its own is to do.
 type Order = running.Order

@@ -1,5 +1,5 @@
-// Command inspan-worker drives sessions that Temporal gives it. The sessions are in PostgreSQL; models,
-// tools and permissions are those of this machine's settings, as for inspan.
+// Command inspan-worker drives sessions that Temporal gives it. The sessions are in PostgreSQL;
+// models, tools and permissions are those of this machine's settings, as for inspan.
 package main
 
 import (
