@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/inspan/inspan/engine/temporal"
 	"github.com/inspan/inspan/event"
@@ -139,12 +140,19 @@ func TestDelivery(t *testing.T) {
 // once.
 func TestApproval(t *testing.T) {
 	p := newPlace(t, calls("ask", "step"))
+	p.client.Tenant = func(string) string { return "acme" }
 	id := p.begins()
 	first := p.worker()
 	if err := p.client.Start(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	p.stands(id, temporal.Asks)
+	p.until("it is found by whose it is and how it stands", func() bool {
+		r, err := p.client.Temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
+			Query: "InspanTenant = 'acme' AND InspanStanding = 'asks' AND WorkflowId = '" + id + "'",
+		})
+		return err == nil && r.GetCount() == 1
+	})
 	first.sends(t, syscall.SIGKILL)
 	<-first.ended
 	var asked event.Event
