@@ -25,15 +25,17 @@ test:
 	cd internal/oracle && go test -timeout 10m ./...
 	@./scripts/missing
 
-# The store in PostgreSQL, against real servers: PostgreSQL from the system, and one of the S3 protocol
-# that is built from the Go module proxy once. Not part of test.
+# The store in PostgreSQL and the supervisor on Temporal, against real servers: PostgreSQL from the
+# system, and one of the S3 protocol and one of Temporal that are built from the Go module proxy. Not
+# part of test.
 test-engine:
 	./scripts/test-engine
 
 lint:
 	go run mvdan.cc/gofumpt@v0.12.0 -l . | tee /dev/stderr | test -z "$$(cat)"
 	go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...
-	cd engine/postgres && go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run -c ../../.golangci.yml ./...
+	for m in postgres temporal temporal/devserver; do \
+		(cd engine/$$m && go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run -c $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
 # False allows and needless asks over the corpora, escapes, orphans.
 safety:

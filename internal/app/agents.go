@@ -23,7 +23,7 @@ func roomy(window int) bool { return window == 0 || window >= leastTeam }
 func (a *App) team(o Options, root string, hooks []tool.Hook) *subagent.Team {
 	quiet := func(string) {} // whoever opened the session has been warned
 	return &subagent.Team{
-		Sessions: a.sessions, Hooks: hooks, Trees: subagent.Copies(), MaxDepth: a.Config.Agents.Depth, MaxOpen: a.Config.Agents.Open,
+		Sessions: a.Running.Sessions, Hooks: hooks, Trees: subagent.Copies(), MaxDepth: a.Config.Agents.Depth, MaxOpen: a.Config.Agents.Open,
 		MinuteCost: a.Config.MinuteCost, MinuteTokens: a.Config.MinuteTokens,
 		Roles: func() []skill.Role { return a.Extensions.Roles(root, quiet) },
 		Make: func(ctx context.Context, ord subagent.Order, at inspan.Place) (*inspan.Agent, error) {

@@ -88,13 +88,15 @@ func New(set *config.Installation) *App {
 	a.Running = &running.Table{Installation: set, Sessions: a.sessions, Redact: a.Permission.Redacted}
 	a.exporter = sync.OnceValues(func() (*running.Exporter, error) {
 		to, err := running.ReceiverOf(os.Getenv)
-		return running.NewExporter(a.sessions, to, inspan.Version), err
+		return running.NewExporter(a.Running.Sessions, to, inspan.Version), err
 	})
 	return a
 }
 
 // spentToday is what the sessions say was spent on this day.
-func (a *App) spentToday(ctx context.Context) (float64, error) { return cost.Today(ctx, a.sessions) }
+func (a *App) spentToday(ctx context.Context) (float64, error) {
+	return cost.Today(ctx, a.Running.Sessions)
+}
 
 // Order is what a process of its own is to do.
 type Order = running.Order
@@ -229,7 +231,7 @@ func apart(dirs []string) (out []string) {
 // hostOf is Host of an app that is aimed.
 func hostOf(a *App, o Options, warn func(string)) *inspan.Host {
 	return &inspan.Host{
-		Dir: a.sessions.Dir, Store: a.sessions,
+		Dir: a.sessions.Dir, Store: a.Running.Sessions,
 		Agent: func(ctx context.Context, s inspan.Place) (*inspan.Agent, error) {
 			return a.lead(ctx, o, s, warn)
 		},

@@ -49,8 +49,8 @@ type Run struct {
 	err     error
 
 	mu      sync.Mutex
-	working map[string]bool // calls that run
-	leaving bool            // it ends as soon as none does
+	working map[string]bool // calls that run, and asking while the model is asked
+	leaving bool            // it ends as soon as none of them does
 }
 
 // errLeft ends a run whose session is let go where it is.
@@ -147,7 +147,7 @@ func (p *Pool) run(ctx context.Context, id string, opened *inspan.Session, input
 }
 
 func (p *Pool) newRun(s *inspan.Session) *Run {
-	r := &Run{begun: make(chan struct{}), done: make(chan struct{})}
+	r := &Run{begun: make(chan struct{}), done: make(chan struct{}), working: map[string]bool{}}
 	r.begin = sync.OnceFunc(func() { close(r.begun) })
 	r.conduct.Session, r.conduct.Patience = s, p.LetGo
 	r.conduct.See = func(e event.Event) error {
@@ -162,16 +162,21 @@ func (p *Pool) newRun(s *inspan.Session) *Run {
 	return r
 }
 
-// saw takes note of calls that run.
+// asking is what stands for a request to the model among the calls that run. Calls have ids.
+const asking = ""
+
+// saw takes note of what runs. A model that failed is waited for or given up, which nobody who
+// leaves has to sit out.
 func (r *Run) saw(b event.Body) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch b := b.(type) {
+	case event.Asked:
+		r.working[asking] = true
 	case event.Started:
-		if r.working == nil {
-			r.working = map[string]bool{}
-		}
 		r.working[b.Call] = true
+	case event.Replied, event.Failed:
+		delete(r.working, asking)
 	case event.Ended:
 		delete(r.working, b.Call)
 	}
@@ -181,14 +186,30 @@ func (r *Run) saw(b event.Body) error {
 	return nil
 }
 
-// Leave has the run end as soon as none of its calls runs. The session is where it is then.
+// Leave has the run end as soon as none of its calls runs and the model has answered. The session is
+// where it is then. Between two steps the next may be in the log already, unseen, and would be lost
+// if the run were broken off. So that is done only if nothing comes for a while, as when it waits.
 func (r *Run) Leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.leaving = true; len(r.working) == 0 {
+		time.AfterFunc(quietFor, r.waits)
+	}
+}
+
+// quietFor is longer than what lies between two steps takes.
+const quietFor = time.Second
+
+func (r *Run) waits() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.working) == 0 {
 		r.cancel()
 	}
 }
+
+// Break ends the run as a crash would: the log keeps what was done. It does not wait.
+func (r *Run) Break() { r.cancel() }
 
 // Full says why nothing can be begun; nil: it can.
 func (p *Pool) Full() error {
@@ -236,9 +257,8 @@ func (p *Pool) work(ctx context.Context, id string, r *Run, inputs []event.Body)
 	close(r.done)
 }
 
-// Drain begins no runs any more, and lets go of each session as soon as none of its calls runs:
-// those that do are finished, and whoever drives the session next goes on behind them. It returns
-// when no session is driven, or ctx is done.
+// Drain begins no runs any more, and lets go of each session as [Run.Leave] does: whoever drives it
+// next goes on behind what was finished. It returns when no session is driven, or ctx is done.
 func (p *Pool) Drain(ctx context.Context) {
 	p.mu.Lock()
 	p.closed = true

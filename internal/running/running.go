@@ -30,6 +30,8 @@ const (
 // Table is the sessions that run, in this process and in others.
 type Table struct {
 	*config.Installation
+	// Sessions keeps what this process drives too, with all that works for it and counts against the
+	// limits of a day. It is set before the first session is opened.
 	Sessions store.Store
 	Server   string                      // address of the server that has the sessions, for hints; empty: this machine has them
 	Redact   func(event.Body) event.Body // takes out secrets of what is sent to a session that others drive

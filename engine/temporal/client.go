@@ -1,0 +1,231 @@
+package temporal
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/store"
+)
+
+// Client hands the sessions of a server to the engine. Every method writes to the log first and
+// wakes the session then, so a call that failed can be made again with the same key. Fill in the
+// fields, which are not changed once it is in use. Safe for concurrent use.
+//
+// It is what a server holds for people it has identified. Agents have no way to it: a tool can
+// neither approve a call of its own session nor one of a child.
+type Client struct {
+	Temporal client.Client
+	Store    store.Store // of all workers
+	Queue    string      // as in [Worker]
+	// Heartbeat is how long a worker may be silent before another goes on; 0: 30 s. A server failover
+	// is shorter. Shorter timeouts are load.
+	Heartbeat time.Duration
+	// Searchable says that the namespace has the search attributes [StandingKey] and [TenantKey].
+	Searchable bool
+	// Tenant says whose a session is, if it is Searchable. Nil, or empty: nobody's.
+	Tenant func(session string) string
+	// Redact is as in [inspan.Watch].
+	Redact func(event.Body) event.Body
+	// Answers is how long a worker may take to take a wake; 0: 5 s. After that the wake waits in the
+	// server for a worker to come.
+	Answers time.Duration
+}
+
+// ErrNoQuestion says that an approval answers no question that is open: it never was, or somebody
+// has answered it.
+var ErrNoQuestion = errors.New("no such question is open")
+
+// Start has the engine supervise the session with the whole id, which has begun. It does nothing if
+// the engine does so already. No worker need be there.
+func (c *Client) Start(ctx context.Context, session string) error {
+	_, err := c.Temporal.ExecuteWorkflow(ctx, c.options(session), WorkflowName, c.supervised(session))
+	if err != nil {
+		return fmt.Errorf("start session %s: %w", session, err)
+	}
+	return nil
+}
+
+func (c *Client) supervised(session string) Supervised {
+	return Supervised{Session: session, Heartbeat: c.Heartbeat, Searchable: c.Searchable}
+}
+
+// options are those of a workflow that may run, and then is the one.
+func (c *Client) options(session string) client.StartWorkflowOptions {
+	o := client.StartWorkflowOptions{
+		ID: session, TaskQueue: cmp.Or(c.Queue, usualQueue),
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+	}
+	if c.Searchable && c.Tenant != nil {
+		if tenant := c.Tenant(session); tenant != "" {
+			o.TypedSearchAttributes = temporal.NewSearchAttributes(TenantKey().ValueSet(tenant))
+		}
+	}
+	return o
+}
+
+// Send appends an input to the log of a session and wakes it. One that has a key (Message) can be
+// sent again: it counts once. Approvals go by Approve.
+func (c *Client) Send(ctx context.Context, session string, input event.Body) error {
+	if _, ok := input.(event.Decided); ok {
+		return errors.New("send: a decision is sent by Approve")
+	}
+	if err := c.append(ctx, session, input, nil); err != nil {
+		return err
+	}
+	return c.Wake(ctx, session, event.Key(input))
+}
+
+// append appends an input, if the session as it stands takes it.
+func (c *Client) append(ctx context.Context, session string, input event.Body, takes func(inspan.Status) error) error {
+	w, err := (&inspan.Host{Store: c.Store}).Watch(ctx, session)
+	if err != nil {
+		return err
+	}
+	w.Redact = c.Redact
+	if takes != nil {
+		err = takes(w.Status())
+	}
+	if err == nil {
+		err = w.Send(ctx, input)
+	}
+	return errors.Join(err, w.Close())
+}
+
+// Wake has a session go on with what is in its log, and begins to supervise it if nobody does. A
+// key makes the wake one, however often it is sent; empty: it is one of its own.
+func (c *Client) Wake(ctx context.Context, session, key string) error {
+	err := c.update(ctx, session, InputUpdate, key)
+	if late(ctx, err) { // it must not be lost with this process
+		_, err = c.Temporal.SignalWithStartWorkflow(ctx, session, InputUpdate, nil, c.options(session), WorkflowName, c.supervised(session))
+	}
+	if err != nil {
+		return fmt.Errorf("wake session %s: %w", session, err)
+	}
+	return nil
+}
+
+// late reports whether a worker has not answered in time, while whoever waits has some left.
+func late(ctx context.Context, err error) bool {
+	var timeout *client.WorkflowUpdateServiceTimeoutOrCanceledError
+	return ctx.Err() == nil && (errors.As(err, &timeout) || errors.Is(err, context.DeadlineExceeded))
+}
+
+func (c *Client) update(ctx context.Context, session, name, key string, args ...any) error {
+	ctx, stop := context.WithTimeout(ctx, cmp.Or(c.Answers, 5*time.Second))
+	defer stop()
+	start := c.Temporal.NewWithStartWorkflowOperation(c.options(session), WorkflowName, c.supervised(session))
+	h, err := c.Temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
+		StartWorkflowOperation: start,
+		UpdateOptions: client.UpdateWorkflowOptions{
+			UpdateID: cmp.Or(key, rand.Text()), WorkflowID: session, UpdateName: name, Args: args,
+			WaitForStage: client.WorkflowUpdateStageCompleted,
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return h.Get(ctx, nil)
+}
+
+// Approve answers a question of a session, allowing it or not, and wakes the session. The decision
+// names its question. The error wraps [ErrNoQuestion] if no such question is open.
+func (c *Client) Approve(ctx context.Context, session string, d event.Decided) error {
+	err := c.append(ctx, session, d, func(st inspan.Status) error {
+		for _, q := range st.Questions() {
+			if q.Question == d.Question && q.Call.ID == d.Call {
+				return nil
+			}
+		}
+		return fmt.Errorf("approve question %d of session %s: %w", d.Question, session, ErrNoQuestion)
+	})
+	if err != nil && !c.took(ctx, session, event.Key(d)) {
+		return err
+	}
+	err = c.update(ctx, session, ApproveUpdate, event.Key(d), Answered{Question: d.Question})
+	var refused *temporal.ApplicationError
+	if errors.As(err, &refused) && refused.Type() == noQuestion || late(ctx, err) {
+		// The answer is in the log. The workflow has not heard of the question, or there is no worker.
+		return c.Wake(ctx, session, "")
+	}
+	return err
+}
+
+// took reports whether an input with the key is in the log: whoever sent it has not seen it arrive.
+func (c *Client) took(ctx context.Context, session, key string) bool {
+	for e, err := range store.Events(ctx, c.Store, session) {
+		if err != nil {
+			return false
+		}
+		if key != "" && event.Key(e.Body) == key {
+			return true
+		}
+	}
+	return false
+}
+
+// Cancel interrupts a session, and ends its supervision once its run has stopped.
+func (c *Client) Cancel(ctx context.Context, session string, why event.Cancelled) error {
+	if err := c.append(ctx, session, why, nil); err != nil {
+		return err
+	}
+	err := c.Temporal.SignalWorkflow(ctx, session, "", CancelSignal, nil)
+	if _, none := errors.AsType[*serviceerror.NotFound](err); none { // nobody drives what is to be stopped
+		return nil
+	}
+	return err
+}
+
+// Description is how the engine sees a session.
+type Description struct {
+	Supervised bool     // a workflow is open for it
+	Standing   Standing // as of the last turn; empty: there was none
+	Turns      int
+	Progress   Progress  // of the turn that goes on; zero if none does, or it has not said yet
+	Heard      time.Time // when it was reported
+	Attempt    int       // of the turn that goes on: 1, and more behind each worker that was lost; 0: none does
+	Worker     string    // that has it
+	Failure    string    // why the attempt before did not end it
+}
+
+// Describe asks the engine about a session. No worker is needed for the answer. The error wraps
+// [serviceerror.NotFound] if the engine does not know it.
+func (c *Client) Describe(ctx context.Context, session string) (Description, error) {
+	r, err := c.Temporal.DescribeWorkflowExecution(ctx, session, "")
+	if err != nil {
+		return Description{}, fmt.Errorf("describe session %s: %w", session, err)
+	}
+	info := r.GetWorkflowExecutionInfo()
+	d := Description{Supervised: info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING}
+	from := converter.GetDefaultDataConverter()
+	for name, into := range map[string]any{memoStanding: &d.Standing, memoTurns: &d.Turns} {
+		if p := info.GetMemo().GetFields()[name]; p != nil {
+			err = errors.Join(err, from.FromPayload(p, into))
+		}
+	}
+	for _, turn := range r.GetPendingActivities() {
+		err = errors.Join(err, d.turn(turn))
+	}
+	return d, err
+}
+
+func (d *Description) turn(p *workflowpb.PendingActivityInfo) error {
+	d.Attempt, d.Worker, d.Failure = int(p.GetAttempt()), p.GetLastWorkerIdentity(), p.GetLastFailure().GetMessage()
+	if p.GetHeartbeatDetails() == nil {
+		return nil
+	}
+	d.Heard = p.GetLastHeartbeatTime().AsTime()
+	return converter.GetDefaultDataConverter().FromPayloads(p.GetHeartbeatDetails(), &d.Progress)
+}

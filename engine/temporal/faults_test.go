@@ -1,0 +1,245 @@
+package temporal_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/inspan/inspan/engine/temporal"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/store"
+)
+
+// kinds counts the events of a log that are so.
+func (p *place) kinds(id string, is func(event.Body) bool) (n int) {
+	p.t.Helper()
+	for e, err := range store.Events(p.t.Context(), p.store, id) {
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if is(e.Body) {
+			n++
+		}
+	}
+	return n
+}
+
+func claim(b event.Body) bool { _, is := b.(event.Claimed); return is }
+
+// TestOneDrives holds that two workers never drive one session, also if another process has it:
+// then the turn is tried again until it can be had.
+func TestOneDrives(t *testing.T) {
+	p := newPlace(t, calls("look", "step"))
+	id := p.begins()
+	log, err := p.store.Open(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.(event.Leaser).Lease(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.worker()
+	p.worker()
+	if err := p.client.Start(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	p.until("a turn is busy", func() bool {
+		d, err := p.client.Describe(t.Context(), id)
+		return err == nil && d.Attempt > 3 && strings.Contains(d.Failure, "drives this session")
+	})
+	if got := p.kinds(id, claim); got != 0 {
+		t.Errorf("%d claims while another drives it", got)
+	}
+	if err := errors.Join(log.(event.Leaser).Release(), log.Close()); err != nil {
+		t.Fatal(err)
+	}
+	p.reached("look0", 0)
+	for range 10 { // wakes for a session that is driven
+		if err := p.client.Wake(t.Context(), id, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.opens(0)
+	p.stands(id, temporal.Done)
+	if got := p.kinds(id, claim); got != 1 {
+		t.Errorf("%d claims", got)
+	}
+	p.changedOnce([]string{"look", "step"})
+}
+
+// TestZombie stops a worker in the middle of a change for longer than heartbeat and lease, and lets
+// it go on when another has ended the session. The log takes nothing from it, and no change is made
+// twice: the one that was in flight is unknown.
+func TestZombie(t *testing.T) {
+	p := newPlace(t, calls("step", "push", "step", "look", "step"))
+	id := p.begins()
+	p.worker()
+	p.worker()
+	if err := p.client.Start(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	pid := p.reached("push1", 0)
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	next := p.reached("look3", 0)
+	if next == pid {
+		t.Fatal("it was not stopped")
+	}
+	p.opens(1)
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	p.until("the zombie makes its change", func() bool {
+		return slices.ContainsFunc(p.ledger(), func(line string) bool { return strings.HasPrefix(line, "pushed1,") })
+	})
+	p.opens(3)
+	p.stands(id, temporal.Done)
+	p.changedOnce([]string{"step", "push", "step", "look", "step"})
+	unknown := p.kinds(id, func(b event.Body) bool {
+		e, ended := b.(event.Ended)
+		return ended && e.Outcome == event.OutcomeUnknown
+	})
+	ends := p.kinds(id, func(b event.Body) bool { _, ended := b.(event.Ended); return ended })
+	if unknown != 1 || ends != 5 {
+		t.Errorf("%d calls ended, %d of them unknown", ends, unknown)
+	}
+}
+
+// TestDelivery sends one input twice, as a server does that has not seen the answer to the first.
+func TestDelivery(t *testing.T) {
+	p := newPlace(t, calls("step"))
+	id := p.begins()
+	p.worker()
+	if err := p.client.Start(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	p.stands(id, temporal.Done)
+	said := event.Say("And once more.")
+	said.Message = "key-1"
+	for range 3 {
+		if err := p.client.Send(t.Context(), id, said); err != nil {
+			t.Fatal(err)
+		}
+		p.stands(id, temporal.Done)
+	}
+	stops := p.kinds(id, func(b event.Body) bool { _, is := b.(event.Stopped); return is })
+	if stops != 2 {
+		t.Errorf("%d runs", stops)
+	}
+}
+
+// TestApproval holds that a question outlives its worker, that only an answer to it counts, and
+// once.
+func TestApproval(t *testing.T) {
+	p := newPlace(t, calls("ask", "step"))
+	p.client.Tenant = func(string) string { return "acme" }
+	id := p.begins()
+	first := p.worker()
+	if err := p.client.Start(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	p.stands(id, temporal.Asks)
+	p.until("it is found by whose it is and how it stands", func() bool {
+		r, err := p.client.Temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
+			Query: "InspanTenant = 'acme' AND InspanStanding = 'asks' AND WorkflowId = '" + id + "'",
+		})
+		return err == nil && r.GetCount() == 1
+	})
+	first.sends(t, syscall.SIGKILL)
+	<-first.ended
+	var asked event.Event
+	for e, err := range store.Events(t.Context(), p.store, id) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, is := e.Body.(event.Waiting); is {
+			asked = e
+		}
+	}
+	yes := event.Decided{Call: asked.Body.(event.Waiting).Call, Question: asked.Seq, Allow: true, By: "test", Answer: "yes", Message: "key-1"}
+	wrong := yes
+	wrong.Question, wrong.Message = asked.Seq-1, "key-0"
+	if err := p.client.Approve(t.Context(), id, wrong); !errors.Is(err, temporal.ErrNoQuestion) {
+		t.Errorf("another question was answered: %v", err)
+	}
+	if err := p.client.Approve(t.Context(), id, yes); err != nil { // nobody is there to go on
+		t.Fatal(err)
+	}
+	p.worker()
+	p.stands(id, temporal.Done)
+	if err := p.client.Approve(t.Context(), id, yes); err != nil {
+		t.Errorf("the same answer again: %v", err)
+	}
+	yes.Message = "key-2"
+	if err := p.client.Approve(t.Context(), id, yes); !errors.Is(err, temporal.ErrNoQuestion) {
+		t.Errorf("a second answer: %v", err)
+	}
+	p.changedOnce([]string{"", "step"})
+}
+
+// TestCancelled holds that a session that is cancelled in the middle of a call stops in order, and
+// is supervised no longer.
+func TestCancelled(t *testing.T) {
+	p := newPlace(t, calls("look", "step"))
+	id := p.begins()
+	p.worker()
+	if err := p.client.Start(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	p.reached("look0", 0)
+	if err := p.client.Cancel(t.Context(), id, event.Cancelled{By: "test", All: true}); err != nil {
+		t.Fatal(err)
+	}
+	p.until("its supervision ends", func() bool {
+		d, err := p.client.Describe(t.Context(), id)
+		return err == nil && !d.Supervised
+	})
+	stops := p.kinds(id, func(b event.Body) bool { s, is := b.(event.Stopped); return is && s.Reason == event.ReasonCancelled })
+	if stops != 1 || slices.ContainsFunc(p.ledger(), func(line string) bool { return strings.HasPrefix(line, "step") }) {
+		t.Errorf("it stopped %d times; the ledger: %q", stops, p.ledger())
+	}
+	_, err := p.client.Describe(t.Context(), "nobody")
+	if _, none := errors.AsType[*serviceerror.NotFound](err); !none {
+		t.Errorf("an unknown session: %v", err)
+	}
+}
+
+// TestServerAway kills the Temporal server in the middle of a turn and starts it again. The turn
+// goes on meanwhile, and is the only one.
+func TestServerAway(t *testing.T) {
+	names := slices.Repeat([]string{"step", "look"}, 4)
+	p := newPlace(t, calls(names...))
+	p.client.Heartbeat *= 10 // it is longer than the server is away
+	id := p.begins()
+	p.worker()
+	p.worker()
+	if err := p.client.Start(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	p.reached("look1", 0)
+	engine.kill()
+	for n := 1; n < 6; n += 2 {
+		p.opens(n)
+		p.reached(fmt.Sprint("look", n+2), 0)
+	}
+	if err := engine.start(); err != nil {
+		t.Fatal(err)
+	}
+	p.opens(7)
+	p.stands(id, temporal.Done)
+	if got := p.kinds(id, claim); got != 1 {
+		t.Errorf("%d claims", got)
+	}
+	if diff := cmp.Diff(p.undisturbed(), bodies(t, p.store, id)); diff != "" {
+		t.Errorf("the log (-undisturbed +this):\n%s", diff)
+	}
+	p.changedOnce(names)
+}

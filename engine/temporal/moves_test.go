@@ -1,0 +1,101 @@
+package temporal_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/inspan/inspan/engine/temporal"
+	"github.com/inspan/inspan/store"
+)
+
+// calls is a script of calls, a reply each, and a last word.
+func calls(names ...string) string {
+	var s strings.Builder
+	for n, name := range names {
+		fmt.Fprintf(&s, "-- reply --\ncall: %s {\"N\":%d}\n", name, n)
+	}
+	return s.String() + "-- reply --\nAll done.\n"
+}
+
+// TestMoves moves a session of 30 calls between three workers ten times, in turn by kill -9 and by
+// drain. Its log is the one of a session that nobody disturbs, but for the claims, and each change
+// is made once.
+func TestMoves(t *testing.T) {
+	names := slices.Repeat([]string{"step", "step", "look"}, 10)
+	p := newPlace(t, calls(names...))
+	workers := map[int]*process{}
+	more := func() {
+		w := p.worker()
+		workers[w.Process.Pid] = w
+	}
+	for range 3 {
+		more()
+	}
+	id := p.begins()
+	if err := p.client.Start(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	drivers := map[int]bool{}
+	for n := 2; n < len(names); n += 3 {
+		pid := p.reached(fmt.Sprint("look", n), 0)
+		drivers[pid] = true
+		workers[pid].sends(t, []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[n%2])
+		p.opens(n)
+		<-workers[pid].ended
+		more()
+	}
+	p.stands(id, temporal.Done)
+	if diff := cmp.Diff(p.undisturbed(), bodies(t, p.store, id)); diff != "" {
+		t.Errorf("the log of the session that moved (-stays +moves):\n%s", diff)
+	}
+	if len(drivers) != 10 {
+		t.Errorf("%d workers drove it", len(drivers))
+	}
+	p.changedOnce(names)
+	kills, drains := p.handovers(id)
+	t.Logf("behind kills, with a heartbeat timeout of %s: %v; behind drains: %v", p.client.Heartbeat, kills, drains)
+}
+
+// handovers is how long the log stood still before each claim but the first, which are in turn
+// behind a kill and behind a drain.
+func (p *place) handovers(id string) (kills, drains []time.Duration) {
+	p.t.Helper()
+	claims, last := 0, time.Time{}
+	for e, err := range store.Events(p.t.Context(), p.store, id) {
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if claim(e.Body) {
+			switch gap := e.Time.Sub(last); {
+			case claims%2 == 1:
+				kills = append(kills, gap)
+			case claims > 0:
+				drains = append(drains, gap)
+			}
+			claims++
+		}
+		last = e.Time
+	}
+	return kills, drains
+}
+
+// changedOnce wants every change in the ledger once.
+func (p *place) changedOnce(names []string) {
+	p.t.Helper()
+	times := map[string]int{}
+	for _, line := range p.ledger() {
+		call, _, _ := strings.Cut(line, ",")
+		times[call]++
+	}
+	for n, name := range names {
+		if call := fmt.Sprint(name, n); name == "step" && times[call] != 1 {
+			p.t.Errorf("%s was done %d times", call, times[call])
+		}
+	}
+}

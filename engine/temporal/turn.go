@@ -1,0 +1,196 @@
+package temporal
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/running"
+)
+
+// Standing is how a session stands at the end of a turn.
+type Standing string
+
+// Standings.
+const (
+	Running Standing = "running"
+	Done    Standing = "done"   // its run has stopped
+	Asks    Standing = "asks"   // calls wait for somebody's answer
+	Waits   Standing = "waits"  // the model can't be asked before a time
+	Paused  Standing = "paused" // the same, for all that work for the session: a quota is used up
+	LetGo   Standing = "let go" // there is more to do, for any worker
+)
+
+// Outcome is how a turn ended. It holds what the workflow needs and nothing that was said.
+type Outcome struct {
+	Standing  Standing  `json:"standing"`
+	Seq       uint64    `json:"seq,omitempty"`       // last event of the session
+	Until     time.Time `json:"until,omitzero"`      // when to go on, if nothing comes before
+	Questions []uint64  `json:"questions,omitempty"` // that are open
+}
+
+// Progress is what a turn says of itself while it goes on. A worker that is alive and a session
+// that hangs differ by its age.
+type Progress struct {
+	Seq  uint64    `json:"seq"`  // last stored event
+	Last time.Time `json:"last"` // when something happened last, stored or not
+}
+
+// turns drives sessions. It is the activity.
+type turns struct {
+	host *inspan.Host
+	pool running.Pool
+	beat time.Duration
+	rest time.Duration // a model that can't be asked for longer is not waited for here
+
+	mu   sync.Mutex
+	last map[string]time.Time // when something has happened, by session that is driven
+}
+
+func newTurns(h *inspan.Host, beat, rest time.Duration, saw func(event.Event)) *turns {
+	t := &turns{host: h, beat: beat, rest: rest, last: map[string]time.Time{}}
+	t.pool.Open = h.Open
+	t.pool.Saw = func(e event.Event) {
+		t.mu.Lock()
+		t.last[e.Session] = time.Now()
+		t.mu.Unlock()
+		if saw != nil {
+			saw(e)
+		}
+	}
+	return t
+}
+
+// Turn drives a session until its run stops or only questions are left. When the worker stops, what
+// runs is finished, nothing is begun, and another worker goes on. When Temporal gives the turn up,
+// as the heartbeats were late or the workflow was cancelled, the run is broken off like by a crash.
+func (t *turns) Turn(ctx context.Context, id string) (Outcome, error) {
+	st, err := t.status(ctx, id)
+	if err != nil {
+		return Outcome{}, final(err)
+	}
+	if !st.Active { // a wake too many: nothing is claimed
+		return outcome(st), nil
+	}
+	r, err := t.pool.Drive(context.WithoutCancel(ctx), id, nil)
+	if err != nil {
+		return Outcome{}, t.failed(err)
+	}
+	defer t.forget(id)
+	drained, err := t.attend(ctx, r)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if st, err = t.status(ctx, id); err != nil {
+		return Outcome{}, err
+	}
+	o := outcome(st)
+	if drained && st.Active { // beside what asks there may be calls that nobody has begun
+		o = Outcome{Standing: LetGo, Seq: st.Seq}
+	}
+	return o, nil
+}
+
+// attend waits until a run is over. Drained says that it was left as the worker stops.
+func (t *turns) attend(ctx context.Context, r *running.Run) (drained bool, err error) {
+	tick := time.NewTicker(t.beat)
+	defer tick.Stop()
+	stops, left := activity.GetWorkerStopChannel(ctx), false
+	for {
+		st := r.Status()
+		activity.RecordHeartbeat(ctx, t.progress(st))
+		if !left && t.tooLong(outcome(st)) {
+			left = true
+			r.Leave()
+		}
+		select {
+		case <-r.Done():
+			if err := r.Err(); err != nil && !left && !drained {
+				return false, t.failed(err)
+			}
+			return drained, nil
+		case <-ctx.Done():
+			r.Break()
+			<-r.Done()
+			return false, context.Cause(ctx)
+		case <-stops:
+			stops, drained = nil, true
+			r.Leave()
+		case <-tick.C:
+		}
+	}
+}
+
+// tooLong reports whether a model is waited for so long that a worker is better off without.
+func (t *turns) tooLong(o Outcome) bool {
+	return (o.Standing == Waits || o.Standing == Paused) && o.Until.After(time.Now().Add(t.rest))
+}
+
+func (t *turns) forget(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.last, id)
+}
+
+func (t *turns) progress(st inspan.Status) Progress {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return Progress{Seq: st.Seq, Last: t.last[st.Session]}
+}
+
+// failed is what a turn says that could not go on. A session that another drives is tried again
+// soon, which is no failure.
+func (t *turns) failed(err error) error {
+	if running.Elsewhere(err) || errors.Is(err, event.ErrFenced) {
+		return temporal.NewApplicationErrorWithOptions(err.Error(), "Busy", temporal.ApplicationErrorOptions{
+			NextRetryDelay: t.beat, Category: temporal.ApplicationErrorCategoryBenign,
+		})
+	}
+	return err
+}
+
+// final has a turn not be tried again if its session is not there.
+func final(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return temporal.NewNonRetryableApplicationError(err.Error(), "NoSession", nil)
+	}
+	return err
+}
+
+func (t *turns) status(ctx context.Context, id string) (inspan.Status, error) {
+	w, err := t.host.Watch(ctx, id)
+	if err != nil {
+		return inspan.Status{}, err
+	}
+	return w.Status(), w.Close()
+}
+
+// outcome is how a session stands that nobody drives.
+func outcome(st inspan.Status) Outcome {
+	o := Outcome{Standing: LetGo, Seq: st.Seq}
+	for _, q := range st.Questions() {
+		o.Questions = append(o.Questions, q.Question)
+		if o.Until.IsZero() || !q.Until.IsZero() && q.Until.Before(o.Until) {
+			o.Until = q.Until
+		}
+	}
+	now := time.Now()
+	switch {
+	case !st.Active:
+		return Outcome{Standing: Done, Seq: st.Seq}
+	case len(o.Questions) > 0:
+		o.Standing = Asks
+	case st.Paused != nil && st.Paused.Until.After(now):
+		o.Standing, o.Until = Paused, st.Paused.Until
+	case st.NotBefore.After(now):
+		o.Standing, o.Until = Waits, st.NotBefore
+	}
+	return o
+}
