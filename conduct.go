@@ -191,6 +191,16 @@ func (c *Conductor) saw(ctx context.Context, e event.Event) error {
 	return c.put.failed()
 }
 
+// steps are the open questions of the steps of a program.
+func (st Status) steps() (own []Question) {
+	for _, q := range st.Raised {
+		if st.Workflow != "" && q.Child == "" {
+			own = append(own, q)
+		}
+	}
+	return own
+}
+
 func (c *Conductor) see(e event.Event) (err error) {
 	defer caught("Conductor.See", nil, &err)
 	if c.See == nil {

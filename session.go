@@ -349,16 +349,6 @@ func (st Status) Questions() []Pending {
 	return append(out, st.Waiting...)
 }
 
-// steps are the open questions of the steps of a program.
-func (st Status) steps() (own []Question) {
-	for _, q := range st.Raised {
-		if st.Workflow != "" && q.Child == "" {
-			own = append(own, q)
-		}
-	}
-	return own
-}
-
 func statusOf(st *loop.State) Status {
 	out := Status{
 		Session: st.Session, Seq: st.Seq, Traceparent: st.Within, Root: st.Root, Title: st.Title, Task: st.Task,

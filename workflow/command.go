@@ -69,9 +69,7 @@ func (p piecework) command(ctx context.Context) (any, end) {
 			if err != nil || why != "" {
 				return ended(nil, why), err
 			}
-			e, err := p.brought(ctx, ran)
-			e.Untrusted = len(in.Network) > 0
-			return e, err
+			return p.brought(ctx, ran)
 		})
 	})
 }
@@ -145,6 +143,7 @@ type ran struct {
 	printed []byte // to standard output, if that is to be JSON
 	blob    event.StepBlob
 	late    bool
+	reached bool // hosts could be
 }
 
 // start runs a command to its end, or says why it may not run.
@@ -197,7 +196,8 @@ func (p piecework) execute(ctx context.Context, in commandInput) (ran, error) {
 	if err != nil {
 		return ran{}, err
 	}
-	out := ran{code: code, output: text.Printed(strings.ToValidUTF8(tail.Text(), "\ufffd")), late: limited.Err() != nil}
+	out := ran{code: code, output: text.Printed(strings.ToValidUTF8(tail.Text(), "\ufffd"))}
+	out.late, out.reached = limited.Err() != nil, len(in.Network) > 0
 	out.printed, _ = report.Bytes()
 	data, more := whole.Bytes()
 	if len(data) > mostOutput {
@@ -257,8 +257,9 @@ func (p piecework) brought(ctx context.Context, r ran) (event.StepEnded, error) 
 	return p.kept(ctx, r, value, why)
 }
 
-// with adds the blob of the output.
+// with adds the blob of the output, and that it may hold words of others.
 func (r ran) with(e event.StepEnded) event.StepEnded {
+	e.Untrusted = r.reached
 	if r.blob.Digest != "" {
 		e.Blobs = append(e.Blobs, r.blob)
 	}
@@ -350,9 +351,7 @@ func (p piecework) check(ctx context.Context) (any, end) {
 				why = p.regressed(r, failed)
 			}
 			value := map[string]any{"passed": why == "", "exit": r.code, "output": r.output, "failures": failed}
-			e, err := p.kept(ctx, r, value, why)
-			e.Untrusted = len(in.Network) > 0
-			return e, err
+			return p.kept(ctx, r, value, why)
 		})
 	})
 }

@@ -52,3 +52,14 @@ func (w *Workflow) Typed(args []string) (map[string]any, error) {
 	_, err := w.given(inputs)
 	return inputs, err
 }
+
+// filledIn are the inputs that are there: those that are not have their defaults.
+func filledIn(with map[string]any) map[string]any {
+	out := map[string]any{}
+	for name, v := range with {
+		if v != nil {
+			out[name] = v
+		}
+	}
+	return out
+}

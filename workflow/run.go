@@ -314,17 +314,6 @@ func (r *run) look(ctx context.Context, steps []Step, f *frame, at scopeOf) {
 	}
 }
 
-// filledIn are the inputs that are there: those that are not have their defaults.
-func filledIn(with map[string]any) map[string]any {
-	out := map[string]any{}
-	for name, v := range with {
-		if v != nil {
-			out[name] = v
-		}
-	}
-	return out
-}
-
 // failures names the steps of a list that have failed and were to end well; empty: none.
 func failures(steps []Step, ends map[string]end) string {
 	var failed []string

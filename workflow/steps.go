@@ -56,22 +56,34 @@ func chosen(answer string, choices []string) string {
 	return ""
 }
 
-// choose has a person choose, and asks again after an answer that is no choice. A denial chooses
-// nothing.
-func (p piecework) choose(ctx context.Context, q event.Raised, choices []string) (choice string, d event.Decided, err error) {
-	preview := q.Preview
-	for n := 1; ; n++ {
+// insist puts a question, and again after an answer that does not fit, with why. A denial fits always.
+func (p piecework) insist(ctx context.Context, q event.Raised, fits func(answer string) (why string)) (d event.Decided, err error) {
+	id, preview := cmp.Or(q.ID, p.id), q.Preview
+	for n := 2; ; n++ {
 		if d, err = p.steps.Ask(ctx, p.id, q); err != nil || !d.Allow {
-			return "", d, err
+			return d, err
 		}
-		if choice = chosen(d.Answer, choices); choice != "" {
-			return choice, d, nil
+		why := fits(d.Answer)
+		if why == "" {
+			return d, nil
 		}
-		first := cmp.Or(q.ID, p.id)
-		q.ID = fmt.Sprintf("%s#%d", strings.TrimSuffix(first, fmt.Sprintf("#%d", n)), n+1)
-		q.Preview = fmt.Sprintf("%s\n\n%q is none of the choices.", preview, text.Short(d.Answer, 80))
+		q.ID, q.Preview = fmt.Sprintf("%s#%d", id, n), preview+"\n\n"+why
 	}
 }
+
+// choose has a person choose. A denial chooses nothing.
+func (p piecework) choose(ctx context.Context, q event.Raised, choices []string) (choice string, d event.Decided, err error) {
+	d, err = p.insist(ctx, q, func(answer string) string {
+		if choice = chosen(answer, choices); choice == "" {
+			return fmt.Sprintf("%q is none of the choices.", text.Short(answer, 80))
+		}
+		return ""
+	})
+	return choice, d, err
+}
+
+// denied is why a step fails whose question was denied.
+func denied(d event.Decided) string { return strings.TrimSuffix("denied: "+d.Reason, ": ") }
 
 // approval is a step of kind approval.
 func (p piecework) approval(ctx context.Context) (any, end) {
@@ -96,7 +108,7 @@ func (p piecework) approval(ctx context.Context) (any, end) {
 		approved, why := choice == choices[0], ""
 		switch {
 		case choice == "":
-			why = strings.TrimSuffix("denied: "+d.Reason, ": ")
+			why = denied(d)
 		case !approved:
 			why = "answered " + choice
 		}
@@ -326,18 +338,18 @@ func (p piecework) hook(ctx context.Context) (any, end) {
 	q := question("waits for the webhook "+p.Webhook, nil, "")
 	q.Agent = "webhook " + p.Webhook
 	return p.record(ctx, map[string]any{"webhook": p.Webhook}, true, func(ctx context.Context) (event.StepEnded, error) {
-		preview := q.Preview
-		for n := 2; ; n++ {
-			d, err := p.steps.Ask(ctx, p.id, q)
-			if err != nil || !d.Allow {
-				return ended(nil, strings.TrimSuffix("denied: "+d.Reason, ": ")), err
+		var e event.StepEnded
+		d, err := p.insist(ctx, q, func(answer string) string {
+			if e = p.typed(answer, ""); e.Error != "" {
+				return "The last call did not fit: " + e.Error
 			}
-			e := p.typed(d.Answer, "")
-			if e.Untrusted = true; e.Error == "" {
-				return e, nil
-			}
-			q.ID, q.Preview = fmt.Sprintf("%s#%d", p.id, n), preview+"\n\nThe last call did not fit: "+e.Error
+			return ""
+		})
+		if err != nil || !d.Allow {
+			return ended(nil, denied(d)), err
 		}
+		e.Untrusted = true
+		return e, nil
 	})
 }
 

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
@@ -99,6 +101,24 @@ func (c *command) program() string {
 		}
 	}
 	return c.self
+}
+
+// given are the flags that were given, but for some, for another process.
+func given(flags *pflag.FlagSet, but ...string) []string {
+	var args []string
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !f.Changed || slices.Contains(but, f.Name) {
+			return
+		}
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, v := range values {
+			args = append(args, "--"+f.Name+"="+v)
+		}
+	})
+	return args
 }
 
 // detached is the process that --detach starts.

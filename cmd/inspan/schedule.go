@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
@@ -329,22 +328,4 @@ func (c *command) scheduleUninstall() *cobra.Command {
 			return err
 		},
 	}
-}
-
-// given are the flags that were given, but for some, for another process.
-func given(flags *pflag.FlagSet, but ...string) []string {
-	var args []string
-	flags.VisitAll(func(f *pflag.Flag) {
-		if !f.Changed || slices.Contains(but, f.Name) {
-			return
-		}
-		values := []string{f.Value.String()}
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			values = list.GetSlice()
-		}
-		for _, v := range values {
-			args = append(args, "--"+f.Name+"="+v)
-		}
-	})
-	return args
 }
