@@ -54,7 +54,7 @@ func (t *Table) WithOpen(ctx context.Context, list []Driven) []Driven {
 		if !ok || slices.ContainsFunc(list, func(d Driven) bool { return d.ID == h.Session }) {
 			continue
 		}
-		st, err := t.status(ctx, h.Session)
+		st, err := t.Status(ctx, h.Session)
 		if err != nil {
 			continue // it was deleted, or is damaged, which 'sessions list' tells
 		}

@@ -116,7 +116,7 @@ func (t *Table) keeps(ctx context.Context, f family) bool {
 		if info.Events == 0 {
 			return false
 		}
-		st, err := t.status(ctx, info.ID)
+		st, err := t.Status(ctx, info.ID)
 		return err != nil || len(st.Waiting)+len(st.Raised) > 0
 	})
 }

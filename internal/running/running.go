@@ -68,7 +68,7 @@ func (t *Table) List(ctx context.Context) ([]Driven, error) {
 	}
 	for i := 0; i < len(held); i++ { // grows
 		h := held[i]
-		st, err := t.status(ctx, h.Session)
+		st, err := t.Status(ctx, h.Session)
 		if err != nil {
 			continue // it went meanwhile, or is damaged, which 'sessions list' tells
 		}
@@ -118,8 +118,8 @@ func (t *Table) Watch(ctx context.Context, id string) (*inspan.Watch, error) {
 	return w, nil
 }
 
-// status is how a session stands that others drive.
-func (t *Table) status(ctx context.Context, id string) (inspan.Status, error) {
+// Status is how a session stands that others may drive.
+func (t *Table) Status(ctx context.Context, id string) (inspan.Status, error) {
 	w, err := t.Watch(ctx, id)
 	if err != nil {
 		return inspan.Status{}, err
@@ -193,7 +193,7 @@ func (t *Table) stop(ctx context.Context, id string, now bool, wait time.Duratio
 	if !now || child {
 		rests, err := t.interrupt(ctx, id, wait)
 		if err != nil {
-			if st, bad := t.status(ctx, id); bad == nil && !st.Active && st.Stopped != nil {
+			if st, bad := t.Status(ctx, id); bad == nil && !st.Active && st.Stopped != nil {
 				return t.rests(ctx, id), nil // it has ended meanwhile, and takes nothing more
 			}
 			return "", err
@@ -254,7 +254,7 @@ func (t *Table) holds(ctx context.Context, h store.Holder) bool {
 
 // rests says why there is no run of a session to stop.
 func (t *Table) rests(ctx context.Context, id string) string {
-	if st, err := t.status(ctx, id); err == nil && !st.Active && st.Stopped != nil {
+	if st, err := t.Status(ctx, id); err == nil && !st.Active && st.Stopped != nil {
 		return "the run has already ended: " + strings.ReplaceAll(string(st.Stopped.Reason), "_", " ")
 	}
 	return "no process runs it; " + t.onward(id)
@@ -262,7 +262,7 @@ func (t *Table) rests(ctx context.Context, id string) string {
 
 // ending says how the run of a session has stopped.
 func (t *Table) ending(ctx context.Context, id string) string {
-	st, err := t.status(ctx, id)
+	st, err := t.Status(ctx, id)
 	if err != nil || st.Active || st.Stopped == nil {
 		return "broken off, " + t.onward(id)
 	}

@@ -200,12 +200,8 @@ func (s *Set) claim(ctx context.Context, one Schedule, o Occasion) (Occasion, er
 
 // has reports whether the run of a session has begun.
 func (s *Set) has(ctx context.Context, session string) bool {
-	w, err := s.Table.Watch(ctx, session)
-	if err != nil {
-		return false
-	}
-	defer w.Close()
-	return w.Status().Active || w.Status().Stopped != nil
+	st, err := s.Table.Status(ctx, session)
+	return err == nil && (st.Active || st.Stopped != nil)
 }
 
 // goesOn reports whether the last run of the schedule goes on. One that was broken off does not.
@@ -214,13 +210,9 @@ func (s *Set) goesOn(ctx context.Context, one Schedule) bool {
 		if o.Session == "" {
 			continue
 		}
-		w, err := s.Table.Watch(ctx, o.Session)
-		if err != nil {
-			return false // it was removed
-		}
-		defer w.Close()
-		if !w.Status().Active && w.Status().Stopped != nil {
-			return false
+		st, err := s.Table.Status(ctx, o.Session)
+		if err != nil || !st.Active && st.Stopped != nil {
+			return false // it was removed, or is over
 		}
 		h, err := s.Table.Driver(ctx, o.Session)
 		return h != nil || err != nil
