@@ -69,7 +69,6 @@ var rank = map[string]int{
 	"internal/custom":             20,
 	"internal/lsp":                20,
 	"internal/words":              15,
-	"internal/frontmatter":        16,
 	"internal/figure":             18,
 	"internal/skill":              20,
 	"internal/memory":             20,
@@ -91,7 +90,6 @@ var rank = map[string]int{
 	"internal/knowledge":          55,
 	"internal/permission":         55,
 	"internal/providers":          55,
-	"internal/rewind":             55,
 	"workflow":                    52,
 	"internal/running":            55,
 	"internal/schedule":           57,
@@ -134,7 +132,7 @@ var rank = map[string]int{
 
 // pure packages compute and do nothing else.
 var pure = []string{
-	"internal/compact", "internal/figure", "internal/frontmatter", "internal/places", "internal/secret", "internal/loop",
+	"internal/compact", "internal/figure", "internal/places", "internal/secret", "internal/loop",
 	"internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell", "internal/transcript", "internal/words",
 }
 

@@ -23,7 +23,6 @@ import (
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/permission"
 	"github.com/inspan/inspan/internal/providers"
-	"github.com/inspan/inspan/internal/rewind"
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/subagent"
@@ -40,7 +39,7 @@ type App struct {
 	Knowledge  *knowledge.Base
 	Logins     *connect.Logins
 	Hubs       *connect.Hubs
-	Rewind     *rewind.Room
+	Rewind     *running.Rewinds
 	Running    *running.Table
 	Notify     *Notifier
 
@@ -83,7 +82,7 @@ func New(set *config.Installation) *App {
 	a.Knowledge = &knowledge.Base{
 		Installation: set, Consent: a.Consent, Sessions: a.sessions, Places: a.Permission.Places, Redact: a.Permission.Redacted,
 	}
-	a.Rewind = &rewind.Room{Installation: set, Sessions: a.sessions, Places: a.Permission.Places}
+	a.Rewind = &running.Rewinds{Installation: set, Sessions: a.sessions, Places: a.Permission.Places}
 	a.Notify = &Notifier{Installation: set}
 	a.Running = &running.Table{Installation: set, Sessions: a.sessions, Redact: a.Permission.Redacted}
 	a.exporter = sync.OnceValues(func() (*running.Exporter, error) {
@@ -114,7 +113,7 @@ type Notifier = running.Notifier
 type Front = running.Front
 
 // Point is a message that a session can be rewound to before it.
-type Point = rewind.Point
+type Point = running.Point
 
 // Options is what a command says beyond the settings. Zero fields leave the
 // settings as they are.

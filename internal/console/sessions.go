@@ -11,7 +11,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/rewind"
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/text"
@@ -96,7 +95,7 @@ func megabytes(n int64) string {
 }
 
 // Points prints where a session can be rewound to.
-func Points(out io.Writer, points []rewind.Point) error {
+func Points(out io.Writer, points []running.Point) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, p := range points {
 		fmt.Fprintf(w, "%d\t%s\t%s\n", p.Seq, p.Time.Local().Format("2006-01-02 15:04"), words.OneLine(p.Text, 80))
@@ -105,7 +104,7 @@ func Points(out io.Writer, points []rewind.Point) error {
 }
 
 // Effects prints what a session did that a rewind can't undo.
-func Effects(out io.Writer, list []rewind.Lasting) {
+func Effects(out io.Writer, list []running.Lasting) {
 	if len(list) == 0 {
 		fmt.Fprintln(out, "This session had no effects outside the workspace.")
 	}

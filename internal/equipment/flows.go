@@ -14,7 +14,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/frontmatter"
+	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm/script"
@@ -123,7 +123,7 @@ func (w Workflows) read(name string) (*workflow.Workflow, error) {
 }
 
 // Words are the name and the inputs of a workflow in what was typed behind a slash command.
-func (w Workflows) Words(typed string) []string { return frontmatter.Words(typed) }
+func (w Workflows) Words(typed string) []string { return skill.Words(typed) }
 
 // Program makes one of a workflow and of inputs as they are typed: NAME=VALUE, and of a workflow
 // which needs one text more, words that say it.

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/frontmatter"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/prompt"
+	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -110,17 +110,17 @@ func rules(dir string) (paths []string) {
 
 // scoped is a file of rules without its header. Rules for some files only say so.
 func scoped(path string, data []byte) []byte {
-	matter, body, err := frontmatter.Split(data)
+	matter, body, err := skill.SplitMatter(data)
 	if err != nil || !strings.Contains(filepath.ToSlash(path), "/.claude/rules/") {
 		return data
 	}
 	var header struct {
 		Paths any `yaml:"paths"`
 	}
-	if frontmatter.Decode(matter, &header) != nil {
+	if skill.DecodeMatter(matter, &header) != nil {
 		return data
 	}
-	if globs := frontmatter.List(header.Paths); len(globs) > 0 {
+	if globs := skill.List(header.Paths); len(globs) > 0 {
 		body = "This applies only to files that match " + strings.Join(globs, ", ") + ".\n\n" + body
 	}
 	return []byte(body)

@@ -1,5 +1,6 @@
 // Package running knows who drives which session, stops runs, keeps what goes on after a session, and
-// has runs go on in processes of their own. It also calls a person who is away ([Notifier]).
+// has runs go on in processes of their own. It calls a person who is away ([Notifier]), and finds the
+// ways back of sessions and their workspaces ([Rewinds]).
 package running
 
 import (

@@ -20,7 +20,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/netguard"
-	"github.com/inspan/inspan/internal/rewind"
+	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
@@ -96,7 +96,7 @@ func (r *Remote) Copy(ctx context.Context, session string) (string, error) {
 }
 
 // Points lists where a session there can be rewound to, oldest first.
-func (r *Remote) Points(ctx context.Context, session string) ([]rewind.Point, error) {
+func (r *Remote) Points(ctx context.Context, session string) ([]running.Point, error) {
 	var out pointList
 	err := r.Call(ctx, http.MethodGet, "/api/v1/sessions/"+url.PathEscape(session)+"/points", nil, &out)
 	return out.Points, err
@@ -113,7 +113,7 @@ func (r *Remote) Rewind(ctx context.Context, session string, to uint64, files, c
 	if err := r.Call(ctx, http.MethodPost, "/api/v1/tasks/"+url.PathEscape(t.ID)+"/rewind", in, &out); err != nil {
 		return nil, err
 	}
-	return rewind.Lines(out.To, out.Changed, out.Kept, false), nil
+	return running.WayLines(out.To, out.Changed, out.Kept, false), nil
 }
 
 // Submit submits a task there.

@@ -7,14 +7,13 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/rewind"
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/words"
 )
 
 // lastingList is what a session has done that no rewind undoes.
 type lastingList struct {
-	Effects []rewind.Lasting `json:"effects"`
+	Effects []running.Lasting `json:"effects"`
 }
 
 func (c *call) effects(in one) (lastingList, error) {
@@ -22,12 +21,12 @@ func (c *call) effects(in one) (lastingList, error) {
 		return lastingList{}, err
 	}
 	list, err := c.Rewind.Lasting(c, in.ID)
-	return lastingList{append([]rewind.Lasting{}, list...)}, err
+	return lastingList{append([]running.Lasting{}, list...)}, err
 }
 
 // pointList is where a session can be rewound to.
 type pointList struct {
-	Points []rewind.Point `json:"points"`
+	Points []running.Point `json:"points"`
 }
 
 func (c *call) points(in one) (pointList, error) {
@@ -35,7 +34,7 @@ func (c *call) points(in one) (pointList, error) {
 		return pointList{}, err
 	}
 	list, err := c.Rewind.Points(c, in.ID)
-	return pointList{append([]rewind.Point{}, list...)}, err
+	return pointList{append([]running.Point{}, list...)}, err
 }
 
 // wayBack is a rewind that is wanted.
@@ -51,10 +50,10 @@ type wayBack struct {
 
 // rewound is what a rewind does, or would do.
 type rewound struct {
-	To      uint64        `json:"to,omitempty" jsonschema:"event that the conversation goes back to"`
-	Changed []rewind.File `json:"changed"`
-	Kept    []rewind.File `json:"kept" jsonschema:"files that stay as they are"`
-	Done    bool          `json:"done"`
+	To      uint64             `json:"to,omitempty" jsonschema:"event that the conversation goes back to"`
+	Changed []running.FileBack `json:"changed"`
+	Kept    []running.FileBack `json:"kept" jsonschema:"files that stay as they are"`
+	Done    bool               `json:"done"`
 }
 
 // rewind takes an idle task back. Whoever says something meanwhile begins a run, and then nothing
@@ -99,7 +98,7 @@ func (c *call) back(s *inspan.Session, task string, in wayBack, files, conversat
 	if _, off := errors.AsType[config.Error](err); off {
 		return rewound{}, Wrong("files", "this server takes no checkpoints of the workspace", "files: false")
 	}
-	if errors.Is(err, rewind.ErrNothing) || errors.Is(err, rewind.ErrNoRewind) {
+	if errors.Is(err, running.ErrNothingToRewind) || errors.Is(err, running.ErrNothingToRedo) {
 		return rewound{}, Conflict("%v", err)
 	}
 	if err != nil {

@@ -42,7 +42,6 @@ import (
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/oauth"
-	"github.com/inspan/inspan/internal/rewind"
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/schedule"
 	"github.com/inspan/inspan/internal/words"
@@ -112,7 +111,7 @@ type Server struct {
 	// OIDC lets in tokens of an identity provider too. Without an issuer there is none.
 	OIDC OIDC
 	// Rewind finds the ways back of sessions, and takes their checkpoints.
-	Rewind *rewind.Room
+	Rewind *running.Rewinds
 	// HasModel reports why no request could go to a model, by its name. Nil: every name is taken.
 	HasModel func(name string) error
 	// Ours shows whoever sees all tenants the sessions of the store that belong to no task too: those

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/frontmatter"
 	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -61,7 +61,7 @@ func (i *Import) codex() {
 // codexPrompt is a prompt of Codex as a command of ours: $$ is a dollar there, and $FILES what the
 // argument FILES=... gives, which the model looks up here. Why says why there is none.
 func codexPrompt(data string) (written, why string) {
-	_, body, err := frontmatter.Split([]byte(data))
+	_, body, err := skill.SplitMatter([]byte(data))
 	if err != nil || !strings.HasSuffix(data, body) {
 		body = data
 	}

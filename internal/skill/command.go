@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/inspan/inspan/internal/frontmatter"
 	"github.com/inspan/inspan/internal/text"
 )
 
@@ -90,9 +89,9 @@ var inline = regexp.MustCompile("(?m)(?:^|\\s)!`([^`\n]+)`")
 const notRun = "\n\nNote: the commands that are written as !`command` above were not run. Run them with bash first. " +
 	"Their output belongs where they stand."
 
-// expand is [frontmatter.Expand], with a note on commands that other agents would have run.
+// expand is [Expand], with a note on commands that other agents would have run.
 func expand(text, args string, vars map[string]string) string {
-	said := frontmatter.Expand(text, args, vars)
+	said := Expand(text, args, vars)
 	if inline.MatchString(text) {
 		said += notRun
 	}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/inspan/inspan/internal/frontmatter"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
@@ -86,11 +85,11 @@ func read(data []byte) (head map[string]any, body string, problem, err error) {
 	if err := fits(data, MaxText); err != nil {
 		return nil, "", nil, err
 	}
-	matter, body, err := frontmatter.Split(data)
+	matter, body, err := SplitMatter(data)
 	if err != nil {
 		return nil, "", nil, err
 	}
-	problem = frontmatter.Decode(matter, &head)
+	problem = DecodeMatter(matter, &head)
 	return head, strings.TrimSpace(text.Clean(body)), problem, nil
 }
 
@@ -108,16 +107,16 @@ func described(given any, body string) string {
 
 // line is a value as one line without anything that can't be seen.
 func line(v any) string {
-	s := frontmatter.Line(v)
+	s := Line(v)
 	if !text.Holds(s, text.Hidden) {
 		return s
 	}
-	return frontmatter.Line(words.Result(s))
+	return Line(words.Result(s))
 }
 
 // lines are the texts of a list, or of one with commas, that say something.
 func lines(v any) (out []string) {
-	for _, s := range frontmatter.List(v) {
+	for _, s := range List(v) {
 		if s = line(s); s != "" {
 			out = append(out, s)
 		}

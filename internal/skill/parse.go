@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/inspan/inspan/internal/frontmatter"
 	"github.com/inspan/inspan/internal/text"
 )
 
@@ -21,12 +20,12 @@ const (
 // is the beginning or the whole.
 func parse(name string, matter []byte, str string, whole bool) Skill {
 	var head map[string]any
-	failed := frontmatter.Decode(matter, &head)
+	failed := DecodeMatter(matter, &head)
 	s := Skill{
 		Name: name, License: line(head["license"]), Compatibility: line(head["compatibility"]), Hint: line(head["argument-hint"]),
 	}
-	s.Manual, _ = frontmatter.Bool(head["disable-model-invocation"])
-	if yes, ok := frontmatter.Bool(head["user-invocable"]); ok {
+	s.Manual, _ = Bool(head["disable-model-invocation"])
+	if yes, ok := Bool(head["user-invocable"]); ok {
 		s.Hidden = !yes
 	}
 	when := strings.TrimSpace(line(head["description"]) + " " + line(head["when_to_use"]))
@@ -80,7 +79,7 @@ func problems(folder string, head map[string]any) (out []string) {
 			say("%s is no text", key)
 		}
 	}
-	for _, p := range named(frontmatter.Line(head["name"]), folder) {
+	for _, p := range named(Line(head["name"]), folder) {
 		say("%s", p)
 	}
 	switch n := length(head["description"]); {

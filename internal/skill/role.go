@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/inspan/inspan/internal/frontmatter"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
@@ -158,7 +157,7 @@ func (p *parser) fold(head map[string]any) {
 // name chooses that of the front matter, or else that of the file.
 func (p *parser) name(file string) error {
 	stem := strings.TrimSuffix(path.Base(file), ".md")
-	name := frontmatter.Line(p.head["name"])
+	name := Line(p.head["name"])
 	switch {
 	case roleName(name):
 		p.role.Name = name
@@ -226,7 +225,7 @@ func (p *parser) yes(key string) bool {
 	if !given || v == nil {
 		return false
 	}
-	yes, ok := frontmatter.Bool(v)
+	yes, ok := Bool(v)
 	if !ok {
 		p.problem("%s %.100q is neither true nor false", key, line(v))
 	}

@@ -14,7 +14,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/inspan/inspan/internal/frontmatter"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/text"
 )
@@ -216,12 +215,12 @@ func readFile(files fs.FS, at, name string, head []byte) *known {
 	n, err := io.ReadFull(f, head)
 	whole := err != nil
 	head = head[:n]
-	matter, text, failed := frontmatter.Split(head)
+	matter, text, failed := SplitMatter(head)
 	if !whole && (failed != nil || matter != nil && strings.TrimSpace(text) == "") { // too short to be of use
 		var rest []byte
 		rest, err = io.ReadAll(io.LimitReader(f, MaxSize))
 		whole = true
-		matter, text, failed = frontmatter.Split(slices.Concat(head, rest))
+		matter, text, failed = SplitMatter(slices.Concat(head, rest))
 	}
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		failed = err

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/frontmatter"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
@@ -23,7 +22,7 @@ const (
 )
 
 // Invoke returns the instructions of a skill for the model, with what was typed
-// behind its name in its places as [frontmatter.Expand] puts it. ${SKILL_DIR} and
+// behind its name in its places as [Expand] puts it. ${SKILL_DIR} and
 // ${CLAUDE_SKILL_DIR} stand for its folder. They are headed by where the skill lies
 // and which files it has. It does not matter whether the skill is manual or
 // hidden: that is for the caller to decide.
@@ -41,7 +40,7 @@ func (l *Library) Invoke(name, args string) (str string, s Skill, err error) {
 	if err != nil {
 		return "", f.Skill, fmt.Errorf("skill %s: %w", f.Name, keep.Bare(err))
 	}
-	_, body, err := frontmatter.Split(data)
+	_, body, err := SplitMatter(data)
 	if err != nil {
 		return "", f.Skill, fmt.Errorf("skill %s: %w", f.Name, err)
 	}

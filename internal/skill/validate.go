@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/frontmatter"
 	"github.com/inspan/inspan/internal/keep"
 )
 
@@ -44,7 +43,7 @@ func Validate(dir string) []string {
 	if err != nil {
 		return []string{fmt.Sprintf("%s can't be read: %v", file, keep.Bare(err))}
 	}
-	matter, text, err := frontmatter.Split(data)
+	matter, text, err := SplitMatter(data)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -57,12 +56,12 @@ func Parse(folder string, data []byte) (Skill, error) {
 	if err := fits(data, MaxSize); err != nil {
 		return Skill{}, err
 	}
-	matter, text, err := frontmatter.Split(data)
+	matter, text, err := SplitMatter(data)
 	if err != nil {
 		return Skill{}, err
 	}
 	var head map[string]any
-	if err := frontmatter.Decode(matter, &head); err != nil {
+	if err := DecodeMatter(matter, &head); err != nil {
 		return Skill{}, err
 	}
 	return parse(cmp.Or(line(head["name"]), folder), matter, text, true), nil

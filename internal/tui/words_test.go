@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/rewind"
+	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/snapshot"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -46,7 +46,7 @@ func TestHooksAndPruningAreTold(t *testing.T) {
 }
 
 func TestRewindIsPlannedInWords(t *testing.T) {
-	r := &rewind.Way{To: 7, Plan: snapshot.Plan{
+	r := &running.Way{To: 7, Plan: snapshot.Plan{
 		Changes: []snapshot.Change{
 			{Path: "a\x1b[2J", Kind: snapshot.Create},
 			{Path: "b", Kind: snapshot.Delete},
@@ -67,7 +67,7 @@ func TestRewindIsPlannedInWords(t *testing.T) {
 	if got := r.Lines(true)[5]; got != "f is overwritten, where that is possible: changed since" {
 		t.Error(got)
 	}
-	if diff := cmp.Diff([]string{"no file changes"}, (&rewind.Way{}).Lines(false)); diff != "" {
+	if diff := cmp.Diff([]string{"no file changes"}, (&running.Way{}).Lines(false)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,4 +1,4 @@
-package frontmatter
+package skill
 
 import (
 	"reflect"
@@ -18,12 +18,12 @@ func FuzzPlain(f *testing.F) {
 		if fast == nil {
 			return
 		}
-		node, err := parse([]byte(matter))
+		node, err := parseMatter([]byte(matter))
 		if failed != nil {
 			if err == nil {
 				t.Fatalf("%q: YAML reads what is no YAML", matter)
 			}
-			node, err = parse(quoted([]byte(matter)))
+			node, err = parseMatter(quoted([]byte(matter)))
 		}
 		if err != nil {
 			t.Fatalf("%q: %v", matter, err)
@@ -38,7 +38,7 @@ func FuzzPlain(f *testing.F) {
 	})
 }
 
-func BenchmarkDecode(b *testing.B) {
+func BenchmarkDecodeMatter(b *testing.B) {
 	for name, matter := range map[string]string{
 		"plain": "name: code-review\ndescription: Reviews a change for what is wrong with it. Use it before a commit, or when asked to " +
 			"review.\nallowed-tools: Read, Grep\n",
@@ -49,7 +49,7 @@ func BenchmarkDecode(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				var m map[string]any
-				_ = Decode([]byte(matter), &m)
+				_ = DecodeMatter([]byte(matter), &m)
 			}
 		})
 	}

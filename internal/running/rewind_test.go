@@ -1,4 +1,4 @@
-package rewind_test
+package running_test
 
 import (
 	"context"
@@ -15,25 +15,24 @@ import (
 	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/places"
-	"github.com/inspan/inspan/internal/rewind"
+	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/session"
-	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
-// past is a session of the past in a workspace.
-type past struct {
-	*rewind.Room
+// rewindable is a session with a past in a workspace.
+type rewindable struct {
+	*running.Rewinds
 	root string
 	log  store.Log
 }
 
-func newPast(t *testing.T) past {
+func newRewindable(t *testing.T) rewindable {
 	t.Helper()
 	state, root := t.TempDir(), t.TempDir()
-	p := past{root: root, Room: &rewind.Room{
+	p := rewindable{root: root, Rewinds: &running.Rewinds{
 		Installation: &config.Installation{StateDir: state},
 		Sessions:     &session.Store{Dir: filepath.Join(state, "sessions")},
 		Places:       func(root string) places.Map { return places.Map{Root: root, Home: "/home/none"}.Indexed() },
@@ -52,7 +51,7 @@ func newPast(t *testing.T) past {
 }
 
 // write appends, and returns the number of the last event.
-func (p past) write(t *testing.T, bodies ...event.Body) uint64 {
+func (p rewindable) write(t *testing.T, bodies ...event.Body) uint64 {
 	t.Helper()
 	events, err := harnesstest.Write(t.Context(), p.log, bodies...)
 	if err != nil {
@@ -61,13 +60,13 @@ func (p past) write(t *testing.T, bodies ...event.Body) uint64 {
 	return events[len(events)-1].Seq
 }
 
-func (p past) say(t *testing.T, text string) uint64 {
+func (p rewindable) say(t *testing.T, text string) uint64 {
 	t.Helper()
 	return p.write(t, event.Say(text))
 }
 
 // put writes a file of the workspace.
-func (p past) put(t *testing.T, name, text string) {
+func (p rewindable) put(t *testing.T, name, text string) {
 	t.Helper()
 	path := filepath.Join(p.root, name)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
@@ -76,7 +75,7 @@ func (p past) put(t *testing.T, name, text string) {
 }
 
 // has fails unless a file of the workspace holds a text; "" means that there is none.
-func (p past) has(t *testing.T, name, want string) {
+func (p rewindable) has(t *testing.T, name, want string) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(p.root, name))
 	if string(raw) != want || (err != nil) != (want == "") {
@@ -85,7 +84,7 @@ func (p past) has(t *testing.T, name, want string) {
 }
 
 // works takes checkpoints around what a call does.
-func (p past) works(t *testing.T, do func()) {
+func (p rewindable) works(t *testing.T, do func()) {
 	t.Helper()
 	take, err := p.Checkpointing(t.Context(), p.root, func(s string) { t.Error(s) })
 	if err != nil {
@@ -104,7 +103,7 @@ func (p past) works(t *testing.T, do func()) {
 	}
 }
 
-func texts(points []rewind.Point) (out []string) {
+func texts(points []running.Point) (out []string) {
 	for _, p := range points {
 		out = append(out, p.Text)
 	}
@@ -113,7 +112,7 @@ func texts(points []rewind.Point) (out []string) {
 
 // TestPoints holds that what was rewound is no place to go to, until that is rewound itself.
 func TestPoints(t *testing.T) {
-	p := newPast(t)
+	p := newRewindable(t)
 	points := func(want ...string) {
 		t.Helper()
 		got, err := p.Points(t.Context(), p.log.ID())
@@ -141,7 +140,7 @@ func TestPoints(t *testing.T) {
 // comes later.
 func TestForgedRewind(t *testing.T) {
 	for name, ahead := range map[string]uint64{"itself": 1, "later": 100} {
-		p := newPast(t)
+		p := newRewindable(t)
 		last := p.say(t, "one")
 		p.write(t, event.Rewound{To: last + ahead})
 		got, err := p.Points(t.Context(), p.log.ID())
@@ -153,7 +152,7 @@ func TestForgedRewind(t *testing.T) {
 
 // TestBackAndRedo puts files back, and takes that back.
 func TestBackAndRedo(t *testing.T) {
-	p := newPast(t)
+	p := newRewindable(t)
 	p.put(t, "changed", "before\n")
 	p.put(t, "gone", "before\n")
 	said := p.say(t, "Work.")
@@ -166,7 +165,7 @@ func TestBackAndRedo(t *testing.T) {
 	})
 	p.put(t, "mine", "by the person\n")
 	changed, err := p.Changed(t.Context(), p.log.ID(), p.root)
-	if diff := cmp.Diff([]rewind.File{{"changed", "changed"}, {"gone", "deleted"}, {"sub", "created"}, {"sub/made", "created"}}, changed); err != nil || diff != "" {
+	if diff := cmp.Diff([]running.FileBack{{"changed", "changed"}, {"gone", "deleted"}, {"sub", "created"}, {"sub/made", "created"}}, changed); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
 	way, err := p.To(t.Context(), p.status(), "last", true, true)
@@ -212,7 +211,7 @@ func TestBackAndRedo(t *testing.T) {
 	}
 }
 
-func (p past) status() inspan.Status {
+func (p rewindable) status() inspan.Status {
 	st := inspan.Status{Session: p.log.ID(), Root: p.root}
 	for e, err := range p.log.Read(context.Background(), 0) {
 		if err == nil {
@@ -225,7 +224,7 @@ func (p past) status() inspan.Status {
 // TestBackKeepsWhatOthersChanged holds that a file which somebody else has changed since stays,
 // unless it is forced.
 func TestBackKeepsWhatOthersChanged(t *testing.T) {
-	p := newPast(t)
+	p := newRewindable(t)
 	p.put(t, "a", "before\n")
 	p.say(t, "Work.")
 	p.works(t, func() { p.put(t, "a", "agent\n") })
@@ -249,7 +248,7 @@ func TestBackKeepsWhatOthersChanged(t *testing.T) {
 
 // TestSensitiveFilesStay holds that no checkpoint has a key, and that no rewind brings one back.
 func TestSensitiveFilesStay(t *testing.T) {
-	p := newPast(t)
+	p := newRewindable(t)
 	p.put(t, "node_modules/x/index.js", "before\n")
 	p.put(t, ".git/hooks/pre-commit", "before\n")
 	p.put(t, "a", "before\n")
@@ -274,7 +273,7 @@ func TestSensitiveFilesStay(t *testing.T) {
 // TestCrashBetweenCheckpoints holds that work whose second checkpoint a crash has taken is undone
 // all the same.
 func TestCrashBetweenCheckpoints(t *testing.T) {
-	p := newPast(t)
+	p := newRewindable(t)
 	p.put(t, "a", "before\n")
 	p.say(t, "Work.")
 	take, err := p.Checkpointing(t.Context(), p.root, nil)
@@ -298,8 +297,8 @@ func TestCrashBetweenCheckpoints(t *testing.T) {
 }
 
 func TestNoWay(t *testing.T) {
-	p := newPast(t)
-	to := func(named string, files, conversation bool) (*rewind.Way, error) {
+	p := newRewindable(t)
+	to := func(named string, files, conversation bool) (*running.Way, error) {
 		return p.To(t.Context(), p.status(), named, files, conversation)
 	}
 	if _, err := to("last", true, true); !misused(err) {
@@ -341,7 +340,7 @@ func TestNoWay(t *testing.T) {
 
 // TestHomeIsNoProject holds that no checkpoints are kept of a folder that the home folder is in.
 func TestHomeIsNoProject(t *testing.T) {
-	p := newPast(t)
+	p := newRewindable(t)
 	t.Setenv("HOME", p.root)
 	if take, err := p.Checkpointing(t.Context(), p.root, nil); take != nil || err != nil {
 		t.Errorf("a checkpoint of the home folder: %v", err)
@@ -350,7 +349,7 @@ func TestHomeIsNoProject(t *testing.T) {
 
 // TestRedoEnds holds that a conversation which has gone on is not taken back, and its files are.
 func TestRedoEnds(t *testing.T) {
-	p := newPast(t)
+	p := newRewindable(t)
 	one := p.say(t, "one")
 	p.write(t, event.Rewound{To: one - 1, Of: one})
 	if way, err := p.Redo(t.Context(), p.log.ID(), p.root); err != nil || way.To != one {
@@ -363,7 +362,7 @@ func TestRedoEnds(t *testing.T) {
 }
 
 func TestLasting(t *testing.T) {
-	p := newPast(t)
+	p := newRewindable(t)
 	in := func(name string) string { return filepath.Join(p.root, name) }
 	call := func(id string, outcome event.Outcome, effects ...tool.Effect) {
 		t.Helper()
@@ -420,7 +419,7 @@ func TestLasting(t *testing.T) {
 
 // TestParked opens a session that needs no model, and can be looked at.
 func TestParked(t *testing.T) {
-	p := newPast(t)
+	p := newRewindable(t)
 	p.say(t, "one")
 	if err := p.log.Close(); err != nil {
 		t.Fatal(err)
@@ -436,10 +435,4 @@ func TestParked(t *testing.T) {
 	if _, err := p.Parked(t.Context(), "none"); err == nil {
 		t.Error("a session that is not there was opened")
 	}
-}
-
-// misused reports whether an error is of who typed something.
-func misused(err error) bool {
-	_, ok := errors.AsType[words.Misuse](err)
-	return ok
 }

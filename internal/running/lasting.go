@@ -1,4 +1,4 @@
-package rewind
+package running
 
 import (
 	"context"
@@ -24,11 +24,11 @@ type Lasting struct {
 
 // Lasting lists what the calls of a session have done outside of its workspace:
 // over the network, to other folders, or nobody knows where.
-func (room *Room) Lasting(ctx context.Context, id string) ([]Lasting, error) {
+func (w *Rewinds) Lasting(ctx context.Context, id string) ([]Lasting, error) {
 	var out []Lasting
 	names, keys, judged, at := map[string]string{}, map[string]string{}, map[string]event.Judged{}, map[string]int{}
 	root := ""
-	for e, err := range store.Events(ctx, room.Sessions, id) {
+	for e, err := range store.Events(ctx, w.Sessions, id) {
 		if err != nil {
 			return nil, err
 		}

@@ -1,11 +1,9 @@
-// Package frontmatter reads markdown files that begin with settings, such as slash
-// commands, skills and kinds of agents: YAML between two lines of ---, and below it
-// the text, which may have placeholders for arguments.
-//
-// People write such files by hand and for several programs, so reading is lenient:
-// invalid YAML is read line by line. Reading an untrusted file is safe: nothing in it
-// runs, and time and memory are bounded.
-package frontmatter
+package skill
+
+// Front matter is the settings at the top of a markdown file: YAML between two lines of ---, and
+// below it the text, which may have placeholders for arguments. People write such files by hand and
+// for several programs, so reading is lenient: invalid YAML is read line by line. Reading an
+// untrusted file is safe: nothing in it runs, and time and memory are bounded.
 
 import (
 	"bytes"
@@ -27,14 +25,14 @@ const (
 	MaxMatter = 32 << 10 // bytes
 	maxKeys   = 200      // of one mapping
 	maxKey    = 100      // bytes of a key that is read without YAML
-	maxDepth  = 20       // of lists and mappings in each other
+	maxNested = 20       // of lists and mappings in each other
 )
 
-// Split parts front matter from the text below it. Without front matter, matter
+// SplitMatter parts front matter from the text below it. Without front matter, matter
 // is nil and text is all of data. A byte order mark is left out, line ends become
 // \n, and the last line need not end. Matter may share memory with data. The error
 // says that the front matter has no end.
-func Split(data []byte) (matter []byte, text string, err error) {
+func SplitMatter(data []byte) (matter []byte, text string, err error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if bytes.Contains(data, []byte("\r\n")) {
 		data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
@@ -56,7 +54,7 @@ func Split(data []byte) (matter []byte, text string, err error) {
 // fence reports whether a line parts front matter from text.
 func fence(line []byte) bool { return string(bytes.TrimRight(line, " \t")) == "---" }
 
-// Decode reads front matter into v, a pointer to a struct with yaml tags or a
+// DecodeMatter reads front matter into v, a pointer to a struct with yaml tags or a
 // *map[string]any. In the map each scalar is the text as it is written, whatever
 // type YAML would give it, null is nil, lists are []any and mappings
 // map[string]any.
@@ -64,7 +62,7 @@ func fence(line []byte) bool { return string(bytes.TrimRight(line, " \t")) == "-
 // An error says what is wrong with the front matter. All the same v holds then
 // what could be read line by line, and whoever is lenient passes over it. V stays
 // as it was if there is more than [MaxMatter].
-func Decode(matter []byte, v any) error {
+func DecodeMatter(matter []byte, v any) error {
 	if len(matter) > MaxMatter {
 		return fmt.Errorf("the front matter has %d bytes, more than %d", len(matter), MaxMatter)
 	}
@@ -75,11 +73,11 @@ func Decode(matter []byte, v any) error {
 		}
 	}
 	matter = bytes.ToValidUTF8(matter, []byte("\ufffd"))
-	node, err := parse(matter)
+	node, err := parseMatter(matter)
 	if err != nil {
 		var again error
-		if node, again = parse(quoted(matter)); again != nil {
-			node = lines(matter)
+		if node, again = parseMatter(quoted(matter)); again != nil {
+			node = looseLines(matter)
 		}
 	}
 	if node == nil {
@@ -120,7 +118,7 @@ func value(node *yaml.Node) any {
 }
 
 // parse returns the mapping that front matter is, nil if it is empty.
-func parse(matter []byte) (*yaml.Node, error) {
+func parseMatter(matter []byte) (*yaml.Node, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(matter, &doc); err != nil {
 		return nil, fmt.Errorf("the front matter is no YAML: %w", err)
@@ -140,8 +138,8 @@ func check(node *yaml.Node, depth int) error {
 	switch {
 	case node.Kind == yaml.AliasNode || node.Anchor != "":
 		return errors.New("the front matter has anchors, which are not read")
-	case depth > maxDepth:
-		return fmt.Errorf("the front matter is nested more than %d deep", maxDepth)
+	case depth > maxNested:
+		return fmt.Errorf("the front matter is nested more than %d deep", maxNested)
 	case node.Kind == yaml.MappingNode && len(node.Content) > 2*maxKeys:
 		return fmt.Errorf("the front matter has more than %d keys", maxKeys)
 	}
@@ -254,9 +252,9 @@ func broken(text string) bool {
 	return yaml.Unmarshal([]byte("k: "+text), &yaml.Node{}) != nil
 }
 
-// lines reads what is no YAML at all: each line a key and its text, and a line
+// looseLines reads what is no YAML at all: each line a key and its text, and a line
 // that is none or is indented more text of the one before.
-func lines(matter []byte) *yaml.Node {
+func looseLines(matter []byte) *yaml.Node {
 	texts := map[string][]string{}
 	last := ""
 	for line := range bytes.Lines(matter) {

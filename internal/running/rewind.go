@@ -1,6 +1,4 @@
-// Package rewind takes checkpoints of workspaces, finds the way back to before something was said,
-// and tells what no way back undoes.
-package rewind
+package running
 
 import (
 	"context"
@@ -25,8 +23,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Room is where the ways back of all workspaces and sessions are found.
-type Room struct {
+// Rewinds is where the ways back of all workspaces and sessions are found.
+type Rewinds struct {
 	*config.Installation
 	Sessions store.Store
 	Places   func(root string) places.Map
@@ -34,21 +32,21 @@ type Room struct {
 
 // snapshots is the store of checkpoints of a workspace; nil if none are kept,
 // as they are switched off, or as the workspace is more than a project.
-func (room *Room) snapshots(root string) *snapshot.Store {
-	if room.Config.Checkpoints.Off || tool.Inside(root, keep.Home()) {
+func (w *Rewinds) snapshots(root string) *snapshot.Store {
+	if w.Config.Checkpoints.Off || tool.Inside(root, keep.Home()) {
 		return nil
 	}
 	return &snapshot.Store{
-		Dir:  filepath.Join(room.StateDir, "snapshots", tool.Digest([]byte(root))),
-		Root: root, Skip: room.skipped(root), Quota: room.Config.Checkpoints.Quota << 20,
+		Dir:  filepath.Join(w.StateDir, "snapshots", tool.Digest([]byte(root))),
+		Root: root, Skip: w.skipped(root), Quota: w.Config.Checkpoints.Quota << 20,
 	}
 }
 
 // skipped reports what is never kept and never put back: folders that package
 // managers fill, and sensitive places, which calls change with a person's consent
 // only. What git ignores is kept, as a call could have it ignored.
-func (room *Room) skipped(root string) func(path string, dir bool) bool {
-	at := room.Places(root)
+func (w *Rewinds) skipped(root string) func(path string, dir bool) bool {
+	at := w.Places(root)
 	made := []string{
 		"node_modules", ".venv", "venv", "__pycache__", ".tox",
 		".mypy_cache", ".pytest_cache", ".ruff_cache", ".gradle", ".next", ".terraform",
@@ -60,10 +58,10 @@ func (room *Room) skipped(root string) func(path string, dir bool) bool {
 
 // Checkpointing returns what takes checkpoints for a session, and finishes a
 // rewind that a crash has cut off.
-func (room *Room) Checkpointing(ctx context.Context, root string,
+func (w *Rewinds) Checkpointing(ctx context.Context, root string,
 	warn func(string),
 ) (func(context.Context) (event.Checkpoint, error), error) {
-	store := room.snapshots(root)
+	store := w.snapshots(root)
 	if store == nil {
 		return nil, nil
 	}
@@ -108,11 +106,11 @@ type Point struct {
 }
 
 // Points lists where a session can be rewound to, oldest first.
-func (room *Room) Points(ctx context.Context, id string) ([]Point, error) {
+func (w *Rewinds) Points(ctx context.Context, id string) ([]Point, error) {
 	var all []Point
 	last, back := uint64(0), map[uint64]uint64{} // where each rewind went to
 	runs := false                                // else what steers begins a run, as if it was said
-	for e, err := range store.Events(ctx, room.Sessions, id) {
+	for e, err := range store.Events(ctx, w.Sessions, id) {
 		if err != nil {
 			return nil, err
 		}
@@ -165,11 +163,11 @@ type Way struct {
 // where the conversation goes. There is always one. Force is as in [Way.Restore].
 func (r *Way) Lines(force bool) []string {
 	changed, kept := r.Files()
-	return Lines(r.To, changed, kept, force)
+	return WayLines(r.To, changed, kept, force)
 }
 
-// Lines are those of a rewind to an event that changes some files and keeps others.
-func Lines(to uint64, changed, kept []File, force bool) []string {
+// WayLines are those of a rewind to an event that changes some files and keeps others.
+func WayLines(to uint64, changed, kept []FileBack, force bool) []string {
 	var out []string
 	for _, f := range changed {
 		out = append(out, words.OneLine(f.Path, 200)+" "+f.What)
@@ -190,20 +188,20 @@ func Lines(to uint64, changed, kept []File, force bool) []string {
 	return out
 }
 
-// File is a path, relative to the workspace, and what becomes of it, or why it stays as it is.
-type File struct {
+// FileBack is a path, relative to the workspace, and what becomes of it, or why it stays as it is.
+type FileBack struct {
 	Path string `json:"path"`
 	What string `json:"what" jsonschema:"what becomes of it, or why it stays"`
 }
 
 // Files are those that the rewind changes, and those that differ and stay.
-func (r *Way) Files() (changed, kept []File) {
-	changed, kept = []File{}, []File{}
+func (r *Way) Files() (changed, kept []FileBack) {
+	changed, kept = []FileBack{}, []FileBack{}
 	for _, c := range r.Plan.Changes {
-		changed = append(changed, File{c.Path, becomes(c)})
+		changed = append(changed, FileBack{c.Path, becomes(c)})
 	}
 	for _, c := range r.Plan.Kept {
-		kept = append(kept, File{c.Path, c.Why})
+		kept = append(kept, FileBack{c.Path, c.Why})
 	}
 	return changed, kept
 }
@@ -225,16 +223,16 @@ func becomes(c snapshot.Change) string {
 	return "gets its content back"
 }
 
-// ErrNothing says that there is nothing to go back to, and ErrNoRewind that there is no rewind to take
-// back.
+// ErrNothingToRewind says that there is nothing to go back to, and ErrNothingToRedo that there is no
+// rewind to take back.
 var (
-	ErrNothing  = errors.New("no changes since then, according to the checkpoints")
-	ErrNoRewind = errors.New("nothing to redo")
+	ErrNothingToRewind = errors.New("no changes since then, according to the checkpoints")
+	ErrNothingToRedo   = errors.New("nothing to redo")
 )
 
 // Back works out the way back to before an event of a session that works in
 // root, and changes nothing.
-func (room *Room) Back(ctx context.Context, id, root string, seq uint64, files, conversation bool) (*Way, error) {
+func (w *Rewinds) Back(ctx context.Context, id, root string, seq uint64, files, conversation bool) (*Way, error) {
 	r := &Way{}
 	if conversation {
 		r.To = seq - 1
@@ -242,13 +240,13 @@ func (room *Room) Back(ctx context.Context, id, root string, seq uint64, files, 
 	if !files {
 		return r, nil
 	}
-	if r.store = room.snapshots(root); r.store == nil {
+	if r.store = w.snapshots(root); r.store == nil {
 		return nil, config.Error{Err: errors.New("checkpoints are off for this workspace")}
 	}
 	if _, err := r.store.Recover(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.collect(ctx, room.Sessions, id, seq); err != nil {
+	if err := r.collect(ctx, w.Sessions, id, seq); err != nil {
 		return nil, err
 	}
 	if r.at == "" && conversation {
@@ -256,7 +254,7 @@ func (room *Room) Back(ctx context.Context, id, root string, seq uint64, files, 
 		return r, nil
 	}
 	if r.at == "" {
-		return nil, ErrNothing
+		return nil, ErrNothingToRewind
 	}
 	var err error
 	r.Plan, err = r.store.Plan(ctx, r.at, r.spans)
@@ -265,10 +263,10 @@ func (room *Room) Back(ctx context.Context, id, root string, seq uint64, files, 
 
 // Changed are the files that a session has changed, and what has become of them, by its checkpoints:
 // also those that commands have changed, and none of which all was undone.
-func (room *Room) Changed(ctx context.Context, id, root string) (files []File, err error) {
-	way, err := room.Back(ctx, id, root, 0, true, false)
+func (w *Rewinds) Changed(ctx context.Context, id, root string) (files []FileBack, err error) {
+	way, err := w.Back(ctx, id, root, 0, true, false)
 	if err != nil {
-		if errors.Is(err, ErrNothing) {
+		if errors.Is(err, ErrNothingToRewind) {
 			err = nil
 		}
 		return nil, err
@@ -283,7 +281,7 @@ func (room *Room) Changed(ctx context.Context, id, root string) (files []File, e
 		case snapshot.ChangeMod:
 			what = "permissions changed"
 		}
-		files = append(files, File{c.Path, what})
+		files = append(files, FileBack{c.Path, what})
 	}
 	return files, nil
 }
@@ -328,13 +326,13 @@ func (r *Way) collect(ctx context.Context, sessions store.Store, id string, sinc
 }
 
 // To works out the way back of a session that stands so, to before the event that is named: by its
-// number, or "last" for what was said last. Empty takes the last rewind back, see [Room.Redo]. A
+// number, or "last" for what was said last. Empty takes the last rewind back, see [Rewinds.Redo]. A
 // name of nothing is a [words.Misuse].
-func (room *Room) To(ctx context.Context, st inspan.Status, named string, files, conversation bool) (*Way, error) {
+func (w *Rewinds) To(ctx context.Context, st inspan.Status, named string, files, conversation bool) (*Way, error) {
 	if named == "" {
-		return room.Redo(ctx, st.Session, st.Root)
+		return w.Redo(ctx, st.Session, st.Root)
 	}
-	points, err := room.Points(ctx, st.Session)
+	points, err := w.Points(ctx, st.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -349,20 +347,20 @@ func (room *Room) To(ctx context.Context, st inspan.Status, named string, files,
 		}
 		seq = n
 	}
-	return room.Back(ctx, st.Session, st.Root, seq, files, conversation)
+	return w.Back(ctx, st.Session, st.Root, seq, files, conversation)
 }
 
 // Redo works out how the last rewind of a session is taken back: its files until the
 // same ones change again, and the conversation until something is said.
-func (room *Room) Redo(ctx context.Context, id, root string) (*Way, error) {
+func (w *Rewinds) Redo(ctx context.Context, id, root string) (*Way, error) {
 	r := &Way{}
-	for e, err := range store.Events(ctx, room.Sessions, id) {
+	for e, err := range store.Events(ctx, w.Sessions, id) {
 		if err != nil {
 			return nil, err
 		}
 		switch b := e.Body.(type) {
 		case event.Restored:
-			r.store, r.at, r.spans, r.To = room.snapshots(root), b.Before, []snapshot.Span{{Before: b.Before, After: b.After}}, 0
+			r.store, r.at, r.spans, r.To = w.snapshots(root), b.Before, []snapshot.Span{{Before: b.Before, After: b.After}}, 0
 		case event.Rewound:
 			r.To = b.Of
 		case event.Said, event.Steered: // the conversation has gone on from there; the files may still be put back
@@ -370,7 +368,7 @@ func (room *Room) Redo(ctx context.Context, id, root string) (*Way, error) {
 		}
 	}
 	if r.store == nil && r.To == 0 {
-		return nil, ErrNoRewind
+		return nil, ErrNothingToRedo
 	}
 	if r.store == nil {
 		return r, nil
@@ -385,8 +383,8 @@ func (room *Room) Redo(ctx context.Context, id, root string) (*Way, error) {
 
 // Parked opens a session that can be looked at and rewound, and is not to be
 // run: it needs no model. The caller closes it.
-func (room *Room) Parked(ctx context.Context, id string) (*inspan.Session, error) {
-	log, err := room.Sessions.Open(ctx, id)
+func (w *Rewinds) Parked(ctx context.Context, id string) (*inspan.Session, error) {
+	log, err := w.Sessions.Open(ctx, id)
 	if err != nil {
 		return nil, err
 	}

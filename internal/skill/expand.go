@@ -1,4 +1,4 @@
-package frontmatter
+package skill
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 // bytes. Places beyond stay as they are.
 const MaxExpanded = 1 << 20
 
-const maxName = 64 // bytes of the name of a variable
+const maxVariable = 64 // bytes of the name of a variable
 
 // Expand is a text with what was typed put in its places: $ARGUMENTS stands for
 // all of it, $1 to $9 for its words, and ${NAME} for what vars give NAME. Whatever
@@ -53,7 +53,7 @@ func Expand(text, args string, vars map[string]string) string {
 // variable is what stands for $ and the first size bytes of text.
 func variable(text string, vars map[string]string) (value string, size int) {
 	if name, braced := strings.CutPrefix(text, "{"); braced {
-		if name, _, closed := strings.Cut(name[:min(len(name), maxName+1)], "}"); closed {
+		if name, _, closed := strings.Cut(name[:min(len(name), maxVariable+1)], "}"); closed {
 			if value, known := vars[name]; known {
 				return value, len(name) + 2
 			}

@@ -1,4 +1,4 @@
-package frontmatter_test
+package skill_test
 
 import (
 	"fmt"
@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/inspan/inspan/internal/frontmatter"
+	"github.com/inspan/inspan/internal/skill"
 )
 
-func TestSplit(t *testing.T) {
+func TestSplitMatter(t *testing.T) {
 	for _, tc := range []struct{ data, matter, text, err string }{
 		{"---\na: b\n---\ntext\n", "a: b\n", "text\n", ""},
 		{"\ufeff---\r\na: b\r\nc: d\r\n---\r\ntext\r\nmore", "a: b\nc: d\n", "text\nmore", ""},
@@ -29,7 +29,7 @@ func TestSplit(t *testing.T) {
 		{"---\na: b\ntext", "", "", "has no end"},
 		{"---\n", "", "", "has no end"},
 	} {
-		matter, text, err := frontmatter.Split([]byte(tc.data))
+		matter, text, err := skill.SplitMatter([]byte(tc.data))
 		if tc.err != "" {
 			if err == nil || !strings.Contains(err.Error(), tc.err) || text != "" {
 				t.Errorf("%q: %q, %v, want %q", tc.data, text, err, tc.err)
@@ -40,17 +40,17 @@ func TestSplit(t *testing.T) {
 			t.Errorf("%q: %q, %q, %v", tc.data, matter, text, err)
 		}
 	}
-	if matter, _, _ := frontmatter.Split([]byte("text\n")); matter != nil {
+	if matter, _, _ := skill.SplitMatter([]byte("text\n")); matter != nil {
 		t.Errorf("no front matter is %q, want nil", matter)
 	}
-	if matter, _, _ := frontmatter.Split([]byte("---\n---\n")); matter == nil {
+	if matter, _, _ := skill.SplitMatter([]byte("---\n---\n")); matter == nil {
 		t.Error("empty front matter is nil, like none")
 	}
 }
 
 type values = map[string]any
 
-func TestDecode(t *testing.T) {
+func TestDecodeMatter(t *testing.T) {
 	for _, tc := range []struct {
 		matter string
 		want   values
@@ -97,7 +97,7 @@ func TestDecode(t *testing.T) {
 		{"a: {x: y\nb: z\n", values{"a": "{x: y", "b": "z"}, "no YAML"},
 	} {
 		var got values
-		err := frontmatter.Decode([]byte(tc.matter), &got)
+		err := skill.DecodeMatter([]byte(tc.matter), &got)
 		if diff := cmp.Diff(tc.want, got); diff != "" && len(got)+len(tc.want) > 0 {
 			t.Errorf("%q: %s", tc.matter, diff)
 		}
@@ -125,7 +125,7 @@ func TestDecodeIntoStruct(t *testing.T) {
 		{"name: a\nmaxTurns: many\n", settings{Name: "a"}, "cannot unmarshal"},
 	} {
 		var got settings
-		err := frontmatter.Decode([]byte(tc.matter), &got)
+		err := skill.DecodeMatter([]byte(tc.matter), &got)
 		if diff := cmp.Diff(tc.want, got); diff != "" || (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 			t.Errorf("%q: %v\n%s", tc.matter, err, diff)
 		}
@@ -143,18 +143,18 @@ func TestDecodeIsBounded(t *testing.T) {
 		fmt.Fprintf(&keys, "key%d: [\n", i)
 		fmt.Fprintf(&good, "key%d: v\n", i)
 	}
-	many := func(unit string) string { return strings.Repeat(unit, frontmatter.MaxMatter/len(unit)) }
+	many := func(unit string) string { return strings.Repeat(unit, skill.MaxMatter/len(unit)) }
 	for name, matter := range map[string]string{
 		"laughs": laughs, "self": "a: &a [*a]\n", "merge": "a: &a {b: c}\nd: {<<: *a}\n",
-		"same keys": many("a: b\n"), "same keys in flow": "x: {" + many("a,")[:frontmatter.MaxMatter-10] + "}\n",
-		"lists": "a: " + many("[")[:frontmatter.MaxMatter-4], "mappings": "a: " + many("{a: ")[:frontmatter.MaxMatter-10],
+		"same keys": many("a: b\n"), "same keys in flow": "x: {" + many("a,")[:skill.MaxMatter-10] + "}\n",
+		"lists": "a: " + many("[")[:skill.MaxMatter-4], "mappings": "a: " + many("{a: ")[:skill.MaxMatter-10],
 		"bullets": many("- "), "questions": many("? "), "blanks": many(" \n"), "broken keys": keys.String(), "good keys": good.String(),
-		"quotes": "a: " + many(`"\n`)[:frontmatter.MaxMatter-10], "bangs": many("!"), "stars": many("*a "),
+		"quotes": "a: " + many(`"\n`)[:skill.MaxMatter-10], "bangs": many("!"), "stars": many("*a "),
 		"deep": "a: " + strings.Repeat("[", 30) + strings.Repeat("]", 30) + "\n", "folded": many("a: >\n "),
 	} {
 		var got values
 		start := time.Now()
-		err := frontmatter.Decode([]byte(matter), &got)
+		err := skill.DecodeMatter([]byte(matter), &got)
 		if took := time.Since(start); err == nil && name != "blanks" && name != "folded" || took > 5*time.Second {
 			t.Errorf("%s: %v, %d keys after %v", name, err, len(got), took)
 		}
@@ -163,7 +163,7 @@ func TestDecodeIsBounded(t *testing.T) {
 		}
 	}
 	got := values{"as": "before"}
-	if err := frontmatter.Decode([]byte("a: "+many("x")), &got); err == nil || len(got) != 1 || got["as"] != "before" {
+	if err := skill.DecodeMatter([]byte("a: "+many("x")), &got); err == nil || len(got) != 1 || got["as"] != "before" {
 		t.Errorf("more than the most: %v, %v", err, got)
 	}
 }
@@ -185,10 +185,10 @@ func TestValues(t *testing.T) {
 		{true, "true", []string{"true"}},
 		{"[Read, Bash(a [b])]", "[Read, Bash(a [b])]", []string{"Read", "Bash(a [b])"}},
 	} {
-		if got := frontmatter.Line(tc.v); got != tc.line {
+		if got := skill.Line(tc.v); got != tc.line {
 			t.Errorf("%#v: line %q, want %q", tc.v, got, tc.line)
 		}
-		if got := frontmatter.List(tc.v); !slices.Equal(got, tc.list) {
+		if got := skill.List(tc.v); !slices.Equal(got, tc.list) {
 			t.Errorf("%#v: list %q, want %q", tc.v, got, tc.list)
 		}
 	}
@@ -196,13 +196,13 @@ func TestValues(t *testing.T) {
 		"true": {true, true}, "Yes": {true, true}, true: {true, true}, "off": {false, true},
 		"FALSE": {false, true}, "no": {false, true}, "": {}, "1": {}, nil: {},
 	} {
-		if yes, ok := frontmatter.Bool(v); yes != want[0] || ok != want[1] {
+		if yes, ok := skill.Bool(v); yes != want[0] || ok != want[1] {
 			t.Errorf("%#v: %v, %v", v, yes, ok)
 		}
 	}
 }
 
-func TestExpand(t *testing.T) {
+func TestExpandPlaceholders(t *testing.T) {
 	vars := map[string]string{"DIR": "/a/$1/${DIR}", "EMPTY": ""}
 	for _, tc := range []struct{ text, args, want string }{
 		{"Fix $ARGUMENTS now.", " the  bug ", "Fix the  bug now."},
@@ -217,7 +217,7 @@ func TestExpand(t *testing.T) {
 		{"$0 $DIR", "", "$0 $DIR"},
 		{"$1", "", ""},
 	} {
-		if got := frontmatter.Expand(tc.text, tc.args, vars); got != tc.want {
+		if got := skill.Expand(tc.text, tc.args, vars); got != tc.want {
 			t.Errorf("%q with %q: %q, want %q", tc.text, tc.args, got, tc.want)
 		}
 	}
@@ -227,17 +227,17 @@ func TestExpand(t *testing.T) {
 // what was typed, and that names without an end take no long search.
 func TestExpandIsBounded(t *testing.T) {
 	args := strings.Repeat("x", 100<<10)
-	got := frontmatter.Expand(strings.Repeat("$ARGUMENTS ", 20_000), args, nil)
-	if n := len(got); n > frontmatter.MaxExpanded+len(args)+300<<10 ||
+	got := skill.Expand(strings.Repeat("$ARGUMENTS ", 20_000), args, nil)
+	if n := len(got); n > skill.MaxExpanded+len(args)+300<<10 ||
 		!strings.HasSuffix(got, " $ARGUMENTS ") || !strings.HasPrefix(got, args+" "+args) {
 		t.Errorf("%d bytes", n)
 	}
-	text := strings.Repeat("y", 2*frontmatter.MaxExpanded) + "$1"
-	if got := frontmatter.Expand(text, "a", nil); got != text[:len(text)-2]+"a" {
+	text := strings.Repeat("y", 2*skill.MaxExpanded) + "$1"
+	if got := skill.Expand(text, "a", nil); got != text[:len(text)-2]+"a" {
 		t.Error("a text that is long by itself has no places")
 	}
 	start := time.Now()
-	frontmatter.Expand(strings.Repeat("${", 512<<10), "", map[string]string{"a": "b"})
+	skill.Expand(strings.Repeat("${", 512<<10), "", map[string]string{"a": "b"})
 	if took := time.Since(start); took > 5*time.Second {
 		t.Errorf("took %v", took)
 	}
@@ -248,7 +248,7 @@ func TestWords(t *testing.T) {
 		`a  b`: {"a", "b"}, `"a b" 'c d'`: {"a b", "c d"}, `it's fine`: {"it's", "fine"}, `"open`: {`"open`}, `"a"b`: {`"a"b`}, "": nil,
 		`"" x`: {"", "x"},
 	} {
-		if got := frontmatter.Words(args); !slices.Equal(got, want) {
+		if got := skill.Words(args); !slices.Equal(got, want) {
 			t.Errorf("%q: %q, want %q", args, got, want)
 		}
 	}
@@ -258,7 +258,7 @@ func FuzzSplit(f *testing.F) {
 	f.Add("---\na: b\n---\ntext")
 	f.Add("\ufeff---\r\n---")
 	f.Fuzz(func(t *testing.T, data string) {
-		matter, text, err := frontmatter.Split([]byte(data))
+		matter, text, err := skill.SplitMatter([]byte(data))
 		if err != nil {
 			return
 		}
@@ -269,13 +269,13 @@ func FuzzSplit(f *testing.F) {
 	})
 }
 
-func FuzzDecode(f *testing.F) {
+func FuzzDecodeMatter(f *testing.F) {
 	f.Add("a: b\n- c: &x [*x]\n? d")
 	f.Add("description: Use when: asked\nhint: [a] [b]\n")
 	f.Fuzz(func(t *testing.T, matter string) {
 		var m values
-		err := frontmatter.Decode([]byte(matter), &m)
-		if len(matter) <= frontmatter.MaxMatter && err == nil && m == nil && strings.TrimSpace(matter) != "" &&
+		err := skill.DecodeMatter([]byte(matter), &m)
+		if len(matter) <= skill.MaxMatter && err == nil && m == nil && strings.TrimSpace(matter) != "" &&
 			!strings.Contains(matter, "#") && !strings.ContainsAny(matter, "-.%\ufeff") {
 			t.Errorf("%q: nothing, and no error", matter)
 		}
@@ -284,10 +284,10 @@ func FuzzDecode(f *testing.F) {
 			B []string `yaml:"b"`
 			C bool     `yaml:"c"`
 		}
-		_ = frontmatter.Decode([]byte(matter), &s)
+		_ = skill.DecodeMatter([]byte(matter), &s)
 		for _, v := range m {
-			frontmatter.Line(v)
-			frontmatter.List(v)
+			skill.Line(v)
+			skill.List(v)
 		}
 	})
 }
@@ -295,7 +295,7 @@ func FuzzDecode(f *testing.F) {
 func FuzzExpand(f *testing.F) {
 	f.Add("a $1 ${DIR} $ARGUMENTS", `"b c" d`)
 	f.Fuzz(func(t *testing.T, text, args string) {
-		got := frontmatter.Expand(text, args, map[string]string{"DIR": "/x"})
+		got := skill.Expand(text, args, map[string]string{"DIR": "/x"})
 		if !strings.Contains(text, "$") && !strings.HasPrefix(got, text) {
 			t.Errorf("%q with %q: %q", text, args, got)
 		}

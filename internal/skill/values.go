@@ -1,4 +1,4 @@
-package frontmatter
+package skill
 
 import (
 	"fmt"
@@ -49,7 +49,7 @@ func Bool(v any) (yes, ok bool) {
 func List(v any) []string {
 	list, ok := v.([]any)
 	if !ok {
-		return names(Line(v))
+		return nameList(Line(v))
 	}
 	var out []string
 	for _, item := range list {
@@ -60,7 +60,7 @@ func List(v any) []string {
 	return out
 }
 
-func names(text string) []string {
+func nameList(text string) []string {
 	depth := 0
 	return strings.FieldsFunc(text, func(r rune) bool {
 		switch r {
