@@ -9,7 +9,8 @@ RUN apt-get update \
  && useradd --uid 10001 --create-home inspan \
  && install -d -o inspan -g inspan /work
 ARG TARGETARCH
-COPY dist/build/linux_${TARGETARCH}/inspan /usr/local/bin/inspan
+ARG FROM=dist/build
+COPY ${FROM}/linux_${TARGETARCH}/inspan /usr/local/bin/inspan
 COPY LICENSE NOTICE /usr/share/doc/inspan/
 USER 10001:10001
 ENV HOME=/home/inspan

@@ -6,7 +6,7 @@ GOFLAGS := -trimpath
 TAGS    := grpcnotrace
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test test-engine lint safety fuzz explore oracle bench bench-serve e2e-local fuzz-api update notice release image
+.PHONY: build demo test test-engine lint safety fuzz explore oracle bench bench-serve e2e-local fuzz-api update notice release image image-cluster
 
 build:
 	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w' -o inspan ./cmd/inspan
@@ -66,9 +66,9 @@ fuzz-api:
 # Parts for a second each, then the whole; every figure of the whole is the
 # median of five rounds.
 bench:
-	go test -run '^$$' -bench . . ./internal/loop ./internal/session ./internal/policy ./internal/shell ./internal/places ./internal/secret ./internal/guard ./internal/compact ./internal/snapshot ./internal/sandbox ./internal/markdown ./internal/web ./internal/tui ./internal/frontmatter ./internal/skill ./internal/memory ./internal/recall ./internal/cost ./internal/running ./internal/mcp ./internal/oauth ./llm/...
-	go test -run '^$$' -bench . -skip LongRun -benchtime 5x -timeout 20m ./cmd/inspan
-	go test -run '^$$' -bench LongRun -benchtime 1x -timeout 20m ./cmd/inspan
+	go test -run '^$$' -bench . . ./internal/loop ./internal/session ./internal/policy ./internal/shell ./internal/places ./internal/secret ./internal/guard ./internal/compact ./internal/snapshot ./internal/sandbox ./internal/markdown ./internal/web ./internal/tui ./internal/skill ./internal/memory ./internal/recall ./internal/cost ./internal/running ./internal/mcp ./internal/oauth ./llm/...
+	go test -run '^$$' -bench . -skip LongRun -benchtime 5x -timeout 20m ./internal/command
+	go test -run '^$$' -bench LongRun -benchtime 1x -timeout 20m ./internal/command
 	cd internal/oracle && go test -run '^$$' -bench Prompt -benchtime 1x .
 
 # Measure the server: a thousand tasks at once, two thousand idle streams, two hundred reads a second.
@@ -96,3 +96,7 @@ release:
 # The container image, from the binary of make release.
 image:
 	./scripts/image
+
+# The same with the drivers for PostgreSQL and Temporal, built from the source.
+image-cluster:
+	./scripts/image cluster

@@ -24,7 +24,7 @@ type figure struct {
 func fanOuts() []figure {
 	return []figure{
 		{"internal/app", 21, 22},
-		{"cmd/inspan", 14, 14},
+		{"internal/command", 14, 14},
 		{"internal/tools", 12, 12},
 		{"internal/config", 10, 10},
 		{".", 12, 12},

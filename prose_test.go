@@ -57,7 +57,7 @@ func TestProse(t *testing.T) {
 
 // TestHelpTexts holds the texts of the command to the same rules.
 func TestHelpTexts(t *testing.T) {
-	paths, err := filepath.Glob("cmd/inspan/*.go")
+	paths, err := filepath.Glob("internal/command/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,6 +104,7 @@ var rank = map[string]int{
 	"internal/a2a":                70,
 	"internal/server":             70,
 	"internal/managed":            71,
+	"internal/command":            80,
 	"cmd/inspan":                  90,
 	"examples/01-hello":           95,
 	"examples/02-provider":        95,

@@ -59,6 +59,7 @@ func TestStore(t *testing.T, stores Stores) {
 		{"closed", storeClosed},
 		{"wait elsewhere", storeWait},
 		{"books", storeBooks},
+		{"move", storeMove},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, house{stores, stores.Open(t)}) })
 	}

@@ -90,7 +90,8 @@ type Log interface {
 
 // Booker is an optional interface of a [Store] that also keeps books: logs that are no sessions, in
 // which a server keeps what belongs to none. They are in no list and no search. Whoever holds the
-// lease of a book is the one server of it.
+// lease of a book is the one server of it. A log of a book that had the lease and has lost it appends
+// nothing more: that fails with [event.ErrFenced].
 type Booker interface {
 	// Book opens the book of that name, and makes it if there is none. See [BookID].
 	Book(ctx context.Context, name string) (Log, error)
@@ -138,6 +139,10 @@ func (e *BusyError) Error() string {
 
 // Unwrap returns [ErrBusy].
 func (e *BusyError) Unwrap() error { return ErrBusy }
+
+// ErrAway says that what keeps sessions can't be reached, though everything may be well there: the
+// same may succeed later.
+var ErrAway = errors.New("the store of sessions can't be reached")
 
 // Events yields the events of a session without keeping it open, also of one that is damaged
 // further on; then the error comes last.

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/store"
 )
 
 // An append is one statement. It moves the head of the session, which locks its row, and adds the
@@ -39,6 +40,9 @@ const (
 			stop       = coalesce(@stop, stop),
 			held_until = CASE WHEN holder = @token THEN clock_timestamp() + @lease::interval ELSE held_until END
 		WHERE key = @key`
+
+	// ifServer is for the server of a book.
+	ifServer = ` AND holder = @token`
 
 	ifDriver = ` AND (holder = @token OR @inputs) AND last_seq = @after AND CASE WHEN @claims THEN epoch < @epoch ELSE epoch = @epoch END`
 
@@ -93,6 +97,7 @@ type batch struct {
 	token  [16]byte // of the lease
 	args   pgx.NamedArgs
 	sql    string
+	serves bool // of a book, by whoever has its lease
 	lost   bool // it was sent, so that it may be stored if there was no answer
 }
 
@@ -118,6 +123,10 @@ func (l *log) batch(as *event.Driver, bodies []event.Body) (*batch, error) {
 		"token": b.token, "lease": l.store.lease, "claims": b.claims(), "epoch": int64(0), "after": int64(0),
 	} {
 		b.args[name] = value
+	}
+	b.serves = as == nil && leased && store.IsBook(l.id)
+	if b.serves {
+		b.sql = moveHead + ifServer + addEvents
 	}
 	if as != nil {
 		b.sql = moveHead + ifDriver + addEvents
@@ -251,7 +260,10 @@ func (l *log) refused(ctx context.Context, b *batch) ([]event.Event, error) {
 	if err := l.store.one(ctx, query, []any{l.key, b.token}, &last, &epoch, &claim, &mine); err != nil {
 		return nil, err
 	}
-	if b.as == nil {
+	switch {
+	case b.serves && !mine:
+		return nil, event.ErrFenced
+	case b.as == nil:
 		return nil, fs.ErrNotExist // it was removed, and is there again under another key
 	}
 	err := b.as.Admit(uint64(epoch), uint64(last), b.bodies)

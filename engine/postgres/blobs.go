@@ -54,6 +54,19 @@ func (b blobs) Put(ctx context.Context, r io.Reader) (string, error) {
 }
 
 func (b blobs) put(ctx context.Context, r io.Reader) (name string, err error) {
+	return b.stored(ctx, r, func(c *content, object string) error {
+		return b.store.inTx(ctx, func(tx pgx.Tx) error { return b.add(ctx, tx, c, object) })
+	})
+}
+
+// putIn stores a blob in a transaction of the caller.
+func (b blobs) putIn(ctx context.Context, tx pgx.Tx, r io.Reader) error {
+	_, err := b.stored(ctx, r, func(c *content, object string) error { return b.add(ctx, tx, c, object) })
+	return err
+}
+
+// stored reads a blob to its end, has it in the bucket if it belongs there, and adds it.
+func (b blobs) stored(ctx context.Context, r io.Reader, add func(c *content, object string) error) (name string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -68,7 +81,7 @@ func (b blobs) put(ctx context.Context, r io.Reader) (name string, err error) {
 			return "", err
 		}
 	}
-	if err := b.store.inTx(ctx, func(tx pgx.Tx) error { return b.add(ctx, tx, c, object) }); err != nil {
+	if err := add(c, object); err != nil {
 		return "", err
 	}
 	return blobMark + hex.EncodeToString(c.digest), nil

@@ -105,6 +105,11 @@ func (l *log) Read(ctx context.Context, after uint64) iter.Seq2[event.Event, err
 
 // read returns the error that is to be yielded, nil also if yield ended it.
 func (l *log) read(ctx context.Context, after uint64, yield func(event.Event, error) bool) error {
+	return l.each(ctx, after, func(e event.Event, _ []byte) bool { return yield(e, nil) })
+}
+
+// each yields events with their lines until yield wants no more.
+func (l *log) each(ctx context.Context, after uint64, yield func(event.Event, []byte) bool) error {
 	after = min(after, math.MaxInt64)
 	for {
 		lines, last, err := l.page(ctx, after)
@@ -119,7 +124,7 @@ func (l *log) read(ctx context.Context, after uint64, yield func(event.Event, er
 			if err != nil || e.Seq != after+1 {
 				return l.damaged(after+1, err)
 			}
-			if after = e.Seq; !yield(e, nil) {
+			if after = e.Seq; !yield(e, line) {
 				return nil
 			}
 		}

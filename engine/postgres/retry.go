@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/inspan/inspan/store"
 )
 
 // attemptFor is how long one statement may take before its connection counts as lost.
@@ -33,8 +36,11 @@ func (s *Store) again(ctx context.Context, do func(ctx context.Context) error) e
 		if ctx.Err() != nil && err != nil {
 			return context.Cause(ctx)
 		}
-		if err == nil || !passing(err) || time.Now().Add(pause).After(end) {
+		switch {
+		case err == nil || !passing(err):
 			return err
+		case time.Now().Add(pause).After(end):
+			return fmt.Errorf("%w: %w", store.ErrAway, err)
 		}
 		timer := time.NewTimer(pause)
 		select {

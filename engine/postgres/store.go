@@ -86,6 +86,7 @@ var (
 	_ store.Store    = (*Store)(nil)
 	_ store.Booker   = (*Store)(nil)
 	_ store.Brancher = (*Store)(nil)
+	_ store.Mover    = (*Store)(nil)
 	_ store.Newest   = (*Store)(nil)
 )
 

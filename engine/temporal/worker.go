@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"cmp"
+	"context"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -17,6 +18,8 @@ import (
 type Worker struct {
 	// Host makes the agents. Its store is the one of all workers of the queue, and of their clients.
 	Host *inspan.Host
+	// Open opens sessions in place of the host, which then makes no agents. Nil: the host does.
+	Open func(ctx context.Context, id string) (*inspan.Session, error)
 	// Temporal is a connection to the namespace of the sessions.
 	Temporal client.Client
 	// Queue is where sessions wait for a worker; empty: "inspan".
@@ -49,6 +52,9 @@ func (w *Worker) Run(stop <-chan any) error {
 	})
 	r.RegisterWorkflowWithOptions(Supervise, workflow.RegisterOptions{Name: WorkflowName})
 	t := newTurns(w.Host, cmp.Or(w.Beat, 5*time.Second), cmp.Or(w.Rest, time.Minute), w.Saw)
+	if w.Open != nil {
+		t.pool.Open = w.Open
+	}
 	r.RegisterActivityWithOptions(t.Turn, activity.RegisterOptions{Name: TurnName})
 	return r.Run(stop)
 }

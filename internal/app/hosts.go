@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/store"
 )
 
 // Hosts makes hosts for sessions that run beside each other and may have different models. The
@@ -14,6 +15,9 @@ type Hosts struct {
 	Warn   func(string) // as in [App.Host]
 	Nice   int          // as in [permission.Set]
 	Closed []string     // the same
+
+	// Sessions keeps the sessions. Nil: the folder of this machine does.
+	Sessions store.Store
 
 	mu   sync.Mutex
 	apps map[string]*App // by model, as options name it: each has what the environment has for it
@@ -31,6 +35,7 @@ func (h *Hosts) Host(o Options) (*inspan.Host, error) {
 		}
 		a.Permission.Nice, a.Permission.Guests = h.Nice, true
 		a.Permission.Closed = append(a.Permission.Closed, h.Closed...)
+		Use(a, h.Sessions)
 		aim(a, o, h.Warn)
 		if h.apps == nil {
 			h.apps = map[string]*App{}

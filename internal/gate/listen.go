@@ -78,7 +78,12 @@ const endTime = 5 * time.Second
 // taken then; end is called, which should have those under way return soon, and they
 // are waited for a little. End may be nil. The listener is closed.
 func (g *Gate) Serve(ctx context.Context, l net.Listener, h http.Handler, end func()) error {
-	srv, ended := Server(g.Wrap(h)), make(chan error, 1)
+	return Serve(ctx, l, g.Wrap(h), end)
+}
+
+// Serve is [Gate.Serve] of a handler that is behind a gate already.
+func Serve(ctx context.Context, l net.Listener, h http.Handler, end func()) error {
+	srv, ended := Server(h), make(chan error, 1)
 	go func() { ended <- srv.Serve(l) }()
 	select {
 	case err := <-ended:

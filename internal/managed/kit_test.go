@@ -49,12 +49,12 @@ func (h *house) open() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.s = &server.Server{
+	h.s = &server.Server{Setup: server.Setup{
 		Sessions: a.Store(), Send: a.Send, Redact: a.Permission.Redacted, Git: a.Extensions.Store().Git,
 		Host:    (&app.Hosts{Self: "/proc/self/exe", Warn: func(string) {}}).Host,
 		Options: app.Options{Model: "script", Mode: tool.ModeAuto}, Dir: filepath.Join(h.dir, "tasks"), State: a.StateDir,
 		Owner: ownersToken, Warn: func(text string) { h.t.Log("warned: " + text) }, HasModel: a.Providers.Known, Rewind: a.Rewind,
-	}
+	}}
 	managed.Join(h.s)
 	if h.set != nil {
 		h.set(h.s)

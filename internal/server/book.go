@@ -21,6 +21,7 @@ const (
 	ofClose    = "close"  // that somebody wants an open task to end
 	ofRewind   = "rewind" // that somebody has taken an open task back
 	ofSpec     = "spec"   // what a task is to be from its next run on
+	ofLeader   = "leader" // where the server is that has the lease of the book
 )
 
 // book is what the server knows: a fold over its log, which other processes write to as well.
@@ -44,6 +45,7 @@ type book struct {
 	contents   map[string]bool          // blobs that these have
 	dropped    []string                 // blobs that none has any more
 	ends       map[string]chan struct{} // of unfinished tasks that somebody follows; closed when they end
+	leader     leader                   // that was recorded last
 	grown      chan struct{}            // closed and replaced when the fold has changed
 
 	whose   func(of, id string, value json.RawMessage) Place // nil: what doors keep is nobody's
@@ -231,6 +233,8 @@ func (b *book) recorded(at time.Time, r event.Recorded) {
 			t.closed = r.By
 		}
 	case ofRewind: // the session has it
+	case ofLeader:
+		b.leader, _ = leaderIn(r)
 	case ofSpec:
 		if t := b.tasks[r.ID]; t != nil {
 			_ = json.Unmarshal(r.Value, &t.Spec) // we have written it

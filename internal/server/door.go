@@ -65,18 +65,13 @@ func (s *Server) Serve(ctx context.Context, d Door, grace time.Duration) (err er
 		d.Record = filepath.Join(s.State, recordName)
 	}
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
-	drained := make(chan struct{})
 	ending, over := context.WithCancel(ctx)
+	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
 		defer end()
 		<-ending.Done()
-		if ctx.Err() != nil && d.Ending != nil {
-			d.Ending(grace)
-		}
-		patient, stop := context.WithTimeout(context.WithoutCancel(ctx), grace)
-		defer stop()
-		s.Drain(patient)
+		s.drainFor(ctx, d, grace)
 	}()
 	var closed error
 	err = d.Serve(serving, s.Gate(), s.Handler(), func() { closed = s.Close() })
@@ -86,6 +81,16 @@ func (s *Server) Serve(ctx context.Context, d Door, grace time.Duration) (err er
 		closed = errors.Join(closed, s.Close()) // it may never have listened
 	}
 	return errors.Join(err, closed)
+}
+
+// drainFor drains the server for as long as grace, and says so if it was asked to end.
+func (s *Server) drainFor(ctx context.Context, d Door, grace time.Duration) {
+	if ctx.Err() != nil && d.Ending != nil {
+		d.Ending(grace)
+	}
+	patient, stop := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer stop()
+	s.Drain(patient)
 }
 
 // Gate is what stands before the handler: it lets in whoever the server knows, and everybody to what

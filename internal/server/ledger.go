@@ -18,7 +18,8 @@ import (
 // anew before it is written again, as a log takes no more after a sync that failed. Whoever waits
 // for it, or asks for its blobs, sees nothing of that.
 type ledger struct {
-	open func(context.Context) (store.Log, error)
+	open   func(context.Context) (store.Log, error)
+	fenced func() // is told that another process has the lease, which it lost
 
 	mu     sync.RWMutex // held for writing while one log takes the place of another
 	log    store.Log
@@ -33,6 +34,12 @@ func newLedger(ctx context.Context, open func(context.Context) (store.Log, error
 		err = errors.Join(err, l.log.Close())
 	}
 	return l, err
+}
+
+// newReader opens the log to read it. Another process has the lease.
+func newReader(ctx context.Context, open func(context.Context) (store.Log, error)) (*ledger, error) {
+	log, err := open(ctx)
+	return &ledger{open: open, log: log}, err
 }
 
 // mend opens a log anew whose disk has failed. The lease is that of one log, so the other one is
@@ -71,6 +78,9 @@ func (l *ledger) Append(ctx context.Context, bodies ...event.Body) error {
 	}
 	log := l.now()
 	_, err := log.Append(ctx, bodies...)
+	if errors.Is(err, event.ErrFenced) && l.fenced != nil {
+		l.fenced()
+	}
 	if keep.DiskFault(err) {
 		l.mu.Lock()
 		l.failed = l.failed || l.log == log

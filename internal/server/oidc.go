@@ -21,12 +21,15 @@ import (
 
 // OIDC lets in whoever has a token of an identity provider, as OpenID Connect has it: a JWT that the
 // issuer has signed for the audience, whose claims are those of an identity. The provider is asked
-// for its keys when they are needed, and then at most a few times a minute. It is safe for
-// concurrent use and not to be copied. The zero value lets in nobody.
+// for its keys when they are needed, and then at most a few times a minute. The zero value lets in
+// nobody.
 type OIDC struct {
 	Issuer   string // its address; its documents are below it
 	Audience string // that tokens must be for
+}
 
+// provider is what is known of the provider. The zero value is ready, and safe for concurrent use.
+type provider struct {
 	mu       sync.Mutex
 	verifier *oidc.IDTokenVerifier // nil: the provider has not answered yet
 	ctx      context.Context       //nolint:containedctx // with the client for all that is fetched
@@ -40,7 +43,7 @@ const (
 )
 
 // Check reports what is wrong with the settings.
-func (o *OIDC) Check() error {
+func (o OIDC) Check() error {
 	u, err := url.Parse(o.Issuer)
 	switch {
 	case o.Issuer == "" && o.Audience == "":
@@ -70,25 +73,25 @@ func (s *spare) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // verified is what a token claims, if the issuer has signed it for the audience and it is valid now.
-func (o *OIDC) verified(token string) (claims map[string]any, expires time.Time, err error) {
-	o.mu.Lock()
-	if o.verifier == nil {
-		if o.ctx == nil {
+func (p *provider) verified(o OIDC, token string) (claims map[string]any, expires time.Time, err error) {
+	p.mu.Lock()
+	if p.verifier == nil {
+		if p.ctx == nil {
 			client := (&netguard.Guard{MaxBytes: mostKeys, Timeout: mostProvider, Local: netguard.Anywhere()}).Unredirected()
 			client.Transport = &spare{client.Transport, rate.NewLimiter(rate.Every(10*time.Second), 6)}
-			o.ctx = oidc.ClientContext(context.Background(), client)
+			p.ctx = oidc.ClientContext(context.Background(), client)
 		}
 		var provider *oidc.Provider
-		if provider, err = oidc.NewProvider(o.ctx, o.Issuer); err == nil {
-			o.verifier = provider.Verifier(&oidc.Config{ClientID: o.Audience})
+		if provider, err = oidc.NewProvider(p.ctx, o.Issuer); err == nil {
+			p.verifier = provider.Verifier(&oidc.Config{ClientID: o.Audience})
 		}
 	}
-	verifier := o.verifier
-	o.mu.Unlock()
+	verifier := p.verifier
+	p.mu.Unlock()
 	if err != nil {
 		return nil, expires, err
 	}
-	t, err := verifier.Verify(o.ctx, token)
+	t, err := verifier.Verify(p.ctx, token)
 	if err != nil {
 		return nil, expires, err
 	}
@@ -98,7 +101,7 @@ func (o *OIDC) verified(token string) (claims map[string]any, expires time.Time,
 // claimed is who a token of the provider is: the identity with claims that it makes, all of them. Of
 // several the one with the most counts; if there are two of these, nobody is let in.
 func (s *Server) claimed(token string) (principal string, ok bool) {
-	claims, expires, err := s.OIDC.verified(token)
+	claims, expires, err := s.provider.verified(s.OIDC, token)
 	if err != nil {
 		return "", false
 	}

@@ -122,7 +122,7 @@ func (s *Server) launch(t Task) {
 			if !diskFault(err) { // of which the operator is told once
 				s.warn("task " + t.ID + ": " + err.Error())
 			}
-			w.rest()
+			rest(w.ctx)
 		}
 		cancel(nil)
 		s.mu.Lock()

@@ -12,6 +12,7 @@
 //	approvals.go questions of all sessions, and their answers
 //	page.go      the web page; board.go what all sessions do, view.go what one does, as it shows them,
 //	             signin.go how a browser gets a token, and ours.go sessions of no task
+//	shared.go    several servers of one store; engine.go sessions that other machines drive
 //	github.go    issues that tasks are about
 //	fork.go      copies of sessions; rewind.go their ways back
 //	webhooks.go  who is told of what happens; news.go what that is, deliver.go how
@@ -20,7 +21,7 @@
 //	identity.go  who may do what, and whose tasks are whose; admin.go changes that, oidc.go is
 //	             about identities of a provider
 //
-// One process serves a store at a time: it holds the lease of the book.
+// One process serves a store at a time: it holds the lease of the book. Others may stand by.
 package server
 
 import (
@@ -49,10 +50,46 @@ import (
 	"github.com/inspan/inspan/workflow"
 )
 
-// Server runs tasks. Fill in the fields, then [Server.Start] it, serve [Server.Handler] behind a
-// gate with [Server.Who], and [Server.Close] it. The fields are not changed after Start; the
+// Server runs tasks. Fill in the fields of its setup, then [Server.Start] it, serve [Server.Handler]
+// behind a gate with [Server.Who], and [Server.Close] it. They are not changed after Start; the
 // methods are safe for concurrent use.
 type Server struct {
+	Setup
+
+	book     *book
+	books    store.Booker // keeps it; nil: Sessions does
+	pool     *running.Pool
+	opens    keep.Turns // of sessions: one at a time, so that a processor is there for whoever asks
+	live     feeds
+	meters   meters
+	sources  sources
+	pulse    pulse
+	disk     disk
+	quota    quota
+	all      *running.Board // sessions at a glance
+	codes    codes
+	provider provider // of OIDC
+
+	ctx    context.Context // of all work; ends with Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu       sync.Mutex
+	at       map[string]*work // tasks that are worked on here, by id
+	keys     sync.Mutex       // of who looks a key up in a session before it is used
+	poked    map[string]bool  // idle tasks that may have something to do, by id
+	draining bool
+	wake     chan struct{} // has a token if there may be something to begin
+
+	secrets   *oauth.Keychain
+	renewing  sync.Mutex    // of secrets of webhooks
+	leads     leader        // what the book says of this server, if it is one of several
+	lost      chan struct{} // closed when another server has taken the book over
+	hookEnded chan struct{} // has a token if nothing is delivered to a webhook any more
+}
+
+// Setup is what a server works with. It can be copied, for another server of the same store.
+type Setup struct {
 	// Sessions keeps the sessions and the book. It must be a [store.Booker].
 	Sessions store.Store
 	// Host makes the agents of a task.
@@ -130,37 +167,11 @@ type Server struct {
 	Whose func(of, id string, value json.RawMessage) Place
 	// WebhookTo are hosts without public addresses that webhooks may have.
 	WebhookTo netguard.Hosts
+	// Engine has other machines drive the sessions of tasks, see [Server.Work]. Nil: this one does.
+	Engine running.Engine
 	// SkipMissed has runs of schedules that were due while nothing could begin them left out. Else the
 	// last one of each schedule is made up.
 	SkipMissed bool
-
-	book    *book
-	books   store.Booker // keeps it; nil: Sessions does
-	pool    *running.Pool
-	opens   keep.Turns // of sessions: one at a time, so that a processor is there for whoever asks
-	live    feeds
-	meters  meters
-	sources sources
-	pulse   pulse
-	disk    disk
-	quota   quota
-	all     *running.Board // sessions at a glance
-	codes   codes
-
-	ctx    context.Context // of all work; ends with Close
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
-
-	mu       sync.Mutex
-	at       map[string]*work // tasks that are worked on here, by id
-	keys     sync.Mutex       // of who looks a key up in a session before it is used
-	poked    map[string]bool  // idle tasks that may have something to do, by id
-	draining bool
-	wake     chan struct{} // has a token if there may be something to begin
-
-	secrets   *oauth.Keychain
-	renewing  sync.Mutex    // of secrets of webhooks
-	hookEnded chan struct{} // has a token if nothing is delivered to a webhook any more
 }
 
 // Nice is how far the commands of tasks stand back behind the server, as nice(1) has it: it answers,
@@ -218,10 +229,13 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	s.book = newBook(log, s.Redact)
 	s.book.tells, s.book.whose, s.secrets = s.Tells, s.Whose, &oauth.Keychain{Dir: filepath.Join(s.State, "server-secrets")}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.lost = make(chan struct{})
+	log.fenced = sync.OnceFunc(func() { close(s.lost) })
 	if err := s.book.catchUp(ctx); err != nil {
+		s.cancel()
 		return errors.Join(fmt.Errorf("serve: %w", err), log.Close())
 	}
-	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.at, s.poked, s.wake = map[string]*work{}, map[string]bool{}, make(chan struct{}, 1)
 	if err := errors.Join(s.sweepAll(), s.sweepTokens(), s.sweepHooks()); err != nil {
 		s.cancel()
@@ -257,11 +271,19 @@ func (s *Server) saw(e event.Event) {
 // follow takes in what others write into the book.
 func (s *Server) follow() {
 	for s.ctx.Err() == nil {
-		if err := s.book.wait(s.ctx); err != nil {
-			if s.ctx.Err() == nil {
-				s.warn("the book of the server can't be read: " + err.Error())
-			}
+		err := s.book.wait(s.ctx)
+		if err != nil && s.ctx.Err() == nil {
+			s.warn("the book of the server can't be read: " + err.Error())
+		}
+		if errors.Is(err, store.ErrAway) {
+			rest(s.ctx)
+			continue
+		}
+		if err != nil {
 			return
+		}
+		if s.overtaken() {
+			s.book.log.fenced()
 		}
 		s.stir()
 	}

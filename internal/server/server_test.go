@@ -237,7 +237,7 @@ func TestTwice(t *testing.T) {
 // TestOneServer holds that a store has one server.
 func TestOneServer(t *testing.T) {
 	h := newHouse(t, nil)
-	second := &server.Server{Sessions: h.s.Sessions, Dir: t.TempDir()}
+	second := &server.Server{Setup: server.Setup{Sessions: h.s.Sessions, Dir: t.TempDir()}}
 	if err := second.Start(t.Context()); !errors.Is(err, store.ErrBusy) {
 		t.Errorf("a second server starts: %v", err)
 	}

@@ -74,14 +74,22 @@ func (f *feeds) tell(e event.Event) {
 				s.torn = s.torn || text
 			}
 		}
-		switch e.Body.(type) {
-		case event.Waiting, event.Raised, event.Decided, event.Ended, event.Returned, event.Stopped, event.Claimed:
+		if turns(e.Body) {
 			select {
 			case s.turns <- struct{}{}:
 			default:
 			}
 		}
 	}
+}
+
+// turns reports whether something was decided, asked or ended.
+func turns(b event.Body) bool {
+	switch b.(type) {
+	case event.Waiting, event.Raised, event.Decided, event.Ended, event.Returned, event.Stopped, event.Claimed:
+		return true
+	}
+	return false
 }
 
 // text reports whether an event is text of a reply that is written, and notes whether one is. The

@@ -37,12 +37,12 @@ var (
 )
 
 // rest waits a little.
-func (w *work) rest() {
+func rest(ctx context.Context) {
 	t := time.NewTimer(again)
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-w.ctx.Done():
+	case <-ctx.Done():
 	}
 }
 
@@ -77,7 +77,7 @@ func (w *work) run(ctx context.Context, t Task) error {
 			}
 			fallthrough
 		case t.Stage == event.StageRunning, t.Stage == event.StageWaiting:
-			err = w.drive(ctx, &t, opened)
+			err = w.driven(ctx, &t, opened)
 			opened = nil
 		case t.Stage == event.StageFinalizing:
 			return w.finish(ctx, t)
@@ -89,7 +89,7 @@ func (w *work) run(ctx context.Context, t Task) error {
 	switch {
 	case err == nil || w.ctx.Err() != nil || w.isDraining():
 		return err
-	case diskFault(err):
+	case diskFault(err), errors.Is(err, store.ErrAway):
 		return w.wait(t, err)
 	}
 	return errors.Join(err, w.end(ctx, t, err, nil))
@@ -108,7 +108,7 @@ func (w *work) wait(t Task, err error) error {
 		w.disk.failed(err)
 		w.lookAtDisk()
 	}
-	if t.Stage == event.StageRunning {
+	if t.Stage == event.StageRunning && diskFault(err) {
 		_ = w.to(w.ctx, &t, event.Staged{Stage: event.StageWaiting, Why: "disk: " + noRoom})
 	}
 	return err
@@ -157,16 +157,28 @@ func (w *work) end(ctx context.Context, t Task, cause error, r *Result) error {
 
 // reopen opens the session of a task for its pool.
 func (s *Server) reopen(ctx context.Context, id string) (*inspan.Session, error) {
-	for _, t := range s.book.open() {
-		if t.Session == id {
-			host, err := s.host(t)
-			if err != nil {
-				return nil, err
-			}
-			return s.inTurn(ctx, func() (*inspan.Session, error) { return host.Open(ctx, id) })
+	t, known := s.book.taskOf(id)
+	if !known || over(t.Stage) {
+		return nil, fmt.Errorf("session %s belongs to no task that is open", id)
+	}
+	host, err := s.host(t)
+	if err != nil {
+		return nil, err
+	}
+	return s.inTurn(ctx, func() (*inspan.Session, error) { return host.Open(ctx, id) })
+}
+
+// driven has the agent work until its run has stopped: here, or wherever the engine says.
+func (w *work) driven(ctx context.Context, t *Task, opened *inspan.Session) error {
+	if w.Engine == nil {
+		return w.drive(ctx, t, opened)
+	}
+	if opened != nil {
+		if err := opened.Close(); err != nil {
+			return err
 		}
 	}
-	return nil, fmt.Errorf("session %s belongs to no task", id)
+	return w.supervise(ctx, t)
 }
 
 // drive has the agent work until its run has stopped.

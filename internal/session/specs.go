@@ -71,21 +71,29 @@ func plainKind(stated string) string {
 }
 
 // encode is [event.Encode] for a line of a log: big tool specs are kept once for all sessions.
-// Where that fails, as on a disk that is full, the line holds them itself.
 func (s *Store) encode(e event.Event) ([]byte, error) {
 	enc, err := event.Encode(e)
-	if err != nil || !refers(e.Body.Kind()) {
-		return enc, err
+	if err != nil {
+		return nil, err
 	}
-	short, parts := shorten(enc, e.Body.Kind())
+	return s.shared(enc, e.Body.Kind()), nil
+}
+
+// shared is an encoded event with references to specs that it shares with others. Where that fails,
+// as on a disk that is full, it holds them itself.
+func (s *Store) shared(enc []byte, kind string) []byte {
+	if !refers(kind) {
+		return enc
+	}
+	short, parts := shorten(enc, kind)
 	if len(parts) == 0 {
-		return enc, nil
+		return enc
 	}
 	back, bad := expand(short, func(digest string) ([]byte, error) { return parts[digest], nil })
 	if bad == nil && bytes.Equal(back, enc) && s.share(parts) == nil {
-		return short, nil
+		return short
 	}
-	return enc, nil
+	return enc
 }
 
 // decode decodes a line that has been verified. It writes into the line.

@@ -8,14 +8,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/contrib/envconfig"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 
 	"github.com/inspan/inspan/engine/postgres"
@@ -98,18 +94,12 @@ func (f *flags) connect(ctx context.Context) (client.Client, *postgres.Store, er
 	if url == "" {
 		return nil, nil, errors.New("the database is missing: set --store or INSPAN_STORE")
 	}
-	o, err := envconfig.LoadDefaultClientOptions()
-	if err != nil {
-		return nil, nil, fmt.Errorf("settings of Temporal: %w", err)
+	if err := os.Unsetenv("INSPAN_STORE"); err != nil {
+		return nil, nil, err
 	}
-	o.HostPort, o.Namespace = cmp.Or(f.temporal, o.HostPort), cmp.Or(f.namespace, o.Namespace)
-	o.Logger = log.NewStructuredLogger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
-	for _, v := range os.Environ() {
-		if name, _, _ := strings.Cut(v, "="); name == "INSPAN_STORE" || strings.HasPrefix(name, "TEMPORAL_") {
-			if err := os.Unsetenv(name); err != nil {
-				return nil, nil, err
-			}
-		}
+	o, err := temporal.Options(f.temporal, f.namespace)
+	if err != nil {
+		return nil, nil, err
 	}
 	s, err := postgres.Open(ctx, postgres.Config{URL: url, Schema: f.schema})
 	if err != nil {

@@ -1,0 +1,307 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/inspan/inspan/engine/postgres/testkit"
+)
+
+// cluster is the database of all tests here; nil: there is none. Program is inspan as it is built here.
+var (
+	cluster *testkit.Cluster
+	program string
+)
+
+func TestMain(m *testing.M) { os.Exit(tests(m)) }
+
+func tests(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "inspan-servers-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	switch cluster, err = testkit.Start("/tmp"); {
+	case errors.Is(err, testkit.ErrNone):
+		fmt.Fprintln(os.Stderr, "engine/temporal/cmd/inspan: SKIPPED all tests ("+err.Error()+")")
+		return 0
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = cluster.Remove() }()
+	program = filepath.Join(dir, "inspan")
+	if out, err := exec.Command("go", "build", "-tags", "grpcnotrace", "-o", program, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%v: %s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// house is a machine with a state folder that several servers share.
+type house struct {
+	t     *testing.T
+	dir   string
+	store string
+}
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	h := &house{t: t, dir: t.TempDir()}
+	name := strings.ToLower(strings.ReplaceAll(t.Name(), "/", "_"))
+	if err := cluster.Exec(t.Context(), "postgres", `CREATE DATABASE "`+name+`"`); err != nil {
+		t.Fatal(err)
+	}
+	h.store = cluster.URL(name)
+	h.store += map[bool]string{true: "&", false: "?"}[strings.Contains(h.store, "?")] + "lease=1s"
+	return h
+}
+
+func (h *house) env() []string {
+	return append(os.Environ(), "HOME="+h.dir, "INSPAN_STATE_DIR="+filepath.Join(h.dir, "state"), "INSPAN_STORE="+h.store)
+}
+
+// run runs the command to its end.
+func (h *house) run(args ...string) string {
+	h.t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.Env, cmd.Dir = h.env(), h.dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		h.t.Fatalf("inspan %q: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// served is a server of several.
+type served struct {
+	h    *house
+	cmd  *exec.Cmd
+	url  string
+	said *said
+	done chan struct{}
+}
+
+// said is what a process has written.
+type said struct {
+	mu   chan struct{}
+	text bytes.Buffer
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu <- struct{}{}
+	defer func() { <-s.mu }()
+	return s.text.Write(p)
+}
+
+func (s *said) String() string {
+	s.mu <- struct{}{}
+	defer func() { <-s.mu }()
+	return s.text.String()
+}
+
+func (h *house) serve(args ...string) *served {
+	h.t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	at := l.Addr().String()
+	if err := l.Close(); err != nil {
+		h.t.Fatal(err)
+	}
+	s := &served{h: h, url: "http://" + at, said: &said{mu: make(chan struct{}, 1)}, done: make(chan struct{})}
+	s.cmd = exec.Command(program, append([]string{"serve", "--model", "script", "--mode", "auto", "--listen", at}, args...)...)
+	s.cmd.Env, s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = h.env(), h.dir, s.said, s.said
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := s.cmd.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	go func() { _ = s.cmd.Wait(); close(s.done) }()
+	h.t.Cleanup(func() {
+		_ = s.cmd.Process.Kill()
+		<-s.done
+		if h.t.Failed() {
+			h.t.Logf("%s:\n%s", s.url, s.said)
+		}
+	})
+	return s
+}
+
+// says waits until a server has said something.
+func (s *served) says(what string) {
+	s.h.t.Helper()
+	s.h.until(what+" of "+s.url, func() bool { return strings.Contains(s.said.String(), what) })
+}
+
+// until waits until something is so.
+func (h *house) until(what string, is func() bool) {
+	h.t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); {
+		if time.Now().After(end) {
+			h.t.Fatalf("waited in vain for: %s", what)
+		}
+		time.Sleep(20 * time.Millisecond) // of another process, which tells nobody
+	}
+}
+
+// call sends a request to a server. A server that is away, or nobody who leads, is no answer.
+func (s *served) call(method, path string, in, out any) (status int) {
+	s.h.t.Helper()
+	token, err := os.ReadFile(filepath.Join(s.h.dir, "state", "server.token"))
+	if err != nil {
+		return 0
+	}
+	raw, err := json.Marshal(in)
+	if err != nil {
+		s.h.t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(s.h.t.Context(), 10*time.Second)
+	defer stop()
+	r, err := http.NewRequestWithContext(ctx, method, s.url+path, bytes.NewReader(raw))
+	if err != nil {
+		s.h.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	r.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err == nil && out != nil && res.StatusCode < 300 {
+		err = json.Unmarshal(body, out)
+	}
+	if err != nil {
+		return 0
+	}
+	return res.StatusCode
+}
+
+// task is what is looked at of a task.
+type task struct {
+	ID, Stage, Session string
+	Result             struct{ Says string }
+}
+
+// begins submits a task, whose key counts it once.
+func (s *served) begins(prompt string) (t task) {
+	s.h.t.Helper()
+	in := map[string]any{"prompt": prompt, "keep": "always", "timeout_seconds": 300}
+	s.h.until("a task", func() bool { return s.call(http.MethodPost, "/api/v1/tasks", in, &t) == http.StatusCreated })
+	return t
+}
+
+func (s *served) reaches(id, stage string) (t task) {
+	s.h.t.Helper()
+	s.h.until(stage+" of "+id, func() bool { return s.call(http.MethodGet, "/api/v1/tasks/"+id, nil, &t) == http.StatusOK && t.Stage == stage })
+	return t
+}
+
+// TestServers has several servers of one store: requests to one that stands by are answered, one that
+// is killed is followed by another that goes on with its task, and one that was stopped for longer
+// than its lease ends when it wakes. No command of an agent runs twice.
+func TestServers(t *testing.T) {
+	h := newHouse(t)
+	first := h.serve()
+	first.says("leads the servers")
+	second := h.serve()
+	second.says("stands by")
+	slow := `bash: until [ -e go ]; do sleep 0.05; done` + "\n" + `bash: echo ran >> effects` + "\n" + `bash: echo "${INSPAN_STORE:-none}" >> effects` + "\nsay: done"
+
+	made := second.begins("say: hello")
+	if got := second.reaches(made.ID, "completed"); got.Result.Says != "hello" {
+		t.Errorf("a server that stands by tells of its task %+v", got)
+	}
+
+	held := second.begins(slow)
+	first.reaches(held.ID, "running")
+	work := filepath.Join(h.dir, "state-tasks", held.ID)
+	if err := first.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	second.says("leads the servers")
+	if err := os.WriteFile(filepath.Join(work, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second.reaches(held.ID, "completed")
+	h.ran(work, "ran\nnone\n")
+
+	third := h.serve()
+	third.says("stands by")
+	held = third.begins(slow)
+	second.reaches(held.ID, "running")
+	if err := second.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	third.says("leads the servers")
+	work = filepath.Join(h.dir, "state-tasks", held.ID)
+	if err := os.WriteFile(filepath.Join(work, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	third.reaches(held.ID, "completed")
+	if err := second.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	<-second.done
+	if !strings.Contains(second.said.String(), "another server has taken over") {
+		t.Errorf("the server that was stopped ended with %q", second.said)
+	}
+	h.ran(work, "ran\nnone\n")
+}
+
+// ran compares what commands of an agent have left.
+func (h *house) ran(work, want string) {
+	h.t.Helper()
+	got, err := os.ReadFile(filepath.Join(work, "effects"))
+	if err != nil || string(got) != want {
+		h.t.Errorf("the commands left %q, %v; want %q", got, err, want)
+	}
+}
+
+// TestMove moves a session into a database and out of it, to another machine: its file is the same.
+func TestMove(t *testing.T) {
+	h := newHouse(t)
+	h.run("run", "--model", "script", "--mode", "yolo", "bash: seq 100000\nsay: done")
+	logs, err := filepath.Glob(filepath.Join(h.dir, "state", "sessions", "2*", "log.jsonl"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("logs %q, %v", logs, err)
+	}
+	want, err := os.ReadFile(logs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := filepath.Base(filepath.Dir(logs[0]))
+	if got := h.run("sessions", "push", "last"); !strings.HasPrefix(got, id+" to postgres://") {
+		t.Errorf("push: %q", got)
+	}
+	if _, err := os.Stat(logs[0]); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it is still here: %v", err)
+	}
+	elsewhere := &house{t: t, dir: t.TempDir(), store: h.store}
+	if got := elsewhere.run("sessions", "pull", id); !strings.HasPrefix(got, id+" from postgres://") {
+		t.Errorf("pull: %q", got)
+	}
+	got, err := os.ReadFile(filepath.Join(elsewhere.dir, "state", "sessions", id, "log.jsonl"))
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes became %d, or others: %v", len(want), len(got), err)
+	}
+	if shown := elsewhere.run("sessions", "show", id); !strings.Contains(shown, "done") {
+		t.Errorf("there it shows %q", shown)
+	}
+}

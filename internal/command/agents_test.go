@@ -1,0 +1,225 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/anthropic/anthropictest"
+)
+
+// crew is a model whose session has some others write to a ledger, the last of them
+// in the background.
+func crew(agents, steps int) func(*http.Request, []byte) anthropictest.Answer {
+	part := regexp.MustCompile(`"text":"part (\d+)"`)
+	return func(_ *http.Request, body []byte) anthropictest.Answer {
+		turn := bytes.Count(body, []byte(`"role":"assistant"`))
+		m := part.FindSubmatch(body)
+		switch {
+		case m != nil && turn < steps:
+			return anthropictest.Answer{Parts: llm.Parts{callOf(fmt.Sprintf("step_%d", turn), "bash",
+				map[string]any{"command": fmt.Sprintf("echo %s-%d >> ledger", m[1], turn)})}}
+		case m != nil:
+			return anthropictest.Answer{Parts: llm.Say(fmt.Sprintf("Result of %s.", m[1]))}
+		case turn > 0:
+			return anthropictest.Answer{Parts: llm.Say("I have heard of them.")}
+		}
+		var parts llm.Parts
+		for i := range agents {
+			parts = append(parts, callOf(fmt.Sprintf("call_%d", i), "spawn_agent",
+				map[string]any{"task": fmt.Sprint("part ", i), "background": i == agents-1}))
+		}
+		return anthropictest.Answer{Parts: parts}
+	}
+}
+
+func callOf(id, name string, args map[string]any) llm.Call {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		panic(err)
+	}
+	return llm.Call{ID: id, Name: name, Args: raw}
+}
+
+// TestKillWithAgents kills a real run with SIGKILL while others work for it, and
+// resumes it: each of them comes back with its result, and no command that had
+// ended runs twice.
+func TestKillWithAgents(t *testing.T) {
+	const agents, steps = 5, 3
+	kills := 6
+	if testing.Short() {
+		kills = 2
+	}
+	whole := killCrew(t, agents, steps, 0)
+	for n := range kills {
+		killCrew(t, agents, steps, time.Duration(rand.Int64N(int64(whole))))
+		if t.Failed() {
+			t.Fatalf("kill %d", n)
+		}
+	}
+}
+
+func killCrew(t *testing.T, agents, steps int, after time.Duration) time.Duration {
+	t.Helper()
+	h := newHome(t, anthropictest.Start(t, &anthropictest.Server{Answer: crew(agents, steps)}))
+	cmd := h.command(t.Context(), "run", "--mode", "auto", "go")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if after > 0 {
+		timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
+		defer timer.Stop()
+	}
+	err := cmd.Wait()
+	took := time.Since(began)
+	if after == 0 && err != nil {
+		t.Fatalf("%v\n%s", err, out.Bytes())
+	}
+	id, err := h.store().Resolve(t.Context(), "last")
+	if err != nil {
+		return took // it was killed before there was a session
+	}
+	if log := logged(t, h, id); len(log) > 0 && log[len(log)-1].Body.Kind() != "stopped" &&
+		slices.ContainsFunc(log, func(e entry) bool { return e.Body.Kind() == "said" }) {
+		if raw, err := h.command(t.Context(), "resume", id, "--mode", "auto").CombinedOutput(); err != nil {
+			t.Fatalf("resume: %v\n%s", err, raw)
+		}
+	} else if after > 0 {
+		return took
+	}
+	checkCrew(t, h, id, agents, steps)
+	return took
+}
+
+// checkCrew holds a session whose agents were interrupted to what it must have come
+// to.
+func checkCrew(t *testing.T, h home, id string, agents, steps int) {
+	t.Helper()
+	heard, back := "", map[string]int{}
+	for _, e := range logged(t, h, id) {
+		switch b := e.Body.(type) {
+		case event.Ended:
+			heard += b.Parts.Text()
+		case event.Returned:
+			heard += b.Parts.Text()
+			back[b.Child]++
+		}
+	}
+	for i := range agents {
+		if want := fmt.Sprintf("Result of %d.", i); !strings.Contains(heard, want) {
+			t.Errorf("the session has not heard %q:\n%s", want, heard)
+		}
+	}
+	if len(back) != agents {
+		t.Errorf("%d of %d agents came back", len(back), agents)
+	}
+	raw, err := os.ReadFile(filepath.Join(h.work, "ledger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Fields(string(raw))
+	slices.Sort(lines)
+	if twice := len(lines) - len(slices.Compact(slices.Clone(lines))); twice > 0 {
+		t.Errorf("%d commands ran twice: %v", twice, lines)
+	}
+	if len(lines) < agents*(steps-1) {
+		t.Errorf("only %d of %d commands ran: %v", len(lines), agents*steps, lines)
+	}
+}
+
+// TestInterruptReachesAgents interrupts a run while commands of its agents sleep:
+// nothing of them is left.
+func TestInterruptReachesAgents(t *testing.T) {
+	const agents = 8
+	h := newHome(t, "http://127.0.0.1:9")
+	nap := fmt.Sprint(700 + rand.Float64())
+	prompt := ""
+	for i := range agents {
+		task := fmt.Sprintf("bash: echo %d >> pids; exec sleep %s", i, nap)
+		raw, err := json.Marshal(map[string]string{"task": task})
+		if err != nil {
+			t.Fatal(err)
+		}
+		prompt += fmt.Sprintf("+ call: spawn_agent %s\n", raw)
+	}
+	cmd := h.command(t.Context(), "run", "--model", "script", "--mode", "auto", "--output", "stream-json", strings.TrimPrefix(prompt, "+ "))
+	var began time.Time
+	out := until(t, cmd, "spawned", func() {
+		for {
+			if raw, _ := os.ReadFile(h.work + "/pids"); bytes.Count(raw, []byte("\n")) == agents && sleeps(nap) {
+				break
+			}
+			runtime.Gosched()
+		}
+		began = time.Now()
+		_ = cmd.Process.Signal(os.Interrupt)
+	})
+	took := time.Since(began)
+	if sleeps(nap) {
+		t.Error("a command of an agent still runs")
+	}
+	if r := result(t, out); r.Reason != "cancelled" {
+		t.Errorf("%+v", r)
+	}
+	t.Logf("all was quiet after %v", took)
+}
+
+// BenchmarkAgents has fifty agents work at once in one process.
+func BenchmarkAgents(b *testing.B) {
+	const agents = 50
+	h := newHome(b, anthropictest.Start(b, &anthropictest.Server{Answer: crew(agents, 2)}))
+	var most, took []float64
+	for b.Loop() {
+		var pid atomic.Int64
+		peak := 0.0
+		done := make(chan struct{})
+		began := time.Now()
+		cmd := h.command(b.Context(), "run", "--mode", "auto", "go")
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := cmd.Start(); err != nil {
+			b.Fatal(err)
+		}
+		pid.Store(int64(cmd.Process.Pid))
+		go func() {
+			defer close(done)
+			tick := time.NewTicker(10 * time.Millisecond)
+			defer tick.Stop()
+			for range tick.C {
+				raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid.Load()))
+				if err != nil || !bytes.Contains(raw, []byte("VmHWM")) {
+					return
+				}
+				peak = max(peak, resident(b, int(pid.Load()), "VmHWM"))
+			}
+		}()
+		if err := cmd.Wait(); err != nil {
+			b.Fatalf("%v\n%.2000s", err, out.Bytes())
+		}
+		took = append(took, ms(time.Since(began)))
+		<-done
+		most = append(most, peak)
+		if n := strings.Count(out.String(), "came back: done"); n != agents {
+			b.Fatalf("%d of %d came back\n%s", n, agents, out.String())
+		}
+	}
+	b.ReportMetric(median(most), "MB-peak")
+	b.ReportMetric(median(took), "ms/run")
+	b.ReportMetric(0, "ns/op")
+}

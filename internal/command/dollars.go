@@ -1,0 +1,28 @@
+package command
+
+import (
+	"errors"
+	"math"
+	"strconv"
+)
+
+const dollarsType = "dollars"
+
+// dollars is a flag of an amount of money, which has an end.
+type dollars float64
+
+// String implements pflag.Value.
+func (d *dollars) String() string { return strconv.FormatFloat(float64(*d), 'g', -1, 64) }
+
+// Type implements pflag.Value.
+func (d *dollars) Type() string { return dollarsType }
+
+// Set implements pflag.Value.
+func (d *dollars) Set(text string) error {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+		return errors.New("not an amount of money")
+	}
+	*d = dollars(v)
+	return nil
+}

@@ -1,0 +1,169 @@
+package command
+
+import (
+	"encoding/json"
+	"flag"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/ollama/ollamatest"
+)
+
+var pictures = flag.String("frames", "", "write what the terminal shows in the first minutes to this folder")
+
+// mostMinutes is what a newcomer's first minutes may take when nobody reads or thinks.
+const mostMinutes = 5 * time.Minute
+
+// first is a newcomer in a terminal, with an empty home and one file.
+type first struct {
+	*terminal
+	home  home
+	name  string // of the pictures
+	began time.Time
+}
+
+const greeting = "good day\n"
+
+func newcomer(t *testing.T, name string) first {
+	h := newHome(t, "http://unused.invalid")
+	if err := os.Remove(filepath.Join(h.dir, "config", "config.toml")); err != nil {
+		t.Fatal(err)
+	}
+	f := first{newTerminal(t, h, 80, 24), h, name, time.Now()}
+	f.keeps("greeting.txt", greeting)
+	return f
+}
+
+// keeps writes a file of the workspace.
+func (f first) keeps(name, text string) {
+	f.t.Helper()
+	if err := os.WriteFile(filepath.Join(f.home.work, name), []byte(text), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// holds waits until the greeting is some text.
+func (f first) holds(want string) {
+	f.t.Helper()
+	soon(f.t, "the greeting to be "+want, func() bool {
+		now, err := os.ReadFile(filepath.Join(f.home.work, "greeting.txt"))
+		return err == nil && string(now) == want
+	})
+}
+
+// picture keeps what the terminal shows, for scripts/firstrun.
+func (f first) picture(of string) {
+	f.t.Helper()
+	if *pictures == "" {
+		return
+	}
+	path := filepath.Join(*pictures, f.name+"-"+of+".txt")
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(f.tmux("capture-pane", "-p", "-e"), "\x1b", "^[")), 0o644); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// editsAndUndoes goes on from an edit that asks: it is approved, looked at, undone and gone.
+func (f first) editsAndUndoes(after string) {
+	f.t.Helper()
+	f.shows("? edit_file asks", "-good day", "+good morning", "y yes, once", "or say what to do instead")
+	f.holds(greeting)
+	f.picture("3-approval")
+	f.keys("y")
+	if screen := f.shows("1 + good morning", after, "■ done"); strings.Contains(screen, "--- greeting.txt") {
+		f.t.Errorf("the change is shown twice:\n%s", screen)
+	}
+	f.holds("good morning\n")
+	f.picture("4-edited")
+	f.types("/undo")
+	f.shows("rewind? 'inspan rewind --redo' brings it back", "greeting.txt gets its content back", "y yes")
+	f.keys("y")
+	f.shows("1 file was restored: greeting.txt")
+	f.holds(greeting)
+	f.picture("5-undone")
+	f.types("/diff")
+	f.shows("nothing has changed a file, or all changes were undone")
+	f.keys("C-d")
+	f.shows("continue with: inspan resume ")
+	if took := time.Since(f.began); took > mostMinutes {
+		f.t.Errorf("it took %v", took)
+	}
+}
+
+// TestFirstMinutes plays what a newcomer does first, in a real terminal with an empty home: the
+// set-up, the first message, an edit that is approved, and its undo.
+func TestFirstMinutes(t *testing.T) {
+	t.Run("server", firstWithServer)
+	t.Run("offline", firstOffline)
+}
+
+// firstWithServer has an Ollama that is found. Afterwards it is gone, which is said before a message
+// is lost on it.
+func firstWithServer(t *testing.T) {
+	server := httptest.NewServer(&ollamatest.Server{Models: []llm.Info{{Model: "qwen3-coder", Window: 32_768}}, Answer: mends})
+	defer server.Close()
+	f := newcomer(t, "server")
+	f.types("export OLLAMA_HOST=" + server.URL + "; clear; inspan")
+	f.shows("inspan needs a model", "1  ollama", "runs at "+server.URL+", 1 model", "Number or name")
+	f.picture("1-setup")
+	f.types("1")
+	f.shows(`Set model = "ollama/qwen3-coder"`, "say what to do", "ollama/qwen3-coder · ask")
+	f.picture("2-ready")
+	f.types("Say good morning in greeting.txt")
+	f.editsAndUndoes("It says good morning now.")
+	server.Close()
+	f.types("clear; inspan")
+	f.shows("ollama does not answer, see /status · ollama/qwen3-coder · ask")
+	f.picture("6-gone")
+	f.types("/status")
+	f.shows("ollama does not answer: no server listens at ", "'ollama serve'")
+	f.keys("C-d")
+}
+
+// mends is a model that reads the greeting, changes it, and says so.
+func mends(_ *http.Request, body []byte) ollamatest.Answer {
+	var asked struct {
+		Messages []struct{ Role string }
+	}
+	if err := json.Unmarshal(body, &asked); err != nil {
+		return ollamatest.Answer{Status: http.StatusBadRequest, Message: err.Error()}
+	}
+	results := 0
+	for _, m := range asked.Messages {
+		if m.Role == "tool" {
+			results++
+		}
+	}
+	usage := llm.Usage{Input: 5_000, Output: 20}
+	switch results {
+	case 0:
+		return ollamatest.Answer{Parts: llm.Parts{llm.Call{Name: "read_file", Args: json.RawMessage(`{"path":"greeting.txt"}`)}}, Usage: usage}
+	case 1:
+		edit := json.RawMessage(`{"path":"greeting.txt","edits":[{"old_string":"good day","new_string":"good morning"}]}`)
+		return ollamatest.Answer{Parts: llm.Parts{llm.Call{Name: "edit_file", Args: edit}}, Usage: usage}
+	}
+	return ollamatest.Answer{Parts: llm.Say("It says good morning now."), Usage: usage}
+}
+
+// firstOffline has neither a key nor a server nor a network.
+func firstOffline(t *testing.T) {
+	f := newcomer(t, "offline")
+	f.types("export OLLAMA_HOST=127.0.0.1:1; clear; inspan")
+	f.shows("inspan needs a model", "Offline script", "not an AI", "Number or name")
+	f.picture("1-setup")
+	f.types("offline script")
+	f.shows(`Set model = "script/commands"`, "The offline script is not an AI", "say what to do", "script/commands · ask")
+	f.picture("2-ready")
+	f.types("hello")
+	f.shows("This is the offline model, not an AI.", "bash: COMMAND        run a command", "■ done")
+	f.tmux("send-keys", "-l", "read: greeting.txt")
+	f.keys("C-j")
+	f.types(`call: edit_file {"path":"greeting.txt","edits":[{"old_string":"good day","new_string":"good morning"}]}`)
+	f.editsAndUndoes("Done: 2 steps.")
+}

@@ -1,0 +1,43 @@
+package command
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestNoSecretOnTheScreen holds that a question about a command with a secret in it shows none,
+// offers no rule for it, and leaves none behind, neither in the log nor among what was approved.
+func TestNoSecretOnTheScreen(t *testing.T) {
+	const secret = "hunterzq77wkk31vx"
+	h := withoutModel(t)
+	for name, text := range map[string]string{"env": "export DEPLOY_TOKEN=" + secret, "task": "bash: make " + secret} {
+		if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := newTerminal(t, h, 100, 24)
+	s.types(`. ../env; inspan run "$(cat ../task)"`)
+	s.shows("? bash asks", "$ make [secret:", "[y]es, [n]o, or say what")
+	s.types("p")
+	s.shows("No rule is safe for this call")
+	s.types("n")
+	if screen := s.shows("session 20"); strings.Contains(screen, secret) {
+		t.Errorf("the screen shows the secret:\n%s", screen)
+	}
+	err := filepath.WalkDir(filepath.Join(h.dir, "state"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if strings.Contains(string(raw), secret) {
+			t.Errorf("%s holds the secret", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,100 @@
+package command
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/session"
+)
+
+func TestMain(m *testing.M) {
+	if ran, code := sandbox.Keeper(); ran {
+		os.Exit(code)
+	}
+	testscript.Main(tests{m}, map[string]func(){"inspan": Program{}.Run})
+}
+
+// buildDir holds the command that tests build for themselves.
+var buildDir string
+
+type tests struct{ *testing.M }
+
+// Run runs the tests with a buildDir.
+func (t tests) Run() int {
+	var err error
+	if buildDir, err = os.MkdirTemp("", "inspan-test-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(buildDir)
+	return t.M.Run()
+}
+
+// TestScripts runs the command the way people do. Each script has a home of
+// its own and no keys.
+func TestScripts(t *testing.T) {
+	goroot, modcache := os.Getenv("GOROOT"), os.Getenv("GOMODCACHE")
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"fill": fill},
+		Condition: func(name string) (bool, error) {
+			if name != "walls" && name != "throwaway" {
+				return false, fmt.Errorf("there is no condition %q", name)
+			}
+			env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{Self: self})
+			return err == nil && env.Walls.Workspace && (name == "walls" || env.Walls.Throwaway), err
+		},
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("INSPAN_STATE_DIR", filepath.Join(env.WorkDir, ".state"))
+			env.Setenv("INSPAN_CONFIG_DIR", filepath.Join(env.WorkDir, ".config"))
+			env.Setenv("GOROOT", goroot)
+			env.Setenv("GOMODCACHE", modcache)
+			env.Setenv("GOCACHE", filepath.Join(env.WorkDir, ".gocache"))
+			env.Setenv("GOFLAGS", "-mod=mod")
+			env.Setenv("NO_COLOR", "1")
+			env.Setenv("EXAMPLES", examples)
+			env.Setenv("UNIQUE", "inspan-script-"+rand.Text())
+			env.Defer(func() { endAll(filepath.Join(env.WorkDir, ".state", "sessions")) })
+			return nil
+		},
+	})
+}
+
+// fill puts the name that is this run's own in the place of UNIQUE in files: scripts of several
+// runs of the tests meet in /tmp.
+func fill(ts *testscript.TestScript, _ bool, files []string) {
+	for _, file := range files {
+		path := ts.MkAbs(file)
+		ts.Check(os.WriteFile(path, []byte(strings.ReplaceAll(ts.ReadFile(file), "UNIQUE", ts.Getenv("UNIQUE"))), 0o600))
+	}
+}
+
+// endAll ends the processes that drive the sessions in a folder, so that a test that
+// failed leaves none.
+func endAll(dir string) {
+	held, _ := (&session.Store{Dir: dir}).Held(context.Background())
+	for _, h := range held {
+		if p, err := os.FindProcess(h.PID); err == nil && h.Here() {
+			_ = p.Kill()
+		}
+	}
+}

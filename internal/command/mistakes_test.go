@@ -1,0 +1,43 @@
+//go:build linux
+
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestMistakesAtATerminal holds that a folder in which no session could begin is told of at the start,
+// and that the last session, which was not named, is deleted only after a question.
+func TestMistakesAtATerminal(t *testing.T) {
+	h := withoutModel(t)
+	s := newTerminal(t, h, 250, 24)
+	path := filepath.Join(h.work, ".inspan", "config.toml")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("mode = \"auto\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.types("inspan")
+	s.shows("a project can't set mode", "Correct it with: inspan config edit --project")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+
+	h.does(t, 0, "run", "say: hello")
+	s.clears()
+	s.types("inspan sessions rm last")
+	s.shows("Delete the session 20", "? [y/N]")
+	s.types("n")
+	s.clears()
+	if out := h.does(t, 0, "sessions", "list"); !strings.Contains(out, "hello") {
+		t.Fatalf("no was not heard: %s", out)
+	}
+	s.types("inspan sessions rm last")
+	s.shows("[y/N]")
+	s.types("y")
+	s.shows("removed 20")
+}

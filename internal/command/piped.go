@@ -1,0 +1,61 @@
+package command
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+const (
+	maxPiped = 1 << 20         // bytes of standard input that are added to a task
+	firstIn  = 2 * time.Second // until the first of them; a pipe that a parent keeps open may never bring any
+)
+
+// piped is a task with what was piped to the command behind it, in a fence. A terminal and a
+// device are not read.
+func (c *command) piped(task string, args []string) (string, error) {
+	f, ok := c.in.(*os.File)
+	if !ok || len(args) == 0 || args[0] == "-" {
+		return task, nil
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() && info.Mode()&os.ModeNamedPipe == 0 {
+		return task, nil //nolint:nilerr // a closed standard input holds nothing
+	}
+	in, came := bufio.NewReader(f), make(chan struct{})
+	go func() {
+		_, _ = in.Peek(1) // the read below tells of errors
+		close(came)
+	}()
+	select {
+	case <-came:
+	case <-time.After(firstIn):
+		c.warn("nothing came from standard input within 2 seconds; the task goes without it")
+		return task, nil
+	}
+	raw, err := io.ReadAll(io.LimitReader(in, maxPiped+1))
+	if err != nil {
+		return "", fmt.Errorf("read standard input: %w", err)
+	}
+	return c.fenced(task, string(raw)), nil
+}
+
+// fenced adds text to a task, and says aloud and in it when the text was cut.
+func (c *command) fenced(task, text string) string {
+	if strings.TrimSpace(text) == "" {
+		return task
+	}
+	note := ""
+	if len(text) > maxPiped {
+		text, note = text[:maxPiped], "\n[cut after 1 MiB]"
+		c.warn("standard input was cut after 1 MiB")
+	}
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fmt.Sprintf("%s\n\nStandard input:\n\n%s\n%s\n%s%s", task, fence, strings.TrimRight(strings.ToValidUTF8(text, "\uFFFD"), "\n"), fence, note)
+}

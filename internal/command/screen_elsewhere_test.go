@@ -1,0 +1,77 @@
+//go:build linux
+
+package command
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestAnsweredFromElsewhere has the interactive front end and other processes at one session.
+// While a question is open on the screen, the session is held: others see it, and their answer
+// closes the question without a key.
+func TestAnsweredFromElsewhere(t *testing.T) {
+	h := withoutModel(t)
+	s := newTerminal(t, h, 100, 24)
+	s.types("inspan")
+	s.shows("say what to do")
+	s.types("bash: touch first\nbash: touch second")
+	s.shows("? bash asks", "$ touch first", "or say what to do instead")
+	id := h.runs(t)[0].ID
+	h.asks(t, id)
+	for _, p := range h.waiting(t, id) {
+		h.does(t, 0, "send", "--allow", p.Call.ID, id)
+	}
+	s.shows("answered by inspan send: bash is allowed", "? bash asks", "$ touch second")
+	h.asks(t, id)
+	s.keys("C-d")
+	s.shows("continue with: inspan resume " + id)
+	if out := h.does(t, 0, "ps", "--json"); strings.TrimSpace(out) != "[]" || len(h.waiting(t, id)) != 1 {
+		t.Errorf("who leaves holds the session, or answers: %s", out)
+	}
+
+	s.tmux("clear-history")
+	s.types("clear; inspan --continue")
+	s.shows("? bash asks", "$ touch second")
+	h.asks(t, id)
+	for _, p := range h.waiting(t, id) {
+		h.does(t, 0, "send", "--deny", p.Call.ID, id, "not this one")
+	}
+	s.shows("answered by inspan send: bash is denied", "■ done")
+	s.keys("C-d")
+	if !h.has("first") || h.has("second") {
+		t.Error("the answers were not kept to")
+	}
+}
+
+// TestOpenedWhileDriven opens a session in the interactive front end that another process drives.
+func TestOpenedWhileDriven(t *testing.T) {
+	h := withoutModel(t)
+	id := h.detaches(t, "bash: touch made")
+	h.asks(t, id)
+	s := newTerminal(t, h, 100, 24)
+	s.types("inspan --resume=" + id)
+	s.shows("? bash asks", "drives this session; join it: inspan attach "+id)
+	s.shows("or say what to do instead")
+	s.types("y")
+	s.shows("✓", "■ done")
+	if !h.has("made") {
+		t.Error("the answer did not reach the process that drives the session")
+	}
+
+	id = h.detaches(t, "bash: touch other")
+	pid := h.asks(t, id)
+	s.types("/resume " + id)
+	s.shows("$ touch other", "drives this session; join it: inspan attach "+id, "or say what to do instead")
+	if err := exec.CommandContext(t.Context(), "kill", "-9", fmt.Sprint(pid)).Run(); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the question to be held by who shows it", func() bool { return h.asks(t, id) != pid })
+	soon(t, "the answer to count", func() bool { // none does while the box is put anew
+		s.keys("y")
+		return h.has("other")
+	})
+	s.keys("C-d")
+}

@@ -1,0 +1,60 @@
+package command
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/anthropic/anthropictest"
+)
+
+// TestFirstStart starts inspan as a newcomer does, without a model, in a real terminal: it asks for
+// one, takes a key that it does not show, and goes on to the conversation. An interrupt while a key is
+// typed leaves the terminal as it was.
+func TestFirstStart(t *testing.T) {
+	const key = "sk-ant-0123456789abcdef"
+	vendor := anthropictest.Start(t, &anthropictest.Server{
+		Key: key, Models: []string{"claude-opus-5-5", "claude-sonnet-5-5"},
+		Answer: func(*http.Request, []byte) anthropictest.Answer {
+			return anthropictest.Answer{Parts: llm.Say("Good morning from the vendor."), Usage: llm.Usage{Input: 9, Output: 5}}
+		},
+	})
+	h := newHome(t, "http://unused.invalid")
+	settings := "[providers.anthropic]\nkind = \"anthropic\"\nbase_url = \"" + vendor + "\"\n"
+	path := filepath.Join(h.dir, "config", "config.toml")
+	if err := os.WriteFile(path, []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := newTerminal(t, h, 100, 40)
+	s.types("inspan")
+	s.shows("inspan needs a model", "Anthropic", "a key from console.anthropic.com", "Number or name")
+	s.types("anthropic")
+	s.shows("Paste the key of anthropic, which is not shown")
+	s.types("sk-ant-wrong-key")
+	s.shows("invalid x-api-key. Check that you copied all of it.\nPaste the key of anthropic")
+	s.types(key)
+	s.shows("anthropic accepts the key and has 2 models", "(default)", "Model: number, or name")
+	s.keys("Enter")
+	s.shows("Stored the key in", `Set model = "anthropic/claude-sonnet-5-5"`, "say what to do")
+	s.types("good morning")
+	screen := s.shows("Good morning from the vendor.")
+	if strings.Contains(screen, key) || strings.Contains(screen, "sk-ant-wrong") {
+		t.Errorf("a key is on the screen:\n%s", screen)
+	}
+	s.keys("C-d")
+	s.shows("continue with: inspan resume ") // what is typed before that is for the one that ends
+	s.types("clear; inspan setup")
+	s.shows("has a key already", "Number or name")
+	s.types("openai")
+	s.shows("Paste the key of openai")
+	s.keys("C-c")
+	s.shows("Nothing was changed. 'inspan setup' asks again; 'inspan demo' works without a model.\n$") // the shell listens again
+	s.types("echo typed $?")
+	s.shows("$ echo typed $?", "typed 130")
+	if now, err := os.ReadFile(path); err != nil || strings.Contains(string(now), key) || !strings.HasSuffix(string(now), settings) {
+		t.Errorf("%v\n%s", err, now)
+	}
+}

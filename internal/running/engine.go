@@ -1,0 +1,30 @@
+package running
+
+import (
+	"context"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+)
+
+// Engine decides which machine drives a session, where several could. What is to be said goes into
+// the log first. Safe for concurrent use.
+type Engine interface {
+	// Wake has a session go on with what is in its log, on whichever machine. Keys that are equal are
+	// one wake; an empty one is a wake of its own. It returns once the wake can't be lost.
+	Wake(ctx context.Context, session, key string) error
+	// Work drives sessions that the engine gives to this process, until ctx ends. Then it finishes the
+	// calls and requests that run, lets go of the sessions, and returns.
+	Work(ctx context.Context, w Work) error
+	// Close lets go of the engine.
+	Close() error
+}
+
+// Work is what a process does for an [Engine].
+type Work struct {
+	Open   func(ctx context.Context, id string) (*inspan.Session, error) // as in [Pool]
+	AtOnce int                                                           // sessions at the same time; 0: the engine's default
+	Drain  time.Duration                                                 // that calls and requests which run have in the end
+	Saw    func(event.Event)                                             // as in [Pool]
+}

@@ -1,0 +1,119 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/oauth"
+	"github.com/inspan/inspan/internal/running"
+	"github.com/inspan/inspan/store"
+)
+
+// With an engine a task has two processes: the server, which follows the log of its session and
+// moves its stages, and the worker that the engine chooses, which drives the session. They share the
+// store and the folders of workspaces, and nothing else.
+
+// supervise follows a task whose session is driven elsewhere, until its run has stopped. Whatever is
+// said to the session, by whomever, wakes it.
+func (w *work) supervise(ctx context.Context, t *Task) error {
+	seen, err := (&inspan.Host{Store: w.Sessions}).Watch(w.ctx, t.Session)
+	if err != nil {
+		return err
+	}
+	defer seen.Close()
+	after, until, wake := seen.Status().Seq, ctx, true
+	for {
+		st := seen.Status()
+		if err := w.attitude(t, st); err != nil {
+			return err
+		}
+		switch {
+		case w.ctx.Err() != nil:
+			return w.ctx.Err()
+		case st.Stopped != nil, t.Spec.Open && !st.Active:
+			return w.settle(ctx, t, st)
+		case until == ctx && ctx.Err() != nil: // it was cancelled, or is late; what comes of that is followed
+			until, wake = w.ctx, true
+			stop := event.Cancelled{By: w.interrupter(t.ID), Reason: why(ctx).Error(), All: true}
+			if err := seen.Send(w.ctx, stop); err != nil {
+				return err
+			}
+		}
+		if wake {
+			w.woken(t.Session)
+		}
+		if after, wake, err = w.heed(until, seen, after); err != nil {
+			return err
+		}
+	}
+}
+
+// heed takes in what happens in a session until something is said, decided, asked or ended, or ctx is
+// done. Said reports whether it is for whoever drives the session.
+func (w *work) heed(ctx context.Context, seen *inspan.Watch, after uint64) (last uint64, said bool, err error) {
+	for e, err := range seen.Events(ctx, after) {
+		if err != nil {
+			return after, false, err
+		}
+		after = e.Seq
+		w.saw(e)
+		if said = event.Input(e.Body); said || turns(e.Body) {
+			break
+		}
+	}
+	return after, said, nil
+}
+
+// woken wakes a session. An engine that can't be reached is asked until it can.
+func (w *work) woken(session string) {
+	told := false
+	for err := w.Engine.Wake(w.ctx, session, ""); err != nil && w.ctx.Err() == nil; err = w.Engine.Wake(w.ctx, session, "") {
+		if !told {
+			w.warn("the engine can't be reached, and is asked again: " + err.Error())
+			told = true
+		}
+		rest(w.ctx)
+	}
+}
+
+// Work is what a process does for an engine.
+type Work = running.Work
+
+// Work drives sessions of tasks that the engine gives to this process, until ctx ends. Then what runs
+// has as long as the drain, and other workers go on with the sessions. It is for a Server that is not
+// started: another process serves the same store, with the same fields and the same folders.
+func (s *Server) Work(ctx context.Context, w Work) error {
+	books, ok := s.Sessions.(store.Booker)
+	if !ok || s.Engine == nil {
+		return errors.New("work: there is no engine, or the store keeps no books")
+	}
+	log, err := newReader(ctx, func(ctx context.Context) (store.Log, error) { return books.Book(ctx, bookName) })
+	if err != nil {
+		return fmt.Errorf("work: %w", err)
+	}
+	s.book = newBook(log, s.Redact)
+	s.book.whose, s.secrets = s.Whose, &oauth.Keychain{Dir: filepath.Join(s.State, "server-secrets")}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.wake, s.opens.Most = make(chan struct{}, 1), 1
+	err = s.book.catchUp(ctx)
+	if err == nil {
+		s.wg.Go(s.follow)
+		w.Open, w.Saw = s.reopenFresh, s.saw
+		err = s.Engine.Work(ctx, w)
+	}
+	s.cancel()
+	s.wg.Wait()
+	return errors.Join(err, log.Close())
+}
+
+// reopenFresh is reopen, with what the server has just written.
+func (s *Server) reopenFresh(ctx context.Context, id string) (*inspan.Session, error) {
+	if err := s.book.catchUp(ctx); err != nil {
+		return nil, err
+	}
+	return s.reopen(ctx, id)
+}

@@ -1,0 +1,268 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/store"
+)
+
+// Several servers of one store: the one that has the lease of the book leads, and says in the book
+// where it is. The others stand by. They pass requests on to it, and one of them leads when its lease
+// has ended.
+
+// Among says where a server of several is found.
+type Among struct {
+	// Advertise is the URL at which the others reach this server, http://host:port. Empty: its address,
+	// which then must name one host.
+	Advertise string
+	// Stands is told whom this server stands by for, and with an empty text that it leads itself. Nil:
+	// nobody is.
+	Stands func(leader string)
+}
+
+// ErrTakenOver says that another server leads: this one was out of reach of the store for too long.
+var ErrTakenOver = errors.New("another server has taken over")
+
+const (
+	tryLead = time.Second // between attempts to lead
+	relayed = "Inspan-Relayed"
+)
+
+// ServeAmong is [Server.Serve] for one of several servers of a store. It fails with [ErrTakenOver] if
+// it has led and another leads now. Whoever started it starts it again, to stand by.
+func (s *Server) ServeAmong(ctx context.Context, d Door, a Among, grace time.Duration) (err error) {
+	if s.Owner, err = gate.Token(d.TokenFile); err != nil {
+		return err
+	}
+	g := s.Gate()
+	l, err := g.Listen(ctx, d.Listen, d.Public)
+	if err != nil {
+		return err
+	}
+	at, err := advertised(a.Advertise, l.Addr().String())
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	g.Hosts = append(d.Hosts, at.Host)
+	stand := &standby{server: s, gate: g, at: at.String(), stands: a.Stands}
+	var front atomic.Pointer[http.Handler]
+	front.Store(new(http.Handler(stand)))
+	serving, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	served := make(chan error, 1)
+	go func() {
+		switching := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*front.Load()).ServeHTTP(w, r) })
+		served <- gate.Serve(serving, l, switching, nil)
+	}()
+	d.Opened(l.Addr().String())
+	if err = stand.await(ctx); err == nil {
+		front.Store(new(g.Wrap(s.Handler())))
+		err = s.lead(ctx, d, at.String(), a, grace)
+	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = nil // it was to end
+	}
+	end()
+	return errors.Join(err, <-served)
+}
+
+// lead serves as the one server of the book until ctx ends or another has taken over.
+func (s *Server) lead(ctx context.Context, d Door, at string, a Among, grace time.Duration) error {
+	mine := leader{URL: at, Run: rand.Text()}
+	raw, err := json.Marshal(mine)
+	if err == nil {
+		leads := event.Recorded{Of: ofLeader, ID: ofLeader, By: "inspan serve", Value: raw}
+		err = s.book.change(ctx, func() ([]event.Body, error) { return []event.Body{leads}, nil })
+	}
+	if err == nil {
+		s.book.mu.Lock()
+		s.leads = mine
+		s.book.mu.Unlock()
+		if a.Stands != nil {
+			a.Stands("")
+		}
+		select {
+		case <-ctx.Done():
+			s.drainFor(ctx, d, grace)
+		case <-s.lost:
+			err = ErrTakenOver
+		}
+	}
+	return errors.Join(err, s.Close())
+}
+
+// advertised is the URL of a server that listens at an address.
+func advertised(said, listens string) (*url.URL, error) {
+	if said == "" {
+		said = "http://" + listens
+	}
+	u, err := url.Parse(said)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" {
+		return nil, fmt.Errorf("--advertise: %q is no address of a server, such as http://10.0.0.3:8080", said)
+	}
+	if host := u.Hostname(); host == "::" || host == "0.0.0.0" {
+		return nil, errors.New("--advertise is missing: the other servers can't know at which address of this machine they reach it")
+	}
+	return u, nil
+}
+
+// standby is a server that does not lead.
+type standby struct {
+	server *Server
+	gate   *gate.Gate
+	at     string // its own URL
+	stands func(string)
+	told   string // that it stands by for
+	leader atomic.Pointer[url.URL]
+}
+
+// await returns when the server leads.
+func (b *standby) await(ctx context.Context) error {
+	following, stop := context.WithCancel(ctx)
+	followed := make(chan struct{})
+	go func() { defer close(followed); b.follow(following) }()
+	defer func() { stop(); <-followed }()
+	tick := time.NewTicker(tryLead)
+	defer tick.Stop()
+	for {
+		err := b.server.Start(ctx)
+		switch {
+		case errors.Is(err, store.ErrBusy):
+			b.tell()
+		case !errors.Is(err, store.ErrAway):
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// tell tells whom the server stands by for, if it is another one than before.
+func (b *standby) tell() {
+	leader := b.leader.Load()
+	if leader == nil || leader.String() == b.told {
+		return
+	}
+	if b.told = leader.String(); b.stands != nil {
+		b.stands(b.told)
+	}
+}
+
+// follow reads in the book who leads, until ctx ends.
+func (b *standby) follow(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := b.read(ctx); err != nil && ctx.Err() == nil {
+			b.server.warn("the book of the servers can't be read: " + err.Error())
+			rest(ctx)
+		}
+	}
+}
+
+func (b *standby) read(ctx context.Context) error {
+	books, ok := b.server.Sessions.(store.Booker)
+	if !ok {
+		return errors.New("the store keeps no books")
+	}
+	log, err := books.Book(ctx, bookName)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	for seq := uint64(0); ; {
+		var last *url.URL
+		for e, err := range log.Read(ctx, seq) {
+			if err != nil {
+				return err
+			}
+			seq = e.Seq
+			if r, is := e.Body.(event.Recorded); is {
+				if l, ok := leaderIn(r); ok {
+					last, _ = url.Parse(l.URL) // which it has checked
+				}
+			}
+		}
+		if last != nil && last.String() != b.at {
+			b.leader.Store(last)
+		}
+		if err := log.Wait(ctx, seq); err != nil {
+			return err
+		}
+	}
+}
+
+// leader is what the book says of a server that leads.
+type leader struct {
+	URL string `json:"url"`
+	Run string `json:"run"` // of the process, which may have the URL of another
+}
+
+// leaderIn is the leader that is recorded.
+func leaderIn(r event.Recorded) (l leader, ok bool) {
+	return l, r.Of == ofLeader && json.Unmarshal(r.Value, &l) == nil
+}
+
+// overtaken reports whether this server has led, and another has been recorded since.
+func (s *Server) overtaken() bool {
+	s.book.mu.Lock()
+	defer s.book.mu.Unlock()
+	return s.leads.Run != "" && s.book.leader.Run != "" && s.book.leader != s.leads
+}
+
+// ServeHTTP passes requests on to the server that leads. Where they are from is checked here, and who
+// sends them there.
+func (b *standby) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet && r.URL.Path == "/ping" { // which asks about this process
+		Reply(w, http.StatusOK, health{Status: "Healthy", Last: b.server.pulse.last.Load()})
+		return
+	}
+	from := gate.Gate{Hosts: b.gate.Hosts, Open: b.gate.Open, Forms: b.gate.Forms, Refuse: b.gate.Refuse}
+	tokens := r.Header.Clone()
+	from.Wrap(http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) { b.pass(w, in, tokens) })).ServeHTTP(w, r)
+}
+
+func (b *standby) pass(w http.ResponseWriter, r *http.Request, tokens http.Header) {
+	leader := b.leader.Load()
+	if leader == nil || r.Header.Get(relayed) != "" {
+		b.unled(w)
+		return
+	}
+	proxy := httputil.ReverseProxy{
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.SetURL(leader)
+			for _, name := range []string{"Authorization", "X-Api-Key"} {
+				if values := tokens.Values(name); len(values) > 0 {
+					p.Out.Header[http.CanonicalHeaderKey(name)] = values
+				}
+			}
+			p.Out.Header.Set(relayed, "1")
+			for _, name := range []string{"Origin", "Sec-Fetch-Site"} { // of a page that this server has sent
+				p.Out.Header.Del(name)
+			}
+		},
+		FlushInterval: -1, // streams
+		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { b.unled(w) },
+	}
+	proxy.ServeHTTP(w, r)
+}
+
+// unled answers while nobody leads.
+func (b *standby) unled(w http.ResponseWriter) {
+	RefuseWith(w, &Problem{
+		Status: http.StatusServiceUnavailable, Type: "overloaded_error", Retry: 1,
+		Message: "no server leads at the moment; try again in a second",
+	})
+}
