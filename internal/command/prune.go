@@ -13,12 +13,14 @@ import (
 func (c *command) sessionsPrune() *cobra.Command {
 	var days, megabytes int64
 	var yes bool
+	var where string
 	cmd := &cobra.Command{
 		Use:   "prune",
 		Short: "Show which old sessions are no longer kept, and delete them with --yes",
 		Long: "inspan lists the sessions that [retention] in your settings no longer keeps, and deletes them with --yes, subagents and\n" +
 			"blobs included. With them go the worktrees of their subagents, and checkpoints and caches of workspaces in which no\n" +
 			"other session has worked. It also deletes what crashes have left half written, and specs of tools that no log names.\n\n" +
+			"Of a store that machines share (--store) it deletes sessions only.\n\n" +
 			"It keeps sessions that are open, that wait for an answer, that are pinned ('inspan sessions pin') or damaged.",
 		Example: "  inspan sessions prune --days 90         # show what is older than 90 days\n" +
 			"  inspan sessions prune --days 90 --yes   # delete it",
@@ -27,6 +29,14 @@ func (c *command) sessionsPrune() *cobra.Command {
 			a, err := app.Load(c.self)
 			if err != nil {
 				return err
+			}
+			if where != "" {
+				other, _, err := c.shared.Open(cmd.Context(), where)
+				if err != nil {
+					return err
+				}
+				defer other.Close()
+				app.Use(a, other)
 			}
 			r := a.Config.Retention
 			if cmd.Flags().Changed("days") {
@@ -44,6 +54,7 @@ func (c *command) sessionsPrune() *cobra.Command {
 	cmd.Flags().Int64Var(&days, "days", 0, "sessions not used for so many `days` are old; 0 means none (default: retention.days)")
 	cmd.Flags().Int64Var(&megabytes, "size-mb", 0, "most `megabytes` of all sessions together; 0 means no limit (default: retention.size_mb)")
 	cmd.Flags().BoolVar(&yes, "yes", false, "delete them")
+	cmd.Flags().StringVar(&where, "store", "", "`store` in place of this machine's: a URL, or a folder of sessions")
 	return cmd
 }
 

@@ -114,16 +114,22 @@ func (s *said) String() string {
 	return s.text.String()
 }
 
-func (h *house) serve(args ...string) *served {
-	h.t.Helper()
+// address is one that is free.
+func address(t *testing.T) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		h.t.Fatal(err)
+		t.Fatal(err)
 	}
-	at := l.Addr().String()
 	if err := l.Close(); err != nil {
-		h.t.Fatal(err)
+		t.Fatal(err)
 	}
+	return l.Addr().String()
+}
+
+func (h *house) serve(args ...string) *served {
+	h.t.Helper()
+	at := address(h.t)
 	s := &served{h: h, url: "http://" + at, said: &said{mu: make(chan struct{}, 1)}, done: make(chan struct{})}
 	s.cmd = exec.Command(program, append([]string{"serve", "--model", "script", "--mode", "auto", "--listen", at}, args...)...)
 	s.cmd.Env, s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = h.env(), h.dir, s.said, s.said
@@ -209,7 +215,9 @@ func (s *served) begins(prompt string) (t task) {
 
 func (s *served) reaches(id, stage string) (t task) {
 	s.h.t.Helper()
-	s.h.until(stage+" of "+id, func() bool { return s.call(http.MethodGet, "/api/v1/tasks/"+id, nil, &t) == http.StatusOK && t.Stage == stage })
+	s.h.until(stage+" of "+id, func() bool {
+		return s.call(http.MethodGet, "/api/v1/tasks/"+id, nil, &t) == http.StatusOK && t.Stage == stage
+	})
 	return t
 }
 
@@ -262,6 +270,106 @@ func TestServers(t *testing.T) {
 	if !strings.Contains(second.said.String(), "another server has taken over") {
 		t.Errorf("the server that was stopped ended with %q", second.said)
 	}
+	h.ran(work, "ran\nnone\n")
+}
+
+// serverProgram names the development server that engine/temporal/devserver is built to.
+const serverProgram = "INSPAN_TEMPORAL_SERVER"
+
+// engine starts a Temporal server, and returns the URL by which servers name it.
+func engine(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv(serverProgram)
+	if path == "" {
+		t.Skip("SKIPPED: " + serverProgram + " names no server; make test-engine builds one")
+	}
+	at := address(t)
+	cmd := exec.Command(path, "--listen", at, "--db", filepath.Join(t.TempDir(), "temporal.db"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
+	(&house{t: t}).until("Temporal", func() bool {
+		c, err := net.Dial("tcp", at)
+		if err != nil {
+			return false
+		}
+		return c.Close() == nil
+	})
+	return "temporal://" + at + "/default?heartbeat=2s"
+}
+
+// driver is the process that drives a session.
+func (h *house) driver(session string) int {
+	h.t.Helper()
+	s, err := openStore(h.t.Context(), h.store)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer s.Close()
+	holder, err := s.Holder(h.t.Context(), session)
+	if err != nil || holder == nil {
+		h.t.Fatalf("nobody drives session %s: %v", session, err)
+	}
+	return holder.PID
+}
+
+// TestServersWithEngine has two servers and two workers over Temporal: tasks run on workers, an approval and
+// a cancellation reach them, a conversation goes on, and a worker that is killed is followed by the
+// other. No command of an agent runs twice.
+func TestServersWithEngine(t *testing.T) {
+	h := newHouse(t)
+	at := engine(t)
+	first := h.serve("--engine", at, "--only", "api")
+	first.says("leads the servers")
+	second := h.serve("--engine", at, "--only", "api")
+	second.says("stands by")
+	workers := []*served{h.serve("--engine", at, "--only", "work"), h.serve("--engine", at, "--only", "work")}
+
+	made := second.begins("say: hello")
+	if got := second.reaches(made.ID, "completed"); got.Result.Says != "hello" {
+		t.Errorf("the task says %+v", got)
+	}
+
+	asks := second.begins("bash: curl -s http://example.org; echo asked >> effects; echo none >> effects\nsay: done")
+	first.reaches(asks.ID, "waiting")
+	var open struct {
+		Approvals []struct {
+			Task string
+			ID   string
+		}
+	}
+	if code := second.call(http.MethodGet, "/api/v1/approvals", nil, &open); code != http.StatusOK || len(open.Approvals) != 1 {
+		t.Fatalf("approvals: %d, %+v", code, open)
+	}
+	path := fmt.Sprintf("/api/v1/approvals/%s/%s", open.Approvals[0].Task, open.Approvals[0].ID)
+	if code := second.call(http.MethodPost, path, map[string]any{"decision": "allow"}, nil); code/100 != 2 {
+		t.Fatalf("the approval: %d", code)
+	}
+	second.reaches(asks.ID, "completed")
+
+	held := second.begins("bash: until [ -e go ]; do sleep 0.05; done\nsay: done")
+	first.reaches(held.ID, "running")
+	if code := first.call(http.MethodPost, "/api/v1/tasks/"+held.ID+"/cancel", map[string]any{}, nil); code/100 != 2 {
+		t.Fatalf("the cancellation: %d", code)
+	}
+	first.reaches(held.ID, "cancelled")
+
+	held = second.begins("bash: touch begun; until [ -e go ]; do sleep 0.05; done\nbash: echo ran >> effects; echo none >> effects\nsay: done")
+	work := filepath.Join(h.dir, "state-tasks", held.ID)
+	h.until("the command", func() bool { _, err := os.Stat(filepath.Join(work, "begun")); return err == nil })
+	driver := h.driver(first.reaches(held.ID, "running").Session)
+	if driver != workers[0].cmd.Process.Pid && driver != workers[1].cmd.Process.Pid {
+		t.Fatalf("process %d drives the session, and is no worker", driver)
+	}
+	if err := syscall.Kill(driver, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(work, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second.reaches(held.ID, "completed")
 	h.ran(work, "ran\nnone\n")
 }
 
