@@ -6,7 +6,7 @@ GOFLAGS := -trimpath
 TAGS    := grpcnotrace
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test test-engine lint safety fuzz explore oracle bench bench-serve e2e-local fuzz-api update notice release image image-cluster
+.PHONY: build demo test test-engine lint safety fuzz explore oracle bench proof bench-serve e2e-local fuzz-api update notice release image image-cluster
 
 build:
 	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w' -o inspan ./cmd/inspan
@@ -70,6 +70,10 @@ bench:
 	go test -run '^$$' -bench . -skip LongRun -benchtime 5x -timeout 20m ./internal/command
 	go test -run '^$$' -bench LongRun -benchtime 1x -timeout 20m ./internal/command
 	cd internal/oracle && go test -run '^$$' -bench Prompt -benchtime 1x .
+
+# Hold what comparisons and learning promise, with as many simulations as are promised. Takes minutes.
+proof:
+	INSPAN_PROOF=1 go test -count 1 -timeout 20m -run 'Equal|Promised|Loops|Canaries' -v ./internal/eval
 
 # Measure the server: a thousand tasks at once, two thousand idle streams, two hundred reads a second.
 bench-serve:

@@ -70,6 +70,7 @@ var rank = map[string]int{
 	"internal/lsp":                20,
 	"internal/words":              15,
 	"internal/figure":             18,
+	"internal/stats":              20,
 	"internal/skill":              20,
 	"internal/memory":             20,
 	"internal/recall":             20,
@@ -96,6 +97,7 @@ var rank = map[string]int{
 	"internal/subagent":           60,
 	"internal/app":                65,
 	"coding":                      67,
+	"internal/eval":               68,
 	"internal/console":            70,
 	"internal/tui":                70,
 	"internal/setup":              70,
@@ -133,7 +135,7 @@ var rank = map[string]int{
 
 // pure packages compute and do nothing else.
 var pure = []string{
-	"internal/compact", "internal/figure", "internal/places", "internal/secret", "internal/loop",
+	"internal/compact", "internal/figure", "internal/places", "internal/secret", "internal/loop", "internal/stats",
 	"internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell", "internal/transcript", "internal/words",
 }
 

@@ -1,0 +1,324 @@
+package eval
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+
+	"github.com/inspan/inspan/internal/stats"
+)
+
+// Comparing says how runs are compared. Its zero value is the usual way.
+type Comparing struct {
+	Alpha float64 // chance to call equal configurations different; 0: 0.05
+	Power float64 // that a promised difference is found with; 0: 0.8
+	Looks int     // so many, equally spaced, while candidates run and the base has ended; 0: one, at the end
+	Draws int     // of the bootstrap; 0: 4,000
+}
+
+func (c Comparing) filled() Comparing {
+	c.Alpha, c.Power, c.Draws = cmp.Or(c.Alpha, 0.05), cmp.Or(c.Power, 0.8), cmp.Or(c.Draws, 4000)
+	return c
+}
+
+// Verdict is what a comparison comes to.
+type Verdict string
+
+// The verdicts. Unknown is not "equal": a difference below what could be found may be there.
+const (
+	Better  Verdict = "better"  // the candidate passes more, and chance explains that too rarely
+	Worse   Verdict = "worse"   // it passes less
+	Unknown Verdict = "unknown" // the difference may be chance
+)
+
+// Comparison is a candidate run beside a base run. Shares are of the tasks that both have, each
+// counted once, however often it was tried; intervals are at 1 less Alpha.
+type Comparison struct {
+	Base      Side         `json:"base"`
+	Candidate Side         `json:"candidate"`
+	Suite     string       `json:"suite"`
+	HeldOut   bool         `json:"held_out,omitempty"`
+	Tasks     int          `json:"tasks"` // that both have
+	Alone     int          `json:"alone"` // that only one has, or of which one has only broken trials
+	Gain      Figure       `json:"gain"`  // share of the candidate less that of the base
+	Test      string       `json:"test"`
+	Alpha     float64      `json:"alpha"`
+	P         *float64     `json:"p,omitempty"` // corrected for the number of candidates; nil with looks
+	Verdict   Verdict      `json:"verdict"`
+	Design    stats.Design `json:"design"`     // what the comparison was, with the disagreement that was seen
+	Seen      Figure       `json:"disagree"`   // share of tasks on which two trials end differently
+	Smallest  float64      `json:"detectable"` // effect that it finds with Power
+	Power     float64      `json:"power"`
+	Looks     []stats.Look `json:"looks,omitempty"`
+	Next      int          `json:"next_look,omitempty"` // after so many tasks; 0: there is none
+	Tries     []Tried      `json:"tries,omitempty"`
+	Cost      *Price       `json:"cost_per_success,omitempty"` // US dollars; nil if a price is not known
+	Tokens    Price        `json:"tokens_per_success"`
+	Flips     []Flip       `json:"flips,omitempty"` // never of held-out tasks
+	Says      Says         `json:"says"`            // all of it in words
+}
+
+// Side is one of the two runs.
+type Side struct {
+	Run     string         `json:"run"`
+	Config  string         `json:"config"`
+	Pinned  string         `json:"config_digest"`
+	Model   string         `json:"model"`
+	Version string         `json:"version"`
+	Trials  int            `json:"trials"` // that count
+	Broken  int            `json:"broken"` // and were set aside
+	Passed  Figure         `json:"passed"`
+	Reasons map[string]int `json:"reasons,omitempty"` // of the trials that failed
+}
+
+// Tried is what k tries of one task come to: any of them passes, or all.
+type Tried struct {
+	K         int    `json:"k"`
+	BaseAny   Figure `json:"base_any"`
+	Any       Figure `json:"any"`
+	BaseEvery Figure `json:"base_every"`
+	Every     Figure `json:"every"`
+}
+
+// Price is what a success takes on each side, and how many times as much on the candidate's.
+type Price struct {
+	Base      Figure `json:"base"`
+	Candidate Figure `json:"candidate"`
+	Times     Figure `json:"times"`
+}
+
+// ErrNothingShared says that two runs have no task in common.
+var ErrNothingShared = errors.New("the runs have no task in common")
+
+// Compare compares candidates with a base, each on the tasks that both have. With several, error
+// rates are corrected, so that all verdicts together are wrong as rarely as one would be. The same
+// runs give the same figures.
+func Compare(base Run, candidates []Run, how Comparing) ([]Comparison, error) {
+	how = how.filled()
+	out, ps := make([]Comparison, len(candidates)), make([]float64, len(candidates))
+	for i, candidate := range candidates {
+		pairs, err := paired(base, candidate)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = how.compare(base, candidate, pairs)
+		ps[i] = stats.NewFlips(pairs.gains()).P()
+		out[i].Test = "exact sign flips of whole tasks"
+		if pairs.single() {
+			out[i].Test = "exact McNemar test"
+		}
+		if how.Looks > 1 {
+			how.look(&out[i], pairs, len(candidates))
+		}
+	}
+	for i, p := range stats.Holm(ps) {
+		if how.Looks <= 1 {
+			out[i].P, out[i].Verdict = &p, verdictOf(p <= how.Alpha, out[i].Gain.Value)
+		}
+		out[i].Says = inWords(&out[i], len(candidates))
+	}
+	return out, nil
+}
+
+func verdictOf(found bool, gain float64) Verdict {
+	switch {
+	case found && gain > 0:
+		return Better
+	case found && gain < 0:
+		return Worse
+	}
+	return Unknown
+}
+
+// pair is a task that both runs have.
+type pair struct {
+	task            string
+	base, candidate tally
+}
+
+// tally is the trials of one task in one run, without the broken ones.
+type tally struct {
+	trials []Trial
+	passed int
+	broken int // that were set aside
+	cost   float64
+	tokens float64
+	priced bool
+}
+
+func (t *tally) share() float64 { return float64(t.passed) / float64(len(t.trials)) }
+
+// ended is how many tries have.
+func (t *tally) ended() int { return len(t.trials) + t.broken }
+
+// pairs are the tasks of two runs.
+type pairs struct {
+	order           []string // all of them, see [Order]
+	base, candidate map[string]*tally
+	tries           int    // that were planned for each
+	list            []pair // those that both have
+}
+
+func paired(base, candidate Run) (pairs, error) {
+	if base.Digest != candidate.Digest {
+		return pairs{}, fmt.Errorf("compare %s with %s: they are of different suites, or the suite has changed between them",
+			base.ID, candidate.ID)
+	}
+	p := pairs{base: tallies(base), candidate: tallies(candidate), tries: max(1, base.Tries, candidate.Tries)}
+	all := maps.Clone(p.base)
+	maps.Copy(all, p.candidate)
+	p.order = Order(base.Digest, slices.Collect(maps.Keys(all)))
+	for _, task := range p.order {
+		a, b := p.base[task], p.candidate[task]
+		if a != nil && b != nil && len(a.trials) > 0 && len(b.trials) > 0 {
+			p.list = append(p.list, pair{task, *a, *b})
+		}
+	}
+	if len(p.list) == 0 {
+		return pairs{}, fmt.Errorf("compare %s with %s: %w", base.ID, candidate.ID, ErrNothingShared)
+	}
+	return p, nil
+}
+
+func tallies(r Run) map[string]*tally {
+	out := map[string]*tally{}
+	for _, trial := range r.Trials {
+		t := out[trial.Task]
+		if t == nil {
+			t = &tally{priced: true}
+			out[trial.Task] = t
+		}
+		if trial.Outcome == Broken {
+			t.broken++
+			continue
+		}
+		t.trials = append(t.trials, trial)
+		t.cost += trial.Cost
+		t.tokens += float64(trial.Tokens)
+		t.priced = t.priced && trial.Priced
+		if trial.Outcome == Passed {
+			t.passed++
+		}
+	}
+	for _, t := range out {
+		sort.SliceStable(t.trials, func(i, j int) bool { return t.trials[i].Try < t.trials[j].Try })
+	}
+	return out
+}
+
+// Order is the order in which tasks are to begin and looks take them: as if shuffled, the same for
+// every run of a suite, so that what has ended early is no choice of its outcome.
+func Order(suite string, tasks []string) []string {
+	key := func(task string) uint64 {
+		h := fnv.New64a()
+		h.Write([]byte(suite + "\n" + task))
+		return mixed(h.Sum64())
+	}
+	out := slices.Clone(tasks)
+	sort.Slice(out, func(i, j int) bool {
+		a, b := key(out[i]), key(out[j])
+		return a < b || a == b && out[i] < out[j]
+	})
+	return out
+}
+
+// mixed spreads a digest over all its bits, as SplitMix64 does: those of FNV say little of a last letter.
+func mixed(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func (p pairs) gains() []float64 {
+	out := make([]float64, len(p.list))
+	for i := range p.list {
+		out[i] = p.list[i].candidate.share() - p.list[i].base.share()
+	}
+	return out
+}
+
+// single reports whether each task was tried once on each side.
+func (p pairs) single() bool {
+	return !slices.ContainsFunc(p.list, func(t pair) bool { return len(t.base.trials) != 1 || len(t.candidate.trials) != 1 })
+}
+
+// fewest is the smallest number of tries of a task on one side.
+func (p pairs) fewest() int {
+	n := math.MaxInt
+	for i := range p.list {
+		n = min(n, len(p.list[i].base.trials), len(p.list[i].candidate.trials))
+	}
+	return n
+}
+
+func (c Comparing) compare(base, candidate Run, p pairs) Comparison {
+	seed := fnv.New64a()
+	seed.Write([]byte(base.ID + "\n" + candidate.ID))
+	f := figures{pairs: p, how: c, src: rand.NewPCG(seed.Sum64(), 0)}
+	out := Comparison{
+		Suite: base.Suite, HeldOut: base.Split == HeldOut || candidate.Split == HeldOut,
+		Base: side(base), Candidate: side(candidate), Tasks: len(p.list), Alone: len(p.order) - len(p.list),
+		Gain: f.of(p.gains()), Alpha: c.Alpha, Power: c.Power, Tries: f.tries(),
+		Tokens: f.price(func(t *tally) float64 { return t.tokens }), Verdict: Unknown,
+	}
+	out.Base.Passed, out.Candidate.Passed = f.passed(baseOf), f.passed(candidateOf)
+	if !slices.ContainsFunc(p.list, func(t pair) bool { return !t.base.priced || !t.candidate.priced }) {
+		cost := f.price(func(t *tally) float64 { return t.cost })
+		out.Cost = &cost
+	}
+	out.Seen = f.of(p.disagreement())
+	out.Design = stats.Design{
+		Tasks: len(p.list), Tries: p.fewest(), Disagree: out.Seen.Value, Spread: p.spread(), Alpha: c.Alpha, Looks: c.Looks,
+	}
+	out.Smallest = out.Design.Detectable(c.Power)
+	if !out.HeldOut {
+		out.Flips = flips(p)
+	}
+	return out
+}
+
+func side(r Run) Side {
+	s := Side{Run: r.ID, Config: r.Config, Pinned: r.Pinned, Model: r.Model, Version: r.Version, Reasons: map[string]int{}}
+	for _, t := range r.Trials {
+		switch t.Outcome {
+		case Broken:
+			s.Broken++
+			continue
+		case Failed:
+			s.Reasons[cmp.Or(t.Reason, "not said")]++
+		}
+		s.Trials++
+	}
+	return s
+}
+
+// look tests at looks, of the first tasks in their order that have ended on both sides. A task of
+// which one side has only broken trials says nothing, and holds nothing up.
+func (c Comparing) look(out *Comparison, p pairs, candidates int) {
+	var gains []float64
+	for _, task := range p.order {
+		base, candidate := p.base[task], p.candidate[task]
+		if base == nil || candidate == nil || base.ended() < p.tries || candidate.ended() < p.tries {
+			break
+		}
+		gain := 0.0
+		if len(base.trials) > 0 && len(candidate.trials) > 0 {
+			gain = candidate.share() - base.share()
+		}
+		gains = append(gains, gain)
+	}
+	looks := stats.Looks(len(p.order), c.Looks)
+	out.Looks = stats.NewFlips(gains).Sequential(looks, len(p.order), c.Alpha/float64(candidates))
+	if n := len(out.Looks); n > 0 {
+		out.Verdict = verdictOf(out.Looks[n-1].Result != 0, out.Looks[n-1].Sum)
+	}
+	if out.Verdict == Unknown && len(out.Looks) < len(looks) {
+		out.Next = looks[len(out.Looks)]
+	}
+}

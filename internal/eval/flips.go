@@ -1,0 +1,90 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"sort"
+
+	"github.com/inspan/inspan/store"
+)
+
+// Flip is a task that the two sides pass differently often.
+type Flip struct {
+	Task      string   `json:"task"`
+	Base      Tally    `json:"base"`
+	Candidate Tally    `json:"candidate"`
+	Won       bool     `json:"won"` // by the candidate
+	Parting   *Parting `json:"parting,omitempty"`
+	Why       string   `json:"why,omitempty"` // there is no parting
+}
+
+// Tally is how often a task was passed, and one of its trials: the first whose outcome the other side
+// has not.
+type Tally struct {
+	Passed  int    `json:"passed"`
+	Tries   int    `json:"tries"`
+	Outcome string `json:"outcome"` // of that trial
+	Reason  string `json:"reason,omitempty"`
+	Session string `json:"session,omitempty"`
+}
+
+// flips are those of the pairs that differ, the largest differences first.
+func flips(p pairs) []Flip {
+	var out []Flip
+	for _, t := range p.list {
+		if t.base.share() == t.candidate.share() {
+			continue
+		}
+		won := t.candidate.share() > t.base.share()
+		out = append(out, Flip{
+			Task: t.task, Won: won, Base: t.base.shown(won), Candidate: t.candidate.shown(!won),
+		})
+	}
+	size := func(f Flip) float64 {
+		return math.Abs(float64(f.Candidate.Passed)/float64(f.Candidate.Tries) - float64(f.Base.Passed)/float64(f.Base.Tries))
+	}
+	sort.SliceStable(out, func(i, j int) bool {
+		a, b := size(out[i]), size(out[j])
+		return a > b || a == b && out[i].Task < out[j].Task
+	})
+	return out
+}
+
+// shown shows a trial that failed, or one that passed.
+func (t *tally) shown(failed bool) Tally {
+	out := Tally{Passed: t.passed, Tries: len(t.trials)}
+	for _, trial := range t.trials {
+		if (trial.Outcome == Failed) == failed {
+			out.Outcome, out.Reason, out.Session = string(trial.Outcome), trial.Reason, trial.Session
+			break
+		}
+	}
+	return out
+}
+
+// Part finds for each flip the first event where its two sessions part. A session that is gone is
+// no error.
+func (c *Comparison) Part(ctx context.Context, sessions store.Store) error {
+	for i := range c.Flips {
+		f := &c.Flips[i]
+		if f.Base.Session == "" || f.Candidate.Session == "" {
+			f.Why = "one of the trials has no session"
+			continue
+		}
+		d, err := Diff(ctx, sessions, f.Base.Session, f.Candidate.Session)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			f.Why = "one of the sessions is gone"
+		case err != nil:
+			return fmt.Errorf("task %s: %w", f.Task, err)
+		case d.Parting == nil:
+			f.Why = "the sessions do the same"
+		default:
+			f.Parting = d.Parting
+		}
+	}
+	return nil
+}
