@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/store"
@@ -17,7 +18,7 @@ import (
 
 // StoreVariable holds the URL of a shared store where no flag says it. It may hold a password, so
 // [Shared.Open] takes it out of the environment: commands of agents don't get it.
-const StoreVariable = "INSPAN_STORE"
+const StoreVariable = config.StoreVariable
 
 // Shared reaches what several machines share. The zero value opens folders only: a binary that links
 // more fills in the fields.

@@ -42,8 +42,8 @@ func (c *command) moving(name, short, way string, away bool, examples string) *c
 			var moved []string
 			if away {
 				moved, err = app.Move(cmd.Context(), a.Store(), other, args[0], stays)
-			} else {
-				moved, err = app.Move(cmd.Context(), other, a.Store(), args[0], stays)
+			} else if moved, err = app.Move(cmd.Context(), other, a.Store(), args[0], stays); err != nil {
+				err = fmt.Errorf("%s: %w", named, err)
 			}
 			if len(moved) > 0 {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s %s %s%s\n", moved[len(moved)-1], way, named, with(len(moved)-1))

@@ -24,6 +24,7 @@ import (
 // one that is not there. These are not of the file:
 const (
 	PresetVariable  = "INSPAN_PRESET"   // see Preset
+	StoreVariable   = "INSPAN_STORE"    // URL of a store that machines share; no setting, as it may hold a password
 	baseURLVariable = "INSPAN_BASE_URL" // address of the provider of the model that is named
 	keyVariable     = "INSPAN_API_KEY"  // key of that provider
 	modelVariable   = "INSPAN_MODEL"
@@ -31,7 +32,7 @@ const (
 
 // others are variables that people set beside those for settings.
 func others() []string {
-	return []string{"INSPAN_CONFIG_DIR", "INSPAN_STATE_DIR", PresetVariable, baseURLVariable, keyVariable}
+	return []string{"INSPAN_CONFIG_DIR", "INSPAN_STATE_DIR", PresetVariable, StoreVariable, baseURLVariable, keyVariable}
 }
 
 // ours are variables that commands, tools and hooks get from inspan.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -130,15 +131,17 @@ type standby struct {
 // await returns when the server leads.
 func (b *standby) await(ctx context.Context) error {
 	following, stop := context.WithCancel(ctx)
-	followed := make(chan struct{})
-	go func() { defer close(followed); b.follow(following) }()
-	defer func() { stop(); <-followed }()
+	var followed sync.WaitGroup
+	defer followed.Wait()
+	defer stop()
+	follow := sync.OnceFunc(func() { followed.Go(func() { b.follow(following) }) }) // of a book that is there
 	tick := time.NewTicker(tryLead)
 	defer tick.Stop()
 	for {
 		err := b.server.Start(ctx)
 		switch {
 		case errors.Is(err, store.ErrBusy):
+			follow()
 			b.tell()
 		case !errors.Is(err, store.ErrAway):
 			return err

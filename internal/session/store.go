@@ -168,6 +168,10 @@ func (s *Store) made(ctx context.Context, id string, fill func(id, dir string) e
 		if err = s.fs().Remove(filepath.Join(s.Dir, buildMark+id)); err == nil {
 			err = s.build(id, fill)
 		}
+		if errors.Is(err, fs.ErrExist) { // it was no crash: somebody has just made it
+			l, err = s.opened(ctx, id)
+			return l, err == nil && l.tail.Seq == 0, err
+		}
 	}
 	if err != nil {
 		return nil, false, err

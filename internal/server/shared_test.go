@@ -1,0 +1,192 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/managed"
+	"github.com/inspan/inspan/internal/running"
+	"github.com/inspan/inspan/internal/server"
+)
+
+// among is one of several servers of the store of a house.
+type among struct {
+	*house
+	end    func() // asks it to end, and waits
+	stands chan string
+}
+
+// joins starts one more server of the house's store.
+func (h *house) joins(setup server.Setup) *among {
+	h.t.Helper()
+	m := &among{house: h.as(h.token), stands: make(chan string, 10)}
+	m.s = &server.Server{Setup: setup}
+	token := filepath.Join(h.dir, "token")
+	if err := os.WriteFile(token, []byte(h.token), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+	opened := make(chan string, 1)
+	d := server.Door{Listen: "127.0.0.1:0", TokenFile: token, Opened: func(at string) { opened <- at }}
+	ctx, stop := context.WithCancel(h.t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- m.s.ServeAmong(ctx, d, server.Among{Stands: func(leader string) { m.stands <- leader }}, time.Second)
+	}()
+	m.end = sync.OnceFunc(func() {
+		stop()
+		if err := <-ended; err != nil {
+			h.t.Error(err)
+		}
+	})
+	h.t.Cleanup(m.end)
+	m.h = &httptest.Server{URL: "http://" + <-opened}
+	return m
+}
+
+// TestAmong has two servers of one store: the one that stands by passes requests on, leaves out those
+// of web pages of others and of servers that stand by themselves, and leads when the other has ended.
+func TestAmong(t *testing.T) {
+	h := newHouse(t, nil)
+	setup := h.s.Setup
+	h.close() // from now on there are only those below
+	one := h.joins(setup)
+	if leader := <-one.stands; leader != "" {
+		t.Fatalf("the only server stands by for %q", leader)
+	}
+	two := h.joins(setup)
+	if leader := <-two.stands; leader != one.h.URL {
+		t.Fatalf("the second server stands by for %q, want %q", leader, one.h.URL)
+	}
+	made := two.submit(server.Spec{Prompt: "say: hello"})
+	if got := two.until(made.ID, event.StageCompleted); got.Result.Says != "hello" {
+		t.Errorf("the task says %q", got.Result.Says)
+	}
+	for _, tc := range []struct {
+		header, value string
+		want          int
+	}{
+		{"Authorization", "Bearer nobodys", http.StatusUnauthorized},
+		{"Origin", "https://elsewhere.example", http.StatusForbidden},
+		{"Origin", two.h.URL, http.StatusOK},
+		{"Inspan-Relayed", "1", http.StatusServiceUnavailable},
+		{"Inspan-Principal", "owner", http.StatusOK},
+	} {
+		req := two.request(t.Context(), "GET", "/api/v1/tasks", nil)
+		req.Header.Set(tc.header, tc.value)
+		if status, text := two.do(req); status != tc.want {
+			t.Errorf("with %s %q: %d, want %d: %s", tc.header, tc.value, status, tc.want, text)
+		}
+	}
+	req := two.request(t.Context(), "GET", "/api/v1/tasks", nil)
+	req.Header.Del("Authorization")
+	req.Header.Set("Inspan-Principal", "owner")
+	if status, text := two.do(req); status != http.StatusUnauthorized {
+		t.Errorf("somebody who says that the gate knows them: %d %s", status, text)
+	}
+	one.end()
+	if leader := <-two.stands; leader != "" {
+		t.Fatalf("the second server stands by for %q", leader)
+	}
+	two.until(two.submit(server.Spec{Prompt: "say: again"}).ID, event.StageCompleted)
+}
+
+// engine is one within a process: it gives sessions to its only worker.
+type engine struct{ woken chan string }
+
+func (e engine) Wake(ctx context.Context, session, _ string) error {
+	select {
+	case e.woken <- session:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e engine) Work(ctx context.Context, w running.Work) error {
+	pool := &running.Pool{Open: w.Open, Saw: w.Saw}
+	defer pool.Close()
+	for {
+		select {
+		case id := <-e.woken:
+			if _, err := pool.Drive(ctx, id, nil); err != nil && ctx.Err() == nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (engine) Close() error { return nil }
+
+// TestEngine has another server than the one that is asked drive the sessions of tasks: what is said
+// and decided reaches them, and they end as they do without.
+func TestEngine(t *testing.T) {
+	e := engine{make(chan string, 100)}
+	h := newHouse(t, func(s *server.Server) {
+		s.Engine = e
+		managed.Join(s)
+	})
+	worker := &server.Server{Setup: h.s.Setup}
+	managed.Join(worker)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- worker.Work(ctx, server.Work{}) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+
+	got := h.until(h.submit(server.Spec{Prompt: "bash: echo one > made\nsay: done", Keep: server.KeepAlways}).ID, event.StageCompleted)
+	if text, err := os.ReadFile(filepath.Join(h.dir, "tasks", got.ID, "made")); err != nil || string(text) != "one\n" {
+		t.Errorf("the worker left %q, %v", text, err)
+	}
+
+	asks := h.submit(server.Spec{Prompt: "call: ask_user {\"question\":\"Which?\"}\nsay: done"})
+	h.until(asks.ID, event.StageWaiting)
+	h.call("POST", "/api/v1/approvals/"+asks.ID+"/"+h.openQuestion(asks.ID), map[string]any{"decision": "allow", "answer": "this"}, http.StatusOK, nil)
+	h.until(asks.ID, event.StageCompleted)
+
+	open := h.submit(server.Spec{Prompt: "say: first", Open: true})
+	h.until(open.ID, event.StageIdle)
+	h.call("POST", "/api/v1/tasks/"+open.ID+"/messages", map[string]any{"text": "say: second"}, http.StatusOK, nil)
+	h.when(open.ID, "at the second answer", func(task server.Task) bool {
+		return task.Stage == event.StageIdle && task.Result != nil && task.Result.Says == "second"
+	})
+	h.call("POST", "/api/v1/tasks/"+open.ID+"/close", nil, http.StatusOK, nil)
+	h.until(open.ID, event.StageCompleted)
+
+	long := h.submit(server.Spec{Prompt: "bash: sleep 60\nsay: done"})
+	h.until(long.ID, event.StageRunning)
+	h.call("POST", "/api/v1/tasks/"+long.ID+"/cancel", nil, http.StatusOK, nil)
+	h.until(long.ID, event.StageCancelled)
+	late := h.submit(server.Spec{Prompt: "bash: sleep 60\nsay: done", Timeout: 1})
+	if got := h.until(late.ID, event.StageTimedOut); !strings.Contains(got.Why, "time") {
+		t.Errorf("a task without time ends as %q", got.Why)
+	}
+}
+
+// openQuestion is the question that a task asks.
+func (h *house) openQuestion(task string) string {
+	h.t.Helper()
+	var list struct{ Approvals []struct{ ID, Task string } }
+	h.call("GET", "/api/v1/approvals", nil, http.StatusOK, &list)
+	for _, a := range list.Approvals {
+		if a.Task == task {
+			return a.ID
+		}
+	}
+	h.t.Fatalf("task %s asks nothing", task)
+	return ""
+}
