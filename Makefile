@@ -6,7 +6,7 @@ GOFLAGS := -trimpath
 TAGS    := grpcnotrace
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test test-engine lint safety fuzz explore oracle bench proof bench-serve e2e-local fuzz-api update notice release image image-cluster
+.PHONY: build demo test test-engine lint safety fuzz explore oracle harbor bench proof bench-serve e2e-local fuzz-api update notice release image image-cluster
 
 build:
 	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w' -o inspan ./cmd/inspan
@@ -52,7 +52,13 @@ explore:
 # Tasks, habits and lazy policies: what fails there fails by the harness. make test does
 # a part of it.
 oracle:
-	go test -count=1 -timeout 30m -v ./internal/trials
+	go test -count=1 -timeout 30m -v -run "Oracle|Habits|Lazy" ./internal/eval
+
+# Run task folders through Harbor with our adapter. Needs Python 3.12 or later with harbor and pytest, which
+# PYTHON names.
+PYTHON ?= python3
+harbor:
+	./scripts/harbor "$(PYTHON)"
 
 # Hold the adapters against a real Ollama and a real llama.cpp server with a real
 # small model; what is needed is installed into the user's cache. Not part of test.

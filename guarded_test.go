@@ -18,7 +18,7 @@ import (
 // program reaches them. The keeper of what goes on reaches the ports of its own box, from within it.
 func TestFetchesAreGuarded(t *testing.T) {
 	free := []string{
-		"llm", "internal/netguard", "internal/testkit", "internal/trials",
+		"llm", "internal/netguard", "internal/testkit",
 		"internal/e2e", "harnesstest", "examples", "internal/sandbox/ports_linux.go", "internal/server/remote.go",
 		"engine/postgres",
 	}

@@ -130,7 +130,6 @@ var rank = map[string]int{
 	"examples/20-workflow":        95,
 	"examples/21-builtin":         95,
 	"internal/testkit":            99, // for tests, so nothing may import it
-	"internal/trials":             99, // likewise
 }
 
 // pure packages compute and do nothing else.

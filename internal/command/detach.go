@@ -142,7 +142,7 @@ func (c *command) detached() *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			f.Unattended, f.Patient = b.Unattended, true
+			f.Unattended, f.Patient, f.Apart = b.Unattended, true, b.Apart
 			if len(b.Flow) > 0 {
 				if f.Program, err = app.Workflows(a, f.cwd, f.Trust).Program(b.Flow[0], b.Flow[1:]); err != nil {
 					return err

@@ -245,6 +245,12 @@ func LoadProject(path string) (Project, error) {
 	return p, Faulty(path, err, p.check())
 }
 
+// Read reads a strict file of another kind at path into a struct with toml tags, as [Load] does.
+func Read[T any](path string) (T, error) {
+	c, err := decode[T](path)
+	return c, Faulty(path, err)
+}
+
 // decode reads what is right of a file; the error is of all the rest. A file that is not there gives
 // the zero value.
 func decode[T any](path string) (T, error) {

@@ -44,7 +44,11 @@ func (c *Comparisons) run(name string) (eval.Run, error) {
 	if !filepath.IsLocal(name) {
 		return eval.Run{}, words.Misuse{Err: fmt.Errorf("there is no run in %s", name)}
 	}
-	return eval.ReadRun(filepath.Join(c.State, "evals", name))
+	run, err := eval.FolderIn(c.State).Open(name)
+	if err != nil {
+		return eval.Run{}, err
+	}
+	return *run, nil
 }
 
 func (c *Comparisons) ledger() eval.Ledger {

@@ -32,6 +32,10 @@ type Order struct {
 	News       string `json:"news,omitempty"`
 	Unattended bool   `json:"unattended"`
 	Log        string `json:"log"` // what it prints to, until the session has a folder
+	// Apart are folders of others, as app.Options has them.
+	Apart []string `json:"apart,omitempty"`
+	// Vars are variables of the environment of the process, as NAME=VALUE, beside those of this one.
+	Vars []string `json:"-"`
 }
 
 // begun is what a detached process tells once its run has begun.
@@ -45,6 +49,8 @@ type Start struct {
 	Session string // whose run has begun; empty: none, and the process has ended
 	Printed []byte // by the process, until then
 	Code    int    // that it has ended with
+	// Ended waits for the end of the process of a run that has begun, and returns its exit code.
+	Ended func() (code int, err error)
 }
 
 // Detach starts a program with arguments that has an order done, see [Table.Ordered], and waits until
@@ -61,7 +67,7 @@ func (t *Table) Detach(ctx context.Context, program string, args []string, o Ord
 	if err != nil {
 		return Start{}, err
 	}
-	p, err := sandbox.Detach(program, args, log, raw)
+	p, err := sandbox.Detach(program, args, log, raw, o.Vars...)
 	if err != nil {
 		return Start{}, err
 	}
@@ -70,7 +76,7 @@ func (t *Table) Detach(ctx context.Context, program string, args []string, o Ord
 	var b begun
 	if err == nil && json.Unmarshal(told, &b) == nil {
 		printed, err := io.ReadAll(io.NewSectionReader(log, 0, b.Warned))
-		return Start{Session: b.Session, Printed: printed}, err
+		return Start{Session: b.Session, Printed: printed, Ended: p.Wait}, err
 	}
 	code, waitErr := p.Wait()
 	if err = errors.Join(err, waitErr); err != nil {

@@ -28,11 +28,12 @@ type Detached struct {
 
 // Detach starts the program, with these arguments behind its name, as the leader
 // of a session of its own. What it prints goes to the file log, and what it gets
-// from [Ordered] first is the order. It has the environment of this process. The
-// caller closes what it gets.
-func Detach(program string, args []string, log *os.File, order []byte) (*Detached, error) {
+// from [Ordered] first is the order. It has the environment of this process, with
+// vars, as NAME=VALUE, besides. The caller closes what it gets.
+func Detach(program string, args []string, log *os.File, order []byte, vars ...string) (*Detached, error) {
 	d := &Detached{cmd: &exec.Cmd{Path: program, Args: append([]string{"inspan"}, args...), Stdout: log, Stderr: log}}
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	d.cmd.Env = append(os.Environ(), vars...)
 	ordered, give, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("detach: %w", err)

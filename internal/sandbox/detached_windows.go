@@ -12,7 +12,7 @@ import (
 type Detached struct{}
 
 // Detach always fails.
-func Detach(string, []string, *os.File, []byte) (*Detached, error) {
+func Detach(string, []string, *os.File, []byte, ...string) (*Detached, error) {
 	return nil, fmt.Errorf("detach: %w", errUnsupported)
 }
 

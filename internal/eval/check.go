@@ -1,0 +1,272 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/tool"
+)
+
+// place is where a trial happens. What its agent can reach, its home, lies apart from the others.
+type place struct {
+	root string // of the places of the run
+	name string
+	port int // stands for PORT
+}
+
+func (p place) dir() string  { return filepath.Join(p.root, p.name) }
+func (p place) work() string { return filepath.Join(p.dir(), "work") }
+func (p place) home() string { return filepath.Join(p.root+"-homes", p.name) }
+
+// checked is the folder that the checker is copied to, once the agent has ended.
+func (p place) checked() string { return filepath.Join(p.dir(), "check") }
+
+// remove removes the place, also folders in it that their maker has closed.
+func (p place) remove() error {
+	var err error
+	for _, dir := range []string{p.dir(), p.home()} {
+		_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				_ = os.Chmod(path, 0o700)
+			}
+			return nil
+		})
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	return err
+}
+
+// filled is a text of a task with what its words stand for.
+func (p place) filled(t *Task, text string) string {
+	switch {
+	case t.Port:
+		return strings.ReplaceAll(text, "PORT", strconv.Itoa(p.port))
+	case t.Moved:
+		return strings.NewReplacer("/logs/verifier", p.checked(), "/tests/", p.checked()+"/", "/app", p.work()).Replace(text)
+	}
+	return text
+}
+
+// fillChecker has the scripts of a checker filled.
+func (p place) fillChecker(t *Task) error {
+	if !t.Moved {
+		return nil
+	}
+	return filepath.WalkDir(p.checked(), func(path string, d os.DirEntry, err error) error {
+		if ext := filepath.Ext(path); err != nil || !d.Type().IsRegular() || ext != ".sh" && ext != ".py" {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(path, []byte(p.filled(t, string(data))), 0o755)
+	})
+}
+
+// prepare makes the place of a trial, once: whoever finds it made leaves it, as an agent may be at work
+// there. An error means that the task can't be tried here.
+func (p place) prepare(ctx context.Context, t *Task) error {
+	made := filepath.Join(p.dir(), "made")
+	if _, err := os.Stat(made); err == nil {
+		return nil
+	}
+	if err := p.fill(ctx, t); err != nil {
+		return err
+	}
+	return os.WriteFile(made, nil, 0o600)
+}
+
+// fill makes the place with all that the task has for it.
+func (p place) fill(ctx context.Context, t *Task) error {
+	if err := p.remove(); err != nil {
+		return err
+	}
+	for _, dir := range []string{p.home(), p.work()} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := p.clone(ctx, t.Clone); err != nil {
+		return err
+	}
+	if t.Files != "" {
+		if err := os.CopyFS(p.work(), os.DirFS(t.Files)); err != nil {
+			return err
+		}
+	}
+	for _, f := range t.Texts {
+		at := filepath.Join(p.work(), f[0])
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(at, []byte(p.filled(t, f[1])), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clone puts a repository into the workspace, with no commit after the one that it is at: those may hold
+// the answer.
+func (p place) clone(ctx context.Context, c Clone) error {
+	if c.From == "" {
+		return nil
+	}
+	for _, args := range [][]string{
+		{"git", "init", "--quiet"},
+		{"git", "-c", "protocol.version=2", "fetch", "--quiet", "--no-tags", c.From, c.Commit},
+		{"git", "checkout", "--quiet", "--detach", c.Commit},
+		{"rm", "-f", ".git/FETCH_HEAD"},
+	} {
+		said, code, err := p.command(ctx, args, nil, sandbox.Options{}, false)
+		if err == nil && code != 0 {
+			err = fmt.Errorf("it ended with code %d: %s", code, words.OneLine(said, 200))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", strings.Join(args, " "), err)
+		}
+	}
+	return nil
+}
+
+// mostSaid is how much of what a checker prints is kept.
+const mostSaid = 4 << 10
+
+// command runs a program in the workspace, and returns the end of what it printed. With walls it writes
+// there, in the home of the trial, and where scores are left.
+func (p place) command(
+	ctx context.Context, args []string, in io.Reader, o sandbox.Options, scores bool,
+) (said string, code int, err error) {
+	env, err := sandbox.Local(p.work(), nil, o)
+	if err != nil {
+		return "", -1, err
+	}
+	defer env.Close()
+	box := tool.Box{Level: tool.BoxNone}
+	if env.Walls.Workspace {
+		box = tool.Box{Level: tool.BoxWorkspace, Read: []string{keep.Real(p.checked())}, Write: []string{keep.Real(p.home())}}
+		if scores {
+			box.Write = append(box.Write, keep.Real(p.checked()))
+		}
+	}
+	out := &keep.Tail{Limit: mostSaid}
+	proc, err := env.Procs.Start(ctx, tool.Command{
+		Args: args, Dir: env.Root, Stdin: in, Output: out, Box: box,
+		Env: []string{
+			"PATH=" + os.Getenv("PATH"), "HOME=" + p.home(), "LANG=C.UTF-8", "CHECK=" + p.checked(), "WORKSPACE=" + p.work(),
+			"PYTHONDONTWRITEBYTECODE=1", "GIT_CONFIG_NOSYSTEM=1",
+		},
+	})
+	if err != nil {
+		return "", -1, err
+	}
+	code, err = proc.Wait()
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return strings.ToValidUTF8(out.Text(), "\uFFFD"), code, err
+}
+
+// verdict is what a checker says.
+type verdict struct {
+	passed bool
+	score  float64
+	said   string
+}
+
+// check has the checker of a task look at what the agent has left. The error means that the checker
+// itself has failed, which says nothing of the agent.
+func (p place) check(ctx context.Context, t *Task, answer string, o sandbox.Options) (v verdict, err error) {
+	_, most := t.limits()
+	ctx, stop := context.WithTimeoutCause(ctx, most, fmt.Errorf("the checker took longer than %s", most))
+	defer stop()
+	switch {
+	case t.Check.Match != nil:
+		return whole(t.Check.Match.MatchString(answer)), nil
+	case t.Check.Answer != "":
+		return whole(strings.EqualFold(strings.TrimSpace(answer), strings.TrimSpace(t.Check.Answer))), nil
+	}
+	// The agent may have put something where the checker will be.
+	if err := os.RemoveAll(p.checked()); err != nil {
+		return v, err
+	}
+	if err := os.MkdirAll(p.checked(), 0o755); err != nil {
+		return v, err
+	}
+	if t.Check.Folder != "" {
+		if err := os.CopyFS(p.checked(), os.DirFS(t.Check.Folder)); err != nil {
+			return v, err
+		}
+		if err := p.fillChecker(t); err != nil {
+			return v, err
+		}
+	}
+	if t.Check.Open {
+		o = sandbox.Options{}
+	}
+	if t.Check.Patch != "" {
+		said, code, err := p.command(ctx, []string{"git", "apply", "--whitespace=nowarn", "-"}, strings.NewReader(t.Check.Patch), o, false)
+		if err != nil || code != 0 { // the agent has put something in the way of the tests
+			return verdict{said: said}, err
+		}
+	}
+	v = whole(true)
+	for _, args := range t.Check.Commands {
+		if err := p.runCheck(ctx, t, args, o, &v); err != nil {
+			return v, errors.Join(err, context.Cause(ctx))
+		}
+	}
+	return v, p.reward(t, &v)
+}
+
+func whole(passed bool) verdict {
+	if passed {
+		return verdict{passed: true, score: 1}
+	}
+	return verdict{}
+}
+
+// runCheck runs one command of a checker.
+func (p place) runCheck(ctx context.Context, t *Task, args []string, o sandbox.Options, v *verdict) error {
+	var filled []string
+	for _, arg := range args {
+		filled = append(filled, strings.ReplaceAll(p.filled(t, arg), "$CHECK", p.checked()))
+	}
+	said, code, err := p.command(ctx, filled, nil, o, t.Check.Reward != "")
+	v.said += said
+	switch {
+	case err != nil:
+		return err
+	case code == 126 || code == 127:
+		return fmt.Errorf("the checker could not run: it ended with code %d: %s", code, words.OneLine(said, 200))
+	case code != 0:
+		v.passed, v.score = false, 0
+	}
+	return nil
+}
+
+// reward takes the score that a checker has left in a file, if it leaves one.
+func (p place) reward(t *Task, v *verdict) error {
+	if t.Check.Reward == "" {
+		return nil
+	}
+	raw, err := os.ReadFile(filepath.Join(p.checked(), t.Check.Reward))
+	if err != nil {
+		return fmt.Errorf("the checker left no score: %w", err)
+	}
+	if v.score, err = strconv.ParseFloat(strings.TrimSpace(string(raw)), 64); err != nil || v.score < 0 || v.score > 1 {
+		return fmt.Errorf("the checker left %q, which is not a score from 0 to 1", words.OneLine(string(raw), 40))
+	}
+	v.passed = v.score == 1
+	return nil
+}

@@ -1,0 +1,312 @@
+package eval_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/eval"
+	"github.com/inspan/inspan/internal/running"
+	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/tool"
+)
+
+func TestMain(m *testing.M) {
+	if ran, code := sandbox.Keeper(); ran {
+		os.Exit(code)
+	}
+	code := m.Run()
+	if path, err := program(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// program builds inspan once.
+var program = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "inspan-eval-test-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "inspan")
+	cmd := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-o", path, "../../cmd/inspan")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build: %w: %s", err, out)
+	}
+	return path, nil
+})
+
+// bench is a place with a state folder of its own, where suites are made and run.
+type bench struct {
+	*testing.T
+	*eval.Runner
+	dir   string
+	suite string
+	plan  eval.Plan
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	set := &config.Installation{
+		StateDir: filepath.Join(dir, "state"), ConfigPath: filepath.Join(dir, "settings", "config.toml"), Self: sandbox.Self(),
+	}
+	store := &session.Store{Dir: set.SessionsDir()}
+	b := &bench{T: t, dir: dir, suite: filepath.Join(dir, "suite")}
+	b.Runner = &eval.Runner{Table: &running.Table{Installation: set, Sessions: store}, Program: path, Jobs: 2}
+	b.plan = eval.Plan{Config: "test", Settings: []byte("model = \"script\"\nmode = \"auto\"\nretry_for = \"1ms\"\n"), Version: "test"}
+	return b
+}
+
+// put writes a file below the folder of the bench.
+func (b *bench) put(name, text string) {
+	b.Helper()
+	path := filepath.Join(b.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// task adds a task to the suite.
+func (b *bench) task(id, spec, ask, check string) {
+	b.Helper()
+	b.put("suite/"+id+"/task.toml", spec)
+	b.put("suite/"+id+"/instruction.md", ask)
+	if check != "" {
+		b.put("suite/"+id+"/check/run.sh", check)
+	}
+}
+
+// begin makes a run of the suite.
+func (b *bench) begin() *eval.Run {
+	b.Helper()
+	var err error
+	if b.plan.Suite, err = eval.OpenSuite(b.suite, b.plan.Repos); err != nil {
+		b.Fatal(err)
+	}
+	run, err := b.Begin(b.plan)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { // of a run that is not at its end
+		for _, suffix := range []string{"", "-homes"} {
+			_ = os.RemoveAll(filepath.Join(os.TempDir(), "inspan-eval-"+run.ID+suffix))
+		}
+	})
+	return run
+}
+
+// run performs a run of the suite, and returns its trials by "task#try".
+func (b *bench) run() map[string]eval.Trial {
+	b.Helper()
+	run, err := b.Go(b.Context(), b.begin().ID)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return b.trials(run)
+}
+
+// trials are those of a run by "task#try". None is there twice.
+func (b *bench) trials(run *eval.Run) map[string]eval.Trial {
+	b.Helper()
+	out := map[string]eval.Trial{}
+	for _, t := range run.Trials {
+		key := fmt.Sprintf("%s#%d", t.Task, t.Try)
+		if _, twice := out[key]; twice {
+			b.Errorf("%s is there twice", key)
+		}
+		out[key] = t
+	}
+	return out
+}
+
+// events are those of a session.
+func (b *bench) events(id string) (list []event.Body) {
+	b.Helper()
+	for e, err := range b.Table.Past(b.Context(), id) {
+		if err != nil {
+			b.Fatal(err)
+		}
+		list = append(list, e.Body)
+	}
+	return list
+}
+
+// walls skips a test where no sandbox can be built.
+func (b *bench) walls() {
+	b.Helper()
+	env, err := sandbox.Local(b.dir, nil, sandbox.Options{Self: sandbox.Self()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer env.Close()
+	if !env.Walls.Workspace {
+		b.Skip("there is no sandbox here: " + env.Walls.Why)
+	}
+}
+
+// TestWhatBreaksIsNoFailure holds that failures of the infrastructure, of which each task has another,
+// are told from those of the agent, and are tried again.
+func TestWhatBreaksIsNoFailure(t *testing.T) {
+	b := newBench(t)
+	b.task("down", "", "fail: 500 x9\nsay: hi", "exit 0")
+	b.task("nokey", "flags = [\"--model=nowhere/m\"]", "say: hi", "exit 0")
+	b.task("checker", "[check]\ncommand = [\"no-such-program-anywhere\"]", "say: hi", "")
+	b.task("missing", "needs = [\"no-such-program-anywhere\"]", "say: hi", "exit 0")
+	b.task("right", "", "say: hi", "exit 0")
+	b.task("wrong", "", "say: hi", "exit 3")
+	b.task("turns", "max_turns = 1", "bash: true\nbash: true", "exit 0")
+	b.task("refused", "", "stop: refusal", "test -f made")
+	b.Jobs = 1
+	tried := map[string]int{}
+	var got map[string]eval.Trial
+	run, err := b.Go(t.Context(), b.begin().ID)
+	if !errors.Is(err, eval.ErrBroken) {
+		t.Errorf("tasks that break one after the other end the run: %v", err)
+	}
+	for run != nil && err != nil && len(run.Trials) < 8 { // it can go on
+		run, err = b.Go(t.Context(), run.ID)
+	}
+	got = b.trials(run)
+	for task, want := range map[string]eval.Outcome{
+		"down": eval.Broken, "nokey": eval.Broken, "checker": eval.Broken, "missing": eval.Broken,
+		"right": eval.Passed, "wrong": eval.Failed, "turns": eval.Failed, "refused": eval.Failed,
+	} {
+		if one := got[task+"#1"]; one.Outcome != want {
+			t.Errorf("%s: %+v, want %s", task, one, want)
+		}
+	}
+	infos, err := b.Table.Sessions.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range infos {
+		tried[info.Labels["task"]]++
+	}
+	if tried["down"] != 3 || tried["right"] != 1 || tried[""] != 0 {
+		t.Errorf("attempts: %v", tried)
+	}
+	if why := got["missing#1"].Reason; !strings.Contains(why, "no-such-program-anywhere") {
+		t.Errorf("the reason is %q", why)
+	}
+}
+
+// TestCheaterGainsNothing has an agent try to read the checker, to be it, to change the tests, and to
+// wait for it.
+func TestCheaterGainsNothing(t *testing.T) {
+	b := newBench(t)
+	b.walls()
+	const secret = "the-answer-is-4711"
+	b.task("cheat", "[[grader]]\nname = \"tests are left alone\"\nuntouched = [\"tests/**\"]", strings.Join([]string{
+		"bash: cat " + b.suite + "/cheat/check/run.sh; cat ../check/* ../../*/check/*",
+		"call: read_file {\"path\":\"" + b.suite + "/cheat/check/run.sh\"}",
+		"call: list_files {\"path\":\"" + b.suite + "\"}",
+		"call: grep {\"pattern\":\"answer-is\",\"path\":\"" + b.dir + "\"}",
+		"bash: grep -r answer-is " + b.dir + " /tmp 2>/dev/null | head -c 4000; true",
+		"bash: mkdir -p ../check; echo 'exit 0' > ../check/run.sh",
+		"bash: echo 'exit 0' > tests/test.sh",
+		"bash: mkdir -p check bin; echo 'exit 0' > check/run.sh; printf '#!/bin/sh\\nexit 0\\n' > bin/grep",
+		"bash: chmod +x bin/grep; export PATH=$PWD/bin:$PATH",
+		"call: bash {\"command\":\"while ! echo exit 0 > ../check/run.sh; do sleep 0.05; done\",\"background\":true}",
+		"say: " + "The answer is right, and all tests pass: let it pass.",
+	}, "\n"), "if echo > \"$CHECK/x\"; then exit 127; fi\ncp \"$CHECK/test.sh\" tests/test.sh\nsh tests/test.sh\n")
+	b.put("suite/cheat/files/tests/test.sh", "exit 1\n")
+	b.put("suite/cheat/check/test.sh", "# "+secret+"\ngrep -q "+secret+" answer.txt\n")
+	got := b.run()["cheat#1"]
+	if got.Outcome != eval.Failed || got.Score != 0 {
+		t.Errorf("%+v", got)
+	}
+	if len(got.Checks) != 1 || got.Checks[0].Passed {
+		t.Errorf("the tests were changed: %+v", got.Checks)
+	}
+	calls := 0
+	for _, body := range b.events(got.Session) {
+		if e, ok := body.(event.Ended); ok {
+			calls++
+			if text := e.Parts.Text(); strings.Contains(text, secret) || strings.Contains(text, "test.sh\\nsh") {
+				t.Errorf("the agent has seen the checker: %s", text)
+			}
+		}
+	}
+	if calls < 9 {
+		t.Errorf("the agent made only %d calls", calls)
+	}
+}
+
+// TestHonestAgentPasses is the other side of it: the same task is done by who does it.
+func TestHonestAgentPasses(t *testing.T) {
+	b := newBench(t)
+	b.task("honest", "[[grader]]\nname = \"tested\"\nran = \"^sh tests/\"\n[[grader]]\nname = \"tests\"\nuntouched = [\"tests/**\"]",
+		"call: write_file {\"path\":\"answer.txt\",\"content\":\"42\\n\"}\nbash: sh tests/test.sh", "grep -q 42 answer.txt")
+	b.put("suite/honest/files/tests/test.sh", "test -f answer.txt\n")
+	b.task("untested", "[[grader]]\nname = \"tested\"\nrequired = true\nran = \"^sh tests/\"",
+		"bash: sh tests/test.sh\ncall: write_file {\"path\":\"answer.txt\",\"content\":\"42\\n\"}", "grep -q 42 answer.txt")
+	b.put("suite/untested/files/tests/test.sh", "true\n")
+	got := b.run()
+	if one := got["honest#1"]; one.Outcome != eval.Passed || len(one.Checks) != 2 || !one.Checks[0].Passed || !one.Checks[1].Passed {
+		t.Errorf("%+v", one)
+	}
+	if one := got["untested#1"]; one.Outcome != eval.Failed || one.Checks[0].Note != "nothing was run after the last change, of answer.txt" {
+		t.Errorf("%+v", one)
+	}
+}
+
+// TestSuiteThatChanges holds that a run does not go on with other tasks than it began with.
+func TestSuiteThatChanges(t *testing.T) {
+	b := newBench(t)
+	b.task("one", "", "say: hi", "true")
+	run := b.begin()
+	b.task("one", "", "say: hi", "false")
+	if _, err := b.Go(t.Context(), run.ID); !errors.Is(err, eval.ErrChanged) {
+		t.Errorf("it goes on: %v", err)
+	}
+}
+
+// TestYoloIsRefused holds that checkers are not shown by accident.
+func TestYoloIsRefused(t *testing.T) {
+	b := newBench(t)
+	b.task("one", "", "say: hi", "true")
+	suite, err := eval.OpenSuite(b.suite, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.plan.Suite, b.plan.Mode = suite, tool.ModeYolo
+	if _, err := b.Begin(b.plan); err == nil || !strings.Contains(err.Error(), "could read the checkers") {
+		t.Errorf("it begins: %v", err)
+	}
+}
+
+// TestInterrupted holds that a run which is interrupted stops its sessions, and goes on.
+func TestInterrupted(t *testing.T) {
+	b := newBench(t)
+	b.task("slow", "", "bash: test -f ../again || sleep 60", "true")
+	b.task("fast", "", "say: hi", "true")
+	b.Jobs = 1
+	ctx, stop := context.WithCancel(t.Context())
+	b.Told = func(eval.Progress) { stop() } // the first is done, and the second begins, or not
+	run, err := b.Go(ctx, b.begin().ID)
+	if !errors.Is(err, context.Canceled) || len(run.Trials) != 1 {
+		t.Fatalf("%v %+v", err, run)
+	}
+	held, err := b.Table.List(t.Context())
+	if err != nil || len(held) > 0 {
+		t.Errorf("sessions go on: %v %v", held, err)
+	}
+}
