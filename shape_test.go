@@ -45,7 +45,6 @@ var rank = map[string]int{
 	"llm/limit":                   10,
 	"llm/router":                  10,
 	"llm/prompted":                10,
-	"internal/gocache":            10,
 	"llm/anthropic/anthropictest": 12,
 	"llm/openai/openaitest":       12,
 	"llm/gemini/geminitest":       12,

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/gocache"
 	"github.com/inspan/inspan/internal/places"
 )
 
@@ -51,11 +50,11 @@ func (o order) layered() []string {
 // serveLayers serves the go command. What says that it keeps its cache elsewhere has no layer
 // below. It returns the exit code.
 func serveLayers(below string) int {
-	l := gocache.Layers{Top: os.Getenv("GOCACHE"), Below: below}
+	l := BuildCache{Top: os.Getenv("GOCACHE"), Below: below}
 	if l.Top != cacheDir+"/"+goBuilds {
 		l.Below = ""
 	}
-	if err := gocache.Serve(os.Stdin, os.Stdout, l); err != nil {
+	if err := l.Serve(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "inspan: serve Go's build cache:", err)
 		return 1
 	}

@@ -1,4 +1,4 @@
-package gocache
+package sandbox
 
 import (
 	"errors"
@@ -18,8 +18,8 @@ const (
 	keepUnused = 5 * 24 * time.Hour
 )
 
-// used notes that a file of the upper layer is in use.
-func used(path string) {
+// cacheUsed notes that a file of the upper layer is in use.
+func cacheUsed(path string) {
 	now := time.Now()
 	if info, err := os.Stat(path); err == nil && now.Sub(info.ModTime()) > noteEvery {
 		_ = os.Chtimes(path, now, now) // then it goes earlier
@@ -27,7 +27,7 @@ func used(path string) {
 }
 
 // trim removes from the upper layer what nobody has used for long, once a day.
-func (l Layers) trim(now time.Time) error {
+func (l BuildCache) trim(now time.Time) error {
 	mark := filepath.Join(l.Top, "trim.txt")
 	data, err := os.ReadFile(mark)
 	if err == nil {
@@ -49,7 +49,7 @@ func (l Layers) trim(now time.Time) error {
 			}
 		}
 	}
-	return write(mark, strings.NewReader(strconv.FormatInt(now.Unix(), 10)))
+	return writeWhole(mark, strings.NewReader(strconv.FormatInt(now.Unix(), 10)))
 }
 
 // hexByte is the name of one of the folders of a cache.

@@ -1,8 +1,4 @@
-// Package gocache is a build cache of Go in two layers: one that is written, and one below it
-// that is only read. It serves the go command as a program of GOCACHEPROG does, over the
-// protocol of cmd/go/internal/cacheprog (Go 1.24). Both layers are folders as the go command
-// itself keeps them, so that it can use either without this program.
-package gocache
+package sandbox
 
 import (
 	"bufio"
@@ -18,14 +14,17 @@ import (
 	"time"
 )
 
-// Layers are the folders of a cache.
-type Layers struct {
+// BuildCache is a build cache of Go in two layers: one that is written, and one below it that is only
+// read. It serves the go command as a program of GOCACHEPROG does, over the protocol of
+// cmd/go/internal/cacheprog (Go 1.24). Both layers are folders as the go command itself keeps them, so
+// that it can use either without this program.
+type BuildCache struct {
 	Top   string // is written, and need not be there
 	Below string // is read where Top has nothing; empty: there is none
 }
 
 // request and response are lines of the protocol. Identifiers are bytes, in base64.
-type request struct {
+type cacheRequest struct {
 	ID       int64
 	Command  string
 	ActionID []byte
@@ -33,7 +32,7 @@ type request struct {
 	BodySize int64
 }
 
-type response struct {
+type cacheResponse struct {
 	ID            int64
 	Err           string     `json:",omitempty"`
 	KnownCommands []string   `json:",omitempty"`
@@ -51,21 +50,21 @@ const (
 )
 
 // idSize is the length of an identifier, which is a SHA-256.
-const idSize = 32
+const cacheIDSize = 32
 
 // mostLine bounds a request without its body.
-const mostLine = 64 << 10
+const mostCacheLine = 64 << 10
 
 // Serve answers the go command until it says that it is done or its end of the connection is
 // closed. What fails for one request is told in its answer; an error is one of the connection.
-func Serve(in io.Reader, out io.Writer, l Layers) error {
-	r := bufio.NewReaderSize(in, mostLine)
+func (l BuildCache) Serve(in io.Reader, out io.Writer) error {
+	r := bufio.NewReaderSize(in, mostCacheLine)
 	answers := json.NewEncoder(out)
-	if err := answers.Encode(response{KnownCommands: []string{commandGet, commandPut, commandClose}}); err != nil {
+	if err := answers.Encode(cacheResponse{KnownCommands: []string{commandGet, commandPut, commandClose}}); err != nil {
 		return err
 	}
 	for {
-		ask, err := next(r)
+		ask, err := nextRequest(r)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -86,8 +85,8 @@ func Serve(in io.Reader, out io.Writer, l Layers) error {
 	}
 }
 
-// next reads a request, after the empty lines that separate them.
-func next(r *bufio.Reader) (ask request, err error) {
+// nextRequest reads a request, after the empty lines that separate them.
+func nextRequest(r *bufio.Reader) (ask cacheRequest, err error) {
 	for {
 		line, err := r.ReadSlice('\n')
 		switch {
@@ -105,47 +104,47 @@ func next(r *bufio.Reader) (ask request, err error) {
 }
 
 // answer does what is asked. An error means that the connection can't be read any further.
-func (l Layers) answer(ask request, r *bufio.Reader) (response, error) {
+func (l BuildCache) answer(ask cacheRequest, r *bufio.Reader) (cacheResponse, error) {
 	switch ask.Command {
 	case commandClose:
-		return response{}, nil
+		return cacheResponse{}, nil
 	case commandGet:
 		return l.get(ask.ActionID), nil
 	case commandPut:
 		if ask.BodySize < 0 {
-			return response{}, errBody
+			return cacheResponse{}, errCacheBody
 		}
 		b := &body{r: r, left: ask.BodySize}
 		said := l.put(ask, b)
 		return said, b.finish()
 	}
-	return response{Err: fmt.Sprintf("unknown command %q", ask.Command)}, nil
+	return cacheResponse{Err: fmt.Sprintf("unknown command %q", ask.Command)}, nil
 }
 
 // get looks in both layers.
-func (l Layers) get(action []byte) response {
-	if len(action) != idSize {
-		return response{Err: "the identifier is no SHA-256"}
+func (l BuildCache) get(action []byte) cacheResponse {
+	if len(action) != cacheIDSize {
+		return cacheResponse{Err: "the identifier is no SHA-256"}
 	}
 	for _, dir := range []string{l.Top, l.Below} {
 		if dir == "" {
 			continue
 		}
-		said, ok := entryOf(dir, action)
+		said, ok := cacheEntry(dir, action)
 		if !ok {
 			continue
 		}
 		if dir == l.Top {
-			used(file(dir, action, "a"))
-			used(said.DiskPath)
+			cacheUsed(cacheFile(dir, action, "a"))
+			cacheUsed(said.DiskPath)
 		}
 		return said
 	}
-	return response{Miss: true}
+	return cacheResponse{Miss: true}
 }
 
-// file is where a folder keeps what has the identifier: an action ("a") or an output ("d").
-func file(dir string, id []byte, kind string) string {
+// cacheFile is where a folder keeps what has the identifier: an action ("a") or an output ("d").
+func cacheFile(dir string, id []byte, kind string) string {
 	name := hex.EncodeToString(id)
 	return filepath.Join(dir, name[:2], name+"-"+kind)
 }
@@ -154,12 +153,12 @@ func file(dir string, id []byte, kind string) string {
 // and of its output, the output's size, and the time in nanoseconds since 1970.
 const (
 	recordFormat = "v1 %x %x %20d %20d\n"
-	recordSize   = len("v1 ") + 2*(2*idSize+1) + 21 + 21
+	recordSize   = len("v1 ") + 2*(2*cacheIDSize+1) + 21 + 21
 )
 
-// entryOf reads the record of an action. It reports false if there is none or its output is gone.
-func entryOf(dir string, action []byte) (said response, ok bool) {
-	data, err := os.ReadFile(file(dir, action, "a"))
+// cacheEntry reads the record of an action. It reports false if there is none or its output is gone.
+func cacheEntry(dir string, action []byte) (said cacheResponse, ok bool) {
+	data, err := os.ReadFile(cacheFile(dir, action, "a"))
 	if err != nil || len(data) != recordSize {
 		return said, false
 	}
@@ -168,39 +167,39 @@ func entryOf(dir string, action []byte) (said response, ok bool) {
 		return said, false
 	}
 	output, err := hex.DecodeString(fields[2])
-	if err != nil || len(output) != idSize {
+	if err != nil || len(output) != cacheIDSize {
 		return said, false
 	}
 	size, err1 := strconv.ParseInt(fields[3], 10, 64)
 	nanos, err2 := strconv.ParseInt(fields[4], 10, 64)
-	path := file(dir, output, "d")
+	path := cacheFile(dir, output, "d")
 	info, err := os.Stat(path)
 	if err != nil || err1 != nil || err2 != nil || !info.Mode().IsRegular() || info.Size() != size {
 		return said, false
 	}
 	at := time.Unix(0, nanos)
-	return response{OutputID: output, Size: size, Time: &at, DiskPath: path}, true
+	return cacheResponse{OutputID: output, Size: size, Time: &at, DiskPath: path}, true
 }
 
 // put keeps an output, and the record that leads to it.
-func (l Layers) put(ask request, b *body) response {
-	if len(ask.ActionID) != idSize || len(ask.OutputID) != idSize {
-		return response{Err: "an identifier is no SHA-256"}
+func (l BuildCache) put(ask cacheRequest, b *body) cacheResponse {
+	if len(ask.ActionID) != cacheIDSize || len(ask.OutputID) != cacheIDSize {
+		return cacheResponse{Err: "an identifier is no SHA-256"}
 	}
-	path := file(l.Top, ask.OutputID, "d")
-	err := write(path, b)
+	path := cacheFile(l.Top, ask.OutputID, "d")
+	err := writeWhole(path, b)
 	if err == nil {
 		record := fmt.Sprintf(recordFormat, ask.ActionID, ask.OutputID, ask.BodySize, time.Now().UnixNano())
-		err = write(file(l.Top, ask.ActionID, "a"), strings.NewReader(record))
+		err = writeWhole(cacheFile(l.Top, ask.ActionID, "a"), strings.NewReader(record))
 	}
 	if err != nil {
-		return response{Err: err.Error()}
+		return cacheResponse{Err: err.Error()}
 	}
-	return response{DiskPath: path}
+	return cacheResponse{DiskPath: path}
 }
 
-// write replaces a file at once, so that others who use the folder see none that is half done.
-func write(path string, from io.Reader) error {
+// writeWhole replaces a file at once, so that others who use the folder see none that is half done.
+func writeWhole(path string, from io.Reader) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
