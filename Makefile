@@ -6,7 +6,7 @@ GOFLAGS := -trimpath
 TAGS    := grpcnotrace
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test test-engine lint safety fuzz explore oracle harbor bench proof bench-serve e2e-local fuzz-api update notice release image image-cluster
+.PHONY: build demo test test-engine bench-engine lint safety fuzz explore oracle harbor bench proof bench-serve e2e-local fuzz-api update notice release image image-cluster
 
 build:
 	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w' -o inspan ./cmd/inspan
@@ -30,6 +30,11 @@ test:
 # part of test.
 test-engine:
 	./scripts/test-engine
+
+# Steps a second and processor time a step over PostgreSQL and Temporal, and INSPAN_SESSIONS sessions
+# at the pace of real ones (docs/SCALE.md).
+bench-engine:
+	./scripts/test-engine bench
 
 lint:
 	go run mvdan.cc/gofumpt@v0.12.0 -l . | tee /dev/stderr | test -z "$$(cat)"

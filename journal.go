@@ -26,10 +26,10 @@ type journal struct {
 // brings the state up to date. If they are not stored the loop is to be asked again.
 func (j *journal) decide(ctx context.Context, bodies ...event.Body) (stored bool, err error) {
 	err = j.store(ctx, bodies)
-	if err != nil && !errors.Is(err, event.ErrGrown) {
-		return false, err
+	if errors.Is(err, event.ErrGrown) {
+		return false, j.catchUp(ctx)
 	}
-	return err == nil, j.catchUp(ctx)
+	return err == nil, err
 }
 
 // record stores bodies that hold whatever others have appended, then folds and yields
@@ -45,20 +45,45 @@ func (j *journal) persist(ctx context.Context, bodies func() ([]event.Body, erro
 		if err != nil {
 			return err
 		}
-		err = j.store(ctx, made)
-		if err != nil && !errors.Is(err, event.ErrGrown) {
+		if err = j.store(ctx, made); !errors.Is(err, event.ErrGrown) {
 			return err
 		}
-		if caught := j.catchUp(ctx); caught != nil || err == nil {
-			return caught
+		if err := j.catchUp(ctx); err != nil {
+			return err
 		}
 	}
 }
 
-// store appends bodies behind the last event that was folded.
+// store appends bodies behind the last event that was folded, then folds and yields them. They are
+// not read back, which would cost a store over a network as much as the append. What others have
+// appended behind them is in the way of the next append, and is folded then. Without bodies it looks
+// what that is.
 func (j *journal) store(ctx context.Context, bodies []event.Body) error {
-	_, err := j.log.AppendAs(ctx, event.Driver{Epoch: j.epoch, After: j.state.Seq}, j.clear(bodies)...)
-	return err
+	if len(bodies) == 0 {
+		return j.catchUp(ctx)
+	}
+	events, err := j.log.AppendAs(ctx, event.Driver{Epoch: j.epoch, After: j.state.Seq}, j.clear(bodies)...)
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		if e, err = asRead(e); err != nil {
+			return err
+		}
+		if err := j.fold(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asRead is an event as the log has it, so that the state does not depend on who has appended it.
+func asRead(e event.Event) (event.Event, error) {
+	line, err := event.Encode(e)
+	if err != nil {
+		return e, err
+	}
+	return event.Decode(line)
 }
 
 // catchUp folds and yields what the log holds beyond the state.
@@ -67,19 +92,27 @@ func (j *journal) catchUp(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		j.saw(e.Body)
-		if err := j.apply(e); err != nil {
+		if err := j.fold(e); err != nil {
 			return err
 		}
-		if err := j.told(e); err != nil {
-			return err
-		}
-		if !j.yield(e, nil) {
-			return j.broken()
-		}
-		if c, claims := e.Body.(event.Claimed); claims && j.epoch > 0 && c.Epoch != j.epoch {
-			return event.ErrFenced
-		}
+	}
+	return nil
+}
+
+// fold folds and yields an event.
+func (j *journal) fold(e event.Event) error {
+	j.saw(e.Body)
+	if err := j.apply(e); err != nil {
+		return err
+	}
+	if err := j.told(e); err != nil {
+		return err
+	}
+	if !j.yield(e, nil) {
+		return j.broken()
+	}
+	if c, claims := e.Body.(event.Claimed); claims && j.epoch > 0 && c.Epoch != j.epoch {
+		return event.ErrFenced
 	}
 	return nil
 }

@@ -37,8 +37,7 @@ const (
 			preview    = CASE WHEN empty THEN coalesce(@preview, preview) ELSE preview END,
 			empty      = empty AND @preview::text IS NULL,
 			pinned     = coalesce(@pinned, pinned),
-			stop       = coalesce(@stop, stop),
-			held_until = CASE WHEN holder = @token THEN clock_timestamp() + @lease::interval ELSE held_until END
+			stop       = coalesce(@stop, stop)
 		WHERE key = @key`
 
 	// ifServer is for the server of a book.
@@ -120,7 +119,7 @@ func (l *log) batch(as *event.Driver, bodies []event.Body) (*batch, error) {
 	b.args = changes(l.id, bodies)
 	for name, value := range map[string]any{
 		"key": l.key, "n": len(bodies), "size": size, "rests": rests, "writer": newToken(),
-		"token": b.token, "lease": l.store.lease, "claims": b.claims(), "epoch": int64(0), "after": int64(0),
+		"token": b.token, "claims": b.claims(), "epoch": int64(0), "after": int64(0),
 	} {
 		b.args[name] = value
 	}

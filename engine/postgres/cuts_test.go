@@ -10,7 +10,6 @@ import (
 	"github.com/inspan/inspan/engine/postgres"
 	"github.com/inspan/inspan/engine/postgres/testkit"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/store"
 )
 
 // proxied is a store behind a proxy, and one that is not.
@@ -197,19 +196,24 @@ func TestLostAndFree(t *testing.T) {
 		t.Fatal(err)
 	}
 	as := drive(t, l, 1, 0)
-	sql(t, c, "UPDATE sessions SET held_until = clock_timestamp() - interval '1 second'")
+	sql(t, c, "UPDATE drivers SET until = clock_timestamp() - interval '1 second'")
 	if who, err := s.Holder(t.Context(), l.ID()); who != nil || err != nil {
 		t.Errorf("the holder of a lease that has ended: %v, %v", who, err)
 	}
-	if _, err := l.AppendAs(t.Context(), as, note("late")); err != nil {
-		t.Error(err)
+	events, err := l.AppendAs(t.Context(), as, note("late"))
+	if err != nil {
+		t.Fatal(err)
 	}
 	other, err := s.Open(t.Context(), l.ID())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := other.Lease(t.Context()); !errors.Is(err, store.ErrBusy) {
-		t.Errorf("the append has not renewed the lease: %v", err)
+	if err := other.Lease(t.Context()); err != nil {
+		t.Errorf("the lease of a process that is not heard of: %v", err)
+	}
+	as.After = events[0].Seq
+	if _, err := l.AppendAs(t.Context(), as, note("too late")); !errors.Is(err, event.ErrFenced) {
+		t.Errorf("once another has it: %v, want ErrFenced", err)
 	}
 }
 

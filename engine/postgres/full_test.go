@@ -3,10 +3,6 @@ package postgres_test
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,7 +17,7 @@ import (
 func TestFullDisk(t *testing.T) {
 	for name, reuse := range map[string]bool{"tables": false, "write-ahead log": true} {
 		t.Run(name, func(t *testing.T) {
-			own, dir := small(t)
+			own, disk := small(t)
 			c := postgres.Config{URL: own.URL("postgres"), Lease: time.Hour, Patience: 2 * time.Second}
 			s := open(t, c)
 			l, err := s.Create(t.Context())
@@ -32,9 +28,11 @@ func TestFullDisk(t *testing.T) {
 			if reuse {
 				leaveRoom(t, own, s)
 			}
-			filler := fill(t, dir)
+			if err := disk.Fill(2 << 20); err != nil {
+				t.Fatal(err)
+			}
 			acked := untilFull(t, &w)
-			if err := os.Remove(filler); err != nil {
+			if err := disk.Empty(); err != nil {
 				t.Fatal(err)
 			}
 			_ = own.Down("immediate") // it may have crashed
@@ -59,23 +57,19 @@ func TestFullDisk(t *testing.T) {
 }
 
 // small is a cluster on a small disk.
-func small(t *testing.T) (c *testkit.Cluster, dir string) {
+func small(t *testing.T) (*testkit.Cluster, *testkit.Disk) {
 	t.Helper()
 	fresh(t)
-	dir, err := os.MkdirTemp("/tmp", "inspan-full-")
+	disk, err := testkit.NewDisk("256m")
 	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256m,mode=0777"); err != nil {
 		t.Skipf("SKIPPED: only root can mount a small disk: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, 0); err != nil {
+		if err := disk.Remove(); err != nil {
 			t.Error(err)
 		}
 	})
-	own, err := testkit.Start(dir, "wal_recycle = off", "restart_after_crash = off", "autovacuum = off")
+	own, err := testkit.Start(disk.Dir, "wal_recycle = off", "restart_after_crash = off", "autovacuum = off")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +78,7 @@ func small(t *testing.T) (c *testkit.Cluster, dir string) {
 			t.Error(err)
 		}
 	})
-	return own, dir
+	return own, disk
 }
 
 // leaveRoom has the tables of events hold much that is free.
@@ -124,30 +118,6 @@ func untilFull(t *testing.T, w *writer) (acked []string) {
 	t.Fatal("the disk is never full")
 	return nil
 }
-
-// fill takes all room of a disk, but for some of it.
-func fill(t *testing.T, dir string) (path string) {
-	t.Helper()
-	path = filepath.Join(dir, "filler")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var disk syscall.Statfs_t
-	if err := syscall.Statfs(dir, &disk); err != nil {
-		t.Fatal(err)
-	}
-	const left = 2 << 20
-	if _, err := io.CopyN(f, zeros{}, int64(disk.Bavail)*disk.Bsize-left); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // noise is a text of 64 KB that does not compress.
 func noise(seed int) string {

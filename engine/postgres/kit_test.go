@@ -26,7 +26,7 @@ func connect(t testing.TB, c postgres.Config) (*pgx.Conn, error) {
 // replace puts a copy of a session in its place, as somebody does who restores it from a backup.
 func replace(t testing.TB, c postgres.Config, id string) {
 	t.Helper()
-	const columns = "book, made, last_seq, epoch, claim_seq, start_seq, size, created, modified, holder, held_since, held_until"
+	const columns = "book, made, last_seq, epoch, claim_seq, start_seq, size, created, modified, holder, held_since, held_until, driver"
 	sql(t, c, "UPDATE sessions SET id = 'gone' WHERE id = $1", id)
 	sql(t, c, "INSERT INTO sessions (id, "+columns+") SELECT $1, "+columns+" FROM sessions WHERE id = 'gone'", id)
 	sql(t, c, `UPDATE events SET session = (SELECT key FROM sessions WHERE id = $1)

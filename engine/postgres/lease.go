@@ -12,35 +12,35 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// A lease is a token in the head of its session, and an end by the database's clock. Who finds that
-// the end has passed may put an own token there. An append of a driver asks for the token and not
-// for the end: as long as nobody has taken the lease, a driver that was late has lost nothing.
+// A lease is a token in the head of its session, and the process that has it. It lasts as long as the
+// database hears of the process. Who finds that it has not for [Config.Lease] may put an own token
+// there. An append of a driver asks for the token and not for the end: as long as nobody has taken the
+// lease, a driver that was late has lost nothing.
 const (
-	takeLease = `UPDATE sessions SET
-			held_since  = CASE WHEN holder = $2 THEN held_since ELSE clock_timestamp() END,
-			held_until  = clock_timestamp() + $3::interval,
+	// takeLease takes it from the one that was seen, so that nobody takes it from who came meanwhile.
+	takeLease = `WITH seen AS MATERIALIZED (SELECT holder, NOT (` + live + `) AS over FROM sessions WHERE key = $1)
+		UPDATE sessions s SET
+			held_since  = CASE WHEN s.holder = $2 THEN held_since ELSE clock_timestamp() END,
+			held_until  = 'infinity',
+			driver      = $3,
 			holder_pid  = $4,
 			holder_host = $5,
 			holder      = $2
-		WHERE key = $1 AND (holder IS NULL OR holder = $2 OR held_until < clock_timestamp())
+		FROM seen
+		WHERE s.key = $1 AND (s.holder IS NULL OR s.holder = $2 OR s.holder = seen.holder AND seen.over)
 		RETURNING true`
 
-	giveLease = `UPDATE sessions SET holder = NULL, held_until = NULL WHERE key = $1 AND holder = $2`
-
-	// Rows are locked in one order, so that two who renew never wait for each other.
-	renewLeases = `WITH mine AS MATERIALIZED (
-			SELECT s.key FROM unnest($1::bigint[], $2::uuid[]) AS m (key, token) JOIN sessions s ON s.key = m.key AND s.holder = m.token
-			ORDER BY s.id FOR NO KEY UPDATE OF s
-		) UPDATE sessions s SET held_until = clock_timestamp() + $3::interval FROM mine WHERE s.key = mine.key`
+	giveLease = `UPDATE sessions SET holder = NULL, held_until = NULL, driver = NULL WHERE key = $1 AND holder = $2`
 
 	// live is whether somebody has the lease.
-	live = `holder IS NOT NULL AND held_until >= clock_timestamp()`
+	live = `holder IS NOT NULL AND held_until >= clock_timestamp() AND (driver IS NULL
+		OR EXISTS (SELECT FROM drivers d WHERE d.token = driver AND d.until >= clock_timestamp()))`
 )
 
 // Lease implements [event.Leaser]: if another drives the session, it fails at once with a
-// [*store.BusyError]. It lasts for [Config.Lease] by the database's clock, and is renewed until
-// Release or Close. A process that is stopped or cut off for longer can lose it to another. Its next
-// append then fails with [event.ErrFenced].
+// [*store.BusyError]. It lasts until Release or Close, unless the process is stopped or cut off for
+// longer than [Config.Lease] by the database's clock. Then another can take it, and the next append
+// fails with [event.ErrFenced].
 func (l *log) Lease(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -62,9 +62,12 @@ func (l *log) lease(ctx context.Context) error {
 	}
 	token := l.token // also of an earlier call whose answer was lost
 	l.mu.Unlock()
+	if err := l.store.try(ctx, l.store.beats.recent); err != nil {
+		return err
+	}
 	host, _ := os.Hostname()
 	var got bool
-	err := l.store.one(ctx, takeLease, []any{l.key, token, l.store.lease, os.Getpid(), clean(host)}, &got)
+	err := l.store.one(ctx, takeLease, []any{l.key, token, l.store.beats.token, os.Getpid(), clean(host)}, &got)
 	refused := errors.Is(err, fs.ErrNotExist)
 	l.mu.Lock()
 	if l.leased = got; refused {
@@ -113,43 +116,6 @@ func (s *Store) giveUp(key int64, token [16]byte) error {
 		_, err := s.pool.Exec(ctx, giveLease, key, token)
 		return err
 	})
-}
-
-// keep renews all leases three times in the time that one lasts, until ctx ends.
-func (s *Store) keep(ctx context.Context) {
-	tick := time.NewTicker(max(s.lease/3, time.Millisecond))
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			s.renew(ctx)
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// mostRenewed is how many leases are renewed together: their sessions can't grow meanwhile.
-const mostRenewed = 200
-
-// renew renews the leases that logs have. A failure is seen to at the next tick, and by whoever
-// appends.
-func (s *Store) renew(ctx context.Context) {
-	var keys []int64
-	var tokens [][16]byte
-	for _, l := range s.opened() {
-		l.mu.Lock()
-		if l.leased {
-			keys, tokens = append(keys, l.key), append(tokens, l.token)
-		}
-		l.mu.Unlock()
-	}
-	for from := 0; from < len(keys); from += mostRenewed {
-		to := min(from+mostRenewed, len(keys))
-		sending, stop := context.WithTimeout(ctx, max(s.lease/3, time.Second))
-		_, _ = s.pool.Exec(sending, renewLeases, keys[from:to], tokens[from:to], s.lease)
-		stop()
-	}
 }
 
 // Holder implements [store.Store].

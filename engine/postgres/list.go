@@ -50,7 +50,8 @@ const recentPage = 100
 // Recent implements [store.Newest]. A session that changes meanwhile may be left out.
 func (s *Store) Recent(ctx context.Context) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
-		const next = selectInfos + " AND (modified, id) < ($1, $2) ORDER BY modified DESC, id DESC LIMIT $3"
+		const next = selectInfos + ` AND modified_hour <= date_bin('1 hour', $1::timestamptz, 'epoch') AND (modified, id) < ($1, $2)
+			ORDER BY modified_hour DESC, modified DESC, id DESC LIMIT $3`
 		at, id := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), ""
 		for {
 			infos, err := s.infos(ctx, next, at, id, recentPage)

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"math"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -28,8 +29,9 @@ type log struct {
 
 	mu     sync.Mutex
 	closed bool
-	token  [16]byte // of the lease, as far as it was asked for
-	leased bool     // it was given
+	token  [16]byte  // of the lease, as far as it was asked for
+	leased bool      // it was given
+	looked time.Time // when a wait has looked how far the log is
 }
 
 var _ store.Log = (*log)(nil)

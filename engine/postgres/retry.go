@@ -18,11 +18,22 @@ import (
 // attemptFor is how long one statement may take before its connection counts as lost.
 const attemptFor = 10 * time.Second
 
+// brokenOffAfter is how long a statement may go on whose caller does not wait any more. One that is
+// broken off costs its connection, and a new one costs more than most statements.
+const brokenOffAfter = 100 * time.Millisecond
+
+// lasting is ctx for one statement, which outlasts it a little.
+func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptFor)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(brokenOffAfter, cancel) })
+	return longer, func() { stop(); cancel() }
+}
+
 // try calls do again as long as that fails because the database can't be reached, for as long as
 // the store has patience. What do sends must be harmless when it was done already.
 func (s *Store) try(ctx context.Context, do func(ctx context.Context) error) error {
 	return s.again(ctx, func(ctx context.Context) error {
-		ctx, stop := context.WithTimeout(ctx, attemptFor)
+		ctx, stop := lasting(ctx)
 		defer stop()
 		return do(ctx)
 	})

@@ -40,8 +40,10 @@ type Config struct {
 	// Schema holds the tables. It is made if it is not there. Default: inspan.
 	Schema string
 
-	// Lease is how long a driver stays one that the database hears nothing of, until another may take
-	// its session over. It is renewed three times in that time. Default: 15 s.
+	// Lease is how long a process keeps its sessions that the database hears nothing of, until another
+	// may take them over. It says so three times in that time, all sessions at once. A shorter lease
+	// gives sessions of a process that died to another sooner. A longer one leaves them to a process
+	// that was only stopped for a moment. Default: 1.2 s.
 	Lease time.Duration
 
 	// Poll is how often a wait looks for events that no notification told of. Default: 1 s.
@@ -51,8 +53,8 @@ type Config struct {
 	// Default: 15 s.
 	Patience time.Duration
 
-	// Conns is how many connections are open at most, beside the one for notifications. All
-	// processes together must stay below max_connections of the database. Default: 16.
+	// Conns is how many connections are open at most, beside the one for notifications and the one for
+	// leases. All processes together must stay below max_connections of the database. Default: 16.
 	Conns int
 
 	// BlobLimit is up to how many bytes a blob is in the database even if there is a Bucket.
@@ -69,6 +71,7 @@ type Store struct {
 	pool     *pgxpool.Pool
 	channel  string // of notifications
 	lease    time.Duration
+	beats    beats
 	poll     time.Duration
 	patience time.Duration
 	limit    int
@@ -109,7 +112,7 @@ func open(ctx context.Context, c Config) (*Store, error) {
 	}
 	s := &Store{
 		channel:  channelOf(schema),
-		lease:    cmp.Or(c.Lease, 15*time.Second),
+		lease:    cmp.Or(c.Lease, 1200*time.Millisecond),
 		poll:     cmp.Or(c.Poll, time.Second),
 		patience: cmp.Or(c.Patience, 15*time.Second),
 		limit:    cmp.Or(c.BlobLimit, 1<<20),
@@ -127,6 +130,8 @@ func open(ctx context.Context, c Config) (*Store, error) {
 		s.pool.Close()
 		return nil, err
 	}
+	s.beats = beats{token: newToken(), lease: s.lease, conf: conf.ConnConfig.Copy()}
+	s.beats.conf.RuntimeParams["synchronous_commit"] = "off" // a beat need not outlast a crash of the database
 	s.run()
 	return s, nil
 }
@@ -148,6 +153,9 @@ func pooled(c Config, schema string) (*pgxpool.Config, error) {
 	}}
 	conn.DialFunc = dialer.DialContext
 	conn.RuntimeParams["search_path"] = pgx.Identifier{schema}.Sanitize()
+	// All statements find what they are about by an index, so a plan made for any arguments does. Else
+	// that of an append would be made anew each time.
+	conn.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
 	conn.RuntimeParams["default_transaction_isolation"] = "read committed"
 	conn.RuntimeParams["application_name"] = cmp.Or(conn.RuntimeParams["application_name"], "inspan")
 	conf.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
@@ -175,6 +183,7 @@ func (s *Store) Close() error {
 	}
 	s.stop()
 	s.work.Wait()
+	s.beats.end()
 	s.pool.Close()
 	return errs
 }

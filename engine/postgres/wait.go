@@ -194,6 +194,19 @@ func channelOf(schema string) string {
 	return "inspan_" + hex.EncodeToString(sum[:16])
 }
 
+// tellsAgain is how much later the next notification goes out, with all that has come meanwhile.
+const tellsAgain = 5 * time.Millisecond
+
+// rest waits for a while, or until ctx ends.
+func rest(ctx context.Context, d time.Duration) {
+	pause := time.NewTimer(d)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-ctx.Done():
+	}
+}
+
 // tell notifies other processes until ctx ends, and then of what is due. What a failure leaves untold
 // they find when they look.
 func (s *Store) tell(ctx context.Context) {
@@ -206,6 +219,7 @@ func (s *Store) tell(ctx context.Context) {
 			sending, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 			_, _ = s.pool.Exec(sending, "SELECT pg_notify($1, told) FROM unnest($2::text[]) AS told", s.channel, told)
 			stop()
+			rest(ctx, tellsAgain)
 		}
 	}
 }
@@ -224,12 +238,7 @@ func (s *Store) listen(ctx context.Context) {
 			stop()
 		}
 		s.look(ctx)
-		pause := time.NewTimer(s.poll)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-		}
+		rest(ctx, s.poll)
 	}
 }
 
@@ -318,14 +327,25 @@ func (l *log) Wait(ctx context.Context, after uint64) error {
 	}
 }
 
-// freshen looks how far the log is.
+// freshen looks how far the log is, unless it has done so just now: then notifications have told, or
+// the next look of the store will.
 func (l *log) freshen(ctx context.Context) error {
+	l.mu.Lock()
+	fresh := !l.looked.IsZero() && time.Since(l.looked) < l.store.poll
+	l.mu.Unlock()
+	if fresh {
+		return nil
+	}
+	began := time.Now()
 	var last int64
 	rings := l.bell.heard()
 	err := l.store.one(ctx, "SELECT last_seq FROM sessions WHERE key = $1", []any{l.key}, &last)
 	if err == nil {
 		l.bell.ring(uint64(last))
 		l.bell.correct(rings, uint64(last))
+		l.mu.Lock()
+		l.looked = began
+		l.mu.Unlock()
 	}
 	return err
 }

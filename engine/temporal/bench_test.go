@@ -2,10 +2,17 @@ package temporal_test
 
 import (
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/engine/temporal"
@@ -14,35 +21,178 @@ import (
 
 // BenchmarkSteps drives sessions of 30 calls side by side, with everything on this machine:
 // Temporal over SQLite, PostgreSQL, two workers and the client. A step is a call with the request
-// before it.
+// before it. Each session that is watched has somebody who is told every event.
 func BenchmarkSteps(b *testing.B) {
-	names := slices.Repeat([]string{"step"}, 30)
 	for _, many := range []int{1, 100, 1000} {
-		b.Run(fmt.Sprint("sessions=", many), func(b *testing.B) {
-			p := newPlace(b, calls(names...))
-			p.Conf.Beat, p.client.Heartbeat, p.Conf.Lease = 5*time.Second, time.Minute, 15*time.Second
-			p.worker()
-			p.worker()
-			for b.Loop() {
-				p.all(b, many, len(names)+1)
-			}
-		})
+		b.Run(fmt.Sprint("sessions=", many), func(b *testing.B) { load(b, many, "", false) })
+	}
+	b.Run("sessions=100/watched", func(b *testing.B) { load(b, 100, "", true) })
+}
+
+// BenchmarkLoad has as many sessions as INSPAN_SESSIONS says work side by side at the pace of real
+// ones: a model takes ten seconds for each reply. It is what docs/SCALE.md is held against.
+func BenchmarkLoad(b *testing.B) {
+	many, err := strconv.Atoi(os.Getenv("INSPAN_SESSIONS"))
+	if err != nil {
+		many = 200
+	}
+	load(b, many, "delay: 10s\n", false)
+}
+
+// load drives so many sessions at once, of 30 calls, or of 12 whose replies take a while.
+func load(b *testing.B, many int, delay string, watched bool) {
+	steps := 30
+	if delay != "" {
+		steps = 12
+	}
+	script := strings.ReplaceAll(calls(slices.Repeat([]string{"step"}, steps)...), "-- reply --\n", "-- reply --\n"+delay)
+	p := newPlace(b, script)
+	p.Conf.Beat, p.client.Heartbeat, p.Conf.Lease, p.Conf.AtOnce = 5*time.Second, time.Minute, 5*time.Second, many
+	p.worker()
+	p.worker()
+	for b.Loop() {
+		p.ends(b, many, steps+1, watched)
 	}
 }
 
-// all drives so many new sessions to their end.
-func (p *place) all(b *testing.B, many, steps int) {
+// ends drives so many new sessions to their end.
+func (p *place) ends(b *testing.B, many, steps int, watched bool) {
 	b.Helper()
 	ids := make([]string, many)
 	side(many, func(n int) { ids[n] = p.begins() })
-	began := time.Now()
+	size := p.stored(b)
+	began, before := time.Now(), p.spent(b)
 	side(many, func(n int) {
 		if err := p.client.Start(b.Context(), ids[n]); err != nil {
 			b.Error(err)
 		}
 	})
-	side(many, func(n int) { p.stops(b, ids[n]) })
-	b.ReportMetric(float64(many*steps)/time.Since(began).Seconds(), "steps/s")
+	if watched {
+		var all sync.WaitGroup
+		defer all.Wait()
+		for _, id := range ids {
+			all.Go(func() { p.stops(b, id) })
+		}
+	}
+	most := p.finished(b, ids)
+	took, done := time.Since(began), float64(many*steps)
+	b.ReportMetric(done/took.Seconds(), "steps/s")
+	for part, after := range p.spent(b) {
+		b.ReportMetric((after-before[part]).Seconds()*1000/done, "ms-"+part+"/step")
+	}
+	b.ReportMetric(float64(p.stored(b)-size)/done, "disk-bytes/step")
+	b.ReportMetric(float64(most)/float64(many), "worker-KB/session")
+}
+
+// finished waits for the end of all sessions, and returns the most memory that the workers had together,
+// in KB.
+func (p *place) finished(b *testing.B, ids []string) (most int) {
+	b.Helper()
+	tick := time.NewTicker(min(max(time.Duration(len(ids))*time.Millisecond, 20*time.Millisecond), time.Second))
+	defer tick.Stop()
+	for ; ; <-tick.C {
+		list, err := p.store.List(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		now, over := 0, 0
+		for _, w := range p.all {
+			now += resident(w.Process.Pid)
+		}
+		most = max(most, now)
+		for _, info := range list {
+			if info.Stop != "" && slices.Contains(ids, info.ID) {
+				over++
+			}
+		}
+		if over == len(ids) {
+			return most
+		}
+	}
+}
+
+// resident is how many KB of memory a process has.
+func resident(pid int) (kb int) {
+	data, _ := os.ReadFile(fmt.Sprint("/proc/", pid, "/status"))
+	_, rest, _ := strings.Cut(string(data), "VmRSS:")
+	_, _ = fmt.Sscan(rest, &kb)
+	return kb
+}
+
+// stored is how many bytes the database has of the sessions, with indexes.
+func (p *place) stored(b *testing.B) (bytes int64) {
+	b.Helper()
+	conn, err := pgx.Connect(b.Context(), p.Conf.URL)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = conn.Close(b.Context()) }() // it only reads
+	const query = `SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+		WHERE relkind = 'r' AND nspname = $1`
+	if err := conn.QueryRow(b.Context(), query, p.Conf.Schema).Scan(&bytes); err != nil {
+		b.Fatal(err)
+	}
+	return bytes
+}
+
+// spent is the processor time of everything so far, by part.
+func (p *place) spent(b *testing.B) map[string]time.Duration {
+	b.Helper()
+	out := map[string]time.Duration{"client": spentBy(b, os.Getpid(), false)}
+	for _, w := range p.all {
+		out["worker"] += spentBy(b, w.Process.Pid, true)
+	}
+	if p.Conf.Kind == byTemporal {
+		out["temporal"] = spentBy(b, engine.cmd.Process.Pid, true)
+	}
+	if p.Conf.Kind != byFolder {
+		out["postgres"] = spentBy(b, p.clusterPID(b), true)
+	}
+	for _, part := range slices.Collect(maps.Values(out)) {
+		out["all"] += part
+	}
+	return out
+}
+
+// clusterPID is the process that has started all others of the database.
+func (p *place) clusterPID(b *testing.B) (pid int) {
+	data, err := os.ReadFile(filepath.Join(cluster.Dir, "data", "postmaster.pid"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, _ = fmt.Sscan(string(data), &pid)
+	return pid
+}
+
+// spentBy is the processor time of a process and, if they count, of its children.
+func spentBy(b *testing.B, pid int, children bool) time.Duration {
+	const hertz = 100
+	var ticks int64
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			continue // it is gone
+		}
+		_, rest, _ := strings.Cut(string(data), ") ")
+		fields := strings.Fields(rest)
+		own := filepath.Base(filepath.Dir(path)) == fmt.Sprint(pid)
+		if !own && (!children || fields[1] != fmt.Sprint(pid)) {
+			continue
+		}
+		upTo := 13
+		if own && children {
+			upTo = 15 // and those that have ended
+		}
+		for _, field := range fields[11:upTo] {
+			n, err := strconv.ParseInt(field, 10, 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			ticks += n
+		}
+	}
+	return time.Duration(ticks) * time.Second / hertz
 }
 
 // stops waits for the end of a run, by the log.

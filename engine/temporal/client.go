@@ -30,8 +30,9 @@ type Client struct {
 	Temporal client.Client
 	Store    store.Store // of all workers
 	Queue    string      // as in [Worker]
-	// Heartbeat is how long a worker may be silent before another goes on; 0: 30 s. A server failover
-	// is shorter. Shorter timeouts are load.
+	// Heartbeat is how long a worker may be silent to Temporal before another goes on; 0: 30 s. A server
+	// failover is shorter. Shorter timeouts are load. Workers whose store knows of lost sessions don't
+	// wait for it.
 	Heartbeat time.Duration
 	// Searchable says that the namespace has the search attributes [StandingKey] and [TenantKey].
 	Searchable bool

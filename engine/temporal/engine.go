@@ -22,7 +22,10 @@ import (
 )
 
 // Engine is Temporal as the engine of servers: [running.Engine].
-type Engine struct{ client Client }
+type Engine struct {
+	client    Client
+	namespace string
+}
 
 var _ running.Engine = (*Engine)(nil)
 
@@ -35,7 +38,7 @@ func Connect(ctx context.Context, address string, s store.Store) (*Engine, error
 	if err != nil || u.Scheme != "temporal" || u.User != nil {
 		return nil, errors.New("the engine's URL can't be read; it looks like temporal://host:7233/namespace")
 	}
-	e := &Engine{Client{Store: s, Queue: u.Query().Get("queue")}}
+	e := &Engine{client: Client{Store: s, Queue: u.Query().Get("queue")}}
 	for name, values := range u.Query() {
 		switch name {
 		case "queue":
@@ -58,6 +61,7 @@ func Connect(ctx context.Context, address string, s store.Store) (*Engine, error
 	if err != nil {
 		return nil, err
 	}
+	e.namespace = o.Namespace
 	if e.client.Temporal, err = client.DialContext(ctx, o); err != nil {
 		return nil, fmt.Errorf("connect to Temporal at %s: %w", o.HostPort, err)
 	}
@@ -91,7 +95,8 @@ func (e *Engine) Wake(ctx context.Context, session, key string) error {
 // Work implements [running.Engine].
 func (e *Engine) Work(ctx context.Context, w running.Work) error {
 	worker := Worker{
-		Host: &inspan.Host{Store: e.client.Store}, Open: w.Open, Temporal: e.client.Temporal, Queue: e.client.Queue,
+		Host: &inspan.Host{Store: e.client.Store}, Open: w.Open, Temporal: e.client.Temporal, Namespace: e.namespace,
+		Queue:  e.client.Queue,
 		AtOnce: w.AtOnce, Drain: w.Drain, Saw: w.Saw,
 	}
 	if e.client.Heartbeat > 0 {

@@ -1,7 +1,7 @@
 package temporal_test
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +20,6 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"github.com/inspan/inspan"
-	"github.com/inspan/inspan/engine/postgres"
 	"github.com/inspan/inspan/engine/postgres/testkit"
 	"github.com/inspan/inspan/engine/temporal"
 	"github.com/inspan/inspan/event"
@@ -30,12 +29,12 @@ import (
 // serverProgram names the development server that engine/temporal/devserver is built to.
 const serverProgram = "INSPAN_TEMPORAL_SERVER"
 
-// cluster keeps the sessions of all tests here, and engine supervises them; without either, missing
-// says why.
+// cluster keeps the sessions of all tests here that are not local, and engine supervises them. Where
+// one is nil, it says why it is missing.
 var (
-	cluster *testkit.Cluster
-	engine  *devServer
-	missing string
+	cluster             *testkit.Cluster
+	engine              *devServer
+	noCluster, noEngine string
 )
 
 func TestMain(m *testing.M) {
@@ -59,8 +58,10 @@ func tests(m *testing.M) (code int) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if missing != "" {
-		fmt.Fprintln(os.Stderr, "engine/temporal: SKIPPED all tests against servers ("+missing+")")
+	for _, missing := range []string{noCluster, noEngine} {
+		if missing != "" {
+			fmt.Fprintln(os.Stderr, "engine/temporal: SKIPPED all tests against a server ("+missing+")")
+		}
 	}
 	if cluster != nil {
 		defer func() { _ = cluster.Remove() }()
@@ -72,20 +73,18 @@ func tests(m *testing.M) (code int) {
 }
 
 func begin(dir string) (err error) {
+	if cluster, err = testkit.Start("/tmp"); errors.Is(err, testkit.ErrNone) {
+		noCluster = err.Error()
+	} else if err != nil {
+		return err
+	}
 	program := os.Getenv(serverProgram)
 	if program == "" {
-		missing = serverProgram + " names no server; make test-engine builds one"
+		noEngine = serverProgram + " names no server; make test-engine builds one"
 		return nil
 	}
-	if cluster, err = testkit.Start("/tmp"); errors.Is(err, testkit.ErrNone) {
-		missing = err.Error()
-		return nil
-	}
-	if err == nil {
-		engine = &devServer{program: program, dir: dir}
-		err = engine.start()
-	}
-	return err
+	engine = &devServer{program: program, dir: dir}
+	return engine.start()
 }
 
 // devServer is a Temporal server over a file, so that it can be started again.
@@ -122,10 +121,18 @@ func (s *devServer) start() error {
 			return nil
 		}
 		if time.Now().After(end) {
-			out, _ := os.ReadFile(said.Name())
-			return fmt.Errorf("%w: %s", err, out)
+			return fmt.Errorf("%w: %s", err, s.said())
 		}
 	}
+}
+
+// said is what the server has said.
+func (s *devServer) said() []byte {
+	if s == nil {
+		return nil
+	}
+	out, _ := os.ReadFile(filepath.Join(s.dir, "server.log"))
+	return out
 }
 
 func (s *devServer) kill() {
@@ -139,9 +146,9 @@ func quiet() log.Logger { return log.NewStructuredLogger(slog.New(slog.DiscardHa
 type place struct {
 	t      testing.TB
 	Conf   conf
-	store  *postgres.Store
-	client *temporal.Client
-	next   int
+	store  store.Store
+	client *temporal.Client // nil: Temporal has no part in it
+	all    []*process       // workers that were started
 }
 
 var places atomic.Int64
@@ -149,30 +156,58 @@ var places atomic.Int64
 // newPlace makes a place whose sessions follow a script.
 func newPlace(t testing.TB, script string) *place {
 	t.Helper()
-	if missing != "" {
+	return openPlace(t, conf{Script: script})
+}
+
+// needs skips a test of a supervisor that is missing here.
+func needs(t testing.TB, kind string) {
+	t.Helper()
+	if missing := noCluster; kind != byFolder && missing != "" {
 		t.Skip("SKIPPED: " + missing)
 	}
-	name := fmt.Sprint("test", os.Getpid(), "n", places.Add(1))
-	p := &place{t: t, Conf: conf{
-		Temporal: engine.address, Queue: name, URL: cluster.URL("postgres"), Schema: name, Dir: t.TempDir(), Root: t.TempDir(), Script: script,
-		Lease: time.Second, Beat: 200 * time.Millisecond,
-	}}
-	var err error
-	if p.store, err = p.Conf.open(t.Context()); err != nil {
-		t.Fatal(err)
+	if missing := noEngine; kind == byTemporal && missing != "" {
+		t.Skip("SKIPPED: " + missing)
 	}
-	c, err := client.Dial(client.Options{HostPort: engine.address, Logger: quiet()})
+}
+
+// openPlace makes a place by what a conf says, and by what is usual.
+func openPlace(t testing.TB, c conf) *place {
+	t.Helper()
+	needs(t, c.Kind)
+	c.Queue = fmt.Sprint("test", os.Getpid(), "n", places.Add(1))
+	c.Schema, c.Dir, c.Root = c.Queue, t.TempDir(), t.TempDir()
+	c.Lease, c.Beat = time.Second, 200*time.Millisecond
+	if c.Kind == byTemporal {
+		c.Temporal = engine.address
+	}
+	if c.Kind != byFolder {
+		c.URL = cmp.Or(c.URL, cluster.URL("postgres"))
+	}
+	p := &place{t: t, Conf: c}
+	s, err := p.Conf.open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.client = &temporal.Client{Temporal: c, Store: p.store, Queue: name, Heartbeat: 2 * time.Second, Searchable: true}
+	p.store = s
 	t.Cleanup(func() {
-		c.Close()
-		if err := p.store.Close(); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
+	if c.Kind == byTemporal {
+		p.supervised()
+	}
 	return p
+}
+
+// supervised connects a place to the engine.
+func (p *place) supervised() {
+	c, err := client.Dial(client.Options{HostPort: engine.address, Logger: quiet()})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.client = &temporal.Client{Temporal: c, Store: p.store, Queue: p.Conf.Queue, Heartbeat: time.Minute, Searchable: true}
+	p.t.Cleanup(c.Close)
 }
 
 // begins is a new session that was told something.
@@ -197,14 +232,20 @@ type process struct {
 // worker starts a worker. It is killed in the end.
 func (p *place) worker() *process {
 	p.t.Helper()
-	raw, err := json.Marshal(p.Conf)
+	return p.workerOf(p.Conf, os.Args[0])
+}
+
+// workerOf starts a worker by a conf of its own, by a command that ends in this program.
+func (p *place) workerOf(c conf, command ...string) *process {
+	p.t.Helper()
+	raw, err := json.Marshal(c)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	w := &process{Cmd: exec.Command(os.Args[0]), ended: make(chan struct{})}
+	w := &process{Cmd: exec.Command(command[0], command[1:]...), ended: make(chan struct{})}
 	w.Env = append(os.Environ(), asWorker+"="+string(raw))
-	p.next++
-	said, err := os.Create(filepath.Join(p.Conf.Dir, fmt.Sprint("worker", p.next)))
+	p.all = append(p.all, w)
+	said, err := os.Create(filepath.Join(p.Conf.Dir, fmt.Sprint("worker", len(p.all))))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -230,13 +271,16 @@ func (w *process) sends(t testing.TB, s syscall.Signal) {
 	}
 }
 
-// ledger is what commands have appended.
-func (p *place) ledger() []string {
-	data, err := os.ReadFile(filepath.Join(p.Conf.Dir, "ledger"))
+// ledger is what calls have appended.
+func (p *place) ledger() []string { return p.lines("ledger") }
+
+// lines are those of a file that workers append to.
+func (p *place) lines(name string) []string {
+	data, err := os.ReadFile(filepath.Join(p.Conf.Dir, name))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		p.t.Fatal(err)
 	}
-	return strings.Fields(string(data))
+	return strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' })
 }
 
 // until waits for something to be so.
@@ -246,8 +290,7 @@ func (p *place) until(what string, is func() bool) {
 	defer tick.Stop()
 	for end := time.Now().Add(time.Minute); !is(); <-tick.C {
 		if time.Now().After(end) {
-			out, _ := os.ReadFile(filepath.Join(engine.dir, "server.log"))
-			p.t.Fatalf("in vain waited for: %s; the ledger: %q\nserver: %s", what, p.ledger(), out)
+			p.t.Fatalf("in vain waited for: %s; the ledger: %q\nserver: %s", what, p.ledger(), engine.said())
 		}
 	}
 }
@@ -287,29 +330,36 @@ func (p *place) stands(id string, as temporal.Standing) {
 	})
 }
 
-// bodies are those of a log as text, without claims, without how long things took, and without the
-// second start of a call that only reads and was lost with its worker.
+// bodies are those of a log as text, without what may differ between a session that moves and one that
+// stays: claims, how long things took, and the second start of what was under way when its process
+// died, which is a request to the model, with its number, or a call that only reads.
 func bodies(t testing.TB, s store.Store, id string) (out []string) {
 	t.Helper()
-	started := map[string]bool{}
-	for e, err := range store.Events(context.Background(), s, id) {
+	started, asked := map[string]bool{}, false
+	for e, err := range store.Events(t.Context(), s, id) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		again := false
 		switch b := e.Body.(type) {
 		case event.Claimed:
-			continue
+			again = true
 		case event.Started:
-			if started[b.Call] {
-				continue
-			}
-			started[b.Call] = true
+			again, started[b.Call] = started[b.Call], true
+		case event.Asked:
+			again, asked = asked, true
+			b.Turn = 0
+			e.Body = b
 		case event.Replied:
+			asked = false
 			b.Millis, b.First = 0, 0
 			e.Body = b
 		case event.Ended:
 			b.Millis = 0
 			e.Body = b
+		}
+		if again {
+			continue
 		}
 		data, err := json.Marshal(e.Body)
 		if err != nil {
@@ -320,8 +370,9 @@ func bodies(t testing.TB, s store.Store, id string) (out []string) {
 	return out
 }
 
-// undisturbed is the log of a session of the same script that nobody supervises.
-func (p *place) undisturbed() []string {
+// undisturbed is the log of a session of the same script that nobody supervises, and that is told
+// more once it is done.
+func (p *place) undisturbed(more ...event.Body) []string {
 	p.t.Helper()
 	var memory store.Memory
 	c := p.Conf
@@ -331,7 +382,12 @@ func (p *place) undisturbed() []string {
 		p.t.Fatal(err)
 	}
 	conduct := inspan.Conductor{Session: s}
-	if err := errors.Join(conduct.Run(p.t.Context(), event.Say("Do all steps.")), s.Close()); err != nil {
+	for _, input := range append([]event.Body{event.Say("Do all steps.")}, more...) {
+		if err := conduct.Run(p.t.Context(), input); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
 		p.t.Fatal(err)
 	}
 	return bodies(p.t, &memory, s.ID())

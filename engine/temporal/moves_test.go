@@ -1,6 +1,7 @@
 package temporal_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/inspan/inspan/engine/temporal"
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/store"
 )
 
@@ -23,12 +24,18 @@ func calls(names ...string) string {
 	return s.String() + "-- reply --\nAll done.\n"
 }
 
-// TestMoves moves a session of 30 calls between three workers ten times, in turn by kill -9 and by
+// TestMoves moves a session of 200 turns between three workers ten times, in turn by kill -9 and by
 // drain. Its log is the one of a session that nobody disturbs, but for the claims, and each change
 // is made once.
 func TestMoves(t *testing.T) {
-	names := slices.Repeat([]string{"step", "step", "look"}, 10)
-	p := newPlace(t, calls(names...))
+	for _, kind := range []string{byLease, byTemporal} {
+		t.Run(cmp.Or(kind, "Temporal"), func(t *testing.T) { moves(t, kind) })
+	}
+}
+
+func moves(t *testing.T, kind string) {
+	names := slices.Repeat(append(slices.Repeat([]string{"step"}, 19), "look"), 10)
+	p := openPlace(t, conf{Kind: kind, Script: calls(names...)})
 	workers := map[int]*process{}
 	more := func() {
 		w := p.worker()
@@ -38,20 +45,24 @@ func TestMoves(t *testing.T) {
 		more()
 	}
 	id := p.begins()
-	if err := p.client.Start(t.Context(), id); err != nil {
-		t.Fatal(err)
+	if p.client != nil {
+		if err := p.client.Start(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
 	}
 	drivers := map[int]bool{}
-	for n := 2; n < len(names); n += 3 {
+	for n := 19; n < len(names); n += 20 {
 		pid := p.reached(fmt.Sprint("look", n), 0)
 		drivers[pid] = true
-		workers[pid].sends(t, []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[n%2])
+		workers[pid].sends(t, []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[n/20%2])
 		p.opens(n)
 		<-workers[pid].ended
 		more()
 	}
-	p.stands(id, temporal.Done)
-	if diff := cmp.Diff(p.undisturbed(), bodies(t, p.store, id)); diff != "" {
+	p.until("it has stopped", func() bool {
+		return p.kinds(id, func(b event.Body) bool { _, is := b.(event.Stopped); return is }) == 1
+	})
+	if diff := gocmp.Diff(p.undisturbed(), bodies(t, p.store, id)); diff != "" {
 		t.Errorf("the log of the session that moved (-stays +moves):\n%s", diff)
 	}
 	if len(drivers) != 10 {
@@ -59,7 +70,7 @@ func TestMoves(t *testing.T) {
 	}
 	p.changedOnce(names)
 	kills, drains := p.handovers(id)
-	t.Logf("behind kills, with a heartbeat timeout of %s: %v; behind drains: %v", p.client.Heartbeat, kills, drains)
+	t.Logf("behind kills, with a lease of %s: %v; behind drains: %v", p.Conf.Lease, kills, drains)
 }
 
 // handovers is how long the log stood still before each claim but the first, which are in turn

@@ -94,8 +94,20 @@ func (t *turns) Turn(ctx context.Context, id string) (Outcome, error) {
 	o := outcome(st)
 	if drained && st.Active { // beside what asks there may be calls that nobody has begun
 		o = Outcome{Standing: LetGo, Seq: st.Seq}
+		t.offer(ctx, id)
 	}
 	return o, nil
+}
+
+// offer has another worker go on with a session that this one has let go of, if there is anything to
+// do. Without it Temporal does, but that takes seconds if it asks a worker that is just stopping.
+func (t *turns) offer(ctx context.Context, id string) {
+	ctx = context.WithoutCancel(ctx)
+	if to, ok := t.host.Store.(loser); ok {
+		if st, err := t.status(ctx, id); err == nil && outcome(st).Standing == LetGo {
+			_ = to.Offer(ctx, id)
+		}
+	}
 }
 
 // attend waits until a run is over. Drained says that it was left as the worker stops.

@@ -1,10 +1,12 @@
 package temporal_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"time"
@@ -15,6 +17,8 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/engine/postgres"
 	"github.com/inspan/inspan/engine/temporal"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
@@ -23,11 +27,25 @@ import (
 // asWorker has this program be a worker, by a [conf].
 const asWorker = "INSPAN_TEST_WORKER"
 
+// Who decides which worker drives a session.
+const (
+	byTemporal = ""
+	byLease    = "lease of PostgreSQL"
+	byFolder   = "local folder"
+)
+
 // conf is what workers of a test share.
 type conf struct {
 	Temporal, Queue, URL, Schema, Dir, Root, Script string
 	Lease, Beat                                     time.Duration
-	Open                                            bool // gates let everything through
+	Kind                                            string // who decides
+	State                                           string // folder of the sessions, if they are local
+	Open                                            bool   // gates let everything through
+	Apart                                           bool   // each session has a ledger of its own
+	Greedy                                          bool   // it tries to drive what others drive
+	Bulk                                            int    // so many bytes are in each result
+	Version                                         int    // of the agents
+	AtOnce                                          int    // sessions that a worker drives
 }
 
 // work is a worker process: it drives sessions until SIGTERM.
@@ -40,29 +58,64 @@ func work(raw string) error {
 	if err != nil {
 		return err
 	}
+	if c.Kind != byTemporal {
+		p := peer{host: c.host(s), lease: c.Lease, greedy: c.Greedy, saw: c.saw}
+		p.run(worker.InterruptCh())
+		return s.Close()
+	}
 	conn, err := client.Dial(client.Options{HostPort: c.Temporal})
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
 	defer conn.Close()
-	w := temporal.Worker{Host: c.host(s), Temporal: conn, Queue: c.Queue, Beat: c.Beat}
+	w := temporal.Worker{Host: c.host(s), Temporal: conn, Queue: c.Queue, AtOnce: c.AtOnce, Beat: c.Beat, Saw: c.saw}
 	return errors.Join(w.Run(worker.InterruptCh()), s.Close())
 }
 
-func (c conf) open(ctx context.Context) (*postgres.Store, error) {
+// closing is a store that is closed after use.
+type closing interface {
+	store.Store
+	Close() error
+}
+
+// folder is a store that need not be.
+type folder struct{ *session.Store }
+
+func (folder) Close() error { return nil }
+
+func (c conf) open(ctx context.Context) (closing, error) {
+	if c.Kind == byFolder {
+		return folder{&session.Store{Dir: cmp.Or(c.State, filepath.Join(c.Dir, "state"))}}, nil
+	}
 	return postgres.Open(ctx, postgres.Config{URL: c.URL, Schema: c.Schema, Lease: c.Lease, Conns: 8})
+}
+
+// append appends a line to a file that all workers append to.
+func (c conf) append(name, line string) error {
+	f, err := os.OpenFile(filepath.Join(c.Dir, name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, line)
+	return errors.Join(err, f.Close())
+}
+
+// saw keeps which events the store has acknowledged, if sessions are apart.
+func (c conf) saw(e event.Event) {
+	if line, err := event.Encode(e); err == nil && e.Seq > 0 && c.Apart {
+		_ = c.append("acknowledged."+e.Session, string(line)) // the log of the test would tell less
+	}
 }
 
 func (c conf) gate(n int) string { return filepath.Join(c.Dir, fmt.Sprint("gate", n)) }
 
 // note appends to the ledger.
-func (c conf) note(what string, n int) error {
-	f, err := os.OpenFile(filepath.Join(c.Dir, "ledger"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
+func (c conf) note(call *tool.Call, what string, n int) error {
+	name := "ledger"
+	if c.Apart {
+		name += "." + call.Session
 	}
-	_, err = fmt.Fprintf(f, "%s%d,%d\n", what, n, os.Getpid())
-	return errors.Join(err, f.Close())
+	return c.append(name, fmt.Sprintf("%s%d,%d", what, n, os.Getpid()))
 }
 
 // pass waits for a gate.
@@ -88,21 +141,24 @@ type step struct{ N int }
 // something at once, look only reads and waits at a gate, push changes something in front of a gate
 // and behind it, and ask asks before it does.
 func (c conf) host(s store.Store) *inspan.Host {
-	do := func(name string, effects []tool.Effect, f func(ctx context.Context, n int) error) tool.Tool {
-		t := tool.New(name, "Does "+name+".", func(ctx context.Context, _ *tool.Call, in step) (tool.Result, error) {
-			return tool.Text(fmt.Sprint("finished ", in.N)), f(ctx, in.N)
+	do := func(name string, effects []tool.Effect, f func(ctx context.Context, call *tool.Call, n int) error) tool.Tool {
+		about := "Does " + name + []string{".", "!"}[c.Version]
+		t := tool.New(name, about, func(ctx context.Context, call *tool.Call, in step) (tool.Result, error) {
+			return tool.Text(fmt.Sprint("finished ", in.N, noise(in.N, c.Bulk))), f(ctx, call, in.N)
 		})
 		t.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return effects, nil }
 		return t
 	}
 	changes := []tool.Effect{{Kind: tool.External, Text: "the ledger", Gives: true}}
-	steps := func(_ context.Context, n int) error { return c.note("step", n) }
-	look := func(ctx context.Context, n int) error { return errors.Join(c.note("look", n), c.pass(ctx, n)) }
-	push := func(ctx context.Context, n int) error {
-		if err := errors.Join(c.note("push", n), c.pass(ctx, n)); err != nil {
+	steps := func(_ context.Context, call *tool.Call, n int) error { return c.note(call, "step", n) }
+	look := func(ctx context.Context, call *tool.Call, n int) error {
+		return errors.Join(c.note(call, "look", n), c.pass(ctx, n))
+	}
+	push := func(ctx context.Context, call *tool.Call, n int) error {
+		if err := errors.Join(c.note(call, "push", n), c.pass(ctx, n)); err != nil {
 			return err
 		}
-		return c.note("pushed", n)
+		return c.note(call, "pushed", n)
 	}
 	tools := []tool.Tool{
 		do("step", changes, steps), do("look", nil, look), do("push", changes, push),
@@ -112,4 +168,13 @@ func (c conf) host(s store.Store) *inspan.Host {
 		model, err := script.Parse([]byte(c.Script))
 		return &inspan.Agent{Model: model, Tools: tools, Mode: "yolo"}, err
 	}}
+}
+
+// noise is a text that does not compress.
+func noise(seed, size int) string {
+	out, random := make([]byte, size), rand.New(rand.NewPCG(uint64(seed), 1))
+	for i := range out {
+		out[i] = 'a' + byte(random.IntN(26))
+	}
+	return string(out)
 }

@@ -24,7 +24,8 @@ var ErrNone = errors.New("PostgreSQL 15 or newer is not installed: apt-get insta
 
 // Cluster is a server that runs.
 type Cluster struct {
-	Dir string // its folder; the socket is there too
+	Dir string   // its folder; the socket is there too
+	Env []string // what the server sees beside the environment
 	bin string
 	as  *syscall.SysProcAttr
 }
@@ -50,11 +51,16 @@ func major(path string) int {
 // Start makes a cluster in a new folder below dir, which must have a short path, and starts it with
 // these settings. Remove it after use.
 func Start(dir string, settings ...string) (*Cluster, error) {
+	return StartWith(nil, dir, settings...)
+}
+
+// StartWith is Start for a server that sees more in its environment.
+func StartWith(env []string, dir string, settings ...string) (*Cluster, error) {
 	bin, err := Programs()
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{bin: bin}
+	c := &Cluster{Env: env, bin: bin}
 	if c.Dir, err = os.MkdirTemp(dir, "inspan-pg-"); err != nil {
 		return nil, err
 	}
@@ -117,6 +123,7 @@ func (c *Cluster) run(name string, args ...string) error {
 	}
 	defer out.Close()
 	cmd := exec.Command(filepath.Join(c.bin, name), args...)
+	cmd.Env = append(os.Environ(), c.Env...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = c.Dir, out, out, c.as
 	if err := cmd.Run(); err != nil {
 		said, _ := os.ReadFile(path)

@@ -6,17 +6,18 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"strconv"
 	"sync"
 )
 
-// Proxy stands between clients and a cluster, and cuts the connection of one request.
+// Proxy stands between clients and a cluster, or another server. It cuts the connection of one
+// request, or all, or drops what it is to pass on.
 type Proxy struct {
 	listener net.Listener
-	socket   string
+	dial     func() (net.Conn, error)
 	work     sync.WaitGroup
 
 	mu    sync.Mutex
+	drops chan struct{} // closed when it passes on again; nil: it does
 	cut   *Cut
 	conns map[net.Conn]bool
 	shut  bool // takes no connections, as across a network that is parted
@@ -34,20 +35,50 @@ type Cut struct {
 func (c *Cut) done() { c.once.Do(func() { close(c.Done) }) }
 
 // NewProxy starts a proxy for a cluster. Close it after use.
-func NewProxy(c *Cluster) (*Proxy, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func NewProxy(c *Cluster) (*Proxy, error) { return NewProxyTo("127.0.0.1", "unix", c.Socket()) }
+
+// NewProxyTo starts a proxy on an address of this machine for any server. Close it after use.
+func NewProxyTo(on, network, address string) (*Proxy, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(on, "0"))
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{listener: l, socket: c.Socket(), conns: map[net.Conn]bool{}}
+	dial := func() (net.Conn, error) { return net.Dial(network, address) }
+	p := &Proxy{listener: l, dial: dial, conns: map[net.Conn]bool{}}
 	p.work.Go(p.serve)
 	return p, nil
 }
 
+// Address is where it listens.
+func (p *Proxy) Address() string { return p.listener.Addr().String() }
+
 // URL is that of a database behind the proxy.
 func (p *Proxy) URL(database string) string {
-	port := p.listener.Addr().(*net.TCPAddr).Port
-	return "postgres://test@127.0.0.1:" + strconv.Itoa(port) + "/" + database + "?sslmode=disable"
+	return "postgres://test@" + p.Address() + "/" + database + "?sslmode=disable"
+}
+
+// Drop has it pass nothing on, and close nothing either, until it is called with false: as across a
+// network that is parted. Then what was on the way arrives, as TCP sends it again.
+func (p *Proxy) Drop(drops bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case drops && p.drops == nil:
+		p.drops = make(chan struct{})
+	case !drops && p.drops != nil:
+		close(p.drops)
+		p.drops = nil
+	}
+}
+
+// pass waits until bytes get through.
+func (p *Proxy) pass() {
+	p.mu.Lock()
+	drops := p.drops
+	p.mu.Unlock()
+	if drops != nil {
+		<-drops
+	}
 }
 
 // Arm has one request cut.
@@ -72,6 +103,7 @@ func (p *Proxy) Part(parted bool) {
 // Close cuts all connections, and waits for their end.
 func (p *Proxy) Close() error {
 	err := p.listener.Close()
+	p.Drop(false)
 	p.Part(true)
 	p.work.Wait()
 	return err
@@ -87,7 +119,7 @@ func (p *Proxy) serve() {
 			fmt.Fprintln(os.Stderr, "proxy:", err)
 			return
 		}
-		server, err := net.Dial("unix", p.socket)
+		server, err := p.dial()
 		if err != nil || !p.add(client, server) {
 			_ = client.Close()
 			if server != nil {
@@ -111,10 +143,10 @@ func (p *Proxy) add(conns ...net.Conn) bool {
 // join passes bytes on until one side ends.
 func (p *Proxy) join(client, server net.Conn) {
 	both := func() { _ = errors.Join(client.Close(), server.Close()) }
-	var hit pass
+	var hit marked
 	var group sync.WaitGroup
 	group.Go(func() { defer both(); p.up(client, server, &hit) })
-	group.Go(func() { defer both(); down(server, client, &hit) })
+	group.Go(func() { defer both(); p.down(server, client, &hit) })
 	group.Wait()
 	if cut := hit.get(); cut != nil { // its request may have come on the connection of the one before
 		cut.done()
@@ -125,13 +157,13 @@ func (p *Proxy) join(client, server net.Conn) {
 	delete(p.conns, server)
 }
 
-// pass is what a connection has of the cut.
-type pass struct {
+// marked is what a connection has of the cut.
+type marked struct {
 	mu  sync.Mutex
 	cut *Cut // nil: its request is not one to cut
 }
 
-func (p *pass) get() *Cut {
+func (p *marked) get() *Cut {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cut
@@ -142,7 +174,7 @@ func (p *pass) get() *Cut {
 const cancelRequest = "\x00\x00\x00\x10\x04\xd2\x16\x2e"
 
 // up passes on what the client says.
-func (p *Proxy) up(client, server net.Conn, hit *pass) {
+func (p *Proxy) up(client, server net.Conn, hit *marked) {
 	buf := make([]byte, 1<<20)
 	for {
 		n, err := client.Read(buf)
@@ -160,6 +192,7 @@ func (p *Proxy) up(client, server net.Conn, hit *pass) {
 			cut.done()
 			return
 		}
+		p.pass()
 		if _, err := server.Write(buf[:n]); err != nil {
 			return
 		}
@@ -182,7 +215,7 @@ func (p *Proxy) take(said []byte) *Cut {
 }
 
 // down passes on what the server answers.
-func down(server, client net.Conn, hit *pass) {
+func (p *Proxy) down(server, client net.Conn, hit *marked) {
 	buf := make([]byte, 1<<20)
 	for {
 		n, err := server.Read(buf)
@@ -194,6 +227,7 @@ func down(server, client net.Conn, hit *pass) {
 			cut.done()
 			return
 		}
+		p.pass()
 		if _, err := client.Write(buf[:n]); err != nil {
 			return
 		}

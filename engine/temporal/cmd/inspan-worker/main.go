@@ -34,7 +34,8 @@ Flags:
 
 // flags are those of the command.
 type flags struct {
-	temporal, namespace, store, schema, model, mode string
+	temporal, store, schema, model, mode string
+	lease                                time.Duration
 
 	worker temporal.Worker
 }
@@ -46,10 +47,11 @@ func main() {
 	var f flags
 	fs := flag.CommandLine
 	fs.StringVar(&f.temporal, "temporal", "", "`host:port` of Temporal (default $TEMPORAL_ADDRESS, or 127.0.0.1:7233)")
-	fs.StringVar(&f.namespace, "namespace", "", "namespace (default $TEMPORAL_NAMESPACE, or default)")
+	fs.StringVar(&f.worker.Namespace, "namespace", "", "namespace (default $TEMPORAL_NAMESPACE, or default)")
 	fs.StringVar(&f.worker.Queue, "queue", "inspan", "task queue")
 	fs.StringVar(&f.store, "store", "", "`URL` of the sessions' database, postgres://...; with a password better in $INSPAN_STORE")
 	fs.StringVar(&f.schema, "schema", "", "schema of the tables (default inspan)")
+	fs.DurationVar(&f.lease, "lease", 1200*time.Millisecond, "how long this worker may be silent to the database until others take its sessions")
 	fs.IntVar(&f.worker.AtOnce, "at-once", 100, "`number` of sessions at the same time")
 	fs.DurationVar(&f.worker.Drain, "drain", 10*time.Minute, "how long what runs may go on after SIGTERM")
 	fs.StringVar(&f.model, "model", "", "model of new children and of sessions without one, as `provider/model`")
@@ -97,11 +99,12 @@ func (f *flags) connect(ctx context.Context) (client.Client, *postgres.Store, er
 	if err := os.Unsetenv("INSPAN_STORE"); err != nil {
 		return nil, nil, err
 	}
-	o, err := temporal.Options(f.temporal, f.namespace)
+	o, err := temporal.Options(f.temporal, f.worker.Namespace)
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := postgres.Open(ctx, postgres.Config{URL: url, Schema: f.schema})
+	f.worker.Namespace = o.Namespace
+	s, err := postgres.Open(ctx, postgres.Config{URL: url, Schema: f.schema, Lease: f.lease})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,0 +1,223 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// beats have the database hear of this process, which keeps all its leases, and look for processes
+// it does not hear of. They have a connection of their own, as those of the pool may all be busy.
+type beats struct {
+	token [16]byte // of the process
+	lease time.Duration
+	conf  *pgx.ConnConfig
+
+	mu   sync.Mutex
+	conn *pgx.Conn // nil: none is open
+	last time.Time // when what the database has heard last was sent
+}
+
+const (
+	beat = `INSERT INTO drivers (token, until) VALUES ($1, clock_timestamp() + $2::interval)
+		ON CONFLICT (token) DO UPDATE SET until = excluded.until`
+
+	lastBeat = `DELETE FROM drivers WHERE token = $1 OR until < clock_timestamp() - interval '1 day'`
+)
+
+// recent has the database hear of this process unless it just has.
+func (b *beats) recent(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.last.IsZero() && time.Since(b.last) < b.lease/2 {
+		return nil
+	}
+	return b.beat(ctx, beat, b.token, b.lease)
+}
+
+// again has the database hear of this process.
+func (b *beats) again(ctx context.Context) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ctx, stop := b.soon(ctx)
+	defer stop()
+	_ = b.beat(ctx, beat, b.token, b.lease) // the next tick is soon
+}
+
+// soon leaves time for another try.
+func (b *beats) soon(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, max(b.lease/2, 50*time.Millisecond))
+}
+
+// connected has the connection be open. The caller has mu.
+func (b *beats) connected(ctx context.Context) (err error) {
+	if b.conn == nil || b.conn.IsClosed() {
+		b.conn, err = pgx.ConnectConfig(ctx, b.conf)
+	}
+	return err
+}
+
+// beat runs a statement. The caller has mu.
+func (b *beats) beat(ctx context.Context, sql string, args ...any) error {
+	if err := b.connected(ctx); err != nil {
+		return err
+	}
+	sent := time.Now()
+	_, err := b.conn.Exec(ctx, sql, args...)
+	if err == nil {
+		b.last = sent
+	}
+	return err
+}
+
+// end says that this process has no leases any more.
+func (b *beats) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.conn == nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	_ = b.beat(ctx, lastBeat, b.token) // what is left of it ends by itself
+	if b.conn != nil {
+		_ = b.conn.Close(ctx)
+	}
+}
+
+// keep has the database hear of this process three times in the time that a lease lasts, as long as
+// it has one, until ctx ends.
+func (s *Store) keep(ctx context.Context) {
+	tick := time.NewTicker(max(s.lease/3, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if s.leases() {
+				s.beats.again(ctx)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// leases reports whether this process has one.
+func (s *Store) leases() bool {
+	for _, l := range s.opened() {
+		l.mu.Lock()
+		leased := l.leased
+		l.mu.Unlock()
+		if leased {
+			return true
+		}
+	}
+	return false
+}
+
+// Lost yields the ids of sessions whose process has died or is cut off, as their leases are over and
+// nobody has taken them, and those that were offered. It looks several times in the time that a lease
+// lasts, until ctx is done, and yields a session again as long as that is so. An error says that a
+// look failed.
+//
+// Time counts only while this process can reach the database. So leases that end while that is away
+// are not lost: their processes can renew them as soon as others can take them.
+func (s *Store) Lost(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		tick := time.NewTicker(max(s.lease/8, time.Millisecond))
+		defer tick.Stop()
+		heard := watched{}
+		for ctx.Err() == nil {
+			ids, err := s.beats.lost(ctx, heard)
+			if err != nil && ctx.Err() == nil && !yield("", fmt.Errorf("look for lost sessions: %w", err)) {
+				return
+			}
+			for _, id := range ids {
+				if !yield(id, nil) {
+					return
+				}
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// Offer has [Store.Lost] yield a session that is let go of in the middle of its work, so that another
+// process goes on with it at once. It does nothing if somebody drives the session.
+func (s *Store) Offer(ctx context.Context, id string) error {
+	const offer = `UPDATE sessions SET holder = $2, held_until = '-infinity', driver = NULL WHERE id = $1 AND holder IS NULL`
+	err := s.try(ctx, func(ctx context.Context) error {
+		_, err := s.pool.Exec(ctx, offer, id, newToken())
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("offer session %s: %w", id, err)
+	}
+	return nil
+}
+
+// watched is until when each process was said to last, and since when that has been the last word.
+type watched map[[16]byte]word
+
+type word struct{ until, since time.Time }
+
+const (
+	// This process is not lost to itself: it may have been stopped, and is heard of again soon.
+	lostDrivers = `SELECT token, until, until < clock_timestamp() FROM drivers WHERE token <> $1`
+
+	// Those who look go about it in different orders, so that they get in each other's way less.
+	lostSessions = `SELECT id FROM sessions WHERE NOT book AND holder IS NOT NULL
+		AND (driver = ANY($1) OR driver IS NULL AND held_until < clock_timestamp()) ORDER BY random()`
+)
+
+// lost looks once. What was watched counts only if no look has failed since.
+func (b *beats) lost(ctx context.Context, heard watched) (ids []string, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ctx, stop := b.soon(ctx)
+	defer stop()
+	err = b.connected(ctx)
+	var over [][16]byte
+	if err == nil {
+		over, err = b.silent(ctx, heard)
+	}
+	if err == nil {
+		var rows pgx.Rows
+		if rows, err = b.conn.Query(ctx, lostSessions, over); err == nil {
+			ids, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		}
+	}
+	if err != nil {
+		clear(heard)
+	}
+	return ids, err
+}
+
+// silent are the processes whose leases are over.
+func (b *beats) silent(ctx context.Context, heard watched) (over [][16]byte, err error) {
+	rows, err := b.conn.Query(ctx, lostDrivers, b.token)
+	if err != nil {
+		return nil, err
+	}
+	var token [16]byte
+	var until time.Time
+	var ended bool
+	now := time.Now()
+	_, err = pgx.ForEachRow(rows, []any{&token, &until, &ended}, func() error {
+		if w := heard[token]; !w.until.Equal(until) {
+			heard[token] = word{until, now}
+		}
+		if ended && now.Sub(heard[token].since) >= b.lease {
+			over = append(over, token)
+		}
+		return nil
+	})
+	return over, err
+}
