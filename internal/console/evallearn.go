@@ -151,7 +151,7 @@ func (c *Comparisons) Promote(ctx context.Context, id, base, candidate string) e
 
 // Canary gives a change to a share of new sessions.
 func (c *Comparisons) Canary(ctx context.Context, id string, share float64) error {
-	p, _, err := c.step(ctx, id, func(b *eval.Book) (eval.Entry, error) {
+	p, _, err := c.step(ctx, id, func(*eval.Book) (eval.Entry, error) {
 		return eval.Entry{Step: eval.Canaried, Proposal: id, Share: share}, nil
 	})
 	if err == nil {

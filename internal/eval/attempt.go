@@ -125,15 +125,15 @@ func freePort() int {
 	if err != nil {
 		return 0
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	return l.Addr().(*net.TCPAddr).Port
 }
 
 // attempt is one attempt at a trial. Again says that it does not count, and that there is to be
 // another. An error ends the run.
 func (w *work) attempt(ctx context.Context, j job) (t Trial, again bool, err error) {
-	if err := needs(j.task); err != nil {
-		return Trial{Task: j.task.ID, Try: j.try, Tags: j.task.Tags, Outcome: Broken, Reason: err.Error()}, false, nil
+	if lacks := needs(j.task); lacks != nil {
+		return Trial{Task: j.task.ID, Try: j.try, Tags: j.task.Tags, Outcome: Broken, Reason: lacks.Error()}, false, nil
 	}
 	c, broken, err := w.claim(ctx, j)
 	if err != nil {
@@ -158,11 +158,11 @@ func (w *work) attempt(ctx context.Context, j job) (t Trial, again bool, err err
 		w.stands(true)
 		return t, false, nil
 	}
-	return w.broke(ctx, j, c, t, broken+1, err)
+	return w.broke(ctx, c, t, broken+1, err)
 }
 
 // broke takes note of an attempt whose infrastructure has failed.
-func (w *work) broke(ctx context.Context, j job, c claim, t Trial, times int, why error) (Trial, bool, error) {
+func (w *work) broke(ctx context.Context, c claim, t Trial, times int, why error) (Trial, bool, error) {
 	if errors.Is(why, ErrBudget) {
 		c.Void = true
 		return t, false, errors.Join(why, w.note(ctx, c))
@@ -479,7 +479,7 @@ func ending(st inspan.Status, t *Task, money float64) (reason string, err error)
 		if !slices.Contains(ours, stopped.Cause) {
 			return "", errors.New(words.OneLine(why, 300))
 		}
-		return string(cmp.Or(string(stopped.Cause), string(stopped.Reason))), nil
+		return cmp.Or(string(stopped.Cause), string(stopped.Reason)), nil
 	}
 	return "", nil
 }

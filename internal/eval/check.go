@@ -151,7 +151,7 @@ func (p place) command(
 	if err != nil {
 		return "", -1, err
 	}
-	defer env.Close()
+	defer func() { _ = env.Close() }()
 	box := tool.Box{Level: tool.BoxNone}
 	if env.Walls.Workspace {
 		box = tool.Box{Level: tool.BoxWorkspace, Read: []string{keep.Real(p.checked())}, Write: []string{keep.Real(p.home())}}

@@ -232,7 +232,7 @@ func (s *seen) touched(globs []string, t *Task, p place) string {
 	_ = filepath.WalkDir(t.Files, func(path string, d os.DirEntry, err error) error {
 		rel, bad := filepath.Rel(t.Files, path)
 		if err != nil || bad != nil || changed != "" || !d.Type().IsRegular() || !is(filepath.ToSlash(rel)) {
-			return nil
+			return nil //nolint:nilerr // what can't be read can't be compared
 		}
 		was, err := os.ReadFile(path)
 		now, gone := os.ReadFile(filepath.Join(p.work(), rel))

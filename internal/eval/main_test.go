@@ -156,7 +156,7 @@ func (b *bench) walls() {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer env.Close()
+	defer func() { _ = env.Close() }()
 	if !env.Walls.Workspace {
 		b.Skip("there is no sandbox here: " + env.Walls.Why)
 	}

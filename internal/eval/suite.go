@@ -235,7 +235,7 @@ func folderDigest(dir string, as func(name string, data []byte) []byte) (string,
 	if err != nil {
 		return "", err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	var sum keep.Digest
 	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -261,7 +261,7 @@ func leaf(root *os.Root, path string, into *keep.Leaf, as func(string, []byte) [
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	if as != nil && path == suiteFile {
 		data, err := io.ReadAll(f)
 		if err != nil || len(as(path, data)) == 0 { // one that only pins is like none

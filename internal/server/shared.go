@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,7 +56,7 @@ func (s *Server) ServeAmong(ctx context.Context, d Door, a Among, grace time.Dur
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	g.Hosts = append(d.Hosts, at.Host)
+	g.Hosts = append(slices.Clone(d.Hosts), at.Host)
 	stand := &standby{server: s, gate: g, at: at.String(), stands: a.Stands}
 	var front atomic.Pointer[http.Handler]
 	front.Store(new(http.Handler(stand)))
