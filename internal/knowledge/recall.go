@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -63,12 +65,10 @@ func (k *Base) takeUp(ctx context.Context, x *recall.Index) (behind int, err err
 			}
 		}
 	}
-	for gone := range marks {
-		if err := x.Forget(ctx, gone); err != nil {
-			return behind, err
-		}
+	if len(marks) > 0 { // of sessions that are gone
+		err = x.Forget(ctx, slices.Collect(maps.Keys(marks))...)
 	}
-	return behind, nil
+	return behind, err
 }
 
 // takeUpOne reads a session from its beginning, as what was seen early in it tells

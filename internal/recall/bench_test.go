@@ -206,10 +206,8 @@ func queries(l *language) []struct {
 // BenchmarkSearch measures searches of every kind, and all of them mixed.
 func BenchmarkSearch(b *testing.B) {
 	x := built(b)
-	for _, end := range []string{"", "-wal"} {
-		if info, err := os.Stat(x.Path + end); err == nil {
-			b.Logf("%s: %d MB", filepath.Base(x.Path)+end, info.Size()>>20)
-		}
+	if info, err := os.Stat(x.Path); err == nil {
+		b.Logf("%s: %d MB", filepath.Base(x.Path), info.Size()>>20)
 	}
 	l := newLanguage(2)
 	all := queries(l)
@@ -287,4 +285,23 @@ func BenchmarkAdd(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.N*eventsPerSession)/b.Elapsed().Seconds(), "docs/s")
+}
+
+// BenchmarkForget measures how long it takes to forget a session, which writes all others
+// anew.
+func BenchmarkForget(b *testing.B) {
+	x := built(b)
+	l := newLanguage(6)
+	_, docs := l.session(0)
+	b.ResetTimer()
+	for range b.N {
+		b.StopTimer()
+		if err := x.Add(b.Context(), "brief", Mark{Seq: 1}, docs[:1]); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		if err := x.Forget(b.Context(), "brief"); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -1,7 +1,9 @@
 package recall
 
 import (
+	"bytes"
 	"cmp"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -13,12 +15,11 @@ import (
 
 // Bounds of guessing.
 const (
-	mostWords  = 300_000 // of the index that are looked at
-	mostLike   = 5       // that stand for one word of a query
-	minGuess   = 4       // characters: what is shorter is like too many
-	minTwoOff  = 8       // characters from which on a word may be two off
-	minPart    = 4       // characters of a part that says something
-	vocabulary = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, words, row)"
+	mostWords = 300_000 // of the index that are looked at
+	mostLike  = 5       // that stand for one word of a query
+	minGuess  = 4       // characters: what is shorter is like too many
+	minTwoOff = 8       // characters from which on a word may be two off
+	minPart   = 4       // characters of a part that says something
 )
 
 // like is a word of the index that may be what was meant.
@@ -57,11 +58,11 @@ func (s *search) guess() ([]weight, error) {
 	if err != nil {
 		return nil, err
 	}
-	var sets []string
+	var lists [][]term
 	for _, t := range terms {
-		sets = append(sets, match([]term{t}))
+		lists = append(lists, []term{t})
 	}
-	return weighted, s.read(weighted, strings.Join(sets, " OR "), mostRead, false)
+	return weighted, s.read(weighted, lists, mostRead, false)
 }
 
 // asked lists the words of the query that can be guessed at, those in camelCase with
@@ -84,36 +85,41 @@ func (s *search) asked() (out []string) {
 }
 
 // alike lists the words of the index that are like each of the words that were asked for.
+// Those of the newest documents are looked at first.
 func (s *search) alike(asked []string) ([][]like, error) {
-	conn, err := s.x.db.Conn(s.ctx) // a temporary table is that of a connection
-	if err != nil {
-		return nil, err
+	found := make([]map[string]like, len(asked))
+	for i := range found {
+		found[i] = map[string]like{}
 	}
-	defer func() { _ = conn.Close() }()
-	if _, err := conn.ExecContext(s.ctx, vocabulary); err != nil {
-		return nil, err
-	}
-	rows, err := conn.QueryContext(s.ctx, "SELECT term, doc FROM temp.vocabulary WHERE term >= '0' LIMIT ?", mostWords)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	out := make([][]like, len(asked))
-	for rows.Next() {
-		var l like
-		if err := rows.Scan(&l.word, &l.docs); err != nil {
-			return nil, err
-		}
-		if strings.HasPrefix(l.word, meta) {
-			continue
-		}
-		for i, want := range asked {
-			if far, ok := farness(want, l.word); ok {
-				out[i] = append(out[i], like{l.word, far, l.docs})
+	left := mostWords
+	for _, seg := range slices.Backward(s.segments) {
+		for e, err := range seg.entries(s.f, "") {
+			if err := cmp.Or(err, s.ctx.Err()); err != nil {
+				return nil, err
+			}
+			if left--; left < 0 {
+				break
+			}
+			if !bytes.HasPrefix(e.word, []byte(meta)) {
+				compare(asked, e, found)
 			}
 		}
 	}
-	return out, rows.Err()
+	out := make([][]like, len(asked))
+	for i := range found {
+		out[i] = slices.Collect(maps.Values(found[i]))
+	}
+	return out, nil
+}
+
+// compare notes a word of the index where it is like a word that was asked for.
+func compare(asked []string, e entry, found []map[string]like) {
+	for i, want := range asked {
+		if far, ok := farness(want, string(e.word)); ok {
+			word := string(e.word) // most words need no copy
+			found[i][word] = like{word, far, found[i][word].docs + int64(e.docs)}
+		}
+	}
 }
 
 // farness tells how far a word is from one that was asked for, and whether it is like it

@@ -141,26 +141,26 @@ func little(word string) bool {
 	}, word)
 }
 
-// match writes terms as FTS5 wants them. Words hold letters and digits only, so
-// that quotes are all the care they need.
-func match(terms []term) string {
-	var out []string
+// want is a word as it is looked for in the index.
+type want struct {
+	word   string
+	prefix bool // it may go on
+}
+
+// wanted lists the words of the index that terms need.
+func wanted(terms []term) (out []want) {
 	for _, t := range terms {
 		for i, w := range t.words {
-			if t.joined && i+1 == len(t.words) {
-				break
+			last := i+1 == len(t.words)
+			switch {
+			case !t.joined:
+				out = append(out, want{w, t.prefix && last})
+			case !last:
+				out = append(out, want{word: pair(w, t.words[i+1])})
 			}
-			if t.joined {
-				w = pair(w, t.words[i+1])
-			}
-			w = `"` + w + `"`
-			if t.prefix && i == len(t.words)-1 {
-				w += "*"
-			}
-			out = append(out, w)
 		}
 	}
-	return strings.Join(out, " AND ")
+	return out
 }
 
 // apart makes terms of single words.

@@ -95,13 +95,17 @@ type scored struct {
 func (s *search) hits(weighted []weight) ([]Hit, error) {
 	best := diverse(s.ranked(weighted), s.q.Session != "")
 	best = best[:min(len(best), s.limit())]
-	names, err := s.names(best)
-	if err != nil {
-		return nil, err
-	}
 	var out []Hit
 	for _, d := range best {
-		doc := Doc{names[d.session], d.seq, d.time, names[d.root], kinds()[d.kind], d.text, d.untrusted}
+		session, err := s.name(d.session)
+		if err != nil {
+			return nil, err
+		}
+		root, err := s.name(d.root)
+		if err != nil {
+			return nil, err
+		}
+		doc := Doc{session, d.seq, d.time, root, kinds()[d.kind], d.text, d.untrusted}
 		out = append(out, Hit{doc, snippet(d.text, d.places), d.score})
 	}
 	return out, nil
@@ -160,7 +164,7 @@ func favour(kind string) float64 {
 // diverse drops texts that were there before, and puts what a session has too
 // many of behind the others.
 func diverse(list []scored, one bool) []scored {
-	seen, of := map[string]bool{}, map[int64]int{}
+	seen, of := map[string]bool{}, map[uint32]int{}
 	var first, later []scored
 	for _, d := range list {
 		if seen[d.text] {
@@ -174,24 +178,6 @@ func diverse(list []scored, one bool) []scored {
 		first = append(first, d)
 	}
 	return append(first, later...)
-}
-
-// names reads what the ids of documents stand for.
-func (s *search) names(list []scored) (map[int64]string, error) {
-	out := map[int64]string{}
-	for _, d := range list {
-		for _, id := range []int64{d.session, d.root} {
-			if _, known := out[id]; known {
-				continue
-			}
-			var name string
-			if err := s.x.db.QueryRowContext(s.ctx, "SELECT name FROM names WHERE id = ?", id).Scan(&name); err != nil {
-				return nil, err
-			}
-			out[id] = name
-		}
-	}
-	return out, nil
 }
 
 // snippet is the part of a text in which most different terms stand.

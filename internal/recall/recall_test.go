@@ -1,8 +1,8 @@
 package recall_test
 
 import (
+	"bytes"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -337,7 +338,7 @@ func TestReplays(t *testing.T) {
 	if got := found(search(t, x, recall.Query{Text: "one two three absent"})); len(got) != 3 {
 		t.Errorf("%q", got)
 	}
-	if n := count(t, x, "docs"); n != 3 {
+	if n, _ := inside(t, x); n != 3 {
 		t.Errorf("%d documents are stored", n)
 	}
 	marks, err := x.Marks(ctx)
@@ -358,41 +359,64 @@ func TestReplays(t *testing.T) {
 	}
 }
 
-// TestHalfAnAdd holds that an Add that is cut off leaves nothing.
+// impatient is a context that ends after it was asked for so many times.
+type impatient struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (c *impatient) Err() error {
+	if c.left.Add(-1) < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// TestHalfAnAdd holds that an Add that is cut off, wherever, leaves nothing.
 func TestHalfAnAdd(t *testing.T) {
 	x := fresh(t)
 	var docs []recall.Doc
-	for i := range 5000 {
+	for i := range 50 {
 		docs = append(docs, recall.Doc{Seq: uint64(i + 1), Kind: recall.Said, Text: fmt.Sprint("word number ", i)})
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if err := x.Add(ctx, "s", recall.Mark{Seq: 5000}, docs); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatal(err)
+	cut := 0
+	for ; ; cut++ {
+		ctx := &impatient{Context: t.Context()}
+		ctx.left.Store(int64(cut))
+		err := x.Add(ctx, "s", recall.Mark{Seq: 50}, docs)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		if marks, err := x.Marks(t.Context()); err != nil || len(marks) > 0 {
+			t.Fatal(cut, marks, err)
+		}
+		if got := search(t, x, recall.Query{Text: "word"}); len(got) > 0 {
+			t.Fatal(cut, len(got))
+		}
 	}
-	if marks, err := x.Marks(t.Context()); err != nil || len(marks) > 0 {
-		t.Error(marks, err)
+	if cut < 50 {
+		t.Errorf("an Add of 50 documents was cut off at %d places only", cut)
 	}
-	if got := search(t, x, recall.Query{Text: "word"}); len(got) > 0 {
-		t.Error(len(got))
-	}
-	if _, err := x.Search(ctx, recall.Query{Text: "word"}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := x.Search(&impatient{Context: t.Context()}, recall.Query{Text: "word"}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
+	}
+	if docs, _ := inside(t, x); docs != 50 {
+		t.Error(docs)
 	}
 }
 
-// count asks the file itself.
-func count(t testing.TB, x *recall.Index, from string) (n int) {
+// inside looks into the file itself: how many documents there are, and how many of them hold
+// each word.
+func inside(t testing.TB, x *recall.Index) (docs int, words map[string]int) {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(x.Path))
+	docs, words, err := recall.Inside(x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = db.Close() }()
-	if err := db.QueryRow("SELECT count(*) FROM " + from).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return docs, words
 }
 
 func TestForget(t *testing.T) {
@@ -417,9 +441,13 @@ func TestForget(t *testing.T) {
 	if marks, err := x.Marks(t.Context()); err != nil || len(marks) != 1 {
 		t.Error(marks, err)
 	}
-	// Nothing is left in the index of words either.
-	if n := count(t, x, `words WHERE words MATCH 'thing OR "6" OR in'`); n != 0 {
-		t.Error(n)
+	// Nothing is left in the index of words either, nor in the file.
+	if docs, words := inside(t, x); docs != 1 || len(words) != 7 || words["stay"] != 1 {
+		t.Error(docs, words)
+	}
+	data, err := os.ReadFile(x.Path)
+	if err != nil || bytes.Contains(data, []byte("parseThing")) || bytes.Contains(data, []byte("gone")) {
+		t.Error("what was forgotten is still in the file", err)
 	}
 	talk(t, x, "gone", "word_1 again")
 	if got := found(search(t, x, recall.Query{Text: "again"})); len(got) != 1 {
@@ -428,7 +456,7 @@ func TestForget(t *testing.T) {
 }
 
 // TestManyWords holds that a query of many words, none of which stand together,
-// is one that SQLite takes, and that what is too much is not read.
+// is taken, and that what is too much is not read.
 func TestManyWords(t *testing.T) {
 	x := fresh(t)
 	var texts []string
@@ -511,22 +539,11 @@ func TestDamage(t *testing.T) {
 	if err != nil || len(good) < 40<<10 {
 		t.Fatal(len(good), err)
 	}
-	foreign := filepath.Join(t.TempDir(), "foreign.db")
-	db, err := sql.Open("sqlite", foreign)
-	if err == nil {
-		_, err = db.Exec("CREATE TABLE shop (id INTEGER); PRAGMA application_id=7")
-	}
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
-	other, err := os.ReadFile(foreign)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := append([]byte("SQLite format 3\x00\x10\x00"), make([]byte, 8000)...)
 	later := slices.Clone(good)
-	later[63]++ // user_version
+	later[len("inspan recall ")]++ // its version
 	for what, data := range map[string][]byte{
-		"text": []byte(strings.Repeat("no database\n", 500)), "of another program": other, "of another version": later,
+		"text": []byte(strings.Repeat("no database\n", 500)), "of the time of SQLite": other, "of another version": later,
 		"half a header": good[:50],
 	} {
 		path := filepath.Join(t.TempDir(), "recall.db")
@@ -544,13 +561,28 @@ func TestDamage(t *testing.T) {
 	}
 	// Damage further in is met by a search or an Add, and gone after the next Open.
 	path := filepath.Join(t.TempDir(), "recall.db")
-	bad := slices.Clone(good)
-	for i := 4096; i < len(bad); i++ {
-		bad[i] ^= 0x5a
+	spoil := func(from, to int) {
+		t.Helper()
+		bad := slices.Clone(good)
+		for i := from; i < to; i++ {
+			bad[i] ^= 0x5a
+		}
+		if err := os.WriteFile(path, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := os.WriteFile(path, bad, 0o600); err != nil {
+	spoil(4096, len(good)/2)
+	x, err = recall.Open(t.Context(), path)
+	if err != nil || x.Aside != "" {
 		t.Fatal(err)
 	}
+	if _, err := x.Search(t.Context(), recall.Query{Text: "word1"}); !errors.Is(err, recall.ErrDamaged) {
+		t.Error(err)
+	}
+	if err := errors.Join(x.Close(), os.Remove(path+".damaged")); err != nil {
+		t.Fatal(err)
+	}
+	spoil(0, 0)
 	x, err = recall.Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
@@ -558,6 +590,10 @@ func TestDamage(t *testing.T) {
 	second, err := recall.Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	spoil(4096, len(good))
+	if err := second.Add(t.Context(), "new", recall.Mark{Seq: 1}, nil); !errors.Is(err, recall.ErrDamaged) {
+		t.Error(err)
 	}
 	_, err1 := x.Search(t.Context(), recall.Query{Text: "word1"})
 	_, err2 := x.Marks(t.Context())
@@ -593,14 +629,19 @@ func TestDeletedAtAnyTime(t *testing.T) {
 	if err := os.Remove(x.Path); err != nil {
 		t.Fatal(err)
 	}
+	if got := search(t, x, recall.Query{Text: "hello"}); len(got) > 0 {
+		t.Error(got)
+	}
 	talk(t, x, "t", "hello there")
 	y := open(t, x.Path)
-	if marks, err := y.Marks(t.Context()); err != nil || len(marks) > 0 {
+	if marks, err := y.Marks(t.Context()); err != nil || len(marks) != 1 || marks["t"].Seq != 1 {
 		t.Error(marks, err)
 	}
 	talk(t, y, "s", "hello")
-	if got := search(t, y, recall.Query{Text: "hello"}); len(got) != 1 || y.Aside != "" {
-		t.Error(got)
+	for _, of := range []*recall.Index{x, y} {
+		if got := search(t, of, recall.Query{Text: "hello"}); len(got) != 2 || of.Aside != "" {
+			t.Error(got)
+		}
 	}
 }
 

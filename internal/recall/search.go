@@ -1,13 +1,12 @@
 package recall
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"sort"
-	"strings"
 )
 
 // Bounds of the work of one search. They are what keeps it fast where the words
@@ -16,7 +15,6 @@ const (
 	mostRead = 400    // documents that are read and ranked
 	mostSeen = 1000   // documents that are looked at for words in a row
 	mostWalk = 40_000 // places of the rarest word that are walked
-	sampled  = 1000   // places of a word from which it is told how common it is
 )
 
 // Hit is a document that was found.
@@ -37,30 +35,34 @@ type Hit struct {
 //
 // What it trades for time: of more than 400 documents that match, the 400 newest
 // are ranked. Where even the rarest word stands in many documents (more than
-// 40,000), only the newest 40,000 of these are looked at. How common a word is is
-// estimated from its newest 1,000 documents.
+// 40,000), only the newest 40,000 of these are looked at. How common the beginning of
+// a word is is a guess.
 func (x *Index) Search(ctx context.Context, q Query) ([]Hit, error) {
 	terms := parse(q.Text)
 	if len(terms) == 0 {
 		return nil, nil
 	}
-	s := search{ctx: ctx, x: x, q: q, found: map[int64]bool{}}
+	v, err := x.view()
+	if err != nil {
+		return nil, x.wrap(ctx, "search", err)
+	}
+	defer v.close()
+	s := search{ctx: ctx, view: v, q: q, found: map[uint32]bool{}, words: map[string][]entry{}}
 	hits, err := s.run(terms)
 	return hits, x.wrap(ctx, "search", err)
 }
 
 // search is one search.
 type search struct {
-	ctx   context.Context
-	x     *Index
-	q     Query
-	only  string // what follows a match because of the filters
-	from  int64  // first and last document within the time that is asked for
-	to    int64
-	total int64 // documents there are
+	*view
+	ctx  context.Context
+	q    Query
+	from uint32 // first and last document within the time that is asked for
+	to   uint32
 
 	rows  []scored
-	found map[int64]bool // their ids
+	found map[uint32]bool    // their ids
+	words map[string][]entry // that were looked up, by segment
 }
 
 func (s *search) run(terms []term) ([]Hit, error) {
@@ -71,7 +73,7 @@ func (s *search) run(terms []term) ([]Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.read(weighted, match(terms), mostRead, true); err != nil {
+	if err := s.read(weighted, [][]term{terms}, mostRead, true); err != nil {
 		return nil, err
 	}
 	if len(s.rows) == 0 {
@@ -87,51 +89,124 @@ func (s *search) run(terms []term) ([]Hit, error) {
 	return s.hits(weighted)
 }
 
-// limits works out the filters. It reports whether anything can be found.
+// limits works out the time. It reports whether anything can be found.
 func (s *search) limits() (bool, error) {
-	since, until := int64(math.MinInt64), int64(math.MaxInt64)
-	if !s.q.Since.IsZero() {
-		since = s.q.Since.UnixMilli()
-	}
-	if !s.q.Until.IsZero() {
-		until = s.q.Until.UnixMilli() - 1
-	}
-	err := s.x.db.QueryRowContext(s.ctx, `SELECT ifnull(min(block), 0) << ?1, ((ifnull(max(block), 0) + 1) << ?1) - 1,
-		(SELECT ifnull(max(id), 0) FROM docs) FROM spans WHERE until >= ?2 AND since <= ?3`, blockBits, since, until).Scan(&s.from, &s.to, &s.total)
-	if err != nil || s.total == 0 {
-		return false, err
-	}
-	s.to = min(s.to, s.total)
-	var b strings.Builder
-	for _, name := range []struct{ joint, name, mark string }{{" AND ", s.q.Session, "s"}, {" AND ", s.q.Root, "r"}, {" NOT ", s.q.Not, "s"}} {
-		if name.name == "" {
-			continue
+	for i, span := range s.spans {
+		if s.q.within(span) {
+			if s.to == 0 {
+				s.from = uint32(i) << blockBits
+			}
+			s.to = min(uint32(i+1)<<blockBits-1, s.docs)
 		}
-		var id int64
-		err := s.x.db.QueryRowContext(s.ctx, "SELECT ifnull(max(id), 0) FROM names WHERE name = ?", name.name).Scan(&id)
-		if err != nil {
-			return false, err
-		}
-		fmt.Fprintf(&b, `%s"%s%s%d"`, name.joint, meta, name.mark, id) // no document has 0
 	}
-	s.only = s.kinds() + b.String()
-	return true, nil
+	return s.to > 0, s.ctx.Err()
 }
 
-// kinds is the filter by kind. A kind that is not known finds nothing.
-func (s *search) kinds() string {
+// within reports whether some of a span is within the time that is asked for.
+func (q Query) within(s span) bool {
+	return (q.Since.IsZero() || s.until >= q.Since.UnixMilli()) && (q.Until.IsZero() || s.since < q.Until.UnixMilli())
+}
+
+// filtered is those of the documents of a set that the filters let through, by time only
+// roughly. Nothing is of a name that the index does not know, and so has the number 0.
+func (s *search) filtered(these set) (set, error) {
+	all := every{these}
+	var words [][]string
+	if s.q.Session != "" {
+		words = append(words, []string{ofSession(s.ids[s.q.Session])})
+	}
+	if s.q.Root != "" {
+		words = append(words, []string{ofRoot(s.ids[s.q.Root])})
+	}
 	var list []string
 	for _, k := range s.q.Kinds {
-		n := slices.Index(kinds(), k)
-		if n < 0 {
-			n = len(kinds())
+		list = append(list, ofKind(slices.Index(kinds(), k))) // nothing is of kind -1
+	}
+	if list != nil {
+		words = append(words, list)
+	}
+	for _, list := range words {
+		var sets []set
+		for _, w := range list {
+			h, err := s.holders(w)
+			if err != nil {
+				return nil, err
+			}
+			sets = append(sets, h)
 		}
-		list = append(list, `"`+ofKind(n)+`"`)
+		all = append(all, either(sets))
 	}
-	if list == nil {
-		return ""
+	if s.q.Not == "" {
+		return all, nil
 	}
-	return " AND (" + strings.Join(list, " OR ") + ")"
+	not, err := s.holders(ofSession(s.ids[s.q.Not]))
+	return without{all, not}, err
+}
+
+// lookup finds a word in all segments.
+func (s *search) lookup(word string) ([]entry, error) {
+	if known, ok := s.words[word]; ok {
+		return known, nil
+	}
+	list := []entry{}
+	for _, seg := range s.segments {
+		e, ok, err := seg.find(s.f, word)
+		if err := cmp.Or(err, s.ctx.Err()); err != nil {
+			return nil, err
+		}
+		if ok {
+			list = append(list, e)
+		}
+	}
+	s.words[word] = list
+	return list, nil
+}
+
+// holders is the documents that hold a word.
+func (s *search) holders(word string) (set, error) {
+	list, err := s.lookup(word)
+	return &holders{f: s.f, rest: list}, err
+}
+
+// beginners is the documents that hold a word with this beginning.
+func (s *search) beginners(word string) (set, error) {
+	var ids []uint32
+	for _, seg := range s.segments {
+		for e, err := range seg.entries(s.f, word) {
+			if err := cmp.Or(err, s.ctx.Err()); err != nil {
+				return nil, err
+			}
+			if !bytes.HasPrefix(e.word, []byte(word)) {
+				break
+			}
+			if ids, err = e.all(s.f, ids); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.Sort(ids)
+	return &list{ids: slices.Compact(ids)}, nil
+}
+
+// holding is the documents that hold all of one of several lists of terms.
+func (s *search) holding(lists [][]term) (set, error) {
+	var sets []set
+	for _, terms := range lists {
+		var all every
+		for _, w := range wanted(terms) {
+			read := s.holders
+			if w.prefix {
+				read = s.beginners
+			}
+			one, err := read(w.word)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, one)
+		}
+		sets = append(sets, all)
+	}
+	return either(sets), nil
 }
 
 // weight is a term and how rare it is.
@@ -141,77 +216,90 @@ type weight struct {
 	idf  float64 // as BM25 defines it
 }
 
-// weigh estimates how common terms are: of several words the rarest one counts.
+// weigh tells how common terms are: of several words the rarest one counts.
 func (s *search) weigh(terms []term) ([]weight, error) {
 	var out []weight
 	for _, t := range terms {
 		w := weight{term: t, docs: math.MaxInt64}
-		singles := []term{t}
-		if !t.joined {
-			singles = apart(singles)
-		}
-		for _, single := range singles {
-			n, err := s.count(single)
+		for _, word := range wanted([]term{t}) {
+			n, err := s.count(word)
 			if err != nil {
 				return nil, err
 			}
 			w.docs = min(w.docs, n)
 		}
-		n, all := float64(w.docs), float64(s.total)
+		n, all := float64(w.docs), float64(s.docs)
 		w.idf = math.Log(1 + (all-n+0.5)/(n+0.5))
 		out = append(out, w)
 	}
 	return out, nil
 }
 
-// count estimates how many documents hold a word. It looks at the newest of them
-// only. Of the beginning of a word it is a guess, as to know would cost as much as
-// the search.
-func (s *search) count(t term) (int64, error) {
-	if t.prefix {
-		return s.total/50 + 1, nil
+// count tells how many documents hold a word. Of the beginning of a word it is a guess, as
+// to know would cost as much as the search.
+func (s *search) count(w want) (n int64, err error) {
+	if w.prefix {
+		return int64(s.docs)/50 + 1, nil
 	}
-	var n, first int64
-	err := s.x.db.QueryRowContext(s.ctx, `SELECT count(*), ifnull(min(rowid), 0) FROM
-		(SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?)`, match([]term{t}), sampled).Scan(&n, &first)
-	if n == sampled {
-		n = n * s.total / (s.total - first + 1)
+	list, err := s.lookup(w.word)
+	for _, e := range list {
+		n += int64(e.docs)
 	}
-	return min(n, s.total), err
+	return n, err
 }
 
-// read reads the newest documents that match, at most most of them. Those that do
-// not hold all terms in full, which the index can't tell of words in a row, are
-// left out if full.
-func (s *search) read(weighted []weight, expr string, most int, full bool) error {
-	from := s.from
+// read reads the newest documents that hold all of one of several lists of terms, at most
+// most of them. Those that do not hold all terms in full, which the index can't tell of
+// words in a row, are left out if full.
+func (s *search) read(weighted []weight, lists [][]term, most int, full bool) error {
+	from := int64(s.from)
 	if rarest := slices.MinFunc(weighted, func(a, b weight) int { return cmp.Compare(a.docs, b.docs) }).docs; rarest > mostWalk {
-		from = max(from, s.total-s.total*mostWalk/rarest)
+		from = max(from, int64(s.docs)-int64(s.docs)*mostWalk/rarest)
 	}
-	rows, err := s.x.db.QueryContext(s.ctx, "SELECT "+columns+` FROM words CROSS JOIN docs d ON d.id = words.rowid
-		WHERE words MATCH ? AND words.rowid BETWEEN ? AND ?`+s.within()+" ORDER BY words.rowid DESC LIMIT ?", "("+expr+")"+s.only, from, s.to, mostSeen)
+	match, err := s.holding(lists)
+	if err == nil {
+		match, err = s.filtered(match)
+	}
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }()
-	terms := termsOf(weighted)
-	for n := 0; n < most && rows.Next(); {
-		d, err := scan(rows)
+	terms, n := termsOf(weighted), 0
+	for id, seen := s.to+1, 0; n < most && seen < mostSeen; {
+		if id, err = match.at(id - 1); err != nil || id == 0 || int64(id) < from {
+			return err
+		}
+		took, fits, err := s.take(id, terms, full)
 		if err != nil {
 			return err
 		}
-		if s.found[d.id] {
-			continue
+		if fits {
+			seen++
 		}
-		places, length := look(d.text, terms)
-		if full && !holdsAll(places, terms) {
-			continue
+		if took {
+			n++
 		}
-		s.found[d.id] = true
-		s.rows = append(s.rows, scored{row: d, places: places, length: length})
-		n++
 	}
-	return rows.Err()
+	return nil
+}
+
+// take reads a document. Fits tells whether it is within the time, took whether it was taken
+// as one that was not there before.
+func (s *search) take(id uint32, terms []term, full bool) (took, fits bool, err error) {
+	d, err := s.row(id)
+	at := d.time.UnixMilli()
+	if err = cmp.Or(err, s.ctx.Err()); err != nil || !s.q.within(span{at, at}) {
+		return false, false, err
+	}
+	if s.found[id] {
+		return false, true, nil
+	}
+	places, length := look(d.text, terms)
+	if full && !holdsAll(places, terms) {
+		return false, true, nil
+	}
+	s.found[id] = true
+	s.rows = append(s.rows, scored{row: d, places: places, length: length})
+	return true, true, nil
 }
 
 func termsOf(weighted []weight) []term {
@@ -220,18 +308,6 @@ func termsOf(weighted []weight) []term {
 		terms[i] = w.term
 	}
 	return terms
-}
-
-// within bounds the time exactly; from and to do so roughly.
-func (s *search) within() string {
-	text := ""
-	if !s.q.Since.IsZero() {
-		text += fmt.Sprintf(" AND d.time >= %d", s.q.Since.UnixMilli())
-	}
-	if !s.q.Until.IsZero() {
-		text += fmt.Sprintf(" AND d.time < %d", s.q.Until.UnixMilli())
-	}
-	return text
 }
 
 // loosen looks for documents that hold most of the words: all but one, else two
@@ -243,13 +319,13 @@ func (s *search) loosen(terms []term) ([]weight, error) {
 	}
 	weighted = slices.DeleteFunc(weighted, func(w weight) bool { return w.docs == 0 })
 	sort.SliceStable(weighted, func(i, j int) bool { return weighted[i].docs < weighted[j].docs })
-	for _, expr := range looser(weighted) {
-		if err := s.read(weighted, expr, mostRead/2, false); err != nil || len(s.rows) >= s.limit() {
+	for _, lists := range looser(weighted) {
+		if err := s.read(weighted, lists, mostRead/2, false); err != nil || len(s.rows) >= s.limit() {
 			return weighted, err
 		}
 	}
 	for _, w := range weighted[:min(len(weighted), 4)] {
-		if err := s.read(weighted, match([]term{w.term}), mostRead/4, false); err != nil || len(s.rows) >= mostRead {
+		if err := s.read(weighted, [][]term{{w.term}}, mostRead/4, false); err != nil || len(s.rows) >= mostRead {
 			return weighted, err
 		}
 	}
@@ -257,10 +333,10 @@ func (s *search) loosen(terms []term) ([]weight, error) {
 }
 
 // looser lists what to look for in turn. The words are sorted, the rarest first.
-func looser(list []weight) []string {
-	var out []string
+func looser(list []weight) [][][]term {
+	var out [][][]term
 	if n := len(list); n > 1 {
-		var sets []string
+		var sets [][]term
 		for skip := range list {
 			var kept []term
 			for i, w := range list {
@@ -268,18 +344,18 @@ func looser(list []weight) []string {
 					kept = append(kept, w.term)
 				}
 			}
-			sets = append(sets, "("+match(kept)+")")
+			sets = append(sets, kept)
 		}
-		out = append(out, strings.Join(sets, " OR "))
+		out = append(out, sets)
 	}
 	if rare := list[:min(len(list), 5)]; len(rare) > 3 {
-		var sets []string
+		var sets [][]term
 		for i, a := range rare {
 			for _, b := range rare[:i] {
-				sets = append(sets, "("+match([]term{a.term, b.term})+")")
+				sets = append(sets, []term{a.term, b.term})
 			}
 		}
-		out = append(out, strings.Join(sets, " OR "))
+		out = append(out, sets)
 	}
 	return out
 }
