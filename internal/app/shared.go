@@ -51,6 +51,8 @@ func (s Shared) Open(ctx context.Context, where string) (opened SharedStore, nam
 	switch {
 	case where == "":
 		return nil, "", misused("--store is missing: a folder of sessions, or postgres://...; put a URL with a password into %s", StoreVariable)
+	case !isURL && strings.Contains(where, "="): // keywords of libpq, perhaps with a password
+		return nil, "", misused("--store: write a database as a URL, postgres://user:password@host:5432/name")
 	case !isURL:
 		dir, err := filepath.Abs(where)
 		return folder{&session.Store{Dir: dir}}, dir, err
@@ -88,10 +90,15 @@ func (s Shared) Connect(ctx context.Context, url string, of store.Store) (Engine
 }
 
 // Move moves the session that a person names to another store, with its agents, and returns their
-// ids, the session's last. It is removed from the first store once the second one has the same bytes,
-// unless it is to stay.
-func Move(ctx context.Context, from, to store.Store, named string, stays bool) ([]string, error) {
+// ids, the session's last. Free says why it can't go away, if it can't. It is removed from the first
+// store once the second one has the same bytes, unless it is to stay.
+func Move(
+	ctx context.Context, from, to store.Store, named string, stays bool, free func(context.Context, store.Store, string) error,
+) ([]string, error) {
 	id, err := store.Resolve(ctx, from, named)
+	if err == nil && !stays {
+		err = free(ctx, from, id)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/server"
 )
 
 func (c *command) sessionsPush() *cobra.Command {
@@ -41,8 +42,8 @@ func (c *command) moving(name, short, way string, away bool, examples string) *c
 			defer func() { err = errors.Join(err, other.Close()) }()
 			var moved []string
 			if away {
-				moved, err = app.Move(cmd.Context(), a.Store(), other, args[0], stays)
-			} else if moved, err = app.Move(cmd.Context(), other, a.Store(), args[0], stays); err != nil {
+				moved, err = app.Move(cmd.Context(), a.Store(), other, args[0], stays, server.Free)
+			} else if moved, err = app.Move(cmd.Context(), other, a.Store(), args[0], stays, server.Free); err != nil {
 				err = fmt.Errorf("%s: %w", named, err)
 			}
 			if len(moved) > 0 {

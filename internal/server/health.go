@@ -2,12 +2,15 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"reflect"
 	"sync/atomic"
 	"time"
+
+	"github.com/inspan/inspan/store"
 )
 
 // pulse is what health is told from. It shares no lock with any work.
@@ -49,13 +52,15 @@ type readiness struct {
 // ready says whether tasks are taken.
 func (s *Server) ready() endpoint {
 	says := map[int]reflect.Type{http.StatusOK: reflect.TypeFor[readiness](), http.StatusServiceUnavailable: reflect.TypeFor[readiness]()}
-	return plain("/readyz", "", "Tell whether tasks are taken.", says, func(w http.ResponseWriter, _ *http.Request) {
+	return plain("/readyz", "", "Tell whether tasks are taken.", says, func(w http.ResponseWriter, r *http.Request) {
 		now, status := readiness{Ready: true}, http.StatusOK
 		switch {
 		case s.isDraining():
 			now = readiness{Why: "the server is shutting down"}
 		case s.disk.trouble() != nil:
 			now = readiness{Why: noRoom}
+		case !s.reached(r.Context()):
+			now = readiness{Why: store.ErrAway.Error()}
 		}
 		if !now.Ready {
 			status = http.StatusServiceUnavailable
@@ -64,6 +69,20 @@ func (s *Server) ready() endpoint {
 		Reply(w, status, now)
 	})
 }
+
+// reached reports whether what keeps the sessions answers soon.
+func (s *Server) reached(ctx context.Context) bool {
+	ctx, stop := context.WithTimeout(ctx, storeAnswers)
+	defer stop()
+	id, err := store.BookID(bookName)
+	if err == nil {
+		_, err = s.Sessions.Holder(ctx, id)
+	}
+	return err == nil
+}
+
+// storeAnswers is how long a store may take for a glance.
+const storeAnswers = 2 * time.Second
 
 // plain is an endpoint that answers by itself.
 func plain(path string, role Role, doc string, says map[int]reflect.Type, f http.HandlerFunc) endpoint {

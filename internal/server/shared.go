@@ -16,6 +16,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/store"
 )
 
@@ -269,4 +270,31 @@ func (b *standby) unled(w http.ResponseWriter) {
 		Status: http.StatusServiceUnavailable, Type: "overloaded_error", Retry: 1,
 		Message: "no server leads at the moment; try again in a second",
 	})
+}
+
+// Free says why a session can't leave its store: a task works in it, or will.
+func Free(ctx context.Context, s store.Store, session string) error {
+	of := ""
+	for e, err := range store.Events(ctx, s, session) {
+		if opened, is := e.Body.(event.Opened); is {
+			of = opened.Labels[labelTask]
+		}
+		if err != nil || e.Seq > 0 { // the first event says it
+			break
+		}
+	}
+	books, ok := s.(store.Booker)
+	if of == "" || !ok {
+		return nil
+	}
+	log, err := newReader(ctx, func(ctx context.Context) (store.Log, error) { return books.Book(ctx, bookName) })
+	if err != nil {
+		return err
+	}
+	b := newBook(log, nil)
+	err = b.catchUp(ctx)
+	if t, known := b.taskOf(session); err == nil && known && !over(t.Stage) {
+		err = words.Misuse{Err: fmt.Errorf("session %s is that of task %s, which is %s; cancel or close the task first", session, t.ID, t.Stage)}
+	}
+	return errors.Join(err, log.Close())
 }

@@ -190,3 +190,18 @@ func (h *house) openQuestion(task string) string {
 	h.t.Fatalf("task %s asks nothing", task)
 	return ""
 }
+
+// TestFree holds that the session of a task that is not over stays where it is.
+func TestFree(t *testing.T) {
+	h := newHouse(t, nil)
+	open := h.submit(server.Spec{Prompt: "say: first", Open: true})
+	idle := h.until(open.ID, event.StageIdle)
+	if err := server.Free(t.Context(), h.s.Sessions, idle.Session); err == nil || !strings.Contains(err.Error(), open.ID) {
+		t.Errorf("the session of an idle task: %v", err)
+	}
+	h.call("POST", "/api/v1/tasks/"+open.ID+"/close", nil, http.StatusOK, nil)
+	h.until(open.ID, event.StageCompleted)
+	if err := server.Free(t.Context(), h.s.Sessions, idle.Session); err != nil {
+		t.Errorf("the session of a task that is over: %v", err)
+	}
+}
