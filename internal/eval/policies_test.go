@@ -37,7 +37,7 @@ func policies(t *testing.T, name string, mode tool.Mode, only ...string) (*bench
 	for name, value := range map[string]string{"GOFLAGS": "-mod=mod", "GOPROXY": "off", "LANG": "C.UTF-8"} {
 		t.Setenv(name, value)
 	}
-	t.Cleanup(func() { endAll("INSPAN_STATE_DIR="+b.Table.StateDir) })
+	t.Cleanup(func() { endAll("INSPAN_STATE_DIR=" + b.Table.StateDir) })
 	got := b.run()
 	return b, b.plan.Suite, got
 }
