@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"os/user"
 	"time"
 
@@ -37,8 +36,14 @@ func (c *command) comparing(ask *console.Comparisons, do performed) performed {
 // rates are the flags that all comparisons have.
 func rates(cmd *cobra.Command, ask *console.Comparisons) {
 	fl := cmd.Flags()
-	fl.Float64Var(&ask.How.Alpha, "alpha", 0.05, "`rate` at which equal configurations may be called different")
-	fl.Float64Var(&ask.How.Power, "power", 0.8, "`rate` at which a promised difference is found")
+	rateFlag(fl, &ask.How.Alpha, "alpha", 0.05, "`rate` at which equal configurations may be called different")
+	rateFlag(fl, &ask.How.Power, "power", 0.8, "`rate` at which a promised difference is found")
+}
+
+// looksFlag adds the flag for looks. More than the most of them would find no more.
+func looksFlag(cmd *cobra.Command, looks *int) {
+	const mostLooks = 100
+	countFlag(cmd.Flags(), looks, "looks", 1, 1, mostLooks, "look this `number` of times while the candidate runs; 1: at the end")
 }
 
 func (c *command) evalCompare() *cobra.Command {
@@ -57,7 +62,7 @@ func (c *command) evalCompare() *cobra.Command {
 	}
 	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error { return ask.Compare(cmd.Context(), args) })
 	rates(cmd, &ask)
-	cmd.Flags().IntVar(&ask.How.Looks, "looks", 0, "look this `number` of times while the candidate runs (default: once, at the end)")
+	looksFlag(cmd, &ask.How.Looks)
 	cmd.Flags().BoolVar(&ask.JSON, "json", false, "print JSON")
 	return cmd
 }
@@ -73,7 +78,7 @@ func (c *command) evalReport() *cobra.Command {
 	}
 	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error { return ask.Report(cmd.Context(), args) })
 	rates(cmd, &ask)
-	cmd.Flags().IntVar(&ask.How.Looks, "looks", 0, "look this `number` of times while the candidate runs (default: once, at the end)")
+	looksFlag(cmd, &ask.How.Looks)
 	cmd.Flags().StringVar(&ask.Format, "format", "md", "`format` of the report: md, html or json")
 	cmd.Flags().StringVar(&ask.Pages, "web", "", "link events to this `address` of inspan web, such as http://127.0.0.1:8080")
 	cmd.Flags().StringVar(&ask.File, "out", "", "`file` to write (default: print it)")
@@ -99,19 +104,21 @@ func (c *command) evalGate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gate BASE CANDIDATE",
 		Short: "Fail if a candidate is really worse, for CI",
-		Long: "The exit code is 1 if the candidate passes fewer tasks and chance does not explain that at the error rate.\n" +
-			"inspan also says which drop this gate would have stopped: a gate with few tasks stops only large ones.",
+		Long: "The exit code is 1 if the candidate passes fewer tasks and chance does not explain that at the error rate. It is 2 if\n" +
+			"these runs could not have shown a drop: too few tasks, trials that have not ended, or far more trials of one side set\n" +
+			"aside. inspan also says which drop this gate would have stopped: a gate with few tasks stops only large ones.",
 		Example: "  inspan eval gate main this-branch --alpha 0.01",
 		Args:    exactly(2, 2, "a BASE and a CANDIDATE"),
 	}
 	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error {
-		pass, err := ask.Gate(cmd.Context(), args[0], args[1])
-		if err == nil && !pass {
-			c.code = console.ExitError
+		code, err := ask.Gate(cmd.Context(), args[0], args[1])
+		if err == nil {
+			c.code = code
 		}
 		return err
 	})
 	rates(cmd, &ask)
+	cmd.Flags().BoolVar(&ask.How.Partial, "partial", false, "judge by what has ended, if trials of a run are missing")
 	cmd.Flags().BoolVar(&ask.JSON, "json", false, "print JSON")
 	return cmd
 }
@@ -129,25 +136,20 @@ func (c *command) evalPower() *cobra.Command {
 		Args: exactly(0, 0, "no arguments"),
 	}
 	cmd.RunE = c.comparing(&ask, func(*cobra.Command, []string) error {
-		for name, rate := range map[string]float64{"alpha": d.Alpha, "power": *power, "disagree": d.Disagree} {
-			if rate <= 0 || rate >= 1 {
-				return misused("--%s: %g is not between 0 and 1", name, rate)
-			}
-		}
-		if d.Tasks < 1 || d.Tries < 1 {
-			return usageError{errors.New("--tasks and --tries: at least 1")}
+		if d.Spread > 0 && d.Tries == 1 {
+			return misused("--spread needs --tries of at least 2: with one try it can't be told from chance")
 		}
 		return ask.Power(pilot)
 	})
 	fl := cmd.Flags()
-	fl.IntVar(&d.Tasks, "tasks", 100, "`number` of tasks")
-	fl.IntVar(&d.Tries, "tries", 1, "`number` of tries of each task, under each configuration")
-	fl.Float64Var(&d.Disagree, "disagree", 0.2, "`share` of the tasks on which one trial of each ends differently")
-	fl.Float64Var(&d.Spread, "spread", 0, "standard `deviation` of the difference between tasks")
-	fl.Float64Var(&d.Alpha, "alpha", 0.05, "`rate` at which equal configurations may be called different")
-	fl.Float64Var(power, "power", 0.8, "`rate` at which the difference is to be found")
-	fl.Float64Var(&ask.Effect, "effect", 0, "`difference` to find; inspan says how often and with how many tasks")
-	fl.IntVar(&d.Looks, "looks", 0, "`number` of looks while the candidate runs")
+	countFlag(fl, &d.Tasks, "tasks", 100, 1, 100_000, "`number` of tasks")
+	countFlag(fl, &d.Tries, "tries", 1, 1, 1000, "`number` of tries of each task, under each configuration")
+	rateFlag(fl, &d.Disagree, "disagree", 0.2, "`share` of the tasks on which one trial of each ends differently")
+	numberFlag(fl, &d.Spread, "spread", 0, 0, 1, "standard `deviation` of the difference between tasks")
+	rateFlag(fl, &d.Alpha, "alpha", 0.05, "`rate` at which equal configurations may be called different")
+	rateFlag(fl, power, "power", 0.8, "`rate` at which the difference is to be found")
+	numberFlag(fl, &ask.Effect, "effect", 0, -1, 1, "`difference` to find; inspan says how often and with how many tasks")
+	looksFlag(cmd, &d.Looks)
 	fl.StringVar(&pilot, "pilot", "", "`run` to take --disagree from")
 	fl.BoolVar(&ask.JSON, "json", false, "print JSON")
 	return cmd

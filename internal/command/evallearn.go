@@ -69,7 +69,7 @@ func (c *command) learnPropose() *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringVar(&p.To, "to", "", "`file` with the new content")
 	fl.StringVar(&p.Why, "why", "", "`reason`: the failure that it is to prevent")
-	fl.StringVar(&p.By, "by", "", "`name` of the person or the model that wrote it (default: you)")
+	fl.StringVar(&p.By, "by", "", "`name` of the person or the model that wrote it (default: you); hand: your own idea, drawn from no session")
 	fl.StringArrayVar(&p.From, "from", nil, "`SESSION:EVENT,...` that it was drawn from; repeatable")
 	return cmd
 }
@@ -87,18 +87,29 @@ func (c *command) learnShow() *cobra.Command {
 		func(_ context.Context, ask *console.Comparisons, args []string) error { return ask.Told(args[0]) })
 }
 
+// untied is a command about two runs, which may also not show that they differ in the proposal alone.
+func (c *command) untied(use, short, long string, do learned) *cobra.Command {
+	unchecked := false
+	cmd := c.learning(use, short, long, 3, func(ctx context.Context, ask *console.Comparisons, args []string) error {
+		ask.Unchecked = unchecked
+		return do(ctx, ask, args)
+	})
+	cmd.Flags().BoolVar(&unchecked, "unchecked", false, "take runs that don't show that they differ in this change alone; the ledger says so")
+	return cmd
+}
+
 func (c *command) learnTry() *cobra.Command {
-	return c.learning("try PROPOSAL BASE CANDIDATE", "Compare a proposal on dev tasks",
-		"BASE and CANDIDATE are runs of dev tasks, without and with the change.", 3,
+	return c.untied("try PROPOSAL BASE CANDIDATE", "Compare a proposal on dev tasks",
+		"BASE and CANDIDATE are runs of dev tasks, without and with the change.",
 		func(ctx context.Context, ask *console.Comparisons, args []string) error {
 			return ask.Try(ctx, args[0], args[1], args[2])
 		})
 }
 
 func (c *command) learnPromote() *cobra.Command {
-	return c.learning("promote PROPOSAL BASE CANDIDATE", "Look at held-out tasks once, and promote the proposal if it is better",
+	return c.untied("promote PROPOSAL BASE CANDIDATE", "Look at held-out tasks once, and promote the proposal if it is better",
 		"BASE and CANDIDATE are runs of held-out tasks. The look counts, whatever comes of it: all looks at a suite share an error\n"+
-			"rate of 5 %, and each gets less than the one before. inspan shows only the verdict.", 3,
+			"rate of 5 %, and each gets less than the one before. inspan shows only the verdict.",
 		func(ctx context.Context, ask *console.Comparisons, args []string) error {
 			return ask.Promote(ctx, args[0], args[1], args[2])
 		})
@@ -110,7 +121,7 @@ func (c *command) learnCanary() *cobra.Command {
 		func(ctx context.Context, ask *console.Comparisons, args []string) error {
 			return ask.Canary(ctx, args[0], share)
 		})
-	cmd.Flags().Float64Var(&share, "share", 0.2, "`share` of the sessions that get it")
+	rateFlag(cmd.Flags(), &share, "share", 0.2, "`share` of the sessions that get it")
 	return cmd
 }
 

@@ -307,6 +307,9 @@ func elsewhere(flag string) string {
 
 // needs says which values a flag takes; empty: the error of its value says it.
 func needs(f *pflag.Flag) string {
+	if b, ok := f.Value.(interface{ needs() string }); ok {
+		return b.needs()
+	}
 	switch f.Value.Type() {
 	case "int", "int64", "uint64":
 		return "a whole number"

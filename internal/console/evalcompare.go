@@ -34,21 +34,27 @@ type Comparisons struct {
 	File   string       // that a report goes to; empty: Out
 	Pages  string       // address of the web page that it links events to; empty: none
 	JSON   bool
+
+	Unchecked bool // runs need not show that they differ in a proposal's change
 }
 
 // run finds a run by its id or by its folder.
 func (c *Comparisons) run(name string) (eval.Run, error) {
-	if _, err := os.Stat(filepath.Join(name, "run.json")); err == nil {
-		return eval.ReadRun(name)
+	dir := name
+	if _, err := os.Stat(filepath.Join(name, "run.json")); err != nil {
+		if !filepath.IsLocal(name) {
+			return eval.Run{}, words.Misuse{Err: fmt.Errorf("there is no run in %s", name)}
+		}
+		f := eval.FolderIn(c.State)
+		run, err := f.Open(name)
+		if err != nil {
+			return eval.Run{}, err
+		}
+		dir = filepath.Join(f.Dir, run.ID)
 	}
-	if !filepath.IsLocal(name) {
-		return eval.Run{}, words.Misuse{Err: fmt.Errorf("there is no run in %s", name)}
-	}
-	run, err := eval.FolderIn(c.State).Open(name)
-	if err != nil {
-		return eval.Run{}, err
-	}
-	return *run, nil
+	run, tasks, err := eval.ReadRun(dir)
+	c.How.Planned = max(c.How.Planned, tasks)
+	return run, err
 }
 
 func (c *Comparisons) ledger() eval.Ledger {
@@ -57,9 +63,6 @@ func (c *Comparisons) ledger() eval.Ledger {
 
 // compared compares runs. Of held-out tasks it gives only the verdict, and the look counts.
 func (c *Comparisons) compared(ctx context.Context, names []string) ([]eval.Comparison, error) {
-	if c.How.Looks == 1 || c.How.Looks < 0 {
-		return nil, words.Misuse{Err: errors.New("--looks: it takes at least two")}
-	}
 	runs := make([]eval.Run, len(names))
 	for i, name := range names {
 		var err error
@@ -86,8 +89,19 @@ func (c *Comparisons) count(ctx context.Context, base, candidate eval.Run) error
 	if base.Split != eval.HeldOut && candidate.Split != eval.HeldOut {
 		return nil
 	}
-	_, _, err := c.ledger().Add(ctx, c.Now, c.By, func(b *eval.Book) (eval.Entry, error) { return b.Look("", base, candidate) })
+	_, _, err := c.ledger().Add(ctx, c.Now, c.By, c.look("", base, candidate))
 	return err
+}
+
+// look makes the entry of a look at held-out tasks.
+func (c *Comparisons) look(id string, base, candidate eval.Run) func(*eval.Book) (eval.Entry, error) {
+	return func(b *eval.Book) (eval.Entry, error) {
+		tried, err := eval.FolderIn(c.State).Tried(base.Suite)
+		if err != nil {
+			return eval.Entry{}, err
+		}
+		return b.Look(id, base, candidate, tried)
+	}
 }
 
 // Compare prints how candidates compare with a base.
@@ -167,30 +181,32 @@ func (c *Comparisons) Report(ctx context.Context, names []string) (err error) {
 	return eval.Report(f, c.Format, cs, c.Pages)
 }
 
-// Gate reports whether a candidate may pass, and prints why.
-func (c *Comparisons) Gate(ctx context.Context, base, candidate string) (pass bool, err error) {
+// Gate prints whether a candidate may pass, and why. Its code is that of the command: [ExitDone] if it
+// passes, [ExitError] if it is stopped, and [ExitUsage] if its runs can't decide that.
+func (c *Comparisons) Gate(ctx context.Context, base, candidate string) (code int, err error) {
 	from, err := c.run(base)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	to, err := c.run(candidate)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	if err := c.count(ctx, from, to); err != nil {
-		return false, err
+		return 0, err
 	}
 	g, err := eval.Gate(from, to, c.How)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
+	code = map[eval.GateResult]int{eval.GateStopped: ExitError, eval.GateUndecided: ExitUsage}[g.Result]
 	if c.JSON {
-		return g.Pass, Indented(c.Out, g)
+		return code, Indented(c.Out, g)
 	}
 	for _, line := range g.Says {
 		fmt.Fprintln(c.Out, text.Line(line))
 	}
-	return g.Pass, nil
+	return code, nil
 }
 
 // Diff prints the first event where two sessions part.
@@ -238,14 +254,21 @@ func (c *Comparisons) Power(pilot string) error {
 		return Indented(c.Out, struct {
 			stats.Design
 			Power      float64 `json:"power"`
-			Detectable float64 `json:"detectable"`
+			Detectable float64 `json:"detectable,omitempty"`
 			Effect     float64 `json:"effect,omitempty"`
 			Found      float64 `json:"found,omitempty"`
 			Needed     int     `json:"tasks_needed,omitempty"`
 		}{d, power, smallest, effect, d.Power(effect), d.TasksFor(effect, power)})
 	}
-	fmt.Fprintf(c.Out, "%s with %s each, %.0f trials: finds a difference of %.1f points in %.0f %% of comparisons.\n",
-		text.Count(d.Tasks, "task"), text.Counted(d.Tries, "try", "tries"), float64(2*d.Tasks*d.Tries), 100*smallest, 100*power)
+	finds := fmt.Sprintf("a difference of %.1f points", 100*smallest)
+	if smallest == 0 {
+		finds = "no difference, however large,"
+	}
+	fmt.Fprintf(c.Out, "%s with %s each, %.0f trials: finds %s in %.0f %% of comparisons.\n",
+		text.Count(d.Tasks, "task"), text.Counted(d.Tries, "try", "tries"), float64(2*d.Tasks*d.Tries), finds, 100*power)
+	if n := d.Fewest(); d.Tasks < n {
+		fmt.Fprintf(c.Out, "It takes at least %s to find any.\n", text.Count(n, "task"))
+	}
 	if effect != 0 {
 		fmt.Fprintf(c.Out, "A difference of %.1f points is found in %.0f %%.\n", 100*effect, 100*d.Power(effect))
 		if n := d.TasksFor(effect, power); n > 0 {

@@ -22,11 +22,17 @@ import (
 type Proposing struct {
 	Root, File, To string // To holds the new content of the file
 	Why, By        string
-	From           []string // SESSION or SESSION:EVENT,EVENT
+	From           []string // SESSION or SESSION:EVENT,EVENT; none: By is to be [ByHand]
 }
+
+// ByHand is who proposes a change that is drawn from no session.
+const ByHand = "hand"
 
 // Propose puts a change into the ledger. Nothing else happens.
 func (c *Comparisons) Propose(ctx context.Context, p Proposing) error {
+	if len(p.From) == 0 && p.By != ByHand {
+		return words.Misuse{Err: errors.New("propose needs --from SESSION:EVENT, or --by " + ByHand + " for an idea that is drawn from no session")}
+	}
 	before, err := os.ReadFile(filepath.Join(p.Root, p.File))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -71,9 +77,31 @@ func (c *Comparisons) drawn(ctx context.Context, from []string) ([]eval.Drawn, e
 			}
 			d.Events = append(d.Events, seq)
 		}
+		if err := c.there(ctx, one, d); err != nil {
+			return nil, err
+		}
 		out = append(out, d)
 	}
 	return out, nil
+}
+
+// there checks that the events that a change was drawn from are there, and are not of a held-out trial.
+func (c *Comparisons) there(ctx context.Context, from string, d eval.Drawn) error {
+	left := slices.Clone(d.Events)
+	for e, err := range store.Events(ctx, c.Sessions, d.Session) {
+		if err != nil {
+			return err
+		}
+		left = slices.DeleteFunc(left, func(seq uint64) bool { return seq == e.Seq })
+	}
+	if len(left) > 0 {
+		return words.Misuse{Err: fmt.Errorf("--from %s: session %s has no event %d", from, d.Session, left[0])}
+	}
+	held, err := eval.FolderIn(c.State).HeldOut(d.Session)
+	if held {
+		err = words.Misuse{Err: fmt.Errorf("--from %s: it is a trial of a held-out task, of which nothing is learned", from)}
+	}
+	return err
 }
 
 // Named finds the id of the proposal that a person means.
@@ -114,7 +142,7 @@ func (c *Comparisons) Try(ctx context.Context, id, base, candidate string) error
 	if err != nil {
 		return err
 	}
-	_, e, err := c.step(ctx, id, func(b *eval.Book) (eval.Entry, error) { return b.Try(id, from, to) })
+	_, e, err := c.step(ctx, id, c.tied(id, from, to, func(b *eval.Book) (eval.Entry, error) { return b.Try(id, from, to) }))
 	if err != nil {
 		return err
 	}
@@ -133,13 +161,28 @@ func (c *Comparisons) two(base, candidate string) (from, to eval.Run, err error)
 	return from, to, err
 }
 
+// tied makes an entry about runs that differ in a proposal, or says in it that nobody checked that.
+func (c *Comparisons) tied(id string, from, to eval.Run, make func(*eval.Book) (eval.Entry, error)) func(*eval.Book) (eval.Entry, error) {
+	return func(b *eval.Book) (eval.Entry, error) {
+		why := b.Tied(id, from, to)
+		if errors.Is(why, eval.ErrUnchecked) && !c.Unchecked {
+			return eval.Entry{}, words.Misuse{Err: fmt.Errorf("%w; if you know that they do, add --unchecked", why)}
+		}
+		e, err := make(b)
+		if why != nil {
+			e.Unchecked = why.Error()
+		}
+		return e, err
+	}
+}
+
 // Promote looks at held-out tasks once. The look is in the ledger before anything is compared.
 func (c *Comparisons) Promote(ctx context.Context, id, base, candidate string) error {
 	from, to, err := c.two(base, candidate)
 	if err != nil {
 		return err
 	}
-	if _, _, err = c.step(ctx, id, func(b *eval.Book) (eval.Entry, error) { return b.Look(id, from, to) }); err != nil {
+	if _, _, err = c.step(ctx, id, c.tied(id, from, to, c.look(id, from, to))); err != nil {
 		return err
 	}
 	_, e, err := c.step(ctx, id, func(b *eval.Book) (eval.Entry, error) { return b.Judge(id, from, to) })
@@ -177,26 +220,30 @@ func (c *Comparisons) Arm(id, key, into string) error {
 			err = p.Change.Make(into)
 		}
 	}
-	fmt.Fprintln(c.Out, arm)
+	if err == nil { // a label says what the session has
+		fmt.Fprintln(c.Out, arm)
+	}
 	return err
 }
 
-// Watch counts how the sessions of canaries fare, and rolls back the changes that do harm.
+// Watch counts how the sessions of canaries fare, and rolls back the changes that do harm. Of changes that
+// were kept it only says how sessions fare.
 func (c *Comparisons) Watch(ctx context.Context) error {
 	book, err := c.ledger().Book()
 	if err != nil {
 		return err
 	}
 	for _, p := range book.Proposals() {
-		if p.Step != eval.Canaried {
+		if p.Step != eval.Canaried && p.Step != eval.Kept {
 			continue
 		}
-		began := book.Entries[slices.IndexFunc(book.Entries, func(e eval.Entry) bool {
-			return e.Proposal == p.ID && e.Step == eval.Canaried
-		})].Time
-		signals, err := eval.Signals(ctx, c.Sessions, began)
+		signals, err := eval.Signals(ctx, c.Sessions, began(book, p.ID, eval.Canaried))
 		if err != nil {
 			return err
+		}
+		if p.Step == eval.Kept {
+			c.watchKept(p.ID, signals, began(book, p.ID, eval.Kept))
+			continue
 		}
 		_, e, err := c.step(ctx, p.ID, func(b *eval.Book) (eval.Entry, error) { return b.Watch(p.ID, signals) })
 		if err != nil {
@@ -207,12 +254,36 @@ func (c *Comparisons) Watch(ctx context.Context) error {
 	return nil
 }
 
+// began is when a proposal took a step.
+func began(book *eval.Book, id string, step eval.Step) time.Time {
+	return book.Entries[slices.IndexFunc(book.Entries, func(e eval.Entry) bool { return e.Proposal == id && e.Step == step })].Time
+}
+
+// watchKept tells how sessions fare that all have a change. Nothing is concluded from it: without others at
+// the same time, whatever else has changed looks like its effect.
+func (c *Comparisons) watchKept(id string, signals []eval.Signal, kept time.Time) {
+	var all, bad [2]int
+	for i := range signals {
+		if !signals[i].Ended {
+			continue
+		}
+		since := 0
+		if signals[i].Began.Before(kept) {
+			since = 1
+		}
+		all[since]++
+		if signals[i].Bad() {
+			bad[since]++
+		}
+	}
+	fmt.Fprintf(c.Out, "%s is kept: %d of %s since then failed, %d of %d in the time of its canary. All sessions have it, so there is "+
+		"nothing to compare them with, and it is not rolled back by itself. To take it back: inspan eval learn withdraw %s\n",
+		id, bad[0], text.Count(all[0], "session"), bad[1], all[1], id)
+}
+
 // Keep makes a change in its workspace, for all sessions.
 func (c *Comparisons) Keep(ctx context.Context, id string) error {
-	p, _, err := c.step(ctx, id, func(*eval.Book) (eval.Entry, error) { return eval.Entry{Step: eval.Kept, Proposal: id}, nil })
-	if err == nil {
-		err = p.Change.Make(p.Change.Root)
-	}
+	p, _, err := c.step(ctx, id, func(b *eval.Book) (eval.Entry, error) { return b.Made(id, eval.Kept, "") })
 	if err == nil {
 		fmt.Fprintf(c.Out, "%s is made in %s.\n", id, p.Change.File)
 	}
@@ -221,15 +292,7 @@ func (c *Comparisons) Keep(ctx context.Context, id string) error {
 
 // Withdraw takes a proposal back, and its change out of the workspace.
 func (c *Comparisons) Withdraw(ctx context.Context, id, why string) error {
-	kept := false
-	p, _, err := c.step(ctx, id, func(b *eval.Book) (eval.Entry, error) {
-		p, err := b.Proposal(id)
-		kept = err == nil && p.Step == eval.Kept
-		return eval.Entry{Step: eval.Withdrawn, Proposal: id, Why: why}, err
-	})
-	if err == nil && kept {
-		err = p.Change.Back().Make(p.Change.Root)
-	}
+	_, _, err := c.step(ctx, id, func(b *eval.Book) (eval.Entry, error) { return b.Made(id, eval.Withdrawn, why) })
 	if err == nil {
 		fmt.Fprintf(c.Out, "%s is withdrawn.\n", id)
 	}
@@ -274,7 +337,7 @@ func (c *Comparisons) Told(id string) error {
 	fmt.Fprintf(c.Out, "\n%s\n", text.Clean(p.Change.Diff()))
 	for _, e := range book.Entries {
 		if e.Proposal == id {
-			told := text.Line(strings.Join([]string{e.By, e.Base, e.Candidate, e.Why}, " "))
+			told := text.Line(strings.Join([]string{e.By, e.Base, e.Candidate, e.Why, e.Unchecked}, " "))
 			fmt.Fprintf(c.Out, "%s  %-11s  %s\n", e.Time.Local().Format(time.DateTime), e.Step, told)
 		}
 	}

@@ -3,6 +3,7 @@ package console_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/eval"
+	"github.com/inspan/inspan/internal/stats"
 	"github.com/inspan/inspan/store"
 )
 
@@ -20,7 +22,7 @@ import (
 func keptRun(t *testing.T, name string, split eval.Split, outcome eval.Outcome) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
-	head, err := json.Marshal(eval.Run{ID: name, Suite: "s", Digest: string(split), Config: name, Split: split, Tries: 1})
+	head, err := json.Marshal(eval.Run{ID: name, Suite: "s", Digest: string(split), Config: name, Pinned: name, Split: split, Tries: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,19 +43,82 @@ func keptRun(t *testing.T, name string, split eval.Split, outcome eval.Outcome) 
 	return dir
 }
 
-// TestCanaryIsRolledBack has sessions with a promoted change fail, and those without it not. No session
-// gets the change afterwards, and the ledger says why.
-func TestCanaryIsRolledBack(t *testing.T) {
-	var out bytes.Buffer
+// TestLostLooksAreNotRefunded holds that a look after the ledger was deleted spends as little as if it
+// were there, as long as the list of held-out runs is.
+func TestLostLooksAreNotRefunded(t *testing.T) {
+	c := &console.Comparisons{State: t.TempDir(), Sessions: &store.Memory{}, Out: &bytes.Buffer{}, Now: time.Now(), By: "me"}
+	base, better := keptRun(t, "a", eval.HeldOut, eval.Failed), keptRun(t, "b", eval.HeldOut, eval.Passed)
+	ledger := filepath.Join(c.State, "evals", "learned.jsonl")
+	if err := os.MkdirAll(filepath.Dir(ledger), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var tried strings.Builder
+	for i := range 5 {
+		fmt.Fprintf(&tried, "{\"run\":\"r%d\",\"suite\":\"s\",\"config_digest\":\"c%[1]d\"}\n", i)
+	}
+	if err := os.WriteFile(filepath.Join(c.State, "evals", "held-out.jsonl"), []byte(tried.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Compare(t.Context(), []string{base, better}); err != nil {
+		t.Fatal(err)
+	}
+	book, err := (eval.Ledger{Path: ledger}).Book()
+	if err != nil || len(book.Entries) != 1 || book.Entries[0].Allowed != eval.Promote*stats.Share(4) {
+		t.Errorf("%+v, %v", book, err)
+	}
+}
+
+// TestProposalsNeedASource holds that a change is drawn from events that are there and not held out, or
+// says that it is not drawn from any.
+func TestProposalsNeedASource(t *testing.T) {
 	var sessions store.Memory
-	root := t.TempDir()
-	c := &console.Comparisons{State: t.TempDir(), Sessions: &sessions, Out: &out, Now: time.Now().Add(-time.Hour), By: "me"}
+	c := &console.Comparisons{State: t.TempDir(), Sessions: &sessions, Out: &bytes.Buffer{}, Now: time.Now(), By: "me"}
+	open, held := ended(t, &sessions, nil, event.ReasonStuck), ended(t, &sessions, nil, event.ReasonStuck)
+	run := filepath.Join(c.State, "evals", "r1")
+	if err := os.MkdirAll(run, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for file, data := range map[string]string{
+		"run.json": `{"id":"r1","split":"held-out"}`, "trials.jsonl": `{"task":"a","try":1,"session":"` + held + `"}` + "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(run, file), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range []struct {
+		by, from, want string
+	}{
+		{"me", "", "needs --from"},
+		{"", open + ":2,99", "has no event 99"},
+		{"", held + ":2", "held-out task"},
+		{"", open + ":2,3", ""},
+		{console.ByHand, "", ""},
+	} {
+		next := filepath.Join(t.TempDir(), "next.md")
+		if err := os.WriteFile(next, []byte("Test first.\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		one := console.Proposing{Root: t.TempDir(), File: "AGENTS.md", To: next, Why: "it fails", By: p.by}
+		if p.from != "" {
+			one.From = []string{p.from}
+		}
+		err := c.Propose(t.Context(), one)
+		if (err == nil) != (p.want == "") || err != nil && !strings.Contains(err.Error(), p.want) {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+}
+
+// canaried is a workspace without AGENTS.md, and a change that makes one, which half of the sessions get.
+func canaried(t *testing.T, c *console.Comparisons) (root, id string) {
+	t.Helper()
+	root = t.TempDir()
 	next := filepath.Join(root, "next.md")
 	if err := os.WriteFile(next, []byte("Never test.\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
-	if err := c.Propose(ctx, console.Proposing{Root: root, File: "AGENTS.md", To: next, Why: "it is faster"}); err != nil {
+	if err := c.Propose(ctx, console.Proposing{Root: root, File: "AGENTS.md", To: next, Why: "it is faster", By: console.ByHand}); err != nil {
 		t.Fatal(err)
 	}
 	id, err := c.Named("last")
@@ -69,6 +134,72 @@ func TestCanaryIsRolledBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	return root, id
+}
+
+// TestStepsThatFailChangeNothing holds that the ledger says that a change was kept, or taken back, only
+// once it was, and that a session which could not get it is not told that it has it.
+func TestStepsThatFailChangeNothing(t *testing.T) {
+	var out bytes.Buffer
+	c := &console.Comparisons{State: t.TempDir(), Sessions: &store.Memory{}, Out: &out, Now: time.Now(), By: "me"}
+	root, id := canaried(t, c)
+	file := filepath.Join(root, "AGENTS.md")
+	write := func(content string) {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is := func(step eval.Step) {
+		t.Helper()
+		out.Reset()
+		if err := c.Told(id); err != nil || !strings.Contains(out.String(), id+", "+string(step)+"\n") {
+			t.Errorf("it is not %s: %s, %v", step, out.String(), err)
+		}
+	}
+	write("Somebody else was faster.\n")
+	if err := c.Keep(t.Context(), id); !errors.Is(err, eval.ErrMoved) {
+		t.Errorf("a change that does not fit is kept: %v", err)
+	}
+	is(eval.Canaried)
+	failed := 0
+	for i := range 40 {
+		out.Reset()
+		if err := c.Arm(id, fmt.Sprint(i), root); err != nil {
+			failed++
+			if out.Len() > 0 {
+				t.Errorf("a session that can't get the change is labelled %s", out.String())
+			}
+		}
+	}
+	if failed == 0 {
+		t.Error("every session got a change that does not fit")
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Keep(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	is(eval.Kept)
+	out.Reset()
+	if err := c.Watch(t.Context()); err != nil || !strings.Contains(out.String(), id+" is kept: 0 of 0 sessions since then failed, 0 of 0 in the time of its canary") {
+		t.Errorf("of a kept change, watching says %s, %v", out.String(), err)
+	}
+	write("Somebody changed it.\n")
+	if err := c.Withdraw(t.Context(), id, ""); !errors.Is(err, eval.ErrMoved) {
+		t.Errorf("a change that is no longer there is taken back: %v", err)
+	}
+	is(eval.Kept)
+}
+
+// TestCanaryIsRolledBack has sessions with a promoted change fail, and those without it not. No session
+// gets the change afterwards, and the ledger says why.
+func TestCanaryIsRolledBack(t *testing.T) {
+	var out bytes.Buffer
+	var sessions store.Memory
+	c := &console.Comparisons{State: t.TempDir(), Sessions: &sessions, Out: &out, Now: time.Now().Add(-time.Hour), By: "me"}
+	ctx := t.Context()
+	root, id := canaried(t, c)
 	for i := range 40 {
 		out.Reset()
 		if err := c.Arm(id, fmt.Sprint("ticket ", i), ""); err != nil {
@@ -110,7 +241,7 @@ func TestCanaryIsRolledBack(t *testing.T) {
 }
 
 // ended makes a session with labels that has ended.
-func ended(t *testing.T, sessions store.Store, labels map[string]string, reason event.Reason) {
+func ended(t *testing.T, sessions store.Store, labels map[string]string, reason event.Reason) (id string) {
 	t.Helper()
 	l, err := sessions.Create(t.Context())
 	if err != nil {
@@ -124,4 +255,5 @@ func ended(t *testing.T, sessions store.Store, labels map[string]string, reason 
 	if err != nil {
 		t.Fatal(err)
 	}
+	return l.ID()
 }

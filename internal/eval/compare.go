@@ -20,6 +20,9 @@ type Comparing struct {
 	Power float64 // that a promised difference is found with; 0: 0.8
 	Looks int     // so many, equally spaced, while candidates run and the base has ended; 0: one, at the end
 	Draws int     // of the bootstrap; 0: 4,000
+
+	Planned int  // tasks that the runs were to try, if more than those that either has
+	Partial bool // a gate may pass runs that lack trials
 }
 
 func (c Comparing) filled() Comparing {
@@ -44,16 +47,18 @@ type Comparison struct {
 	Candidate Side         `json:"candidate"`
 	Suite     string       `json:"suite"`
 	HeldOut   bool         `json:"held_out,omitempty"`
-	Tasks     int          `json:"tasks"` // that both have
-	Alone     int          `json:"alone"` // that only one has, or of which one has only broken trials
-	Gain      Figure       `json:"gain"`  // share of the candidate less that of the base
+	Tasks     int          `json:"tasks"`            // that both have
+	Alone     int          `json:"alone"`            // that only one has, or of which one has only broken trials
+	Shared    int          `json:"shared,omitempty"` // trials that are of the same session on both sides, so show no difference
+	Uneven    bool         `json:"uneven,omitempty"` // so many more trials broke on one side that chance is no good reason
+	Gain      Figure       `json:"gain"`             // share of the candidate less that of the base
 	Test      string       `json:"test"`
 	Alpha     float64      `json:"alpha"`
 	P         *float64     `json:"p,omitempty"` // corrected for the number of candidates; nil with looks
 	Verdict   Verdict      `json:"verdict"`
-	Design    stats.Design `json:"design"`     // what the comparison was, with the disagreement that was seen
-	Seen      Figure       `json:"disagree"`   // share of tasks on which two trials end differently
-	Smallest  float64      `json:"detectable"` // effect that it finds with Power
+	Design    stats.Design `json:"design"`               // what the comparison was, with the disagreement that was seen
+	Seen      Figure       `json:"disagree"`             // share of tasks on which two trials end differently
+	Smallest  float64      `json:"detectable,omitempty"` // effect that it finds with Power; 0: none is so large
 	Power     float64      `json:"power"`
 	Looks     []stats.Look `json:"looks,omitempty"`
 	Next      int          `json:"next_look,omitempty"` // after so many tasks; 0: there is none
@@ -71,8 +76,9 @@ type Side struct {
 	Pinned  string         `json:"config_digest"`
 	Model   string         `json:"model"`
 	Version string         `json:"version"`
-	Trials  int            `json:"trials"` // that count
-	Broken  int            `json:"broken"` // and were set aside
+	Trials  int            `json:"trials"`            // that count
+	Broken  int            `json:"broken"`            // and were set aside
+	Missing int            `json:"missing,omitempty"` // have not ended
 	Passed  Figure         `json:"passed"`
 	Reasons map[string]int `json:"reasons,omitempty"` // of the trials that failed
 }
@@ -107,7 +113,7 @@ func Compare(base Run, candidates []Run, how Comparing) ([]Comparison, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[i] = how.compare(base, candidate, pairs)
+		out[i] = how.compare(base, candidate, pairs, len(candidates))
 		ps[i] = stats.NewFlips(pairs.gains()).P()
 		out[i].Test = "exact sign flips of whole tasks"
 		if pairs.single() {
@@ -235,6 +241,41 @@ func mixed(x uint64) uint64 {
 	return x ^ x>>31
 }
 
+// mostUneven is the p-value, two-sided, up to which sides are said to break differently often: three tasks of
+// one and none of the other. A check of what the verdict rests on is rather strict too often.
+const mostUneven = 0.25
+
+// uneven reports whether one side broke more often than the other, beyond chance. What was set aside
+// then tells of the agents, and the figures of the rest do not tell all.
+func (p pairs) uneven() bool {
+	var diffs []float64
+	for _, task := range p.order {
+		if a, b := p.base[task], p.candidate[task]; a != nil && b != nil {
+			diffs = append(diffs, float64(b.broken)/float64(b.ended())-float64(a.broken)/float64(a.ended()))
+		}
+	}
+	return stats.NewFlips(diffs).P() <= mostUneven
+}
+
+// missing is how many trials of a run have not ended.
+func (c Comparing) missing(r Run, p pairs) int {
+	return max(0, max(c.Planned, len(p.order))*max(1, r.Tries)-len(r.Trials))
+}
+
+// shared is how many trials of a candidate are those of the base.
+func shared(base, candidate Run) (n int) {
+	sessions := map[string]bool{}
+	for _, t := range base.Trials {
+		sessions[t.Session] = t.Session != ""
+	}
+	for _, t := range candidate.Trials {
+		if sessions[t.Session] || base.ID == candidate.ID {
+			n++
+		}
+	}
+	return n
+}
+
 func (p pairs) gains() []float64 {
 	out := make([]float64, len(p.list))
 	for i := range p.list {
@@ -257,24 +298,28 @@ func (p pairs) fewest() int {
 	return n
 }
 
-func (c Comparing) compare(base, candidate Run, p pairs) Comparison {
+// compare compares one of several candidates. Its design has the error rate that is left to each.
+func (c Comparing) compare(base, candidate Run, p pairs, candidates int) Comparison {
 	seed := fnv.New64a()
 	seed.Write([]byte(base.ID + "\n" + candidate.ID))
 	f := figures{pairs: p, how: c, src: rand.NewPCG(seed.Sum64(), 0)}
 	out := Comparison{
 		Suite: base.Suite, HeldOut: base.Split == HeldOut || candidate.Split == HeldOut,
 		Base: side(base), Candidate: side(candidate), Tasks: len(p.list), Alone: len(p.order) - len(p.list),
-		Gain: f.of(p.gains()), Alpha: c.Alpha, Power: c.Power, Tries: f.tries(),
+		Gain: f.of(p.gains(), -1), Alpha: c.Alpha, Power: c.Power, Tries: f.tries(),
 		Tokens: f.price(func(t *tally) float64 { return t.tokens }), Verdict: Unknown,
 	}
+	out.Shared = shared(base, candidate)
+	out.Uneven, out.Base.Missing, out.Candidate.Missing = p.uneven(), c.missing(base, p), c.missing(candidate, p)
 	out.Base.Passed, out.Candidate.Passed = f.passed(baseOf), f.passed(candidateOf)
 	if !slices.ContainsFunc(p.list, func(t pair) bool { return !t.base.priced || !t.candidate.priced }) {
 		cost := f.price(func(t *tally) float64 { return t.cost })
 		out.Cost = &cost
 	}
-	out.Seen = f.of(p.disagreement())
+	out.Seen = f.of(p.disagreement(), 0)
 	out.Design = stats.Design{
-		Tasks: len(p.list), Tries: p.fewest(), Disagree: out.Seen.Value, Spread: p.spread(), Alpha: c.Alpha, Looks: c.Looks,
+		Tasks: len(p.list), Tries: p.fewest(), Disagree: out.Seen.Value, Spread: p.spread(), Alpha: c.Alpha / float64(candidates),
+		Looks: c.Looks,
 	}
 	out.Smallest = out.Design.Detectable(c.Power)
 	if !out.HeldOut {

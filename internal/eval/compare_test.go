@@ -180,8 +180,11 @@ func TestReports(t *testing.T) {
 			}
 		}
 	}
-	if !strings.Contains(report["md"], `<script>alert("x")</script> \| **bold**`) {
+	if !strings.Contains(report["md"], `\<script\>alert("x")\</script\> \| \*\*bold\*\* | change |`) {
 		t.Errorf("a name breaks the table:\n%s", report["md"])
+	}
+	if bare := strings.NewReplacer(`\<`, "", `\*`, "").Replace(report["md"]); strings.ContainsAny(bare, "<*") {
+		t.Errorf("a name is a mark:\n%s", report["md"])
 	}
 	var back []eval.Comparison
 	if err := json.Unmarshal([]byte(report["json"]), &back); err != nil {
@@ -198,9 +201,10 @@ func TestGate(t *testing.T) {
 		base, candidate eval.Run
 		alpha           float64
 		pass            bool
-	}{{lost, won, 0.05, true}, {won, lost, 0.05, false}, {won, lost, 0.01, true}, {won, won, 0.05, true}} {
+		says            int
+	}{{lost, won, 0.05, true, 2}, {won, lost, 0.05, false, 2}, {won, lost, 0.01, true, 2}, {won, won, 0.05, true, 3}} {
 		g, err := eval.Gate(c.base, c.candidate, eval.Comparing{Alpha: c.alpha})
-		if err != nil || g.Pass != c.pass || g.Smallest <= 0.2 || len(g.Says) != 2 {
+		if err != nil || g.Pass != c.pass || g.Smallest <= 0.2 || len(g.Says) != c.says {
 			t.Errorf("%s after %s at %g: %+v, %v", c.candidate.Config, c.base.Config, c.alpha, g, err)
 		}
 	}
@@ -209,6 +213,142 @@ func TestGate(t *testing.T) {
 	told, bad := json.Marshal(g)
 	if err != nil || bad != nil || g.Pass || strings.Contains(string(told), "0.5") || strings.Contains(string(told), "points") {
 		t.Errorf("of held-out tasks the gate tells %s, %v", told, err)
+	}
+}
+
+// TestTheSameTrialsShowNothing holds that a run compared with itself, or with what was cached from it, is
+// said to be.
+func TestTheSameTrialsShowNothing(t *testing.T) {
+	won, lost := devs()
+	for i := range won.Trials {
+		won.Trials[i].Session, lost.Trials[i].Session = fmt.Sprint("a", i), fmt.Sprint("b", i)
+	}
+	cached := won
+	cached.ID = "cached"
+	cached.Trials = append(won.Trials[:6:6], lost.Trials[6:]...)
+	for _, c := range []struct {
+		candidate eval.Run
+		shared    int
+	}{{won, 12}, {cached, 6}, {lost, 0}} {
+		got := compare(t, eval.Comparing{}, won, c.candidate)[0]
+		said := strings.Contains(strings.Join(got.Says.Unknown, "\n"), fmt.Sprint(c.shared, " trials are the same on both sides"))
+		if got.Shared != c.shared || said != (c.shared > 0) {
+			t.Errorf("%s: %d trials are shared, and it says %q", c.candidate.ID, got.Shared, got.Says.Unknown)
+		}
+	}
+}
+
+// TestFreeTrials holds that a comparison of costs that are nothing has no figure that is none.
+func TestFreeTrials(t *testing.T) {
+	won, lost := devs()
+	for i := range won.Trials {
+		won.Trials[i].Priced, lost.Trials[i].Priced = true, true
+	}
+	c := compare(t, eval.Comparing{}, lost, won)[0]
+	said := strings.Join(append(c.Says.Known, c.Says.Unknown...), "\n")
+	if strings.Contains(said, "NaN") || strings.Contains(said, "not to") || !strings.Contains(said, "A success costs $0 on either side.") {
+		t.Errorf("it says\n%s", said)
+	}
+}
+
+// TestFewTasksShowNothing holds that neither a comparison nor a gate of four tasks promises anything, or
+// lets a candidate pass that fails all of them.
+func TestFewTasksShowNothing(t *testing.T) {
+	won, lost := devs()
+	won.Trials, lost.Trials = won.Trials[:4], lost.Trials[:4]
+	for i := range lost.Trials {
+		lost.Trials[i].Outcome = eval.Failed
+	}
+	c := compare(t, eval.Comparing{}, won, lost)[0]
+	said := strings.Join(append(c.Says.Known, c.Says.Unknown...), "\n")
+	if c.Smallest != 0 || !math.IsInf(c.Gain.Low, -1) || strings.Contains(said, "-100.0 to") || strings.Contains(said, "would be found in") ||
+		!strings.Contains(said, "it takes at least 6 tasks") || !strings.Contains(said, "95 % interval not known)") {
+		t.Errorf("the interval is %+v, and it says\n%s", c.Gain, said)
+	}
+	for _, candidate := range []eval.Run{lost, won} {
+		g, err := eval.Gate(won, candidate, eval.Comparing{})
+		if err != nil || g.Pass || g.Result != eval.GateUndecided || g.Smallest != 0 || !strings.Contains(g.Says[0], "it takes at least 5") {
+			t.Errorf("the gate says %+v, %v", g, err)
+		}
+	}
+	won.Split, lost.Split = eval.HeldOut, eval.HeldOut
+	if g, err := eval.Gate(won, lost, eval.Comparing{}); err != nil || g.Pass || len(g.Says) != 1 || strings.Contains(g.Says[0], "points") {
+		t.Errorf("of held-out tasks the gate says %+v, %v", g, err)
+	}
+	won, _ = devs()
+	if c := compare(t, eval.Comparing{}, won, won)[0]; c.Gain.Low > -0.2 || c.Gain.High < 0.2 {
+		t.Errorf("twelve equal tasks say that the gain is in %+v", c.Gain)
+	}
+}
+
+// TestGateNeedsAllTrials holds that a gate passes no candidate of which only the first tasks have ended,
+// unless somebody says so.
+func TestGateNeedsAllTrials(t *testing.T) {
+	won, _ := devs()
+	part := won
+	part.Trials = won.Trials[:10]
+	for _, c := range []struct {
+		base, candidate eval.Run
+		how             eval.Comparing
+		want            eval.GateResult
+	}{
+		{won, part, eval.Comparing{}, eval.GateUndecided},
+		{part, won, eval.Comparing{}, eval.GateUndecided},
+		{part, part, eval.Comparing{}, eval.GatePassed},
+		{part, part, eval.Comparing{Planned: 12}, eval.GateUndecided},
+		{won, part, eval.Comparing{Partial: true}, eval.GatePassed},
+	} {
+		g, err := eval.Gate(c.base, c.candidate, c.how)
+		if err != nil || g.Result != c.want || g.Pass != (c.want == eval.GatePassed) {
+			t.Errorf("%d and %d trials, %+v: %+v, %v", len(c.base.Trials), len(c.candidate.Trials), c.how, g, err)
+		}
+	}
+	c := compare(t, eval.Comparing{}, won, part)[0]
+	if said := strings.Join(c.Says.Unknown, "\n"); !strings.Contains(said, "2 trials have not ended, 0 of the base, 2 of the candidate") {
+		t.Errorf("it does not say what is missing:\n%s", said)
+	}
+	won.Tries = 2
+	if g, err := eval.Gate(won, part, eval.Comparing{}); err != nil || !strings.Contains(g.Says[0], "12 trials of run won have not ended") {
+		t.Errorf("without second tries: %+v, %v", g, err)
+	}
+}
+
+// TestWhatBreaksIsNoProof holds that an agent which breaks the trials that it would fail passes no gate
+// and is not promoted, and that a few broken trials of both change nothing.
+func TestWhatBreaksIsNoProof(t *testing.T) {
+	won, lost := devs()
+	few, bad := won, won
+	few.Trials, bad.Trials = nil, nil
+	for i, trial := range won.Trials {
+		broken := trial
+		broken.Outcome = eval.Broken
+		few.Trials, bad.Trials = append(few.Trials, trial), append(bad.Trials, trial)
+		if i < 2 {
+			few.Trials[i] = broken
+		}
+		if i < 3 {
+			bad.Trials[i] = broken
+		}
+	}
+	for candidate, want := range map[*eval.Run]eval.GateResult{&few: eval.GatePassed, &bad: eval.GateUndecided} {
+		g, err := eval.Gate(won, *candidate, eval.Comparing{})
+		if err != nil || g.Result != want {
+			t.Errorf("the gate says %+v, %v", g, err)
+		}
+	}
+	if g, err := eval.Gate(bad, bad, eval.Comparing{}); err != nil || !g.Pass {
+		t.Errorf("with the same trials broken on both sides, the gate says %+v, %v", g, err)
+	}
+	c := compare(t, eval.Comparing{}, won, bad)[0]
+	if said := strings.Join(c.Says.Unknown, "\n"); !c.Uneven || !strings.Contains(said, "Find the cause first") {
+		t.Errorf("it does not say that one side breaks more:\n%s", said)
+	}
+	var book eval.Book
+	if e, err := book.Try("p", lost, bad); err != nil || e.P != 1 {
+		t.Errorf("a proposal that breaks trials is better with p = %v, %v", e.P, err)
+	}
+	if e, err := book.Try("p", lost, few); err != nil || e.P > 0.05 {
+		t.Errorf("two broken trials leave p = %v, %v", e.P, err)
 	}
 }
 

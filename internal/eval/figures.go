@@ -57,18 +57,27 @@ type figures struct {
 	src stats.Source
 }
 
-// of is the mean over tasks of a value that each has.
-func (f figures) of(values []float64) Figure {
+// of is the mean over tasks of a value that each has, from least to 1.
+func (f figures) of(values []float64, least float64) Figure {
 	ones := make([]float64, len(values))
 	for i := range ones {
 		ones[i] = 1
 	}
-	return f.over(stats.Ratio(values, ones))
+	out := f.over(stats.Ratio(values, ones))
+	out.Interval = out.Unseen(len(values), 1-f.how.Alpha, least, 1)
+	return out
 }
 
+// over is a figure with its interval. Of too few tasks to find any difference there is none: a
+// bootstrap of them is as narrow as they happen to be alike.
 func (f figures) over(statistic func(tasks []int) float64) Figure {
 	n := len(f.list)
-	return Figure{statistic(stats.All(n)), stats.Bootstrap(n, f.how.Draws, 1-f.how.Alpha, f.src, statistic)}
+	out := unknownFigure()
+	out.Value = statistic(stats.All(n))
+	if n >= (stats.Design{Alpha: f.how.Alpha}).Fewest() {
+		out.Interval = stats.Bootstrap(n, f.how.Draws, 1-f.how.Alpha, f.src, statistic)
+	}
+	return out
 }
 
 func baseOf(t *pair) *tally      { return &t.base }
@@ -93,7 +102,7 @@ func (f figures) passed(on func(*pair) *tally) Figure {
 		}
 		return Figure{float64(passed) / float64(len(shares)), stats.Wilson(passed, len(shares), 1-f.how.Alpha)}
 	}
-	return f.of(shares)
+	return f.of(shares, 0)
 }
 
 // disagreement is for each task how likely a trial of one side and one of the other end differently.
@@ -138,7 +147,7 @@ func (f figures) tries() []Tried {
 	var out []Tried
 	for k := 1; k <= most; k++ {
 		of := func(on func(*pair) *tally, estimate func(n, c, k int) float64) Figure {
-			return f.of(f.each(func(t *pair) float64 { return estimate(len(on(t).trials), on(t).passed, k) }))
+			return f.of(f.each(func(t *pair) float64 { return estimate(len(on(t).trials), on(t).passed, k) }), 0)
 		}
 		out = append(out, Tried{
 			K: k, BaseAny: of(baseOf, stats.PassAtK), Any: of(candidateOf, stats.PassAtK),

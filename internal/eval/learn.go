@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,12 +37,17 @@ type Entry struct {
 	Proposal string    `json:"proposal"`
 	Change   *Change   `json:"change,omitempty"` // of Proposed
 
-	Suite     string  `json:"suite,omitempty"` // digest, of TriedOnDev, Looked and what follows
-	Base      string  `json:"base,omitempty"`  // run
-	Candidate string  `json:"candidate,omitempty"`
-	Gain      float64 `json:"gain,omitempty"` // of TriedOnDev only: held-out figures stay where they are
-	P         float64 `json:"p,omitempty"`    // the same
-	Allowed   float64 `json:"allowed,omitempty"`
+	Suite     string   `json:"suite,omitempty"` // digest, of TriedOnDev, Looked and what follows
+	Named     string   `json:"suite_name,omitempty"`
+	Tasks     []string `json:"tasks,omitempty"` // of Looked: ids
+	Base      string   `json:"base,omitempty"`  // run
+	Candidate string   `json:"candidate,omitempty"`
+	Gain      float64  `json:"gain,omitempty"` // of TriedOnDev only: held-out figures stay where they are
+	P         float64  `json:"p,omitempty"`    // the same
+	Allowed   float64  `json:"allowed,omitempty"`
+
+	Settings  []string `json:"settings,omitempty"`  // of TriedOnDev: what identifies those of the base and of the candidate
+	Unchecked string   `json:"unchecked,omitempty"` // why nothing shows that the runs differ in the change alone, which somebody allowed
 
 	Share    float64 `json:"share,omitempty"` // of Canaried
 	Arms     Arms    `json:"arms,omitzero"`   // of Watched and RolledBack
@@ -69,6 +75,7 @@ type Proposal struct {
 	P      float64 // of the last try on dev that was better; 1: none was
 	Share  float64
 	Arms   Arms
+	tried  Entry // the last of TriedOnDev
 }
 
 // Book is what a ledger says, folded. The zero value is an empty one.
@@ -76,7 +83,6 @@ type Book struct {
 	Entries   []Entry
 	proposals map[string]*Proposal
 	order     []string
-	looks     map[string]int // at each suite's held-out tasks
 	open      map[string]Entry
 }
 
@@ -124,8 +130,24 @@ func (b *Book) Resolve(name string) (string, error) {
 	return found[0], nil
 }
 
-// Looks is how often the held-out tasks of a suite were looked at.
-func (b *Book) Looks(suite string) int { return b.looks[suite] }
+// looked is how often any one of the tasks of a look was looked at before it. A task is the same as long
+// as its id and either the name or the digest of its suite are: a suite that changes elsewhere, or gets
+// more tasks, does not begin anew.
+func (b *Book) looked(e Entry) int {
+	most, counts := 0, map[string]int{}
+	for _, was := range b.Entries {
+		if was.Step != Looked || was.Suite != e.Suite && was.Named != e.Named {
+			continue
+		}
+		for _, task := range was.Tasks {
+			counts[task]++
+		}
+	}
+	for _, task := range e.Tasks {
+		most = max(most, counts[task])
+	}
+	return most
+}
 
 // Apply folds an entry. One that does not follow is an error, and changes nothing.
 func (b *Book) Apply(e Entry) error {
@@ -133,10 +155,9 @@ func (b *Book) Apply(e Entry) error {
 		return fmt.Errorf("entry %d of the ledger follows %d", e.Seq, len(b.Entries))
 	}
 	if b.proposals == nil {
-		b.proposals, b.looks, b.open = map[string]*Proposal{}, map[string]int{}, map[string]Entry{}
+		b.proposals, b.open = map[string]*Proposal{}, map[string]Entry{}
 	}
 	if e.Step == Looked && e.Proposal == "" { // somebody compared held-out runs
-		b.look(e)
 		b.Entries = append(b.Entries, e)
 		return nil
 	}
@@ -150,7 +171,7 @@ func (b *Book) Apply(e Entry) error {
 		return err
 	}
 	if err := b.follows(p, e); err != nil {
-		return fmt.Errorf("proposal %s is %s, not to be %s: %w", p.ID, p.Step, e.Step, err)
+		return err
 	}
 	b.take(p, e)
 	b.Entries = append(b.Entries, e)
@@ -169,8 +190,35 @@ func (b *Book) propose(e Entry) error {
 	return nil
 }
 
-// follows is the order of the steps.
+// Made is the entry of a step that changes the workspace. It makes the change itself, if the step follows:
+// the ledger only says what has been done.
+func (b *Book) Made(id string, step Step, why string) (Entry, error) {
+	p, err := b.Proposal(id)
+	if err != nil {
+		return Entry{}, err
+	}
+	e := Entry{Step: step, Proposal: id, Why: why}
+	if err = b.follows(p, e); err != nil {
+		return Entry{}, err
+	}
+	switch {
+	case step == Kept:
+		err = p.Change.Make(p.Change.Root)
+	case p.Step == Kept:
+		err = p.Change.Back().Make(p.Change.Root)
+	}
+	return b.next(e), err
+}
+
 func (b *Book) follows(p *Proposal, e Entry) error {
+	if err := b.steps(p, e); err != nil {
+		return fmt.Errorf("proposal %s is %s, not to be %s: %w", p.ID, p.Step, e.Step, err)
+	}
+	return nil
+}
+
+// steps is the order of the steps.
+func (b *Book) steps(p *Proposal, e Entry) error {
 	from := func(steps ...Step) error {
 		for _, s := range steps {
 			if p.Step == s {
@@ -188,8 +236,8 @@ func (b *Book) follows(p *Proposal, e Entry) error {
 		if p.P > Screen {
 			return fmt.Errorf("it is not better on dev, at p %.2g of at most %g: %w", p.P, Screen, ErrStep)
 		}
-		if want := b.allowed(e.Suite); e.Allowed != want {
-			return fmt.Errorf("look %d may spend %g, not %g: %w", b.looks[e.Suite]+1, want, e.Allowed, ErrStep)
+		if n := b.looked(e); e.Allowed > allowed(n) {
+			return fmt.Errorf("look %d may spend %g, not %g: %w", n+1, allowed(n), e.Allowed, ErrStep)
 		}
 		return from(Proposed, Refused)
 	case Promoted, Refused:
@@ -213,13 +261,12 @@ func (b *Book) follows(p *Proposal, e Entry) error {
 func (b *Book) take(p *Proposal, e Entry) {
 	switch e.Step {
 	case TriedOnDev:
-		p.Gain, p.P = e.Gain, e.P
+		p.Gain, p.P, p.tried = e.Gain, e.P, e
 		return
 	case Watched:
 		p.Arms = e.Arms
 		return
 	case Looked:
-		b.look(e)
 		b.open[p.ID] = e
 	case Canaried:
 		p.Share = e.Share
@@ -227,12 +274,10 @@ func (b *Book) take(p *Proposal, e Entry) {
 	p.Step = e.Step
 }
 
-func (b *Book) look(e Entry) { b.looks[e.Suite]++ }
-
-// allowed is the error rate of the next look at a suite. All looks that there will ever be share one
-// rate, so that it holds however many proposals are tried: the first gets half, later ones less and
-// less. A new suite begins anew.
-func (b *Book) allowed(suite string) float64 { return Promote * stats.Share(b.looks[suite]+1) }
+// allowed is the error rate of a look at tasks that were looked at before. All looks that there will
+// ever be share one rate, so that it holds however many proposals are tried: the first gets half, later
+// ones less and less. Fresh tasks begin anew.
+func allowed(before int) float64 { return Promote * stats.Share(before+1) }
 
 // Propose is the entry of a new change.
 func (b *Book) Propose(c Change) Entry {
@@ -246,19 +291,59 @@ func (b *Book) Try(id string, base, candidate Run) (Entry, error) {
 	}
 	gain, p, err := gained(base, candidate)
 	return b.next(Entry{
-		Step: TriedOnDev, Proposal: id, Suite: base.Digest, Base: base.ID, Candidate: candidate.ID, Gain: gain, P: p,
+		Step: TriedOnDev, Proposal: id, Suite: base.Digest, Named: base.Suite, Base: base.ID, Candidate: candidate.ID, Gain: gain, P: p,
+		Settings: []string{settings(base), settings(candidate)},
 	}), err
 }
 
+// ErrUnchecked says that runs do not show that they differ in a proposal's change, and in nothing else.
+var ErrUnchecked = errors.New("so nothing shows that they differ in this change alone")
+
+// Tied checks that a base and a candidate differ in a proposal as far as runs tell, and that held-out
+// ones are of what was tried on dev tasks. What else differs in a settings file it can't know.
+func (b *Book) Tied(id string, base, candidate Run) error {
+	p, err := b.Proposal(id)
+	if err != nil {
+		return err
+	}
+	tried := p.tried.Settings
+	why := ""
+	switch {
+	case base.Version != candidate.Version:
+		why = "the runs are of different versions of inspan"
+	case base.Model != candidate.Model && !strings.HasSuffix(p.Change.File, ".toml"):
+		why = "the runs have different models, and the change is not one of settings"
+	case base.Pinned == candidate.Pinned:
+		why = "the runs have the same settings"
+	case base.Split == HeldOut && tried != nil && p.tried.Named != base.Suite:
+		why = "the suite is not the one that the proposal was tried on"
+	case base.Split == HeldOut && tried != nil && !slices.Equal(tried, []string{settings(base), settings(candidate)}):
+		why = "their settings, models or version are not those that the proposal was tried with on dev tasks"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%s with %s: %s, %w", base.ID, candidate.ID, why, ErrUnchecked)
+}
+
+// settings identifies what a run was of.
+func settings(r Run) string { return strings.Join([]string{r.Pinned, r.Model, r.Version}, " ") }
+
 // Look is the entry that is to be in the ledger before held-out runs are compared. Without a proposal
-// it counts a look that somebody takes for another reason.
-func (b *Book) Look(id string, base, candidate Run) (Entry, error) {
+// it counts a look that somebody takes for another reason. Tried is how many configurations held-out
+// tasks of the suite were tried with: all but two of them must have been looked at, also if the ledger
+// has lost that.
+func (b *Book) Look(id string, base, candidate Run, tried int) (Entry, error) {
 	if base.Split != HeldOut || candidate.Split != HeldOut {
 		return Entry{}, errors.New("only held-out tasks can promote a proposal; run the suite's held-out split")
 	}
-	return b.next(Entry{
-		Step: Looked, Proposal: id, Suite: base.Digest, Base: base.ID, Candidate: candidate.ID, Allowed: b.allowed(base.Digest),
-	}), nil
+	e := Entry{Step: Looked, Proposal: id, Suite: base.Digest, Named: base.Suite, Base: base.ID, Candidate: candidate.ID}
+	for _, trial := range slices.Concat(base.Trials, candidate.Trials) {
+		e.Tasks = append(e.Tasks, trial.Task)
+	}
+	slices.Sort(e.Tasks)
+	e.Tasks = slices.Compact(e.Tasks)
+	e.Allowed = allowed(max(b.looked(e), tried-2))
+	return b.next(e), nil
 }
 
 // Judge compares the runs of a look: better at the rate that it was allowed promotes the proposal, all
@@ -280,6 +365,9 @@ func gained(base, candidate Run) (gain, p float64, err error) {
 		return 0, 1, err
 	}
 	gains := pairs.gains()
+	if pairs.uneven() { // what broke may be what fails
+		return stats.Mean(gains), 1, nil
+	}
 	return stats.Mean(gains), stats.NewFlips(gains).Above(), nil
 }
 

@@ -54,7 +54,7 @@ func loop(t *testing.T, dev, heldOut agents, effect float64) (any, right bool) {
 		base, candidate := heldOut.runs(effects[p.ID])
 		base.Split, candidate.Split = eval.HeldOut, eval.HeldOut
 		base.Digest, candidate.Digest = "held out", "held out"
-		apply(book.Look(p.ID, base, candidate))
+		apply(book.Look(p.ID, base, candidate, 0))
 		if apply(book.Judge(p.ID, base, candidate)).Step == eval.Promoted {
 			any, right = true, right || effects[p.ID] > 0
 		}
@@ -139,7 +139,7 @@ func canary(t *testing.T) (*eval.Book, *eval.Proposal) {
 	for _, next := range []func() (eval.Entry, error){
 		func() (eval.Entry, error) { return book.Propose(c), nil },
 		func() (eval.Entry, error) { return book.Try(c.ID(), devLost, devWon) },
-		func() (eval.Entry, error) { return book.Look(c.ID(), lost, won) },
+		func() (eval.Entry, error) { return book.Look(c.ID(), lost, won, 0) },
 		func() (eval.Entry, error) { return book.Judge(c.ID(), lost, won) },
 		func() (eval.Entry, error) {
 			return eval.Entry{Seq: len(book.Entries) + 1, Step: eval.Canaried, Proposal: c.ID(), Share: 0.25}, nil
@@ -206,25 +206,25 @@ func TestStepsAreEarned(t *testing.T) {
 	}
 	accept(book.Propose(c), nil)
 	refuse("the same proposal", book.Propose(c), nil)
-	e, err := book.Look(id, lost, won)
+	e, err := book.Look(id, lost, won, 0)
 	refuse("a look without a try", e, err)
 	_, err = book.Try(id, lost, won)
 	refuse("a try on held-out tasks", eval.Entry{}, err)
 	dev, better := lost, won
 	dev.Split, better.Split = eval.Dev, eval.Dev
-	_, err = book.Look(id, dev, better)
+	_, err = book.Look(id, dev, better, 0)
 	refuse("a look at dev tasks", eval.Entry{}, err)
 	accept(book.Try(id, better, dev)) // it is worse
-	e, err = book.Look(id, lost, won)
+	e, err = book.Look(id, lost, won, 0)
 	refuse("a look at what is worse on dev", e, err)
 	accept(book.Try(id, dev, better))
 	for _, step := range []eval.Step{eval.Promoted, eval.Canaried, eval.Kept, eval.RolledBack, "blessed"} {
 		refuse(string(step), eval.Entry{Step: step, Proposal: id, Share: 0.5}, nil)
 	}
-	e, err = book.Look(id, lost, won)
+	e, err = book.Look(id, lost, won, 0)
 	e.Allowed = 0.5
 	refuse("a look that spends more", e, err)
-	accept(book.Look(id, lost, won))
+	accept(book.Look(id, lost, won, 0))
 	refuse("a verdict of other runs", eval.Entry{Step: eval.Promoted, Proposal: id, Base: "x", Candidate: "y"}, nil)
 	accept(book.Judge(id, lost, won))
 	if p, _ := book.Proposal(id); p.Step != eval.Promoted {
@@ -236,8 +236,43 @@ func TestStepsAreEarned(t *testing.T) {
 			t.Errorf("the ledger tells of held-out results: %+v", e)
 		}
 	}
-	if n := book.Looks("d"); n != 1 {
-		t.Errorf("%d looks are counted", n)
+	if e, err := book.Look(id, lost, won, 0); err != nil || e.Allowed != eval.Promote*stats.Share(2) {
+		t.Errorf("the next look may spend %v, %v", e.Allowed, err)
+	}
+}
+
+// TestRunsBelongToAProposal holds which runs can't say anything of a change.
+func TestRunsBelongToAProposal(t *testing.T) {
+	won, lost := halves()
+	won.Pinned, lost.Pinned = "with", "without"
+	dev, better := lost, won
+	dev.Split, better.Split = eval.Dev, eval.Dev
+	var book eval.Book
+	c, err := eval.NewChange("/w", "AGENTS.md", "one\n", "two\n")
+	if err == nil {
+		err = book.Apply(book.Propose(c))
+	}
+	if err == nil {
+		err = book.Tied(c.ID(), dev, better)
+	}
+	e, bad := book.Try(c.ID(), dev, better)
+	if err = errors.Join(err, bad, book.Apply(e)); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(base, candidate *eval.Run){
+		"":                   func(_, _ *eval.Run) {},
+		"another version":    func(_, c *eval.Run) { c.Version = "2" },
+		"another model":      func(_, c *eval.Run) { c.Model = "m" },
+		"the same settings":  func(b, c *eval.Run) { c.Pinned = b.Pinned },
+		"another suite":      func(b, c *eval.Run) { b.Suite, c.Suite = "s", "s" },
+		"another candidate":  func(_, c *eval.Run) { c.Pinned = "else" },
+		"other models alike": func(b, c *eval.Run) { b.Model, c.Model = "m", "m" },
+	} {
+		base, candidate := lost, won
+		change(&base, &candidate)
+		if err := book.Tied(c.ID(), base, candidate); errors.Is(err, eval.ErrUnchecked) != (name != "") {
+			t.Errorf("%q: %v", name, err)
+		}
 	}
 }
 
@@ -256,7 +291,7 @@ func TestLaterLooksSpendLess(t *testing.T) {
 		for _, next := range []func() (eval.Entry, error){
 			func() (eval.Entry, error) { return book.Propose(c), nil },
 			func() (eval.Entry, error) { return book.Try(c.ID(), dev, better) },
-			func() (eval.Entry, error) { return book.Look(c.ID(), lost, won) },
+			func() (eval.Entry, error) { return book.Look(c.ID(), lost, won, 0) },
 			func() (eval.Entry, error) { return book.Judge(c.ID(), lost, won) },
 		} {
 			e, err := next()
@@ -271,6 +306,44 @@ func TestLaterLooksSpendLess(t *testing.T) {
 	}
 	if steps[3] != eval.Promoted || steps[19] != eval.Refused {
 		t.Errorf("with p = 1/64, the first is %s and the fifth %s", steps[3], steps[19])
+	}
+}
+
+// TestLooksFollowTheTasks holds which looks begin anew: neither those at a suite that has changed
+// elsewhere, nor those at one with more tasks, nor those of which the ledger knows nothing any more.
+func TestLooksFollowTheTasks(t *testing.T) {
+	won, lost := halves()
+	won.Suite, lost.Suite = "mine", "mine"
+	var book eval.Book
+	for name, c := range map[string]struct {
+		change func(r *eval.Run)
+		tried  int
+		look   int
+	}{
+		"the same":             {func(*eval.Run) {}, 0, 3},
+		"another digest":       {func(r *eval.Run) { r.Digest = "e" }, 0, 3},
+		"another name":         {func(r *eval.Run) { r.Suite = "yours" }, 0, 3},
+		"another suite":        {func(r *eval.Run) { r.Suite, r.Digest = "yours", "e" }, 0, 1},
+		"one more task":        {func(r *eval.Run) { r.Trials = append(r.Trials[:12:12], eval.Trial{Task: "new", Try: 1}) }, 0, 3},
+		"other tasks":          {func(r *eval.Run) { r.Trials = []eval.Trial{{Task: "new", Try: 1}} }, 0, 1},
+		"two configurations":   {func(*eval.Run) {}, 2, 3},
+		"seven configurations": {func(*eval.Run) {}, 7, 6},
+	} {
+		for len(book.Entries) < 2 {
+			e, err := book.Look("", lost, won, 0)
+			if err == nil {
+				err = book.Apply(e)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		base, candidate := lost, won
+		c.change(&base)
+		c.change(&candidate)
+		if e, err := book.Look("", base, candidate, c.tried); err != nil || e.Allowed != eval.Promote*stats.Share(c.look) {
+			t.Errorf("%s may spend %v, not as look %d does, %v", name, e.Allowed, c.look, err)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -101,7 +102,7 @@ func figure(f Figure, show func(float64) string) string {
 
 func markdown(cs []Comparison, pages string) string {
 	var b strings.Builder
-	cell := func(s string) string { return strings.ReplaceAll(text.Line(s), "|", `\|`) }
+	cell := func(s string) string { return literal(text.Line(s)) }
 	for i := range cs {
 		c := &cs[i]
 		fmt.Fprintf(&b, "# %s\n\n%s, %s.\n", cell(c.title()), cell(c.Suite), text.Count(c.Tasks, "task"))
@@ -110,7 +111,7 @@ func markdown(cs []Comparison, pages string) string {
 				fmt.Fprintf(&b, "\n## %s\n\n", title)
 			}
 			for _, item := range items {
-				fmt.Fprintf(&b, "- %s\n", text.Line(item))
+				fmt.Fprintf(&b, "- %s\n", cell(item))
 			}
 		}
 		list("Known", c.Says.Known)
@@ -125,6 +126,18 @@ func markdown(cs []Comparison, pages string) string {
 		b.WriteString("\n")
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// literal is a line of which Markdown takes nothing as a mark: names come from others.
+func literal(line string) string {
+	var b strings.Builder
+	for _, r := range line {
+		if strings.ContainsRune("\\`*_[]<>|#&~!", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 func (c *Comparison) title() string {
@@ -231,6 +244,7 @@ func (c *Comparison) picture(b *strings.Builder) {
 		return
 	}
 	far := max(0.05, math.Abs(c.Gain.Low), math.Abs(c.Gain.High), c.Smallest) * 1.15
+	hidden := cmp.Or(c.Smallest, far) // nothing is found: the band is all of it
 	x := func(v float64) float64 { return 400 + 380*v/far }
 	fmt.Fprintf(b, "<svg viewBox=\"0 0 800 64\" role=\"img\" aria-label=\"%s\" fill=\"none\" stroke=\"currentColor\">"+
 		"<rect x=\"%.1f\" y=\"12\" width=\"%.1f\" height=\"24\" fill=\"currentColor\" opacity=\".08\" stroke=\"none\"/>"+
@@ -240,7 +254,7 @@ func (c *Comparison) picture(b *strings.Builder) {
 		"<text x=\"%.1f\" y=\"58\" text-anchor=\"start\">worse</text><text x=\"%.1f\" y=\"58\" text-anchor=\"end\">better</text></g></svg>\n"+
 		"<p class=\"sub\">The dot is what was seen, the line its interval. "+
 		"A true difference inside of the grey band is found less often than promised.</p>\n",
-		html.EscapeString(figure(c.Gain, points)), x(-c.Smallest), x(c.Smallest)-x(-c.Smallest), x(c.Gain.Low), x(c.Gain.High), x(c.Gain.Value),
+		html.EscapeString(figure(c.Gain, points)), x(-hidden), x(hidden)-x(-hidden), x(c.Gain.Low), x(c.Gain.High), x(c.Gain.Value),
 		x(-far)+4, x(far)-4)
 }
 

@@ -5,20 +5,52 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
-// ReadRun reads the folder of a run, such as one that was copied from another machine.
-func ReadRun(dir string) (Run, error) {
-	var r Run
+// ReadRun reads the folder of a run, such as one that was copied from another machine, and how many
+// tasks it is to try; 0: the folder does not say.
+func ReadRun(dir string) (r Run, tasks int, err error) {
+	var h header
 	raw, err := os.ReadFile(filepath.Join(dir, runFile))
 	if err == nil {
-		err = json.Unmarshal(raw, &r)
+		err = json.Unmarshal(raw, &h)
+	}
+	if err == nil {
+		h.Trials, err = readLines[Trial](filepath.Join(dir, trialsFile))
 	}
 	if err != nil {
-		return r, fmt.Errorf("read run %s: %w", dir, err)
+		err = fmt.Errorf("read run %s: %w", dir, err)
 	}
-	if r.Trials, err = readLines[Trial](filepath.Join(dir, trialsFile)); err != nil {
-		return r, fmt.Errorf("read run %s: %w", dir, err)
+	return h.Run, len(h.Tasks), err
+}
+
+// Tried is how many configurations the held-out tasks of a suite, by its name, were tried with here.
+func (f Folder) Tried(suite string) (int, error) {
+	list, err := readLines[look](f.path(looksFile))
+	configs := map[string]bool{}
+	for _, l := range list {
+		if l.Suite == suite {
+			configs[l.Config] = true
+		}
 	}
-	return r, nil
+	return len(configs), err
+}
+
+// HeldOut reports whether a session is a trial of a held-out run.
+func (f Folder) HeldOut(session string) (bool, error) {
+	ids, err := f.IDs()
+	if err != nil {
+		return false, err
+	}
+	for _, id := range ids {
+		run, err := f.Open(id)
+		if err != nil {
+			return false, err
+		}
+		if run.Split == HeldOut && slices.ContainsFunc(run.Trials, func(t Trial) bool { return t.Session == session }) {
+			return true, nil
+		}
+	}
+	return false, nil
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/inspan/inspan/internal/stats"
 	"github.com/inspan/inspan/internal/text"
 )
 
@@ -71,18 +72,37 @@ func (c *Comparison) sayLooks(s *Says) {
 }
 
 func (c *Comparison) sayPower(s *Says) {
-	found := fmt.Sprintf("With %s and %s a difference of %s would be found in %s of comparisons",
-		text.Count(c.Tasks, "task"), text.Counted(c.Design.Tries, "try", "tries"), points(c.Smallest)[1:], share(c.Power))
-	if c.Verdict == Unknown {
+	found, some := promised("a difference of %s would be found", "no difference would be found", c.Design, c.Smallest, c.Power)
+	switch {
+	case !some:
+		s.unknown("%s.", found)
+	case c.Verdict == Unknown:
 		s.unknown("%s. A smaller one may be there all the same.", found)
-		return
+	default:
+		s.known("%s.", found)
 	}
-	s.known("%s.", found)
+}
+
+// promised says what a design finds with a power, or that it finds nothing so often.
+func promised(one, none string, d stats.Design, smallest, power float64) (says string, some bool) {
+	design := fmt.Sprintf("With %s and %s ", text.Count(d.Tasks, "task"), text.Counted(d.Tries, "try", "tries"))
+	often := fmt.Sprintf(" in %s of comparisons", share(power))
+	switch {
+	case smallest > 0:
+		return design + fmt.Sprintf(one, points(smallest)[1:]) + often, true
+	case d.Tasks < d.Fewest():
+		return design + none + fmt.Sprintf(", however large: it takes at least %s", text.Count(d.Fewest(), "task")), false
+	}
+	return design + none + often + ", however large", false
 }
 
 func (p Price) say(s *Says, verb string, show func(float64) string) {
 	if !usable(p.Base.Value) || !usable(p.Candidate.Value) {
 		s.unknown("What a success %s: one side has none.", verb)
+		return
+	}
+	if !usable(p.Times.Value) { // both are free
+		s.known("A success %s %s on either side.", verb, show(p.Candidate.Value))
 		return
 	}
 	line := fmt.Sprintf("A success %s %s instead of %s, %.2f times as much (interval %s).", verb, show(p.Candidate.Value), show(p.Base.Value),
@@ -98,6 +118,16 @@ func (c *Comparison) sayBroken(s *Says) {
 	if a, b := c.Base.Broken, c.Candidate.Broken; a+b > 0 {
 		s.unknown("%s set aside, as the infrastructure failed: %d of the base, %d of the candidate. They say nothing about either.",
 			text.Counted(a+b, "trial was", "trials were"), a, b)
+	}
+	if c.Uneven {
+		s.unknown("Whether that is the infrastructure: more trials of one side were set aside than chance explains. Find the cause first.")
+	}
+	if c.Shared > 0 {
+		s.unknown("How far chance goes: %s the same on both sides, as the runs are one, or one was cached from the other. "+
+			"They can show no difference.", text.Counted(c.Shared, "trial is", "trials are"))
+	}
+	if a, b := c.Base.Missing, c.Candidate.Missing; a+b > 0 {
+		s.unknown("How it ends: %s not ended, %d of the base, %d of the candidate.", text.Counted(a+b, "trial has", "trials have"), a, b)
 	}
 	if c.Alone > 0 {
 		s.unknown("%s left out, as only one side has a result.", text.Counted(c.Alone, "task was", "tasks were"))
@@ -135,6 +165,9 @@ func between(f Figure, show func(float64) string) string {
 		return show(x)
 	}
 	low, high := bound(f.Low), bound(f.High)
+	if !usable(f.Low) && !usable(f.High) {
+		return high
+	}
 	if n, unit, ok := strings.Cut(low, " "); ok && strings.HasSuffix(high, " "+unit) {
 		low = n
 	}

@@ -34,6 +34,17 @@ func Bootstrap(n, draws int, level float64, src Source, of func(tasks []int) flo
 	return Interval{percentile(values, tail), percentile(values, 1-tail)}
 }
 
+// Unseen widens the interval of a mean over n tasks, of values between two bounds, if it has no width
+// because all tasks have the same value. Others may have another one: as many as could hide from n
+// draws. The interval of a difference then excludes 0 only if an exact test of it is sure.
+func (i Interval) Unseen(n int, level, least, most float64) Interval {
+	if i.Low != i.High {
+		return i
+	}
+	hidden := ClopperPearson(0, n, level).High
+	return Interval{i.Low - hidden*(i.Low-least), i.High + hidden*(most-i.High)}
+}
+
 // expanded is the tail to cut off for the nominal one.
 func expanded(tail float64, n int) float64 {
 	nu := float64(n - 1)

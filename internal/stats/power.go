@@ -21,6 +21,12 @@ type Design struct {
 	OneSided bool    `json:"one_sided"`
 }
 
+// Fewest is how many tasks it takes for the test to find anything: with fewer, not even winning all of
+// them is more than chance.
+func (d Design) Fewest() int {
+	return max(1, int(math.Ceil(math.Log2(2/d.alpha())-1e-12)))
+}
+
 // FewTasks is how many tasks it takes for the power of repeats to be right within 3 points.
 const FewTasks = 50
 
@@ -34,7 +40,7 @@ func (d Design) Power(effect float64) float64 {
 func (d Design) once(effect float64) float64 {
 	effect = math.Abs(effect)
 	switch {
-	case d.Tasks < 1 || d.Tries < 1:
+	case d.Tasks < d.Fewest() || d.Tries < 1:
 		return 0
 	case d.Tries == 1:
 		return min(1, d.single(effect))
@@ -128,10 +134,13 @@ func (d Design) repeated(effect float64) float64 {
 	return found
 }
 
-// Detectable is the smallest effect that the comparison finds with a power; 1 if it finds none so
-// often.
+// Detectable is the smallest effect that the comparison finds with a power; 0 if it finds none so
+// often, however large it is.
 func (d Design) Detectable(power float64) float64 {
 	low, high, needed := 0.0, 1.0, d.needed(power)
+	if d.once(high) < needed {
+		return 0
+	}
 	for range 24 {
 		if mid := (low + high) / 2; d.once(mid) < needed {
 			low = mid

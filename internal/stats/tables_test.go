@@ -97,6 +97,59 @@ func TestKnownDesigns(t *testing.T) {
 	}
 }
 
+// TestFewTasksFindNothing holds that no design promises what its test can't find, and that the smallest
+// one that can finds it.
+func TestFewTasksFindNothing(t *testing.T) {
+	for _, d := range []Design{
+		{Tries: 1, Alpha: 0.05},
+		{Tries: 5, Alpha: 0.05},
+		{Tries: 5, Alpha: 0.05, Looks: 3},
+		{Tries: 1, Alpha: 0.05, OneSided: true},
+		{Tries: 3, Alpha: 0.01},
+	} {
+		d.Disagree = 0.2
+		all := make([]float64, d.Fewest())
+		for i := range all {
+			all[i] = 1
+		}
+		p := func(n int) float64 {
+			if d.OneSided {
+				return NewFlips(all[:n]).Above()
+			}
+			return NewFlips(all[:n]).P()
+		}
+		if d.Tasks = len(all); p(len(all)) > d.Alpha || d.Detectable(0.8) == 0 {
+			t.Errorf("%+v finds p = %v, and promises %v", d, p(len(all)), d.Detectable(0.8))
+		}
+		if d.Tasks--; p(d.Tasks) <= d.Alpha || d.Detectable(0.8) != 0 || d.Power(1) != 0 {
+			t.Errorf("%+v finds p = %v, and promises %v", d, p(d.Tasks), d.Detectable(0.8))
+		}
+	}
+}
+
+// TestUnseenTasks holds that the interval of tasks that are all alike excludes no difference exactly if
+// the exact test does.
+func TestUnseenTasks(t *testing.T) {
+	for n := 2; n < 40; n++ {
+		for _, value := range []float64{-1, 1} {
+			diffs := make([]float64, n)
+			for i := range diffs {
+				diffs[i] = value
+			}
+			in := Interval{value, value}.Unseen(n, 0.95, -1, 1)
+			if !in.Holds(value) || in.Holds(0) != (NewFlips(diffs).P() > 0.05) {
+				t.Errorf("%d tasks of %g: %v", n, value, in)
+			}
+		}
+	}
+	if in := (Interval{0, 0}).Unseen(20, 0.95, -1, 1); in.Low > -0.16 || in.High < 0.16 {
+		t.Errorf("20 equal tasks: %v", in)
+	}
+	if in := (Interval{0.1, 0.2}).Unseen(20, 0.95, -1, 1); in != (Interval{0.1, 0.2}) {
+		t.Errorf("an interval with a width becomes %v", in)
+	}
+}
+
 // TestPowerIsConsistent holds that the number of tasks is the smallest, and that more of anything but
 // disagreement finds more.
 func TestPowerIsConsistent(t *testing.T) {
