@@ -89,7 +89,9 @@ func (c *command) evalResume() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Continue a run that was interrupted or killed",
-		Args:  exactly(1, 1, "a RUN"),
+		Long: "The run keeps its --budget, --time and --fresh, unless you give another budget or time. The time counts anew.\n" +
+			"A run that has used up its budget continues only with a larger one.",
+		Args: exactly(1, 1, "a RUN"),
 		RunE: c.evaluated(&e, func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signals(cmd.Context())
 			defer stop()

@@ -65,6 +65,39 @@ func statements(text string) []statement {
 	return out
 }
 
+// mostDeep is how deep keys, tables and lists may lie in each other, and mostParts how many parts a key may
+// have. The parser takes a time that grows with the square of both.
+const mostDeep, mostParts = 16, 16
+
+// deep reports whether a text that may be TOML has more.
+func deep(text string) bool {
+	parts, open := 1, 0
+	for at := 0; at < len(text); {
+		switch text[at] {
+		case '"', '\'':
+			at = skipString(text, at)
+			continue
+		case '#':
+			at = lineEnd(text, at)
+			parts = 1
+			continue
+		case '.':
+			parts++
+		case '=', ',', '\n':
+			parts = 1
+		case '[', '{':
+			open, parts = open+1, 1
+		case ']', '}':
+			open--
+		}
+		if parts > mostParts || open > mostDeep {
+			return true
+		}
+		at++
+	}
+	return false
+}
+
 // skip returns where the string, list or table ends that begins at a place; the place itself if
 // none does.
 func skip(text string, at int) int {

@@ -97,7 +97,7 @@ func (e *Eval) Run(ctx context.Context, path string) error {
 // settings are the settings that are evaluated, by a name, and the model in them.
 func (e *Eval) settings() (name string, data []byte, err error) {
 	path := e.Config
-	if name = strings.TrimSuffix(filepath.Base(path), ".toml"); path == "" {
+	if name = text.Visible(strings.TrimSuffix(filepath.Base(path), ".toml")); path == "" {
 		path, name = e.Table.ConfigPath, "own"
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			return name, nil, nil
@@ -180,30 +180,46 @@ func (e *Eval) Show(id string) error {
 		fmt.Fprintf(w, "%s\t%d\t%s\t%.2f\t%d\t$%.4f\t%s\t%s\n", t.Task, t.Try, t.Outcome, t.Score, t.Turns, t.Cost, t.Session,
 			text.Visible(words.OneLine(t.Reason, 80)))
 	}
-	return errors.Join(w.Flush(), e.summary(run))
+	err = w.Flush()
+	for _, t := range run.Trials {
+		if t.Outcome == eval.Failed && t.Printed != "" {
+			fmt.Fprintf(e.Out, "\nthe check of %s #%d printed:\n%s\n", t.Task, t.Try, lastLines(t.Printed))
+		}
+	}
+	return errors.Join(err, e.summary(run))
 }
 
-// summed is a run with its counts, for programs.
+// mostPrinted is how many lines of what a check printed are shown; --json has more.
+const mostPrinted = 20
+
+// lastLines are the last lines of a text, indented.
+func lastLines(s string) string {
+	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	lines = lines[max(0, len(lines)-mostPrinted):]
+	return "  " + strings.ReplaceAll(text.VisibleLines(strings.Join(lines, "\n")), "\n", "\n  ")
+}
+
+// summed is a run with its counts, for programs. Of held-out tasks only a counted look tells more than
+// how many trials are done.
 type summed struct {
 	*eval.Run
-	Passed int          `json:"passed"`
-	Failed int          `json:"failed"`
+	Done   int          `json:"done"`
+	Passed *int         `json:"passed,omitempty"`
+	Failed *int         `json:"failed,omitempty"`
 	Broken int          `json:"broken"`
 	Cost   float64      `json:"cost"` // US dollars of trials that were not cached
 	Trials []eval.Trial `json:"trials,omitempty"`
 }
 
 func sumOf(run *eval.Run) summed {
-	s := summed{Run: run}
-	if run.Split != eval.HeldOut {
-		s.Trials = run.Trials
-	}
+	s := summed{Run: run, Done: len(run.Trials)}
+	passed, failed := 0, 0
 	for _, t := range run.Trials {
 		switch t.Outcome {
 		case eval.Passed:
-			s.Passed++
+			passed++
 		case eval.Failed:
-			s.Failed++
+			failed++
 		default:
 			s.Broken++
 		}
@@ -211,7 +227,18 @@ func sumOf(run *eval.Run) summed {
 			s.Cost += t.Cost
 		}
 	}
+	if run.Split != eval.HeldOut {
+		s.Trials, s.Passed, s.Failed = run.Trials, &passed, &failed
+	}
 	return s
+}
+
+// counts are those of passed and failed trials, as a table has them.
+func (s summed) counts() (passed, failed string) {
+	if s.Passed == nil {
+		return "-", "-"
+	}
+	return strconv.Itoa(*s.Passed), strconv.Itoa(*s.Failed)
 }
 
 // summary prints how a run stands.
@@ -220,13 +247,14 @@ func (e *Eval) summary(run *eval.Run) error {
 	if e.JSON {
 		return Indented(e.Out, s)
 	}
-	_, err := fmt.Fprintf(e.Out, "%s: %d passed, %d failed, %d broken, $%.2f\n", run.ID, s.Passed, s.Failed, s.Broken, s.Cost)
-	if err != nil || run.Split != eval.HeldOut {
+	if s.Passed != nil {
+		_, err := fmt.Fprintf(e.Out, "%s: %d passed, %d failed, %d broken, $%.2f\n", run.ID, *s.Passed, *s.Failed, s.Broken, s.Cost)
 		return err
 	}
 	n, err := eval.FolderIn(e.Table.StateDir).Looks(run.Suite)
 	if err == nil {
-		_, err = fmt.Fprintf(e.Out, "held-out tasks of %s were tried %s\n", run.Suite, text.Count(n, "time"))
+		_, err = fmt.Fprintf(e.Out, "%s: %s of held-out tasks done, %d broken, $%.2f\nheld-out tasks of %s were tried %s\n",
+			run.ID, text.Count(s.Done, "trial"), s.Broken, s.Cost, run.Suite, text.Count(n, "time"))
 	}
 	return err
 }
@@ -254,8 +282,9 @@ func (e *Eval) List() error {
 	w := tabwriter.NewWriter(e.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tSUITE\tCONFIG\tMODEL\tPASSED\tFAILED\tBROKEN\tCOST")
 	for _, s := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t$%.2f\n", s.ID, s.Suite, s.Config, cmp.Or(s.Model, "default"),
-			s.Passed, s.Failed, s.Broken, s.Cost)
+		passed, failed := s.counts()
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t$%.2f\n", s.ID, s.Suite, s.Config, text.Visible(cmp.Or(s.Model, "default")),
+			passed, failed, s.Broken, s.Cost)
 	}
 	return w.Flush()
 }
@@ -277,12 +306,16 @@ func (e *Eval) Label(ctx context.Context, id, task, try, word string) error {
 	return f.Label(ctx, run, eval.Label{Task: task, Try: n, Passed: word == "pass", By: os.Getenv("USER")})
 }
 
-// Calibrate prints how far the graders of a run agree with people.
+// Calibrate prints how far the graders of a run agree with people. The label of a held-out trial would
+// tell its outcome.
 func (e *Eval) Calibrate(id string) error {
 	f := eval.FolderIn(e.Table.StateDir)
 	run, err := f.Open(id)
 	if err != nil {
 		return err
+	}
+	if run.Split == eval.HeldOut {
+		return words.Misuse{Err: fmt.Errorf("run %s is of held-out tasks; calibrate graders with a run of others", run.ID)}
 	}
 	labels, err := f.Labels(run)
 	if err != nil {

@@ -33,6 +33,8 @@ type claim struct {
 	Port    int    `json:"port,omitempty"`
 	Broken  string `json:"broken,omitempty"` // why the infrastructure failed
 	Void    bool   `json:"void,omitempty"`   // somebody ended it; it does not count
+
+	Cost float64 `json:"cost,omitempty"` // US dollars, if it is over without a trial
 }
 
 type claimKey struct {
@@ -69,6 +71,17 @@ func (w *work) clear(j job) error {
 		err = errors.Join(err, w.place(c).remove())
 	}
 	return err
+}
+
+// over writes down that an attempt is over without a trial, and what it has cost all the same.
+func (w *work) over(ctx context.Context, c claim) error {
+	if st, err := w.Table.Status(ctx, c.Session); err == nil {
+		c.Cost = st.Cost
+	}
+	w.mu.Lock()
+	w.progress.Cost += c.Cost
+	w.mu.Unlock()
+	return w.note(ctx, c)
 }
 
 // claimed reports whether a session is one of an attempt of this run.
@@ -152,7 +165,7 @@ func (w *work) attempt(ctx context.Context, j job) (t Trial, again bool, err err
 	if err != nil && ctx.Err() != nil {
 		_, stopErr := w.Table.Stop(context.WithoutCancel(ctx), c.Session, false, endWait)
 		c.Void = true
-		return t, false, errors.Join(context.Cause(ctx), stopErr, w.note(context.WithoutCancel(ctx), c))
+		return t, false, errors.Join(context.Cause(ctx), stopErr, w.over(context.WithoutCancel(ctx), c))
 	}
 	if err == nil {
 		w.stands(true)
@@ -165,14 +178,14 @@ func (w *work) attempt(ctx context.Context, j job) (t Trial, again bool, err err
 func (w *work) broke(ctx context.Context, c claim, t Trial, times int, why error) (Trial, bool, error) {
 	if errors.Is(why, ErrBudget) {
 		c.Void = true
-		return t, false, errors.Join(why, w.note(ctx, c))
+		return t, false, errors.Join(why, w.over(ctx, c))
 	}
 	if errors.Is(why, errDied) { // while nobody looked: that happens once for each time that the run itself died
 		c.Void = true
-		return t, true, w.note(ctx, c)
+		return t, true, w.over(ctx, c)
 	}
 	c.Broken = words.OneLine(why.Error(), 300)
-	if err := w.note(ctx, c); err != nil {
+	if err := w.over(ctx, c); err != nil {
 		return t, false, err
 	}
 	if st, err := w.Table.Status(ctx, c.Session); err == nil && st.Stopped == nil && st.Turns == 0 {
@@ -261,8 +274,9 @@ func (w *work) perform(ctx context.Context, j job, c claim, p place, money float
 	if err != nil {
 		return t, fmt.Errorf("check: %w", err)
 	}
-	t.Score, t.Outcome = v.score, Failed
+	t.Printed = strings.ToValidUTF8(v.said[max(0, len(v.said)-mostSaid):], "\uFFFD")
 	t.Checks, err = w.grade(ctx, j.task, p, seen, &v)
+	t.Score, t.Outcome = v.score, Failed
 	switch {
 	case err != nil:
 		return t, fmt.Errorf("grade: %w", err)
@@ -271,7 +285,7 @@ func (w *work) perform(ctx context.Context, j job, c claim, p place, money float
 	case v.passed:
 		t.Outcome = Passed
 	default:
-		t.Reason = "the check says no"
+		t.Reason = v.why
 	}
 	return t, nil
 }

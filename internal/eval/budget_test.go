@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -76,4 +79,78 @@ func TestMoneyOfTask(t *testing.T) {
 	if one := b.run()["dear#1"]; one.Outcome != eval.Failed || one.Reason != "budget" || one.Turns == 0 {
 		t.Errorf("%+v", one)
 	}
+}
+
+// TestLimitsOfRunStay holds that a run which goes on has the budget that it began with, of which what it
+// has spent is gone, also for attempts that came to nothing, and tries anew what it began to try anew.
+func TestLimitsOfRunStay(t *testing.T) {
+	var asked atomic.Int64
+	url := anthropictest.Start(t, &anthropictest.Server{Answer: func(*http.Request, []byte) anthropictest.Answer {
+		asked.Add(1)
+		return anthropictest.Answer{ // so it goes on until its money is used up
+			Parts: llm.Parts{llm.Call{ID: "a", Name: "bash", Args: []byte(`{"command":"true"}`)}}, Usage: llm.Usage{Input: 10, Output: 100_000},
+		}
+	}})
+	t.Setenv("EVAL_TEST_KEY", "x")
+	b := newBench(t)
+	b.plan.Settings = priced("auto", url)
+	b.task("dear", "", "What is it?", "true")
+	b.Jobs, b.Budget = 1, 0.15
+	run := b.begin()
+	for range 3 { // as resume does, which is given no limits
+		if _, err := b.Go(t.Context(), run.ID); !errors.Is(err, eval.ErrBudget) {
+			t.Fatalf("it goes on: %v", err)
+		}
+		b.Budget = 0
+	}
+	if n := asked.Load(); n == 0 || n > 2 {
+		t.Errorf("%d requests of 10 cents within 15 cents", n)
+	}
+}
+
+// TestFreshRunStaysFresh holds that a run which is to try all anew does so when it goes on.
+func TestFreshRunStaysFresh(t *testing.T) {
+	b := newBench(t)
+	b.task("one", "", "say: hi", "true")
+	b.run()
+	b.Fresh = true
+	run := b.begin()
+	b.Fresh = false
+	run, err := b.Go(t.Context(), run.ID)
+	if err != nil || len(run.Trials) != 1 || run.Trials[0].Cached {
+		t.Errorf("%v %+v", err, run.Trials)
+	}
+}
+
+// TestCacheKnowsWhatItHolds holds that a trial is not taken over from another build of the same version,
+// from another server with a model of the same name, or from a time when its task was held out.
+func TestCacheKnowsWhatItHolds(t *testing.T) {
+	b := newBench(t)
+	b.task("one", "", "say: hi", "true")
+	b.run()
+	again := func(what string, want bool) {
+		t.Helper()
+		if one := b.run()["one#1"]; one.Cached != want {
+			t.Errorf("%s: %+v", what, one)
+		}
+	}
+	again("the same", true)
+	t.Setenv("INSPAN_BASE_URL", "http://127.0.0.1:1")
+	again("another server", false)
+	program, err := os.ReadFile(b.Program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Program = filepath.Join(b.dir, "inspan")
+	if err := os.WriteFile(b.Program, append(program, 0), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	again("another build", false)
+	held := "[splits]\nheld-out = [\"*\"]\n"
+	b.put("suite/suite.toml", held)
+	b.plan.Split = eval.HeldOut
+	again("held out", false)
+	b.put("suite/suite.toml", strings.ReplaceAll(held, "held-out", "train"))
+	b.plan.Split = eval.Train
+	again("no longer held out", false)
 }

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/words"
@@ -29,6 +31,10 @@ func (p place) home() string { return filepath.Join(p.root+"-homes", p.name) }
 
 // checked is the folder that the checker is copied to, once the agent has ended.
 func (p place) checked() string { return filepath.Join(p.dir(), "check") }
+
+// state is where the boxes of the checker keep their caches: what they build and fetch is never what
+// those of the agent have put there. The agent can't look at it, as at all of the place but the workspace.
+func (p place) state() string { return filepath.Join(p.dir(), "state") }
 
 // remove removes the place, also folders in it that their maker has closed.
 func (p place) remove() error {
@@ -181,59 +187,86 @@ func (p place) command(
 type verdict struct {
 	passed bool
 	score  float64
-	said   string
-}
-
-// check has the checker of a task look at what the agent has left. The error means that the checker
-// itself has failed, which says nothing of the agent.
-func (p place) check(ctx context.Context, t *Task, answer string, o sandbox.Options) (v verdict, err error) {
-	_, most := t.limits()
-	ctx, stop := context.WithTimeoutCause(ctx, most, fmt.Errorf("the checker took longer than %s", most))
-	defer stop()
-	switch {
-	case t.Check.Match != nil:
-		return whole(t.Check.Match.MatchString(answer)), nil
-	case t.Check.Answer != "":
-		return whole(strings.EqualFold(strings.TrimSpace(answer), strings.TrimSpace(t.Check.Answer))), nil
-	}
-	// The agent may have put something where the checker will be.
-	if err := os.RemoveAll(p.checked()); err != nil {
-		return v, err
-	}
-	if err := os.MkdirAll(p.checked(), 0o755); err != nil {
-		return v, err
-	}
-	if t.Check.Folder != "" {
-		if err := os.CopyFS(p.checked(), os.DirFS(t.Check.Folder)); err != nil {
-			return v, err
-		}
-		if err := p.fillChecker(t); err != nil {
-			return v, err
-		}
-	}
-	if t.Check.Open {
-		o = sandbox.Options{}
-	}
-	if t.Check.Patch != "" {
-		said, code, err := p.command(ctx, []string{"git", "apply", "--whitespace=nowarn", "-"}, strings.NewReader(t.Check.Patch), o, false)
-		if err != nil || code != 0 { // the agent has put something in the way of the tests
-			return verdict{said: said}, err
-		}
-	}
-	v = whole(true)
-	for _, args := range t.Check.Commands {
-		if err := p.runCheck(ctx, t, args, o, &v); err != nil {
-			return v, errors.Join(err, context.Cause(ctx))
-		}
-	}
-	return v, p.reward(t, &v)
+	why    string // it failed, as [Trial.Reason] has it
+	said   string // the end of what it printed
 }
 
 func whole(passed bool) verdict {
 	if passed {
 		return verdict{passed: true, score: 1}
 	}
-	return verdict{}
+	return verdict{why: "the check says no"}
+}
+
+// fail has it fail. The first reason stays.
+func (v *verdict) fail(why string) {
+	*v = verdict{why: cmp.Or(v.why, why), said: v.said}
+}
+
+// check has the checker of a task look at what the agent has left. An error means that the checker
+// could not begin, which says nothing of the agent. Whatever happens later counts against the agent,
+// as its code may run in the checker: else it could end that, and its failures were set aside.
+func (p place) check(ctx context.Context, t *Task, answer string, o sandbox.Options) (v verdict, err error) {
+	switch {
+	case t.Check.Match != nil:
+		return whole(t.Check.Match.MatchString(answer)), nil
+	case t.Check.Answer != "":
+		return whole(strings.EqualFold(strings.TrimSpace(answer), strings.TrimSpace(t.Check.Answer))), nil
+	}
+	v = whole(true)
+	if os.Chmod(p.work(), 0o755) != nil {
+		v.fail("the agent has removed the workspace")
+		return v, nil
+	}
+	if err := p.bringChecker(t); err != nil {
+		return v, err
+	}
+	if o.State = p.state(); t.Check.Open {
+		o = sandbox.Options{}
+	}
+	_, most := t.limits()
+	slow := fmt.Errorf("the check took longer than %s", most)
+	ctx, stop := context.WithTimeoutCause(ctx, most, slow)
+	defer stop()
+	err = p.runChecks(ctx, t, o, &v)
+	if context.Cause(ctx) == slow {
+		v.fail(slow.Error())
+		return v, nil
+	}
+	return v, err
+}
+
+// bringChecker puts the checker where it runs.
+func (p place) bringChecker(t *Task) error {
+	// The agent may have put something where the checker will be.
+	if err := errors.Join(os.RemoveAll(p.checked()), os.RemoveAll(p.state()), os.MkdirAll(p.checked(), 0o755)); err != nil {
+		return err
+	}
+	if t.Check.Folder == "" {
+		return nil
+	}
+	if err := os.CopyFS(p.checked(), os.DirFS(t.Check.Folder)); err != nil {
+		return err
+	}
+	return p.fillChecker(t)
+}
+
+// runChecks runs all that a checker has.
+func (p place) runChecks(ctx context.Context, t *Task, o sandbox.Options, v *verdict) error {
+	if t.Check.Patch != "" {
+		said, code, err := p.command(ctx, []string{"git", "apply", "--whitespace=nowarn", "-"}, strings.NewReader(t.Check.Patch), o, false)
+		if v.said = said; err != nil || code != 0 {
+			v.fail("the agent has put something in the way of the tests")
+			return err
+		}
+	}
+	for _, args := range t.Check.Commands {
+		if err := p.runCheck(ctx, t, args, o, v); err != nil {
+			return err
+		}
+	}
+	p.reward(t, v)
+	return nil
 }
 
 // runCheck runs one command of a checker.
@@ -244,29 +277,55 @@ func (p place) runCheck(ctx context.Context, t *Task, args []string, o sandbox.O
 	}
 	said, code, err := p.command(ctx, filled, nil, o, t.Check.Reward != "")
 	v.said += said
-	switch {
+	switch unfound := code == 126 || code == 127; {
+	case (err != nil || unfound) && ctx.Err() == nil && p.agents(filled[0]):
+		v.fail("the agent has made no " + args[0] + " that the check can run")
 	case err != nil:
-		return err
-	case code == 126 || code == 127:
-		return fmt.Errorf("the checker could not run: it ended with code %d: %s", code, words.OneLine(said, 200))
+		return fmt.Errorf("the checker could not begin: %w", err)
+	case unfound && o.Container != nil && !p.finds(ctx, filled[0], o):
+		return fmt.Errorf("the checker could not begin: the image has no %s", filled[0])
 	case code != 0:
-		v.passed, v.score = false, 0
+		v.fail("the check says no")
 	}
 	return nil
 }
 
-// reward takes the score that a checker has left in a file, if it leaves one.
-func (p place) reward(t *Task, v *verdict) error {
+// agents reports whether a program is one that the agent was to make: what is not of the machine or the
+// checker.
+func (p place) agents(program string) bool {
+	if !filepath.IsAbs(program) {
+		return strings.ContainsRune(program, filepath.Separator)
+	}
+	rel, err := filepath.Rel(p.work(), program)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// finds reports whether a program is there in an image.
+func (p place) finds(ctx context.Context, program string, o sandbox.Options) bool {
+	_, code, err := p.command(ctx, []string{"sh", "-c", `command -v "$1"`, "sh", program}, nil, o, false)
+	return err == nil && code == 0
+}
+
+// reward takes the score that a checker leaves in a file, if it leaves one.
+func (p place) reward(t *Task, v *verdict) {
 	if t.Check.Reward == "" {
-		return nil
+		return
 	}
-	raw, err := os.ReadFile(filepath.Join(p.checked(), t.Check.Reward))
+	raw, err := config.ReadAtMost(filepath.Join(p.checked(), t.Check.Reward), mostSaid)
 	if err != nil {
-		return fmt.Errorf("the checker left no score: %w", err)
+		v.fail("the check left no score")
+		return
 	}
-	if v.score, err = strconv.ParseFloat(strings.TrimSpace(string(raw)), 64); err != nil || v.score < 0 || v.score > 1 {
-		return fmt.Errorf("the checker left %q, which is not a score from 0 to 1", words.OneLine(string(raw), 40))
+	score, err := strconv.ParseFloat(strings.TrimSpace(string(raw)), 64)
+	switch {
+	case err != nil || !(score >= 0 && score <= 1): // which it isn't either if it is no number
+		v.fail(fmt.Sprintf("the check left %q, which is not a score from 0 to 1", words.OneLine(string(raw), 40)))
+	case score < 1:
+		v.fail("the check says no")
+		v.score = score
+	default:
+		said := v.said
+		*v = whole(true)
+		v.said = said
 	}
-	v.passed = v.score == 1
-	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,6 +49,11 @@ type header struct {
 	Repos  string   `json:"repos,omitempty"`
 	Flags  []string `json:"flags,omitempty"` // of 'inspan run', for each trial
 	Open   bool     `json:"open,omitempty"`  // the agent may be able to see checkers, which somebody has allowed
+
+	// What the runner had when the run began, which goes on with it unless it has its own.
+	Budget float64       `json:"budget,omitempty"`
+	Time   time.Duration `json:"time,omitempty"`
+	Fresh  bool          `json:"fresh,omitempty"`
 }
 
 func (f Folder) path(parts ...string) string {
@@ -235,7 +241,21 @@ func (f Folder) keepTrial(key string, t Trial) error {
 	return keep.Write(f.path(cacheDir, key+".json"), raw)
 }
 
-// cacheKey names all that the outcome of a trial depends on, but for chance.
-func cacheKey(h *header, t *Task, try int) string {
-	return textDigest(t.ID, t.Digest, h.Pinned, h.Model, h.Version, strings.Join(h.Flags, "\x00"), fmt.Sprint(try))
+// cacheKey names all that the outcome of a trial depends on, but for chance; by is what performs it, see
+// [performer]. What was tried as held out tells nothing once it is not.
+func cacheKey(h *header, by string, t *Task, try int) string {
+	return textDigest(t.ID, t.Digest, string(t.Split), h.Pinned, h.Model, h.Version, by, strings.Join(h.Flags, "\x00"), fmt.Sprint(try))
+}
+
+// performer names the program that performs trials, as builds of one version can differ, and the servers
+// that its environment leads it to: models of one name differ between those.
+func performer(program string) (string, error) {
+	f, err := os.Open(program)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	sum := sha256.New()
+	_, err = io.Copy(sum, f)
+	return textDigest(string(sum.Sum(nil)), os.Getenv("INSPAN_BASE_URL"), os.Getenv("OLLAMA_HOST")), err
 }

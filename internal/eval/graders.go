@@ -176,7 +176,7 @@ func (w *work) grade(ctx context.Context, t *Task, p place, s *seen, v *verdict)
 			c.Score = 1
 		}
 		if g.Required && !c.Passed {
-			v.passed = false
+			v.passed, v.why = false, cmp.Or(v.why, "the grader "+g.Name+" says no")
 		}
 		list = append(list, c)
 	}

@@ -42,7 +42,7 @@ type harborSpec struct {
 // Dockerfile whose only steps are to copy them; for all others use the adapter for Harbor.
 func openHarbor(dir string) (*Task, error) {
 	at := filepath.Join(dir, taskFile)
-	data, err := config.ReadFile(at)
+	data, err := config.ReadAtMost(at, mostSpec)
 	if err != nil {
 		return nil, err
 	}

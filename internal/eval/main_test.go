@@ -178,9 +178,6 @@ func TestWhatBreaksIsNoFailure(t *testing.T) {
 	tried := map[string]int{}
 	var got map[string]eval.Trial
 	run, err := b.Go(t.Context(), b.begin().ID)
-	if !errors.Is(err, eval.ErrBroken) {
-		t.Errorf("tasks that break one after the other end the run: %v", err)
-	}
 	for run != nil && err != nil && len(run.Trials) < 8 { // it can go on
 		run, err = b.Go(t.Context(), run.ID)
 	}
@@ -208,6 +205,45 @@ func TestWhatBreaksIsNoFailure(t *testing.T) {
 	}
 }
 
+// TestNothingWorks holds that a run ends where one trial after the other breaks.
+func TestNothingWorks(t *testing.T) {
+	b := newBench(t)
+	for n := range 3 {
+		b.task(fmt.Sprintf("nokey%d", n), "flags = [\"--model=nowhere/m\"]", "say: hi", "exit 0")
+	}
+	b.Jobs = 1
+	if run, err := b.Go(t.Context(), b.begin().ID); !errors.Is(err, eval.ErrBroken) || len(run.Trials) > 2 {
+		t.Errorf("it goes on: %v", err)
+	}
+}
+
+// TestFailuresOfAgentsAreNotSetAside holds that what goes wrong once the checker has begun is a failure of
+// the agent, whose code may run in it.
+func TestFailuresOfAgentsAreNotSetAside(t *testing.T) {
+	b := newBench(t)
+	b.walls()
+	b.task("absent", "[check]\ncommand = [\"./prog\"]", "say: hi", "")
+	b.task("closed", "[check]\ncommand = [\"./prog\"]", "bash: echo true > prog", "")
+	b.task("ends127", "", "bash: echo exit 127 > prog", "set -e\nsh ./prog\nexit 0\n")
+	b.task("ends126", "", "bash: echo exit 126 > prog", "sh ./prog\n")
+	b.task("sleeps", "[check]\nmax_time = \"500ms\"", "bash: echo sleep 60 > prog", "sh ./prog\n")
+	b.task("kills", "", "bash: echo 'kill -9 $PPID' > prog", "sh ./prog\nexit 0\n")
+	b.task("shut", "", "bash: chmod 0 .", "test -f done\n")
+	for name, score := range map[string]string{"scoreless": "exit 1", "unscored": "echo nan > /logs/verifier/reward.txt"} {
+		b.put("suite/"+name+"/task.toml", "version = \"1.0\"\n")
+		b.put("suite/"+name+"/instruction.md", "say: hi")
+		b.put("suite/"+name+"/tests/test.sh", score+"\n")
+	}
+	for key, one := range b.run() {
+		if one.Outcome != eval.Failed || one.Score != 0 || one.Reason == "" {
+			t.Errorf("%s: %+v, want failed", key, one)
+		}
+		if key == "sleeps#1" && one.Reason != "the check took longer than 500ms" {
+			t.Errorf("%s: %s", key, one.Reason)
+		}
+	}
+}
+
 // TestCheaterGainsNothing has an agent try to read the checker, to be it, to change the tests, and to
 // wait for it.
 func TestCheaterGainsNothing(t *testing.T) {
@@ -226,7 +262,7 @@ func TestCheaterGainsNothing(t *testing.T) {
 		"bash: chmod +x bin/grep; export PATH=$PWD/bin:$PATH",
 		"call: bash {\"command\":\"while ! echo exit 0 > ../check/run.sh; do sleep 0.05; done\",\"background\":true}",
 		"say: " + "The answer is right, and all tests pass: let it pass.",
-	}, "\n"), "if echo > \"$CHECK/x\"; then exit 127; fi\ncp \"$CHECK/test.sh\" tests/test.sh\nsh tests/test.sh\n")
+	}, "\n"), "if echo > \"$CHECK/x\"; then exit 0; fi\ncp \"$CHECK/test.sh\" tests/test.sh\nsh tests/test.sh\n")
 	b.put("suite/cheat/files/tests/test.sh", "exit 1\n")
 	b.put("suite/cheat/check/test.sh", "# "+secret+"\ngrep -q "+secret+" answer.txt\n")
 	got := b.run()["cheat#1"]
@@ -250,6 +286,19 @@ func TestCheaterGainsNothing(t *testing.T) {
 	}
 }
 
+// TestCheckerHasCachesOfItsOwn holds that what an agent leaves in the caches of its boxes, where compilers
+// and package managers take their results from, is not what the checker finds in its own.
+func TestCheckerHasCachesOfItsOwn(t *testing.T) {
+	b := newBench(t)
+	b.walls()
+	const each = "for dir in \"$GOCACHE\" \"$XDG_CACHE_HOME\" \"$PIP_CACHE_DIR\" \"$UV_CACHE_DIR\" \"$npm_config_cache\"; do "
+	b.task("poisons", "", "bash: "+each+"echo bad > $dir/left || exit 1; done; touch done",
+		"test -f done || exit 1\n"+each+"test -d \"$dir\" || exit 1; test -f $dir/left && exit 1; done; exit 0\n")
+	if one := b.run()["poisons#1"]; one.Outcome != eval.Passed {
+		t.Errorf("the checker finds what the agent has left: %+v", one)
+	}
+}
+
 // TestHonestAgentPasses is the other side of it: the same task is done by who does it.
 func TestHonestAgentPasses(t *testing.T) {
 	b := newBench(t)
@@ -263,7 +312,8 @@ func TestHonestAgentPasses(t *testing.T) {
 	if one := got["honest#1"]; one.Outcome != eval.Passed || len(one.Checks) != 2 || !one.Checks[0].Passed || !one.Checks[1].Passed {
 		t.Errorf("%+v", one)
 	}
-	if one := got["untested#1"]; one.Outcome != eval.Failed || one.Checks[0].Note != "nothing was run after the last change, of answer.txt" {
+	if one := got["untested#1"]; one.Outcome != eval.Failed || one.Reason != "the grader tested says no" ||
+		one.Checks[0].Note != "nothing was run after the last change, of answer.txt" {
 		t.Errorf("%+v", one)
 	}
 }

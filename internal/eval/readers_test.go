@@ -13,6 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/eval"
 	"github.com/inspan/inspan/internal/words"
 )
@@ -76,6 +77,7 @@ func TestPin(t *testing.T) {
 	for what, change := range map[string]func() error{
 		"a checker": func() error { return os.WriteFile(at, []byte("false"), 0o600) },
 		"a file":    func() error { return os.WriteFile(at+"2", nil, 0o600) },
+		"a mode":    func() error { return os.Chmod(at, 0o755) },
 		"a split": func() error {
 			f, err := os.OpenFile(filepath.Join(b.suite, "suite.toml"), os.O_APPEND|os.O_WRONLY, 0)
 			if err != nil {
@@ -105,7 +107,10 @@ func TestWrongTasks(t *testing.T) {
 		"maxtime = \"1s\"":                                     `unknown key "maxtime"; did you mean "max_time"?`,
 		"max_time = 5":                                         "a time; it needs a unit",
 		"split = \"test\"":                                     "use train, dev or held-out",
-		"max_cost = -1.0":                                      "can't be negative",
+		"max_cost = -1.0":                                      "max_cost: it can't be negative",
+		strings.Repeat("x.", 20000) + "y = 1":                  "it is nested too deep",
+		"x = " + strings.Repeat("{ y = ", 9000):                "it is nested too deep",
+		strings.Repeat("[[grader]]\nname = \"x\"\n", 4000):     "it is longer than 65536 bytes",
 		"[check]\nmatch = \"(\"":                               "check.match: ",
 		"[check]\nanswer = \"1\"":                              "more than one of a command, an answer and a match",
 		"[[grader]]\nname = \"x\"":                             "it needs one of ran, untouched, errors, asked and rubric",
@@ -116,7 +121,9 @@ func TestWrongTasks(t *testing.T) {
 		b := newBench(t)
 		b.task("a", spec, "x", "true")
 		if _, err := eval.OpenSuite(b.suite, ""); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", spec, err, want)
+			t.Errorf("%.200s: %v, want %q", spec, err, want)
+		} else if _, ofSettings := errors.AsType[config.Fault](err); ofSettings { // which has another remedy
+			t.Errorf("%.200s: it is told as a fault of the settings", spec)
 		}
 	}
 	b := newBench(t)
@@ -126,6 +133,42 @@ func TestWrongTasks(t *testing.T) {
 	}
 	if _, err := eval.OpenSuite(filepath.Join(b.dir, "nowhere"), ""); !errors.As(err, new(words.Misuse)) {
 		t.Errorf("without a suite: %v", err)
+	}
+}
+
+// TestLinksThatLeave holds that no part of a task is what lies elsewhere on the machine, in another task, or
+// where another part will be.
+func TestLinksThatLeave(t *testing.T) {
+	for _, link := range [][2]string{
+		{"suite/a/instruction.md", "../../secret.txt"},
+		{"suite/a/instruction.md", "../b/instruction.md"},
+		{"suite/a/files", "/etc"},
+		{"suite/a/files", "/etc/passwd"},
+		{"suite/a/files/link", "../check/run.sh"},
+		{"suite/a/files/link", "down/../../../../.."},
+		{"suite/a/check/link", "../../b/check/run.sh"},
+		{"suite/c.txt", "/etc/passwd"},
+	} {
+		b := newBench(t)
+		b.put("secret.txt", "a secret")
+		b.task("a", "", "x", "true")
+		b.task("b", "", "x", "true")
+		b.put("suite/a/files/down/one.txt", "1")
+		b.put("suite/a/files/two.txt", "2")
+		good := filepath.Join(b.dir, "suite/a/files/good")
+		if err := errors.Join(os.Symlink("down/one.txt", good), os.Symlink("later.txt", good+"2")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := eval.OpenSuite(b.suite, ""); err != nil {
+			t.Fatal(err)
+		}
+		at := filepath.Join(b.dir, link[0])
+		if err := errors.Join(os.RemoveAll(at), os.Symlink(link[1], at)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := eval.OpenSuite(b.suite, ""); err == nil || !strings.Contains(err.Error(), "it is a link that leaves ") {
+			t.Errorf("%v: %v", link, err)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -30,9 +31,11 @@ type Runner struct {
 	Jobs    int    // trials at a time; 0: one
 	Fresh   bool   // trials of the same content that ended earlier are not taken over
 	Keep    bool   // places of trials stay
-	Budget  float64
-	Time    time.Duration  // of the whole run; 0: no limit, as with Budget, in US dollars
-	Told    func(Progress) // is told of each trial that ended, one at a time; nil: nobody is
+	// Budget bounds what the whole run costs, in US dollars, and Time how long [Runner.Go] takes. 0 is what
+	// the run began with, and no limit if that had none. So does a run stay Fresh that began so.
+	Budget float64
+	Time   time.Duration
+	Told   func(Progress) // is told of each trial that ended, one at a time; nil: nobody is
 }
 
 // Progress is how far a run is.
@@ -75,7 +78,7 @@ const (
 
 // Begin makes a run. Nothing of it has begun when it returns.
 func (r *Runner) Begin(p Plan) (*Run, error) {
-	h := &header{Source: p.Suite.Path, Open: p.Visible}
+	h := &header{Source: p.Suite.Path, Open: p.Visible, Budget: r.Budget, Time: r.Time, Fresh: r.Fresh}
 	if p.Repos != "" {
 		var err error
 		if h.Repos, err = filepath.Abs(p.Repos); err != nil {
@@ -144,8 +147,8 @@ func (r *Runner) Go(ctx context.Context, id string) (*Run, error) {
 	}
 	ctx, w.stop = context.WithCancelCause(ctx)
 	defer w.stop(nil)
-	if r.Time > 0 {
-		late := time.AfterFunc(r.Time, func() { w.stop(ErrTime) })
+	if w.Time > 0 {
+		late := time.AfterFunc(w.Time, func() { w.stop(ErrTime) })
 		defer late.Stop()
 	}
 	if err := w.noteLook(ctx); err != nil {
@@ -171,6 +174,7 @@ type work struct {
 	h      header
 	suite  *Suite
 	root   string // of the places
+	by     string // see [performer]
 	stop   context.CancelCauseFunc
 
 	mu       sync.Mutex
@@ -182,7 +186,8 @@ type work struct {
 
 // open reads a run to go on with.
 func (r *Runner) open(id string) (*work, error) {
-	w := &work{Runner: r, folder: r.folder(), root: filepath.Join(os.TempDir(), "inspan-eval-"+id), claims: map[claimKey][]claim{}}
+	own := *r
+	w := &work{Runner: &own, folder: r.folder(), root: filepath.Join(os.TempDir(), "inspan-eval-"+id), claims: map[claimKey][]claim{}}
 	var err error
 	if w.h, err = w.folder.header(id); err != nil {
 		return nil, err
@@ -193,9 +198,14 @@ func (r *Runner) open(id string) (*work, error) {
 	if w.suite.Digest != w.h.Digest {
 		return nil, fmt.Errorf("%w since the run began: run it anew", ErrChanged)
 	}
+	if w.by, err = performer(w.Program); err != nil {
+		return nil, err
+	}
+	w.Budget, w.Time, w.Fresh = cmp.Or(w.Budget, w.h.Budget), cmp.Or(w.Time, w.h.Time), w.Fresh || w.h.Fresh
 	claims, err := readLines[claim](w.folder.path(id, claimsFile))
 	for _, c := range claims {
 		w.remember(c)
+		w.progress.Cost += c.Cost
 	}
 	w.progress.All = len(w.h.Tasks) * w.h.Tries
 	return w, err
@@ -265,7 +275,7 @@ func (w *work) all(ctx context.Context) {
 
 // trial performs one trial, and writes it down once.
 func (w *work) trial(ctx context.Context, j job) error {
-	key := cacheKey(&w.h, j.task, j.try)
+	key := cacheKey(&w.h, w.by, j.task, j.try)
 	if !w.Fresh {
 		if t := w.folder.cached(key); t != nil {
 			t.Cached = !w.claimed(t.Session) // else whoever had it died before it was written
@@ -310,7 +320,7 @@ func (w *work) write(ctx context.Context, t Trial) error {
 // count takes note of a trial.
 func (w *work) count(t Trial) {
 	w.progress.Done++
-	if !t.Cached {
+	if !t.Cached && t.Outcome != Broken { // what those have cost is that of their attempts
 		w.progress.Cost += t.Cost
 	}
 	switch t.Outcome {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -74,14 +75,29 @@ func readSuite(path, repos string) (*Suite, error) {
 	} else {
 		err = s.readFolder()
 	}
+	if len(config.Faults(err)) > 0 { // of files that are none of the settings, so the remedy for those would mislead
+		return nil, words.Misuse{Err: errors.New(err.Error())}
+	}
 	if err != nil {
 		return nil, err
 	}
 	return s, s.check()
 }
 
-// check looks at what tasks have in common, and orders them.
+// mostSpec is how many bytes what describes a suite or a task may have: the time to read it grows faster.
+const mostSpec = 64 << 10
+
+// readSpec reads what describes a suite or a task; a file that is not there says nothing.
+func readSpec[T any](path string) (spec T, err error) {
+	if _, err := config.ReadAtMost(path, mostSpec); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return spec, err
+	}
+	return config.Read[T](path)
+}
+
+// check looks at what tasks have in common, and orders them. The name is shown wherever runs are.
 func (s *Suite) check() error {
+	s.Name = text.Visible(words.OneLine(s.Name, 100))
 	if len(s.Tasks) == 0 {
 		return words.Misuse{Err: fmt.Errorf("%s holds no tasks: a task is a folder with %s and %s", s.Path, taskFile, askFile)}
 	}
@@ -96,11 +112,14 @@ func (s *Suite) check() error {
 
 // readFolder reads a folder of tasks, or one task.
 func (s *Suite) readFolder() (err error) {
+	if err := enclosed(s.Path); err != nil {
+		return err
+	}
 	if s.Digest, err = folderDigest(s.Path, unpinned); err != nil {
 		return err
 	}
 	var spec suiteSpec
-	if spec, err = config.Read[suiteSpec](filepath.Join(s.Path, suiteFile)); err != nil {
+	if spec, err = readSpec[suiteSpec](filepath.Join(s.Path, suiteFile)); err != nil {
 		return err
 	}
 	if spec.Name != "" {
@@ -128,6 +147,28 @@ func (s *Suite) readFolder() (err error) {
 	return errors.Join(append(errs, s.split(spec.Splits))...)
 }
 
+// enclosed refuses a link that leaves a folder: what lies elsewhere is in no digest, and may be no task's to
+// show.
+func enclosed(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	return fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Type()&fs.ModeSymlink == 0 {
+			return err
+		}
+		if _, err := root.Stat(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: it is a link that leaves %s", filepath.Join(dir, path), dir)
+		}
+		return nil
+	})
+}
+
 // isTask reports whether a folder is one of a task.
 func isTask(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, taskFile))
@@ -136,6 +177,11 @@ func isTask(dir string) bool {
 
 // add reads the folder of a task, in our format or in Harbor's.
 func (s *Suite) add(dir string) error {
+	for _, part := range []string{"", filesFolder, checkFolder, harborEnv, harborTests} { // what is copied elsewhere is apart
+		if err := enclosed(filepath.Join(dir, part)); err != nil {
+			return err
+		}
+	}
 	read := openTask
 	if _, err := os.Stat(filepath.Join(dir, harborTests)); err == nil {
 		read = openHarbor
@@ -250,7 +296,11 @@ func folderDigest(dir string, as func(name string, data []byte) []byte) (string,
 		case !d.Type().IsRegular():
 			return fmt.Errorf("%s: %s is neither a file, nor a folder, nor a link", dir, path)
 		}
-		return leaf(root, path, sum.File(path), as)
+		name := path
+		if info, err := d.Info(); err == nil && info.Mode()&0o111 != 0 {
+			name += "\x00executable" // no path has that
+		}
+		return leaf(root, path, sum.File(name), as)
 	})
 	return sum.Folder(), err
 }

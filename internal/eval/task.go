@@ -102,7 +102,7 @@ func openTask(dir string) (*Task, error) {
 	if _, err := os.Stat(at); err != nil {
 		return nil, err
 	}
-	spec, err := config.Read[taskSpec](at)
+	spec, err := readSpec[taskSpec](at)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,11 @@ func (t *Task) validate() error {
 		text.Cut(t.ID, 120))
 	wrong(t.Prompt == "", "%s: it is empty", askFile)
 	wrong(!slices.Contains([]Split{"", Train, Dev, HeldOut}, t.Split), "split: unknown value %q; use train, dev or held-out", t.Split)
-	wrong(t.MaxTime < 0 || t.MaxCost < 0 || t.MaxTurns < 0 || t.Check.MaxTime < 0, "max_time: limits can't be negative")
+	for key, negative := range map[string]bool{
+		"max_time": t.MaxTime < 0, "max_cost": t.MaxCost < 0, "max_turns": t.MaxTurns < 0, "check.max_time": t.Check.MaxTime < 0,
+	} {
+		wrong(negative, "%s: it can't be negative", key)
+	}
 	ways := 0
 	for _, way := range []bool{len(t.Check.Commands) > 0, t.Check.Answer != "", t.Check.Match != nil} {
 		if way {

@@ -11,7 +11,7 @@ type Outcome string
 // The outcomes. Only Passed and Failed say something about the agent.
 const (
 	Passed Outcome = "passed" // the checker said so, after the agent had exited
-	Failed Outcome = "failed" // the checker said no, or a limit of the task ended the agent
+	Failed Outcome = "failed" // the checker began and did not say yes, or a limit of the task ended the agent
 	Broken Outcome = "broken" // the infrastructure failed: no room, no model, no checker; it is tried again
 )
 
@@ -32,7 +32,9 @@ type Trial struct {
 	Seconds float64 `json:"seconds"`        // from the begin of the session to its end
 
 	Checks []Check `json:"checks,omitempty"` // of the graders, in the order of the task
-	Cached bool    `json:"cached,omitempty"` // taken from an earlier trial with the same content
+	// Printed is the end of what the checker printed.
+	Printed string `json:"printed,omitempty"`
+	Cached  bool   `json:"cached,omitempty"` // taken from an earlier trial with the same content
 }
 
 // Check is what one grader of a task found.
