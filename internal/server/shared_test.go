@@ -12,10 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/managed"
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/store"
 )
 
 // among is one of several servers of the store of a house.
@@ -99,8 +101,12 @@ func TestAmong(t *testing.T) {
 	two.until(two.submit(server.Spec{Prompt: "say: again"}).ID, event.StageCompleted)
 }
 
-// engine is one within a process: it gives sessions to its only worker.
-type engine struct{ woken chan string }
+// engine is one within a process: it gives sessions to its only worker. As with any engine, a wake that
+// comes during a run is followed by another one.
+type engine struct {
+	store store.Store
+	woken chan string
+}
 
 func (e engine) Wake(ctx context.Context, session, _ string) error {
 	select {
@@ -113,15 +119,45 @@ func (e engine) Wake(ctx context.Context, session, _ string) error {
 
 func (e engine) Work(ctx context.Context, w running.Work) error {
 	pool := &running.Pool{Open: w.Open, Saw: w.Saw}
+	var all sync.WaitGroup
+	defer all.Wait()
 	defer pool.Close()
+	wakes := map[string]chan struct{}{}
 	for {
 		select {
 		case id := <-e.woken:
-			if _, err := pool.Drive(ctx, id, nil); err != nil && ctx.Err() == nil {
-				return err
+			if wakes[id] == nil {
+				wakes[id] = make(chan struct{}, 1)
+				wake := wakes[id]
+				all.Go(func() { e.drive(ctx, pool, id, wake) })
+			}
+			select {
+			case wakes[id] <- struct{}{}:
+			default:
 			}
 		case <-ctx.Done():
 			return nil
+		}
+	}
+}
+
+// drive runs a session behind each wake, if there is something to do.
+func (e engine) drive(ctx context.Context, pool *running.Pool, id string, wakes <-chan struct{}) {
+	for {
+		select {
+		case <-wakes:
+		case <-ctx.Done():
+			return
+		}
+		seen, err := (&inspan.Host{Store: e.store}).Watch(ctx, id)
+		if err != nil {
+			return
+		}
+		if active := seen.Status().Active; seen.Close() != nil || !active {
+			continue
+		}
+		if r, err := pool.Drive(ctx, id, nil); err == nil {
+			<-r.Done()
 		}
 	}
 }
@@ -131,8 +167,9 @@ func (engine) Close() error { return nil }
 // TestEngine has another server than the one that is asked drive the sessions of tasks: what is said
 // and decided reaches them, and they end as they do without.
 func TestEngine(t *testing.T) {
-	e := engine{make(chan string, 100)}
+	e := engine{woken: make(chan string, 100)}
 	h := newHouse(t, func(s *server.Server) {
+		e.store = s.Sessions
 		s.Engine = e
 		managed.Join(s)
 	})
