@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/spf13/pflag"
@@ -30,7 +31,7 @@ func (b *bounded[N]) Type() string { return "number" }
 // Set implements pflag.Value.
 func (b *bounded[N]) Set(s string) error {
 	n, err := b.parse(s)
-	if err != nil || !(n >= b.least && n <= b.most) {
+	if err != nil || math.IsNaN(float64(n)) || n < b.least || n > b.most {
 		return errors.New("it needs " + b.needs())
 	}
 	*b.at = n

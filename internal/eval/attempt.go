@@ -146,7 +146,8 @@ func freePort() int {
 // another. An error ends the run.
 func (w *work) attempt(ctx context.Context, j job) (t Trial, again bool, err error) {
 	if lacks := needs(j.task); lacks != nil {
-		return Trial{Task: j.task.ID, Try: j.try, Tags: j.task.Tags, Outcome: Broken, Reason: lacks.Error()}, false, nil
+		t = Trial{Task: j.task.ID, Try: j.try, Tags: j.task.Tags, Outcome: Broken, Reason: lacks.Error()}
+		return t, false, nil //nolint:nilerr // it is told in the trial
 	}
 	c, broken, err := w.claim(ctx, j)
 	if err != nil {

@@ -229,7 +229,7 @@ func (p place) check(ctx context.Context, t *Task, answer string, o sandbox.Opti
 	ctx, stop := context.WithTimeoutCause(ctx, most, slow)
 	defer stop()
 	err = p.runChecks(ctx, t, o, &v)
-	if context.Cause(ctx) == slow {
+	if errors.Is(context.Cause(ctx), slow) {
 		v.fail(slow.Error())
 		return v, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -225,7 +226,7 @@ func TestTheSameTrialsShowNothing(t *testing.T) {
 	}
 	cached := won
 	cached.ID = "cached"
-	cached.Trials = append(won.Trials[:6:6], lost.Trials[6:]...)
+	cached.Trials = slices.Concat(won.Trials[:6], lost.Trials[6:])
 	for _, c := range []struct {
 		candidate eval.Run
 		shared    int

@@ -175,7 +175,7 @@ type held struct {
 func (s some) at(most uint32) (best uint32, err error) {
 	for _, h := range s {
 		if !h.known || h.id > most {
-			if h.id, err = h.set.at(most); err != nil {
+			if h.id, err = h.at(most); err != nil {
 				return 0, err
 			}
 			h.known = true
