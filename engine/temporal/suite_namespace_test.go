@@ -49,7 +49,7 @@ func inNamespace(r *round, c conf) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := testkit.NewProxyTo(net+".1", "tcp", engine.address)
+	server, err := testkit.NewProxyTo(net+".1", "tcp", engineAddress())
 	if err != nil {
 		t.Fatal(err)
 	}
