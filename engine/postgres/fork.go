@@ -97,22 +97,28 @@ func (c *copying) run(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	c.info = store.NewInfo(c.name)
-	const insert = `INSERT INTO sessions (id, made, created, modified) VALUES ($1, $2, $3, $3) ON CONFLICT (id) DO NOTHING RETURNING key`
-	err := tx.QueryRow(ctx, insert, c.name, c.token, c.info.Created).Scan(&c.to)
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = tx.QueryRow(ctx, "SELECT made = $2 FROM sessions WHERE id = $1", c.name, c.token).Scan(&c.isNew)
+	done, err := c.insert(ctx, tx)
+	if err != nil || done {
 		return err
 	}
-	if err != nil {
-		return err
-	}
-	c.isNew = true
 	for _, step := range []func(context.Context, pgx.Tx) error{c.events, c.head, c.blobs} {
 		if err := step(ctx, tx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// insert makes the head of the session. Done says that there is one of that name, and isNew then
+// whether an earlier transaction with the same token has made it.
+func (c *copying) insert(ctx context.Context, tx pgx.Tx) (done bool, err error) {
+	const insert = `INSERT INTO sessions (id, made, created, modified) VALUES ($1, $2, $3, $3) ON CONFLICT (id) DO NOTHING RETURNING key`
+	err = tx.QueryRow(ctx, insert, c.name, c.token, c.info.Created).Scan(&c.to)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return true, tx.QueryRow(ctx, "SELECT made = $2 FROM sessions WHERE id = $1", c.name, c.token).Scan(&c.isNew)
+	}
+	c.isNew = err == nil
+	return false, err
 }
 
 // source finds what is copied, and keeps it from being removed meanwhile.

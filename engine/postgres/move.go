@@ -53,18 +53,14 @@ type receiving struct {
 
 // run does it in a transaction. If an earlier one with the same token has done it, it does nothing.
 func (r *receiving) run(ctx context.Context, tx pgx.Tx) error {
-	into := copying{name: r.id, info: store.NewInfo(r.id)}
-	const insert = `INSERT INTO sessions (id, made, created, modified) VALUES ($1, $2, $3, $3) ON CONFLICT (id) DO NOTHING RETURNING key`
-	err := tx.QueryRow(ctx, insert, r.id, r.token, into.info.Created).Scan(&into.to)
-	if errors.Is(err, pgx.ErrNoRows) {
-		var mine bool
-		if err := tx.QueryRow(ctx, "SELECT made = $2 FROM sessions WHERE id = $1", r.id, r.token).Scan(&mine); err != nil || mine {
-			return err
-		}
-		return fs.ErrExist
-	}
-	if err != nil {
+	into := copying{name: r.id, token: r.token, info: store.NewInfo(r.id)}
+	switch done, err := into.insert(ctx, tx); {
+	case err != nil:
 		return err
+	case done && !into.isNew:
+		return fs.ErrExist
+	case done:
+		return nil
 	}
 	rows := &lineRows{key: into.to}
 	rows.next, rows.stop = iter.Pull2(r.lines)

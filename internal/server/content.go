@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/store"
 )
 
 // Content is what an object holds beside its value. It is a blob beside the book. No two objects
@@ -26,7 +27,7 @@ const salt = 26 // letters that a blob begins with
 
 // removable are blobs that can be listed and removed.
 type removable interface {
-	Names(ctx context.Context) ([]string, error)
+	store.Named
 	Remove(ctx context.Context, name string) error
 }
 

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -82,7 +81,7 @@ func (f *flags) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	a.Running.Sessions, a.Rewind.Sessions = s, s
+	app.Use(a, s)
 	warn := func(text string) { fmt.Fprintln(os.Stderr, "inspan-worker: "+text) }
 	f.worker.Host = a.Host(app.Options{Model: f.model, Mode: tool.Mode(f.mode), Patient: true}, warn)
 	f.worker.Temporal = conn
@@ -92,11 +91,11 @@ func (f *flags) run(ctx context.Context) (err error) {
 // connect connects to Temporal and the database, and takes what it needs for that out of the
 // environment.
 func (f *flags) connect(ctx context.Context) (client.Client, *postgres.Store, error) {
-	url := cmp.Or(f.store, os.Getenv("INSPAN_STORE"))
+	url := app.StoreOf(f.store)
 	if url == "" {
 		return nil, nil, errors.New("the database is missing: set --store or INSPAN_STORE")
 	}
-	if err := os.Unsetenv("INSPAN_STORE"); err != nil {
+	if err := os.Unsetenv(app.StoreVariable); err != nil {
 		return nil, nil, err
 	}
 	o, err := temporal.Options(f.temporal, f.worker.Namespace)

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -98,19 +99,19 @@ type served struct {
 
 // said is what a process has written.
 type said struct {
-	mu   chan struct{}
+	mu   sync.Mutex
 	text bytes.Buffer
 }
 
 func (s *said) Write(p []byte) (int, error) {
-	s.mu <- struct{}{}
-	defer func() { <-s.mu }()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.text.Write(p)
 }
 
 func (s *said) String() string {
-	s.mu <- struct{}{}
-	defer func() { <-s.mu }()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.text.String()
 }
 
@@ -130,7 +131,7 @@ func address(t *testing.T) string {
 func (h *house) serve(args ...string) *served {
 	h.t.Helper()
 	at := address(h.t)
-	s := &served{h: h, url: "http://" + at, said: &said{mu: make(chan struct{}, 1)}, done: make(chan struct{})}
+	s := &served{h: h, url: "http://" + at, said: &said{}, done: make(chan struct{})}
 	s.cmd = exec.Command(program, append([]string{"serve", "--model", "script", "--mode", "auto", "--listen", at}, args...)...)
 	s.cmd.Env, s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = h.env(), h.dir, s.said, s.said
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -205,7 +206,7 @@ type task struct {
 	Result             struct{ Says string }
 }
 
-// begins submits a task, whose key counts it once.
+// begins submits a task.
 func (s *served) begins(prompt string) (t task) {
 	s.h.t.Helper()
 	in := map[string]any{"prompt": prompt, "keep": "always", "timeout_seconds": 300}
@@ -315,9 +316,9 @@ func (h *house) driver(session string) int {
 	return holder.PID
 }
 
-// TestServersWithEngine has two servers and two workers over Temporal: tasks run on workers, an approval and
-// a cancellation reach them, a conversation goes on, and a worker that is killed is followed by the
-// other. No command of an agent runs twice.
+// TestServersWithEngine has two servers and two workers over Temporal: tasks run on workers, an approval
+// and a cancellation reach them, and a worker that is killed is followed by the other. No command of an
+// agent runs twice.
 func TestServersWithEngine(t *testing.T) {
 	h := newHouse(t)
 	at := engine(t)
