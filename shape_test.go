@@ -75,7 +75,6 @@ var rank = map[string]int{
 	"internal/recall":             20,
 	"internal/worktree":           20,
 	"internal/oauth":              20,
-	"internal/gate":               20,
 	"internal/forge":              20,
 	"internal/mcp":                20,
 	"internal/tools":              30,

@@ -19,7 +19,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/a2a"
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/sandbox"
 )
 
@@ -71,7 +71,7 @@ func (h *house) start(mode tool.Mode) {
 	h.host = a.Host(app.Options{Model: "script", Mode: mode}, func(string) {})
 	s := &a2a.Server{Host: h.host, Root: h.root, DecideHere: h.here}
 	h.server = s
-	ann, bob := gate.One("ann", annsToken), gate.One("bob", bobsToken)
+	ann, bob := netguard.One("ann", annsToken), netguard.One("bob", bobsToken)
 	g := a2a.Gate()
 	g.Who = func(token string) (string, bool) {
 		if who, ok := ann(token); ok {
@@ -83,7 +83,7 @@ func (h *house) start(mode tool.Mode) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	srv, done := gate.Server(g.Wrap(s.Handler())), make(chan struct{})
+	srv, done := netguard.Server(g.Wrap(s.Handler())), make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(l) }()
 	h.url = "http://" + l.Addr().String()
 	h.stop = func() { s.Close(); _ = srv.Close(); <-done }

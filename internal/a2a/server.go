@@ -35,7 +35,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/inspan/inspan"
-	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/running"
 )
 
@@ -82,7 +82,7 @@ func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+a2asrv.WellKnownAgentCardPath, s.serveCard)
 	mux.HandleFunc("POST /", func(w http.ResponseWriter, r *http.Request) {
-		v := &handler{server: s, sender: sender(gate.Principal(r.Header))}
+		v := &handler{server: s, sender: sender(netguard.Principal(r.Header))}
 		if version := r.Header.Get(sdk.SvcParamVersion); version != "" && version != "1" && !strings.HasPrefix(version, "1.") {
 			v.refused = sdk.ErrVersionNotSupported
 		}
@@ -109,8 +109,8 @@ func (v *handler) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // Gate is what is to stand before a server. Anybody may read the card, as the protocol has it.
-func Gate() *gate.Gate {
-	return &gate.Gate{Open: []string{a2asrv.WellKnownAgentCardPath}, Refuse: Refuse}
+func Gate() *netguard.Gate {
+	return &netguard.Gate{Open: []string{a2asrv.WellKnownAgentCardPath}, Refuse: Refuse}
 }
 
 // sender names a principal in the log.

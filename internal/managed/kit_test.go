@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/gate"
 	"github.com/inspan/inspan/internal/managed"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/server"
 	"github.com/inspan/inspan/tool"
 )
@@ -62,7 +62,7 @@ func (h *house) open() {
 	if err := h.s.Start(h.t.Context()); err != nil {
 		h.t.Fatal(err)
 	}
-	h.h = httptest.NewServer((&gate.Gate{Who: h.s.Who, Forms: h.s.Forms, Refuse: server.Refuse}).Wrap(h.s.Handler()))
+	h.h = httptest.NewServer((&netguard.Gate{Who: h.s.Who, Forms: h.s.Forms, Refuse: server.Refuse}).Wrap(h.s.Handler()))
 }
 
 // close ends the server, as a crash would.

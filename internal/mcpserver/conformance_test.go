@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/testkit"
 )
 
@@ -34,7 +34,7 @@ func TestConformance(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		h := newHouse(t, "ask")
 		h.Extend(prepared, extended)
-		url := h.listen(&gate.Gate{}) + "/mcp"
+		url := h.listen(&netguard.Gate{}) + "/mcp"
 		out := t.TempDir()
 		printed, err := peer(t, 4*time.Minute, dir, "conformance", "server",
 			"--url", url, "--spec-version", revision, "--suite", "all", "-o", out)

@@ -9,17 +9,17 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/internal/netguard"
 )
 
 // listen serves over HTTP behind a gate and returns the address.
-func (h *house) listen(g *gate.Gate) string {
+func (h *house) listen(g *netguard.Gate) string {
 	h.t.Helper()
 	l, err := g.Listen(h.t.Context(), "127.0.0.1:0", false)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	srv := gate.Server(g.Wrap(h.Handler()))
+	srv := netguard.Server(g.Wrap(h.Handler()))
 	done := make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(l) }()
 	h.t.Cleanup(func() {
@@ -50,9 +50,9 @@ const (
 )
 
 // two is a gate for two principals.
-func two() *gate.Gate {
-	ann, bob := gate.One("ann", annsToken), gate.One("bob", bobsToken)
-	return &gate.Gate{Who: func(token string) (string, bool) {
+func two() *netguard.Gate {
+	ann, bob := netguard.One("ann", annsToken), netguard.One("bob", bobsToken)
+	return &netguard.Gate{Who: func(token string) (string, bool) {
 		if who, ok := ann(token); ok {
 			return who, ok
 		}

@@ -15,7 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/inspan/inspan"
-	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -90,11 +90,11 @@ func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteC
 }
 
 // Handler serves streamable HTTP, in the revisions with sessions and in those without.
-// It checks nothing of who sends requests: put a [gate.Gate] before it. Requests of
+// It checks nothing of who sends requests: put a [netguard.Gate] before it. Requests of
 // different principals see nothing of each other. Close ends what goes on.
 func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		r, err := s.tenant(req.Context(), gate.Principal(req.Header))
+		r, err := s.tenant(req.Context(), netguard.Principal(req.Header))
 		if err != nil {
 			http.Error(w, "the server can't serve: "+err.Error(), http.StatusServiceUnavailable)
 			return

@@ -1,7 +1,8 @@
 // Package netguard guards every address that is fetched on behalf of a model,
-// and the proxy through which boxed processes reach the net.
+// the proxy through which boxed processes reach the net, and, the other way
+// round, our own servers against who may not talk to them ([Gate]).
 //
-// The rules:
+// The rules for what is reached:
 //
 //   - An address is parsed once, by one parser, and has one spelling. What can
 //     be read in two ways is refused: see [Check]. The very string that is

@@ -3,13 +3,15 @@ package server
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/inspan/inspan/internal/gate"
 	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/netguard"
+	"github.com/inspan/inspan/internal/words"
 )
 
 // Door is where clients reach one of our servers, as an operator says it.
@@ -23,21 +25,21 @@ type Door struct {
 	Ending    func(time.Duration) // is told that running calls have so long; nil: nobody is
 }
 
-// Serve serves h behind a gate until ctx ends, see [gate.Gate.Serve]. A gate that knows nobody lets
+// Serve serves h behind a gate until ctx ends, see [netguard.Gate.Serve]. A gate that knows nobody lets
 // in whoever has the token; nil is such a gate.
-func (d Door) Serve(ctx context.Context, g *gate.Gate, h http.Handler, end func()) error {
+func (d Door) Serve(ctx context.Context, g *netguard.Gate, h http.Handler, end func()) error {
 	if g == nil {
-		g = &gate.Gate{}
+		g = &netguard.Gate{}
 	}
 	if g.Who == nil {
-		token, err := gate.Token(d.TokenFile)
+		token, err := netguard.Token(d.TokenFile)
 		if err != nil {
 			return err
 		}
-		g.Who = gate.One(owner, token)
+		g.Who = netguard.One(owner, token)
 	}
 	g.Hosts = d.Hosts
-	l, err := g.Listen(ctx, d.Listen, d.Public)
+	l, err := d.listen(ctx, g)
 	if err != nil {
 		return err
 	}
@@ -52,10 +54,19 @@ func (d Door) Serve(ctx context.Context, g *gate.Gate, h http.Handler, end func(
 	return g.Serve(ctx, l, h, end)
 }
 
+// listen is [netguard.Gate.Listen] at the door.
+func (d Door) listen(ctx context.Context, g *netguard.Gate) (net.Listener, error) {
+	l, err := g.Listen(ctx, d.Listen, d.Public)
+	if errors.Is(err, netguard.ErrOpen) {
+		err = words.Misuse{Err: err}
+	}
+	return l, err
+}
+
 // Serve starts the server, with the token of the door as its owner's, and serves there until ctx
 // ends. Then the calls that run have as long as grace to finish, while requests are still answered.
 func (s *Server) Serve(ctx context.Context, d Door, grace time.Duration) (err error) {
-	if s.Owner, err = gate.Token(d.TokenFile); err != nil {
+	if s.Owner, err = netguard.Token(d.TokenFile); err != nil {
 		return err
 	}
 	if err := s.Start(ctx); err != nil {
@@ -95,6 +106,6 @@ func (s *Server) drainFor(ctx context.Context, d Door, grace time.Duration) {
 
 // Gate is what stands before the handler: it lets in whoever the server knows, and everybody to what
 // holds no data.
-func (s *Server) Gate() *gate.Gate {
-	return &gate.Gate{Who: s.Who, Open: append(pagePaths(), "/ping", "/readyz"), Signed: []string{hooksPath + "*"}, Forms: s.Forms, Refuse: Refuse}
+func (s *Server) Gate() *netguard.Gate {
+	return &netguard.Gate{Who: s.Who, Open: append(pagePaths(), "/ping", "/readyz"), Signed: []string{hooksPath + "*"}, Forms: s.Forms, Refuse: Refuse}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -92,7 +92,7 @@ const tokenMark = "inspan_"
 
 // newToken makes the token of an identity, and its digest.
 func newToken(id string) (token, digest string) {
-	token = tokenMark + id + "_" + gate.NewToken()
+	token = tokenMark + id + "_" + netguard.NewToken()
 	return token, digestOf(token)
 }
 
@@ -100,9 +100,9 @@ func digestOf(token string) string { return tool.Digest([]byte(token)) }
 
 const owner = "owner" // principal with Server.Owner's token
 
-// Who tells whose token it is, for [gate.Gate].
+// Who tells whose token it is, for [netguard.Gate].
 func (s *Server) Who(token string) (principal string, ok bool) {
-	if _, is := gate.One(owner, s.Owner)(token); is {
+	if _, is := netguard.One(owner, s.Owner)(token); is {
 		return owner, true
 	}
 	if s.codes.use(token) {

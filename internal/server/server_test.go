@@ -18,7 +18,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/internal/netguard"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/server"
@@ -185,7 +185,7 @@ func TestBadInput(t *testing.T) {
 func TestStalled(t *testing.T) {
 	h := newHouse(t, nil)
 	h.h.Close()
-	g := &gate.Gate{Who: h.s.Who, Refuse: server.Refuse, BodyTime: 50 * time.Millisecond}
+	g := &netguard.Gate{Who: h.s.Who, Refuse: server.Refuse, BodyTime: 50 * time.Millisecond}
 	h.h = httptest.NewServer(g.Wrap(h.s.Handler()))
 	addr := h.h.Listener.Addr().String()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)

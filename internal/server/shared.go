@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/store"
 )
@@ -45,11 +45,11 @@ const (
 // ServeAmong is [Server.Serve] for one of several servers of a store. It fails with [ErrTakenOver] if
 // it has led and another leads now. Whoever started it starts it again, to stand by.
 func (s *Server) ServeAmong(ctx context.Context, d Door, a Among, grace time.Duration) (err error) {
-	if s.Owner, err = gate.Token(d.TokenFile); err != nil {
+	if s.Owner, err = netguard.Token(d.TokenFile); err != nil {
 		return err
 	}
 	g := s.Gate()
-	l, err := g.Listen(ctx, d.Listen, d.Public)
+	l, err := d.listen(ctx, g)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (s *Server) ServeAmong(ctx context.Context, d Door, a Among, grace time.Dur
 	served := make(chan error, 1)
 	go func() {
 		switching := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*front.Load()).ServeHTTP(w, r) })
-		served <- gate.Serve(serving, l, switching, nil)
+		served <- netguard.Serve(serving, l, switching, nil)
 	}()
 	d.Opened(l.Addr().String())
 	if err = stand.await(ctx); err == nil {
@@ -123,7 +123,7 @@ func advertised(said, listens string) (*url.URL, error) {
 // standby is a server that does not lead.
 type standby struct {
 	server *Server
-	gate   *gate.Gate
+	gate   *netguard.Gate
 	at     string // its own URL
 	stands func(string)
 	told   string // that it stands by for
@@ -234,7 +234,7 @@ func (b *standby) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Reply(w, http.StatusOK, health{Status: "Healthy", Last: b.server.pulse.last.Load()})
 		return
 	}
-	from := gate.Gate{Hosts: b.gate.Hosts, Open: b.gate.Open, Forms: b.gate.Forms, Refuse: b.gate.Refuse}
+	from := netguard.Gate{Hosts: b.gate.Hosts, Open: b.gate.Open, Forms: b.gate.Forms, Refuse: b.gate.Refuse}
 	tokens := r.Header.Clone()
 	from.Wrap(http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) { b.pass(w, in, tokens) })).ServeHTTP(w, r)
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
@@ -31,7 +31,7 @@ type Visit struct {
 
 // Visit begins the visit of who sends a request, if it may at least what the role may.
 func (s *Server) Visit(r *http.Request, role Role) (*Visit, error) {
-	principal := gate.Principal(r.Header)
+	principal := netguard.Principal(r.Header)
 	if principal == byCode && r.URL.Path != signInPath {
 		return nil, Forbidden("this is a code for a browser; it can only sign in")
 	}

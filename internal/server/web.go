@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/connect"
-	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/store"
 )
 
@@ -44,7 +44,7 @@ func (w Web) Elsewhere(ctx context.Context, why error, state, tokenFile string) 
 	if err != nil {
 		return fmt.Errorf("a server runs on this state folder, but where is not known: %w", err)
 	}
-	token, err := gate.Token(tokenFile)
+	token, err := netguard.Token(tokenFile)
 	if err != nil {
 		return err
 	}

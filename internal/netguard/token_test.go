@@ -1,4 +1,4 @@
-package gate_test
+package netguard_test
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/internal/netguard"
 )
 
 func TestTokenIsMadeOnce(t *testing.T) {
@@ -17,7 +17,7 @@ func TestTokenIsMadeOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			token, err := gate.Token(path)
+			token, err := netguard.Token(path)
 			if err != nil {
 				t.Error(err)
 			}
@@ -46,7 +46,7 @@ func TestTokenIsMadeOnce(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".token-*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if a, b := gate.NewToken(), gate.NewToken(); a == b {
+	if a, b := netguard.NewToken(), netguard.NewToken(); a == b {
 		t.Error("two tokens are the same")
 	}
 }
@@ -61,7 +61,7 @@ func TestTokenFiles(t *testing.T) {
 		return path
 	}
 	own := strings.Repeat("s3cret-", 5)
-	if got, err := gate.Token(write("own", "  "+own+"\n", 0o600)); err != nil || got != own {
+	if got, err := netguard.Token(write("own", "  "+own+"\n", 0o600)); err != nil || got != own {
 		t.Errorf("%q, %v", got, err)
 	}
 	for name, path := range map[string]string{
@@ -77,7 +77,7 @@ func TestTokenFiles(t *testing.T) {
 		if runtime.GOOS == "windows" && strings.Contains(name, "may") {
 			continue
 		}
-		if got, err := gate.Token(path); err == nil || got != "" {
+		if got, err := netguard.Token(path); err == nil || got != "" {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}

@@ -1,5 +1,6 @@
-// Package gate stands before the servers of ours that others can reach: it says who
-// may talk to them at all.
+package netguard
+
+// The gate stands before those servers of ours that others can reach.
 //
 // A server on this machine is reached by every program on it, and by every web page
 // that its user has open: a page can send requests to 127.0.0.1, and by a name that
@@ -18,7 +19,6 @@
 //	size of a body   at most MaxBody                                              413
 //
 // Where a request is from is asked before its token, so that a page can't try tokens.
-package gate
 
 import (
 	"cmp"

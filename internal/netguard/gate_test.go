@@ -1,4 +1,4 @@
-package gate_test
+package netguard_test
 
 import (
 	"bufio"
@@ -14,12 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/inspan/inspan/internal/testkit"
-
-	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/internal/netguard"
 )
-
-func TestMain(m *testing.M) { testkit.Main(m) }
 
 const secret = "correct-horse-battery-staple-0123456789"
 
@@ -35,17 +31,17 @@ func behind(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusRequestTimeout)
 		return
 	}
-	fmt.Fprintf(w, "%s|%s|%s", gate.Principal(r.Header), r.Header.Get("Authorization"), body)
+	fmt.Fprintf(w, "%s|%s|%s", netguard.Principal(r.Header), r.Header.Get("Authorization"), body)
 }
 
 // open serves behind the gate and returns the address.
-func open(t *testing.T, g *gate.Gate) string {
+func open(t *testing.T, g *netguard.Gate) string {
 	t.Helper()
 	l, err := g.Listen(t.Context(), "127.0.0.1:0", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := gate.Server(g.Wrap(http.HandlerFunc(behind)))
+	srv := netguard.Server(g.Wrap(http.HandlerFunc(behind)))
 	done := make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(l) }()
 	t.Cleanup(func() { _ = srv.Close(); <-done; http.DefaultClient.CloseIdleConnections() })
@@ -89,8 +85,8 @@ func send(t *testing.T, method, url, body string, header map[string][]string) (s
 // TestEveryCheck puts each check to the test with nothing, something wrong and
 // something right, the rest of the request being right.
 func TestEveryCheck(t *testing.T) {
-	g := &gate.Gate{
-		Who: gate.One("ann", secret), Hosts: []string{"tunnel.example.org", "named.example.org:8443"},
+	g := &netguard.Gate{
+		Who: netguard.One("ann", secret), Hosts: []string{"tunnel.example.org", "named.example.org:8443"},
 		Origins: []string{"https://app.example.org"}, MaxBody: 20, Open: []string{"/card"}, Forms: []string{"/files", "/things/*/files"},
 	}
 	addr := open(t, g)
@@ -223,8 +219,8 @@ func TestEveryCheck(t *testing.T) {
 
 // TestWithoutToken holds that the other checks stay, and that nobody can name himself.
 func TestWithoutToken(t *testing.T) {
-	addr := open(t, &gate.Gate{})
-	typed := map[string][]string{"Content-Type": {"application/json"}, gate.PrincipalHeader: {"root"}}
+	addr := open(t, &netguard.Gate{})
+	typed := map[string][]string{"Content-Type": {"application/json"}, netguard.PrincipalHeader: {"root"}}
 	if status, text := send(t, "POST", "http://"+addr, "{}", typed); status != 200 || text != "||{}" {
 		t.Errorf("%d %s", status, text)
 	}
@@ -234,7 +230,7 @@ func TestWithoutToken(t *testing.T) {
 	}); status != 403 {
 		t.Errorf("a foreign host: %d", status)
 	}
-	if principal, ok := gate.One("ann", "")(""); ok {
+	if principal, ok := netguard.One("ann", "")(""); ok {
 		t.Error("an empty token lets in", principal)
 	}
 }
@@ -266,7 +262,7 @@ func TestOtherAddresses(t *testing.T) {
 			req = req.WithContext(context.WithValue(req.Context(), http.LocalAddrContextKey, net.Addr(addr)))
 		}
 		res := httptest.NewRecorder()
-		(&gate.Gate{}).Wrap(http.HandlerFunc(behind)).ServeHTTP(res, req)
+		(&netguard.Gate{}).Wrap(http.HandlerFunc(behind)).ServeHTTP(res, req)
 		if res.Code != tc.want {
 			t.Errorf("%s at %s: %d, want %d", tc.host, tc.local, res.Code, tc.want)
 		}
@@ -296,7 +292,7 @@ func raw(t *testing.T, addr string, send ...string) string {
 // TestBodies holds that a body is bounded also if it does not say how large it is, and
 // that one which never comes does not hold anything up.
 func TestBodies(t *testing.T) {
-	addr := open(t, &gate.Gate{MaxBody: 20, BodyTime: 100 * time.Millisecond})
+	addr := open(t, &netguard.Gate{MaxBody: 20, BodyTime: 100 * time.Millisecond})
 	head := "POST / HTTP/1.1\r\nHost: " + addr + "\r\nContent-Type: application/json\r\n"
 	if got := raw(t, addr, head+"Transfer-Encoding: chunked\r\n\r\n", "f\r\n012345678901234\r\n",
 		"f\r\n012345678901234\r\n0\r\n\r\n"); !strings.Contains(got, "413") {
@@ -317,7 +313,7 @@ func TestBodies(t *testing.T) {
 // TestAnswersMayTakeLong holds that the time for a body does not end the answer.
 func TestAnswersMayTakeLong(t *testing.T) {
 	const within = 30 * time.Millisecond
-	g := &gate.Gate{BodyTime: within}
+	g := &netguard.Gate{BodyTime: within}
 	ended := make(chan error, 1)
 	slow := func(_ http.ResponseWriter, r *http.Request) {
 		_, err := io.ReadAll(r.Body)
@@ -342,25 +338,25 @@ func TestAnswersMayTakeLong(t *testing.T) {
 }
 
 func TestListen(t *testing.T) {
-	token := &gate.Gate{Who: gate.One("ann", secret)}
+	token := &netguard.Gate{Who: netguard.One("ann", secret)}
 	for _, tc := range []struct {
 		addr   string
-		gate   *gate.Gate
+		gate   *netguard.Gate
 		others bool
 		ok     bool
 	}{
-		{"127.0.0.1:0", &gate.Gate{}, false, true},
-		{"localhost:0", &gate.Gate{}, false, true},
-		{"127.3.2.1:0", &gate.Gate{}, false, true},
-		{"0.0.0.0:0", &gate.Gate{}, false, false},
-		{"0.0.0.0:0", &gate.Gate{}, true, false},
+		{"127.0.0.1:0", &netguard.Gate{}, false, true},
+		{"localhost:0", &netguard.Gate{}, false, true},
+		{"127.3.2.1:0", &netguard.Gate{}, false, true},
+		{"0.0.0.0:0", &netguard.Gate{}, false, false},
+		{"0.0.0.0:0", &netguard.Gate{}, true, false},
 		{"0.0.0.0:0", token, false, false},
 		{"0.0.0.0:0", token, true, true},
 		{":0", token, false, false},
-		{"[::]:0", &gate.Gate{}, false, false},
+		{"[::]:0", &netguard.Gate{}, false, false},
 	} {
 		l, err := tc.gate.Listen(t.Context(), tc.addr, tc.others)
-		if (err == nil) != tc.ok || err != nil && !errors.Is(err, gate.ErrOpen) {
+		if (err == nil) != tc.ok || err != nil && !errors.Is(err, netguard.ErrOpen) {
 			t.Errorf("%s, others %v, token %v: %v", tc.addr, tc.others, tc.gate.Who != nil, err)
 		}
 		if err == nil {
@@ -368,7 +364,7 @@ func TestListen(t *testing.T) {
 		}
 	}
 	for _, addr := range []string{"", "127.0.0.1", "no-such-host.invalid:0", "127.0.0.1:x"} {
-		if l, err := token.Listen(t.Context(), addr, true); err == nil || errors.Is(err, gate.ErrOpen) {
+		if l, err := token.Listen(t.Context(), addr, true); err == nil || errors.Is(err, netguard.ErrOpen) {
 			t.Errorf("%q: %v %v", addr, l, err)
 		}
 	}
@@ -377,7 +373,7 @@ func TestListen(t *testing.T) {
 // TestServe holds that a server which ends lets those finish that it has, and takes no
 // more.
 func TestServe(t *testing.T) {
-	g := &gate.Gate{}
+	g := &netguard.Gate{}
 	l, err := g.Listen(t.Context(), "127.0.0.1:0", false)
 	if err != nil {
 		t.Fatal(err)

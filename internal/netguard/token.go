@@ -1,4 +1,4 @@
-package gate
+package netguard
 
 import (
 	"crypto/rand"

@@ -1,4 +1,4 @@
-package gate
+package netguard
 
 import (
 	"context"
@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"net/netip"
 	"time"
-
-	"github.com/inspan/inspan/internal/words"
 )
 
 // ErrOpen says that an address would let other machines in, which nobody has asked
@@ -32,9 +30,9 @@ func (g *Gate) Listen(ctx context.Context, addr string, others bool) (net.Listen
 	switch {
 	case ip.IsLoopback():
 	case !others:
-		return nil, words.Misuse{Err: fmt.Errorf("listen on %s: %w; use 127.0.0.1, or --public if this is meant", addr, ErrOpen)}
+		return nil, fmt.Errorf("listen on %s: %w; use 127.0.0.1, or --public if this is meant", addr, ErrOpen)
 	case g.Who == nil:
-		return nil, words.Misuse{Err: fmt.Errorf("listen on %s: %w, so it needs a token", addr, ErrOpen)}
+		return nil, fmt.Errorf("listen on %s: %w, so it needs a token", addr, ErrOpen)
 	}
 	var c net.ListenConfig
 	l, err := c.Listen(ctx, "tcp", net.JoinHostPort(ip.String(), port))
