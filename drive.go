@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/loop"
-	"github.com/inspan/inspan/internal/prompt"
+	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -88,7 +88,7 @@ func (d *driver) permissions(bodies []event.Body) []event.Body {
 	if mode == d.state.Mode || len(d.state.Messages) == 0 {
 		return nil
 	}
-	now := prompt.Session{Mode: mode, Walls: d.agent.Env.Walls, Throwaway: d.agent.Env.Throwaway, Unattended: d.agent.Unattended}
+	now := policy.Session{Mode: mode, Walls: d.agent.Env.Walls, Throwaway: d.agent.Env.Throwaway, Unattended: d.agent.Unattended}
 	return []event.Body{event.Added{Where: event.PlaceTail, Source: "mode", Text: "[from now on, " + now.Permissions() + "]"}}
 }
 

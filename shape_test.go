@@ -53,7 +53,6 @@ var rank = map[string]int{
 	"internal/jsonrpc":            12,
 	"harnesstest":                 15,
 	"internal/loop":               20,
-	"internal/prompt":             20,
 	"internal/policy":             20,
 	"internal/sandbox":            20,
 	"internal/session":            20,
@@ -133,7 +132,7 @@ var rank = map[string]int{
 // pure packages compute and do nothing else.
 var pure = []string{
 	"internal/compact", "internal/figure", "internal/places", "internal/secret", "internal/loop", "internal/stats",
-	"internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell", "internal/transcript", "internal/words",
+	"internal/markdown", "internal/policy", "internal/profile", "internal/shell", "internal/transcript", "internal/words",
 }
 
 // only names the imports that just some packages may use.

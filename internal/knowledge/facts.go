@@ -19,7 +19,7 @@ import (
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/memory"
 	"github.com/inspan/inspan/internal/places"
-	"github.com/inspan/inspan/internal/prompt"
+	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/text"
@@ -39,7 +39,7 @@ type Base struct {
 
 // Prompt is what the prompt of a new session is made of, beside the settings.
 type Prompt struct {
-	Replace, Append string // as in [prompt.Input]
+	Replace, Append string // as in [Input]
 	Root            string // where instruction files are looked for
 	Limits          Limits
 	Skills          *skill.Library
@@ -58,7 +58,7 @@ type Limits struct {
 // System is the prompt of a new session of an agent.
 func (k *Base) System(ctx context.Context, agent *inspan.Agent, p Prompt, warn func(string)) []event.Added {
 	root := agent.Env.Root
-	in := prompt.Input{Replace: p.Replace, Append: p.Append}
+	in := Input{Replace: p.Replace, Append: p.Append}
 	var beside sync.WaitGroup
 	beside.Go(func() { in.Facts = k.facts(ctx, agent, p) })
 	in.Memory, in.Claimed = k.remembered(p.Memory, warn)
@@ -66,7 +66,7 @@ func (k *Base) System(ctx context.Context, agent *inspan.Agent, p Prompt, warn f
 		in.Files, in.Skills = k.instructions(p.Root, root), skillList(p.Skills, warn)
 	}
 	beside.Wait()
-	blocks, warnings := prompt.Blocks(in)
+	blocks, warnings := Blocks(in)
 	for _, w := range warnings {
 		warn(w)
 	}
@@ -76,7 +76,7 @@ func (k *Base) System(ctx context.Context, agent *inspan.Agent, p Prompt, warn f
 // Instructions returns what reads the instruction files between a workspace and a file in it.
 func (k *Base) Instructions(root string) func(path string) []event.Added {
 	return func(path string) []event.Added {
-		return asSeen(prompt.Nested(prompt.Below(root, path, k.reader(root))), func(string) {})
+		return asSeen(nested(Below(root, path, k.reader(root))), func(string) {})
 	}
 }
 
@@ -112,7 +112,7 @@ func (k *Base) facts(ctx context.Context, agent *inspan.Agent, p Prompt) []strin
 	if p.Elsewhere {
 		return []string{"workspace: the folder in which your tools start, on another machine", date}
 	}
-	truth := prompt.Session{
+	truth := policy.Session{
 		Mode: cmp.Or(l.Mode, tool.ModeAsk), Walls: agent.Env.Walls, Throwaway: agent.Env.Throwaway, Unattended: agent.Unattended,
 		Turns: turns(l.MaxTurns), Cost: l.MaxCost, Time: l.MaxTime,
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/places"
-	"github.com/inspan/inspan/internal/prompt"
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/tool"
 )
@@ -59,11 +58,11 @@ func (k *Base) Personal() []string {
 }
 
 // instructions are those of the person and, after them, those that count in a folder of a workspace.
-func (k *Base) instructions(dir, root string) []prompt.File {
-	files := prompt.Gather(k.Personal(), k.personalReader(root))
-	files = append(files, prompt.Gather(append(prompt.Paths(dir), rules(filepath.Join(root, ".claude", "rules"))...), k.reader(root))...)
+func (k *Base) instructions(dir, root string) []File {
+	files := Gather(k.Personal(), k.personalReader(root))
+	files = append(files, Gather(append(Paths(dir), rules(filepath.Join(root, ".claude", "rules"))...), k.reader(root))...)
 	seen := map[string]bool{}
-	return slices.DeleteFunc(files, func(f prompt.File) bool {
+	return slices.DeleteFunc(files, func(f File) bool {
 		again := seen[f.Text]
 		seen[f.Text] = true
 		return again
@@ -149,4 +148,4 @@ func readInstructions(path string) ([]byte, error) {
 
 // maxInstructions is how much of one instruction file is read, in bytes. What is
 // used of all of them together is less.
-const maxInstructions = 8 * prompt.MaxInstructions
+const maxInstructions = 8 * MaxInstructions

@@ -1,4 +1,4 @@
-package prompt_test
+package knowledge_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/inspan/inspan/internal/prompt"
+	"github.com/inspan/inspan/internal/knowledge"
 )
 
 func reader(files map[string]string) func(string) ([]byte, error) {
@@ -20,7 +20,7 @@ func reader(files map[string]string) func(string) ([]byte, error) {
 	}
 }
 
-func paths(files []prompt.File) []string {
+func paths(files []knowledge.File) []string {
 	var out []string
 	for _, f := range files {
 		out = append(out, f.Path)
@@ -29,7 +29,7 @@ func paths(files []prompt.File) []string {
 }
 
 func TestFindWalksFromTheRootDown(t *testing.T) {
-	got := paths(prompt.Gather(prompt.Paths("/a/b"), reader(map[string]string{
+	got := paths(knowledge.Gather(knowledge.Paths("/a/b"), reader(map[string]string{
 		"/AGENTS.md": "top", "/a/CLAUDE.md": "middle", "/a/b/agents.md": "near", "/a/b/c/AGENTS.md": "too deep", "/a/x/AGENTS.md": "beside",
 	})))
 	if want := []string{"/AGENTS.md", "/a/CLAUDE.md", "/a/b/agents.md"}; !slices.Equal(got, want) {
@@ -38,7 +38,7 @@ func TestFindWalksFromTheRootDown(t *testing.T) {
 }
 
 func TestFindTakesTheSameTextOnce(t *testing.T) {
-	got := paths(prompt.Gather(prompt.Paths("/a"), reader(map[string]string{
+	got := paths(knowledge.Gather(knowledge.Paths("/a"), reader(map[string]string{
 		"/a/AGENTS.md": "same\n", "/a/agents.md": "same\n", "/a/CLAUDE.md": "same", "/a/claude.md": "other", "/AGENTS.md": "  \n",
 	})))
 	if want := []string{"/a/AGENTS.md", "/a/claude.md"}; !slices.Equal(got, want) {
@@ -47,8 +47,8 @@ func TestFindTakesTheSameTextOnce(t *testing.T) {
 }
 
 func TestBlocksAreOrderedAndNamed(t *testing.T) {
-	blocks, warnings := prompt.Blocks(prompt.Input{
-		Files: []prompt.File{{Path: "/AGENTS.md", Text: "use tabs"}},
+	blocks, warnings := knowledge.Blocks(knowledge.Input{
+		Files: []knowledge.File{{Path: "/AGENTS.md", Text: "use tabs"}},
 		Facts: []string{"system: linux"}, Append: "be brief",
 	})
 	var sources []string
@@ -61,7 +61,7 @@ func TestBlocksAreOrderedAndNamed(t *testing.T) {
 	if !strings.Contains(blocks[1].Text, "/AGENTS.md") || !strings.Contains(blocks[1].Text, "use tabs") {
 		t.Errorf("block = %q", blocks[1].Text)
 	}
-	replaced, _ := prompt.Blocks(prompt.Input{Replace: "you are a pirate"})
+	replaced, _ := knowledge.Blocks(knowledge.Input{Replace: "you are a pirate"})
 	if len(replaced) != 1 || replaced[0].Text != "you are a pirate" {
 		t.Errorf("replaced = %+v", replaced)
 	}
@@ -70,7 +70,7 @@ func TestBlocksAreOrderedAndNamed(t *testing.T) {
 func TestTooLongInstructionsAreCutVisibly(t *testing.T) {
 	near := strings.Repeat("n", 20*1024)
 	far := strings.Repeat("é", 10*1024) // 20 KiB of two-byte letters
-	blocks, warnings := prompt.Blocks(prompt.Input{Files: []prompt.File{{Path: "/far", Text: far}, {Path: "/near", Text: near}}})
+	blocks, warnings := knowledge.Blocks(knowledge.Input{Files: []knowledge.File{{Path: "/far", Text: far}, {Path: "/near", Text: near}}})
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "/far") {
 		t.Errorf("warnings %v", warnings)
 	}
@@ -81,7 +81,7 @@ func TestTooLongInstructionsAreCutVisibly(t *testing.T) {
 		t.Errorf("the far file ends with %q", blocks[1].Text[len(blocks[1].Text)-80:])
 	}
 	total := len(blocks[1].Text) + len(blocks[2].Text)
-	if total > prompt.MaxInstructions+200 {
+	if total > knowledge.MaxInstructions+200 {
 		t.Errorf("%d bytes in all", total)
 	}
 }
@@ -94,7 +94,7 @@ func TestBelowWalksOnlyTheSubtree(t *testing.T) {
 	for path, want := range map[string][]string{
 		"/w/a/b/file.go": {"/w/a/AGENTS.md", "/w/a/b/CLAUDE.md"}, "/w/file.go": nil, "/w/a/b": {"/w/a/AGENTS.md"}, "/elsewhere/file": nil,
 	} {
-		if got := paths(prompt.Below("/w", path, files)); !slices.Equal(got, want) {
+		if got := paths(knowledge.Below("/w", path, files)); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", path, got, want)
 		}
 	}
@@ -109,7 +109,7 @@ func TestImports(t *testing.T) {
 		"/deep/AGENTS.md": "@1", "/deep/1": "one @2", "/deep/2": "two @3", "/deep/3": "three @4", "/deep/4": "four @5", "/deep/5": "five @6",
 		"/deep/6": "SIX",
 	}
-	text := prompt.Gather(prompt.Paths("/w"), reader(files))[0].Text
+	text := knowledge.Gather(knowledge.Paths("/w"), reader(files))[0].Text
 	for _, want := range []string{
 		"Imported from /w/docs/style.md:\n\nTabs.", "Imported from /w/docs/more.md:\n\nloop",
 		"Imported from /w/own.md", "Imported from /etc/abs.md",
@@ -129,10 +129,10 @@ func TestImports(t *testing.T) {
 		many["/m/AGENTS.md"] += fmt.Sprintf("@%d.md ", i)
 		many[fmt.Sprintf("/m/%d.md", i)] = strings.Repeat("x", 3000)
 	}
-	if n := len(prompt.Gather(prompt.Paths("/m"), reader(many))[0].Text); n > 3*prompt.MaxInstructions {
+	if n := len(knowledge.Gather(knowledge.Paths("/m"), reader(many))[0].Text); n > 3*knowledge.MaxInstructions {
 		t.Errorf("%d bytes are imported", n)
 	}
-	if text := prompt.Gather(prompt.Paths("/deep"), reader(files))[0].Text; !strings.Contains(text, "five") || strings.Contains(text, "SIX") ||
+	if text := knowledge.Gather(knowledge.Paths("/deep"), reader(files))[0].Text; !strings.Contains(text, "five") || strings.Contains(text, "SIX") ||
 		!strings.Contains(text, "/deep/6 is not imported") {
 		t.Errorf("imports have no end:\n%s", text)
 	}

@@ -1,8 +1,8 @@
-// Package prompt assembles the system prompt: a short static part, then the
-// instruction files of the project, then facts that hold for the session. The
-// most stable text comes first, so that the prefix of every request stands.
-// The package is pure; files are read through a function that is passed in.
-package prompt
+package knowledge
+
+// The system prompt: a short static part, then the instruction files of the project, then facts
+// that hold for the session. The most stable text comes first, so that the prefix of every request
+// stands. What is here is pure; files are read through a function that is passed in.
 
 import (
 	_ "embed"
@@ -70,9 +70,9 @@ func (f File) block() event.Added {
 	return event.Added{Source: f.Path, Text: "Instructions from " + f.Path + ":\n\n" + f.Text}
 }
 
-// Nested are the blocks of instruction files for a part of the workspace, to be
+// nested are the blocks of instruction files for a part of the workspace, to be
 // added where it is first touched.
-func Nested(files []File) []event.Added {
+func nested(files []File) []event.Added {
 	var out []event.Added
 	files, _ = fit(files)
 	for _, f := range files {
