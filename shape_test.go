@@ -67,7 +67,6 @@ var rank = map[string]int{
 	"internal/custom":             20,
 	"internal/lsp":                20,
 	"internal/words":              15,
-	"internal/figure":             18,
 	"internal/stats":              20,
 	"internal/skill":              20,
 	"internal/memory":             20,
@@ -131,7 +130,7 @@ var rank = map[string]int{
 
 // pure packages compute and do nothing else.
 var pure = []string{
-	"internal/compact", "internal/figure", "internal/places", "internal/secret", "internal/loop", "internal/stats",
+	"internal/compact", "internal/places", "internal/secret", "internal/loop", "internal/stats",
 	"internal/markdown", "internal/policy", "internal/profile", "internal/shell", "internal/transcript", "internal/words",
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/console"
-	"github.com/inspan/inspan/internal/figure"
+	"github.com/inspan/inspan/internal/markdown"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/tool"
@@ -366,7 +366,7 @@ func TestQuestionFitsTheTerminal(t *testing.T) {
 func TestFitsTheTerminal(t *testing.T) {
 	const reply = "So:\n\n| file | what it is for |\n|---|---|\n| cart.go | adds up carts and gives ten percent off for ten of the same " +
 		"thing |\n| 漢字.go | is wide |\n\n![x](data:image/png;base64,AAAA)"
-	chart := figure.Chart{Kind: figure.Bar, Labels: []string{"漢字という名前", "b"}, Series: []figure.Series{{Values: []float64{210, 83.5}}}}
+	chart := markdown.Chart{Kind: markdown.Bar, Labels: []string{"漢字という名前", "b"}, Series: []markdown.Series{{Values: []float64{210, 83.5}}}}
 	draw := tool.New("draw", "draws", func(context.Context, *tool.Call, struct{}) (tool.Result, error) {
 		return tool.Result{
 			Parts: llm.Parts{llm.Text{Text: "drawn"}, llm.Image{MediaType: "image/png", Data: []byte("12345")}},

@@ -1,4 +1,5 @@
-// Package markdown shows markdown, code and diffs on a terminal.
+// Package markdown shows markdown, code and diffs on a terminal, and draws charts, tables and small
+// images for terminals and pages.
 //
 // It computes and does nothing else. Whatever it is given is first made
 // harmless, as Plain does: the only escape sequences in what it returns are

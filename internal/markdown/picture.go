@@ -11,8 +11,6 @@ import (
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
-
-	"github.com/inspan/inspan/internal/figure"
 )
 
 // Bounds of a picture that is drawn in a terminal.
@@ -164,7 +162,7 @@ func halves(img image.Image, columns int) []line {
 		if y >= h {
 			return ""
 		}
-		return nearest(figure.Mean(img, figure.Cell(b, x, y, w, h)).RGBA())
+		return nearest(Mean(img, Cell(b, x, y, w, h)).RGBA())
 	}
 	var out []line
 	for y := 0; y < h; y += 2 {

@@ -6,8 +6,6 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
-
-	"github.com/inspan/inspan/internal/figure"
 )
 
 // Stream is markdown as it is written. Set Width and Style before the first
@@ -268,7 +266,7 @@ func (s *Stream) chart(out *[]string) {
 	s.drawn = false
 	var lines []line
 	inset := codeLines(nil, s.width())
-	for text := range strings.Lines(figure.Drawn(s.fence.info, s.width()-width(inset[0]))) {
+	for text := range strings.Lines(Drawn(s.fence.info, s.width()-width(inset[0]))) {
 		lines = append(lines, codeLines(line{{Plain(strings.TrimRight(text, "\n")), look{}}}, s.width())...)
 	}
 	s.drawn = len(lines) > 0

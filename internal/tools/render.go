@@ -11,7 +11,6 @@ import (
 	"image/png"
 	"strings"
 
-	"github.com/inspan/inspan/internal/figure"
 	"github.com/inspan/inspan/internal/markdown"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
@@ -88,7 +87,7 @@ func runRender(ctx context.Context, c *tool.Call, in renderArgs) (tool.Result, e
 		if err != nil && d.path == "" {
 			return tool.Result{}, err
 		}
-		if d, err = d.rewrite(figure.Page(in.Title, append([]string{"<h1>" + html.EscapeString(text.Line(in.Title)) + "</h1>"},
+		if d, err = d.rewrite(markdown.Page(in.Title, append([]string{"<h1>" + html.EscapeString(text.Line(in.Title)) + "</h1>"},
 			p.page...)...)); err != nil {
 			return tool.Result{}, err
 		}
@@ -126,7 +125,7 @@ func drawn(ctx context.Context, c *tool.Call, in renderArgs) (p picture, err err
 		if len(t.Head)+len(t.Rows) == 0 {
 			return p, errors.New("the table is empty")
 		}
-		table := figure.Table{Head: t.Head, Rows: t.Rows}
+		table := markdown.Table{Head: t.Head, Rows: t.Rows}
 		p.add("a table of "+text.Count(len(t.Rows), "row"), table.Markdown(), table.HTML())
 	}
 	if in.Chart != nil {
@@ -147,10 +146,10 @@ func drawn(ctx context.Context, c *tool.Call, in renderArgs) (p picture, err err
 	return p, nil
 }
 
-func (rc *renderChart) figure() figure.Chart {
-	chart := figure.Chart{Kind: rc.Kind, X: rc.X, Y: rc.Y, Labels: rc.Labels}
+func (rc *renderChart) figure() markdown.Chart {
+	chart := markdown.Chart{Kind: rc.Kind, X: rc.X, Y: rc.Y, Labels: rc.Labels}
 	for _, s := range rc.Series {
-		chart.Series = append(chart.Series, figure.Series{Name: s.Name, Values: s.Values})
+		chart.Series = append(chart.Series, markdown.Series{Name: s.Name, Values: s.Values})
 	}
 	return chart
 }
@@ -177,7 +176,7 @@ func (p *picture) image(ctx context.Context, c *tool.Call, file string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", show(c, path), err)
 	}
-	small := figure.Thumbnail(img, imageCells)
+	small := markdown.Thumbnail(img, imageCells)
 	if _, err := png.DecodeConfig(bytes.NewReader(small)); err != nil {
 		return fmt.Errorf("%s has nothing to show", show(c, path))
 	}

@@ -11,7 +11,7 @@ import (
 	"image/jpeg"
 	"image/png"
 
-	"github.com/inspan/inspan/internal/figure"
+	"github.com/inspan/inspan/internal/markdown"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -143,5 +143,5 @@ func shrunk(src image.Image, part image.Rectangle) image.Image {
 	if long := max(w, h); long > longestSide {
 		w, h = max(1, w*longestSide/long), max(1, h*longestSide/long)
 	}
-	return figure.Shrink(src, part, w, h)
+	return markdown.Shrink(src, part, w, h)
 }

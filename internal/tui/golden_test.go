@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/figure"
+	"github.com/inspan/inspan/internal/markdown"
 	"github.com/inspan/inspan/internal/transcript"
 )
 
@@ -224,7 +224,7 @@ func TestTransientsChangeNothing(t *testing.T) {
 
 // TestChartsFit holds that no row of a chart wraps, whatever the width of the terminal is.
 func TestChartsFit(t *testing.T) {
-	c := figure.Chart{Kind: figure.Bar, Labels: []string{"漢字という名前", "b"}, Series: []figure.Series{{Values: []float64{210, 83.5}}}}
+	c := markdown.Chart{Kind: markdown.Bar, Labels: []string{"漢字という名前", "b"}, Series: []markdown.Series{{Values: []float64{210, 83.5}}}}
 	for _, width := range []int{199, 79, 39, 19} {
 		b := &block{kind: callBlock, call: &transcript.Call{Ended: event.Ended{Show: c.Markdown()}}}
 		lines := b.lines(look{width: width, noColor: true})

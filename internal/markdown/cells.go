@@ -1,7 +1,7 @@
-package figure
+package markdown
 
 import (
-	"html"
+	escaper "html"
 	"strings"
 
 	"github.com/inspan/inspan/internal/text"
@@ -84,7 +84,7 @@ func (t Table) HTML() string {
 	row := func(tag string, cells []string) {
 		b.WriteString("<tr>")
 		for i := range n {
-			text := html.EscapeString(text.VisibleLines(strings.ReplaceAll(at(cells, i), "\r\n", "\n")))
+			text := escaper.EscapeString(text.VisibleLines(strings.ReplaceAll(at(cells, i), "\r\n", "\n")))
 			b.WriteString("<" + tag + ">" + strings.ReplaceAll(text, "\n", "<br>") + "</" + tag + ">")
 		}
 		b.WriteString("</tr>\n")

@@ -1,4 +1,4 @@
-package figure
+package markdown
 
 import (
 	"math"
@@ -167,7 +167,7 @@ func (c Chart) underAxis(columns int, across scale) string {
 		return left
 	}
 	start := (columns - ansi.StringWidth(middle)) / 2
-	line := padded(padded(left, start)+middle, columns-ansi.StringWidth(right))
+	line := padded(padded(left, atLeft, start)+middle, atLeft, columns-ansi.StringWidth(right))
 	return line + right
 }
 

@@ -1,8 +1,8 @@
-package figure
+package markdown
 
 import (
 	_ "embed"
-	"html"
+	escaper "html"
 	"strings"
 
 	"github.com/inspan/inspan/internal/text"
@@ -16,7 +16,7 @@ var pageStyle string
 // is put in as it is, so it must be harmless: what Chart.SVG, Table.HTML and
 // markdown.HTML return is.
 func Page(title string, body ...string) string {
-	title = html.EscapeString(text.Line(title))
+	title = escaper.EscapeString(text.Line(title))
 	var b strings.Builder
 	b.WriteString("<!doctype html>\n<html>\n<head>\n<meta charset=\"utf-8\">\n" +
 		`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">` + "\n" +

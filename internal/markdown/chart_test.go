@@ -1,18 +1,15 @@
-package figure_test
+package markdown_test
 
 import (
 	"bytes"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"image"
 	"image/color"
 	"image/png"
 	"io"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,11 +18,9 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/inspan/inspan/internal/figure"
+	"github.com/inspan/inspan/internal/markdown"
 	"github.com/inspan/inspan/internal/text"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func wave(n int, f func(float64) float64) (out []float64) {
 	for i := range n {
@@ -35,63 +30,63 @@ func wave(n int, f func(float64) float64) (out []float64) {
 }
 
 // charts are one of each sort, and odd ones.
-func charts() map[string]figure.Chart {
+func charts() map[string]markdown.Chart {
 	sine, ramp := wave(100, func(x float64) float64 { return 3 * math.Sin(x) }), wave(100, func(x float64) float64 { return x/2 - 1 })
 	evil := "</text><script>alert(1)</script>\x1b[2J\u202e\"'&\x00\xff"
-	return map[string]figure.Chart{
+	return map[string]markdown.Chart{
 		"bar": {
-			Kind: figure.Bar, Title: "Lines by file", X: "file", Y: "lines",
+			Kind: markdown.Bar, Title: "Lines by file", X: "file", Y: "lines",
 			Labels: []string{"cart.go", "漢字 and a long name of a file that goes on and on", "x", ""},
-			Series: []figure.Series{{Values: []float64{210, 83.5, 1, 0}}},
+			Series: []markdown.Series{{Values: []float64{210, 83.5, 1, 0}}},
 		},
 		"bar-groups": {
-			Kind: figure.Bar, Labels: []string{"a", "b", "c"},
-			Series: []figure.Series{{Name: "in", Values: []float64{5, -3, 0}}, {Name: "out", Values: []float64{-10, 4, 0.001}}},
+			Kind: markdown.Bar, Labels: []string{"a", "b", "c"},
+			Series: []markdown.Series{{Name: "in", Values: []float64{5, -3, 0}}, {Name: "out", Values: []float64{-10, 4, 0.001}}},
 		},
-		"bar-below":   {Kind: figure.Bar, Series: []figure.Series{{Values: []float64{-1, -2.5}}}},
-		"bar-nothing": {Kind: figure.Bar, Labels: []string{"a"}, Series: []figure.Series{{Values: []float64{0}}}},
+		"bar-below":   {Kind: markdown.Bar, Series: []markdown.Series{{Values: []float64{-1, -2.5}}}},
+		"bar-nothing": {Kind: markdown.Bar, Labels: []string{"a"}, Series: []markdown.Series{{Values: []float64{0}}}},
 		"line": {
-			Kind: figure.Line, Title: "Waves", X: "time", Y: "volts",
-			Series: []figure.Series{{Name: "sine", Values: sine}, {Name: "ramp", Values: ramp}},
+			Kind: markdown.Line, Title: "Waves", X: "time", Y: "volts",
+			Series: []markdown.Series{{Name: "sine", Values: sine}, {Name: "ramp", Values: ramp}},
 		},
 		"line-labels": {
-			Kind: figure.Line, Labels: []string{"Monday", "Tuesday", "火曜日"},
-			Series: []figure.Series{{Name: "visitors", Values: []float64{12, 31, 17}}},
+			Kind: markdown.Line, Labels: []string{"Monday", "Tuesday", "火曜日"},
+			Series: []markdown.Series{{Name: "visitors", Values: []float64{12, 31, 17}}},
 		},
-		"line-one":  {Kind: figure.Line, Series: []figure.Series{{Values: []float64{7}}}},
-		"line-flat": {Kind: figure.Line, Series: []figure.Series{{Values: []float64{0, 0, 0}}}},
-		"scatter":   {Kind: figure.Scatter, X: "sine", Y: "ramp", Series: []figure.Series{{Values: sine}, {Values: ramp}}},
-		"scatter-two": {Kind: figure.Scatter, Series: []figure.Series{
+		"line-one":  {Kind: markdown.Line, Series: []markdown.Series{{Values: []float64{7}}}},
+		"line-flat": {Kind: markdown.Line, Series: []markdown.Series{{Values: []float64{0, 0, 0}}}},
+		"scatter":   {Kind: markdown.Scatter, X: "sine", Y: "ramp", Series: []markdown.Series{{Values: sine}, {Values: ramp}}},
+		"scatter-two": {Kind: markdown.Scatter, Series: []markdown.Series{
 			{Values: []float64{1, 2, 3}},
 			{Name: "up", Values: []float64{1, 2, 3}},
 			{Name: "down", Values: []float64{3, 2, 0}},
 		}},
-		"histogram":   {Kind: figure.Histogram, Title: "How often", Series: []figure.Series{{Values: sine}}},
-		"histogram-1": {Kind: figure.Histogram, Series: []figure.Series{{Values: []float64{4, 4, 4}}}},
+		"histogram":   {Kind: markdown.Histogram, Title: "How often", Series: []markdown.Series{{Values: sine}}},
+		"histogram-1": {Kind: markdown.Histogram, Series: []markdown.Series{{Values: []float64{4, 4, 4}}}},
 		"evil": {
-			Kind: figure.Bar, Title: evil, X: evil, Y: evil, Labels: []string{evil},
-			Series: []figure.Series{{Name: evil, Values: []float64{1}}, {Name: "b", Values: []float64{2}}},
+			Kind: markdown.Bar, Title: evil, X: evil, Y: evil, Labels: []string{evil},
+			Series: []markdown.Series{{Name: evil, Values: []float64{1}}, {Name: "b", Values: []float64{2}}},
 		},
 		"evil-line": {
-			Kind: figure.Line, Title: evil, X: evil, Y: evil, Labels: []string{evil, evil},
-			Series: []figure.Series{{Name: evil, Values: []float64{1, 2}}},
+			Kind: markdown.Line, Title: evil, X: evil, Y: evil, Labels: []string{evil, evil},
+			Series: []markdown.Series{{Name: evil, Values: []float64{1, 2}}},
 		},
-		"huge":         {Kind: figure.Line, Series: []figure.Series{{Values: []float64{-1e300, 1e300, 1e-300}}}},
-		"tiny":         {Kind: figure.Bar, Series: []figure.Series{{Values: []float64{5e-324, 1e-310}}}},
-		"tiny-line":    {Kind: figure.Line, Series: []figure.Series{{Values: []float64{5e-324, 1e-323}}}},
-		"close":        {Kind: figure.Line, Series: []figure.Series{{Values: []float64{1e15, 1e15 + 0.125}}}},
-		"close-bins":   {Kind: figure.Histogram, Series: []figure.Series{{Values: []float64{1e15, 1e15 + 0.125}}}},
-		"refused":      {Kind: "pie " + evil, Series: []figure.Series{{Values: []float64{1}}}},
-		"many-series":  {Kind: figure.Line, Series: many(figure.MaxSeries, 100)},
-		"many-bars":    {Kind: figure.Bar, Series: many(1, figure.MaxPoints)},
-		"many-points":  {Kind: figure.Scatter, Series: many(2, figure.MaxPoints/2)},
-		"many-to-bins": {Kind: figure.Histogram, Series: many(1, figure.MaxPoints)},
+		"huge":         {Kind: markdown.Line, Series: []markdown.Series{{Values: []float64{-1e300, 1e300, 1e-300}}}},
+		"tiny":         {Kind: markdown.Bar, Series: []markdown.Series{{Values: []float64{5e-324, 1e-310}}}},
+		"tiny-line":    {Kind: markdown.Line, Series: []markdown.Series{{Values: []float64{5e-324, 1e-323}}}},
+		"close":        {Kind: markdown.Line, Series: []markdown.Series{{Values: []float64{1e15, 1e15 + 0.125}}}},
+		"close-bins":   {Kind: markdown.Histogram, Series: []markdown.Series{{Values: []float64{1e15, 1e15 + 0.125}}}},
+		"refused":      {Kind: "pie " + evil, Series: []markdown.Series{{Values: []float64{1}}}},
+		"many-series":  {Kind: markdown.Line, Series: many(markdown.MaxSeries, 100)},
+		"many-bars":    {Kind: markdown.Bar, Series: many(1, markdown.MaxPoints)},
+		"many-points":  {Kind: markdown.Scatter, Series: many(2, markdown.MaxPoints/2)},
+		"many-to-bins": {Kind: markdown.Histogram, Series: many(1, markdown.MaxPoints)},
 	}
 }
 
-func many(series, values int) (out []figure.Series) {
+func many(series, values int) (out []markdown.Series) {
 	for k := range series {
-		out = append(out, figure.Series{
+		out = append(out, markdown.Series{
 			Name:   strings.Repeat("n", k+1),
 			Values: wave(values, func(x float64) float64 { return float64(k) + math.Cos(x*float64(k+1)) }),
 		})
@@ -121,7 +116,7 @@ func TestText(t *testing.T) {
 			t.Errorf("%s: no width is not 80", name)
 		}
 		if !strings.HasPrefix(name, "many") {
-			golden(t, name+".txt", c.Text(60)+"\n")
+			golden(t, "testdata/figures/"+name+".txt", c.Text(60)+"\n")
 		}
 	}
 }
@@ -135,7 +130,7 @@ func TestSVG(t *testing.T) {
 				t.Error("it is another one each time")
 			}
 			if name == "bar-groups" || name == "line" || name == "scatter-two" {
-				golden(t, name+".svg", svg)
+				golden(t, "testdata/figures/"+name+".svg", svg)
 			}
 		})
 	}
@@ -173,23 +168,23 @@ func wellFormed(t *testing.T, svg string) {
 }
 
 func TestCheck(t *testing.T) {
-	two := []figure.Series{{Name: "a", Values: []float64{1, 2}}, {Values: []float64{1}}}
-	for want, c := range map[string]figure.Chart{
+	two := []markdown.Series{{Name: "a", Values: []float64{1, 2}}, {Values: []float64{1}}}
+	for want, c := range map[string]markdown.Chart{
 		`kind "pie" is not one of bar, line, scatter, histogram`: {Kind: "pie"},
-		"the chart has no values":                                {Kind: figure.Bar, Series: []figure.Series{{Name: "a"}}},
-		"the chart has 13 series, more than 12":                  {Kind: figure.Bar, Series: many(13, 1)},
-		"the chart has 2001 values, more than 2000":              {Kind: figure.Bar, Series: many(1, 2001)},
-		"a scatter chart needs two series":                       {Kind: figure.Scatter, Series: many(1, 3)},
-		"a histogram has one series, not 2":                      {Kind: figure.Histogram, Series: many(2, 3)},
-		"a scatter has no labels":                                {Kind: figure.Scatter, Series: many(2, 1), Labels: []string{"a"}},
-		"there are 1 labels for the 3 values of \"n\"":           {Kind: figure.Bar, Series: many(1, 3), Labels: []string{"a"}},
-		`"a" has 2 values and series 2 has 1`:                    {Kind: figure.Line, Series: two},
+		"the chart has no values":                                {Kind: markdown.Bar, Series: []markdown.Series{{Name: "a"}}},
+		"the chart has 13 series, more than 12":                  {Kind: markdown.Bar, Series: many(13, 1)},
+		"the chart has 2001 values, more than 2000":              {Kind: markdown.Bar, Series: many(1, 2001)},
+		"a scatter chart needs two series":                       {Kind: markdown.Scatter, Series: many(1, 3)},
+		"a histogram has one series, not 2":                      {Kind: markdown.Histogram, Series: many(2, 3)},
+		"a scatter has no labels":                                {Kind: markdown.Scatter, Series: many(2, 1), Labels: []string{"a"}},
+		"there are 1 labels for the 3 values of \"n\"":           {Kind: markdown.Bar, Series: many(1, 3), Labels: []string{"a"}},
+		`"a" has 2 values and series 2 has 1`:                    {Kind: markdown.Line, Series: two},
 		"value 2 of series 1 is NaN": {
-			Kind:   figure.Line,
-			Series: []figure.Series{{Values: []float64{1, math.NaN()}}},
+			Kind:   markdown.Line,
+			Series: []markdown.Series{{Values: []float64{1, math.NaN()}}},
 		},
-		"value 1 of series 1 is +Inf":    {Kind: figure.Line, Series: []figure.Series{{Values: []float64{math.Inf(1)}}}},
-		"value 1 of series 1 is -1e+301": {Kind: figure.Bar, Series: []figure.Series{{Values: []float64{-1e301}}}},
+		"value 1 of series 1 is +Inf":    {Kind: markdown.Line, Series: []markdown.Series{{Values: []float64{math.Inf(1)}}}},
+		"value 1 of series 1 is -1e+301": {Kind: markdown.Bar, Series: []markdown.Series{{Values: []float64{-1e301}}}},
 	} {
 		err := c.Check()
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -209,7 +204,7 @@ func TestCheck(t *testing.T) {
 
 // TestBarsAreTrue holds that bars are as long as their values are large.
 func TestBarsAreTrue(t *testing.T) {
-	c := figure.Chart{Kind: figure.Bar, Series: []figure.Series{{Values: []float64{80, 40, 10, -40}}}}
+	c := markdown.Chart{Kind: markdown.Bar, Series: []markdown.Series{{Values: []float64{80, 40, 10, -40}}}}
 	lines := strings.Split(c.Text(60), "\n")
 	length := func(line string) (n float64) {
 		for _, r := range line {
@@ -236,7 +231,7 @@ func TestBinsCountAll(t *testing.T) {
 		for range 1 + rand.IntN(300) {
 			values = append(values, math.Round(rand.NormFloat64()*100)/float64(1+rand.IntN(20)))
 		}
-		text := figure.Chart{Kind: figure.Histogram, Series: []figure.Series{{Values: values}}}.Text(80)
+		text := markdown.Chart{Kind: markdown.Histogram, Series: []markdown.Series{{Values: values}}}.Text(80)
 		total := 0
 		for _, n := range regexp.MustCompile(`(?m) (\d+)$`).FindAllStringSubmatch(text, -1) {
 			n, _ := fmtInt(n[1])
@@ -257,18 +252,18 @@ func fmtInt(text string) (n int, err error) {
 
 func TestTable(t *testing.T) {
 	for _, tc := range []struct {
-		table          figure.Table
+		table          markdown.Table
 		markdown, html string
 	}{
-		{figure.Table{}, "", ""},
+		{markdown.Table{}, "", ""},
 		{
-			figure.Table{Head: []string{"a", "b|c"}, Rows: [][]string{{"1\n2", `x\|y`}, {"<b>&", `a\b|c`}}},
+			markdown.Table{Head: []string{"a", "b|c"}, Rows: [][]string{{"1\n2", `x\|y`}, {"<b>&", `a\b|c`}}},
 			"| a | b\\|c |\n| --- | --- |\n| 1<br>2 | x\\\\\\|y |\n| <b>& | a\\b\\|c |\n",
 			"<table>\n<tr><th>a</th><th>b|c</th></tr>\n<tr><td>1<br>2</td><td>x\\|y</td></tr>\n<tr><td>&lt;b&gt;&amp;</td><td>a\\b|c</td></tr>\n" +
 				"</table>\n",
 		},
 		{
-			figure.Table{Rows: [][]string{{"a"}, {"b", "c\r\nd\x1b"}}},
+			markdown.Table{Rows: [][]string{{"a"}, {"b", "c\r\nd\x1b"}}},
 			"|  |  |\n| --- | --- |\n| a |  |\n| b | c<br>d\x1b |\n",
 			"<table>\n<tr><td>a</td><td></td></tr>\n<tr><td>b</td><td>c<br>d\\x1b</td></tr>\n</table>\n",
 		},
@@ -283,8 +278,8 @@ func TestTable(t *testing.T) {
 }
 
 func TestPage(t *testing.T) {
-	page := figure.Page("A <title>\x00", "<p>one</p>", charts()["bar-below"].SVG())
-	golden(t, "page.html", page)
+	page := markdown.Page("A <title>\x00", "<p>one</p>", charts()["bar-below"].SVG())
+	golden(t, "testdata/figures/page.html", page)
 	for _, bad := range []string{"<script", "http:", "https:", "url(", "@import", "\x00"} {
 		if strings.Contains(strings.ReplaceAll(page, "http://www.w3.org/2000/svg", ""), bad) {
 			t.Errorf("the page holds %q", bad)
@@ -300,7 +295,7 @@ func TestThumbnail(t *testing.T) {
 		for i := range img.Pix {
 			img.Pix[i] = []uint8{200, 100, 50, 255}[i%4]
 		}
-		out, err := png.Decode(bytes.NewReader(figure.Thumbnail(img, tc.cols)))
+		out, err := png.Decode(bytes.NewReader(markdown.Thumbnail(img, tc.cols)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,7 +308,7 @@ func TestThumbnail(t *testing.T) {
 	}
 	half := image.NewGray(image.Rect(0, 0, 4, 1))
 	half.Pix = []uint8{0, 255, 255, 255}
-	out, err := png.Decode(bytes.NewReader(figure.Thumbnail(half, 2)))
+	out, err := png.Decode(bytes.NewReader(markdown.Thumbnail(half, 2)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,10 +319,10 @@ func TestThumbnail(t *testing.T) {
 	for i := range noise.Pix {
 		noise.Pix[i] = uint8(rand.Int()) | uint8(255*(i%4/3))
 	}
-	if small := figure.Thumbnail(noise, 500); len(small) > 24<<10 || len(small) < 10<<10 {
+	if small := markdown.Thumbnail(noise, 500); len(small) > 24<<10 || len(small) < 10<<10 {
 		t.Errorf("%d bytes of PNG", len(small))
 	}
-	if figure.Thumbnail(image.NewGray(image.Rect(0, 0, 0, 5)), 10) != nil || figure.Thumbnail(noise, 0) != nil {
+	if markdown.Thumbnail(image.NewGray(image.Rect(0, 0, 0, 5)), 10) != nil || markdown.Thumbnail(noise, 0) != nil {
 		t.Error("there is a thumbnail of nothing")
 	}
 }
@@ -337,12 +332,12 @@ func FuzzChart(f *testing.F) {
 	f.Add(uint8(1), uint8(1), "漢字", 1e300, 5e-324, 1.0, 10)
 	f.Add(uint8(3), uint8(1), "", 1e15, 1e15, 1e15+0.125, 80)
 	f.Fuzz(func(t *testing.T, kind, series uint8, text string, a, b, c float64, width int) {
-		chart := figure.Chart{
-			Kind:  []string{figure.Bar, figure.Line, figure.Scatter, figure.Histogram, "other"}[kind%5],
+		chart := markdown.Chart{
+			Kind:  []string{markdown.Bar, markdown.Line, markdown.Scatter, markdown.Histogram, "other"}[kind%5],
 			Title: text, X: text, Y: text,
 		}
 		for range series % 14 {
-			chart.Series = append(chart.Series, figure.Series{Name: text, Values: []float64{a, b, c, a + b}})
+			chart.Series = append(chart.Series, markdown.Series{Name: text, Values: []float64{a, b, c, a + b}})
 		}
 		if kind > 100 {
 			chart.Labels = []string{text, text, "c", ""}
@@ -354,27 +349,6 @@ func FuzzChart(f *testing.F) {
 		harmless(t, chart.Text(width), width)
 		wellFormed(t, chart.SVG())
 	})
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.ReplaceAll(string(want), "\r\n", "\n"), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
 }
 
 // TestDrawn holds that a chart in markdown is drawn anew for each width, whatever is in
@@ -390,7 +364,7 @@ func TestDrawn(t *testing.T) {
 			t.Fatalf("%s: %s", name, c.Markdown())
 		}
 		for _, width := range []int{200, 100, 76, 34, 20, 14, 8, 1} {
-			got := figure.Drawn(info, width)
+			got := markdown.Drawn(info, width)
 			for line := range strings.Lines(got) {
 				if n := ansi.StringWidth(strings.TrimSuffix(line, "\n")); n > min(width, 100) {
 					t.Errorf("%s at %d: %d cells: %s", name, width, n, line)
@@ -402,7 +376,7 @@ func TestDrawn(t *testing.T) {
 		}
 	}
 	for _, info := range []string{"", "chart", "chart {", `chart {"kind":"pie"}`, `go {"kind":"bar","series":[{"values":[1]}]}`} {
-		if got := figure.Drawn(info, 80); got != "" {
+		if got := markdown.Drawn(info, 80); got != "" {
 			t.Errorf("%q is drawn: %s", info, got)
 		}
 	}
@@ -411,7 +385,7 @@ func TestDrawn(t *testing.T) {
 // TestNumbersStay holds that the numbers of bars are the last thing to go where a
 // terminal is narrow, and that names of full width are measured as they are shown.
 func TestNumbersStay(t *testing.T) {
-	c := figure.Chart{Kind: figure.Bar, Labels: []string{"漢字という名前", "cart.go"}, Series: []figure.Series{{Values: []float64{1234.5, 7}}}}
+	c := markdown.Chart{Kind: markdown.Bar, Labels: []string{"漢字という名前", "cart.go"}, Series: []markdown.Series{{Values: []float64{1234.5, 7}}}}
 	for _, width := range []int{80, 20, 14, 12, 10} {
 		got := c.Text(width)
 		if !strings.Contains(got, "1234.5") || !strings.Contains(got, " 7") {

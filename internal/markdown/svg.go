@@ -1,9 +1,9 @@
-package figure
+package markdown
 
 import (
 	_ "embed"
 	"fmt"
-	"html"
+	escaper "html"
 	"math"
 	"strings"
 
@@ -65,7 +65,7 @@ func (s *svg) whole(name string) string {
 }
 
 // safe is text within an element or an attribute, in at most so many cells.
-func safe(text string, cells int) string { return html.EscapeString(words.OneLine(text, cells)) }
+func safe(text string, cells int) string { return escaper.EscapeString(words.OneLine(text, cells)) }
 
 // text writes text at a place; anchor is start, middle or end, and room its width.
 func (s *svg) text(x, y float64, anchor, text string, room float64) {
@@ -144,9 +144,9 @@ func (s *svg) bars(c Chart) {
 			v := one.Values[i]
 			x0, x1, top := min(at(0), at(v)), max(at(0), at(v)), y+float64(k)*thick
 			fmt.Fprintf(s, `<rect class="s%d" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s</title></rect>`, k, x0, top, x1-x0,
-				max(1, thick-1), safe(c.label(i)+": "+number(v), 100))
+				max(1, thick-1), safe(c.label(i)+": "+numeral(v), 100))
 			if thick >= 10 {
-				s.text(x1+4, top+thick-3, "start", number(v), 66)
+				s.text(x1+4, top+thick-3, "start", numeral(v), 66)
 			}
 		}
 	}

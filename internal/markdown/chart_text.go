@@ -1,4 +1,4 @@
-package figure
+package markdown
 
 import (
 	"math"
@@ -95,9 +95,9 @@ func (c Chart) textBars(width int) (out []string) {
 		case b.head:
 			out = append(out, b.label)
 		case room == 0:
-			out = append(out, padded(b.label, labels)+" "+number(b.value))
+			out = append(out, padded(b.label, atLeft, labels)+" "+numeral(b.value))
 		default:
-			out = append(out, padded(b.label, labels)+" "+strip(b.value, low, high, left, room-left)+" "+number(b.value))
+			out = append(out, padded(b.label, atLeft, labels)+" "+strip(b.value, low, high, left, room-left)+" "+numeral(b.value))
 		}
 	}
 	return out
@@ -110,7 +110,7 @@ func (bars barList) laidOut(width int) (out barList, labels, room int) {
 	numbers := 0
 	for _, b := range bars {
 		if !b.head {
-			numbers = max(numbers, len(number(b.value)))
+			numbers = max(numbers, len(numeral(b.value)))
 		}
 	}
 	most := min(width*2/5, width-numbers-3-leastBar)
@@ -155,11 +155,6 @@ func strip(v, low, high float64, left, right int) string {
 		line += string([]rune(eighths)[n%8-1])
 	}
 	return line
-}
-
-// padded fills text with blanks up to so many cells.
-func padded(text string, cells int) string {
-	return text + strings.Repeat(" ", max(0, cells-ansi.StringWidth(text)))
 }
 
 // subject says what bars show: the values by the labels.

@@ -1,11 +1,11 @@
-package figure_test
+package markdown_test
 
 import (
 	"image"
 	"image/color"
 	"testing"
 
-	"github.com/inspan/inspan/internal/figure"
+	"github.com/inspan/inspan/internal/markdown"
 )
 
 // TestShrink holds that each pixel is the mean of what it stands for, whatever the
@@ -22,10 +22,10 @@ func TestShrink(t *testing.T) {
 	for w := 1; w <= 9; w++ {
 		for h := 1; h <= 7; h++ {
 			clear(seen)
-			small := figure.Shrink(img, part, w, h)
+			small := markdown.Shrink(img, part, w, h)
 			for y := range h {
 				for x := range w {
-					cell := figure.Cell(part, x, y, w, h)
+					cell := markdown.Cell(part, x, y, w, h)
 					if cell.Empty() || !cell.In(part) {
 						t.Fatalf("%d, %d of %d by %d is %v", x, y, w, h, cell)
 					}
@@ -54,7 +54,7 @@ func TestMeanOfClear(t *testing.T) {
 	img := image.NewNRGBA(image.Rect(0, 0, 2, 1))
 	img.Set(0, 0, color.NRGBA{R: 200, A: 255})
 	img.Set(1, 0, color.NRGBA{G: 200})
-	if got := figure.Shrink(img, img.Bounds(), 1, 1).NRGBAAt(0, 0); got.R != 200 || got.G != 0 || got.A != 127 {
+	if got := markdown.Shrink(img, img.Bounds(), 1, 1).NRGBAAt(0, 0); got.R != 200 || got.G != 0 || got.A != 127 {
 		t.Errorf("%v", got)
 	}
 }

@@ -1,9 +1,8 @@
-// Package figure draws charts as text for terminals and as SVG for pages, tables as
-// markdown and as HTML, and pages that hold them. It also makes images smaller.
-//
-// It is pure: the same figure always looks the same. Labels, names and cells may hold
-// anything; the package escapes them for their destination.
-package figure
+package markdown
+
+// Charts are drawn as text for terminals and as SVG for pages, tables as markdown and as HTML, and
+// pages hold them. The same figure always looks the same. Labels, names and cells may hold anything;
+// they are escaped for their destination.
 
 import (
 	"errors"
@@ -161,13 +160,13 @@ func (s scale) tick(v float64) string {
 		return "0"
 	}
 	if big := max(math.Abs(s.low), math.Abs(s.high)); big >= 1e7 || s.step < 1e-5 {
-		return number(v)
+		return numeral(v)
 	}
 	return strconv.FormatFloat(v, 'f', max(0, int(math.Ceil(-math.Log10(s.step)-1e-9))), 64)
 }
 
-// number writes a value in a few characters, with six digits at most.
-func number(v float64) string {
+// numeral writes a value in a few characters, with six digits at most.
+func numeral(v float64) string {
 	short := strconv.FormatFloat(v, 'g', 6, 64)
 	if strings.Contains(short, "e") && math.Abs(v) < 1e9 && math.Abs(v) >= 1e6 {
 		return strconv.FormatFloat(v, 'f', 0, 64)

@@ -1,4 +1,4 @@
-package figure
+package markdown
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package figure
+package markdown
 
 import (
 	"image"
@@ -21,13 +21,13 @@ func Shrink(img image.Image, part image.Rectangle, w, h int) *image.NRGBA {
 // Cell is what of a part of an image the pixel at x, y stands for if the part is shown
 // as w by h pixels. It is never empty.
 func Cell(part image.Rectangle, x, y, w, h int) image.Rectangle {
-	left, right := span(part.Dx(), x, w)
-	top, bottom := span(part.Dy(), y, h)
+	left, right := stretch(part.Dx(), x, w)
+	top, bottom := stretch(part.Dy(), y, h)
 	return image.Rect(left, top, right, bottom).Add(part.Min)
 }
 
-// span is the i-th of n pieces of a length.
-func span(length, i, n int) (from, to int) {
+// stretch is the i-th of n pieces of a length.
+func stretch(length, i, n int) (from, to int) {
 	from = i * length / n
 	return from, max((i+1)*length/n, from+1)
 }
