@@ -144,7 +144,8 @@ func (cs *calls) launch(c loop.Call) {
 	ctx, done := cs.scope(c)
 	if c.Caller {
 		m := cs.maker(ctx, c)
-		ctx, call.Do = m.ctx, m.do
+		ctx, call.Do, call.Begin = m.ctx, m.do, m.start
+		call.Time = cs.timeOf(c.Seq)
 	}
 	go func() {
 		defer done()
@@ -186,11 +187,19 @@ func (cs *calls) runnable(c loop.Call, k known) *tool.Call {
 		default: // whoever watches is behind; the result will hold it all
 		}
 	}
-	call.Finished = cs.jobEnded
+	call.Finished, call.Store = cs.jobEnded, cs.state.Store
 	if !cs.agent.Unattended && !c.Caller {
 		call.Ask = (&asker{Session: cs.Session, call: call, turn: cs.state.Run.Turn}).ask
 	}
 	return call
+}
+
+// timeOf is when an event was stored.
+func (cs *calls) timeOf(seq uint64) time.Time {
+	for e := range cs.log.Read(cs.ctx, max(seq, 1)-1) {
+		return e.Time
+	}
+	return time.Time{}
 }
 
 // await lets calls and children work until a call has ended, somebody has appended to the
@@ -334,7 +343,7 @@ func (cs *calls) run(ctx context.Context, c *tool.Call) event.Ended {
 	res, err := t.Run(ctx, c)
 	end.Parts, end.Files, end.Cwd, end.Exit, end.Todo = res.Parts, res.Files, res.Cwd, res.Exit, res.Todo
 	end.Show, end.Untrusted, end.Lasting, end.Cost = res.Show, res.Untrusted, res.Lasting, res.Cost
-	end.Job, end.Left, end.Told = res.Job, res.Left, res.Told
+	end.Job, end.Left, end.Told, end.Store = res.Job, res.Left, res.Told, res.Store
 	cs.began(end.Job)
 	end.Millis, end.Class = time.Since(began).Milliseconds(), classOf(err, res.Exit)
 	switch {

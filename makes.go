@@ -32,6 +32,7 @@ type maker struct {
 	end   context.CancelCauseFunc
 
 	// Of the driver alone.
+	told  int               // ends of which it was told
 	past  []string          // calls that had ended when this one began, as they came; what is given back leaves it
 	early map[string]wanted // asked for before their turn
 	first int               // calls that the log had of it when it began
@@ -44,7 +45,13 @@ type wanted struct {
 	ctx   context.Context // when it ends the call is stopped
 	call  llm.Call
 	asked string // digest of what is wanted
-	came  chan event.Ended
+	came  chan told
+}
+
+// told is how a call has ended, and the how manieth end that is of which its maker is told.
+type told struct {
+	event.Ended
+	nth int
 }
 
 // maker is that of a call which is about to run.
@@ -62,34 +69,50 @@ func (cs *calls) maker(ctx context.Context, c loop.Call) *maker {
 
 // do is [tool.Call.Do].
 func (m *maker) do(ctx context.Context, name string, args json.RawMessage) (tool.Result, error) {
+	return m.start(ctx, name, args)()
+}
+
+// start is [tool.Call.Begin].
+func (m *maker) start(ctx context.Context, name string, args json.RawMessage) (wait func() (tool.Result, error)) {
+	failed := func(err error) func() (tool.Result, error) {
+		return func() (tool.Result, error) { return tool.Result{}, err }
+	}
 	if loop.Depth(m.id) >= mostDeep {
-		return tool.Result{}, fmt.Errorf("%s: there are too many calls within calls", name)
+		return failed(fmt.Errorf("%s: there are too many calls within calls", name))
 	}
 	call := sound(llm.Call{Name: name, Args: mapTexts(args, m.calls.vault.Redact)})
 	asked := tool.Digest(fmt.Appendf(nil, "%s\x00%s%s", name, call.Args, call.Invalid))
-	w := wanted{by: m, ctx: ctx, call: call, asked: asked, came: make(chan event.Ended, 1)}
+	w := wanted{by: m, ctx: ctx, call: call, asked: asked, came: make(chan told, 1)}
 	select {
 	case m.calls.wanted <- w:
 	case <-ctx.Done():
-		return tool.Result{}, context.Cause(ctx)
+		return failed(context.Cause(ctx))
 	case <-m.ctx.Done():
-		return tool.Result{}, context.Cause(m.ctx)
+		return failed(context.Cause(m.ctx))
 	}
-	select {
-	case end := <-w.came:
-		return brought(name, end)
-	case <-ctx.Done():
-		return tool.Result{}, context.Cause(ctx)
-	case <-m.ctx.Done():
-		return tool.Result{}, context.Cause(m.ctx)
+	return func() (tool.Result, error) {
+		select {
+		case end := <-w.came:
+			return brought(name, end)
+		case <-ctx.Done():
+			return tool.Result{}, context.Cause(ctx)
+		case <-m.ctx.Done():
+			return tool.Result{}, context.Cause(m.ctx)
+		}
 	}
 }
 
+// tell tells it of the end of a call.
+func (m *maker) tell(w wanted, end event.Ended) {
+	m.told++
+	w.came <- told{end, m.told}
+}
+
 // brought is what a call brings to the one that made it.
-func brought(name string, end event.Ended) (tool.Result, error) {
+func brought(name string, end told) (tool.Result, error) {
 	res := tool.Result{
 		Parts: end.Parts, Files: end.Files, Cwd: end.Cwd, Exit: end.Exit, Todo: end.Todo, Show: end.Show, Job: end.Job, Left: end.Left,
-		Untrusted: end.Untrusted,
+		Untrusted: end.Untrusted, Nth: end.nth,
 	}
 	if end.Outcome == event.OutcomeOK {
 		return res, nil
@@ -159,7 +182,7 @@ func (m *maker) giveBack(parent loop.Call, w wanted) {
 			return
 		}
 		made, _ := parent.Find(next.call.ID)
-		next.came <- *made.Ended
+		m.tell(next, *made.Ended)
 		delete(m.early, made.ID)
 		m.past = m.past[1:]
 	}
@@ -197,7 +220,7 @@ func (cs *calls) tried(ctx context.Context, w wanted) []event.Body {
 func (cs *calls) tell(end event.Ended) {
 	if w, waits := cs.waiters[end.Call]; waits {
 		delete(cs.waiters, end.Call)
-		w.came <- end
+		w.by.tell(w, end)
 	}
 }
 
@@ -295,13 +318,19 @@ func gathering(t tool.Tool) tool.Tool {
 	run := t.Run
 	t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 		var untrusted atomic.Bool
-		own, do := *c, c.Do
-		own.Do = func(ctx context.Context, name string, args json.RawMessage) (tool.Result, error) {
-			res, err := do(ctx, name, args)
-			if res.Untrusted {
-				untrusted.Store(true)
+		own, begin := *c, c.Begin
+		own.Begin = func(ctx context.Context, name string, args json.RawMessage) func() (tool.Result, error) {
+			wait := begin(ctx, name, args)
+			return func() (tool.Result, error) {
+				res, err := wait()
+				if res.Untrusted {
+					untrusted.Store(true)
+				}
+				return res, err
 			}
-			return res, err
+		}
+		own.Do = func(ctx context.Context, name string, args json.RawMessage) (tool.Result, error) {
+			return own.Begin(ctx, name, args)()
 		}
 		res, err := run(ctx, &own)
 		res.Untrusted = res.Untrusted || untrusted.Load()

@@ -597,3 +597,60 @@ func TestManyCallsWithinACall(t *testing.T) {
 		t.Errorf("ended %s %q, ran %d", end.Outcome, end.Parts.Text(), len(l.runs))
 	}
 }
+
+// TestWhatIsLeftForLater has one call leave values, which the next one finds, also in a session
+// that was opened anew.
+func TestWhatIsLeftForLater(t *testing.T) {
+	var found []string
+	keeps := tool.New("keeps", "keeps", func(_ context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
+		found = append(found, string(c.Store["n"])+string(c.Store["gone"]))
+		r := tool.Text("ok")
+		r.Store = map[string]json.RawMessage{"n": json.RawMessage(fmt.Sprint(len(found))), "gone": json.RawMessage("null")}
+		return r, nil
+	})
+	keeps.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	log := event.NewMemory("s")
+	for range 2 {
+		model := scripted(t, "call: keeps {}", "Done.", "call: keeps {}", "Done.")
+		a := &inspan.Agent{Model: model, Mode: "edit", Env: tool.Env{Root: "/w"}, Tools: []tool.Tool{keeps}}
+		collect(t, open(t, a, log).Run(t.Context(), said("go")))
+	}
+	if !slices.Equal(found, []string{"", "1"}) {
+		t.Errorf("found %q", found)
+	}
+}
+
+// TestBeginAsksInOrder holds that calls side by side are asked for in the order of Begin, and that
+// what they bring is numbered in the order of the log, also when the tool is run again.
+func TestBeginAsksInOrder(t *testing.T) {
+	l := &ledger{}
+	for range 20 {
+		var order []int
+		many := tool.New("recipe", "makes calls", func(ctx context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
+			var waits []func() (tool.Result, error)
+			for _, w := range []string{"a", "b", "c"} {
+				waits = append(waits, c.Begin(ctx, "note", json.RawMessage(fmt.Sprintf(`{"word":%q}`, w))))
+			}
+			for _, wait := range waits {
+				res, err := wait()
+				if err != nil {
+					return tool.Result{}, err
+				}
+				order = append(order, res.Nth)
+			}
+			return tool.Text(c.Time.Format("15:04")), nil
+		})
+		many.Calls = true
+		a := &inspan.Agent{
+			Model: scripted(t, oneRecipe, "Done."), Mode: "edit", Env: tool.Env{Root: "/w"}, Tools: []tool.Tool{l.writer(), many},
+		}
+		l.runs = nil
+		events := collect(t, open(t, a, event.NewMemory("s")).Run(t.Context(), said("go")))
+		if !slices.Equal(l.runs, []string{"note a", "note b", "note c"}) || !slices.Equal(order, []int{1, 2, 3}) {
+			t.Fatalf("ran %q, numbered %v", l.runs, order)
+		}
+		if text, made := last[event.Ended](t, events).Parts.Text(), events[0].Time.Format("15:04"); text != made {
+			t.Errorf("the call was made at %s, and says %s", made, text)
+		}
+	}
+}

@@ -122,10 +122,10 @@ func (s *secrets) redactedTools(specs []llm.ToolSpec) []llm.ToolSpec {
 // redactedResult is what a call brought, without secrets.
 func redactedResult(res tool.Result, vault *secret.Vault) tool.Result {
 	clear := event.MapText(event.Ended{
-		Parts: res.Parts, Files: res.Files, Todo: res.Todo, Show: res.Show, Lasting: res.Lasting, Job: res.Job, Cwd: res.Cwd,
+		Parts: res.Parts, Files: res.Files, Todo: res.Todo, Show: res.Show, Lasting: res.Lasting, Job: res.Job, Cwd: res.Cwd, Store: res.Store,
 	}, vault.Redact).(event.Ended)
 	res.Parts, res.Files, res.Todo, res.Show = clear.Parts, clear.Files, clear.Todo, clear.Show
-	res.Lasting, res.Job, res.Cwd = clear.Lasting, clear.Job, clear.Cwd
+	res.Lasting, res.Job, res.Cwd, res.Store = clear.Lasting, clear.Job, clear.Cwd, clear.Store
 	return res
 }
 

@@ -78,6 +78,7 @@ var rank = map[string]int{
 	"internal/tools":              30,
 	"internal/cost":               30,
 	"internal/transcript":         30,
+	"internal/script":             35,
 	"internal/config":             40,
 	"mcptool":                     40,
 	"internal/plugin":             45,

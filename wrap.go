@@ -17,7 +17,8 @@ import (
 
 const (
 	defaultCallTimeout = 15 * time.Minute
-	maxResult          = 30_000 // bytes of one text of a result the model sees
+	maxResult          = 30_000  // bytes of one text of a result the model sees
+	maxBrought         = 500_000 // bytes of one that a call brings to the one which made it
 )
 
 // catching turns a panic of a tool, or of what is around it, into an error.
@@ -158,10 +159,14 @@ func spilling(t tool.Tool) tool.Tool {
 	run := t.Run
 	t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 		res, err := run(ctx, c)
+		most := maxResult
+		if c.Parent != "" {
+			most = maxBrought
+		}
 		for i, part := range res.Parts {
 			switch p := part.(type) {
 			case llm.Text:
-				res.Parts[i] = spillText(context.WithoutCancel(ctx), c.Env.Blobs, p)
+				res.Parts[i] = spillText(context.WithoutCancel(ctx), c.Env.Blobs, p, most)
 			case llm.Image:
 				res.Parts[i] = spillImage(context.WithoutCancel(ctx), c.Env.Blobs, p)
 			}
@@ -182,9 +187,9 @@ func spilled(ctx context.Context, blobs tool.Blobs, parts llm.Parts) llm.Parts {
 	return out
 }
 
-func spillText(ctx context.Context, blobs tool.Blobs, p llm.Text) llm.Text {
+func spillText(ctx context.Context, blobs tool.Blobs, p llm.Text, most int) llm.Text {
 	p.Text = strings.ToValidUTF8(p.Text, "\uFFFD")
-	head, tail, dropped := tool.Cut(p.Text, maxResult)
+	head, tail, dropped := tool.Cut(p.Text, most)
 	if dropped == 0 {
 		return p
 	}

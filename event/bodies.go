@@ -377,13 +377,15 @@ type Ended struct {
 	Lasting string `json:"lasting,omitempty"`
 	// The very same call brought the very same before, which the model still
 	// sees: Parts only say so.
-	Again  bool      `json:"again,omitempty"`
-	Job    *tool.Job `json:"job,omitempty"`  // what it was about goes on in the background
-	Told   []string  `json:"told,omitempty"` // jobs whose end Parts tell
-	Left   bool      `json:"left,omitempty"` // something that it started goes on, and is not a job
-	Cost   float64   `json:"cost,omitempty"` // what the call has spent, in US dollars
-	Millis int64     `json:"millis,omitempty"`
-	Parent string    `json:"parent,omitempty"` // as that of Judged
+	Again bool      `json:"again,omitempty"`
+	Job   *tool.Job `json:"job,omitempty"`  // what it was about goes on in the background
+	Told  []string  `json:"told,omitempty"` // jobs whose end Parts tell
+	Left  bool      `json:"left,omitempty"` // something that it started goes on, and is not a job
+	Cost  float64   `json:"cost,omitempty"` // what the call has spent, in US dollars
+	// Store is what the call has left for later ones, see [tool.Result].
+	Store  map[string]json.RawMessage `json:"store,omitempty"`
+	Millis int64                      `json:"millis,omitempty"`
+	Parent string                     `json:"parent,omitempty"` // as that of Judged
 	// Class is what kind of fault made it fail.
 	Class ErrorClass `json:"class,omitempty"`
 }

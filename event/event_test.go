@@ -76,7 +76,7 @@ func bodies() []event.Body {
 		},
 		event.Started{Call: "c", Parent: "p"},
 		event.Ended{
-			Call: "c", Outcome: event.OutcomeOK, Parts: parts, Cwd: "/w", Exit: new(int), Todo: []tool.Todo{{Text: "t", State: tool.TodoDoing}},
+			Store: map[string]json.RawMessage{"k": json.RawMessage(`[1]`)}, Call: "c", Outcome: event.OutcomeOK, Parts: parts, Cwd: "/w", Exit: new(int), Todo: []tool.Todo{{Text: "t", State: tool.TodoDoing}},
 			Show: "# s", Untrusted: true, Lasting: "l", Again: true, Cost: 0.02, Millis: 3,
 			Job: &tool.Job{ID: "1", Command: "c", Keep: true}, Told: []string{"2"}, Left: true,
 			Parent: "p", Class: event.ErrorExit,

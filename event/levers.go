@@ -30,7 +30,9 @@ type Levers struct {
 	Names Lever `json:"names,omitempty" toml:"names"`
 	// rare tools are found by tool_search and not described in each request; on
 	Deferred Lever `json:"deferred,omitempty" toml:"deferred"`
-	Repeats  Lever `json:"repeats,omitempty" toml:"repeats"` // equal results of one call after which the run stops as stuck; 5
+	// one script in place of many calls: the tool script; off
+	Script  Lever `json:"script,omitempty" toml:"script"`
+	Repeats Lever `json:"repeats,omitempty" toml:"repeats"` // equal results of one call after which the run stops as stuck; 5
 }
 
 // Lever is how much of one: "default" or empty, "off", "on", "unattended" (only where nobody
@@ -49,7 +51,7 @@ const (
 func usualLevers() Levers {
 	return Levers{
 		Verify: LeverUnattended, Todo: LeverUnattended, Budget: LeverUnattended, Jobs: LeverOn, Arrivals: LeverOn, Effort: LeverUnattended,
-		Bootstrap: "400", Names: LeverOn, Deferred: LeverOn, Repeats: "5",
+		Bootstrap: "400", Names: LeverOn, Deferred: LeverOn, Script: LeverOff, Repeats: "5",
 	}
 }
 

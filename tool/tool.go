@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/inspan/inspan/llm"
 )
@@ -146,6 +147,13 @@ type Call struct {
 	// Result holds what there is all the same. It is nil outside of Run, and for a tool without
 	// Calls. Safe for concurrent use.
 	Do func(ctx context.Context, name string, args json.RawMessage) (Result, error)
+	// Begin is Do in two parts: it asks for the call and returns, and wait waits for its end. Of
+	// calls side by side that conflict, the one asked for first runs first.
+	Begin func(ctx context.Context, name string, args json.RawMessage) (wait func() (Result, error))
+	// Time is when the call was made, the same for every try. Only for a tool with Calls.
+	Time time.Time
+	// Store is what earlier calls have left for later ones in Result.Store. It must not be changed.
+	Store map[string]json.RawMessage
 	// Finished tells the session that a job, which the result of this call began, has
 	// ended. It may be called once, at any time, also before Run returns. It is nil
 	// outside of Run. Safe for concurrent use.
@@ -178,6 +186,12 @@ type Result struct {
 	Left bool
 	// Told are the ids of jobs whose end Parts tell.
 	Told []string
+	// Store is what later calls of the session find in Call.Store, beside what is there. A null takes
+	// away what has the name.
+	Store map[string]json.RawMessage
+	// Nth says of what Call.Do brings that it is the nth. Calls side by side get their results
+	// in any order; whoever decides by that order goes by this one, which is that of the log.
+	Nth int
 }
 
 // Job is a command that goes on after its call has ended.

@@ -4,12 +4,18 @@ import (
 	"context"
 	"io"
 
+	"github.com/inspan/inspan/internal/equipment"
 	"github.com/inspan/inspan/internal/sandbox"
 )
 
 // Helper runs this process as the helper of another inspan, if it was started as one, and returns
-// its exit code: see [sandbox.Keeper]. A program calls it before anything else.
-func Helper() (ran bool, code int) { return sandbox.Keeper() }
+// its exit code: see [sandbox.Keeper] and [equipment.Helper]. A program calls it before anything else.
+func Helper() (ran bool, code int) {
+	if ran, code = sandbox.Keeper(); ran {
+		return ran, code
+	}
+	return equipment.Helper()
+}
 
 // Self is the program that runs, as [Load] wants it.
 func Self() string { return sandbox.Self() }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/script"
 	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -41,11 +43,18 @@ func Furnish(agent *inspan.Agent, c config.Config, come func(context.Context) []
 		all, rare = daily(all)
 		all, known = brief(all)
 	}
+	scripts := levers.Script.Active(unattended)
+	if scripts {
+		all = append(all, script.Tool(sandbox.Self()))
+	}
 	agent.Tools = all
 	agent.Extra = func(ctx context.Context) (shown, hidden []tool.Tool) {
 		shown, hidden = come(ctx), rare
+		if scripts {
+			hidden = append(slices.Clone(rare), script.TypesTool(slices.Concat(all, rare, shown)))
+		}
 		if !told && described(shown) > room {
-			shown, hidden = nil, slices.Concat(rare, shown)
+			shown, hidden = nil, slices.Concat(hidden, shown)
 		}
 		if len(hidden) > 0 {
 			shown = slices.Concat(tools.Deferred(slices.Concat(hidden, known)), shown)
@@ -57,6 +66,9 @@ func Furnish(agent *inspan.Agent, c config.Config, come func(context.Context) []
 		return shown, hidden
 	}
 }
+
+// Helper runs this process as that of a script, if it was started as one: see [script.Child].
+func Helper() (ran bool, code int) { return script.Child() }
 
 // brief leaves rare arguments out of what the model is told of in each request. Known are
 // the tools that have some.

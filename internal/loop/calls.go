@@ -178,6 +178,7 @@ func (s *State) ended(b event.Ended, seq uint64) {
 	if b.Todo != nil {
 		s.Todo = b.Todo
 	}
+	s.keep(b.Store)
 	if b.Again {
 		s.Total.Again++
 	}

@@ -1,7 +1,9 @@
 package loop
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -200,4 +202,21 @@ func (s *State) abandon(calls []Call, again bool) {
 			c.Phase = phaseReady
 		}
 	}
+}
+
+// keep takes what a call has left for later ones. A state that was copied may share the map.
+func (s *State) keep(left map[string]json.RawMessage) {
+	if len(left) == 0 {
+		return
+	}
+	store := maps.Clone(s.Store)
+	if store == nil {
+		store = map[string]json.RawMessage{}
+	}
+	for name, value := range left {
+		if store[name] = value; string(value) == "null" {
+			delete(store, name)
+		}
+	}
+	s.Store = store
 }

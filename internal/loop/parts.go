@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -49,8 +50,10 @@ type Knowledge struct {
 	TaskBy  event.Origin      `json:"task_by,omitempty"` // who did
 	Granted []string          `json:"granted,omitempty"` // rules that a person allowed for the session
 	Todo    []tool.Todo       `json:"todo,omitempty"`
-	Lasting []Lasting         `json:"lasting,omitempty"` // results that compaction keeps, the oldest first
-	Taken   []string          `json:"taken,omitempty"`   // keys of inputs that count, the oldest first
+	// Store is what calls have left for later ones.
+	Store   map[string]json.RawMessage `json:"store,omitempty"`
+	Lasting []Lasting                  `json:"lasting,omitempty"` // results that compaction keeps, the oldest first
+	Taken   []string                   `json:"taken,omitempty"`   // keys of inputs that count, the oldest first
 }
 
 // Background is what goes on beside the conversation.

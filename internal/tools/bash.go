@@ -214,12 +214,17 @@ func (sh *Shell) background(c *tool.Call, j *job) (res tool.Result, moved bool, 
 func (sh *Shell) finished(ctx context.Context, c *tool.Call, j *job) tool.Result {
 	r := tool.Result{Exit: j.exit(), Left: sh.leaves(), Files: wrote(ctx, c, j.writes)}
 	text := j.result() + sh.missing(c.Mode, j)
+	if c.Parent != "" {
+		text = j.plain()
+	}
 	if len(j.lacks) > 0 {
 		text += "\n[variables that commands in the sandbox have exported are not set outside of it: " + strings.Join(j.lacks, ", ") + "]"
 	}
 	if cwd := sh.adopt(j); cwd != "" && cwd != c.Cwd {
 		r.Cwd = cwd
-		text += "\n[now in " + cwd + "]"
+		if c.Parent == "" {
+			text += "\n[now in " + cwd + "]"
+		}
 	}
 	r.Parts = llm.Say(text)
 	if blocked := j.blocked(); len(blocked) > 0 {
@@ -256,6 +261,18 @@ func (j *job) result() string {
 		text += j.end.where() + "\n"
 	}
 	return text + j.walls() + j.end.outcome() + j.advice(text)
+}
+
+// plain is what a command printed, for a program. How it ended the exit code tells.
+func (j *job) plain() string {
+	text, whole := j.all()
+	if !whole {
+		text = endLine(text) + j.end.where() + "\n"
+	}
+	if walls := j.walls(); walls != "" {
+		text = endLine(text) + walls
+	}
+	return text
 }
 
 // walls tells what the sandbox did, and what it kept the command from.

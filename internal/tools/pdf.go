@@ -32,7 +32,7 @@ func readPDF(ctx context.Context, c *tool.Call, path string, data []byte, in rea
 	}
 	ctx, cancel := context.WithTimeout(ctx, pdfFor)
 	defer cancel()
-	w := newWindow(in)
+	w := newWindow(c, in)
 	p, err := c.Env.Procs.Start(ctx, tool.Command{
 		Args: []string{"pdftotext", "-q", "-layout", path, "-"},
 		Dir:  c.Env.Root, Output: w, Box: box,

@@ -20,6 +20,7 @@ var readFileDoc string
 const (
 	defaultLines = 2000      // lines of one read
 	maxRead      = 100 << 10 // bytes of one read
+	maxPlain     = 500 << 10 // of one by a program
 	maxLine      = 2000      // bytes of one line
 	maxImage     = 5 << 20   // bytes of an image
 )
@@ -73,13 +74,16 @@ func runRead(ctx context.Context, c *tool.Call, in readArgs) (tool.Result, error
 	if !ok {
 		return tool.Result{}, errBinary(show(c, path), data)
 	}
-	w := newWindow(in)
+	w := newWindow(c, in)
 	_, _ = io.WriteString(w, unix(text)) // a window takes everything
 	out, err := w.result()
 	if err != nil {
 		return tool.Result{}, err
 	}
-	r := tool.Text(out + textNote(text, enc))
+	if c.Parent == "" {
+		out += textNote(text, enc)
+	}
+	r := tool.Text(out)
 	r.Files = files
 	return r, nil
 }
@@ -107,7 +111,7 @@ func readLong(ctx context.Context, c *tool.Call, path string, in readArgs) (tool
 		return tool.Result{}, err
 	}
 	defer f.Close()
-	return readStream(f, show(c, path), in)
+	return readStream(c, f, show(c, path), in)
 }
 
 // readBlob shows a blob as it comes, as blobs may be larger than memory
@@ -118,10 +122,10 @@ func readBlob(ctx context.Context, c *tool.Call, name string, in readArgs) (tool
 		return tool.Result{}, err
 	}
 	defer r.Close()
-	return readStream(r, name, in)
+	return readStream(c, r, name, in)
 }
 
-func readStream(r io.Reader, name string, in readArgs) (tool.Result, error) {
+func readStream(c *tool.Call, r io.Reader, name string, in readArgs) (tool.Result, error) {
 	src := bufio.NewReaderSize(r, sniffed)
 	head, err := src.Peek(sniffed)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -137,7 +141,7 @@ func readStream(r io.Reader, name string, in readArgs) (tool.Result, error) {
 	if looksBinary(head) {
 		return tool.Result{}, errBinary(name, head)
 	}
-	w := newWindow(in)
+	w := newWindow(c, in)
 	if _, err := io.Copy(w, src); err != nil {
 		return tool.Result{}, err
 	}

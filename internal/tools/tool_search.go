@@ -32,7 +32,7 @@ type toolSearchArgs struct {
 func Deferred(many []tool.Tool) []tool.Tool {
 	search := tool.New("tool_search", toolSearchDoc+"\nThere are: "+nameList(many)+"\n",
 		func(_ context.Context, _ *tool.Call, in toolSearchArgs) (tool.Result, error) {
-			found := rank(many, in.Query)
+			found := Ranked(many, in.Query)
 			if len(found) == 0 {
 				return tool.Text(fmt.Sprintf("No tool has to do with %q.", in.Query)), nil
 			}
@@ -72,9 +72,9 @@ func nameList(many []tool.Tool) string {
 	return text + "."
 }
 
-// rank orders the tools that have to do with a query, the best first: by which of its words
+// Ranked orders the tools that have to do with a query, the best first: by which of its words
 // they hold, the rare ones and those in the name counting most.
-func rank(many []tool.Tool, query string) []tool.Tool {
+func Ranked(many []tool.Tool, query string) []tool.Tool {
 	type scored struct {
 		tool.Tool
 		holds []float64 // by word, how well it stands there

@@ -6,11 +6,14 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/tool"
 )
 
-// window collects numbered lines out of a text that is written to it, and
-// counts the rest. It holds no more than maxRead bytes.
+// window collects lines out of a text that is written to it, and counts the rest. For a model
+// they have numbers, and are no more than maxRead bytes; for a program they are as they are, and no
+// more than maxPlain.
 type window struct {
+	plain       bool
 	first, last int // lines that are wanted, from 1
 	line        int // number of the line being read, from 1
 	fresh       bool
@@ -21,13 +24,18 @@ type window struct {
 	full        bool
 }
 
-func newWindow(in readArgs) *window {
+func newWindow(c *tool.Call, in readArgs) *window {
+	plain := c.Parent != ""
+
 	first := min(max(in.Offset, 1), 1<<40)
 	limit := min(in.Limit, 1<<30)
-	if limit == 0 {
+	switch {
+	case limit == 0 && plain:
+		limit = 1 << 30
+	case limit == 0:
 		limit = defaultLines
 	}
-	return &window{first: first, last: first + limit - 1, line: 1, fresh: true, shown: first - 1}
+	return &window{plain: plain, first: first, last: first + limit - 1, line: 1, fresh: true, shown: first - 1}
 }
 
 // Write takes the next piece of the text. It never fails.
@@ -51,7 +59,11 @@ func (w *window) add(p []byte) {
 	if w.line < w.first || w.line > w.last || w.full {
 		return
 	}
-	room := min(maxLine-len(w.cur), len(p))
+	most := maxLine
+	if w.plain {
+		most = maxPlain + 1
+	}
+	room := min(most-len(w.cur), len(p))
 	w.cur = append(w.cur, p[:room]...)
 	w.long += len(p) - room
 }
@@ -66,6 +78,14 @@ func (w *window) endLine() {
 }
 
 func (w *window) put() {
+	if w.plain {
+		w.full = w.out.Len()+len(w.cur) >= maxPlain
+		if !w.full {
+			w.out.Write(append(w.cur, '\n'))
+			w.shown = w.line
+		}
+		return
+	}
 	line := bytes.TrimSuffix(w.cur, []byte("\r"))
 	mark := ""
 	if w.long > 0 {
@@ -84,12 +104,14 @@ func (w *window) put() {
 
 // result returns the lines and, if they are not all, which they are.
 func (w *window) result() (string, error) {
-	total := w.line - 1
+	total, ended := w.line-1, w.fresh
 	if !w.fresh {
 		w.endLine()
 		total++
 	}
 	switch {
+	case total == 0 && w.plain:
+		return "", nil
 	case total == 0:
 		return "[the file is empty]", nil
 	case w.first > total:
@@ -97,6 +119,11 @@ func (w *window) result() (string, error) {
 	}
 	text := w.out.String()
 	switch {
+	case w.full && w.plain:
+		return "", fmt.Errorf("more than %s; read it in parts with offset and limit", size(maxPlain))
+	case w.plain && w.shown == total && !ended:
+		text = strings.TrimSuffix(text, "\n")
+	case w.plain:
 	case w.shown < total:
 		text += fmt.Sprintf("[lines %d-%d of %d; read on with offset %d]", w.first, w.shown, total, w.shown+1)
 	case w.first > 1:
