@@ -23,7 +23,40 @@ type Steps struct {
 	limit     *deadline       // of the run
 	open      sync.Mutex      // held while the log is written or the state is read
 	closed    bool            // guarded by open
+	order     stepOrder       // guarded by open
 	performed sync.WaitGroup  // those under way
+}
+
+// stepOrder is when steps were begun, and in which order they have ended. It is no part of the state,
+// as only some programs want it: it is read from the log when they ask.
+type stepOrder struct {
+	seq     uint64 // of the last event that it knows
+	parents map[string]string
+	begun   map[string]time.Time
+	ended   map[string][]string // by what they are a part of
+}
+
+// catchUp takes in what the log has by now.
+func (o *stepOrder) catchUp(ctx context.Context, log event.Log) error {
+	if o.begun == nil {
+		o.parents, o.begun, o.ended = map[string]string{}, map[string]time.Time{}, map[string][]string{}
+	}
+	for e, err := range log.Read(ctx, o.seq) {
+		if err != nil {
+			return err
+		}
+		switch b := e.Body.(type) {
+		case event.StepStarted:
+			if _, again := o.begun[b.Step]; !again {
+				o.begun[b.Step], o.parents[b.Step] = e.Time, b.Parent
+			}
+		case event.StepEnded:
+			parent := o.parents[b.Step]
+			o.ended[parent] = append(o.ended[parent], b.Step)
+		}
+		o.seq = e.Seq
+	}
+	return nil
 }
 
 // close waits for the steps under way, and lets none begin any more.
@@ -384,6 +417,23 @@ func (st *Steps) Begun(id string) (step event.StepStarted, end *event.StepEnded,
 	defer st.open.Unlock()
 	known := st.driver.state.Steps[id]
 	return known.StepStarted, known.Ended, known.Lost
+}
+
+// Ended lists the steps that have ended which are a part of one, in the order of the log: for
+// programs that decide by what ends first, and do so again when another process goes on with them.
+func (st *Steps) Ended(parent string) (ids []string, err error) {
+	st.open.Lock()
+	defer st.open.Unlock()
+	err = st.order.catchUp(st.ctx, st.driver.log)
+	return st.order.ended[parent], err
+}
+
+// Since is when a step was begun, the first time.
+func (st *Steps) Since(id string) (time.Time, error) {
+	st.open.Lock()
+	defer st.open.Unlock()
+	err := st.order.catchUp(st.ctx, st.driver.log)
+	return st.order.begun[id], err
 }
 
 // Ask puts a question of a step under way before whoever answers for the session, and waits for the

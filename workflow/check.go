@@ -18,6 +18,7 @@ import (
 const (
 	mostRounds      = 1000
 	mostConcurrency = 64
+	mostAgents      = 10_000
 	mostRetries     = 10
 	mostWait        = 30 * 24 * time.Hour
 	mostTimeout     = 24 * time.Hour
@@ -43,7 +44,10 @@ func (w *Workflow) check(within int) error {
 	c.plain("name", w.Name)
 	c.limits()
 	inputs := c.inputs()
-	if len(w.Steps) == 0 {
+	switch {
+	case w.Script != "" && len(w.Steps)+len(w.Returns) > 0:
+		c.add("steps", "a script stands beside steps or returns", "keep one of them")
+	case w.Script == "" && len(w.Steps) == 0:
 		c.add("steps", "there are none", "add a step with id: and kind:")
 	}
 	top := &scope{types: map[string]*Schema{"inputs": inputs}}
@@ -110,6 +114,7 @@ func (c *checker) limits() {
 	c.amount("limits.tokens", float64(l.Tokens), 0)
 	c.amount("limits.turns", float64(l.Turns), 0)
 	c.amount("limits.concurrency", float64(l.Concurrency), mostConcurrency)
+	c.amount("limits.agents", float64(l.Agents), mostAgents)
 	c.span("limits.time", l.Time, 0)
 }
 

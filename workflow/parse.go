@@ -72,10 +72,20 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// Named is the name that the workflow in a file is run by; ok is false if no workflow is in a file of that name.
+func Named(file string) (name string, ok bool) {
+	for _, ext := range []string{".yaml", ".js"} {
+		if name, ok = strings.CutSuffix(filepath.Base(file), ext); ok {
+			return name, name != "" && !strings.HasPrefix(name, ".")
+		}
+	}
+	return "", false
+}
+
 // Source finds the file of a workflow by its name.
 type Source func(name string) (file string, data []byte, err error)
 
-// Parse reads a workflow from a YAML file of that name, and checks it with all that it uses, which find
+// Parse reads a workflow from a YAML file of that name, or from a script (.js), and checks it with all that it uses, which find
 // finds; nil: there are none. The error is [Problems].
 //
 // Reading an untrusted file is safe: nothing in it runs, and time and memory are bounded.
@@ -92,6 +102,9 @@ func Parse(file string, data []byte, find Source) (*Workflow, error) {
 
 // read reads a file alone.
 func read(file string, data []byte) (*Workflow, error) {
+	if isScript(file) {
+		return readScript(filepath.Base(file), data)
+	}
 	r := &reader{file: filepath.Base(file), lines: map[string]int{}}
 	root := r.document(data)
 	if root == nil {

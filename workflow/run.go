@@ -23,6 +23,8 @@ type Options struct {
 	Env tool.Env
 	// Unboxed runs commands without walls where Env can't build them. Else they fail.
 	Unboxed bool
+	// Self is the path of a program that calls [Helper] first of all, which runs scripts. Empty: they fail.
+	Self string
 	// Outlets release safe outputs, by kind. Each may be called twice for the same output if the
 	// program dies meanwhile. "file" need not be among them.
 	Outlets map[string]Outlet
@@ -82,14 +84,15 @@ type begun struct {
 	Inputs   map[string]any `json:"inputs"`
 }
 
-// Asks reports whether any step, also of those that it includes, is one of an agent.
+// Asks reports whether any step, also of those that it includes, is one of an agent. What a script does is
+// not known before: it is enough that it names one.
 func (w *Workflow) Asks() bool {
 	for _, included := range w.Included {
 		if included.Asks() {
 			return true
 		}
 	}
-	return asks(w.Steps)
+	return asks(w.Steps) || strings.Contains(w.Script, "agent")
 }
 
 func asks(steps []Step) bool {
@@ -224,11 +227,18 @@ type run struct {
 func newRun(w *Workflow, steps *inspan.Steps, o Options) *run {
 	return &run{
 		w: w, steps: steps, o: o, befores: map[string]any{},
-		slots: make(chan struct{}, cmp.Or(w.Limits.Concurrency, usualConcurrency)),
+		slots: make(chan struct{}, cmp.Or(w.Limits.Concurrency, w.usualConcurrency())),
 	}
 }
 
 const usualConcurrency = 4
+
+func (w *Workflow) usualConcurrency() int {
+	if w.Script != "" {
+		return usualAtOnce
+	}
+	return usualConcurrency
+}
 
 // stop has nothing more begin.
 func (r *run) stop(why error) {
@@ -266,6 +276,9 @@ type scopeOf struct {
 // says that it stays open.
 func (r *run) whole(ctx context.Context, w *Workflow, inputs map[string]any, at scopeOf) (out map[string]any, failed string, err error) {
 	at.w, at.parent = w, cmp.Or(at.parent, event.Workflow)
+	if w.Script != "" {
+		return r.scripted(ctx, w, inputs, at)
+	}
 	f := &frame{values: map[string]any{"inputs": inputs}}
 	if at.parent == event.Workflow {
 		r.look(ctx, w.Steps, f, at)

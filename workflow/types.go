@@ -160,6 +160,11 @@ func (in *inclusion) found(name string, within []string) (*Workflow, error) {
 
 // uses calls f for each step that uses a workflow.
 func (w *Workflow) uses(steps []Step, path string, f func(path, name string)) {
+	if path == "steps" {
+		for i, name := range w.Uses {
+			f(fmt.Sprintf("uses.%d", i+1), name)
+		}
+	}
 	for _, s := range steps {
 		at := join(path, s.ID)
 		if s.Kind == KindWorkflow {

@@ -36,7 +36,10 @@ type Workflow struct {
 	// Returns are the values that the run returns, by name.
 	Returns map[string]Return `json:"returns,omitempty"`
 	Limits  Limits            `json:"limits,omitzero"` // of the run
-	Steps   []Step            `json:"steps"`           // at most 500 in a file
+	Steps   []Step            `json:"steps,omitempty"` // at most 500 in a file
+	// Script is JavaScript that performs steps, in the place of Steps. Uses are the workflows that it may use.
+	Script string   `json:"script,omitempty"`
+	Uses   []string `json:"uses,omitempty"`
 	// Included are the workflows that steps use, by the name they use.
 	Included map[string]*Workflow `json:"included,omitempty"`
 
@@ -56,7 +59,8 @@ type Limits struct {
 	Tokens      int64    `json:"tokens,omitempty"`      // of all models
 	Time        Duration `json:"time,omitzero"`         // of work, without waits for people
 	Turns       int      `json:"turns,omitempty"`       // of each agent
-	Concurrency int      `json:"concurrency,omitempty"` // steps that work at once (default 4)
+	Concurrency int      `json:"concurrency,omitempty"` // steps that work at once (default 4, of a script 16)
+	Agents      int      `json:"agents,omitempty"`      // of a script, in all (default 1000)
 }
 
 // Kind is what a step does.

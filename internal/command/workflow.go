@@ -56,7 +56,7 @@ func (c *command) workflowShow() *cobra.Command {
 
 func (c *command) workflowCheck() *cobra.Command {
 	return &cobra.Command{
-		Use:     "check NAME|FILE.yaml",
+		Use:     "check NAME|FILE",
 		Short:   "Check a workflow: each mistake with its line and what to do about it",
 		Example: "  inspan workflow check .inspan/workflows/release.yaml",
 		Args:    exactly(1, 1, "a NAME or a FILE"),
@@ -65,7 +65,7 @@ func (c *command) workflowCheck() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return app.Workflows(a, root, "").Check(cmd.OutOrStdout(), args[0])
+			return app.Workflows(a, root, "").Check(cmd.Context(), cmd.OutOrStdout(), args[0])
 		},
 	}
 }
@@ -73,15 +73,15 @@ func (c *command) workflowCheck() *cobra.Command {
 func (c *command) workflowGraph() *cobra.Command {
 	var mermaid bool
 	cmd := &cobra.Command{
-		Use:   "graph NAME|FILE.yaml",
-		Short: "Draw the steps of a workflow",
+		Use:   "graph NAME|FILE",
+		Short: "Draw the steps of a workflow; of a script, those that it would take",
 		Args:  exactly(1, 1, "a NAME or a FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(".")
 			if err != nil {
 				return err
 			}
-			return app.Workflows(a, root, "").Draw(cmd.OutOrStdout(), args[0], mermaid)
+			return app.Workflows(a, root, "").Draw(cmd.Context(), cmd.OutOrStdout(), args[0], mermaid)
 		},
 	}
 	cmd.Flags().BoolVar(&mermaid, "mermaid", false, "draw it as a flowchart for Mermaid")
@@ -91,7 +91,7 @@ func (c *command) workflowGraph() *cobra.Command {
 func (c *command) workflowRun() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "run NAME|FILE.yaml [INPUT=VALUE ...]",
+		Use:   "run NAME|FILE [INPUT=VALUE ...]",
 		Short: "Run a workflow in this folder",
 		Long: "Each step is stored with what it brings. After a crash, an interrupt or a limit, 'inspan workflow resume' continues:\n" +
 			"what has ended is not done again. Words without = are the one input that is missing.\n" +

@@ -141,7 +141,7 @@ func (t *tree) judge(at string, info fs.FileInfo, data []byte) {
 	switch ext := path.Ext(name); {
 	case ext == ".json" || ext == ".jsonc" || ext == ".toml":
 		t.settings(at, ext, data)
-	case t.kind == Workflow && ext == ".yaml":
+	case t.kind == Workflow && (ext == ".yaml" || ext == ".js"):
 		for line := range strings.Lines(string(data)) { // all of it: commands and prompts
 			t.runs = append(t.runs, text.Quoted(strings.TrimRight(line, "\r\n")))
 		}

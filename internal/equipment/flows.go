@@ -14,6 +14,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
@@ -80,7 +81,7 @@ func (p *Program) Wire(agent *inspan.Agent, at inspan.Place, agents workflow.Age
 	}
 	with := workflow.Options{
 		Agents: agents, Env: agent.Env, Unboxed: cmp.Or(agent.Mode, at.Mode) == tool.ModeYolo,
-		Outlets: forges.outlets(tell),
+		Outlets: forges.outlets(tell), Self: sandbox.Self(),
 	}
 	agent.Program = func(ctx context.Context, steps *inspan.Steps) error {
 		_, err := p.Workflow.Run(ctx, steps, p.Inputs, with)
@@ -151,8 +152,8 @@ func (w Workflows) Write(out io.Writer, name string) error {
 }
 
 // Draw draws one: as a tree, or for Mermaid.
-func (w Workflows) Draw(out io.Writer, name string, mermaid bool) error {
-	flow, err := w.read(name)
+func (w Workflows) Draw(ctx context.Context, out io.Writer, name string, mermaid bool) error {
+	flow, err := w.planned(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -182,9 +183,18 @@ func (w Workflows) Told(out io.Writer) {
 	}
 }
 
-// Check says of one, or of a file, whether it can be run.
-func (w Workflows) Check(out io.Writer, name string) error {
+// planned is the plan of one.
+func (w Workflows) planned(ctx context.Context, name string) (*workflow.Workflow, error) {
 	flow, err := w.read(name)
+	if err != nil {
+		return nil, err
+	}
+	return flow.Plan(ctx, nil, workflow.Options{Self: sandbox.Self(), Unboxed: true}) // it performs nothing
+}
+
+// Check says of one, or of a file, whether it can be run.
+func (w Workflows) Check(ctx context.Context, out io.Writer, name string) error {
+	flow, err := w.planned(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func Furnish(agent *inspan.Agent, c config.Config, come func(context.Context) []
 	agent.Extra = func(ctx context.Context) (shown, hidden []tool.Tool) {
 		shown, hidden = come(ctx), rare
 		if scripts {
-			hidden = append(slices.Clone(rare), script.TypesTool(slices.Concat(all, rare, shown)))
+			hidden = append(slices.Clone(rare), script.TypesTool(slices.Concat(all, rare, shown)), planWorkflow())
 		}
 		if !told && described(shown) > room {
 			shown, hidden = nil, slices.Concat(hidden, shown)

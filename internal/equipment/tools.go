@@ -19,7 +19,8 @@ func BuiltIn() []tool.Tool {
 func Names() []string {
 	out := []string{
 		"call_tool", "edit_file", "edit_lines", "history", "manage_agents", "mcp_resource", "mcp_server_list", "memory",
-		"memory_store", "oauth_flow", "read_issue", "return_result", "skill", "spawn_agent", "team", "tool_search", "web_search",
+		"memory_store", "oauth_flow", "plan_workflow", "read_issue", "return_result", "script", "skill", "spawn_agent", "team", "tool_search",
+		"tool_types", "web_search",
 	}
 	for _, t := range BuiltIn() {
 		out = append(out, t.Name)

@@ -83,8 +83,8 @@ func workflowsIn(dir, source string) (out []Workflow) {
 		return nil
 	}
 	for _, e := range entries[:min(len(entries), mostWorkflows)] {
-		name, ok := strings.CutSuffix(e.Name(), ".yaml")
-		if !ok || strings.HasPrefix(name, ".") {
+		name, ok := workflow.Named(e.Name())
+		if !ok {
 			continue
 		}
 		w := Workflow{Name: name, Source: source, File: filepath.Join(dir, e.Name())}
@@ -131,7 +131,7 @@ func settled(root, name string, list []Workflow) error {
 	}
 	i := slices.IndexFunc(list, func(w Workflow) bool { return w.File == file })
 	if i < 0 {
-		return fmt.Errorf("%s: in .inspan only the .yaml files of the folder workflows can be run", name)
+		return fmt.Errorf("%s: in .inspan only the .yaml and .js files of the folder workflows can be run", name)
 	}
 	if list[i].Why != "" {
 		return errors.New(list[i].Why)
@@ -139,7 +139,7 @@ func settled(root, name string, list []Workflow) error {
 	return nil
 }
 
-// Workflow finds one by its name, or reads the file that a person names by a path to a .yaml, with all
+// Workflow finds one by its name, or reads the file that a person names by a path to a .yaml or .js, with all
 // that it uses, and checks it. To run it, all of that must be trusted.
 func (s *Set) Workflow(root, sum, name string, run bool) (*workflow.Workflow, error) {
 	list := s.Workflows(root, sum)
@@ -158,7 +158,7 @@ func (s *Set) Workflow(root, sum, name string, run bool) (*workflow.Workflow, er
 		}
 		return list[i].File, list[i].Data, nil
 	}
-	if strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
+	if _, file := workflow.Named(name); file || strings.HasSuffix(name, ".yml") {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			return nil, err
@@ -173,7 +173,7 @@ func (s *Set) Workflow(root, sum, name string, run bool) (*workflow.Workflow, er
 		return nil, err
 	}
 	w, err := workflow.Parse(file, data, find)
-	if base := strings.TrimSuffix(filepath.Base(file), ".yaml"); err == nil && w.Name != base {
+	if base, _ := workflow.Named(file); err == nil && w.Name != base {
 		err = fmt.Errorf("%s: it is run as %s, and its name is %s; give it the name of its file", file, base, w.Name)
 	}
 	return w, err

@@ -238,8 +238,9 @@ type File struct {
 func (r *reading) workflows() {
 	for _, l := range r.leaves {
 		dir, name := path.Split(l.path)
-		base, ok := strings.CutSuffix(name, ".yaml")
-		if dir != "workflows/" || !ok {
+		ext := path.Ext(name)
+		base := strings.TrimSuffix(name, ext)
+		if dir != "workflows/" || ext != ".yaml" && ext != ".js" {
 			continue
 		}
 		data, err := readFile(r.root, l.path, maxWorkflow)

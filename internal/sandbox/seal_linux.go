@@ -49,6 +49,7 @@ func sealed(arch uint32) []unix.SockFilter {
 		load(offsetArch), jump(unix.BPF_JEQ, arch, 1, 0), ret(unix.SECCOMP_RET_KILL_PROCESS), load(offsetNr),
 		jump(unix.BPF_JEQ, unix.SYS_CLONE, 0, 4), // threads only
 		load(offsetArgs + lowHalf), jump(unix.BPF_JSET, unix.CLONE_THREAD, 0, 1), allow, refuse,
+		jump(unix.BPF_JEQ, unix.SYS_CLONE3, 0, 1), ret(unix.SECCOMP_RET_ERRNO | uint32(syscall.ENOSYS)), // programs know how to do without
 		jump(unix.BPF_JEQ, unix.SYS_TGKILL, 0, 4), // of this process only
 		load(offsetArgs + lowHalf), jump(unix.BPF_JEQ, uint32(unix.Getpid()), 0, 1), allow, refuse,
 	}

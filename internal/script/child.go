@@ -57,6 +57,7 @@ type machine struct {
 	in     *json.Decoder
 	out    *bufio.Writer
 	busy   time.Duration // that it may still compute
+	finish bool          // it waits for open calls also once the script has failed
 	open   int           // calls that are not settled
 	held   bool          // one of them waits for a person
 	end    *ending       // of the script itself; calls may still be open
@@ -75,7 +76,7 @@ func serve(in io.Reader, out io.Writer) error {
 	m.vm.SetMemoryLimit(uintptr(o.Memory))
 	m.vm.SetMaxStackSize(maxDepth)
 	m.vm.SetCanBlock(false)
-	m.busy = time.Duration(o.Busy) * time.Millisecond
+	m.busy, m.finish = time.Duration(o.Busy)*time.Millisecond, o.Finish
 	if err := m.begin(o); err != nil {
 		m.over(ending{Error: err.Error()})
 	}
@@ -100,7 +101,7 @@ func serve(in io.Reader, out io.Writer) error {
 func (m *machine) rest() (done bool, err error) {
 	stuck := m.open == 0
 	switch {
-	case m.end != nil && (stuck || m.end.Error != "" || m.end.Held):
+	case m.end != nil && (stuck || m.end.Held || m.end.Error != "" && !(m.finish && m.busy > 0)):
 		done = true
 	case stuck && m.held:
 		m.end, done = &ending{Held: true}, true
@@ -112,6 +113,8 @@ func (m *machine) rest() (done bool, err error) {
 			m.end = &ending{Held: true}
 		}
 		m.tell(message{End: m.end})
+	} else {
+		m.tell(message{Rest: &m.open})
 	}
 	return done, m.out.Flush()
 }

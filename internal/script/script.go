@@ -58,6 +58,8 @@ type Script struct {
 	// host.print(text) prints.
 	Setup string
 	Input json.RawMessage
+	// Finish has a script that has failed wait for the calls that are open, and what follows them. Else they are given up.
+	Finish bool
 	// Seed is what random numbers follow from, Now is what the clock says.
 	Seed string
 	Now  time.Time
@@ -78,6 +80,9 @@ type Answer struct {
 	// Held says that the call waits for a person. The script goes on as far as it does not look at
 	// what the call brings, and then ends with [ErrHeld].
 	Held bool
+	// Never says that the call has no end for now. What waits for it in the script goes no further, and once
+	// nothing else goes on the script ends with [ErrHeld].
+	Never bool
 	// Nth says that this is the nth answer of all. The script gets those in order, also if they
 	// come otherwise. Zero: it has no place.
 	Nth int
@@ -113,7 +118,7 @@ func (e Engine) Run(ctx context.Context, s Script) (value json.RawMessage, err e
 	s.Limits = s.Limits.stated()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &run{Script: s, ctx: ctx, lines: make(chan []byte), answers: make(chan settled), early: map[int]settled{}, next: 1}
+	r := &run{Script: s, ctx: ctx, lines: make(chan []byte), answers: make(chan settled), early: map[int]settled{}, next: 1, rests: -1}
 	in, feed := io.Pipe()
 	defer feed.Close()
 	r.feed = feed
@@ -166,7 +171,9 @@ type run struct {
 	lost    error
 	errs    keep.Tail
 
-	open, made int
+	open, made int             // calls that wait for their answers, and all of them
+	never      int             // of those that are open: have no end for now
+	rests      int             // calls that the process waited for when it rested last; below 0: it works
 	partial    []byte          // of a line; of the goroutine that writes
 	early      map[int]settled // answers that came before their turn
 	next       int             // the number of the answer whose turn it is
@@ -222,6 +229,9 @@ func (r *run) follow(exited <-chan struct{}) (json.RawMessage, error) {
 			if err := r.settle(a); err != nil {
 				return nil, r.broken(err)
 			}
+			if err := r.idle(); err != nil {
+				return nil, err
+			}
 		case <-exited:
 			select { // its last word may have come first
 			case line := <-r.lines:
@@ -260,6 +270,7 @@ func (e *ending) result(err error) (json.RawMessage, error) {
 func (r *run) order() order {
 	o := order{
 		Code: r.Code, Setup: r.Setup, Input: r.Input, Now: r.Now.UnixMilli(), Memory: r.Limits.Memory, Busy: r.Limits.Busy.Milliseconds(),
+		Finish: r.Finish,
 	}
 	if o.Input == nil {
 		o.Input = json.RawMessage("null")
@@ -291,6 +302,9 @@ func (r *run) heard(line []byte) (*ending, error) {
 		return m.End, nil
 	case m.Print != nil && r.Print != nil:
 		r.Print(*m.Print)
+	case m.Rest != nil:
+		r.rests = *m.Rest
+		return nil, r.idle()
 	case m.Tell != nil && r.Tell != nil:
 		return nil, r.Tell(m.Tell.Kind, m.Tell.Text)
 	case m.Call != nil:
@@ -315,9 +329,28 @@ func (r *run) ask(c asked) error {
 	return nil
 }
 
+// idle says why nothing more goes on while the process waits; nil: something does. What the process
+// says of itself may be older than the last answer: then it waits for more calls than are open.
+func (r *run) idle() error {
+	early := len(r.early)
+	switch {
+	case r.rests != r.open || r.open > early+r.never:
+		return nil
+	case early > 0: // what comes before it was not asked for
+		return fmt.Errorf("%w: it has left out what it did as number %d", tool.ErrDiverged, r.next)
+	case r.never > 0:
+		return ErrHeld
+	}
+	return nil
+}
+
 // settle hands an answer on once its turn has come.
 func (r *run) settle(a settled) error {
-	if a.Nth == 0 {
+	switch {
+	case a.Never:
+		r.never++
+		return nil
+	case a.Nth == 0:
 		return r.reply(a)
 	}
 	r.early[a.Nth] = a
@@ -336,6 +369,7 @@ func (r *run) settle(a settled) error {
 
 func (r *run) reply(a settled) error {
 	r.open--
+	r.rests = -1
 	out, value := reply{ID: a.id}, a.Value
 	var t *Thrown
 	switch {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/script"
+	"github.com/inspan/inspan/tool"
 )
 
 func TestMain(m *testing.M) {
@@ -190,6 +191,62 @@ func TestScriptEndsWithItsContext(t *testing.T) {
 		}
 	}})
 	if !errors.Is(err, stop) {
+		t.Error(err)
+	}
+}
+
+// TestFinish has a call fail beside one that goes on: what follows that is done all the same.
+func TestFinish(t *testing.T) {
+	for _, finish := range []bool{true, false} {
+		var calls []string
+		over := make(chan struct{})
+		_, err := run(t, script.Script{
+			Finish: finish,
+			Code:   `const b = async () => { await call("slow"); await call("then") }; await Promise.all([call("bad"), b()])`,
+			Call: func(ctx context.Context, name string, _ json.RawMessage) func() script.Answer {
+				calls = append(calls, name)
+				return func() script.Answer {
+					switch name {
+					case "bad":
+						defer close(over)
+						return script.Answer{Err: errors.New("no")}
+					case "slow":
+						<-over
+						if !finish {
+							<-ctx.Done()
+						}
+					}
+					return script.Answer{}
+				}
+			},
+		})
+		if err == nil || !strings.Contains(err.Error(), "Error: no") || slices.Contains(calls, "then") != finish {
+			t.Errorf("finish %v: %v, called %v", finish, err, calls)
+		}
+	}
+}
+
+// TestNever has a call that has no end: all that does not wait for it is done, then the script ends.
+func TestNever(t *testing.T) {
+	var calls []string
+	_, err := run(t, script.Script{
+		Code: `const a = async () => { await call("never"); await call("bad") }; const b = async () => { await call("x"); await call("y") }; await Promise.all([a(), b()])`,
+		Call: func(ctx context.Context, name string, args json.RawMessage) func() script.Answer {
+			calls = append(calls, name)
+			return func() script.Answer { return script.Answer{Never: name == "never"} }
+		},
+	})
+	if !errors.Is(err, script.ErrHeld) || !slices.Equal(calls, []string{"never", "x", "y"}) {
+		t.Errorf("%v, called %v", err, calls)
+	}
+}
+
+// TestDiverged gives a script an answer that comes after one which it does not ask for.
+func TestDiverged(t *testing.T) {
+	_, err := run(t, script.Script{Code: `await call("second")`, Call: func(context.Context, string, json.RawMessage) func() script.Answer {
+		return func() script.Answer { return script.Answer{Nth: 2} }
+	}})
+	if !errors.Is(err, tool.ErrDiverged) {
 		t.Error(err)
 	}
 }

@@ -18,6 +18,7 @@ type order struct {
 	Now    int64           `json:"now"`    // milliseconds since 1970
 	Memory int             `json:"memory"` // bytes
 	Busy   int64           `json:"busy"`   // milliseconds of computing
+	Finish bool            `json:"finish"`
 }
 
 // reply settles the call with a number.
@@ -41,6 +42,7 @@ type message struct {
 	Call  *asked  `json:"call,omitempty"`
 	Print *string `json:"print,omitempty"`
 	Tell  *hint   `json:"tell,omitempty"`
+	Rest  *int    `json:"rest,omitempty"` // it waits for that many calls
 	End   *ending `json:"end,omitempty"`
 }
 

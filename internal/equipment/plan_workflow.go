@@ -1,0 +1,40 @@
+package equipment
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/workflow"
+)
+
+//go:embed plan_workflow.md
+var planWorkflowDoc string
+
+type planArgs struct {
+	Text   string         `json:"text" jsonschema:"all of the file"`
+	File   string         `json:"file" jsonschema:"its name, such as fix-all.js"`
+	Inputs map[string]any `json:"inputs,omitempty" jsonschema:"to plan with"`
+}
+
+// planWorkflow shows a person what a workflow would do that a model has written.
+func planWorkflow() tool.Tool {
+	t := tool.New("plan_workflow", strings.TrimSpace(planWorkflowDoc), func(ctx context.Context, c *tool.Call, in planArgs) (tool.Result, error) {
+		flow, err := workflow.Parse(in.File, []byte(in.Text), nil)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		plan, err := flow.Plan(ctx, in.Inputs, workflow.Options{Self: sandbox.Self(), Env: c.Env, Unboxed: c.Mode == tool.ModeYolo})
+		if err != nil {
+			return tool.Result{}, err
+		}
+		r := tool.Text(plan.Tree())
+		r.Show = fmt.Sprintf("```\n%s```", strings.ReplaceAll(plan.Tree(), "```", "'''"))
+		return r, nil
+	})
+	t.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	return t
+}

@@ -1,0 +1,185 @@
+package workflow_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/workflow"
+)
+
+func TestMain(m *testing.M) {
+	if ran, code := workflow.Helper(); ran {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+// scripted is a workflow that is a script.
+func scripted(t *testing.T, head, code string) *workflow.Workflow {
+	t.Helper()
+	w, err := workflow.Parse("test.js", []byte("/* workflow\nname: test\n"+head+"\n*/\n"+code), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// workers say what they were asked to do, in capitals; those that are asked to fail do.
+func workers() *crew {
+	return &crew{do: func(job workflow.Job) workflow.Report {
+		if strings.HasPrefix(job.Prompt, "fail") {
+			return workflow.Report{Failed: "it can't"}
+		}
+		return workflow.Report{Text: strings.ToUpper(job.Prompt)}
+	}}
+}
+
+func TestScript(t *testing.T) {
+	o, _ := place(t, map[string]string{"a.txt": "one\ntwo\n"})
+	c := workers()
+	o.Agents, o.Self = c, sandbox.Self()
+	w := scripted(t, "inputs: {task: {type: string}}", `
+		const plan = await agent("plan ${literal} " .replace("literal", inputs.task), {id: "plan"});
+		const count = await run("wc -l < a.txt | jq {lines:.}", {output: {type: "object", properties: {lines: {type: "integer"}}}});
+		const tests = await check("exit 3", {id: "tests"});
+		const parts = await each(["a", "b"], (x) => agent("do " + x));
+		return {plan, lines: count.lines, passed: tests.passed, exit: tests.exit, parts};
+	`)
+	log := event.NewMemory("s")
+	out, err := perform(t, log, w, map[string]any{"task": "it"}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(out), "map[exit:3 lines:2 parts:[DO A DO B] passed:false plan:PLAN ${IT} ]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := c.names(), []string{"agent", "agent-2", "plan"}; !slices.Equal(got, want) {
+		t.Errorf("worked %v, want %v", got, want)
+	}
+	again, err := perform(t, log, w, nil, o)
+	if err != nil || fmt.Sprint(again) != fmt.Sprint(out) || len(c.names()) != 3 {
+		t.Errorf("performed again: %v, %v, %d agents", again, err, len(c.names()))
+	}
+}
+
+// TestScriptFails has one of several agents fail: what runs beside it goes on to its end.
+func TestScriptFails(t *testing.T) {
+	o, _ := place(t, nil)
+	c := workers()
+	o.Agents, o.Self = c, sandbox.Self()
+	w := scripted(t, "", `
+		const b = async () => { await agent("b", {id: "b1"}); await agent("b", {id: "b2"}) };
+		await Promise.all([agent("fail", {id: "a"}), b()]);
+	`)
+	_, err := perform(t, event.NewMemory("s"), w, nil, o)
+	if err == nil || !strings.Contains(err.Error(), "StepError: a: it can't") {
+		t.Errorf("the error is %v", err)
+	}
+	if got, want := c.names(), []string{"a", "b1", "b2"}; !slices.Equal(got, want) {
+		t.Errorf("worked %v, want %v", got, want)
+	}
+}
+
+// TestScriptWaits has a person away: all that needs no answer is done, and the rest once there is one.
+func TestScriptWaits(t *testing.T) {
+	o, _ := place(t, nil)
+	c := workers()
+	o.Agents, o.Self = c, sandbox.Self()
+	w := scripted(t, "", `
+		const ask = async () => { const a = await approve("go on?", {choices: ["yes", "no"]}); if (a.approved) await agent("after", {id: "after"}) };
+		await Promise.all([ask(), agent("beside", {id: "beside"})]);
+		return "done";
+	`)
+	log := event.NewMemory("s")
+	if _, err := perform(t, log, w, nil, o); err != nil {
+		t.Fatal(err)
+	}
+	if ended := outcomes(t, log); ended[event.Workflow] != "" || ended["approval"] != "" || ended["beside"] != event.OutcomeOK {
+		t.Fatalf("ended %v", ended)
+	}
+	if got, want := c.names(), []string{"beside"}; !slices.Equal(got, want) {
+		t.Errorf("worked %v, want %v", got, want)
+	}
+	out, err := perform(t, log, w, nil, o, "yes")
+	if err != nil || out["value"] != "done" {
+		t.Errorf("%v, %v", out, err)
+	}
+	if got, want := c.names(), []string{"after", "beside"}; !slices.Equal(got, want) {
+		t.Errorf("worked %v, want %v", got, want)
+	}
+}
+
+// TestScriptIsHeldToItsSteps has scripts ask for what steps can't be.
+func TestScriptIsHeldToItsSteps(t *testing.T) {
+	for code, want := range map[string]string{
+		`await agent("x", {moed: "plan"})`:                 `unknown field "moed"`,
+		`await agent("x", {mode: "wild"})`:                 "mode",
+		`await agent("x", {id: "a/b"})`:                    `"a/b" is not a name`,
+		`await run("x", {timeout: "1y"})`:                  "unknown unit",
+		`await agent("x", {evidence: ["tests"]})`:          `evidence names "tests", which has not ended`,
+		`await agent("x", {needs: []})`:                    "are for files",
+		`await workflow("other")`:                          "other",
+		`for (let i = 0; i < 5; i++) await agent("x")`:     "had 3 agents",
+		`await tool("bash")`:                               "",
+		`await approve("x", {choices: []}); throw "after"`: "after",
+	} {
+		o, _ := place(t, nil)
+		o.Agents, o.Self = workers(), sandbox.Self()
+		_, err := perform(t, event.NewMemory("s"), scripted(t, "limits: {agents: 3}", code), nil, o, "approve")
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", code, err, want)
+		}
+	}
+}
+
+func TestScriptFiles(t *testing.T) {
+	for text, want := range map[string]string{
+		"return 1":                  "test.js:1: the script does not say what it is",
+		"/* workflow\nname: test\n": "the comment at the beginning is not closed",
+		"/* workflow\nname: test\nsteps: []\n*/\n":  "test.js:3: steps: there is no such field",
+		"/* workflow\nname: Test\n*/":               `test.js:2: name: "Test" is not a name`,
+		"/* workflow\nname: test\nuses: [none]\n*/": "",
+		"/* workflow\ndescription: x\n*/":           "name: it is missing",
+		"/* workflow\nname: test\n*/\nlet x\u202e":  "hidden character",
+	} {
+		_, err := workflow.Parse("dir/test.js", []byte(text), nil)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestPlan(t *testing.T) {
+	w := scripted(t, "inputs: {task: {type: string}}", `
+		const plan = await agent("plan " + inputs.task, {id: "plan", output: {type: "object", properties: {files: {type: "array"}}}});
+		const work = async (f) => { await agent("do " + f, {id: "work"}); return check("make test", {id: "test"}) };
+		const [lint, done] = await Promise.all([check("make lint", {id: "lint"}), each(plan.files, work)]);
+		for (let i = 0; i < 5 && !done[0].passed; i++) await agent("mend " + done[0].output);
+		if (lint.passed) await approve("Merge " + plan.summary + "?", {id: "ok"});
+	`)
+	p, err := w.Plan(t.Context(), nil, workflow.Options{Self: sandbox.Self()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Check(); err != nil {
+		t.Error(err)
+	}
+	want := `test: 
+├─ plan · agent · plan ‹inputs.task› · needs nothing
+├─ lint · check · make lint · needs plan
+├─ work · agent · do ‹plan.files (each)› · needs plan
+├─ test · check · make test · needs work
+└─ ok · approval · Merge ‹plan.summary›? · needs lint, test
+`
+	if got := p.Tree(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if _, err := scripted(t, "", "let x = ;").Plan(t.Context(), nil, workflow.Options{Self: sandbox.Self()}); err == nil {
+		t.Error("a script that can't be read has a plan")
+	}
+}
