@@ -6,7 +6,7 @@ GOFLAGS := -trimpath
 TAGS    := grpcnotrace
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test test-engine bench-engine lint safety fuzz explore oracle harbor bench proof bench-serve e2e-local fuzz-api update notice release image image-cluster
+.PHONY: build demo test test-engine bench-engine lint safety fuzz explore oracle harbor bench proof test262 bench-serve e2e-local fuzz-api update notice release image image-cluster
 
 build:
 	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w' -o inspan ./cmd/inspan
@@ -85,6 +85,11 @@ bench:
 # Hold what comparisons and learning promise, with as many simulations as are promised. Takes minutes.
 proof:
 	INSPAN_PROOF=1 go test -count 1 -timeout 20m -run 'Equal|Promised|Loops|Canaries' -v ./internal/eval
+
+# Run the tests of JavaScript itself in the engine of scripts, from a copy of tc39/test262 as its tests
+# want it: make test262 SUITE=/path/to/test262 (at commit 5c8206929d81). Takes minutes.
+test262:
+	INSPAN_TEST262=$(SUITE) go test -count 1 -timeout 30m -run Test262 -v ./internal/script
 
 # Measure the server: a thousand tasks at once, two thousand idle streams, two hundred reads a second.
 bench-serve:

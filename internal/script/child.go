@@ -73,9 +73,7 @@ func serve(in io.Reader, out io.Writer) error {
 	if m.vm, err = quickjs.NewVM(); err != nil {
 		return fmt.Errorf("make the engine: %w", err)
 	}
-	m.vm.SetMemoryLimit(uintptr(o.Memory))
-	m.vm.SetMaxStackSize(maxDepth)
-	m.vm.SetCanBlock(false)
+	limit(m.vm, o.Memory)
 	m.busy, m.finish = time.Duration(o.Busy)*time.Millisecond, o.Finish
 	if err := m.begin(o); err != nil {
 		m.over(ending{Error: err.Error()})
@@ -95,6 +93,13 @@ func serve(in io.Reader, out io.Writer) error {
 			m.over(ending{Error: err.Error()})
 		}
 	}
+}
+
+// limit sets the limits that hold for the whole of a script.
+func limit(vm *quickjs.VM, memory int) {
+	vm.SetMemoryLimit(uintptr(memory))
+	vm.SetMaxStackSize(maxDepth)
+	vm.SetCanBlock(false)
 }
 
 // rest tells what there is to tell, and reports whether that was all.

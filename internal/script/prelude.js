@@ -70,6 +70,7 @@
   globalThis.console = {log: print, info: print, debug: print, warn: print, error: print};
 
   const failure = (e) => {
+    if (e === null) return 'out of memory, or the script has thrown null'; // without memory there is no error
     if (e === null || typeof e !== 'object') return 'the script has thrown ' + shown(e);
     return text(e) + '\n' + text(e.stack);
   };

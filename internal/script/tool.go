@@ -34,7 +34,7 @@ type toolArgs struct {
 // processes in the environment of the call.
 func Tool(self string) tool.Tool {
 	t := tool.New("script", strings.TrimSpace(toolDoc), func(ctx context.Context, c *tool.Call, in toolArgs) (tool.Result, error) {
-		return Perform(ctx, c, self, in.Code, in.Args)
+		return Perform(ctx, c, self, in.Code, in.Args, Limits{})
 	})
 	t.Calls = true
 	return t
@@ -42,7 +42,7 @@ func Tool(self string) tool.Tool {
 
 // Perform runs the script of a call of a tool with Calls. What it brings is what the script printed
 // and returned.
-func Perform(ctx context.Context, c *tool.Call, self, code string, args any) (tool.Result, error) {
+func Perform(ctx context.Context, c *tool.Call, self, code string, args any, within Limits) (tool.Result, error) {
 	m := &mode{call: c, left: map[string]json.RawMessage{}}
 	input, err := json.Marshal(map[string]any{"args": args, "store": c.Store})
 	if err != nil {
@@ -50,6 +50,7 @@ func Perform(ctx context.Context, c *tool.Call, self, code string, args any) (to
 	}
 	value, err := Engine{Self: self, Env: c.Env, Open: c.Mode == tool.ModeYolo}.Run(ctx, Script{
 		Code: code, Setup: toolSetup, Input: input, Seed: c.Key, Now: c.Time, Call: m.begin, Print: m.print, Tell: m.tell,
+		Limits: within,
 	})
 	return m.result(value, err)
 }
@@ -68,6 +69,9 @@ type mode struct {
 
 // begin makes a call for the script.
 func (m *mode) begin(ctx context.Context, name string, args json.RawMessage) func() Answer {
+	if name == "script" {
+		return func() Answer { return Answer{Err: errors.New("scripts can't call script")} }
+	}
 	m.mu.Lock()
 	m.made++
 	m.mu.Unlock()
