@@ -250,3 +250,23 @@ func TestDiverged(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// BenchmarkStart is a script that does nothing: its process, its engine and their end.
+func BenchmarkStart(b *testing.B) {
+	for b.Loop() {
+		if _, err := run(b, script.Script{Code: `return 1`}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCalls is one call of a script, of a thousand one after the other.
+func BenchmarkCalls(b *testing.B) {
+	const n = 1000
+	for b.Loop() {
+		if _, err := run(b, script.Script{Code: `for (let i = 0; i < 1000; i++) await call("x", {i})`, Limits: script.Limits{Calls: n}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/n, "µs/call")
+}
