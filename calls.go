@@ -142,9 +142,10 @@ func (cs *calls) launch(c loop.Call) {
 	k := cs.noted(c, cs.state.Mode)
 	call := cs.runnable(c, k)
 	ctx, done := cs.scope(c)
+	var makes *maker
 	if c.Caller {
-		m := cs.maker(ctx, c)
-		ctx, call.Do, call.Begin = m.ctx, m.do, m.start
+		makes = cs.maker(ctx, c)
+		ctx, call.Do, call.Begin = makes.ctx, makes.do, makes.start
 		call.Time = cs.timeOf(c.Seq)
 	}
 	go func() {
@@ -153,7 +154,10 @@ func (cs *calls) launch(c loop.Call) {
 			cs.results <- event.Ended{Call: c.ID, Parent: c.Parent, Outcome: event.OutcomeFailed, Parts: llm.Say(lostSecret)}
 			return
 		}
-		end := cs.run(ctx, call)
+		end, err := cs.run(ctx, call)
+		if makes != nil {
+			makes.gave = errors.Is(err, tool.ErrHeld)
+		}
 		if end.Parent = c.Parent; c.Caller && ctx.Err() != nil && end.Outcome != event.OutcomeCancelled {
 			end.Outcome, end.Class = event.OutcomeCancelled, event.ErrorNone // whatever it made of that
 		}
@@ -274,6 +278,7 @@ func (cs *calls) ended(ctx context.Context, first event.Ended) error {
 	for _, end := range ends {
 		delete(cs.running, end.Call)
 	}
+	ends = slices.DeleteFunc(ends, cs.rests)
 	cs.learn() // a tool may have got a token while it ran
 	for batch := cs.ripe(ends); len(batch) > 0; batch = cs.ripe(nil) {
 		if err := cs.record(context.WithoutCancel(ctx), append(batch, cs.nested(batch)...)...); err != nil {
@@ -326,19 +331,19 @@ func (cs *calls) halt(ctx context.Context, failed error) error {
 	return failed
 }
 
-// run runs one call and says how it ended.
-func (cs *calls) run(ctx context.Context, c *tool.Call) event.Ended {
+// run runs one call and says how it ended, with the error of its tool.
+func (cs *calls) run(ctx context.Context, c *tool.Call) (event.Ended, error) {
 	began := time.Now()
 	end := event.Ended{Call: c.ID, Outcome: event.OutcomeOK}
 	t, ok := cs.tools[c.Name]
 	if !ok {
 		end.Outcome, end.Class = event.OutcomeFailed, event.ErrorArguments
 		end.Parts = llm.Say(fmt.Sprintf("There is no tool %q any more.", c.Name))
-		return end
+		return end, nil
 	}
 	if ctx.Err() != nil {
 		end.Outcome, end.Parts = event.OutcomeCancelled, llm.Say("Not run: it was stopped before it began.")
-		return end
+		return end, nil
 	}
 	res, err := t.Run(ctx, c)
 	end.Parts, end.Files, end.Cwd, end.Exit, end.Todo = res.Parts, res.Files, res.Cwd, res.Exit, res.Todo
@@ -361,7 +366,7 @@ func (cs *calls) run(ctx context.Context, c *tool.Call) event.Ended {
 	case len(end.Parts) == 0:
 		end.Parts = llm.Say("(no output)")
 	}
-	return end
+	return end, err
 }
 
 // whyStopped tells the model why a call was stopped.

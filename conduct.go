@@ -26,7 +26,8 @@ type Conductor struct {
 	// the run off as a crash would. Nil: nobody looks.
 	See func(e event.Event) error
 	// Ask puts a question before somebody and returns the input that answers it: an
-	// event.Decided on this call, or an event.Cancelled to interrupt the run. Anything else is
+	// event.Decided on this call, or an event.Cancelled to interrupt the run. A decision is also on
+	// the rest of its Set. Anything else is
 	// not stored, and an error of Run. Nil means no answer from
 	// here: the question stays open for others. The context ends when somebody else has
 	// answered, when it is too late for an answer, and when the run is interrupted; what is

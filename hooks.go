@@ -193,7 +193,7 @@ func hooked(hooks []tool.Hook, vault *secret.Vault) func(tool.Tool) tool.Tool {
 		run := t.Run
 		t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 			res, err := run(ctx, c)
-			if t.Calls && stopped(ctx) {
+			if t.Calls && stopped(ctx, err) {
 				return res, err // it has not ended
 			}
 			seen := *c

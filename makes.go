@@ -35,8 +35,9 @@ type maker struct {
 	told  int               // ends of which it was told
 	past  []string          // calls that had ended when this one began, as they came; what is given back leaves it
 	early map[string]wanted // asked for before their turn
-	first int               // calls that the log had of it when it began
+	known map[string]bool   // calls that the log had of it when it began
 	asked map[string]bool   // those of them that it has asked for since
+	ahead
 }
 
 // wanted is a call that another wants to make.
@@ -46,6 +47,7 @@ type wanted struct {
 	call  llm.Call
 	asked string // digest of what is wanted
 	came  chan told
+	held  chan struct{} // closed: it waits for a decision, and its maker need not
 }
 
 // told is how a call has ended, and the how manieth end that is of which its maker is told.
@@ -56,9 +58,13 @@ type told struct {
 
 // maker is that of a call which is about to run.
 func (cs *calls) maker(ctx context.Context, c loop.Call) *maker {
-	m := &maker{calls: cs, id: c.ID, early: map[string]wanted{}, first: len(c.Made), asked: map[string]bool{}}
+	m := &maker{calls: cs, id: c.ID, early: map[string]wanted{}, known: map[string]bool{}, asked: map[string]bool{}}
+	m.ahead.may = cs.tools[cmp.Or(c.Tool, c.Name)].Ahead
 	m.ctx, m.end = context.WithCancelCause(ctx)
-	ended := slices.DeleteFunc(slices.Clone(c.Made), func(made loop.Call) bool { return made.Ended == nil })
+	for _, made := range c.Made {
+		m.known[made.ID] = true
+	}
+	ended := slices.DeleteFunc(slices.Clone(c.Made), func(made loop.Call) bool { return made.Ended == nil || made.Ahead })
 	sort.SliceStable(ended, func(i, j int) bool { return ended[i].Over < ended[j].Over })
 	for _, made := range ended {
 		m.past = append(m.past, made.ID)
@@ -82,7 +88,7 @@ func (m *maker) start(ctx context.Context, name string, args json.RawMessage) (w
 	}
 	call := sound(llm.Call{Name: name, Args: mapTexts(args, m.calls.vault.Redact)})
 	asked := tool.Digest(fmt.Appendf(nil, "%s\x00%s%s", name, call.Args, call.Invalid))
-	w := wanted{by: m, ctx: ctx, call: call, asked: asked, came: make(chan told, 1)}
+	w := wanted{by: m, ctx: ctx, call: call, asked: asked, came: make(chan told, 1), held: make(chan struct{})}
 	select {
 	case m.calls.wanted <- w:
 	case <-ctx.Done():
@@ -94,6 +100,8 @@ func (m *maker) start(ctx context.Context, name string, args json.RawMessage) (w
 		select {
 		case end := <-w.came:
 			return brought(name, end)
+		case <-w.held:
+			return tool.Result{}, fmt.Errorf("%s: %w", name, tool.ErrHeld)
 		case <-ctx.Done():
 			return tool.Result{}, context.Cause(ctx)
 		case <-m.ctx.Done():
@@ -130,28 +138,32 @@ func (cs *calls) make(ctx context.Context, w wanted) error {
 	if w.call.ID = made.ID; known {
 		w.by.asked[made.ID] = true
 	}
-	if known && made.Ended != nil {
+	switch {
+	case known && made.Ahead && !w.by.held:
+		return cs.come(ctx, w, made)
+	case known && made.Ended != nil:
 		w.by.giveBack(parent, w)
 		return nil
 	}
-	if cs.waiters[w.call.ID] = w; known && !made.New() {
-		return nil // it goes on
+	if cs.waiters[w.call.ID] = w; !known {
+		bodies, err := cs.tried(ctx, w)
+		if err == nil {
+			err = cs.record(ctx, bodies...)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	watched, done := cs.interruptible(ctx)
-	bodies := cs.tried(watched, w)
-	done()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return cs.record(ctx, bodies...)
+	cs.hold(w)
+	return nil
 }
 
 // meant is the call that the log has of what is wanted: the first that was asked for in the same
 // words and not since the parent began. Calls side by side may come in another order than before.
 // If there is none it is a new one.
 func (m *maker) meant(parent loop.Call, w wanted) (made loop.Call, known bool) {
-	for _, made := range parent.Made[:m.first] {
-		if made.Wants == w.asked && !m.asked[made.ID] {
+	for _, made := range parent.Made {
+		if m.known[made.ID] && made.Wants == w.asked && !m.asked[made.ID] && !dropped(made) {
 			return made, true
 		}
 	}
@@ -162,8 +174,8 @@ func (m *maker) meant(parent loop.Call, w wanted) (made loop.Call, known bool) {
 // diverged is why the end of a call does not count: run again, it has left out a call of the first
 // time. Nil if it does.
 func (m *maker) diverged(parent loop.Call) error {
-	for _, made := range parent.Made[:min(m.first, len(parent.Made))] {
-		if !m.asked[made.ID] {
+	for _, made := range parent.Made {
+		if m.known[made.ID] && !m.asked[made.ID] && !made.Ahead {
 			return fmt.Errorf("%w: it has left out the call %s %s", tool.ErrDiverged, made.Name, made.Args)
 		}
 	}
@@ -190,8 +202,8 @@ func (m *maker) giveBack(parent loop.Call, w wanted) {
 
 // tried is the verdict on a call that another makes. As no reply holds the call the verdict does,
 // also where the call is not fit to run.
-func (cs *calls) tried(ctx context.Context, w wanted) []event.Body {
-	t := trial{driver: cs.driver, judged: event.Judged{Call: w.call.ID, Parent: w.by.id, Asked: w.asked}}
+func (cs *calls) tried(ctx context.Context, w wanted) ([]event.Body, error) {
+	t := trial{driver: cs.driver, judged: event.Judged{Call: w.call.ID, Parent: w.by.id, Asked: w.asked, Ahead: w.by.held}}
 	denied := t.judged
 	denied.Action, denied.By, denied.Reason = tool.Deny, loop.By, "the call is not fit to run"
 	var bodies []event.Body
@@ -199,7 +211,9 @@ func (cs *calls) tried(ctx context.Context, w wanted) []event.Body {
 		denied.Reason = spent
 		bodies = []event.Body{denied}
 	} else {
-		bodies = t.hold(ctx, w.call)
+		watched, done := cs.interruptible(ctx)
+		bodies = t.hold(watched, w.call)
+		done()
 	}
 	first, fit := bodies[0].(event.Judged)
 	if !fit {
@@ -213,7 +227,7 @@ func (cs *calls) tried(ctx context.Context, w wanted) []event.Body {
 		end.Parent = w.by.id
 		bodies[len(bodies)-1] = end
 	}
-	return bodies
+	return bodies, ctx.Err()
 }
 
 // tell gives what a call has come to to the one that made it.
@@ -291,13 +305,16 @@ func (cs *calls) rest(ctx context.Context) error {
 	case w := <-cs.wanted:
 		return cs.make(ctx, w)
 	default:
-		return cs.halt(ctx, nil)
 	}
+	if cs.withhold() {
+		return cs.await(ctx)
+	}
+	return cs.halt(ctx, nil)
 }
 
-// stopped reports whether a call that makes others was stopped to be run again.
-func stopped(ctx context.Context) bool {
-	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), errInterrupted)
+// stopped reports whether a call that makes others was stopped to be run again, or has stopped itself.
+func stopped(ctx context.Context, err error) bool {
+	return errors.Is(err, tool.ErrHeld) || ctx.Err() != nil && !errors.Is(context.Cause(ctx), errInterrupted)
 }
 
 // revive runs the calls again that were stopped by rest and can go on.

@@ -263,7 +263,9 @@ func TestCallsWithinCallsAreInterrupted(t *testing.T) {
 		_, err3 := do("note", "c")
 		return "", errors.Join(err1, err2, err3)
 	})
-	a := &inspan.Agent{Model: scripted(t, oneRecipe, "Done."), Mode: "yolo", Env: tool.Env{Root: "/w"}, Tools: []tool.Tool{l.writer(), hang, r}}
+	a := &inspan.Agent{
+		Model: scripted(t, oneRecipe, "Done."), Mode: "yolo", Env: tool.Env{Root: "/w"}, Tools: []tool.Tool{l.writer(), hang, r},
+	}
 	s := open(t, a, event.NewMemory("s"))
 	go func() {
 		<-started

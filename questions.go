@@ -22,16 +22,22 @@ type questions struct {
 	news     chan struct{} // has one when something below has changed
 
 	mu     sync.Mutex
-	put    map[uint64]context.CancelCauseFunc // takes a question back, by its number
-	flying int                                // of the calls that wait: how many are being asked
-	answer uint64                             // the last event that answers one, or interrupts the run
-	gone   bool                               // nobody is there any more who could be asked
-	again  bool                               // the run is to go on with what it has
-	err    error                              // why no more can be asked
+	put    map[uint64]open // by its number
+	flying int             // of the calls that wait: how many are being asked
+	answer uint64          // the last event that answers one, or interrupts the run
+	gone   bool            // nobody is there any more who could be asked
+	again  bool            // the run is to go on with what it has
+	err    error           // why no more can be asked
+}
+
+// open is a question that was put.
+type open struct {
+	Pending
+	stop context.CancelCauseFunc // takes it back
 }
 
 func newQuestions(s *Session) *questions {
-	return &questions{session: s, put: map[uint64]context.CancelCauseFunc{}, news: make(chan struct{}, 1)}
+	return &questions{session: s, put: map[uint64]open{}, news: make(chan struct{}, 1)}
 }
 
 // change changes what the lock guards, and tells of it.
@@ -56,8 +62,10 @@ func (q *questions) saw(body event.Body) {
 	switch b := body.(type) {
 	case event.Decided:
 		q.change(func() {
-			if stop := q.put[b.Question]; stop != nil {
-				stop(ErrAnswered)
+			for _, put := range q.put {
+				if put.answered(b) {
+					put.stop(ErrAnswered)
+				}
 			}
 		})
 	case event.Stopped:
@@ -78,8 +86,8 @@ func (q *questions) leave() {
 // takeBack takes back all of them.
 func (q *questions) takeBack() {
 	q.change(func() {
-		for _, stop := range q.put {
-			stop(nil)
+		for _, put := range q.put {
+			put.stop(nil)
 		}
 	})
 }
@@ -123,7 +131,7 @@ func (q *questions) begin(ctx context.Context, p Pending) (asked context.Context
 		asked, end = context.WithDeadline(asked, p.Until)
 		context.AfterFunc(asked, end)
 	}
-	q.put[p.Question] = stop
+	q.put[p.Question] = open{p, stop}
 	return asked, true
 }
 
@@ -135,6 +143,9 @@ func (q *questions) one(ctx, asked context.Context, p Pending) {
 	}
 	answer, err := q.answerTo(asked, p)
 	if asked.Err() == nil && err == nil && answer != nil {
+		if d, decides := answer.(event.Decided); decides {
+			answer = p.Answer(d)
+		}
 		var seq uint64
 		seq, err = q.session.send(ctx, answer)
 		q.heard(seq)
@@ -173,6 +184,8 @@ func (p Pending) fits(answer event.Body) error {
 		why = fmt.Sprintf("its Question is %d", d.Question)
 	case !slices.Contains([]event.Scope{event.ScopeOnce, event.ScopeSession, event.ScopeProject, event.ScopeAlways}, d.Scope):
 		why = fmt.Sprintf("there is no scope %q", d.Scope)
+	case len(p.Set) > 0 && d.Scope != event.ScopeOnce:
+		why = "calls that are asked about together can be allowed once"
 	default:
 		return nil
 	}
@@ -225,7 +238,7 @@ func (q *questions) settle(ctx context.Context, st Status) (answered bool, err e
 // askAll has the calls asked that wait and are not being asked.
 func (q *questions) askAll(ctx context.Context, waiting []Pending) {
 	var list []func()
-	for _, p := range waiting {
+	for _, p := range Sets(waiting) {
 		if asked, fresh := q.begin(ctx, p); fresh {
 			q.change(func() { q.flying++ })
 			list = append(list, func() {

@@ -1,10 +1,8 @@
 package inspan
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
@@ -59,7 +57,5 @@ func lets(ctx context.Context, d *driver, c loop.Call) (out []event.Body) {
 // same reports whether the call does what it was judged by before: that is what will hold it.
 func (t *trial) same(before []tool.Effect) bool {
 	now := t.redacted(event.Judged{Effects: t.judged.Effects}).(event.Judged).Effects
-	was, err := json.Marshal(before)
-	is, failed := json.Marshal(now)
-	return err == nil && failed == nil && len(before) == len(now) && (len(now) == 0 || bytes.Equal(was, is))
+	return sameEffects(before, now)
 }

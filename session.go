@@ -122,6 +122,14 @@ type Pending struct {
 	Offers   []event.Offer // what else it can be allowed for in this session
 	Until    time.Time     // when no answer becomes a no; zero: never
 	Agent    string        // kind of the child that asks; empty: the session itself does
+	// Parent is the call that has made this one; empty: the model has, or it was raised. Ahead says
+	// that the parent has asked for it behind another call that waits, see [tool.Tool].
+	Parent string
+	Ahead  bool
+	// Set are the calls that the question is about, each as if it were asked about alone, where these
+	// are several: see [Sets]. Call, Reason and Preview are of the first, Effects and Until of all. Whoever
+	// is asked must be shown all of them, as one answer is for all: they can be allowed once or denied.
+	Set []Pending
 }
 
 // Question is one that was raised, and its number in the log.
@@ -158,7 +166,7 @@ func bound(st *loop.State, d event.Decided) event.Decided {
 
 // answered reports whether a decision is on the question.
 func (p Pending) answered(d event.Decided) bool {
-	return d.On(p.Call.ID, p.Question)
+	return d.OnCall(p.Call.ID, p.Parent, p.Question)
 }
 
 // ErrBusy says that a run of this session is already going on here.
@@ -380,7 +388,7 @@ func pending(calls []loop.Call) []Pending {
 			call.Name = cmp.Or(c.Tool, c.Name)
 			out = append(out, Pending{
 				Call: call, Question: c.Asked, Effects: c.Effects, Waits: c.Waits(), Asks: asks(c.Effects), Reason: c.Reason, Preview: c.Preview,
-				Rules: c.Rules, Offers: c.Offers, Until: c.Until,
+				Rules: c.Rules, Offers: c.Offers, Until: c.Until, Parent: c.Parent, Ahead: c.Ahead,
 			})
 		}
 	}

@@ -120,8 +120,8 @@ type Steered struct {
 
 // Decided answers a Waiting call, or one that a child has Raised.
 //
-// An input: any process may append it. It counts for one question only: the first
-// decision that names it; all others change nothing.
+// An input: any process may append it. It counts for one question only, and those of
+// Also: of each the first decision that names it; all others change nothing.
 type Decided struct {
 	Call string `json:"call"` // id of the call, or of what was raised
 	// Question is the sequence number of the Waiting or Raised that is answered. 0, as in
@@ -135,6 +135,10 @@ type Decided struct {
 	Reason   string `json:"reason,omitempty"`  // shown to the model when denied
 	Answer   string `json:"answer,omitempty"`  // to a call that asks the person something
 	Message  string `json:"message,omitempty"` // as that of Said
+	// Also are the numbers of further questions that the same answer is for: of calls with the same
+	// parent, see Judged, that were put together with this one. One that is not open by then, or is
+	// none of those, does not count, nor does any with an Allow for longer than once.
+	Also []uint64 `json:"also,omitempty"`
 }
 
 // Scope is what an approval holds for. Beyond the one call, it holds for the
@@ -334,6 +338,9 @@ type Judged struct {
 	Parent string `json:"parent,omitempty"`
 	Asked  string `json:"asked,omitempty"`
 	Caller bool   `json:"caller,omitempty"` // it may make calls of its own, see [tool.Tool]
+	// Ahead says that its parent asked for it while an earlier call of its waited for a decision, so
+	// that both can be asked about together. Unless it only reads it does not run before Wanted.
+	Ahead bool `json:"ahead,omitempty"`
 }
 
 // Waiting says that a person must decide on a call. It stays open across

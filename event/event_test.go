@@ -47,6 +47,7 @@ func bodies() []event.Body {
 			Taint: event.Taint{Untrusted: true, Private: true},
 		},
 		event.Decided{
+			Also: []uint64{8, 9},
 			Call: "c", Question: 7, Allow: true, By: "me", Rule: "r",
 			Scope: event.ScopeProject, Reach: event.ReachEdits, Reason: "w", Answer: "a", Message: "m",
 		},
@@ -68,15 +69,17 @@ func bodies() []event.Body {
 		event.Judged{
 			Call: "c", Action: tool.Ask, By: "mode", Reason: "w", Tool: "t", Args: json.RawMessage(`{"a":1}`),
 			Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a", Text: "t", Class: tool.ProvenInside}}, Private: true, Text: "x", Cost: 0.01,
-			Route: "a/b", Parent: "p", Asked: "d", Caller: true, Consulted: consulted,
+			Route: "a/b", Parent: "p", Asked: "d", Caller: true, Consulted: consulted, Ahead: true,
 		},
+		event.Wanted{Call: "c", Parent: "p"},
 		event.Waiting{
 			Call: "c", Preview: "-a\n+b", Rules: []string{"write(a)"}, Until: time.Unix(1e9, 0).UTC(),
 			Offers: []event.Offer{{Reach: event.ReachEdits, Rules: []string{"edits"}}},
 		},
 		event.Started{Call: "c", Parent: "p"},
 		event.Ended{
-			Store: map[string]json.RawMessage{"k": json.RawMessage(`[1]`)}, Call: "c", Outcome: event.OutcomeOK, Parts: parts, Cwd: "/w", Exit: new(int), Todo: []tool.Todo{{Text: "t", State: tool.TodoDoing}},
+			Store: map[string]json.RawMessage{"k": json.RawMessage(`[1]`)},
+			Call:  "c", Outcome: event.OutcomeOK, Parts: parts, Cwd: "/w", Exit: new(int), Todo: []tool.Todo{{Text: "t", State: tool.TodoDoing}},
 			Show: "# s", Untrusted: true, Lasting: "l", Again: true, Cost: 0.02, Millis: 3,
 			Job: &tool.Job{ID: "1", Command: "c", Keep: true}, Told: []string{"2"}, Left: true,
 			Parent: "p", Class: event.ErrorExit,

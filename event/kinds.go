@@ -86,6 +86,8 @@ func decodeBody(kind string, raw json.RawMessage) (Body, error) {
 		return into[Judged](raw)
 	case "waiting":
 		return into[Waiting](raw)
+	case Wanted{}.Kind():
+		return into[Wanted](raw)
 	case "started":
 		return into[Started](raw)
 	case "ended":

@@ -196,3 +196,33 @@ func TestMemoryWait(t *testing.T) {
 		t.Errorf("behind the end: %+v, %v", e, err)
 	}
 }
+
+// TestDecisionIsForItsSet holds which questions a decision is for beside its own.
+func TestDecisionIsForItsSet(t *testing.T) {
+	set := event.Decided{Call: "p/1", Question: 7, Allow: true, Also: []uint64{8, 9}}
+	lasting, denied, none := set, set, set
+	lasting.Scope, denied.Allow, denied.Scope, none.Also = event.ScopeSession, false, event.ScopeSession, nil
+	for _, c := range []struct {
+		what       string
+		d          event.Decided
+		id, parent string
+		question   uint64
+		want       bool
+	}{
+		{"its own", set, "p/1", "p", 7, true},
+		{"one of the set", set, "p/2", "p", 8, true},
+		{"another question", set, "p/2", "p", 10, false},
+		{"another parent", set, "q/2", "q", 8, false},
+		{"a call within one of the same parent", set, "p/2/1", "p/2", 8, false},
+		{"a call of the model", set, "p/2", "", 8, false},
+		{"what claims the same parent", set, "q/2", "p", 8, false},
+		{"its own for longer", lasting, "p/1", "p", 7, true},
+		{"one of a set for longer", lasting, "p/2", "p", 8, false},
+		{"one of a set that is denied", denied, "p/2", "p", 8, true},
+		{"no set", none, "p/2", "p", 8, false},
+	} {
+		if got := c.d.OnCall(c.id, c.parent, c.question); got != c.want {
+			t.Errorf("%s: %v", c.what, got)
+		}
+	}
+}

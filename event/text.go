@@ -39,7 +39,7 @@ func calls(owner reflect.Type, field string) bool {
 		return field == "Message"
 	case reflect.TypeFor[Said](), reflect.TypeFor[Steered]():
 		return field == "Message" || field == "Context"
-	case reflect.TypeFor[Judged](), reflect.TypeFor[Started]():
+	case reflect.TypeFor[Judged](), reflect.TypeFor[Started](), reflect.TypeFor[Wanted]():
 		return field == "Call" || field == "Parent" || field == "Asked"
 	case reflect.TypeFor[Waiting](), reflect.TypeFor[Progress]():
 		return field == "Call"

@@ -12,6 +12,10 @@ type CallError struct {
 // Error implements error.
 func (e *CallError) Error() string { return e.Name + ": " + e.Text }
 
+// ErrHeld says that a call which a tool asks for with [Call.Do] waits for a person, or for one that
+// does. See Ahead of [Tool].
+var ErrHeld = errors.New("the call waits for somebody's decision")
+
 // ErrDiverged says that a tool which was run again left out a call that it had made the first
 // time. The call fails with it.
 var ErrDiverged = errors.New("the tool did not repeat itself when it was run again")

@@ -67,8 +67,19 @@ type Tool struct {
 	// Run is called again later from its beginning, and Do brings what it brought before. So Run
 	// must make the same calls, given the same results: what it decides by must come from its
 	// arguments and from what its calls brought. A run that leaves out a call of the first one fails
-	// with [ErrDiverged].
+	// with [ErrDiverged], unless that was one asked for ahead.
 	Calls bool
+
+	// Ahead says of a tool with Calls that it can be asked about many calls at once: [Call.Do] returns
+	// [ErrHeld] for a call that waits for a person, and does not wait. Run may then go on with calls
+	// that do not depend on what that one brings, and they are asked about together with it. Of those
+	// only what reads may run meanwhile; for the others, and for what would have to run after one that
+	// waits, Do returns ErrHeld too. In the end, within seconds and when no other call of its
+	// goes on, Run returns an error that wraps ErrHeld, and is called again from its beginning once
+	// somebody has decided. What was asked for
+	// behind a call that waited runs only if Run comes to it again, which it need not: the call before
+	// it may have failed.
+	Ahead bool
 
 	// Run performs the call. An error is data for the model: the call failed,
 	// and whatever Result holds is shown before the error's text. Run must

@@ -91,7 +91,10 @@ func TestScriptWaits(t *testing.T) {
 	c := workers()
 	o.Agents, o.Self = c, sandbox.Self()
 	w := scripted(t, "", `
-		const ask = async () => { const a = await approve("go on?", {choices: ["yes", "no"]}); if (a.approved) await agent("after", {id: "after"}) };
+		const ask = async () => {
+			const a = await approve("go on?", {choices: ["yes", "no"]});
+			if (a.approved) await agent("after", {id: "after"});
+		};
 		await Promise.all([ask(), agent("beside", {id: "beside"})]);
 		return "done";
 	`)

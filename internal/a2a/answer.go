@@ -39,8 +39,7 @@ func asked(p inspan.Pending) []*sdk.Part {
 // wants says all that a call would do.
 func wants(p inspan.Pending) string {
 	var b strings.Builder
-	who := strings.TrimPrefix(p.Agent+" › ", " › ")
-	fmt.Fprintf(&b, "May %s run (%s)?\n", text.Visible(who+p.Call.Name), text.Line(p.Reason))
+	fmt.Fprintf(&b, "May %s run (%s)?\n", text.Visible(p.Name()), text.Line(p.Reason))
 	if p.Preview != "" {
 		b.WriteString(text.VisibleLines(p.Preview) + "\n")
 	} else if command, others := words.Asked(p.Call); command+others != "" {

@@ -123,10 +123,27 @@ func (st *session) consentCall(p inspan.Pending) wire.ToolCallUpdate {
 	pending := wire.ToolCallStatusPending
 	c := describe(p.Call, p.Effects)
 	title := c.title
-	if p.Agent != "" {
+	if len(p.Set) > 0 {
+		title = words.OneLine(p.Name()+": "+words.Together(p.Calls()), 200)
+	} else if p.Agent != "" {
 		title = words.OneLine(p.Agent, 40) + " › " + title
 	}
-	content := previewed(p.Preview, p.Effects, st.root)
+	return wire.ToolCallUpdate{
+		ToolCallId: wire.ToolCallId(p.Call.ID), Title: &title, Kind: &c.kind, Status: &pending,
+		Content: st.wanted(p), Locations: c.locations, RawInput: c.input,
+	}
+}
+
+// wanted is all that a call would do, or each of a set.
+func (st *session) wanted(p inspan.Pending) (content []wire.ToolCallContent) {
+	for i, one := range p.Set {
+		content = append(content, textContent(fenced(fmt.Sprintf("Call %d of %d: %s", i+1, len(p.Set), text.Visible(one.Call.Name)))))
+		content = append(content, st.wanted(one)...)
+	}
+	if len(p.Set) > 0 {
+		return content
+	}
+	content = previewed(p.Preview, p.Effects, st.root)
 	var lines []string
 	if p.Preview == "" {
 		command, others := words.Asked(p.Call)
@@ -144,10 +161,7 @@ func (st *session) consentCall(p inspan.Pending) wire.ToolCallUpdate {
 	if len(lines) > 0 { // fenced, as it is text of others
 		content = append(content, textContent(fenced(strings.Join(lines, "\n"))))
 	}
-	return wire.ToolCallUpdate{
-		ToolCallId: wire.ToolCallId(p.Call.ID), Title: &title, Kind: &c.kind, Status: &pending,
-		Content: content, Locations: c.locations, RawInput: c.input,
-	}
+	return content
 }
 
 // needsWords is the text of a question that can only be answered by a prompt.

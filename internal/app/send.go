@@ -27,7 +27,9 @@ type Message struct {
 	// Question is the number of the question that Allow or Deny was decided on, as [inspan.Pending]
 	// has it, so that it counts for no later one; 0: the one that is open.
 	Question uint64
-	Key      string // by which the sender knows it again, see [event.Key]
+	// Also are the numbers of further questions that were put with it, as those of event.Decided.
+	Also []uint64
+	Key  string // by which the sender knows it again, see [event.Key]
 }
 
 // Send appends a message to the log of the session that the text means. Who drives it reads it at
@@ -74,9 +76,9 @@ func (m Message) input() (event.Body, error) {
 	case m.Cancel:
 		return event.Cancelled{By: m.By, Reason: m.Text, Message: m.Key}, nil
 	case m.Allow != "":
-		return event.Decided{Call: m.Allow, Question: m.Question, Allow: true, Answer: m.Text, By: m.By, Message: m.Key}, nil
+		return event.Decided{Call: m.Allow, Question: m.Question, Also: m.Also, Allow: true, Answer: m.Text, By: m.By, Message: m.Key}, nil
 	case m.Deny != "":
-		return event.Decided{Call: m.Deny, Question: m.Question, By: m.By, Reason: m.Text, Message: m.Key}, nil
+		return event.Decided{Call: m.Deny, Question: m.Question, Also: m.Also, By: m.By, Reason: m.Text, Message: m.Key}, nil
 	case strings.TrimSpace(m.Text) == "":
 		return nil, misused("nothing to send; write it as: inspan send ID \"...\"")
 	case m.Steer:

@@ -278,13 +278,7 @@ func (w *attached) driven(ctx context.Context) (bool, error) {
 }
 
 // questions are those that wait, those of children first.
-func questions(st inspan.Status) []inspan.Pending {
-	var out []inspan.Pending
-	for _, r := range st.Raised {
-		out = append(out, inspan.Asked(r))
-	}
-	return append(out, st.Waiting...)
-}
+func questions(st inspan.Status) []inspan.Pending { return inspan.Sets(st.Questions()) }
 
 // settle asks what waits, if there is somebody to ask, and reports whether there will
 // be more to see.
@@ -365,7 +359,7 @@ func (w *attached) ask(list []inspan.Pending) {
 func (w *attached) tell(p inspan.Pending) {
 	w.told[p.Call.ID] = true
 	id := w.session.ID()
-	fmt.Fprintf(w.console.Err, "? %s asks (%s); answer it with: %s, or %s\n", words.OneLine(p.Call.Name, 40), words.OneLine(asksWhy(p), 200),
+	fmt.Fprintf(w.console.Err, "? %s asks (%s); answer it with: %s, or %s\n", words.OneLine(p.Name(), 40), words.OneLine(asksWhy(p), 200),
 		words.Command(w.Server, "attach", id), words.Command(w.Server, "send", "--allow", words.OneLine(p.Call.ID, 60), id))
 }
 

@@ -169,11 +169,14 @@ func (p *Person) interrupt() {
 
 // show prints what is asked, and all that would happen.
 func (p *Person) show(w inspan.Pending) {
+	if set := w.Calls(); len(set) > 0 {
+		w.Reason, w.Preview = words.Together(set), words.Whole(set)
+	}
 	if w.Asks && w.Preview != "" {
 		fmt.Fprintln(p.out, p.console.paint(yellow, "? "+strings.ReplaceAll(text.VisibleLines(w.Preview), "\n", "\n    ")))
 		return
 	}
-	fmt.Fprintf(p.out, "%s %s\n", p.console.paint(yellow, "? "+text.Visible(strings.TrimPrefix(w.Agent+" › ", " › ")+w.Call.Name)+" asks"),
+	fmt.Fprintf(p.out, "%s %s\n", p.console.paint(yellow, "? "+text.Visible(w.Name())+" asks"),
 		p.console.paint(dim, "("+text.Line(asksWhy(w))+")"))
 	p.would(w)
 }

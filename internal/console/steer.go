@@ -86,16 +86,15 @@ func (w *attached) taken(what string, err error) bool {
 // answer sends what the person says to the question that waits.
 func (w *attached) answer(ctx context.Context, line string) {
 	st := w.session.Status()
-	list := questions(st)
+	list, p := questions(st), w.soon // as it was shown: others may have come since
 	i := w.standing(list)
 	if i < 0 {
 		return // somebody else was faster, and that is about to be shown
 	}
-	p := list[i]
 	d, problem := answer(p, line, w.Remember != nil)
 	if problem != "" {
 		fmt.Fprintln(w.Person.out, "  "+problem)
-		w.put(p)
+		w.put(list[i])
 		return
 	}
 	err := error(nil)
@@ -103,7 +102,7 @@ func (w *attached) answer(ctx context.Context, line string) {
 		err = w.Remember(ctx, st.Root, d.Scope, d.Grants(p.Rules, p.Offers))
 	}
 	if err == nil {
-		err = w.send(ctx, d)
+		err = w.send(ctx, p.Answer(d))
 	}
 	if !w.taken(line, err) {
 		w.broken = true // so that it is put again

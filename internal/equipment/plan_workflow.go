@@ -22,19 +22,21 @@ type planArgs struct {
 
 // planWorkflow shows a person what a workflow would do that a model has written.
 func planWorkflow() tool.Tool {
-	t := tool.New("plan_workflow", strings.TrimSpace(planWorkflowDoc), func(ctx context.Context, c *tool.Call, in planArgs) (tool.Result, error) {
-		flow, err := workflow.Parse(in.File, []byte(in.Text), nil)
-		if err != nil {
-			return tool.Result{}, err
-		}
-		plan, err := flow.Plan(ctx, in.Inputs, workflow.Options{Self: sandbox.Self(), Env: c.Env, Unboxed: c.Mode == tool.ModeYolo})
-		if err != nil {
-			return tool.Result{}, err
-		}
-		r := tool.Text(plan.Tree())
-		r.Show = fmt.Sprintf("```\n%s```", strings.ReplaceAll(plan.Tree(), "```", "'''"))
-		return r, nil
-	})
+	t := tool.New("plan_workflow", strings.TrimSpace(planWorkflowDoc), plan)
 	t.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
 	return t
+}
+
+func plan(ctx context.Context, c *tool.Call, in planArgs) (tool.Result, error) {
+	flow, err := workflow.Parse(in.File, []byte(in.Text), nil)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	plan, err := flow.Plan(ctx, in.Inputs, workflow.Options{Self: sandbox.Self(), Env: c.Env, Unboxed: c.Mode == tool.ModeYolo})
+	if err != nil {
+		return tool.Result{}, err
+	}
+	r := tool.Text(plan.Tree())
+	r.Show = fmt.Sprintf("```\n%s```", strings.ReplaceAll(plan.Tree(), "```", "'''"))
+	return r, nil
 }

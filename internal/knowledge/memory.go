@@ -164,7 +164,7 @@ func (k *Base) allowedByPerson(ctx context.Context, c *tool.Call) bool {
 				asked, allowed = e.Seq, false
 			}
 		case event.Decided:
-			if b.Call == c.ID && asked > 0 && (b.Question == asked || b.Question == 0) {
+			if asked > 0 && b.OnCall(c.ID, c.Parent, asked) {
 				asked, allowed = 0, b.Allow && b.Rule == ""
 			}
 		case event.Ended:

@@ -102,12 +102,14 @@ func (s *State) called(e event.Event) {
 		case c == nil || !b.On(c.ID, c.Asked):
 		case b.Allow:
 			c.Answer = b.Answer
-			t.move(c, phaseReady)
+			t.decided(c, b)
 			s.grant(b.Grants(c.Rules, c.Offers))
 		default:
-			c.By, c.Reason = b.By, b.Reason
-			t.move(c, phaseDenied)
+			t.decided(c, b)
 		}
+		s.decidedAlso(b)
+	case event.Wanted:
+		s.wanted(b, e.Seq)
 	case event.Started:
 		if t, c := s.calls.seek(b.Call, phaseReady); c != nil {
 			c.Begun, c.Started = true, e.Seq

@@ -52,7 +52,7 @@ func (s *State) made(b event.Judged, seq uint64) {
 	if _, known := parent.Find(b.Call); known {
 		return
 	}
-	c := Call{Seq: seq, Phase: phaseNew, Parent: b.Parent, Wants: b.Asked}
+	c := Call{Seq: seq, Phase: phaseNew, Parent: b.Parent, Wants: b.Asked, Ahead: b.Ahead}
 	c.ID, c.Name, c.Args = b.Call, b.Tool, b.Args
 	parent.Made = parent.inner.add(c)
 }
@@ -85,9 +85,6 @@ func (c *Call) unfinished() event.Ended {
 	}
 	return end
 }
-
-// New reports whether a call is still to be judged.
-func (c *Call) New() bool { return c.Phase == phaseNew }
 
 // mostTold is how many of the calls that a call has made are told to the model.
 const mostTold = 20
@@ -149,7 +146,7 @@ func (t *table) stalled() bool {
 			return false
 		}
 	}
-	return t.in.n(phaseWaiting)+len(t.calling) > 0
+	return len(t.calling) > 0 || t.waitsFor()
 }
 
 // Stalled reports whether the call runs, and can only go on once somebody has decided.
@@ -188,7 +185,8 @@ func (t *table) waits() []Call {
 func (s *State) abandon(calls []Call, again bool) {
 	for i := range calls {
 		c := &calls[i]
-		c.Made = slices.Clone(c.Made) // another state may share them
+		// Another state may share them. What nobody has heard the verdict on is not made.
+		c.Made = slices.DeleteFunc(slices.Clone(c.Made), func(m Call) bool { return m.Phase == phaseNew })
 		s.abandon(c.Made, again)
 		c.inner = nil
 		if c.Phase != phaseRunning {

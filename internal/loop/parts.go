@@ -178,6 +178,7 @@ type Call struct {
 	Made   []Call `json:"made,omitempty"`   // those, in order
 	Parent string `json:"parent,omitempty"` // the call that has made it; empty: the model has
 	Wants  string `json:"wants,omitempty"`  // digest of what its parent asked for
+	Ahead  bool   `json:"ahead,omitempty"`  // its parent has not come to it, see ahead.go
 	inner  *table // of Made
 }
 

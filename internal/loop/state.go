@@ -114,7 +114,7 @@ func (s *State) Apply(e event.Event) error {
 		s.hooked(b)
 	case event.Pruned:
 		s.prune(b)
-	case event.Judged, event.Waiting, event.Decided, event.Started, event.Ended:
+	case event.Judged, event.Waiting, event.Decided, event.Wanted, event.Started, event.Ended:
 		s.called(e)
 	case event.Finished:
 		s.finished(b)

@@ -14,6 +14,7 @@ type table struct {
 	calls []Call           // shares the memory of Run.Calls
 	at    map[string][]int // nil: they are few, and looked through
 	in    counts
+	come  int   // how many there are up to the last that is not asked for ahead
 	free  []int // ready, and nothing stands in their way; in order
 	// calling are those that run and make calls of their own.
 	calling []int
@@ -64,6 +65,7 @@ func newTable(calls []Call) *table {
 			t.at[c.ID] = append(t.at[c.ID], i)
 		}
 		*t.in.of(c.Phase)++
+		t.comeTo(i)
 		if c.Caller {
 			calls[i].inner = newTable(c.Made)
 		}
@@ -94,6 +96,7 @@ func (t *table) add(c Call) []Call {
 		}
 	}
 	*t.in.of(c.Phase)++
+	t.comeTo(len(t.calls) - 1)
 	return t.calls
 }
 
@@ -210,6 +213,9 @@ func (t *table) look(i int) {
 	}
 	switch phase {
 	case phaseReady:
+		if !free && t.early(i) {
+			return
+		}
 		if earlier := t.inTheWay(i); earlier >= 0 {
 			t.after[earlier] = append(t.after[earlier], i)
 		} else if !free {
@@ -250,7 +256,7 @@ func (t *table) lastIn(l lane, before int) int {
 	t.lanes[l] = queue
 	at, _ := slices.BinarySearch(queue, before)
 	for at--; at >= 0; at-- {
-		if t.calls[queue[at]].Phase != phaseEnded {
+		if t.calls[queue[at]].Phase != phaseEnded && !t.passed(queue[at], before) {
 			return queue[at]
 		}
 	}

@@ -36,7 +36,7 @@ func (f *Fold) called(body event.Body) {
 		delete(f.unjudged, b.Call)
 		if c := f.calls[b.Call]; c != nil {
 			c.event = "" // it may ask again
-			q := question{ID: b.Call, Seq: f.seq, Custom: f.custom(c), parent: c.parent}
+			q := question{ID: b.Call, Seq: f.seq, Custom: f.custom(c), parent: c.parent, call: true}
 			f.tell(b.Call, f.hand(c, &q), "")
 			q.Event = c.event
 			f.open = append(f.open, q)
@@ -112,12 +112,15 @@ func (f *Fold) ended(b event.Ended) {
 func (f *Fold) close(over func(question) bool) { f.open = slices.DeleteFunc(f.open, over) }
 
 func (f *Fold) decided(b event.Decided) {
-	i := slices.IndexFunc(f.open, func(q question) bool { return b.On(q.ID, q.Seq) })
-	if i < 0 {
-		return
+	for _, q := range slices.Clone(f.open) {
+		if b.On(q.ID, q.Seq) || q.call && b.OnCall(q.ID, q.parent, q.Seq) {
+			f.close(func(o question) bool { return o.Seq == q.Seq })
+			f.answered(q, b)
+		}
 	}
-	q := f.open[i]
-	f.open = slices.Delete(f.open, i, i+1)
+}
+
+func (f *Fold) answered(q question, b event.Decided) {
 	fields := map[string]any{}
 	if q.child != "" {
 		fields["session_thread_id"] = threadPrefix + q.child

@@ -108,6 +108,7 @@ type question struct {
 	Custom bool
 	child  string
 	parent string
+	call   bool // it is about a call, and was not raised
 	worker bool // a worker is to answer it
 	asks   bool // it may only when somebody has confirmed the call
 }

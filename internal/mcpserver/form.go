@@ -43,9 +43,11 @@ func object(name string, field map[string]any) map[string]any {
 
 // wants says all that a call would do.
 func wants(p inspan.Pending) string {
+	if set := p.Calls(); len(set) > 0 {
+		p.Reason, p.Preview = words.Together(set), words.Whole(set)
+	}
 	var b strings.Builder
-	who := strings.TrimPrefix(p.Agent+" › ", " › ")
-	fmt.Fprintf(&b, "inspan asks whether %s may run (%s):\n", text.Visible(who+p.Call.Name), text.Line(p.Reason))
+	fmt.Fprintf(&b, "inspan asks whether %s may run (%s):\n", text.Visible(p.Name()), text.Line(p.Reason))
 	if p.Preview != "" {
 		b.WriteString(text.VisibleLines(p.Preview) + "\n")
 	} else {

@@ -44,7 +44,8 @@ func read(path string) string { return toolCall("read_file", map[string]string{"
 func modeTasks() (list []modeTask) {
 	filler := func(n int) string { return strings.Repeat("a line that nobody needs to see\n", n) }
 	for _, n := range []int{5, 10, 20, 40} {
-		sum := modeTask{name: fmt.Sprintf("sum of %d files", n), files: map[string]string{}, calls: [][]string{{toolCall("bash", map[string]string{"command": "ls data"})}, nil}}
+		sum := modeTask{name: fmt.Sprintf("sum of %d files", n), files: map[string]string{}}
+		sum.calls = [][]string{{toolCall("bash", map[string]string{"command": "ls data"})}, nil}
 		total := 0
 		for i := range n {
 			path := fmt.Sprintf("data/%02d.txt", i)
@@ -91,7 +92,8 @@ func modeTasks() (list []modeTask) {
 			const users = await Promise.all(lines.map(l => tools.read_file({path: "users/" + /user=(\w+)/.exec(l)[1] + ".json"})));
 			return users.map(u => u.data.mail).join(" ")`
 
-		check := modeTask{name: fmt.Sprintf("ports of %d services", n), files: map[string]string{}, calls: [][]string{{toolCall("bash", map[string]string{"command": "ls conf"})}, nil}}
+		check := modeTask{name: fmt.Sprintf("ports of %d services", n), files: map[string]string{}}
+		check.calls = [][]string{{toolCall("bash", map[string]string{"command": "ls conf"})}, nil}
 		for i := range n {
 			path := fmt.Sprintf("conf/s%02d.json", i)
 			check.files[path] = fmt.Sprintf(`{"service": "s%02d", "about": %q, "port": %d}`, i, filler(10), 8000+i%(n-1))

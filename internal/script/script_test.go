@@ -50,15 +50,24 @@ func run(t testing.TB, s script.Script) (string, error) {
 
 func TestScripts(t *testing.T) {
 	for name, c := range map[string]struct{ code, want, err string }{
-		"value":                   {code: `return {a: [1, "x", null]}`, want: `{"a":[1,"x",null]}`},
-		"nothing":                 {code: ``, want: `null`},
-		"call":                    {code: `return (await call("x", {a: 1})).args.a`, want: `1`},
-		"input":                   {code: `return input`, want: `{"in":true}`},
-		"side by side":            {code: `return (await Promise.all([1, 2, 3].map(i => call("x", {i})))).map(r => r.args.i)`, want: `[1,2,3]`},
-		"time stands still":       {code: `return [Date.now(), new Date().getTime(), +new Date(7), typeof Date(), new Date(0).constructor === Date]`, want: `[5,5,7,"string",true]`},
-		"a subclass":              {code: `class D extends Date {}; return [new D() instanceof D, new D().getTime()]`, want: `[true,5]`},
-		"no collector":            {code: `return [typeof WeakRef, typeof SharedArrayBuffer, typeof Atomics, typeof FinalizationRegistry]`, want: `["undefined","undefined","undefined","undefined"]`},
-		"no way out":              {code: `return [typeof send, typeof std, typeof os, typeof require, typeof process, typeof setTimeout, typeof fetch]`, want: `["undefined","undefined","undefined","undefined","undefined","undefined","undefined"]`},
+		"value":        {code: `return {a: [1, "x", null]}`, want: `{"a":[1,"x",null]}`},
+		"nothing":      {code: ``, want: `null`},
+		"call":         {code: `return (await call("x", {a: 1})).args.a`, want: `1`},
+		"input":        {code: `return input`, want: `{"in":true}`},
+		"side by side": {code: `return (await Promise.all([1, 2, 3].map(i => call("x", {i})))).map(r => r.args.i)`, want: `[1,2,3]`},
+		"time stands still": {
+			code: `return [Date.now(), new Date().getTime(), +new Date(7), typeof Date(), new Date(0).constructor === Date]`,
+			want: `[5,5,7,"string",true]`,
+		},
+		"a subclass": {code: `class D extends Date {}; return [new D() instanceof D, new D().getTime()]`, want: `[true,5]`},
+		"no collector": {
+			code: `return [typeof WeakRef, typeof SharedArrayBuffer, typeof Atomics, typeof FinalizationRegistry]`,
+			want: `["undefined","undefined","undefined","undefined"]`,
+		},
+		"no way out": {
+			code: `return [typeof send, typeof std, typeof os, typeof require, typeof process, typeof setTimeout, typeof fetch]`,
+			want: `["undefined","undefined","undefined","undefined","undefined","undefined","undefined"]`,
+		},
 		"throws":                  {code: "let x = 1\n\nx.foo.bar()", err: "line 3: TypeError: cannot read property 'bar' of undefined"},
 		"throws what is no error": {code: `throw "no"`, err: "the script has thrown no"},
 		"syntax":                  {code: "let x = 1;\nlet y = ;", err: "line 2: SyntaxError"},
@@ -115,7 +124,9 @@ func TestAnswersComeInOrder(t *testing.T) {
 	close(turns[n])
 	made := 0
 	got, err := run(t, script.Script{
-		Code: `const seen = []; await Promise.all([...Array(20).keys()].map(i => call("x", {i}).then(r => seen.push(r)))); return seen`,
+		Code: `const seen = [];
+			await Promise.all([...Array(20).keys()].map(i => call("x", {i}).then(r => seen.push(r))));
+			return seen`,
 		Call: func(context.Context, string, json.RawMessage) func() script.Answer {
 			i := made
 			made++
@@ -183,13 +194,16 @@ func TestWhatNobodyAwaits(t *testing.T) {
 func TestScriptEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("enough")
-	_, err := script.Engine{Self: sandbox.Self(), Open: true}.Run(ctx, script.Script{Code: `await call("x"); for (;;);`, Setup: setup, Call: func(ctx context.Context, _ string, _ json.RawMessage) func() script.Answer {
+	hangs := func(ctx context.Context, _ string, _ json.RawMessage) func() script.Answer {
 		return func() script.Answer {
 			cancel(stop)
 			<-ctx.Done()
 			return script.Answer{}
 		}
-	}})
+	}
+	_, err := script.Engine{Self: sandbox.Self(), Open: true}.Run(ctx, script.Script{
+		Code: `await call("x"); for (;;);`, Setup: setup, Call: hangs,
+	})
 	if !errors.Is(err, stop) {
 		t.Error(err)
 	}
@@ -230,7 +244,9 @@ func TestFinish(t *testing.T) {
 func TestNever(t *testing.T) {
 	var calls []string
 	_, err := run(t, script.Script{
-		Code: `const a = async () => { await call("never"); await call("bad") }; const b = async () => { await call("x"); await call("y") }; await Promise.all([a(), b()])`,
+		Code: `const a = async () => { await call("never"); await call("bad") };
+			const b = async () => { await call("x"); await call("y") };
+			await Promise.all([a(), b()])`,
 		Call: func(ctx context.Context, name string, args json.RawMessage) func() script.Answer {
 			calls = append(calls, name)
 			return func() script.Answer { return script.Answer{Never: name == "never"} }
@@ -243,9 +259,10 @@ func TestNever(t *testing.T) {
 
 // TestDiverged gives a script an answer that comes after one which it does not ask for.
 func TestDiverged(t *testing.T) {
-	_, err := run(t, script.Script{Code: `await call("second")`, Call: func(context.Context, string, json.RawMessage) func() script.Answer {
+	second := func(context.Context, string, json.RawMessage) func() script.Answer {
 		return func() script.Answer { return script.Answer{Nth: 2} }
-	}})
+	}
+	_, err := run(t, script.Script{Code: `await call("second")`, Call: second})
 	if !errors.Is(err, tool.ErrDiverged) {
 		t.Error(err)
 	}

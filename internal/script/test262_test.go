@@ -129,10 +129,12 @@ func (l engineList) run(suite, file string) (how string, err error) {
 		}
 		return strings.FieldsFunc(string(m[1]), func(r rune) bool { return strings.ContainsRune(", \n\t", r) })
 	}
-	clean := func(words []string) []string { return slices.DeleteFunc(words, func(w string) bool { return w == "-" }) }
+	clean := func(words []string) []string {
+		return slices.DeleteFunc(words, func(w string) bool { return w == "-" })
+	}
 	flags, features, includes := clean(list("flags")), clean(list("features")), clean(list("includes"))
 	beyond := []string{"Atomics", "SharedArrayBuffer", "WeakRef", "FinalizationRegistry"} // scripts don't have them
-	if slices.Contains(flags, "module") || bytes.Contains(raw, []byte("$262")) || strings.Contains(strings.Join(includes, " "), "detachArrayBuffer") ||
+	if slices.Contains(flags, "module") || bytes.Contains(raw, []byte("$262")) || slices.Contains(includes, "detachArrayBuffer.js") ||
 		slices.ContainsFunc(features, func(f string) bool { return l.lacks[f] || slices.Contains(beyond, f) }) ||
 		slices.ContainsFunc(l.out, func(p string) bool { return strings.HasPrefix(file, p) }) || slices.Contains(features, "dynamic-import") ||
 		slices.Contains(flags, "CanBlockIsTrue") {

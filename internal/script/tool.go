@@ -36,7 +36,7 @@ func Tool(self string) tool.Tool {
 	t := tool.New("script", strings.TrimSpace(toolDoc), func(ctx context.Context, c *tool.Call, in toolArgs) (tool.Result, error) {
 		return Perform(ctx, c, self, in.Code, in.Args, Limits{})
 	})
-	t.Calls = true
+	t.Calls, t.Ahead = true, true
 	return t
 }
 
@@ -89,6 +89,8 @@ func (m *mode) begin(ctx context.Context, name string, args json.RawMessage) fun
 func answer(name string, res tool.Result, err error) Answer {
 	var failed *tool.CallError
 	switch {
+	case errors.Is(err, tool.ErrHeld):
+		return Answer{Held: true}
 	case errors.As(err, &failed):
 		err = &Thrown{map[string]string{"tool": name, "outcome": failed.Outcome, "text": failed.Text}}
 		return Answer{Err: err, Nth: res.Nth}
@@ -136,6 +138,8 @@ func (m *mode) result(value json.RawMessage, err error) (tool.Result, error) {
 	}
 	var own *Error
 	switch {
+	case errors.Is(err, ErrHeld):
+		return tool.Result{}, tool.ErrHeld
 	case errors.As(err, &own):
 		return tool.Text(out), fmt.Errorf("%w%s", err, m.nothingKept())
 	case err != nil:

@@ -34,6 +34,8 @@ type Approval struct {
 	For       []string        `json:"for" jsonschema:"possible scopes of an approval"`
 	Rules     []string        `json:"rules,omitempty" jsonschema:"what an approval for the session allows from then on"`
 	Until     time.Time       `json:"until,omitzero" jsonschema:"when it is denied without an answer"`
+	// With are those of a set, see [inspan.Sets].
+	With []uint64 `json:"with,omitempty" jsonschema:"seqs of the other questions that the program asks together with this one; a decision can be for them also"`
 }
 
 // approvalList is all that wait.
@@ -54,11 +56,29 @@ func (c *call) approvals(nothing) (approvalList, error) {
 		if err != nil {
 			return out, err
 		}
-		for _, p := range st.Questions() {
-			out.Approvals = append(out.Approvals, approval(t, p))
-		}
+		out.Approvals = append(out.Approvals, apart(t, st.Questions())...)
 	}
 	return out, nil
+}
+
+// apart are questions each alone, with the others of its set by their numbers.
+func apart(t Task, open []inspan.Pending) (out []Approval) {
+	for _, p := range inspan.Sets(open) {
+		if len(p.Set) == 0 {
+			out = append(out, approval(t, p))
+			continue
+		}
+		for _, one := range p.Set {
+			a := approval(t, one)
+			for _, other := range p.Set {
+				if other.Question != one.Question {
+					a.With = append(a.With, other.Question)
+				}
+			}
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 func approval(t Task, p inspan.Pending) Approval {
@@ -135,10 +155,12 @@ type Decision struct {
 	Question string `json:"-" path:"question"`
 	Decision string `json:"decision" jsonschema:"allow or deny"`
 	Seq      uint64 `json:"seq,omitempty" jsonschema:"seq of the question you saw; a mismatch is a conflict"`
-	For      string `json:"for,omitempty" jsonschema:"scope of the approval, one of the question's list (default: once)"`
-	Answer   string `json:"answer,omitempty" jsonschema:"answer to a question"`
-	Failed   bool   `json:"failed,omitempty" jsonschema:"the answer says why a tool of yours has failed"`
-	Reason   string `json:"reason,omitempty" jsonschema:"reason of a denial; the model reads it"`
+	// Also are those of a set, as in event.Decided.
+	Also   []uint64 `json:"also,omitempty" jsonschema:"seqs of further questions that the decision is for, among those in with; once or deny only"`
+	For    string   `json:"for,omitempty" jsonschema:"scope of the approval, one of the question's list (default: once)"`
+	Answer string   `json:"answer,omitempty" jsonschema:"answer to a question"`
+	Failed bool     `json:"failed,omitempty" jsonschema:"the answer says why a tool of yours has failed"`
+	Reason string   `json:"reason,omitempty" jsonschema:"reason of a denial; the model reads it"`
 	// Key is what the visitor knows the decision by; the same one twice counts once.
 	Key string `json:"-"`
 }
@@ -225,11 +247,15 @@ func (v *Visit) decision(t Task, in Decision) (m app.Message, err error) {
 	if len(in.Reason)+len(in.Answer) > mostPrompt {
 		return m, Wrong("reason", "it is too long", fmt.Sprintf("at most %d bytes", mostPrompt))
 	}
-	m = app.Message{By: v.who.name, For: "once", Key: in.Key}
+	m = app.Message{By: v.who.name, For: "once", Key: in.Key, Also: in.Also}
 	can := approval(t, open[i])
+	effects, err := alsoDecided(open, open[i], in)
+	if err != nil {
+		return m, err
+	}
 	switch in.Decision {
 	case "allow":
-		if v.who.tenant != "" && !v.within(st.Root, open[i].Effects) {
+		if v.who.tenant != "" && !v.within(st.Root, effects) {
 			return m, Forbidden("this call reaches beyond its workspace; only an identity without a tenant can approve it")
 		}
 		if m.Allow, m.Text = in.Question, in.Answer; in.For != "" {
@@ -250,4 +276,23 @@ func (v *Visit) decision(t Task, in Decision) (m app.Message, err error) {
 		return m, Wrong("decision", "it is "+words.OneLine(in.Decision, 80), "allow or deny")
 	}
 	return m, nil
+}
+
+// alsoDecided are the effects of all that a decision on a question is for. An error says that it is not
+// for what it names.
+func alsoDecided(open []inspan.Pending, asked inspan.Pending, in Decision) (effects []tool.Effect, err error) {
+	effects = slices.Clone(asked.Effects)
+	for _, seq := range in.Also {
+		i := slices.IndexFunc(open, func(p inspan.Pending) bool { return p.Question == seq })
+		switch {
+		case in.Decision == "allow" && in.For != "" && in.For != "once":
+			return nil, Wrong("also", "questions can be allowed together once", "decisions on each alone")
+		case i < 0:
+			return nil, Conflict("question %d is not open; it may be answered already", seq)
+		case asked.Parent == "" || open[i].Parent != asked.Parent || open[i].Asks != asked.Asks:
+			return nil, Wrong("also", fmt.Sprintf("question %d is not asked together with %q", seq, words.OneLine(in.Question, 80)), "those in with")
+		}
+		effects = append(effects, open[i].Effects...)
+	}
+	return effects, nil
 }

@@ -53,6 +53,8 @@ type part struct {
 type question struct {
 	Session, ID, Tool, Call, Diff string
 	Seq                           uint64
+	With                          []uint64
+	Set                           []struct{ Tool, Call, Diff string }
 }
 
 type board struct {

@@ -262,7 +262,7 @@ func whole(body event.Body, raw json.RawMessage) error {
 
 // decided decides as [Visit.Decide] does.
 func (c *call) decided(t Task, d event.Decided) (sent, error) {
-	in := Decision{Task: t.ID, Question: d.Call, Seq: d.Question, Decision: "deny", Reason: d.Reason}
+	in := Decision{Task: t.ID, Question: d.Call, Seq: d.Question, Also: d.Also, Decision: "deny", Reason: d.Reason}
 	if d.Allow {
 		in.Decision, in.Answer = "allow", d.Answer
 		in.For = string(d.Scope)

@@ -75,6 +75,17 @@ type shownQuestion struct {
 	Root  string `json:"root,omitempty" jsonschema:"the workspace"`
 	Call  string `json:"call" jsonschema:"the arguments as indented JSON, with hidden characters spelled out"`
 	Diff  string `json:"diff,omitempty" jsonschema:"the preview, with hidden characters spelled out"`
+
+	Set []shownWish `json:"set,omitempty" jsonschema:"the calls that the question is about, the first one included, where several are asked about together; with names the others"`
+}
+
+// shownWish is one of several calls that a question is about.
+type shownWish struct {
+	Tool    string   `json:"tool"`
+	Why     string   `json:"why,omitempty"`
+	Effects []string `json:"effects"`
+	Call    string   `json:"call" jsonschema:"as that of the question"`
+	Diff    string   `json:"diff,omitempty" jsonschema:"as that of the question"`
 }
 
 func showQuestion(t Task, p inspan.Pending) shownQuestion {
@@ -83,7 +94,17 @@ func showQuestion(t Task, p inspan.Pending) shownQuestion {
 	for i := range a.Rules {
 		a.Rules[i] = text.Visible(a.Rules[i])
 	}
-	return shownQuestion{Approval: a, Call: indented(a.Arguments), Diff: text.VisibleLines(a.Preview)}
+	out := shownQuestion{Approval: a, Call: indented(a.Arguments), Diff: text.VisibleLines(a.Preview)}
+	if len(p.Set) > 0 {
+		out.Tool, out.Why = p.Name(), words.Together(p.Calls())
+	}
+	for i, one := range p.Set {
+		q := showQuestion(t, one)
+		if out.Set = append(out.Set, shownWish{Tool: q.Tool, Why: q.Why, Effects: q.Effects, Call: q.Call, Diff: q.Diff}); i > 0 {
+			out.With = append(out.With, one.Question)
+		}
+	}
+	return out
 }
 
 // indented is JSON to be read.

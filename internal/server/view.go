@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
@@ -214,7 +215,7 @@ func (v *view) questions() ([]shownQuestion, error) {
 		return nil, err
 	}
 	v.put, v.asked = open, nil
-	for _, p := range st.Questions() {
+	for _, p := range inspan.Sets(st.Questions()) {
 		v.asked = append(v.asked, showQuestion(v.task, p))
 	}
 	return v.asked, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/words"
 )
 
 // asking names a question of a child: by the number of its event in the child's log, so
@@ -19,11 +20,11 @@ type asking struct {
 // question is one of a child that the session's log holds, or will. An answer is passed
 // on to the very question that it was given to. Guarded by the team's lock.
 type question struct {
-	of       uint64 // its number in the child's log
-	child    *child // nil: the child does not work yet, since the program was started
-	call     string // what the child calls it
-	id       string // what the session's log calls it
-	seq      uint64 // its number there; 0: it is on its way
+	of       uint64         // its number in the child's log
+	child    *child         // nil: the child does not work yet, since the program was started
+	put      inspan.Pending // as the child has put it
+	id       string         // what the session's log calls it
+	seq      uint64         // its number there; 0: it is on its way
 	decision *event.Decided
 	passed   bool // the decision is in the child's log, or on its way there
 }
@@ -35,18 +36,19 @@ func (t *Team) put(ctx context.Context, k *child, p inspan.Pending) {
 	name := asking{k.id, p.Question}
 	t.mu.Lock()
 	q, known := t.question(name)
-	q.child, q.call = k, p.Call.ID
+	q.child, q.put = k, p
 	t.mu.Unlock()
 	t.pass(q)
 	if known {
 		return
 	}
+	r := p.Raised()
+	r.ID, r.Child, r.Agent = short(k.id)+"/"+p.Call.ID, k.id, strings.TrimSuffix(k.order.Role.Name+" › "+p.Agent, " › ")
+	if set := p.Calls(); len(set) > 0 { // one question of the parent
+		r.Reason, r.Preview = words.Together(set), words.Whole(set)
+	}
 	// If it can't be delivered, the child has ended, or somebody has answered it there.
-	_ = deliver(ctx, t.session, event.Raised{
-		ID: short(k.id) + "/" + p.Call.ID, Of: p.Question, Child: k.id, Agent: strings.TrimSuffix(k.order.Role.Name+" › "+p.Agent, " › "),
-		Tool: p.Call.Name, Args: p.Call.Args, Effects: p.Effects, Reason: p.Reason, Preview: p.Preview, Rules: p.Rules,
-		Offers: p.Offers, Until: p.Until,
-	})
+	_ = deliver(ctx, t.session, r)
 }
 
 // question is the one of a name, and whether it was known before. t.mu is held.
@@ -108,8 +110,7 @@ func (t *Team) pass(q *question) {
 		return
 	}
 	q.passed = true
-	k, d := q.child, *q.decision
-	d.Call, d.Question = q.call, q.of
+	k, d := q.child, q.put.Answer(*q.decision)
 	t.wg.Go(func() { _ = deliver(k.ctx, k.session, d) })
 }
 

@@ -86,10 +86,14 @@ func (f *Fold) Raised() (out []*Question) {
 	return out
 }
 
-// decided closes the question that it answers. A decision that answers none changes nothing.
+// decided closes the questions that it answers. A decision that answers none changes nothing.
 func (f *Fold) decided(b event.Decided) []Item {
 	return f.close(func(q *Question) bool {
-		if !b.On(q.ID, q.Seq) {
+		on := b.On(q.ID, q.Seq)
+		if q.Call != nil && q.Call.Parent != nil {
+			on = b.OnCall(q.ID, q.Call.Parent.Call.ID, q.Seq)
+		}
+		if !on {
 			return false
 		}
 		q.Answer = &b

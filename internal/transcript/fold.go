@@ -134,7 +134,7 @@ func (f *Fold) apply(e event.Event) (items []Item, known bool) {
 		return f.hear(e), true
 	case event.Asked, event.Delta, event.Replied, event.Failed, event.Routed:
 		return f.model(e), true
-	case event.Judged, event.Waiting, event.Decided, event.Started, event.Progress, event.Ended:
+	case event.Judged, event.Waiting, event.Decided, event.Wanted, event.Started, event.Progress, event.Ended:
 		return f.call(e), true
 	case event.Spawned, event.Raised, event.Returned:
 		return f.children(e), true

@@ -206,6 +206,25 @@ func TestDeniedBy(t *testing.T) {
 	})
 }
 
+// TestOneAnswerForASet holds that a decision closes each question that it names, with its answer, and
+// only those of the same parent.
+func TestOneAnswerForASet(t *testing.T) {
+	nested := func(id, parent string) event.Body {
+		return event.Judged{Call: id, Parent: parent, Tool: "bash", Args: []byte(`{"command":"x"}`), Action: tool.Ask}
+	}
+	var s session
+	s.do(said("go"), calls(bash("1")), event.Judged{Call: "1", Action: tool.Allow, Caller: true}, event.Started{Call: "1"},
+		nested("1/1", "1"), event.Waiting{Call: "1/1"}, nested("1/2", "1"), event.Waiting{Call: "1/2"},
+		nested("1/3/1", "1/3"), event.Waiting{Call: "1/3/1"}, nested("1/4", "1"), event.Waiting{Call: "1/4"})
+	s.follow(t, []step{
+		{event.Decided{Call: "1/1", Question: 6, Also: []uint64{8, 10}, Allow: true}, "question 1/1 closed true, question 1/2 closed true"},
+		{event.Wanted{Call: "1/2", Parent: "1"}, ""},
+	})
+	if open := s.Waiting(); len(open) != 2 || open[0].ID != "1/3/1" || open[1].ID != "1/4" {
+		t.Errorf("%d wait", len(open))
+	}
+}
+
 func TestWordsWaitForTheirPlace(t *testing.T) {
 	var s session
 	s.follow(t, []step{

@@ -3,6 +3,7 @@ package transcript
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -61,6 +62,7 @@ type Spans struct {
 	last time.Time         // of the events that were folded
 	of   string            // traceparent of the session
 	used map[string]string // tools, by the ids of their calls
+	made map[string]string // calls that others have made, with those
 	news []*Span           // that have begun since [Spans.News]
 	over []*Span           // that have ended since
 	said *contents         // nil: nobody has asked for it
@@ -130,7 +132,7 @@ func (s *Spans) Read(events iter.Seq2[event.Event, error]) error {
 // Apply folds an event. Transient ones change nothing.
 func (s *Spans) Apply(e event.Event) {
 	if s.open == nil {
-		s.open, s.used = map[string]*Span{}, map[string]string{}
+		s.open, s.used, s.made = map[string]*Span{}, map[string]string{}, map[string]string{}
 	}
 	if !e.Transient() {
 		s.last = e.Time
@@ -308,6 +310,9 @@ func (s *Spans) called(e event.Event) {
 	switch b := e.Body.(type) {
 	case event.Judged:
 		s.use(b.Call, b.Tool)
+		if b.Parent != "" {
+			s.made[b.Call] = b.Parent
+		}
 	case event.Waiting:
 		s.begin(SpanWait, b.Call, s.used[b.Call], e, nil)
 	case event.Raised:
@@ -318,11 +323,18 @@ func (s *Spans) called(e event.Event) {
 			outcome = "allowed"
 		}
 		s.end(key(SpanWait, b.Call), e.Time, outcome)
+		for _, call := range slices.Sorted(maps.Keys(s.made)) {
+			parent := s.made[call]
+			if span := s.open[key(SpanWait, call)]; span != nil && b.OnCall(call, parent, span.Seq) {
+				s.end(key(SpanWait, call), e.Time, outcome)
+			}
+		}
 	case event.Started:
 		span := s.begin(SpanCall, b.Call, s.used[b.Call], e, s.open[key(SpanCall, b.Parent)])
 		span.Call, span.Content = b.Call, s.said.called(b.Call)
 	case event.Ended:
 		s.end(key(SpanWait, b.Call), e.Time, string(b.Outcome))
+		delete(s.made, b.Call)
 		span := s.end(key(SpanCall, b.Call), e.Time, string(b.Outcome))
 		if span == nil {
 			return // it was not run

@@ -69,6 +69,27 @@ call-11 run-2 bash 11-12 ok
 job-12 call-11 bash 12-13 failed
 `,
 		},
+		"calls that are asked about together": {
+			[]event.Body{
+				event.Opened{},
+				event.Say("go"),
+				event.Judged{Call: "p", Tool: "script", Action: tool.Allow},
+				event.Started{Call: "p"},
+				event.Judged{Call: "p/1", Parent: "p", Tool: "bash", Action: tool.Ask},
+				event.Waiting{Call: "p/1"},
+				event.Judged{Call: "p/2", Parent: "p", Tool: "bash", Action: tool.Ask, Ahead: true},
+				event.Waiting{Call: "p/2"},
+				event.Decided{Call: "p/1", Question: 6, Also: []uint64{8}, Allow: true},
+				event.Started{Call: "p/1", Parent: "p"},
+				event.Ended{Call: "p/1", Parent: "p", Outcome: event.OutcomeOK},
+			},
+			`run-2 2-on
+call-4 run-2 script 4-on
+wait-6 run-2 bash 6-9 allowed
+wait-8 run-2 bash 8-9 allowed
+call-10 call-4 bash 10-11 ok
+`,
+		},
 		"another model takes over": {
 			[]event.Body{
 				event.Opened{},

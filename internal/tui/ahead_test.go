@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -230,7 +231,7 @@ func TestSingleKeys(t *testing.T) {
 			if a, ok := m.box().(*ask); ok {
 				reply = a.reply.text()
 			}
-			if !slices.Equal(got, want) || m.composer.prompt.text() != tc.prompt || reply != tc.reply {
+			if !slices.EqualFunc(got, want, func(a, b event.Decided) bool { return reflect.DeepEqual(a, b) }) || m.composer.prompt.text() != tc.prompt || reply != tc.reply {
 				t.Errorf("decided %+v, the prompt %q, the reply %q", got, m.composer.prompt.text(), reply)
 			}
 		})

@@ -71,8 +71,11 @@ type ask struct {
 
 // newAsk is the question of a call that waits.
 func newAsk(of asker, p inspan.Pending) *ask {
+	if set := p.Calls(); len(set) > 0 {
+		p.Reason, p.Preview = words.Together(set), words.Whole(set)
+	}
 	asks := slices.ContainsFunc(p.Effects, func(e tool.Effect) bool { return e.Kind == tool.Question })
-	return &ask{of: of, what: "call " + p.Call.ID, pending: p, asks: asks, at: -1}
+	return &ask{of: of, what: fmt.Sprint("call ", p.Call.ID, " with ", len(p.Set)), pending: p, asks: asks, at: -1}
 }
 
 // prepare lays it out for a width.
@@ -88,7 +91,7 @@ func (a *ask) prepare(l look) {
 		a.question(l)
 		return
 	}
-	a.title = l.paint(yellow, "? "+words.OneLine(strings.TrimPrefix(w.Agent+" › ", " › ")+w.Call.Name, 60)+" asks")
+	a.title = l.paint(yellow, "? "+words.OneLine(w.Name(), 60)+" asks")
 	a.body = paintAll(l, dim, wrap("("+text.Line(w.Reason)+")", l.width, "  "))
 	a.body = append(append(a.body, content(l, w)...), effects(l, w)...)
 	a.options = words.Options(w.Rules, w.Offers)
@@ -108,7 +111,7 @@ func (a *ask) prepare(l look) {
 // question prepares a call that asks the person something.
 func (a *ask) question(l look) {
 	s, options := words.Question(a.pending.Call)
-	a.title = l.paint(yellow, "? "+words.OneLine(strings.TrimPrefix(a.pending.Agent+" › ", " › ")+a.pending.Call.Name, 60))
+	a.title = l.paint(yellow, "? "+words.OneLine(a.pending.Name(), 60))
 	a.body = wrap(text.VisibleLines(cmp.Or(s, a.pending.Preview)), l.width, "  ")
 	a.choices, a.long = nil, false
 	for i, o := range options {
@@ -380,12 +383,16 @@ func (a *ask) answer() tea.Cmd {
 		a.problem, a.reply = problem, editor{}
 		return nil
 	}
+	if d.Allow && len(a.pending.Set) > 0 && !a.whole {
+		a.problem, a.reply, a.at = "This is about several calls: page down to the last one, then answer.", editor{}, -1
+		return nil
+	}
 	if d.Allow && d.Scope != "" && !a.whole { // an approval covers what was shown
 		a.problem, a.reply, a.at = "The rules are above; answer again.", editor{}, -1
 		a.lead = true
 		return nil
 	}
-	return a.of.decide(d)
+	return a.of.decide(a.pending.Answer(d))
 }
 
 // raise answers whether a limit may be passed.

@@ -172,7 +172,7 @@ func isSaid(b event.Body) bool {
 func (m *model) count() tea.Cmd {
 	v := m.talk.view
 	waits := v.Now.Wait != nil
-	if pending, ok := v.asking(nil); ok && !pending.Until.IsZero() {
+	if pending, ok := v.calling(nil); ok && !pending.Until.IsZero() {
 		waits = true
 	}
 	waits = waits || m.errand.goes() || m.talk.opening && len(m.talk.mine) > 0

@@ -65,11 +65,7 @@ func (q *questions) open(l look) *ask {
 // next is what the session wants to know; nil: nothing.
 func (q *questions) next() *ask {
 	v := q.talk.view
-	pending, waits := v.raising(q.talk.decided)
-	if !waits {
-		pending, waits = v.asking(q.talk.decided)
-	}
-	if waits {
+	if pending, waits := v.asking(q.talk.decided); waits {
 		return newAsk(q, pending)
 	}
 	stopped := v.Run.Stopped
@@ -165,12 +161,12 @@ func (q *questions) lingers() tea.Cmd {
 
 // overdue denies a call that nobody has decided on in time. A run does that by itself.
 func (q *questions) overdue() tea.Cmd {
-	pending, ok := q.talk.view.asking(nil)
+	pending, ok := q.talk.view.calling(nil)
 	if q.talk.running || q.talk.opening || !ok || pending.Until.IsZero() || q.clock().Before(pending.Until) {
 		return nil
 	}
 	q.talk.warn(words.TooLate("").Reason)
-	return q.talk.start(words.TooLate(pending.Call.ID))
+	return q.talk.start(pending.Answer(words.TooLate(pending.Call.ID)))
 }
 
 // others counts the questions that come after the open one, as far as is known.

@@ -258,7 +258,7 @@ func (t *talk) decide(d event.Decided) tea.Cmd {
 		t.send(d, "")
 		return nil
 	}
-	if _, more := t.view.asking(t.decided); more {
+	if _, more := t.view.calling(t.decided); more {
 		return nil
 	}
 	return t.start(t.decided...)

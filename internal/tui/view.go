@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // view is the transcript of a session as it is shown: what has happened in blocks, which
@@ -227,28 +228,47 @@ func lastLine(text string) string {
 	return text[strings.LastIndexAny(text, "\r\n")+1:]
 }
 
-// raising is the question of a child to decide on next, and whether there is one.
-func (v *view) raising(decided []event.Body) (inspan.Pending, bool) {
-	q, ok := next(v.Raised(), decided)
-	if !ok {
-		return inspan.Pending{}, false
-	}
-	return inspan.Asked(inspan.Question{Raised: *q.Raised, Seq: q.Seq}), true
+// asking is the question to decide on next, those of children first, and whether there is one.
+func (v *view) asking(decided []event.Body) (inspan.Pending, bool) {
+	return first(append(v.raised(decided), v.waiting(decided)...))
 }
 
-// next is the first question behind those that are decided on already, and whether there
-// is one.
-func next(list []*transcript.Question, decided []event.Body) (*transcript.Question, bool) {
-	i := slices.IndexFunc(list, func(q *transcript.Question) bool { return !decides(decided, q.ID) })
-	if i < 0 {
-		return nil, false
+// calling is the call to decide on next, and whether there is one.
+func (v *view) calling(decided []event.Body) (inspan.Pending, bool) { return first(v.waiting(decided)) }
+
+func first(list []inspan.Pending) (p inspan.Pending, some bool) {
+	if len(list) > 0 {
+		p = list[0]
 	}
-	return list[i], true
+	return p, len(list) > 0
 }
 
-// decides reports whether a call is decided on.
-func decides(decided []event.Body, call string) bool {
-	return slices.ContainsFunc(decided, func(b event.Body) bool { d, ok := b.(event.Decided); return ok && d.Call == call })
+// raised are the questions of children that are not decided on.
+func (v *view) raised(decided []event.Body) (out []inspan.Pending) {
+	for _, q := range v.Raised() {
+		if p := inspan.Asked(inspan.Question{Raised: *q.Raised, Seq: q.Seq}); !decides(decided, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// waiting are the questions about calls that are not decided on, in sets.
+func (v *view) waiting(decided []event.Body) (out []inspan.Pending) {
+	for _, q := range v.Waiting() {
+		if p := pending(q); !decides(decided, p) {
+			out = append(out, p)
+		}
+	}
+	return inspan.Sets(out)
+}
+
+// decides reports whether a question is decided on.
+func decides(decided []event.Body, p inspan.Pending) bool {
+	return slices.ContainsFunc(decided, func(b event.Body) bool {
+		d, ok := b.(event.Decided)
+		return ok && (d.Call == p.Call.ID || d.OnCall(p.Call.ID, p.Parent, p.Question))
+	})
 }
 
 // asks reports whether all that is open are questions.
@@ -256,26 +276,19 @@ func (v *view) asks() bool { return len(v.Waiting()) > 0 && len(v.Now.Running) =
 
 // undecided counts the questions, of subagents too, that are not decided on.
 func (v *view) undecided(decided []event.Body) int {
-	n := 0
-	for _, q := range slices.Concat(v.Raised(), v.Waiting()) {
-		if !decides(decided, q.ID) {
-			n++
-		}
-	}
-	return n
+	return len(v.raised(decided)) + len(v.waiting(decided))
 }
 
-// asking is the call to decide on next, and whether there is one.
-func (v *view) asking(decided []event.Body) (inspan.Pending, bool) {
-	q, ok := next(v.Waiting(), decided)
-	if !ok {
-		return inspan.Pending{}, false
-	}
+// pending is a question about a call.
+func pending(q *transcript.Question) inspan.Pending {
 	c := q.Call.Call
 	c.Name = cmp.Or(c.Name, "a call")
-	p := inspan.Pending{Call: c, Question: q.Seq, Effects: q.Call.Effects(), Preview: q.Preview, Rules: q.Rules, Offers: q.Offers, Until: q.Until}
-	if q.Call.Judged != nil {
-		p.Reason = q.Call.Judged.Reason
+	p := inspan.Pending{
+		Call: c, Question: q.Seq, Effects: q.Call.Effects(), Preview: q.Preview, Rules: q.Rules, Offers: q.Offers, Until: q.Until,
 	}
-	return p, true
+	p.Asks = slices.ContainsFunc(p.Effects, func(e tool.Effect) bool { return e.Kind == tool.Question })
+	if j := q.Call.Judged; j != nil {
+		p.Reason, p.Parent, p.Ahead = j.Reason, j.Parent, j.Ahead
+	}
+	return p
 }

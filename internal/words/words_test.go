@@ -2,6 +2,7 @@ package words_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -289,7 +290,8 @@ func TestAnswer(t *testing.T) {
 		t.Error(question, options)
 	}
 	for line, want := range map[string]string{"1": "heron", " 2 ": "egret", "3": "3", "0": "0", "-1": "-1", "a wren": "a wren", "no": "no"} {
-		if d, problem := words.Answer(c, line); problem != "" || d != (event.Decided{Call: "1", Allow: true, By: "the user", Answer: want}) {
+		if d, problem := words.Answer(c, line); problem != "" ||
+			!reflect.DeepEqual(d, event.Decided{Call: "1", Allow: true, By: "the user", Answer: want}) {
 			t.Errorf("%q: %+v, %s", line, d, problem)
 		}
 	}
@@ -327,11 +329,11 @@ func TestDecision(t *testing.T) {
 		{"host", nil, event.Decided{}, true},
 	} {
 		tc.want.Call, tc.want.By = "1", "the user"
-		if d, problem := words.Decision("1", words.Options(tc.rules, nil), tc.line); d != tc.want || (problem != "") != tc.again {
+		if d, problem := words.Decision("1", words.Options(tc.rules, nil), tc.line); !reflect.DeepEqual(d, tc.want) || (problem != "") != tc.again {
 			t.Errorf("%q: %+v, %q", tc.line, d, problem)
 		}
 	}
-	if d := words.Dismissed("1"); d != (event.Decided{Call: "1", By: "the user"}) {
+	if d := words.Dismissed("1"); !reflect.DeepEqual(d, event.Decided{Call: "1", By: "the user"}) {
 		t.Errorf("%+v", d)
 	}
 	if d := words.TooLate("1"); d.Call != "1" || d.Allow || d.Reason == "" || d.By == "the user" {

@@ -16,7 +16,9 @@ export function inboxView() {
     ${questions(inbox, true) ?? html`<p>Nothing waits for you.</p>`}`;
 }
 
-const name = (q) => `${q.session}/${q.id}/${q.seq}`;
+// A set of calls that are asked about together is another question once there are more of them.
+const name = (q) => `${q.session}/${q.id}/${q.seq}/${q.with?.length ?? 0}`;
+const calls = (q) => q.set ?? [q];
 
 // Questions come and go by themselves. What a person is about to decide stays where it is: new ones come
 // below, and the mark, which the keys decide, stays with its question. If somebody else decides that,
@@ -51,7 +53,7 @@ const mostLines = 40; // of a call that are shown before somebody asks for all o
 const unfolded = new Set(); // questions of which all is shown
 
 // long reports whether a part of what a question shows is folded away. Then it can't be allowed.
-const long = (q) => !unfolded.has(name(q)) && [q.call, q.diff ?? ""].some((text) => text.length > 4000 || text.split("\n").length > mostLines);
+const long = (q) => !unfolded.has(name(q)) && calls(q).flatMap((c) => [c.call, c.diff ?? ""]).some((text) => text.length > 4000 || text.split("\n").length > mostLines);
 
 // body is a text of a question, with its beginning and its end if it is folded.
 function body(q, text, show) {
@@ -70,7 +72,7 @@ async function decide(q, body) {
   update();
   await attempt(async () => {
     try {
-      await post(`/api/v1/sessions/${q.session}/events`, { kind: "decided", body: { call: q.id, question: q.seq, ...body } });
+      await post(`/api/v1/sessions/${q.session}/events`, { kind: "decided", body: { call: q.id, question: q.seq, also: q.with, ...body } });
       app.told = `${q.tool}: ${body.allow ? "allowed" : "denied"}`;
     } catch (err) {
       if (err.status !== 409) decided.delete(name(q)); // else somebody was faster
@@ -106,9 +108,11 @@ function question(q, selected, linked) {
           <span class="faint" title=${q.root ?? ""}>${folder(q.root)}</span>` : nothing}</h2>
       ${q.why ? html`<p>${q.why}</p>` : nothing}
       ${q.asks ? html`<p class="asks">${q.asks}</p>` : html`
-        ${q.effects.length ? html`<h3>It would</h3><ul class="effects">${q.effects.map((e) => html`<li>${e}</li>`)}</ul>` : nothing}
-        ${q.diff ? html`<h3>Change</h3>${body(q, q.diff, diff)}` : nothing}
-        <h3>Call</h3>${body(q, q.call, (text) => html`<pre tabindex="0">${text}</pre>`)}
+        ${calls(q).map((c, i) => html`
+          ${q.set ? html`<h3>Call ${i + 1} of ${q.set.length}: <code>${c.tool}</code></h3>${c.why ? html`<p>${c.why}</p>` : nothing}` : nothing}
+          ${c.effects.length ? html`<h3>It would</h3><ul class="effects">${c.effects.map((e) => html`<li>${e}</li>`)}</ul>` : nothing}
+          ${c.diff ? html`<h3>Change</h3>${body(q, c.diff, diff)}` : nothing}
+          <h3>Call</h3>${body(q, c.call, (text) => html`<pre tabindex="0">${text}</pre>`)}`)}
         ${long(q) ? html`<button @click=${() => { unfolded.add(name(q)); update(); }}>Show all of it</button> <span class="faint">Then you can allow it.</span>` : nothing}
         ${q.rules?.length ? html`<p class="faint">For this session: ${q.rules.map((r) => html`<code>${r}</code> `)}</p>` : nothing}`}
       ${q.until ? html`<p class="faint">Without an answer it is denied at ${full(q.until)}.</p>` : nothing}

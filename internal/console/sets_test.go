@@ -1,0 +1,50 @@
+package console_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/tool"
+)
+
+// TestPersonDecidesOnASet holds that calls which are asked for together are printed in full, as one
+// question whose answer is for all of them.
+func TestPersonDecidesOnASet(t *testing.T) {
+	for typed, want := range map[string]int{"y\n": 2, "n\n": 0, "s\ny\n": 2} {
+		ran := 0
+		note := tool.New("note", "", func(context.Context, *tool.Call, noteArgs) (tool.Result, error) { ran++; return tool.Text("ok"), nil })
+		note.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) {
+			return []tool.Effect{{Kind: tool.Network, Text: "example.com"}}, nil
+		}
+		a := &inspan.Agent{
+			Model: &script.Model{Steps: []script.Step{{Parts: llm.Parts{llm.Call{Name: "fill", Args: []byte("{}")}}}, {Parts: llm.Say("Done.")}}},
+			Tools: []tool.Tool{note, testkit.Fill("note", `{"word":"one"}`, `{"word":"two"}`)}, Env: tool.Env{Root: "/w"},
+		}
+		s, err := a.Open(t.Context(), event.NewMemory("s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		var out, errs bytes.Buffer
+		c := &console.Console{Out: &out, Err: &errs}
+		c.Person = console.NewPerson(c, strings.NewReader(typed), &errs)
+		c.Run(t.Context(), s, event.Say("go"))
+		shown := errs.String()
+		if ran != want || strings.Count(shown, "? a set of 2 calls asks (reach 1 host (example.com))") != 1 {
+			t.Errorf("%q: ran %d times\n%s", typed, ran, shown)
+		}
+		for _, part := range []string{"Call 1 of 2: note", `"one"`, "Call 2 of 2: note", `"two"`, "talks to example.com", "[y]es, [n]o, or say"} {
+			if !strings.Contains(shown, part) {
+				t.Errorf("%q does not show %q:\n%s", typed, part, shown)
+			}
+		}
+	}
+}
