@@ -77,6 +77,7 @@ var rank = map[string]int{
 	"internal/mcp":                20,
 	"internal/tools":              30,
 	"internal/cost":               30,
+	"internal/corpus":             35,
 	"internal/transcript":         30,
 	"internal/script":             35,
 	"internal/config":             40,

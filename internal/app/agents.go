@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/inspan/inspan/internal/equipment"
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/subagent"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -64,7 +66,38 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 	agent.Tools = some(agent.Tools)
 	equipment.Furnish(agent, a.Config, func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
 	agent.Tools = slices.Concat(agent.Tools, some(b.wrap(equipment.Ordered(o.Tools, ord.Wants))))
+	b.corpus(ord.Role, cmp.Or(o.Small, a.Config.Agents.Small, ord.Route), ord.Held)
 	return agent, nil
+}
+
+// corpus gives an agent the tools of its kind for a corpus. Pieces are read by the model with the
+// name small, which is held to the limits of the session.
+func (b *build) corpus(role skill.Role, small string, held func(llm.Model) llm.Model) {
+	if b.o.Elsewhere {
+		return
+	}
+	b.Extensions.Corpus(b.agent, role, b.Running.Sessions, func(ctx context.Context) (llm.Model, error) {
+		if b.o.Replay != "" {
+			return nil, errors.New("pieces can't be asked about in a run that is replayed")
+		}
+		m, err := b.Providers.Held(ctx, small)
+		if err != nil {
+			return nil, err
+		}
+		return held(m), nil
+	}, b.wrap)
+}
+
+// leadOn is what a session for a person gets that an agent of the kind for a corpus works in: its
+// instructions, and no tools but those of the kind.
+func (o Options) leadOn() (Options, skill.Role, func([]tool.Tool) []tool.Tool) {
+	if !o.Corpus {
+		return o, skill.Role{}, func(list []tool.Tool) []tool.Tool { return list }
+	}
+	role := equipment.CorpusRole()
+	o.AppendSystem = strings.TrimSpace(role.Prompt + "\n\n" + o.AppendSystem)
+	o.Mode = cmp.Or(o.Mode, role.Mode)
+	return o, role, equipment.Pick(role)
 }
 
 // childModel is the model that a child works with: what was asked for, what its

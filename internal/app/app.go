@@ -3,6 +3,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -140,6 +141,8 @@ type Options struct {
 	NoServers    bool                  // no MCP servers are used
 	Folders      []string              // as inspan.Agent has it
 	AllTools     bool                  // whoever calls is told of every tool: none is left to tool_search
+	Corpus       bool                  // an agent that answers a question to a corpus works in a new session
+	Small        string                // model for small work of a corpus; empty: that of the settings
 	KeepJobs     bool                  // whatever bash is told to keep goes on after the session, unasked
 	// Apart are folders where agents of others work too: of these a session reaches only its own
 	// workspace. It remembers nothing, and knows no other session.
@@ -245,6 +248,7 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 	if at.New {
 		o.MaxCost, o.MaxTokens, o.MaxTime = o.Program.Within(o.MaxCost, o.MaxTokens, o.MaxTime)
 	}
+	o, role, some := o.leadOn()
 	b, err := a.build(ctx, o, at, warn)
 	if err != nil {
 		return nil, err
@@ -254,16 +258,19 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 		o.Tools = slices.Concat(o.Tools, forges.Tools())
 	}
 	team := a.team(o, at.Root, b.agent.Hooks)
-	if !o.Elsewhere && !a.Config.Agents.Off && roomy(b.agent.Model.Info().Window) {
+	if !o.Elsewhere && !o.Corpus && !a.Config.Agents.Off && roomy(b.agent.Model.Info().Window) {
 		team.Wire(b.agent)
+		b.agent.Tools = slices.Concat(b.agent.Tools, b.wrap(a.Extensions.Asking(team, a.Running.Sessions)))
 	} else {
 		team.Watch(b.agent) // what bounds a minute holds for it all the same
 	}
 	if err := o.Program.Wire(b.agent, at, team, forges, a.Notify.Tell); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
-	equipment.Furnish(b.agent, a.Config, b.come, o.AllTools)
-	b.agent.Tools = slices.Concat(b.agent.Tools, b.wrap(o.Tools))
+	b.agent.Tools = some(b.agent.Tools)
+	equipment.Furnish(b.agent, a.Config, func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
+	b.agent.Tools = slices.Concat(b.agent.Tools, some(b.wrap(o.Tools)))
+	b.corpus(role, cmp.Or(o.Small, a.Config.Agents.Small, b.agent.Model.Info().Route()), team.Held)
 	if !o.shown && !o.alone {
 		b.ends = append(b.ends, a.Notify.Follow(b.agent))
 	}

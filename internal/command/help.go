@@ -79,7 +79,7 @@ func listed(cmd *cobra.Command, wanted func(*cobra.Command) bool) string {
 // topics are the groups that 'inspan --help' lists commands in.
 func topics() [][2]string {
 	return [][2]string{
-		{"Work:", "run resume rewind compact workflow goal schedule eval demo"},
+		{"Work:", "run resume rewind compact ask-corpus workflow goal schedule eval demo"},
 		{"Background runs:", "board web ps logs attach send stop"},
 		{"Look:", "sessions context cost spend stats trace effects eval"},
 		{"Permissions:", "policy trust"},

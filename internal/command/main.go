@@ -183,7 +183,7 @@ func (c *command) root() *cobra.Command {
 	oneOf(root, "print", "fullscreen")
 	everywhere(root)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(c.run(), c.resume(), c.detached(), c.board(), c.ps(), c.logs(), c.attach(), c.stop(), c.send(), c.sessions(), c.context(),
+	root.AddCommand(c.run(), c.askCorpus(), c.resume(), c.detached(), c.board(), c.ps(), c.logs(), c.attach(), c.stop(), c.send(), c.sessions(), c.context(),
 		c.compact(), c.rewind(), c.effects(), c.models(), c.cost(), c.spend(), c.stats(), c.trace(), c.policy(), c.trust(),
 		c.config(), c.tools(), c.skills(), c.memory(), c.agents(), c.workflow(), c.goal(), c.schedule(), newEvalCommand(c), c.plugin(), c.mcp(), c.acp(), c.a2a(), c.server(), c.web(), c.worker(),
 		c.demo(), c.setup(), c.imports(), c.doctor(), c.version(), exitCodes())

@@ -11,12 +11,13 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/session"
 )
 
 func TestMain(m *testing.M) {
-	if ran, code := sandbox.Keeper(); ran {
+	if ran, code := app.Helper(); ran {
 		os.Exit(code)
 	}
 	testscript.Main(tests{m}, map[string]func(){"inspan": Program{}.Run})

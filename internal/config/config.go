@@ -122,6 +122,8 @@ type Agents struct {
 	Small string `toml:"small"` // "provider/model" for small tasks; empty: the parent's model
 	Depth int    `toml:"depth"` // how deep subagents may nest; 0: 2
 	Open  int    `toml:"open"`  // most subagents of a session at the same time; 0: 64
+
+	Corpus bool `toml:"corpus"` // the tool ask_corpus, and the kind of agent behind it
 }
 
 // Checkpoints says what is kept of workspaces so that they can be rewound.

@@ -25,6 +25,9 @@ func (s *Set) Roles(root string, warn func(string)) []skill.Role {
 	for _, p := range s.Plugins() {
 		list = append(list, p.Agents...)
 	}
+	if s.Config.Agents.Corpus && !slices.ContainsFunc(list, isCorpus) {
+		list = append(list, CorpusRole())
+	}
 	return list
 }
 

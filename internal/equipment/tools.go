@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/corpus"
 	"github.com/inspan/inspan/internal/lsp"
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/tools"
@@ -18,14 +19,14 @@ func BuiltIn() []tool.Tool {
 // Names lists the names of all built-in tools. A session has some of them.
 func Names() []string {
 	out := []string{
-		"call_tool", "edit_file", "edit_lines", "history", "manage_agents", "mcp_resource", "mcp_server_list", "memory",
+		"ask_corpus", "call_tool", "edit_file", "edit_lines", "history", "manage_agents", "mcp_resource", "mcp_server_list", "memory",
 		"memory_store", "oauth_flow", "plan_workflow", "read_issue", "return_result", "script", "skill", "spawn_agent", "team", "tool_search",
 		"tool_types", "web_search",
 	}
 	for _, t := range BuiltIn() {
 		out = append(out, t.Name)
 	}
-	return out
+	return slices.Concat(out, corpus.Names())
 }
 
 // Tools lists the tools of a session that are built in, as the settings want them. Edit is the

@@ -44,7 +44,7 @@ func question(c *tool.Call, effects []tool.Effect, level Level) (string, error) 
 		// Part of it would not do: the harm could be in the rest.
 		return "", fmt.Errorf("it is too long: %d bytes, of which a reviewer reads at most %d", len(raw), maxQuestion)
 	}
-	return "<call>\n" + escapeHidden(string(raw)) + "\n</call>", nil
+	return "<call>\n" + EscapeHidden(string(raw)) + "\n</call>", nil
 }
 
 // asker says whose the task is.
@@ -55,9 +55,9 @@ func asker(c *tool.Call) string {
 	return "person"
 }
 
-// escapeHidden writes the characters of a JSON text that people don't see as
+// EscapeHidden writes the characters of a JSON text that people don't see as
 // JSON escapes. They can only stand in its strings.
-func escapeHidden(raw string) string {
+func EscapeHidden(raw string) string {
 	if !hasHidden(raw) {
 		return raw
 	}

@@ -33,6 +33,10 @@ func (t *Team) hold(a *inspan.Agent) {
 	}
 }
 
+// Held is a model whose requests are checked as those of the session are, for what asks one beside
+// it.
+func (t *Team) Held(m llm.Model) llm.Model { return &held{m, t, t.patience} }
+
 // Stream implements [llm.Model].
 func (h *held) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {

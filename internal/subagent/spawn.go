@@ -207,11 +207,13 @@ func (t *Team) order(in spawnArgs) (Order, error) {
 		o.check = newCheck(in.Check)
 		o.Task += "\n\n" + o.check.order()
 	}
+	o.Held = t.Held
 	if t.depth+1 < cmp.Or(t.MaxDepth, usualDepth) {
 		o.Team = &Team{
 			Sessions: t.Sessions, Roles: t.Roles, Make: t.Make, Trees: t.Trees,
 			Hooks: t.Hooks, MaxDepth: t.MaxDepth, MaxOpen: t.MaxOpen, up: t, depth: t.depth + 1,
 		}
+		o.Held = o.Team.Held
 	}
 	return o, nil
 }

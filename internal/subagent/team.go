@@ -105,6 +105,9 @@ type Order struct {
 	Copy  *Copy     // where it works; nil: where its parent does
 	Team  *Team     // for children of its own; nil: it may have none
 	Rules []string  // that the person allowed its parent for the session
+	// Held is a model whose requests are held to the limits of the agent's session, or of those above,
+	// for what asks a model beside it.
+	Held func(llm.Model) llm.Model
 	// Limited says that a limit on money holds: a model whose price is not known
 	// can't be had.
 	Limited bool

@@ -52,7 +52,7 @@ func (in findArgs) glob() string {
 }
 
 func runFind(ctx context.Context, c *tool.Call, in findArgs) (tool.Result, error) {
-	matches, err := matcher(in.glob())
+	matches, err := Matcher(in.glob())
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -110,8 +110,9 @@ func foundText(all []foundFile, looked, unread int) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// matcher compiles a glob over slash-separated relative paths.
-func matcher(pattern string) (func(rel string) bool, error) {
+// Matcher compiles a glob over slash-separated relative paths. One without a slash is about
+// names in any folder.
+func Matcher(pattern string) (func(rel string) bool, error) {
 	pattern = filepath.ToSlash(pattern)
 	if pattern == "" || !doublestar.ValidatePattern(pattern) {
 		return nil, fmt.Errorf("%q is not a valid glob; escape special characters with a backslash", pattern)

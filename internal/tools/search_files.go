@@ -87,7 +87,7 @@ func newSearch(in searchArgs) (*search, error) {
 		s.max = defaultMatches
 	}
 	if in.Glob != "" {
-		s.matches, err = matcher(in.Glob)
+		s.matches, err = Matcher(in.Glob)
 	}
 	return s, err
 }
@@ -109,13 +109,9 @@ func (s *search) candidates(ctx context.Context, c *tool.Call, path string) ([]s
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
-	t, top, err := openTree(ctx, c, path)
-	if err != nil {
-		return nil, err
-	}
 	var list []string
-	s.unread, err = t.walk(ctx, top, func(file string, e fs.DirEntry) error {
-		if rel, err := filepath.Rel(path, file); err == nil && e.Type().IsRegular() && s.matches(filepath.ToSlash(rel)) {
+	s.unread, err = Below(ctx, c, path, func(file string) error {
+		if rel, err := filepath.Rel(path, file); err == nil && s.matches(filepath.ToSlash(rel)) {
 			list = append(list, file)
 		}
 		return nil

@@ -69,6 +69,22 @@ func topOf(ctx context.Context, c *tool.Call, dir string) string {
 	return dir
 }
 
+// Below calls visit for each regular file below a resolved folder that file tools see, in the order
+// of their paths, and stops at its error. Ignored files are left out. Unread is how many folders
+// below it can't be read.
+func Below(ctx context.Context, c *tool.Call, dir string, visit func(path string) error) (unread int, err error) {
+	t, top, err := openTree(ctx, c, dir)
+	if err != nil {
+		return 0, err
+	}
+	return t.walk(ctx, top, func(path string, e fs.DirEntry) error {
+		if !e.Type().IsRegular() {
+			return nil
+		}
+		return visit(path)
+	})
+}
+
 // read returns an ignore file, or nothing: one that cannot be read ignores
 // nothing, as in git.
 func (t tree) read(ctx context.Context, path string) []byte {

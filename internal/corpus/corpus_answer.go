@@ -1,0 +1,206 @@
+package corpus
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/tool"
+)
+
+//go:embed corpus_answer.md
+var answerDoc string
+
+const (
+	mostEvidence = 200
+	mostAnswer   = 8_000 // bytes
+)
+
+type answerArgs struct {
+	Corpus   string   `json:"corpus,omitempty" jsonschema:"its name; not needed while only one is open"`
+	Answer   string   `json:"answer" jsonschema:"the answer, for a person"`
+	Evidence []answer `json:"evidence" jsonschema:"what it rests on"`
+	Nothing  bool     `json:"nothing,omitempty" jsonschema:"the corpus does not answer the question; needs no evidence"`
+}
+
+type answer struct {
+	Source string `json:"source"`
+	From   int64  `json:"from" jsonschema:"first byte"`
+	To     int64  `json:"to" jsonschema:"byte behind the last one"`
+	Quote  string `json:"quote" jsonschema:"the text there, character by character"`
+}
+
+func (in answerArgs) corpus() string { return in.Corpus }
+
+// Answer is one whose evidence was compared with the sources.
+type Answer struct {
+	Verified bool       `json:"verified"` // always true
+	Answer   string     `json:"answer"`
+	Nothing  bool       `json:"nothing,omitempty"` // the corpus does not say
+	Evidence []Evidence `json:"evidence"`
+}
+
+// Evidence is a passage of a source.
+type Evidence struct {
+	Source string `json:"source"`
+	Line   int64  `json:"line"` // of its first byte, from 1
+	From   int64  `json:"from"`
+	To     int64  `json:"to"`
+	Quote  string `json:"quote"`
+	Event  uint64 `json:"event,omitempty"` // of a session: number of the event
+}
+
+func (s *Set) answerTool() tool.Tool { return over(s, AnswerTool, answerDoc, runAnswer) }
+
+func runAnswer(ctx context.Context, r *reading, in answerArgs) (tool.Result, error) {
+	switch {
+	case strings.TrimSpace(in.Answer) == "" || len(in.Answer) > mostAnswer:
+		return tool.Result{}, fmt.Errorf("the answer is empty, or has more than %d bytes", mostAnswer)
+	case len(in.Evidence) > mostEvidence:
+		return tool.Result{}, fmt.Errorf("there are %d pieces of evidence; give the best %d", len(in.Evidence), mostEvidence)
+	case len(in.Evidence) == 0 && !in.Nothing:
+		return tool.Result{}, errors.New("an answer needs evidence; set nothing if the corpus does not answer the question")
+	}
+	out := Answer{Verified: true, Answer: valid(in.Answer), Nothing: in.Nothing, Evidence: make([]Evidence, len(in.Evidence))}
+	var wrong []error
+	bySource := map[int][]int{}
+	for n, e := range in.Evidence {
+		i, err := r.find(e.Source)
+		if err == nil {
+			err = r.check(piece{i, e.From, e.To})
+		}
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("evidence %d: %w", n+1, err))
+			continue
+		}
+		bySource[i] = append(bySource[i], n)
+	}
+	for i, which := range bySource {
+		wrong = append(wrong, r.verify(ctx, i, in.Evidence, which, out.Evidence)...)
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return tool.Result{}, err
+	}
+	return result(out)
+}
+
+// verify compares quotes with the whole of a source, whose digest must be what it was.
+func (r *reading) verify(ctx context.Context, i int, all []answer, which []int, out []Evidence) (wrong []error) {
+	err := r.each(ctx, []int{i}, func(v *view) error {
+		w := &witness{meter: newMeter(), at: map[int][]byte{}, line: map[int]int64{}, all: all, which: which}
+		if _, err := io.Copy(w, within{ctx, v}); err != nil {
+			return err
+		}
+		if v.at != v.src.Bytes || w.digest() != v.src.Digest {
+			return changed(v.src.Name, nil)
+		}
+		for _, n := range which {
+			e, is := all[n], valid(string(w.at[n]))
+			if e.Quote == "" || is != e.Quote {
+				wrong = append(wrong, fmt.Errorf("evidence %d: bytes %d-%d of %s are %.120q, not %.120q", n+1, e.From, e.To, e.Source, is, e.Quote))
+				continue
+			}
+			out[n] = Evidence{Source: valid(v.src.Name), Line: w.line[n], From: e.From, To: e.To, Quote: e.Quote}
+		}
+		return nil
+	})
+	if err == nil && r.Sources[i].Kind == kindSession {
+		err = r.events(ctx, i, which, out)
+	}
+	if err != nil {
+		wrong = append(wrong, err)
+	}
+	return wrong
+}
+
+// events tells of evidence in a log the numbers of its events.
+func (r *reading) events(ctx context.Context, i int, which []int, out []Evidence) error {
+	lines := map[int64]uint64{}
+	for _, n := range which {
+		lines[out[n].Line] = 0
+	}
+	err := r.numbers(ctx, i, lines)
+	for _, n := range which {
+		out[n].Event = lines[out[n].Line]
+	}
+	return err
+}
+
+// witness takes passages out of a source that goes by.
+type witness struct {
+	*meter
+	all   []answer
+	which []int
+	at    map[int][]byte
+	line  map[int]int64
+}
+
+// Write implements [io.Writer].
+func (w *witness) Write(p []byte) (int, error) {
+	begin := w.bytes
+	end := begin + int64(len(p))
+	for _, n := range w.which {
+		e := w.all[n]
+		if e.From >= begin && e.From < end {
+			w.line[n] = w.lines + int64(countLines(p[:e.From-begin])) + 1
+		}
+		if from, to := max(e.From, begin), min(e.To, end); from < to && e.To-e.From <= mostShown {
+			w.at[n] = append(w.at[n], p[from-begin:to-begin]...)
+		}
+	}
+	return w.meter.Write(p)
+}
+
+// numbers are those of the events that lines of a log begin with.
+func (r *reading) numbers(ctx context.Context, i int, lines map[int64]uint64) error {
+	re := regexp.MustCompile(`^#(\d+) `)
+	return r.each(ctx, []int{i}, func(v *view) error {
+		return search(v, re, make([]byte, block), func(l line) (err error) {
+			if _, wanted := lines[l.number]; wanted {
+				lines[l.number], err = strconv.ParseUint(string(re.FindSubmatch(l.text)[1]), 10, 64)
+			}
+			return err
+		})
+	})
+}
+
+// Answered is the last answer of a session whose evidence was verified; nil: there is none.
+func Answered(events iter.Seq2[event.Event, error]) (*Answer, error) {
+	var last *Answer
+	calls := map[string]bool{}
+	for e, err := range events {
+		if err != nil {
+			return last, err
+		}
+		switch b := e.Body.(type) {
+		case event.Replied:
+			for _, c := range b.Parts.Calls() {
+				calls[c.ID] = c.Name == AnswerTool
+			}
+		case event.Judged:
+			if b.Parent != "" {
+				calls[b.Call] = b.Tool == AnswerTool
+			}
+		case event.Ended:
+			if !calls[b.Call] || b.Outcome != event.OutcomeOK {
+				continue
+			}
+			text := b.Parts.Text()
+			from, to := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
+			var a Answer
+			if from < 0 || to < from || json.Unmarshal([]byte(text[from:to+1]), &a) != nil || !a.Verified {
+				continue
+			}
+			last = &a
+		}
+	}
+	return last, nil
+}

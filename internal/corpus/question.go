@@ -1,0 +1,250 @@
+package corpus
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+//go:embed question.md
+var questionPrompt string
+
+// Purpose is the [llm.Request.Purpose] of what is asked about a piece.
+const Purpose = "piece"
+
+const (
+	mostOutput = 2_000 // tokens of an answer, reasoning included
+	mostReply  = 32 << 10
+	mostQuotes = 20
+	mostQuote  = 2_000 // bytes
+	mostValue  = 8_000 // bytes of an answer
+	pieceTime  = 3 * time.Minute
+)
+
+// small is the model that is asked about pieces.
+func (s *Set) small(ctx context.Context) (llm.Model, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.model != nil {
+		return s.model, nil
+	}
+	if s.Model == nil {
+		return nil, errors.New("there is no model to ask about pieces")
+	}
+	m, err := s.Model(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.model = m
+	return m, nil
+}
+
+// question is what is asked about each piece.
+type question struct {
+	text   string
+	schema json.RawMessage // nil: the answer is text
+	form   tool.Tool       // checks an answer
+	expect *regexp.Regexp  // a piece in which it matches must have an answer; nil: none must
+}
+
+func newQuestion(text string, schema map[string]any, expect string) (q question, err error) {
+	q.text = strings.TrimSpace(text)
+	if expect != "" {
+		if q.expect, err = pattern("(?m)"+expect, false); err != nil {
+			return q, fmt.Errorf("expect: %w", err)
+		}
+	}
+	if q.text == "" || len(q.text) > mostQuestion {
+		return q, fmt.Errorf("the question is empty, or has more than %d bytes", mostQuestion)
+	}
+	if schema == nil {
+		schema = map[string]any{"type": "string"}
+	}
+	if q.schema, err = json.Marshal(schema); err != nil {
+		return q, err
+	}
+	form, err := json.Marshal(map[string]any{
+		"type": "object", "required": []string{"answer"}, "additionalProperties": false, "properties": map[string]any{"answer": schema},
+	})
+	q.form = tool.Tool{Name: "answer", Schema: form}
+	if err == nil {
+		err = q.form.CheckSchema()
+	}
+	if err != nil {
+		return q, fmt.Errorf("schema: %w", err)
+	}
+	return q, nil
+}
+
+// key names a piece and all that its answer depends on.
+func (q question) key(route, text string) string {
+	sum := sha256.New()
+	for _, part := range []string{"1", route, questionPrompt, q.text, string(q.schema), text} {
+		fmt.Fprintf(sum, "%d\n%s", len(part), part)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// request asks about a piece. The text stands between marks that nothing inside can imitate, as
+// they hold a digest of it.
+func (q question) request(text string) llm.Request {
+	mark := "piece-" + tool.Digest([]byte(q.text+"\x00"+text))
+	return llm.Request{
+		System: []string{questionPrompt, "The question:\n" + q.text + "\n\nJSON Schema of answer:\n" + string(q.schema)},
+		Messages: []llm.Message{{Role: llm.User, Parts: llm.Say(
+			"<" + mark + ">\n" + text + "\n</" + mark + ">\n\nAnswer the question about the text above with one JSON object.",
+		)}},
+		MaxOutput: mostOutput, Purpose: Purpose,
+	}
+}
+
+// ask sends a request, and returns the text of the answer.
+func (q question) ask(ctx context.Context, m llm.Model, text string, c claim) (answer string, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, pieceTime, errors.New("the model took too long"))
+	defer cancel()
+	req, got, info := q.request(text), 0, m.Info()
+	used := llm.Usage{} // nothing is known
+	defer func() { c.settle(info, used) }()
+	for chunk, err := range m.Stream(ctx, req) {
+		got += len(chunk.Text) + len(chunk.Reasoning)
+		switch {
+		case chunk.Routed != nil:
+			info = chunk.Routed.Info
+		case err == nil && chunk.Reply != nil:
+			used = chunk.Reply.Used(req)
+			return finished(chunk.Reply)
+		case err == nil && got > mostReply:
+			err = errors.New("its answer is far too long")
+		}
+		if err != nil {
+			if e := llm.AsError(err); e.Spent != nil {
+				info, used = e.Spent.Info, e.Spent.Usage
+			} else if got > 0 {
+				used = llm.Usage{Input: req.Tokens(), Output: got / 4, Estimated: true}
+			}
+			return "", err
+		}
+	}
+	return "", errors.New("the model gave no answer")
+}
+
+// finished is the text of a reply that came to its end.
+func finished(r *llm.Reply) (string, error) {
+	switch r.Stop {
+	case llm.StopEnd, llm.StopOther:
+		return r.Parts.Text(), nil
+	case llm.StopRefusal:
+		return "", errors.New("the model refused to answer")
+	}
+	return "", fmt.Errorf("the answer did not come to an end (%s)", r.Stop)
+}
+
+// hopeless reports whether an error will meet the other pieces, too.
+func hopeless(err error) bool {
+	var e *llm.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Kind.Policy() {
+	case llm.PolicyAwait, llm.PolicyRenew, llm.PolicyElsewhere:
+		return true
+	}
+	return e.Kind == llm.KindBudget || e.Kind == llm.KindPanic
+}
+
+// read takes an answer about a piece for what it is worth: it is of the schema, and rests on quotes
+// that the piece has, or it has failed.
+func (q question) read(reply, text string, p piece) said {
+	bad := func(format string, args ...any) said { return said{state: failed, why: fmt.Sprintf(format, args...)} }
+	fields, err := object(reply)
+	if err != nil {
+		return bad("the answer is not one JSON object with answer and quotes: %v", err)
+	}
+	value, ok := fields["answer"]
+	var quotes []string
+	if raw, given := fields["quotes"]; given {
+		if err := json.Unmarshal(raw, &quotes); err != nil {
+			return bad("quotes is not a list of texts")
+		}
+		delete(fields, "quotes")
+	}
+	switch {
+	case !ok || len(fields) != 1:
+		return bad("the answer has other fields than answer and quotes")
+	case string(value) == "null" && q.expect != nil && q.expect.MatchString(text):
+		return bad("there is no answer, although the piece has %.80q", q.expect.FindString(text))
+	case string(value) == "null":
+		return said{state: answered}
+	case len(value) > mostValue || len(quotes) > mostQuotes:
+		return bad("the answer is too long")
+	case len(quotes) == 0:
+		return bad("the answer has no quote of the piece")
+	}
+	checked, err := q.form.Check([]byte(`{"answer":` + string(value) + `}`))
+	if err != nil {
+		return bad("the answer is not of the schema: %v", err)
+	}
+	var form struct {
+		Answer json.RawMessage `json:"answer"`
+	}
+	if err := json.Unmarshal(checked, &form); err != nil {
+		return bad("%v", err)
+	}
+	out := said{state: answered, value: form.Answer}
+	for _, text2 := range quotes {
+		at := strings.Index(text, text2)
+		if strings.TrimSpace(text2) == "" || len(text2) > mostQuote || at < 0 {
+			return bad("it quotes what the piece does not have: %.80q", text2)
+		}
+		out.quotes = append(out.quotes, quote{p.From + int64(at), p.From + int64(at+len(text2)), text2})
+	}
+	return out
+}
+
+// object reads the one JSON object of an answer. There may be a fence around it, and no more.
+func object(reply string) (map[string]json.RawMessage, error) {
+	reply = strings.TrimSpace(reply)
+	if inner, ok := strings.CutPrefix(reply, "```"); ok {
+		inner, fenced := strings.CutSuffix(strings.TrimPrefix(inner, "json"), "```")
+		if !fenced {
+			return nil, errors.New("its fence does not end")
+		}
+		reply = inner
+	}
+	dec := json.NewDecoder(bytes.NewReader([]byte(reply)))
+	var out map[string]json.RawMessage
+	if err := dec.Decode(&out); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is more behind it")
+	}
+	if out == nil {
+		return nil, errors.New("it is null")
+	}
+	return out, nil
+}
+
+// cleaned is a text without secrets.
+func cleaned(clean func(io.Reader) io.Reader, text string) string {
+	if clean == nil {
+		return text
+	}
+	out, err := io.ReadAll(clean(strings.NewReader(text)))
+	if err != nil {
+		return "" // nothing is better than a secret
+	}
+	return string(out)
+}
