@@ -491,3 +491,89 @@ func TestAheadSideBySide(t *testing.T) {
 		checkAllowed(t, 0, events)
 	}
 }
+
+// TestSetsAndOthers holds that a set is put again without a call that somebody else has decided on, if
+// it was the first, and that what they have said of another stands.
+func TestSetsAndOthers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		other int
+		asks  []string
+		runs  []string
+	}{
+		"the first": {0, []string{"a b c", "b c"}, []string{"note a", "note b", "note c"}},
+		"another":   {1, []string{"a b c"}, []string{"note a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &ledger{}
+			a := &inspan.Agent{
+				Model: scripted(t, oneRecipe, "Done."), Env: tool.Env{Root: "/w"},
+				Tools: []tool.Tool{l.at("note", tool.Write), looping("note a", "note b", "note c")},
+			}
+			log := event.NewMemory("s")
+			c := &inspan.Conductor{Session: open(t, a, log), Together: true}
+			var asks []string
+			c.Ask = func(ctx context.Context, p inspan.Pending) (event.Body, error) {
+				var words []string
+				for _, one := range p.Set {
+					words = append(words, wordOf(one.Call.Args))
+				}
+				if asks = append(asks, strings.Join(words, " ")); len(asks) == 1 {
+					other := p.Set[tc.other]
+					d := event.Decided{Call: other.Call.ID, Question: other.Question, Allow: tc.other == 0, By: "somebody else"}
+					if _, err := log.Append(ctx, d); err != nil {
+						t.Error(err)
+					}
+					if tc.other == 0 {
+						<-ctx.Done()
+						if !errors.Is(context.Cause(ctx), inspan.ErrAnswered) {
+							t.Error(context.Cause(ctx))
+						}
+						return nil, nil
+					}
+				}
+				return event.Decided{Call: p.Call.ID, Allow: true, By: "me"}, nil
+			}
+			if err := c.Run(t.Context(), said("go")); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(asks, tc.asks) || !slices.Equal(l.runs, tc.runs) {
+				t.Errorf("asked %q, ran %q", asks, l.runs)
+			}
+		})
+	}
+}
+
+// TestSetsHoldOnce holds that no answer to a set is for longer than once.
+func TestSetsHoldOnce(t *testing.T) {
+	l := &ledger{}
+	a := &inspan.Agent{
+		Model: scripted(t, oneRecipe, "Done."), Env: tool.Env{Root: "/w"},
+		Tools: []tool.Tool{l.at("note", tool.Write), looping("note a", "note b")},
+	}
+	c := &inspan.Conductor{Session: open(t, a, event.NewMemory("s"))}
+	c.Ask = func(_ context.Context, p inspan.Pending) (event.Body, error) {
+		return event.Decided{Call: p.Call.ID, Allow: true, Scope: event.ScopeSession, By: "me"}, nil
+	}
+	if err := c.Run(t.Context(), said("go")); err == nil || !strings.Contains(err.Error(), "can be allowed once") || len(l.runs) > 0 {
+		t.Errorf("ran %q: %v", l.runs, err)
+	}
+}
+
+// TestHooksOfEagerCallers holds that a hook hears of the end of a tool that asks ahead once, and not
+// each time that it is held.
+func TestHooksOfEagerCallers(t *testing.T) {
+	l := &ledger{}
+	h := &hook{say: map[tool.Moment]func(tool.Point) (tool.Outcome, error){}}
+	var ends []string
+	h.say[tool.AfterCall] = func(p tool.Point) (tool.Outcome, error) {
+		ends = append(ends, p.Call.Name)
+		return tool.Outcome{}, nil
+	}
+	a := &inspan.Agent{
+		Model: scripted(t, oneRecipe, "Done."), Env: tool.Env{Root: "/w"}, Hooks: []tool.Hook{h},
+		Tools: []tool.Tool{l.at("note", tool.Write), looping("note a", "note b")},
+	}
+	if questioned(t, a, yes); !slices.Equal(ends, []string{"note", "note", "recipe"}) {
+		t.Errorf("ends of %q", ends)
+	}
+}
