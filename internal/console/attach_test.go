@@ -13,6 +13,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/tool"
@@ -81,7 +82,9 @@ func hosted(t *testing.T, ran *[]string, steps ...script.Step) (*inspan.Session,
 		return []tool.Effect{{Kind: tool.Write, Path: "/w/a"}}, nil
 	}
 	host := &inspan.Host{Dir: t.TempDir(), Agent: func(_ context.Context, at inspan.Place) (*inspan.Agent, error) {
-		return &inspan.Agent{Model: &script.Model{Steps: steps}, Tools: []tool.Tool{note}, Mode: "ask", Env: tool.Env{Root: at.Root}}, nil
+		return &inspan.Agent{Model: &script.Model{Steps: steps}, Mode: "ask", Env: tool.Env{Root: at.Root}, Tools: []tool.Tool{
+			note, testkit.Fill("note", `{"word":"one"}`, `{"word":"two"}`),
+		}}, nil
 	}}
 	s, err := host.New(t.Context(), t.TempDir())
 	if err != nil {

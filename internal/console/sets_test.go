@@ -3,6 +3,8 @@ package console_test
 import (
 	"bytes"
 	"context"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,5 +48,37 @@ func TestPersonDecidesOnASet(t *testing.T) {
 				t.Errorf("%q does not show %q:\n%s", typed, part, shown)
 			}
 		}
+	}
+}
+
+// TestAttachedToASet holds that somebody who looks at a session from elsewhere answers a set as one.
+func TestAttachedToASet(t *testing.T) {
+	var ran []string
+	s, watch := elsewhere(t, &ran, script.Step{Parts: llm.Parts{llm.Call{Name: "fill", Args: []byte("{}")}}}, script.Step{Parts: llm.Say("Done.")})
+	var log screen
+	code := make(chan int, 1)
+	go func() { code <- (&console.Console{Out: &log, Err: &log}).RunOn(t.Context(), s, event.Say("go")) }()
+	log.shows(t, "open question")
+	var screen screen
+	c := &console.Console{Out: &screen, Err: &screen}
+	typed, keys := io.Pipe()
+	seen := make(chan int, 1)
+	w := watch()
+	go func() {
+		code, err := c.Attach(t.Context(), w, console.Attachment{
+			Person: console.NewPerson(c, typed, &screen), Driven: func(context.Context) (bool, error) { return true, nil },
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		seen <- code
+	}()
+	screen.shows(t, "? a set of 2 calls asks (write /w/a)")
+	screen.shows(t, "Allow it? [y]es, [n]o, or say")
+	if _, err := io.WriteString(keys, "y\n"); err != nil {
+		t.Error(err)
+	}
+	if got, gone := <-code, <-seen; got != console.ExitDone || gone != console.ExitDone || !slices.Equal(ran, []string{"one", "two"}) {
+		t.Errorf("codes %d and %d, ran %q", got, gone, ran)
 	}
 }
