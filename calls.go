@@ -145,7 +145,7 @@ func (cs *calls) launch(c loop.Call) {
 	var makes *maker
 	if c.Caller {
 		makes = cs.maker(ctx, c)
-		ctx, call.Do, call.Begin = makes.ctx, makes.do, makes.start
+		ctx, call.Do, call.Begin, call.Idle = makes.ctx, makes.do, makes.start, makes.idle
 		call.Time = cs.timeOf(c.Seq)
 	}
 	go func() {

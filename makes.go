@@ -46,6 +46,7 @@ type wanted struct {
 	ctx   context.Context // when it ends the call is stopped
 	call  llm.Call
 	asked string // digest of what is wanted
+	idle  bool   // no call: its maker asks for nothing until one of those that it waits for has ended
 	came  chan told
 	held  chan struct{} // closed: it waits for a decision, and its maker need not
 }
@@ -110,6 +111,17 @@ func (m *maker) start(ctx context.Context, name string, args json.RawMessage) (w
 	}
 }
 
+// idle is [tool.Call.Idle].
+func (m *maker) idle() {
+	if len(m.known) == 0 {
+		return // nothing can be left out
+	}
+	select {
+	case m.calls.wanted <- wanted{by: m, idle: true}:
+	case <-m.ctx.Done():
+	}
+}
+
 // tell tells it of the end of a call.
 func (m *maker) tell(w wanted, end event.Ended) {
 	m.told++
@@ -134,6 +146,10 @@ func (cs *calls) make(ctx context.Context, w wanted) error {
 	if !runs || cs.makers[w.by.id] != w.by {
 		return nil // it has ended, or runs anew
 	}
+	if w.idle {
+		cs.idled(parent, w.by)
+		return nil
+	}
 	made, known := w.by.meant(parent, w)
 	if w.call.ID = made.ID; known {
 		w.by.asked[made.ID] = true
@@ -156,6 +172,19 @@ func (cs *calls) make(ctx context.Context, w wanted) error {
 	}
 	cs.hold(w)
 	return nil
+}
+
+// idled ends a call that would wait for ever: all that its maker waits for has ended, and comes after a
+// call that it has left out.
+func (cs *calls) idled(parent loop.Call, m *maker) {
+	for _, w := range cs.waiters {
+		if w.by == m {
+			return
+		}
+	}
+	if err := m.diverged(parent); err != nil && len(m.early) > 0 {
+		m.end(err)
+	}
 }
 
 // meant is the call that the log has of what is wanted: the first that was asked for in the same
@@ -276,7 +305,8 @@ func (cs *calls) ripe(ends []event.Ended) []event.Body {
 		}
 		delete(cs.makers, end.Call)
 		c, _ := cs.state.Call(end.Call)
-		if err := m.diverged(c); err != nil && end.Outcome == event.OutcomeOK {
+		err := m.diverged(c)
+		if err != nil && (end.Outcome == event.OutcomeOK || errors.Is(context.Cause(m.ctx), tool.ErrDiverged)) {
 			end.Outcome, end.Class, end.Parts = event.OutcomeFailed, event.ErrorDiverged, llm.Say(err.Error())
 		}
 		out = append(out, bodies(c.Unfinished())...)

@@ -656,3 +656,50 @@ func TestBeginAsksInOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestLeavingOutACall holds that a tool which is run again, leaves out a call and waits for what it did
+// after that is stopped, and named, and does not wait for ever.
+func TestLeavingOutACall(t *testing.T) {
+	l, runs := &ledger{}, 0
+	fickle := tool.New("recipe", "makes calls", func(ctx context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
+		words := []string{"a", "b", "c"}
+		if runs++; runs > 1 {
+			words = words[1:]
+		}
+		for _, w := range words {
+			wait := c.Begin(ctx, "note", json.RawMessage(fmt.Sprintf(`{"word":%q}`, w)))
+			c.Idle()
+			if _, err := wait(); err != nil {
+				return tool.Result{}, err
+			}
+		}
+		return tool.Text("done"), nil
+	})
+	fickle.Calls = true
+	a := &inspan.Agent{
+		Model: scripted(t, oneRecipe, "Done."), Mode: "edit", Env: tool.Env{Root: "/w"}, Tools: []tool.Tool{l.writer(), fickle},
+		Judges: []tool.Judge{tool.JudgeFunc(func(_ context.Context, c *tool.Call, _ []tool.Effect) (v tool.Verdict, err error) {
+			if strings.Contains(string(c.Args), `"c"`) {
+				v.Action = tool.Ask
+			}
+			return v, nil
+		})},
+	}
+	log := event.NewMemory("s")
+	c := &inspan.Conductor{Session: open(t, a, log), Ask: allow}
+	if err := c.Run(t.Context(), said("go")); err != nil {
+		t.Fatal(err)
+	}
+	var end event.Ended
+	for _, e := range collect(t, log.Read(t.Context(), 0)) {
+		if b, ok := e.Body.(event.Ended); ok && b.Parent == "" {
+			end = b
+		}
+	}
+	if end.Class != event.ErrorDiverged || !strings.Contains(end.Parts.Text(), `left out the call note {"word":"a"}`) {
+		t.Errorf("ended %s (%s): %s", end.Outcome, end.Class, end.Parts.Text())
+	}
+	if !slices.Equal(l.runs, []string{"note a", "note b"}) {
+		t.Errorf("ran %q", l.runs)
+	}
+}

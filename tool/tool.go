@@ -161,6 +161,10 @@ type Call struct {
 	// Begin is Do in two parts: it asks for the call and returns, and wait waits for its end. Of
 	// calls side by side that conflict, the one asked for first runs first.
 	Begin func(ctx context.Context, name string, args json.RawMessage) (wait func() (Result, error))
+	// Idle says that the tool asks for no other call until one of those that it waits for has ended. So
+	// one that was run again and has left out a call ends at once, with [ErrDiverged], and doesn't wait
+	// for what comes behind that. Telling it is optional.
+	Idle func()
 	// Time is when the call was made, the same for every try. Only for a tool with Calls.
 	Time time.Time
 	// Store is what earlier calls have left for later ones in Result.Store. It must not be changed.

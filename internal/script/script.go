@@ -66,6 +66,9 @@ type Script struct {
 	// Call is asked for a call and returns at once; wait waits for what it brings. It is called in the order
 	// in which the script asks, by one goroutine; waits are called side by side. Their context ends with the script.
 	Call func(ctx context.Context, name string, args json.RawMessage) (wait func() Answer)
+	// Rests, if not nil, is called when the script asks for no other call until it is told what one of those
+	// brings that it waits for.
+	Rests func()
 	// Print gets what the script prints, in order. Nil: it is lost.
 	Print func(text string)
 	// Tell gets what Setup tells with host.tell(kind, text), in order. An error ends the script. Nil: it is lost.
@@ -303,7 +306,9 @@ func (r *run) heard(line []byte) (*ending, error) {
 	case m.Print != nil && r.Print != nil:
 		r.Print(*m.Print)
 	case m.Rest != nil:
-		r.rests = *m.Rest
+		if r.rests = *m.Rest; r.Rests != nil && r.rests == r.open {
+			r.Rests()
+		}
 		return nil, r.idle()
 	case m.Tell != nil && r.Tell != nil:
 		return nil, r.Tell(m.Tell.Kind, m.Tell.Text)

@@ -49,7 +49,7 @@ func Perform(ctx context.Context, c *tool.Call, self, code string, args any, wit
 		return tool.Result{}, err
 	}
 	value, err := Engine{Self: self, Env: c.Env, Open: c.Mode == tool.ModeYolo}.Run(ctx, Script{
-		Code: code, Setup: toolSetup, Input: input, Seed: c.Key, Now: c.Time, Call: m.begin, Print: m.print, Tell: m.tell,
+		Code: code, Setup: toolSetup, Input: input, Seed: c.Key, Now: c.Time, Call: m.begin, Print: m.print, Tell: m.tell, Rests: c.Idle,
 		Limits: within,
 	})
 	return m.result(value, err)

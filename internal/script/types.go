@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -146,8 +147,8 @@ func (t *typed) object(s *jsonschema.Schema, depth int) string {
 	if len(s.Properties) == 0 {
 		return "{ [key: string]: " + t.of(s.AdditionalProperties, depth+1) + " }"
 	}
-	var fields []string
-	for _, name := range sorted(s) {
+	var out []string
+	for _, name := range fields(s) {
 		field, about := s.Properties[name], ""
 		if field.Description != "" {
 			about = "/** " + comment(field.Description) + " */ "
@@ -156,25 +157,18 @@ func (t *typed) object(s *jsonschema.Schema, depth int) string {
 		if slices.Contains(s.Required, name) {
 			mark = ""
 		}
-		fields = append(fields, about+member(name)+mark+": "+t.of(field, depth+1))
+		out = append(out, about+member(name)+mark+": "+t.of(field, depth+1))
 	}
-	return "{ " + strings.Join(fields, "; ") + " }"
+	return "{ " + strings.Join(out, "; ") + " }"
 }
 
-// sorted are the names of the fields of an object: those that must be given first.
-func sorted(s *jsonschema.Schema) []string {
+// fields are the names of the fields of an object: those that must be given first.
+func fields(s *jsonschema.Schema) []string {
 	names := slices.Sorted(maps.Keys(s.Properties))
-	slices.SortStableFunc(names, func(a, b string) int {
-		return boolean(slices.Contains(s.Required, b)) - boolean(slices.Contains(s.Required, a))
+	sort.SliceStable(names, func(i, j int) bool {
+		return slices.Contains(s.Required, names[i]) && !slices.Contains(s.Required, names[j])
 	})
 	return names
-}
-
-func boolean(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func literal(v any) string {
