@@ -2,11 +2,13 @@ package inspan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -16,6 +18,8 @@ type toolbox struct {
 	tools map[string]tool.Tool // wrapped
 	specs []llm.ToolSpec       // of those that the model is told of
 	left  []string             // why tools were left out
+	wrote []loop.Written       // by the model, as far as it is here
+	given int                  // of specs, which the model has not written
 }
 
 // equip gathers the tools of the agent and those that come and go.
@@ -48,7 +52,47 @@ func (s *Session) equip(ctx context.Context) error {
 		}
 	}
 	s.tools, s.specs = tools, s.redactedTools(specs)
+	s.wrote, s.given = nil, len(s.specs)
+	s.mu.Lock()
+	written := s.state.Written
+	s.mu.Unlock()
+	s.toolbox.write(ctx, s, written)
 	return nil
+}
+
+// write has the tools that the model of a session has written stand behind all others, and no others
+// of its.
+func (b *toolbox) write(ctx context.Context, s *Session, list []loop.Written) {
+	if s.agent.Written == nil {
+		return
+	}
+	for _, spec := range b.specs[b.given:] {
+		delete(b.tools, spec.Name)
+	}
+	b.wrote, b.specs = list, b.specs[:b.given:b.given]
+	for _, w := range list {
+		t, err := s.agent.Written(ctx, w.Proposal)
+		if _, twice := b.tools[t.Name]; err == nil && (twice || t.Name != w.Name || s.vault.Redact(t.Name) != t.Name) {
+			err = errors.New("it can't have that name")
+		}
+		if err != nil {
+			b.left = append(b.left, fmt.Sprintf("the tool %q that the model wrote is left out: %v", w.Name, err))
+			continue
+		}
+		b.tools[t.Name] = s.agent.tool(t, s.marker, s.vault)
+		b.specs = append(b.specs, s.redactedTools([]llm.ToolSpec{t.Spec()})...)
+	}
+}
+
+// written brings in what the model has written since it was told of its tools, and nothing else that
+// comes and goes. It reports whether there was anything.
+func (d *driver) written(ctx context.Context) (some bool, err error) {
+	if d.agent.Written == nil || slices.Equal(d.wrote, d.state.Written) {
+		return false, nil
+	}
+	d.left = nil
+	d.toolbox.write(ctx, d.Session, d.state.Written)
+	return true, d.record(ctx, append(d.clashes(), event.Switched{Tools: d.specs})...)
 }
 
 // renewed is what has changed of the tools since the last run.

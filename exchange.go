@@ -36,6 +36,9 @@ func (d *driver) exchange(ctx context.Context, n loop.Ask) (*exchange, error) {
 	case d.state.Run.Heard != "" && len(d.agent.Hooks) > 0:
 		return nil, d.heard(ctx)
 	}
+	if some, err := d.written(ctx); some || err != nil {
+		return nil, err
+	}
 	d.learn()
 	stored, err := d.decide(ctx, event.Asked{Turn: n.Turn, Route: d.state.Route})
 	if err != nil || !stored || d.state.Run.Cancelled { // somebody was faster

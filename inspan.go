@@ -40,6 +40,10 @@ type Agent struct {
 	// costs the prompt cache. One whose name is taken is left out, and a note says
 	// so. Nil: there are none.
 	Extra func(ctx context.Context) (shown, hidden []tool.Tool)
+	// Written makes the tool of a proposal of the session's model, see [tool.Result.Proposal]. The model
+	// is told of it from the next request on, behind all other tools; an error is a note, and the
+	// session goes on without. Nil: no model writes tools.
+	Written func(ctx context.Context, p tool.Proposal) (tool.Tool, error)
 	// Servers says how the MCP servers are that Extra has tools of. It is asked at the
 	// beginning of each run, before Extra, and may wait for them until ctx is done, which
 	// an interrupt does; it tells what it waits for. Nil: there are none.

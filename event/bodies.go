@@ -64,12 +64,13 @@ type Said struct {
 	Taint
 }
 
-// Withdrawn takes back a Said that waits for its run, so that it never begins one. A Said that the
-// model has heard stands, and nothing happens.
+// Withdrawn takes back a Said that waits for its run, so that it never begins one, or the tool that
+// an Ended proposed, so that the session has it no longer. A Said that the model has heard stands, and
+// nothing happens.
 //
 // An input: any process may append it.
 type Withdrawn struct {
-	Of uint64 `json:"of"` // sequence number of the Said
+	Of uint64 `json:"of"` // sequence number of the Said or the Ended
 }
 
 // Say is the input of a person at the terminal who says text.
@@ -387,8 +388,10 @@ type Ended struct {
 	Again bool      `json:"again,omitempty"`
 	Job   *tool.Job `json:"job,omitempty"`  // what it was about goes on in the background
 	Told  []string  `json:"told,omitempty"` // jobs whose end Parts tell
-	Left  bool      `json:"left,omitempty"` // something that it started goes on, and is not a job
-	Cost  float64   `json:"cost,omitempty"` // what the call has spent, in US dollars
+	// Proposal is a tool that the model has written, which the session has from now on.
+	Proposal *tool.Proposal `json:"proposal,omitempty"`
+	Left     bool           `json:"left,omitempty"` // something that it started goes on, and is not a job
+	Cost     float64        `json:"cost,omitempty"` // what the call has spent, in US dollars
 	// Store is what the call has left for later ones, see [tool.Result].
 	Store  map[string]json.RawMessage `json:"store,omitempty"`
 	Millis int64                      `json:"millis,omitempty"`

@@ -83,7 +83,8 @@ func bodies() []event.Body {
 			Show: "# s", Untrusted: true, Lasting: "l", Again: true, Cost: 0.02, Millis: 3,
 			Job: &tool.Job{ID: "1", Command: "c", Keep: true}, Told: []string{"2"}, Left: true,
 			Parent: "p", Class: event.ErrorExit,
-			Files: []tool.File{{Path: "/w/a", Digest: "d", Written: true, Diff: "+", Partly: true}},
+			Files:    []tool.File{{Path: "/w/a", Digest: "d", Written: true, Diff: "+", Partly: true}},
+			Proposal: &tool.Proposal{Name: "n", Blob: "b"},
 		},
 		event.Added{Where: event.PlaceTail, Source: "AGENTS.md", Text: "t", Taint: event.Taint{Untrusted: true, Private: true}},
 		event.Switched{

@@ -83,6 +83,8 @@ func stored(owner reflect.Type, field string) bool {
 		return field == "From"
 	case reflect.TypeFor[tool.File](), reflect.TypeFor[llm.Image](), reflect.TypeFor[Stopped](), reflect.TypeFor[StepBlob]():
 		return field == "Digest"
+	case reflect.TypeFor[tool.Proposal]():
+		return field == "Blob"
 	case reflect.TypeFor[Checkpoint]():
 		return field == "ID"
 	case reflect.TypeFor[Restored]():

@@ -134,7 +134,7 @@ func TestMapTextLeavesNothing(t *testing.T) {
 		"event.Wanted.Call", "event.Wanted.Parent", "event.Why", "llm.Call.ID",
 		"llm.Call.Wire", "llm.Consulted.Route", "llm.Image.Data", "llm.Image.Digest", "llm.Kind", "llm.Reasoning.Opaque",
 		"llm.Reasoning.Route", "llm.Result.CallID", "llm.Stop", "tool.Action", "tool.Class", "tool.EffectKind", "tool.File.Digest",
-		"tool.Job.ID", "tool.Mode", "tool.Moment", "tool.TodoState",
+		"tool.Job.ID", "tool.Mode", "tool.Moment", "tool.Proposal.Blob", "tool.TodoState",
 	}
 	if d := cmp.Diff(want, slices.Sorted(maps.Keys(found))); d != "" {
 		t.Error(d)

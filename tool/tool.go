@@ -207,6 +207,14 @@ type Result struct {
 	// Nth says of what Call.Do brings that it is the nth. Calls side by side get their results
 	// in any order; whoever decides by that order goes by this one, which is that of the log.
 	Nth int
+	// Proposal is a tool that the model has written and that the session has from now on. Nil: none.
+	Proposal *Proposal
+}
+
+// Proposal is a tool that the model of a session has written.
+type Proposal struct {
+	Name string `json:"name"` // of the tool; a later one takes the place of an earlier one
+	Blob string `json:"blob"` // of the session, that holds it
 }
 
 // Job is a command that goes on after its call has ended.

@@ -246,6 +246,10 @@ func (b *build) equip(ctx context.Context) error {
 	} else {
 		list = b.Knowledge.Remembering(b.prompt.Memory, equipment.Skilled(b.Config, b.prompt.Skills, list))
 	}
+	if b.at.Parent == "" && b.at.Workflow == "" && !b.o.Elsewhere && !b.o.alone {
+		list = append(list, b.Extensions.Maker(b.env, list, b.scripts())...)
+		b.agent.Written = b.Extensions.Written(b.at.Blobs, b.wrap, b.scripts())
+	}
 	b.agent.Tools = b.wrap(list)
 	b.agent.Hooks = append(b.agent.Hooks, b.Extensions.Grants(b.prompt.Skills, b.Permission.Places(root))...)
 	b.come = b.Extensions.Tools(b.visiting())
@@ -268,9 +272,12 @@ func (b *build) visiting() equipment.Session {
 	}
 	return equipment.Session{
 		Root: b.env.Root, Sum: b.o.Trust, Env: b.env, Own: b.agent.Tools, Servers: hub.Own(), Offered: hub.Offered, Wrap: b.wrap, Warn: b.warn,
-		Elsewhere: b.o.Elsewhere,
+		Elsewhere: b.o.Elsewhere, Scripts: b.scripts(),
 	}
 }
+
+// scripts reports whether scripts can be tools.
+func (b *build) scripts() bool { return b.agent.Levers.Script.Active(b.o.Unattended) }
 
 // brief says what the agent is told at its start, and of files on its way.
 func (b *build) brief(ctx context.Context) error {

@@ -13,7 +13,27 @@ import (
 )
 
 func (c *command) skills() *cobra.Command {
-	return group("skills", "List and check skills, and count their tokens", c.skillsList(), c.skillsShow(), c.skillsValidate(), c.skillsCost())
+	return group("skills", "List and check skills, count their tokens, and learn new ones",
+		append([]*cobra.Command{c.skillsList(), c.skillsShow(), c.skillsValidate(), c.skillsCost()}, c.skillDrafts()...)...)
+}
+
+// skillDrafts are the commands about skills that a model drafts.
+func (c *command) skillDrafts() []*cobra.Command {
+	var user bool
+	draft := c.ownTool("draft SESSION", "Draft a skill from a session that has ended well", exactly(1, 1, "a SESSION"),
+		func(ctx context.Context, o console.OwnTools, id string) error { return o.DraftSkill(ctx, id) })
+	draft.Long = "A model reads the session and writes a SKILL.md: when to use it, the steps, the commands, the pitfalls.\n" +
+		"It is the model for small tasks, agents.small, if one is set. The draft lies where no session reads it, until you promote it."
+	drafts := c.ownTool("drafts", "List the drafts of skills", exactly(0, 0, "no arguments"),
+		func(ctx context.Context, o console.OwnTools, _ string) error { return o.SkillDrafts(ctx) })
+	promote := c.ownTool("promote NAME", "Keep a draft as a skill, after showing it", exactly(1, 1, "a NAME"),
+		func(ctx context.Context, o console.OwnTools, name string) error {
+			return o.PromoteSkill(ctx, name, user)
+		})
+	promote.Flags().BoolVar(&user, "user", false, "as a skill of your own, for all projects")
+	drop := c.ownTool("drop NAME", "Remove a draft", exactly(1, 1, "a NAME"),
+		func(ctx context.Context, o console.OwnTools, name string) error { return o.DropSkill(ctx, name) })
+	return []*cobra.Command{draft, drafts, promote, drop}
 }
 
 func (c *command) skillsList() *cobra.Command {

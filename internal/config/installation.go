@@ -123,6 +123,10 @@ func (i *Installation) ConsentDir() string { return filepath.Join(i.StateDir, "c
 // what the model asks for is judged without it.
 func (i *Installation) ToolsDir() string { return filepath.Join(filepath.Dir(i.ConfigPath), "tools") }
 
+// WrittenDir is the folder of the tools that models have written and nobody has approved, each in a
+// folder of its own. The boxes open it for them, as ToolsDir. It can be removed at any time.
+func (i *Installation) WrittenDir() string { return filepath.Join(i.StateDir, "written") }
+
 // Local are the ranges of private addresses that the person lets tools and servers reach.
 func (i *Installation) Local() []netip.Prefix {
 	local, _ := i.Config.Sandbox.Ranges() // they were read when the settings were

@@ -129,8 +129,8 @@ func last(list []pair, root, path string) (digest string) {
 	return digest
 }
 
-// Distrust forgets all trust in a workspace root. It may be gone.
-func (s *Store) Distrust(ctx context.Context, root string) error {
+// Distrust forgets all trust in a workspace root, or that in the items with some paths. It may be gone.
+func (s *Store) Distrust(ctx context.Context, root string, paths ...string) error {
 	if root == "" {
 		return errors.New("distrust: no root is named")
 	}
@@ -139,7 +139,9 @@ func (s *Store) Distrust(ctx context.Context, root string) error {
 		return fmt.Errorf("distrust: %w", err)
 	}
 	return change(ctx, s, trustFile, func(list []pair) ([]pair, bool) {
-		left := slices.DeleteFunc(slices.Clone(list), func(p pair) bool { return p.Root == root })
+		left := slices.DeleteFunc(slices.Clone(list), func(p pair) bool {
+			return p.Root == root && (len(paths) == 0 || slices.Contains(paths, p.Path))
+		})
 		return left, len(left) < len(list)
 	})
 }
@@ -246,4 +248,23 @@ func Named(items []Item, sum string) bool {
 
 func byPath(a, b Item) int {
 	return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Digest, b.Digest))
+}
+
+// Pins are the digests that a person agreed to in a workspace root, by the path of the item.
+func (s *Store) Pins(root string) (map[string][]string, error) {
+	root, err := former(root)
+	if err != nil {
+		return nil, err
+	}
+	list, err := load[pair](s, trustFile)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]string{}
+	for _, p := range list {
+		if p.Root == root {
+			out[p.Path] = append(out[p.Path], p.Digest)
+		}
+	}
+	return out, nil
 }

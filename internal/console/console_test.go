@@ -21,6 +21,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/markdown"
+	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/tool"
@@ -29,6 +30,9 @@ import (
 // The process takes up signals when it is first asked to, which must not be in a bubble
 // of synctest.
 func TestMain(m *testing.M) {
+	if ran, code := sandbox.Keeper(); ran {
+		os.Exit(code)
+	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)
 	signal.Stop(signals)

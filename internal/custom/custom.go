@@ -65,6 +65,8 @@ type Folder struct {
 	// run with this content. Digest is the one that internal/consent has of the
 	// same entry. Nil: all are.
 	Trusted func(path, digest string) bool
+	// Remedy is what to do about one that may not; empty: to trust it with 'inspan trust'.
+	Remedy string
 }
 
 // Want is a secret that a tool has declared.

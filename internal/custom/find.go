@@ -1,6 +1,7 @@
 package custom
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -88,7 +89,8 @@ func (p *pass) fill(root *os.Root, prog *program) bool {
 		return false
 	}
 	if trusted := prog.folder.Trusted; trusted != nil && !trusted(prog.path, prog.digest) {
-		p.warn(prog.key(), "tool "+prog.path+" is not trusted as it is now: look at it, then trust it with 'inspan trust'")
+		p.warn(prog.key(), "tool "+prog.path+" is not trusted as it is now: look at it, then "+
+			cmp.Or(prog.folder.Remedy, "trust it with 'inspan trust'"))
 		return false
 	}
 	return true

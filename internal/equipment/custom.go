@@ -21,6 +21,7 @@ type Session struct {
 	Offered   func(context.Context) []tool.Tool // by these servers; nil: there are none
 	Wrap      func([]tool.Tool) []tool.Tool
 	Warn      func(string)
+	Scripts   bool // can be tools
 	// Elsewhere: the session works on another machine, so no program of this one is a tool of it.
 	Elsewhere bool
 }
@@ -29,7 +30,8 @@ type Session struct {
 type extra struct {
 	Session
 	mu      sync.Mutex
-	trusted map[string]string // digests by path
+	trusted map[string]string              // digests by path
+	pinned  func(path, digest string) bool // of the person's own
 }
 
 // Tools returns what lists the tools of a session that come and go: the programs in the folders of
@@ -39,7 +41,7 @@ func (s *Set) Tools(of Session) func(context.Context) []tool.Tool {
 	set := &custom.Set{
 		Env: x.Env, Secret: s.granted, Warn: x.Warn,
 		Folders: []custom.Folder{
-			{Dir: s.ToolsDir(), Source: "user"},
+			{Dir: s.ToolsDir(), Source: "user", Trusted: x.pins, Remedy: "approve it with 'inspan tools promote NAME --user'"},
 			{Dir: filepath.Join(x.Root, ".inspan", "tools"), Source: "project", Trusted: x.trusts},
 		},
 		Reserved: []string{"tool_search", "call_tool"},
@@ -50,17 +52,26 @@ func (s *Set) Tools(of Session) func(context.Context) []tool.Tool {
 	if of.Elsewhere {
 		set.Folders = nil
 	}
-	for _, t := range slices.Concat(x.Own, x.Servers) {
-		set.Reserved = append(set.Reserved, t.Name)
-	}
+	set.Reserved = append(set.Reserved, namesOf(slices.Concat(x.Own, x.Servers))...)
 	return func(ctx context.Context) []tool.Tool {
 		x.learn(s.Consent.ReviewRunning(x.Root, x.Sum))
+		x.pin(s.pinned())
 		found := set.Tools(ctx)
+		if x.Scripts {
+			found = append(found, s.scripts(x.Root, append(namesOf(found), set.Reserved...))...)
+		}
 		if x.Offered != nil {
 			found = slices.Concat(found, x.Offered(ctx))
 		}
 		return slices.Concat(x.Servers, x.Wrap(found))
 	}
+}
+
+func namesOf(list []tool.Tool) (names []string) {
+	for _, t := range list {
+		names = append(names, t.Name)
+	}
+	return names
 }
 
 // OwnTools tells how many programs in the folders of tools can be used in the folder root,
@@ -83,6 +94,19 @@ func (x *extra) trusts(path, digest string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return digest != "" && x.trusted[path] == digest
+}
+
+// pins reports whether the content of a program of the person's may run.
+func (x *extra) pins(path, digest string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.pinned(path, digest)
+}
+
+func (x *extra) pin(may func(path, digest string) bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.pinned = may
 }
 
 // learn takes over what of the workspace is trusted now.

@@ -188,6 +188,7 @@ func (s *State) ended(b event.Ended, seq uint64) {
 	if c.Parent == "" { // else the model has not seen what it brought
 		s.lasts(b)
 	}
+	s.wrote(b, seq)
 	s.Work.ended(*c, b)
 	s.Run.tried(*c, b)
 	s.left(b)

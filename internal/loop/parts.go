@@ -54,6 +54,8 @@ type Knowledge struct {
 	Store   map[string]json.RawMessage `json:"store,omitempty"`
 	Lasting []Lasting                  `json:"lasting,omitempty"` // results that compaction keeps, the oldest first
 	Taken   []string                   `json:"taken,omitempty"`   // keys of inputs that count, the oldest first
+	// Written are the tools that the model has written, in the order in which their names came.
+	Written []Written `json:"written,omitempty"`
 }
 
 // Background is what goes on beside the conversation.

@@ -75,6 +75,7 @@ func Orders(b event.Body) bool {
 // withdrawn takes what was said off the queue.
 func (s *State) withdrawn(b event.Withdrawn) {
 	s.Queue = slices.DeleteFunc(s.Queue, func(q queued) bool { return q.Seq == b.Of && b.Of > 0 })
+	s.Written = slices.DeleteFunc(slices.Clone(s.Written), func(w Written) bool { return w.Seq == b.Of })
 }
 
 // begin begins a run with the words of whoever the session works for.

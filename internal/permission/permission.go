@@ -182,19 +182,27 @@ func (s *Set) Judges(ctx context.Context, checks guard.Checks, unattended bool) 
 	if len(s.Config.Checks) > 0 {
 		list = append(list, checks)
 	}
+	reviewer, err := s.Reviewer(ctx)
+	if err != nil || reviewer == nil {
+		return list, err
+	}
+	if s.Config.Reviewer.Allow && unattended {
+		reviewer.Allows = tool.ModeAuto
+	}
+	return append(list, reviewer), nil
+}
+
+// Reviewer is the second model of the settings; nil: there is none.
+func (s *Set) Reviewer(ctx context.Context) (*guard.Reviewer, error) {
 	r := s.Config.Reviewer
 	if r == nil {
-		return list, nil
+		return nil, nil
 	}
 	model, err := s.Model(ctx, r.Model)
 	if err != nil {
 		return nil, fmt.Errorf("reviewer: %w", err)
 	}
-	reviewer := &guard.Reviewer{Model: model, MaxCost: r.MaxCost, Timeout: r.Timeout}
-	if r.Allow && unattended {
-		reviewer.Allows = tool.ModeAuto
-	}
-	return append(list, reviewer), nil
+	return &guard.Reviewer{Model: model, MaxCost: r.MaxCost, Timeout: r.Timeout}, nil
 }
 
 // modeAllowed denies everything in a mode that the organisation does not want.

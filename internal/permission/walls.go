@@ -106,7 +106,7 @@ func (s *Set) TryChildren(ctx context.Context) []sandbox.Check {
 func (s *Set) Places(root string) places.Map {
 	return places.Map{
 		Root: root, Home: keep.Home(), Programs: keep.Programs(), Moved: keep.Moved(), Settings: filepath.Dir(s.ConfigPath),
-		State: append([]string{s.StateDir}, s.Closed...), Shared: append(s.shared(), s.ToolsDir()), Open: s.public(root),
+		State: append([]string{s.StateDir}, s.Closed...), Shared: append(s.shared(), s.ToolsDir(), s.WrittenDir()), Open: s.public(root),
 		Apart: s.Apart,
 	}.Indexed()
 }

@@ -1,0 +1,33 @@
+package command
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/anthropic/anthropictest"
+)
+
+// TestDraftSkill has a model draft a skill from a session of the command.
+func TestDraftSkill(t *testing.T) {
+	var h home
+	h = newHome(t, anthropictest.Start(t, &anthropictest.Server{Answer: func(_ *http.Request, body []byte) anthropictest.Answer {
+		if !strings.Contains(string(body), "You write a skill") {
+			return anthropictest.Answer{Parts: llm.Say("The release is out.")}
+		}
+		if strings.Contains(string(body), h.work) || !strings.Contains(string(body), "The release is out.") {
+			return anthropictest.Answer{Parts: llm.Say("I was shown the wrong thing.")}
+		}
+		return anthropictest.Answer{Parts: llm.Say("---\nname: cut-release\ndescription: Cuts a release.\n---\n1. make release\n")}
+	}}))
+	for _, args := range [][]string{{"run", "cut a release"}, {"skills", "draft", "last"}, {"skills", "drafts"}} {
+		cmd := h.command(t.Context(), args...)
+		cmd.Env = append(cmd.Env, "FAKE_API_KEY=k")
+		out, err := cmd.CombinedOutput()
+		if want := map[string]string{"draft": "inspan skills promote cut-release", "drafts": "Cuts a release."}[args[1]]; err != nil ||
+			!strings.Contains(string(out), want) {
+			t.Fatalf("%q: %v\n%s", args, err, out)
+		}
+	}
+}
