@@ -1,10 +1,10 @@
 package inspan
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/tool"
@@ -42,7 +42,7 @@ func Sets(questions []Pending) []Pending {
 
 // set is the question about several calls.
 func set(all []Pending) Pending {
-	slices.SortFunc(all, func(a, b Pending) int { return cmp.Compare(a.Question, b.Question) })
+	sort.Slice(all, func(i, j int) bool { return all[i].Question < all[j].Question })
 	out := all[0]
 	out.Set, out.Rules, out.Offers, out.Effects, out.Until = all, nil, nil, nil, soonest(all)
 	seen := map[string]bool{}

@@ -87,7 +87,7 @@ func (p *planning) steps(ctx context.Context) ([]Step, error) {
 	for i, s := range all {
 		s.Needs = []string{}
 		for _, n := range slices.Sorted(maps.Keys(needs[i])) {
-			if !slices.ContainsFunc(slices.Collect(maps.Keys(needs[i])), func(m int) bool { return needs[m][n] }) {
+			if !p.between(needs, i, n) {
 				s.Needs = append(s.Needs, all[n].ID)
 			}
 		}
@@ -97,6 +97,16 @@ func (p *planning) steps(ctx context.Context) ([]Step, error) {
 		out = append(out, Step{ID: "etc", Title: "what follows depends on results: " + text.Short(own.Text, 100)})
 	}
 	return out, nil
+}
+
+// between reports whether a step that one needs itself needs another.
+func (p *planning) between(needs []map[int]bool, step, other int) bool {
+	for m := range needs[step] {
+		if needs[m][other] {
+			return true
+		}
+	}
+	return false
 }
 
 // through goes through the script. The step of the key, if there is one, has no end.

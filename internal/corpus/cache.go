@@ -1,11 +1,10 @@
 package corpus
 
 import (
-	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/inspan/inspan/internal/keep"
@@ -66,7 +65,7 @@ func (c cache) sweep() {
 		}
 		return nil
 	})
-	slices.SortFunc(all, func(a, b entry) int { return cmp.Compare(a.info.ModTime().UnixNano(), b.info.ModTime().UnixNano()) })
+	sort.Slice(all, func(i, j int) bool { return all[i].info.ModTime().Before(all[j].info.ModTime()) })
 	for left := len(all); left > mostCached || size > mostCache; left-- {
 		one := all[len(all)-left]
 		_ = os.Remove(one.path)

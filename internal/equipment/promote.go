@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -63,7 +64,7 @@ func (s *Set) Proposed(ctx context.Context, sessions store.Store, root string) (
 		}
 		out = append(out, found...)
 	}
-	slices.SortStableFunc(out, func(a, b Proposed) int { return b.Written.Compare(a.Written) })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Written.After(out[j].Written) })
 	kept := s.Promoted(root)
 	return slices.DeleteFunc(out, func(p Proposed) bool {
 		return slices.ContainsFunc(kept, func(k Promoted) bool {

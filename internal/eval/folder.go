@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -129,7 +130,7 @@ func (f Folder) IDs() (ids []string, err error) {
 			ids, began[h.ID] = append(ids, h.ID), h.Began
 		}
 	}
-	slices.SortStableFunc(ids, func(a, b string) int { return began[a].Compare(began[b]) })
+	sort.SliceStable(ids, func(i, j int) bool { return began[ids[i]].Before(began[ids[j]]) })
 	return ids, err
 }
 

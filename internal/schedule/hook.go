@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -193,7 +194,7 @@ func (s *Schedule) saw(key, what string) {
 func (s *Schedule) took(call string, now time.Time) {
 	s.saw(call, now.Format(time.RFC3339))
 	keys := sortedKeys(s.Seen)
-	slices.SortStableFunc(keys, func(a, b string) int { return strings.Compare(s.Seen[a], s.Seen[b]) })
+	sort.SliceStable(keys, func(i, j int) bool { return s.Seen[keys[i]] < s.Seen[keys[j]] })
 	oldest := now.Add(-remembered).Format(time.RFC3339)
 	for i, key := range keys {
 		if s.Seen[key] < oldest || len(keys)-i > mostSeen {
