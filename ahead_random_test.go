@@ -138,7 +138,7 @@ func TestAheadAsAlone(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 29))
 		p, l, log := randomPlan(r), &ledger{}, event.NewMemory("s")
 		kills := r.IntN(4)
-		var inputs []event.Body = []event.Body{said("go")}
+		inputs := []event.Body{said("go")}
 		for round := 0; ; round++ {
 			replies := []string{oneRecipe, "Done."}
 			if replied(t, log) {

@@ -200,8 +200,10 @@ func (cs *calls) runnable(c loop.Call, k known) *tool.Call {
 
 // timeOf is when an event was stored.
 func (cs *calls) timeOf(seq uint64) time.Time {
-	for e := range cs.log.Read(cs.ctx, max(seq, 1)-1) {
-		return e.Time
+	for e, err := range cs.log.Read(cs.ctx, max(seq, 1)-1) {
+		if err == nil {
+			return e.Time
+		}
 	}
 	return time.Time{}
 }
@@ -343,7 +345,7 @@ func (cs *calls) run(ctx context.Context, c *tool.Call) (event.Ended, error) {
 	}
 	if ctx.Err() != nil {
 		end.Outcome, end.Parts = event.OutcomeCancelled, llm.Say("Not run: it was stopped before it began.")
-		return end, nil
+		return end, nil //nolint:nilerr // the context says so, and no tool
 	}
 	res, err := t.Run(ctx, c)
 	end.Parts, end.Files, end.Cwd, end.Exit, end.Todo = res.Parts, res.Files, res.Cwd, res.Exit, res.Todo

@@ -56,7 +56,7 @@ func (s *Session) equip(ctx context.Context) error {
 	s.mu.Lock()
 	written := s.state.Written
 	s.mu.Unlock()
-	s.toolbox.write(ctx, s, written)
+	s.write(ctx, s, written)
 	return nil
 }
 
@@ -91,7 +91,7 @@ func (d *driver) written(ctx context.Context) (some bool, err error) {
 		return false, nil
 	}
 	d.left = nil
-	d.toolbox.write(ctx, d.Session, d.state.Written)
+	d.write(ctx, d.Session, d.state.Written)
 	return true, d.record(ctx, append(d.clashes(), event.Switched{Tools: d.specs})...)
 }
 

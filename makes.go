@@ -60,7 +60,7 @@ type told struct {
 // maker is that of a call which is about to run.
 func (cs *calls) maker(ctx context.Context, c loop.Call) *maker {
 	m := &maker{calls: cs, id: c.ID, early: map[string]wanted{}, known: map[string]bool{}, asked: map[string]bool{}}
-	m.ahead.may = cs.tools[cmp.Or(c.Tool, c.Name)].Ahead
+	m.may = cs.tools[cmp.Or(c.Tool, c.Name)].Ahead
 	m.ctx, m.end = context.WithCancelCause(ctx)
 	for _, made := range c.Made {
 		m.known[made.ID] = true

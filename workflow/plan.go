@@ -38,7 +38,7 @@ func (w *Workflow) Plan(ctx context.Context, inputs map[string]any, o Options) (
 			values[name] = v
 		}
 	}
-	input, err := json.Marshal(map[string]any{"names": sortedKeys(w.Inputs), "values": values})
+	input, err := json.Marshal(map[string]any{"names": append([]string{}, sortedKeys(w.Inputs)...), "values": values})
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,11 @@ func (p *planning) steps(ctx context.Context) ([]Step, error) {
 	all, err := p.through(ctx, "")
 	var own *script.Error
 	etc := errors.As(err, &own) && len(all) > 0
-	if err != nil && !etc {
+	switch {
+	case etc:
+	case own != nil:
+		return nil, errors.New(text.Clean(own.Text))
+	case err != nil:
 		return nil, err
 	}
 	needs := make([]map[int]bool, len(all))
@@ -94,7 +98,7 @@ func (p *planning) steps(ctx context.Context) ([]Step, error) {
 		out = append(out, s.Step)
 	}
 	if etc {
-		out = append(out, Step{ID: "etc", Title: "what follows depends on results: " + text.Short(own.Text, 100)})
+		out = append(out, Step{ID: "etc", Title: "what follows depends on results: " + text.Short(text.Clean(own.Text), 100)})
 	}
 	return out, nil
 }
@@ -120,8 +124,8 @@ func (p *planning) through(ctx context.Context, without string) (all []planned, 
 			_ = json.Unmarshal(raw, &s.Step) // what it can't be shows when it is performed
 			s.Kind = Kind(kind)
 			about := s.Prompt + s.Run + s.Tool + s.Webhook + s.File
-			s.Title = text.Short(strings.TrimSpace(s.Title+" "+about), 100)
-			s.ID = numbered(ids, cmp.Or(s.ID, kind))
+			s.Title = text.Short(text.Clean(strings.TrimSpace(s.Title+" "+about)), 100)
+			s.ID = numbered(ids, text.Clean(cmp.Or(s.ID, kind)))
 			s.key = numbered(keys, kind+" "+s.Title)
 			all = append(all, s)
 			return func() script.Answer { return script.Answer{Value: s.ID, Never: s.key == without} }

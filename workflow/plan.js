@@ -34,10 +34,6 @@
     wait: (o) => step('wait', plain(o)),
     tool: (name, args, o) => step('tool', {...plain(o), tool: String(name)}),
     workflow: (name, args, o) => step('workflow', {...plain(o), use: String(name)}),
-    each: async (items, f) => {
-      const out = [];
-      for (const [i, item] of [...items].entries()) out.push(await f(item, i));
-      return out;
-    },
+    each: (items, f) => Promise.all([...items].map((item, i) => f(item, i))),
   });
 }

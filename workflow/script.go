@@ -51,6 +51,7 @@ func readScript(file string, data []byte) (*Workflow, error) {
 		r.problems.add(Problem{File: file, Line: 1, What: what, Remedy: "begin with /* workflow, then name: and what else there is, then */"})
 		return nil, r.problems
 	}
+	data = bytes.ReplaceAll(bytes.TrimPrefix(data, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
 	if r.hidden(data); len(r.problems) > 0 {
 		return nil, r.problems
 	}

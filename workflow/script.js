@@ -12,6 +12,10 @@
   }
   const blame = (value) => typeof value === 'string' ? new Error(value) : new StepError(value);
   const step = (kind, fields, shape) => host.call(kind, fields, shape, blame);
+  const word = (given, what) => {
+    if (typeof given !== 'string' || !given.trim()) throw new TypeError(what + ' takes a text first, not ' + (given === '' ? 'an empty one' : typeof given));
+    return given;
+  };
   const options = (given, what) => {
     if (given === undefined) return {};
     if (given === null || typeof given !== 'object' || Array.isArray(given)) throw new TypeError(what + ' takes an object of options');
@@ -20,13 +24,13 @@
   Object.assign(globalThis, {
     StepError,
     inputs: input,
-    agent: (prompt, o) => step('agent', {...options(o, 'agent'), prompt: String(prompt)}, (v) => o?.output ? v : v?.text),
-    run: (command, o) => step('run', {...options(o, 'run'), run: String(command)}),
-    check: (command, o) => step('check', {...options(o, 'check'), run: String(command)}),
-    approve: (question, o) => step('approval', {...options(o, 'approve'), prompt: String(question)}),
+    agent: (prompt, o) => step('agent', {...options(o, 'agent'), prompt: word(prompt, 'agent')}, (v) => o?.output ? v : v?.text),
+    run: (command, o) => step('run', {...options(o, 'run'), run: word(command, 'run')}),
+    check: (command, o) => step('check', {...options(o, 'check'), run: word(command, 'check')}),
+    approve: (question, o) => step('approval', {...options(o, 'approve'), prompt: word(question, 'approve')}),
     wait: (o) => step('wait', options(o, 'wait')),
-    tool: (name, args, o) => step('tool', {...options(o, 'tool'), tool: String(name), with: args ?? {}}, (v) => o?.output ? v : v?.text),
-    workflow: (name, given, o) => step('workflow', {...options(o, 'workflow'), use: String(name), with: given ?? {}}),
+    tool: (name, args, o) => step('tool', {...options(o, 'tool'), tool: word(name, 'tool'), with: args ?? {}}, (v) => o?.output ? v : v?.text),
+    workflow: (name, given, o) => step('workflow', {...options(o, 'workflow'), use: word(name, 'workflow'), with: given ?? {}}),
     // each has f work on every item, so many at once. All are worked on, also if some fail.
     each: async (items, f, o) => {
       const list = Array.from(items), out = new Array(list.length), failed = [];

@@ -129,6 +129,8 @@ func TestScriptIsHeldToItsSteps(t *testing.T) {
 		`await workflow("other")`:                          "other",
 		`for (let i = 0; i < 5; i++) await agent("x")`:     "had 3 agents",
 		`await tool("bash")`:                               "",
+		`await run(undefined)`:                             "run takes a text first, not undefined",
+		`await agent(" ")`:                                 "agent takes a text first",
 		`await approve("x", {choices: []}); throw "after"`: "after",
 	} {
 		o, _ := place(t, nil)
@@ -149,6 +151,7 @@ func TestScriptFiles(t *testing.T) {
 		"/* workflow\nname: test\nuses: [none]\n*/": "",
 		"/* workflow\ndescription: x\n*/":           "name: it is missing",
 		"/* workflow\nname: test\n*/\nlet x\u202e":  "hidden character",
+		"\ufeff/* workflow\r\nname: test\r\n*/\r\n": "",
 	} {
 		_, err := workflow.Parse("dir/test.js", []byte(text), nil)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -181,6 +184,13 @@ func TestPlan(t *testing.T) {
 `
 	if got := p.Tree(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	bare := scripted(t, "", "await Promise.all([agent('a\\u001b]0;x\\u0007\\u202e'), agent('b')])")
+	if p, err = bare.Plan(t.Context(), nil, workflow.Options{Self: sandbox.Self()}); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Tree(); strings.ContainsAny(got, "\x1b\a\u202e") || !strings.Contains(got, "agent-2 · agent · b · needs nothing") {
+		t.Errorf("got %q", got)
 	}
 	if _, err := scripted(t, "", "let x = ;").Plan(t.Context(), nil, workflow.Options{Self: sandbox.Self()}); err == nil {
 		t.Error("a script that can't be read has a plan")

@@ -144,7 +144,7 @@ func (w Workflows) Program(name string, typed []string) (*Program, error) {
 func (w Workflows) Write(out io.Writer, name string) error {
 	for _, one := range w.List() {
 		if one.Name == name {
-			_, err := out.Write(one.Data)
+			_, err := io.WriteString(out, text.Clean(string(one.Data))) // a terminal may show it
 			return err
 		}
 	}
@@ -198,6 +198,10 @@ func (w Workflows) Check(ctx context.Context, out io.Writer, name string) error 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s: %s is a workflow of %s\n", filepath.Base(name), flow.Name, text.Count(len(flow.Steps), "step"))
+	count := text.Count(len(flow.Steps), "step")
+	if _, script := strings.CutSuffix(name, ".js"); script {
+		count = "at least " + count
+	}
+	fmt.Fprintf(out, "%s: %s is a workflow of %s\n", filepath.Base(name), flow.Name, count)
 	return nil
 }

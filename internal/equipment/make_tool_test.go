@@ -189,7 +189,7 @@ func TestRefusedTools(t *testing.T) {
 			t.Errorf("%q: made %v, told %.300q", want, p, told)
 		}
 	}
-	h.env.Clean = func(r io.Reader) io.Reader { return strings.NewReader("cleaned") }
+	h.env.Clean = func(io.Reader) io.Reader { return strings.NewReader("cleaned") }
 	if p, told := h.make(args(nil)); p != nil || !strings.Contains(told, "holds a secret") {
 		t.Errorf("a secret: made %v, told %q", p, told)
 	}
@@ -206,7 +206,7 @@ func TestTestsAreHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	all := map[string]any{"effects": map[string]any{"read": true, "write": true, "network": []string{"*"}}}
 	inside := filepath.Join(h.root, "victim")
 	if err := os.WriteFile(inside, []byte("old"), 0o600); err != nil {

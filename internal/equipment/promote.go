@@ -220,7 +220,7 @@ func (s *Set) Again(ctx context.Context, p Promoted) (out Promotion, err error) 
 		return out, p.Err
 	}
 	out = Promotion{Installed: p.Installed, Origin: p.Origin, Shelf: p.Shelf}
-	if out.Draft, err = p.Installed.Draft(); err == nil {
+	if out.Draft, err = p.Draft(); err == nil {
 		out.Trials, err = s.Try(ctx, out.Draft)
 	}
 	return out, err
@@ -267,7 +267,7 @@ func (s *Set) pinned() func(path, digest string) bool {
 // scripts are the tools of a workspace and of the person that are scripts, as a person approved them.
 func (s *Set) scripts(root string, taken []string) (out []tool.Tool) {
 	for _, p := range s.Promoted(root) {
-		d, err := p.Installed.Draft()
+		d, err := p.Draft()
 		if p.Changed || err != nil || d.Kind != custom.KindScript ||
 			slices.ContainsFunc(taken, func(name string) bool { return strings.EqualFold(name, d.Name) }) {
 			continue

@@ -463,7 +463,11 @@ func TestWhoWorks(t *testing.T) {
 	if status, _ := forged.do("GET", "/v1/sessions/"+w.session, nil); status != http.StatusUnauthorized {
 		t.Errorf("a forged token: %d", status)
 	}
-	if v := y.must("GET", "/v1/environments/"+y.env+"/work", nil); len(v["data"].([]any)) != 2 {
+	v := y.must("GET", "/v1/environments/"+y.env+"/work", nil)
+	for late := time.Now().Add(20 * time.Second); len(v["data"].([]any)) < 2 && time.Now().Before(late); { // the other session begins beside it
+		v = y.must("GET", "/v1/environments/"+y.env+"/work", nil)
+	}
+	if len(v["data"].([]any)) != 2 {
 		t.Error(v)
 	}
 	if v := y.must("POST", w.path, object{"metadata": object{"a": "b"}}); v["metadata"].(object)["a"] != "b" || v["secret"] != nil {

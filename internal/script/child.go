@@ -106,7 +106,7 @@ func limit(vm *quickjs.VM, memory int) {
 func (m *machine) rest() (done bool, err error) {
 	stuck := m.open == 0
 	switch {
-	case m.end != nil && (stuck || m.end.Held || m.end.Error != "" && !(m.finish && m.busy > 0)):
+	case m.end != nil && (stuck || m.end.Held || m.end.Error != "" && (!m.finish || m.busy <= 0)):
 		done = true
 	case stuck && m.held:
 		m.end, done = &ending{Held: true}, true
@@ -278,11 +278,11 @@ func (m *machine) send(args []any) (any, error) {
 
 // tell writes a message, which is sent when the script rests.
 func (m *machine) tell(msg message) {
-	raw, err := json.Marshal(msg)
+	raw, err := line(msg)
 	if err != nil {
-		raw, _ = json.Marshal(message{End: &ending{Error: err.Error()}})
+		raw, _ = line(message{End: &ending{Error: err.Error()}})
 	}
-	m.out.Write(append(raw, '\n')) //nolint:errcheck // Flush tells it
+	m.out.Write(raw) //nolint:errcheck // Flush tells it
 }
 
 // tidy leaves of a stack the line of the script that it comes from.

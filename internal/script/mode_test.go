@@ -17,6 +17,8 @@ import (
 	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/llm"
 	scripted "github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/store"
+	"github.com/inspan/inspan/tool"
 )
 
 // modeTask is a task that is done twice: by calls, as a good model makes them (side by side where it
@@ -159,7 +161,11 @@ func (m modeTask) perform(t testing.TB, replies ...string) (asked *counting, res
 			t.Fatal(err)
 		}
 	}
-	env, err := sandbox.Local(root, nil, sandbox.Options{})
+	log, err := (&store.Memory{}).Create(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := sandbox.Local(root, log.Blobs(), sandbox.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +181,7 @@ func (m modeTask) perform(t testing.TB, replies ...string) (asked *counting, res
 		if err != nil {
 			t.Fatal(err)
 		}
-		if end, ok := e.Body.(event.Ended); ok && end.Outcome != event.OutcomeOK {
+		if end, ok := e.Body.(event.Ended); ok && end.Parent == "" && end.Outcome != event.OutcomeOK {
 			t.Fatalf("%s: %s %s", m.name, end.Outcome, end.Parts.Text())
 		} else if ok && end.Parent == "" {
 			results += end.Parts.Text() + "\n"
@@ -212,5 +218,64 @@ func TestCodeMode(t *testing.T) {
 	t.Logf("in all %d turns and %d tokens by calls, %d and %d by scripts", turns[0], tokens[0], turns[1], tokens[1])
 	if tokens[1]*2 > tokens[0] {
 		t.Errorf("scripts take %d tokens, calls %d", tokens[1], tokens[0])
+	}
+}
+
+// perform runs a script whose calls a function answers.
+func perform(t *testing.T, code string, answer func(name, args string) (tool.Result, error)) (string, error) {
+	t.Helper()
+	call := &tool.Call{Key: "k", Mode: tool.ModeYolo, Progress: func(string) {}}
+	call.Begin = func(_ context.Context, name string, args json.RawMessage) func() (tool.Result, error) {
+		return func() (tool.Result, error) { return answer(name, string(args)) }
+	}
+	res, err := script.Perform(t.Context(), call, sandbox.Self(), code, nil, script.Limits{})
+	return res.Parts.Text(), err
+}
+
+// TestDenialsReachTheModel holds that a script can't keep from the model that a person said no, and why; and
+// that it is stopped once it goes on asking.
+func TestDenialsReachTheModel(t *testing.T) {
+	no := func(_, args string) (tool.Result, error) {
+		if strings.Contains(args, "fine") {
+			return tool.Text("done"), nil
+		}
+		return tool.Result{}, &tool.CallError{Name: "write_file", Outcome: string(event.OutcomeDenied), Text: "leave that file"}
+	}
+	got, err := perform(t, `for (const path of ["a", "fine"]) try { await tools.write_file({path}) } catch {}
+		return "all files were written"`, no)
+	if want := "[denied: write_file {\"path\":\"a\"}: leave that file]\nall files were written"; err != nil || got != want {
+		t.Errorf("got %q and %v, want %q", got, err, want)
+	}
+	got, err = perform(t, `for (let i = 0; ; i++) try { await tools.write_file({path: "a" + i}) } catch {}`, no)
+	if err == nil || !strings.Contains(err.Error(), "3 calls of the script were denied") || strings.Count(got, "leave that file") != 3 {
+		t.Errorf("got %q and %v", got, err)
+	}
+}
+
+// TestWhatScriptsMove holds that calls can't fill the disk with what they are given and bring.
+func TestWhatScriptsMove(t *testing.T) {
+	big := strings.Repeat("x", 1<<20)
+	_, err := perform(t, `for (;;) await tools.read_file({path: "a"})`, func(string, string) (tool.Result, error) { return tool.Text(big), nil })
+	if err == nil || !strings.Contains(err.Error(), "more than 64 MB") {
+		t.Error(err)
+	}
+}
+
+func TestStoreIsBounded(t *testing.T) {
+	got, err := perform(t, `try { store.set("a", "x".repeat(300000)) } catch (e) { print(e.name) }
+		store.set("b", "y".repeat(200000)); store.set("b", 1); store.set("c", "z".repeat(200000)); return store.keys()`, nil)
+	if err != nil || got != "RangeError\n[\"b\",\"c\"]" {
+		t.Errorf("got %q and %v", got, err)
+	}
+}
+
+// TestScriptsGetAllOfAnOutput holds that a script never takes a part of an output for the whole.
+func TestScriptsGetAllOfAnOutput(t *testing.T) {
+	for command, want := range map[string]string{"seq 1 60000": "60000", "seq 1 900000": "its output has more than"} {
+		m := modeTask{name: command, want: want}
+		code := fmt.Sprintf(`try { return String((await tools.bash({command: %q})).lines.length) } catch (e) { return e.message }`, command)
+		if _, got := m.perform(t, toolCall("script", map[string]string{"code": code}), "Done."); !strings.Contains(got, want) {
+			t.Errorf("%s: %q", command, got)
+		}
 	}
 }

@@ -80,6 +80,8 @@ type Script struct {
 type Answer struct {
 	Value any   // as JSON
 	Err   error // is thrown instead; see Thrown
+	// End ends the script, with the error.
+	End error
 	// Held says that the call waits for a person. The script goes on as far as it does not look at
 	// what the call brings, and then ends with [ErrHeld].
 	Held bool
@@ -123,7 +125,7 @@ func (e Engine) Run(ctx context.Context, s Script) (value json.RawMessage, err e
 	defer cancel()
 	r := &run{Script: s, ctx: ctx, lines: make(chan []byte), answers: make(chan settled), early: map[int]settled{}, next: 1, rests: -1}
 	in, feed := io.Pipe()
-	defer feed.Close()
+	defer func() { _ = feed.Close() }()
 	r.feed = feed
 	p, err := e.start(ctx, in, r)
 	if err != nil {
@@ -133,7 +135,7 @@ func (e Engine) Run(ctx context.Context, s Script) (value json.RawMessage, err e
 	go func() { defer close(exited); r.code, r.lost = p.Wait() }()
 	defer func() {
 		cancel()
-		feed.Close()
+		_ = feed.Close()
 		p.Kill()
 		<-exited
 	}()
@@ -230,7 +232,7 @@ func (r *run) follow(exited <-chan struct{}) (json.RawMessage, error) {
 			}
 		case a := <-r.answers:
 			if err := r.settle(a); err != nil {
-				return nil, r.broken(err)
+				return nil, err
 			}
 			if err := r.idle(); err != nil {
 				return nil, err
@@ -246,7 +248,7 @@ func (r *run) follow(exited <-chan struct{}) (json.RawMessage, error) {
 			return nil, r.died()
 		case <-silent.C:
 			if r.open == 0 {
-				return nil, &Error{errBusy.Error()}
+				return nil, &Error{errBusy.Error() + ", or its process was stopped"}
 			}
 		case <-r.ctx.Done():
 			return nil, context.Cause(r.ctx)
@@ -286,11 +288,10 @@ func (r *run) order() order {
 }
 
 func (r *run) send(v any) error {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return err
+	raw, err := line(v)
+	if err == nil {
+		_, err = r.feed.Write(raw)
 	}
-	_, err = r.feed.Write(append(raw, '\n'))
 	return err
 }
 
@@ -352,6 +353,8 @@ func (r *run) idle() error {
 // settle hands an answer on once its turn has come.
 func (r *run) settle(a settled) error {
 	switch {
+	case a.End != nil:
+		return a.End
 	case a.Never:
 		r.never++
 		return nil
@@ -391,7 +394,10 @@ func (r *run) reply(a settled) error {
 		raw, _ = json.Marshal("what the call brings is not JSON: " + err.Error())
 	}
 	out.Value = raw
-	return r.send(out)
+	if err := r.send(out); err != nil {
+		return r.broken(err)
+	}
+	return nil
 }
 
 // broken is why the process could not be told something.
@@ -410,5 +416,8 @@ func (r *run) died() error {
 	case r.lost != nil:
 		return fmt.Errorf("what became of the script is not known: %w", r.lost)
 	}
-	return fmt.Errorf("the engine of scripts has ended with exit code %d: %s", r.code, strings.TrimSpace(r.errs.Text()))
+	if said := strings.TrimSpace(r.errs.Text()); said != "" {
+		return fmt.Errorf("the engine of scripts has ended with exit code %d: %s", r.code, said)
+	}
+	return fmt.Errorf("the engine of scripts was killed (exit code %d)", r.code)
 }

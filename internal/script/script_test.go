@@ -247,7 +247,7 @@ func TestNever(t *testing.T) {
 		Code: `const a = async () => { await call("never"); await call("bad") };
 			const b = async () => { await call("x"); await call("y") };
 			await Promise.all([a(), b()])`,
-		Call: func(ctx context.Context, name string, args json.RawMessage) func() script.Answer {
+		Call: func(_ context.Context, name string, _ json.RawMessage) func() script.Answer {
 			calls = append(calls, name)
 			return func() script.Answer { return script.Answer{Never: name == "never"} }
 		},

@@ -145,7 +145,7 @@ func (l engineList) run(suite, file string) (how string, err error) {
 	if err != nil {
 		return "make", err
 	}
-	defer vm.Close()
+	defer func() { _ = vm.Close() }()
 	limit(vm, 64<<20)
 	if err := vm.SetEvalTimeout(30 * time.Second); err != nil {
 		return "limit", err

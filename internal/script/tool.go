@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
@@ -21,8 +22,10 @@ var toolDoc string
 var toolSetup string
 
 const (
-	mostPrinted = 200_000 // bytes that a script prints, all in all
-	mostStored  = 256_000 // bytes of what is left for later scripts
+	mostPrinted = 200_000   // bytes that a script prints, all in all
+	mostStored  = 1_000_000 // bytes of what is left for later scripts; tools.js holds them to less
+	mostMoved   = 64 << 20  // bytes of what its calls are given and bring: all of it is in the log
+	mostDenied  = 3         // calls that are denied, from which on it is stopped
 )
 
 type toolArgs struct {
@@ -64,7 +67,9 @@ type mode struct {
 
 	mu      sync.Mutex
 	made    int
-	brought int // bytes of what calls brought
+	given   int // bytes of what calls were given
+	brought int // bytes of what they brought
+	denied  []string
 }
 
 // begin makes a call for the script.
@@ -74,14 +79,28 @@ func (m *mode) begin(ctx context.Context, name string, args json.RawMessage) fun
 	}
 	m.mu.Lock()
 	m.made++
+	m.given += len(args)
+	full := m.given+m.brought > mostMoved
 	m.mu.Unlock()
+	if full {
+		return func() Answer {
+			return Answer{End: &Error{fmt.Sprintf("the script moves more than %d MB through its calls", mostMoved>>20)}}
+		}
+	}
 	wait := m.call.Begin(ctx, name, args)
 	return func() Answer {
 		res, err := wait()
+		a := answer(name, res, err)
 		m.mu.Lock()
+		defer m.mu.Unlock()
 		m.brought += len(res.Parts.Text())
-		m.mu.Unlock()
-		return answer(name, res, err)
+		if failed, ok := errors.AsType[*tool.CallError](err); ok && failed.Outcome == string(event.OutcomeDenied) {
+			m.denied = append(m.denied, fmt.Sprintf("%s %s: %s", name, text.Short(string(args), 200), failed.Text))
+			if len(m.denied) >= mostDenied {
+				a = Answer{End: &Error{text.Count(len(m.denied), "call") + " of the script were denied, so it was stopped"}}
+			}
+		}
+		return a
 	}
 }
 
@@ -132,7 +151,7 @@ func (m *mode) tell(kind, what string) error {
 
 // result is what the model gets.
 func (m *mode) result(value json.RawMessage, err error) (tool.Result, error) {
-	out := m.printed.String()
+	out := m.printed.String() + m.refusals()
 	if m.more > 0 {
 		out += fmt.Sprintf("[%d more bytes were printed]\n", m.more)
 	}
@@ -162,6 +181,15 @@ func (m *mode) result(value json.RawMessage, err error) (tool.Result, error) {
 	r := tool.Text(strings.TrimSuffix(out, "\n"))
 	r.Store, r.Show = m.left, m.saved(len(out))
 	return r, nil
+}
+
+// refusals tells the model of calls that were denied, whatever the script has made of it.
+func (m *mode) refusals() string {
+	var b strings.Builder
+	for _, d := range m.denied {
+		b.WriteString("[denied: " + d + "]\n")
+	}
+	return b.String()
 }
 
 func (m *mode) nothingKept() string {

@@ -48,13 +48,21 @@
 
   // store is what later scripts of the session find. It is kept when the script ends well.
   const kept = {__proto__: null, ...input.store};
+  const room = 256000;
+  const sized = (key, written) => written === undefined ? 0 : key.length + written.length;
+  let used = 0;
+  for (const key of Object.keys(kept)) used += sized(key, stringify(kept[key]));
   globalThis.store = {
     __proto__: null,
     get: (key) => kept[key],
     keys: () => Object.keys(kept),
     set: (key, value) => {
       const written = stringify(value);
-      host.tell('store', stringify({key: text(key), value: written === undefined ? null : parse(written)}));
+      key = text(key);
+      const after = used + sized(key, written) - sized(key, stringify(kept[key]));
+      if (after > room) throw new RangeError('store would hold ' + after + ' characters; it has room for ' + room + '. Write a file instead');
+      used = after;
+      host.tell('store', stringify({key, value: written === undefined ? null : parse(written)}));
       if (written === undefined) delete kept[key];
       else kept[key] = parse(written);
     },

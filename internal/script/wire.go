@@ -1,10 +1,22 @@
 package script
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // What goes over the pipes between [Engine] and the process of a script: one JSON object a line.
 // The first line to the process is an order, every other one a reply. Nothing that comes from the
 // process is believed: it can only ask for calls, print, and end.
+
+// line is a value as a line. What HTML has meanings for stays as it is: people read arguments.
+func line(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return b.Bytes(), err
+}
 
 // program is the argument that makes a process one that runs a script.
 const program = "script-engine"

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -101,7 +102,7 @@ func (sh *Shell) runBash(ctx context.Context, c *tool.Call, in bashArgs) (tool.R
 		// Whether it ended this soon must not matter to later commands.
 		return tool.Result{Parts: llm.Say(j.result()), Exit: j.exit(), Left: sh.leaves()}, nil
 	}
-	return sh.finished(ctx, c, j), nil
+	return sh.finished(ctx, c, j)
 }
 
 // stopped ends a command, and is what it has printed.
@@ -211,11 +212,11 @@ func (sh *Shell) background(c *tool.Call, j *job) (res tool.Result, moved bool, 
 
 // finished tells how a foreground command ended, and lets later commands go on
 // from there.
-func (sh *Shell) finished(ctx context.Context, c *tool.Call, j *job) tool.Result {
-	r := tool.Result{Exit: j.exit(), Left: sh.leaves(), Files: wrote(ctx, c, j.writes)}
+func (sh *Shell) finished(ctx context.Context, c *tool.Call, j *job) (r tool.Result, err error) {
+	r = tool.Result{Exit: j.exit(), Left: sh.leaves(), Files: wrote(ctx, c, j.writes)}
 	text := j.result() + sh.missing(c.Mode, j)
 	if c.Parent != "" {
-		text = j.plain()
+		text, err = j.plain(ctx, c)
 	}
 	if len(j.lacks) > 0 {
 		text += "\n[variables that commands in the sandbox have exported are not set outside of it: " + strings.Join(j.lacks, ", ") + "]"
@@ -230,7 +231,7 @@ func (sh *Shell) finished(ctx context.Context, c *tool.Call, j *job) tool.Result
 	if blocked := j.blocked(); len(blocked) > 0 {
 		r.Show = strings.Join(blocked, "\n\n")
 	}
-	return r
+	return r, err
 }
 
 // exit is the exit code of a command that has ended, nil if it is not known.
@@ -263,16 +264,39 @@ func (j *job) result() string {
 	return text + j.walls() + j.end.outcome() + j.advice(text)
 }
 
-// plain is what a command printed, for a program. How it ended the exit code tells.
-func (j *job) plain() string {
+// plain is all that a command printed, for a program, which would take a part of it for the whole. How it
+// ended the exit code tells.
+func (j *job) plain(ctx context.Context, c *tool.Call) (string, error) {
 	text, whole := j.all()
 	if !whole {
-		text = endLine(text) + j.end.where() + "\n"
+		all, err := j.stored(ctx, c)
+		if err != nil {
+			return "", err
+		}
+		text = all
 	}
 	if walls := j.walls(); walls != "" {
 		text = endLine(text) + walls
 	}
-	return text
+	return text, nil
+}
+
+// stored is a long output, from its blob.
+func (j *job) stored(ctx context.Context, c *tool.Call) (string, error) {
+	if j.end.blob == "" || !j.end.complete || c.Env.Blobs == nil {
+		return "", errors.New("the command has run, and its output is too long to be had: write it to a file")
+	}
+	r, err := c.Env.Blobs.Get(ctx, j.end.blob)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = r.Close() }()
+	data, err := io.ReadAll(io.LimitReader(r, maxPlain+1))
+	if err == nil && len(data) > maxPlain {
+		err = fmt.Errorf("the command has run, and its output has more than %s: narrow it, or read_file it in parts, as blob:%s",
+			size(maxPlain), j.end.blob)
+	}
+	return string(data), err
 }
 
 // walls tells what the sandbox did, and what it kept the command from.
