@@ -4,7 +4,7 @@ import (
 	"errors"
 	"os"
 
-	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/app"
 )
 
 // Sandbox says how commands are kept to what they were judged by. It comes from [Init] or
@@ -16,15 +16,15 @@ type Sandbox struct {
 
 // Init returns the sandbox of the operating system. It must be the first call in main, and in
 // TestMain of tests: for each command the sandbox starts this program again, without arguments,
-// as the command's keeper. In such a process Init does the work of a keeper, and does not
-// return. Code before Init in main runs in each keeper too.
+// as the command's keeper, and for each script of a model with one that only Init knows. In such a
+// process Init does that work, and does not return. Code before Init in main runs there, too.
 //
 // On a machine that can't build the sandbox, or not all of it, commands that would need it ask.
 func Init() Sandbox {
-	if ran, code := sandbox.Keeper(); ran {
+	if ran, code := app.Helper(); ran {
 		os.Exit(code)
 	}
-	return Sandbox{self: sandbox.Self()}
+	return Sandbox{self: app.Self()}
 }
 
 // NoSandbox says that commands run without a sandbox, as with sandbox.off in the settings: they

@@ -264,11 +264,11 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 	} else {
 		team.Watch(b.agent) // what bounds a minute holds for it all the same
 	}
-	if err := o.Program.Wire(b.agent, at, team, forges, a.Notify.Tell); err != nil {
+	if err := o.Program.Wire(b.agent, at, team, forges, a.Notify.Tell, a.Self); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
 	b.agent.Tools = some(b.agent.Tools)
-	equipment.Furnish(b.agent, a.Config, func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
+	equipment.Furnish(b.agent, a.Installation, func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
 	b.agent.Tools = slices.Concat(b.agent.Tools, some(b.wrap(o.Tools)))
 	b.corpus(role, cmp.Or(o.Small, a.Config.Agents.Small, b.agent.Model.Info().Route()), team.Held)
 	if !o.shown && !o.alone {

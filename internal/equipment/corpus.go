@@ -13,7 +13,6 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/corpus"
-	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/script"
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/llm"
@@ -114,7 +113,7 @@ func (s *Set) Corpus(
 	}
 	own := wrap(set.Tools())
 	if !slices.ContainsFunc(agent.Tools, func(t tool.Tool) bool { return t.Name == "script" }) { // the lever is for other agents
-		own = append(own, script.Tool(sandbox.Self()))
+		own = append(own, script.Tool(s.Self))
 	}
 	agent.Tools = slices.Concat(agent.Tools, Pick(role)(own))
 	if slices.Contains(role.Tools, corpus.AnswerTool) {

@@ -71,8 +71,8 @@ func lesser[N float64 | int64 | time.Duration](a, b N) N {
 
 // Wire has an agent perform a workflow in the place of its model: the one that its session has begun,
 // or begins with; neither: the model answers. Agents do what its steps ask for, and
-// what leaves it goes by forges and, to a person who is away, by tell.
-func (p *Program) Wire(agent *inspan.Agent, at inspan.Place, agents workflow.Agents, forges *Forges, tell Tell) (err error) {
+// what leaves it goes by forges and, to a person who is away, by tell. Self runs scripts, see [workflow.Options].
+func (p *Program) Wire(agent *inspan.Agent, at inspan.Place, agents workflow.Agents, forges *Forges, tell Tell, self string) (err error) {
 	switch {
 	case at.Parent != "" || p == nil && at.Workflow == "":
 		return nil
@@ -81,7 +81,7 @@ func (p *Program) Wire(agent *inspan.Agent, at inspan.Place, agents workflow.Age
 	}
 	with := workflow.Options{
 		Agents: agents, Env: agent.Env, Unboxed: cmp.Or(agent.Mode, at.Mode) == tool.ModeYolo,
-		Outlets: forges.outlets(tell), Self: sandbox.Self(),
+		Outlets: forges.outlets(tell), Self: self,
 	}
 	agent.Program = func(ctx context.Context, steps *inspan.Steps) error {
 		_, err := p.Workflow.Run(ctx, steps, p.Inputs, with)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/script"
 	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/llm"
@@ -25,11 +24,11 @@ const (
 // of every day. The others are found by tool_search, built-in ones always, those that come
 // and go where there are many. Told: it is told
 // of all of them. Come lists those that come and go. It is the last that is done to an agent.
-func Furnish(agent *inspan.Agent, c config.Config, come func(context.Context) []tool.Tool, told bool) {
+func Furnish(agent *inspan.Agent, c *config.Installation, come func(context.Context) []tool.Tool, told bool) {
 	levers, unattended := agent.Levers, agent.Unattended
 	mode := cmp.Or(agent.Mode, tool.ModeAsk)
 	all := tools.Told(agent.Tools, tools.Truth{
-		Mode: mode, Walls: agent.Env.Walls, Unattended: unattended, Keeps: !agent.NoKeep && !c.Keeps(mode),
+		Mode: mode, Walls: agent.Env.Walls, Unattended: unattended, Keeps: !agent.NoKeep && !c.Config.Keeps(mode),
 	})
 	if unattended {
 		all = slices.DeleteFunc(slices.Clone(all), func(t tool.Tool) bool { return slices.Contains(attended(), t.Name) })
@@ -43,15 +42,15 @@ func Furnish(agent *inspan.Agent, c config.Config, come func(context.Context) []
 		all, rare = daily(all)
 		all, known = brief(all)
 	}
-	scripts := levers.Script.Active(unattended)
+	scripts := levers.Script.Active(unattended) && c.Self != ""
 	if scripts {
-		all = append(all, script.Tool(sandbox.Self()))
+		all = append(all, script.Tool(c.Self))
 	}
 	agent.Tools = all
 	agent.Extra = func(ctx context.Context) (shown, hidden []tool.Tool) {
 		shown, hidden = come(ctx), rare
 		if scripts {
-			hidden = append(slices.Clone(rare), script.TypesTool(slices.Concat(all, rare, shown)), planWorkflow())
+			hidden = append(slices.Clone(rare), script.TypesTool(slices.Concat(all, rare, shown)), planWorkflow(c.Self))
 		}
 		if !told && described(shown) > room {
 			shown, hidden = nil, slices.Concat(hidden, shown)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/tool"
 	"github.com/inspan/inspan/workflow"
 )
@@ -21,18 +20,20 @@ type planArgs struct {
 }
 
 // planWorkflow shows a person what a workflow would do that a model has written.
-func planWorkflow() tool.Tool {
-	t := tool.New("plan_workflow", strings.TrimSpace(planWorkflowDoc), plan)
+func planWorkflow(self string) tool.Tool {
+	t := tool.New("plan_workflow", strings.TrimSpace(planWorkflowDoc), func(ctx context.Context, c *tool.Call, in planArgs) (tool.Result, error) {
+		return plan(ctx, workflow.Options{Self: self, Env: c.Env, Unboxed: c.Mode == tool.ModeYolo}, in)
+	})
 	t.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
 	return t
 }
 
-func plan(ctx context.Context, c *tool.Call, in planArgs) (tool.Result, error) {
+func plan(ctx context.Context, o workflow.Options, in planArgs) (tool.Result, error) {
 	flow, err := workflow.Parse(in.File, []byte(in.Text), nil)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	plan, err := flow.Plan(ctx, in.Inputs, workflow.Options{Self: sandbox.Self(), Env: c.Env, Unboxed: c.Mode == tool.ModeYolo})
+	plan, err := flow.Plan(ctx, in.Inputs, o)
 	if err != nil {
 		return tool.Result{}, err
 	}

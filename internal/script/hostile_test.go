@@ -27,6 +27,9 @@ const mostMemory = 250 << 20
 // TestHostileScripts runs scripts that mean harm. Each costs its own process and nothing else, within its
 // limits, and reaches nothing but the calls that it asks for.
 func TestHostileScripts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with the race detector the engine computes ten times as long, and meets other limits first")
+	}
 	cases := strings.Split(hostile, "\n== ")[1:]
 	if len(cases) < 60 {
 		t.Fatalf("only %d scripts", len(cases))
