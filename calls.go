@@ -139,7 +139,11 @@ func (cs *calls) begin(ctx context.Context) {
 // launch runs a call beside the driver.
 func (cs *calls) launch(c loop.Call) {
 	cs.running[c.ID] = cs.doing(c)
+	why := strayed(cs.ctx, cs.driver, c)
 	k := cs.noted(c, cs.state.Mode)
+	if k.lost {
+		why = lostSecret
+	}
 	call := cs.runnable(c, k)
 	ctx, done := cs.scope(c)
 	var makes *maker
@@ -150,8 +154,8 @@ func (cs *calls) launch(c loop.Call) {
 	}
 	go func() {
 		defer done()
-		if k.lost {
-			cs.results <- event.Ended{Call: c.ID, Parent: c.Parent, Outcome: event.OutcomeFailed, Parts: llm.Say(lostSecret)}
+		if why != "" {
+			cs.results <- event.Ended{Call: c.ID, Parent: c.Parent, Outcome: event.OutcomeFailed, Parts: llm.Say(why)}
 			return
 		}
 		end, err := cs.run(ctx, call)
@@ -182,7 +186,7 @@ func (cs *calls) runnable(c loop.Call, k known) *tool.Call {
 		call.Traceparent = event.SpanContext(cs.state.Within, cs.state.Session, fmt.Sprint("call-", begun.Started))
 		call.Env.Procs = traced(call.Env.Procs, call.Traceparent)
 	}
-	call.Env = held(call, k, cs.rules().Pass(), cs.vault)
+	call.Env = held(call, k, c.Asked > 0, cs.rules().Pass(), cs.vault)
 	call.Cwd, call.Seen, call.Answer, call.Parent = cs.cwd(), cs.seen.now(), c.Answer, c.Parent
 	progress := cs.progress
 	call.Progress = func(text string) {

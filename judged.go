@@ -22,11 +22,12 @@ import (
 type judged struct {
 	effects []tool.Effect // as stored
 	stored  func(string) string
+	asked   bool // somebody was, and has seen the variables
 }
 
 // held is the environment of a call that runs: no wider than its verdict. The effects are as
 // they are stored, and what they open is what their placeholders stand for.
-func held(c *tool.Call, k known, pass tool.Pass, vault *secret.Vault) tool.Env {
+func held(c *tool.Call, k known, asked bool, pass tool.Pass, vault *secret.Vault) tool.Env {
 	effects, meant := k.effects, mappedEffects(k.effects, vault.Resolve)
 	env, anything, external := placed(opened(c, meant, pass), meant), false, false
 	for _, e := range effects {
@@ -36,14 +37,14 @@ func held(c *tool.Call, k known, pass tool.Pass, vault *secret.Vault) tool.Env {
 	if anything {
 		return env
 	}
-	by := judged{effects, k.stored}
+	by := judged{effects, k.stored, asked}
 	if env.Files != nil {
 		env.Files = judgedFiles{env.Files, by}
 	}
 	if env.HTTP != nil {
 		env.HTTP = judgedHTTP{env.HTTP, by}
 	}
-	if free := c.Mode == tool.ModeYolo; env.Procs != nil && (!free || !external) {
+	if free := c.Mode == tool.ModeYolo; env.Procs != nil && (!free || !external || asked) {
 		throws := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Throwaway })
 		env.Procs = judgedProcs{env.Procs, by, env.Walls.Read && !free && tool.ReadOnly(effects), throws, free, external}
 	}
@@ -143,13 +144,24 @@ func (j judged) by(kind tool.EffectKind, what string) bool {
 	})
 }
 
-// lacks is the name of a variable that the call was not judged by; empty: there is none.
-func (j judged) lacks(vars []string) string {
-	for _, kv := range vars {
-		line := j.stored(tool.Exported([]string{kv}))
-		if !slices.ContainsFunc(j.effects, func(e tool.Effect) bool { return slices.Contains(strings.Split(e.Vars, "\n"), line) }) {
-			name, _, _ := strings.Cut(kv, "=")
-			return name
+// differs is the name of a variable that is not as the call was judged by it; empty: there is none.
+func (j judged) differs(vars []string) string {
+	var was []string
+	for _, e := range j.effects {
+		if e.Vars != "" {
+			was = append(was, strings.Split(e.Vars, "\n")...)
+		}
+	}
+	is := make([]string, len(vars))
+	for i, kv := range vars {
+		is[i] = j.stored(tool.Exported([]string{kv}))
+	}
+	for _, lists := range [][2][]string{{is, was}, {was, is}} {
+		for _, line := range lists[0] {
+			if !slices.Contains(lists[1], line) {
+				name, _, _ := strings.Cut(line, "=")
+				return name
+			}
 		}
 	}
 	return ""
@@ -201,9 +213,9 @@ type judgedProcs struct {
 
 // Start implements [tool.Procs].
 func (p judgedProcs) Start(ctx context.Context, c tool.Command) (tool.Process, error) {
-	if c.Box.Level == tool.BoxNone || len(c.Box.Hosts) > 0 {
-		if name := p.judged.lacks(c.Vars); name != "" && !p.free {
-			return nil, notJudged("run", c.Args[0], "the variable "+name+" of another command")
+	if led := !p.free && (c.Box.Level == tool.BoxNone || len(c.Box.Hosts) > 0); led || p.judged.asked {
+		if name := p.judged.differs(c.Vars); name != "" {
+			return nil, notJudged("run", c.Args[0], "the variable "+name+" as another command has left it since")
 		}
 	}
 	if c.Keep && !slices.ContainsFunc(p.judged.effects, func(e tool.Effect) bool { return e.Kind == tool.Keep }) {

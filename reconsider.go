@@ -3,6 +3,7 @@ package inspan
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
@@ -28,17 +29,10 @@ func reconsider(ctx context.Context, d *driver) error {
 
 // lets judges a call that waits again, and returns the decision on it if it may run unasked.
 func lets(ctx context.Context, d *driver, c loop.Call) (out []event.Body) {
-	name := cmp.Or(c.Tool, c.Name)
-	found, ok := d.tools[name]
-	if !ok || asks(c.Effects) {
+	if asks(c.Effects) {
 		return nil
 	}
-	t := trial{driver: d, tool: found, judged: event.Judged{Call: c.ID, Caller: found.Calls}}
-	t.call = d.call(llm.Call{ID: c.ID, Name: name, Args: c.Args}, c.Args)
-	if t.call.Parent = c.Parent; name != c.Name {
-		t.call.As = c.Name
-	}
-	first, err := t.examine(ctx)
+	t, first, err := examined(ctx, d, c)
 	if err != nil {
 		return nil // the question stands
 	}
@@ -52,6 +46,36 @@ func lets(ctx context.Context, d *driver, c loop.Call) (out []event.Body) {
 		return out
 	}
 	return append(out, event.Decided{Call: c.ID, Question: c.Asked, Allow: true, By: "the user", Rule: v.By})
+}
+
+// examined is the judging, once more, of a call that was judged before, as far as [trial.examine] goes.
+func examined(ctx context.Context, d *driver, c loop.Call) (t *trial, first tool.Verdict, err error) {
+	name := cmp.Or(c.Tool, c.Name)
+	found, ok := d.tools[name]
+	if !ok {
+		return nil, first, fmt.Errorf("there is no tool %q", name)
+	}
+	t = &trial{driver: d, tool: found, judged: event.Judged{Call: c.ID, Caller: found.Calls}}
+	t.call = d.call(llm.Call{ID: c.ID, Name: name, Args: c.Args}, c.Args)
+	if t.call.Parent = c.Parent; name != c.Name {
+		t.call.As = c.Name
+	}
+	first, err = t.examine(ctx)
+	return t, first, err
+}
+
+// strayed tells the model why a call is not run: its verdict was on another directory than it would run
+// in by now, and there it would do something else. Empty: it may run. Nothing else is looked at again, as
+// what a call reaches is held to its verdict while it runs.
+func strayed(ctx context.Context, d *driver, c loop.Call) string {
+	if c.Caller || c.Cwd == "" || c.Cwd == d.state.Cwd {
+		return ""
+	}
+	if t, _, err := examined(ctx, d, c); err == nil && t.same(c.Effects) {
+		return ""
+	}
+	return fmt.Sprintf("Not run: it was judged for the directory %s, and a call beside it has changed that to %s since, "+
+		"where it would do something else. If that is what you want, call it again.", c.Cwd, d.state.Cwd)
 }
 
 // same reports whether the call does what it was judged by before: that is what will hold it.

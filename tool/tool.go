@@ -291,8 +291,8 @@ type Effect struct {
 	// session unverified.
 	Gives bool `json:"gives,omitempty"`
 	// Dir is where an Execute starts if that is not the workspace, and Vars is what earlier
-	// commands have exported to it, as [Exported] writes it, where it runs outside of the
-	// sandbox or reaches hosts.
+	// commands have exported to it, as [Exported] writes it. Where somebody was asked, or it runs
+	// outside of the sandbox or reaches hosts, it gets these and no others.
 	Dir  string `json:"dir,omitempty"`
 	Vars string `json:"vars,omitempty"`
 	// Sensitive is why reading or writing Path needs care, after "it ", such as

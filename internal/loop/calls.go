@@ -86,6 +86,7 @@ func (s *State) called(e event.Event) {
 		}
 		if t, c := s.calls.seek(b.Call, phaseNew); c != nil {
 			t.judged(c, b)
+			c.Cwd = s.Cwd
 			if b.Text != "" {
 				s.Run.Steer = append(s.Run.Steer, words{Parts: llm.Say(b.Text)})
 			}

@@ -164,6 +164,7 @@ type Call struct {
 	Started uint64        `json:"started,omitempty"` // the event of that, the last one
 	Tool    string        `json:"tool,omitempty"`    // that is called, if Name stands for it
 	Effects []tool.Effect `json:"effects"`
+	Cwd     string        `json:"cwd,omitempty"`     // where it was judged
 	Private bool          `json:"private,omitempty"` // see event.Judged
 	By      string        `json:"by,omitempty"`      // who gave the verdict
 	Reason  string        `json:"reason,omitempty"`  // for the verdict

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/keep"
-	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
@@ -142,9 +141,7 @@ func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job
 		return nil, errClosed
 	}
 	defer sh.starting.Done()
-	if j.box.Level == tool.BoxRead || j.box.Git {
-		j.vars = shell.Inherited(j.vars, c.Env.Root)
-	}
+	j.vars = j.vars.inside(j.box, c.Env.Root)
 	j.made = prepare(calling, c, j.box, plan.effects)
 	var err error
 	if j.process, err = launch(ctx, c, j); err != nil {

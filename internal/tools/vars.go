@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -30,6 +31,15 @@ func reachOf(b tool.Box) reach {
 
 // vars are changes of an environment, as [tool.Command] takes them, each name once.
 type vars []string
+
+// inside is what of the changes a command gets in a box: one that is proven to read, and git that
+// writes its repository, get none of what could lead them astray.
+func (v vars) inside(b tool.Box, root string) vars {
+	if b.Level == tool.BoxRead || b.Git {
+		return shell.Inherited(v, root)
+	}
+	return v
+}
 
 func nameOf(kv string) string {
 	name, _, _ := strings.Cut(kv, "=")

@@ -84,7 +84,7 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 		out.effects = append(out.effects, tool.Effect{Kind: tool.Keep, Text: in.Command})
 	}
 	out.effects = resolved(ctx, c, out.effects)
-	sh.surround(c, out.effects, reachOf(out.box(c, in)))
+	sh.surround(c, out.effects, out.box(c, in))
 	if out.throws {
 		throwAway(c, out.effects)
 	}
@@ -119,8 +119,8 @@ func (sh *Shell) explain(c *tool.Call, in bashArgs) shell.Plan {
 }
 
 // surround tells of the first command where it starts, and what earlier ones have exported to
-// it, where that could lead it astray and no walls would hold it.
-func (sh *Shell) surround(c *tool.Call, effects []tool.Effect, r reach) {
+// it: what a person allows depends on both, and what it gets later is held to that.
+func (sh *Shell) surround(c *tool.Call, effects []tool.Effect, b tool.Box) {
 	i := slices.IndexFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.Execute })
 	if i < 0 {
 		return
@@ -128,11 +128,9 @@ func (sh *Shell) surround(c *tool.Call, effects []tool.Effect, r reach) {
 	if c.Cwd != c.Env.Root {
 		effects[i].Dir = c.Cwd
 	}
-	if r != sandboxed {
-		sh.mu.Lock()
-		defer sh.mu.Unlock()
-		effects[i].Vars = tool.Exported(sh.vars[r])
-	}
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	effects[i].Vars = tool.Exported(sh.vars[reachOf(b)].inside(b, c.Env.Root))
 }
 
 // throws reports whether a command runs in a throwaway copy of the workspace: where the
