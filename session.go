@@ -126,6 +126,7 @@ type Pending struct {
 	// that the parent has asked for it behind another call that waits, see [tool.Tool].
 	Parent string
 	Ahead  bool
+	Root   string // the workspace of the session; empty if it was raised
 	// Set are the calls that the question is about, each as if it were asked about alone, where these
 	// are several: see [Sets]. Call, Reason and Preview are of the first, Effects and Until of all. Whoever
 	// is asked must be shown all of them, as one answer is for all: they can be allowed once or denied.
@@ -368,7 +369,7 @@ func statusOf(st *loop.State) Status {
 	for _, t := range st.Tools {
 		out.Tools = append(out.Tools, t.Name)
 	}
-	out.Open = pending(st.Run.Calls)
+	out.Open = pending(st.Run.Calls, st.Root)
 	for _, c := range st.Children {
 		out.Children = append(out.Children, Child(c))
 	}
@@ -376,11 +377,11 @@ func statusOf(st *loop.State) Status {
 	out.Tasks = st.Tasks
 	out.Active, out.Seconds, out.Asking, out.NotBefore = st.Run.Active, st.Run.Used(), st.Run.Asking, st.Run.NotBefore
 	out.Paused, out.Braked, out.Rate, out.Runs = st.Run.Paused, st.Run.Braked, st.Braked, st.Runs()
-	out.Waiting = pending(st.Waiting())
+	out.Waiting = pending(st.Waiting(), st.Root)
 	return out
 }
 
-func pending(calls []loop.Call) []Pending {
+func pending(calls []loop.Call, root string) []Pending {
 	var out []Pending
 	for _, c := range calls {
 		if c.Ended == nil {
@@ -388,7 +389,7 @@ func pending(calls []loop.Call) []Pending {
 			call.Name = cmp.Or(c.Tool, c.Name)
 			out = append(out, Pending{
 				Call: call, Question: c.Asked, Effects: c.Effects, Waits: c.Waits(), Asks: asks(c.Effects), Reason: c.Reason, Preview: c.Preview,
-				Rules: c.Rules, Offers: c.Offers, Until: c.Until, Parent: c.Parent, Ahead: c.Ahead,
+				Rules: c.Rules, Offers: c.Offers, Until: c.Until, Parent: c.Parent, Ahead: c.Ahead, Root: root,
 			})
 		}
 	}

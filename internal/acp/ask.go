@@ -124,7 +124,7 @@ func (st *session) consentCall(p inspan.Pending) wire.ToolCallUpdate {
 	c := describe(p.Call, p.Effects)
 	title := c.title
 	if len(p.Set) > 0 {
-		title = words.OneLine(p.Name()+": "+words.Together(p.Calls()), 200)
+		title = words.OneLine(p.Name()+": "+words.Together(p.Root, p.Calls()), 200)
 	} else if p.Agent != "" {
 		title = words.OneLine(p.Agent, 40) + " › " + title
 	}

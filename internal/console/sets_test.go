@@ -73,7 +73,7 @@ func TestAttachedToASet(t *testing.T) {
 		}
 		seen <- code
 	}()
-	screen.shows(t, "? a set of 2 calls asks (write /w/a)")
+	screen.shows(t, "? a set of 2 calls asks (write /w/a (outside the workspace))")
 	screen.shows(t, "Allow it? [y]es, [n]o, or say")
 	if _, err := io.WriteString(keys, "y\n"); err != nil {
 		t.Error(err)

@@ -24,10 +24,10 @@ func (c *Console) paint(sgr, text string) string {
 }
 
 func (c *Console) paintDiff(line string) string {
-	switch {
-	case strings.HasPrefix(line, "+"):
+	switch text := strings.TrimPrefix(line, words.Within); {
+	case strings.HasPrefix(text, "+"):
 		return c.paint(green, line)
-	case strings.HasPrefix(line, "-"):
+	case strings.HasPrefix(text, "-"):
 		return c.paint(red, line)
 	}
 	return c.paint(dim, line)

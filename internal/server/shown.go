@@ -96,7 +96,7 @@ func showQuestion(t Task, p inspan.Pending) shownQuestion {
 	}
 	out := shownQuestion{Approval: a, Call: indented(a.Arguments), Diff: text.VisibleLines(a.Preview)}
 	if len(p.Set) > 0 {
-		out.Tool, out.Why = p.Name(), words.Together(p.Calls())
+		out.Tool, out.Why = p.Name(), words.Together(p.Root, p.Calls())
 	}
 	for i, one := range p.Set {
 		q := showQuestion(t, one)

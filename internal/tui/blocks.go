@@ -263,7 +263,11 @@ func folded(lines []string, keep int, whole bool) []string {
 func diffLines(l look, diff, indent string) []string {
 	var out []string
 	for line := range strings.SplitSeq(strings.TrimRight(diff, "\n"), "\n") {
-		for _, part := range broken(text.VisibleLines(line), l.width, indent) {
+		margin := indent
+		if rest, within := strings.CutPrefix(line, words.Within); within {
+			line, margin = rest, indent+words.Within
+		}
+		for _, part := range broken(text.VisibleLines(line), l.width, margin) {
 			sgr := dim
 			switch {
 			case strings.HasPrefix(line, "+"):

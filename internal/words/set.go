@@ -1,7 +1,6 @@
 package words
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -13,17 +12,17 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Together sums up in a line what calls would do: how many files they would write and below which
-// folder, how many commands they would run, and whom they would reach. What is sensitive is named
-// whole. It holds no hidden characters.
-func Together(list []event.Raised) string {
-	var s sum
+// Together sums up in a line what calls would do in a workspace. First comes the worst, by name: what is
+// sensitive, what leaves the sandbox or the workspace, and hosts. Then how many files they would write and
+// below which folder, and how many commands they would run. It holds no hidden characters.
+func Together(root string, list []event.Raised) string {
+	s := sum{root: root}
 	for _, w := range list {
 		s.add(w)
 	}
-	named := s.sensitive
+	named := slices.Concat(s.sensitive, few(s.leaving, "; ", "more"), few(s.beyond, ", ", "more outside the workspace"))
 	for _, part := range []string{
-		files("write", s.written), files("read", s.read), counted("run", "command", s.commands), reached(s.hosts),
+		reached(s.hosts), files("write", s.written), files("read", s.read), counted("run", "command", s.commands),
 		counted("keep", "command", s.kept),
 	} {
 		if part != "" {
@@ -41,20 +40,38 @@ func Together(list []event.Raised) string {
 	return strings.Join(named, ", ")
 }
 
+// mostNamed is how many of the same kind a sum names.
+const mostNamed = 3
+
+// few are the first of a list, and how many there are besides, as one text; none without any.
+func few(list []string, between, more string) []string {
+	if len(list) > mostNamed {
+		list = append(slices.Clone(list[:mostNamed]), fmt.Sprintf("%d %s", len(list)-mostNamed, more))
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return []string{strings.Join(list, between)}
+}
+
 // sum is what several calls would do.
 type sum struct {
-	sensitive, written, read, hosts, tools []string
-	commands, kept                         int
-	calls                                  map[string]int // by tool, of those that say nothing more
+	root                                                    string
+	sensitive, leaving, beyond, hosts, written, read, tools []string
+	commands, kept                                          int
+	calls                                                   map[string]int // by tool, of those that say nothing more
 }
 
 func (s *sum) add(w event.Raised) {
 	plain := true // nothing below says what it does
+	runs := slices.ContainsFunc(w.Effects, func(e tool.Effect) bool { return e.Kind == tool.Execute })
 	for _, e := range w.Effects {
 		known := true
 		switch {
 		case e.Sensitive != "":
 			s.sensitive = once(s.sensitive, string(e.Kind)+" "+text.Visible(e.Path)+" (it "+text.Line(e.Sensitive)+")")
+		case beyond(s.root, e):
+			s.beyond = once(s.beyond, string(e.Kind)+" "+text.Visible(e.Path)+" (outside the workspace)")
 		case e.Kind == tool.Write:
 			s.written = once(s.written, e.Path)
 		case e.Kind == tool.Read:
@@ -62,9 +79,11 @@ func (s *sum) add(w event.Raised) {
 		case e.Kind == tool.Execute:
 			s.commands++
 		case e.Kind == tool.Network:
-			s.hosts = once(s.hosts, cmp.Or(e.Text, "any host"))
+			s.hosts = once(s.hosts, host(e))
 		case e.Kind == tool.Keep:
 			s.kept++
+		case e.Kind == tool.External && runs && e.Text != "":
+			s.leaving = once(s.leaving, OneLine(e.Text, 100))
 		default:
 			known = false
 		}
@@ -77,6 +96,26 @@ func (s *sum) add(w event.Raised) {
 		s.tools = once(s.tools, w.Tool)
 		s.calls[w.Tool]++
 	}
+}
+
+// beyond reports whether an effect is on a file outside of a workspace.
+func beyond(root string, e tool.Effect) bool {
+	return (e.Kind == tool.Write || e.Kind == tool.Read) && !e.Own && root != "" && !tool.Inside(root, e.Path)
+}
+
+// host is the host of an effect, in words.
+func host(e tool.Effect) string {
+	if e.Text == "" || e.Text == "*" {
+		return "any host"
+	}
+	return text.Visible(e.Text)
+}
+
+// worst reports whether a call does what a person must see first.
+func worst(root string, w event.Raised) bool {
+	return slices.ContainsFunc(w.Effects, func(e tool.Effect) bool {
+		return e.Sensitive != "" || e.Kind == tool.Network || e.Kind == tool.External || beyond(root, e)
+	})
 }
 
 func once(list []string, s string) []string {
@@ -110,33 +149,51 @@ func counted(verb, what string, n int) string {
 	return fmt.Sprintf("%s %d %s", verb, n, text.Plural(n, what, what+"s"))
 }
 
-// mostHosts is how many hosts a sum names.
-const mostHosts = 3
-
 func reached(hosts []string) string {
 	if len(hosts) == 0 {
 		return ""
 	}
-	out := counted("reach", "host", len(hosts))
-	if len(hosts) <= mostHosts {
-		out += " (" + text.Visible(strings.Join(hosts, ", ")) + ")"
+	if i := slices.Index(hosts, "any host"); i > 0 {
+		hosts[0], hosts[i] = hosts[i], hosts[0]
 	}
-	return out
+	return counted("reach", "host", len(hosts)) + " (" + strings.Join(few(hosts, ", ", "more"), "") + ")"
 }
 
-// Whole shows each of several calls, with all that it would do, as a person sees it who is asked about
-// one alone. It has no hidden characters but those of the previews.
-func Whole(list []event.Raised) string {
+// Within begins the lines of a call's own text among several calls, so that none can pass for the heading
+// of another call.
+const Within = "  | "
+
+// Whole shows each of several calls, with all that it would do in a workspace, as a person sees it who is
+// asked about one alone; those first that a person must see first. The last line is a heading for what all
+// would do, if there is any. It has no hidden characters but those of the previews.
+func Whole(root string, list []event.Raised) string {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b event.Raised) int {
+		switch first := worst(root, a); {
+		case first == worst(root, b):
+			return 0
+		case first:
+			return -1
+		}
+		return 1
+	})
 	var b strings.Builder
+	more := false
 	for i, w := range list {
 		fmt.Fprintf(&b, "Call %d of %d: %s", i+1, len(list), text.Visible(w.Tool))
 		if w.Reason != "" {
 			b.WriteString(" (" + text.Line(w.Reason) + ")")
 		}
 		b.WriteByte('\n')
-		for _, line := range whole(w) {
-			b.WriteString(strings.TrimRight(line, "\n") + "\n")
+		for _, part := range whole(w) {
+			for line := range strings.SplitSeq(strings.TrimRight(part, "\n"), "\n") {
+				b.WriteString(Within + line + "\n")
+			}
 		}
+		more = more || len(Effects(w.Effects, true)) > 0
+	}
+	if more {
+		b.WriteString("All of them together:\n")
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
