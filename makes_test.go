@@ -699,7 +699,7 @@ func TestLeavingOutACall(t *testing.T) {
 	if end.Class != event.ErrorDiverged || !strings.Contains(end.Parts.Text(), `left out the call note {"word":"a"}`) {
 		t.Errorf("ended %s (%s): %s", end.Outcome, end.Class, end.Parts.Text())
 	}
-	if !slices.Equal(l.runs, []string{"note a", "note b"}) {
+	if want := []string{"note a", "note b", "note c"}; !slices.Equal(l.runs, want[:len(l.runs)]) { // c was approved, and may run
 		t.Errorf("ran %q", l.runs)
 	}
 }

@@ -76,7 +76,7 @@ func (b *build) corpus(role skill.Role, small string, held func(llm.Model) llm.M
 	if b.o.Elsewhere {
 		return
 	}
-	b.Extensions.Corpus(b.agent, role, b.Running.Sessions, func(ctx context.Context) (llm.Model, error) {
+	b.Extensions.Corpus(b.agent, role, b.o.Sources, b.Running.Sessions, func(ctx context.Context) (llm.Model, error) {
 		if b.o.Replay != "" {
 			return nil, errors.New("pieces can't be asked about in a run that is replayed")
 		}

@@ -142,6 +142,7 @@ type Options struct {
 	Folders      []string              // as inspan.Agent has it
 	AllTools     bool                  // whoever calls is told of every tool: none is left to tool_search
 	Corpus       bool                  // an agent that answers a question to a corpus works in a new session
+	Sources      []string              // that such an agent can open; nil: all
 	Small        string                // model for small work of a corpus; empty: that of the settings
 	KeepJobs     bool                  // whatever bash is told to keep goes on after the session, unasked
 	// Apart are folders where agents of others work too: of these a session reaches only its own

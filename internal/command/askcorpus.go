@@ -12,6 +12,7 @@ func (c *command) askCorpus() *cobra.Command {
 		Use:   `ask-corpus DIR "question"`,
 		Short: "Answer a question from far more text than a model can read",
 		Long: "The agent works in the folder DIR and only reads. It searches the text, and a small model reads the pieces that matter.\n" +
+			"It opens only the sources that you name and what lies below them.\n" +
 			"inspan prints the answer and the passages that it rests on, and compares each passage with its source first.\n" +
 			"If the agent gives no such answer, the command fails with exit code 14. docs/CORPUS.md describes it.",
 		Example: "  inspan ask-corpus docs \"which limits apply to uploads, and where do they stand?\"\n" +
@@ -23,7 +24,15 @@ func (c *command) askCorpus() *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
+			f.Sources = q.Sources
 			host, err := c.host(&f)
+			if err != nil {
+				return err
+			}
+			root, err := workspace(f.cwd)
+			if err == nil {
+				err = q.Check(cmd.Context(), host.Store, root)
+			}
 			if err != nil {
 				return err
 			}
@@ -38,7 +47,7 @@ func (c *command) askCorpus() *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&q.Sources, "source", []string{"."},
-		"`source` to read: a file, a folder, https:..., session:ID or sessions (all past ones); repeatable")
+		"`source` to read: a file, a folder, session:ID or sessions (all past ones); repeatable")
 	fl.StringVar(&f.Model, "model", "", "model as `provider/model`, or a known name such as sonnet; see 'inspan models'")
 	fl.StringVar(&f.Small, "small", "", "`model` that reads the pieces (default: small of [agents] in the settings, or the same model)")
 	fl.Var((*dollars)(&f.MaxCost), "budget", "maximum cost in US `dollars`; 0 means the limits of the settings")

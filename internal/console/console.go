@@ -60,6 +60,8 @@ type Console struct {
 	// Unattended says that what asks is denied, so that a run begins with what that
 	// means.
 	Unattended bool
+	// Onward says how to go on after a run that did not end as done. Empty: by resuming the session.
+	Onward string
 
 	writing sync.Mutex // of whole lines of JSON
 	claude  *claude    // of the run that goes on

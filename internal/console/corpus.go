@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -13,6 +14,7 @@ import (
 	"github.com/inspan/inspan/internal/equipment"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/store"
 )
 
 // Corpus is a question to a corpus, and how its answer is printed.
@@ -39,6 +41,7 @@ type answered struct {
 func (q *Corpus) Run(ctx context.Context, c *Console, s *inspan.Session) int {
 	work := &Console{
 		Out: c.Err, Err: c.Err, Color: c.Color, Live: c.Live, Width: c.Width, Person: c.Person, Unattended: c.Unattended,
+		Onward: "ask again: answers about pieces are kept, so they cost nothing again",
 	}
 	if q.JSON {
 		c.Form, work.Out, work.Err, work.Live = JSON, io.Discard, io.Discard, false
@@ -53,15 +56,27 @@ func (q *Corpus) Run(ctx context.Context, c *Console, s *inspan.Session) int {
 	if err != nil {
 		return c.Fail(ExitFailed, err)
 	}
+	code := ExitDone
+	if found.Nothing {
+		code = ExitFailed
+	}
 	if q.JSON {
-		err = c.json(answered{"answer", 1, s.ID(), *found, s.Status().Cost, ExitDone})
+		err = c.json(answered{"answer", 1, s.ID(), *found, s.Status().Cost, code})
 	} else {
 		err = written(c.Out, found)
 	}
 	if err != nil {
 		return c.Fail(ExitError, err)
 	}
-	return ExitDone
+	return code
+}
+
+// Check returns an error if a source is not there, before a model costs anything.
+func (q *Corpus) Check(ctx context.Context, sessions store.Store, root string) error {
+	if err := corpus.Exist(ctx, sessions, root, q.Sources); err != nil {
+		return words.Misuse{Err: err}
+	}
+	return nil
 }
 
 // past are the events that a session has now.
@@ -91,19 +106,35 @@ func (q *Corpus) failed(c *Console, s *inspan.Session, code int) int {
 	return c.finish(r)
 }
 
-// written prints an answer for people: what it says, and each passage with its place.
+// written prints an answer for people: what it says, and each passage with its place. Files and models
+// have written all of it, so each line has a mark of its kind, and none can pass for another.
 func written(out io.Writer, a *corpus.Answer) error {
-	if _, err := fmt.Fprintf(out, "%s\n", words.Hidden(a.Answer)); err != nil {
-		return err
+	var b strings.Builder
+	for line := range strings.SplitSeq(text.Clean(words.Hidden(a.Answer)), "\n") {
+		b.WriteString("| " + line + "\n")
 	}
-	for _, e := range a.Evidence {
-		at := fmt.Sprintf("%s:%d (bytes %d-%d)", e.Source, e.Line, e.From, e.To)
+	if a.Nothing {
+		fmt.Fprintf(&b, "\nThe agent looked at %s%s.\n", text.Count(a.Sources, "source"), leftOut(a.Skipped))
+	}
+	for n, e := range a.Evidence {
+		at := fmt.Sprintf("line %d", e.Line)
 		if e.Event > 0 {
-			at = fmt.Sprintf("%s event %d (bytes %d-%d)", e.Source, e.Event, e.From, e.To)
+			at = fmt.Sprintf("event %d", e.Event)
 		}
-		if _, err := fmt.Fprintf(out, "\n%s\n  %s\n", words.Hidden(at), text.Short(words.Hidden(e.Quote), 400)); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "\n[%d] %s, %s (bytes %d-%d)\n  > %s\n", n+1, text.Visible(words.Hidden(e.Source)), at, e.From, e.To,
+			text.Visible(text.Short(words.Hidden(e.Quote), 400)))
 	}
-	return nil
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func leftOut(skipped map[string]int) string {
+	n := 0
+	for _, files := range skipped {
+		n += files
+	}
+	if n == 0 {
+		return ""
+	}
+	return "; " + text.Count(n, "file") + " left out"
 }

@@ -202,13 +202,21 @@ func (o OwnTools) Drop(ctx context.Context, name, session string, user bool) err
 		if err != nil || !yes {
 			return err
 		}
-		return o.App.Extensions.Remove(ctx, was)
+		if err := o.App.Extensions.Remove(ctx, was); err != nil {
+			return err
+		}
+		fmt.Fprintf(o.Out, "Removed %s from %s.\n", name, was.Dir())
+		return nil
 	}
 	p, err := o.proposed(ctx, name, session)
 	if err != nil {
 		return err
 	}
-	return p.Drop(ctx, o.App.Store())
+	if err := p.Drop(ctx, o.App.Store()); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Out, "Took back the proposal %s of session %s.\n", name, text.Line(p.Session))
+	return nil
 }
 
 // Bounds of what a report proposes to remove.
@@ -302,4 +310,4 @@ func flagOf(p equipment.Promoted) string {
 }
 
 // ErrNobody says that something needs a person at a terminal.
-var ErrNobody = errors.New("there is nobody to ask: it needs a terminal")
+var ErrNobody = errors.New("there is nobody to ask: standard input and output must be a terminal")

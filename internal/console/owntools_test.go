@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -121,6 +122,48 @@ func TestReviewerOfTools(t *testing.T) {
 		if len(o.App.Extensions.Promoted(o.Root)) != 0 {
 			t.Errorf("%s: kept without a yes", verdict)
 		}
+	}
+}
+
+// TestDropSaysWhat holds that dropping says what is gone, also of one that a link has replaced, and that
+// there is nothing to drop under another name.
+func TestDropSaysWhat(t *testing.T) {
+	o := newOwnShop(t)
+	o.answer = true
+	o.propose(t, echoing("own"))
+	if err := o.Drop(t.Context(), "own", "", false); err != nil || !strings.Contains(o.out.String(), "Took back the proposal own") {
+		t.Errorf("%q, %v", o.out, err)
+	}
+	if err := o.Drop(t.Context(), "own", "", false); err == nil || !strings.Contains(err.Error(), "no tool own is proposed") {
+		t.Error(err)
+	}
+	dir, outside := filepath.Join(o.Root, ".inspan", "tools"), t.TempDir()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"kept", "foreign"} {
+		if err := os.Symlink(outside, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in, err := echoing("kept").Install(nil)
+	if err == nil {
+		err = o.App.Consent.Trust(t.Context(), o.Root, []consent.Item{{Path: ".inspan/tools/kept/", Digest: in.Digest()}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Drop(t.Context(), "kept", "", false); err != nil || !strings.Contains(o.out.String(), "Removed kept from "+dir) {
+		t.Errorf("%q, %v", o.out, err)
+	}
+	if err := o.Drop(t.Context(), "foreign", "", false); err == nil {
+		t.Error("what inspan has not put there is removed")
+	}
+	if names, err := os.ReadDir(dir); err != nil || len(names) != 1 {
+		t.Error(names, err)
+	}
+	if _, err := os.Stat(outside); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -96,5 +96,9 @@ func (o OwnTools) DropSkill(_ context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return o.App.Extensions.DropSkill(d)
+	if err := o.App.Extensions.DropSkill(d); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Out, "Removed the draft %s.\n", name)
+	return nil
 }

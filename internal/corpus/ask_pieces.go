@@ -35,7 +35,7 @@ type askArgs struct {
 	Question string         `json:"question" jsonschema:"what to find in each piece; it stands alone"`
 	Schema   map[string]any `json:"schema,omitempty" jsonschema:"JSON Schema of an answer, without references; text if not given"`
 	Expect   string         `json:"expect,omitempty" jsonschema:"regular expression; where it matches, no answer counts as failed"`
-	Budget   float64        `json:"budget,omitempty" jsonschema:"most US dollars for this call; 1 if not given"`
+	Budget   *float64       `json:"budget,omitempty" jsonschema:"most US dollars for this call; 1 if not given"`
 }
 
 func (in askArgs) corpus() string { return in.Corpus }

@@ -45,6 +45,8 @@ const AnswerTool = "corpus_answer"
 type Set struct {
 	// Sessions has the logs that can be sources. Nil: none can.
 	Sessions store.Store
+	// Only are the sources that can be opened, and files below them. Nil: all can that calls may read.
+	Only []string
 	// Alone says that of sessions only the one that the call works for can be a source.
 	Alone bool
 	// Model is asked about pieces. Nil: nothing can be asked. It is called once.

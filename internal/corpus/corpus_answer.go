@@ -28,7 +28,7 @@ type answerArgs struct {
 	Corpus   string   `json:"corpus,omitempty" jsonschema:"its name; not needed while only one is open"`
 	Answer   string   `json:"answer" jsonschema:"the answer, for a person"`
 	Evidence []answer `json:"evidence" jsonschema:"what it rests on"`
-	Nothing  bool     `json:"nothing,omitempty" jsonschema:"the corpus does not answer the question; needs no evidence"`
+	Nothing  bool     `json:"nothing,omitempty" jsonschema:"the corpus does not answer the question; then answer is not shown, and there is no evidence"`
 }
 
 type answer struct {
@@ -42,11 +42,16 @@ func (in answerArgs) corpus() string { return in.Corpus }
 
 // Answer is one whose evidence was compared with the sources.
 type Answer struct {
-	Verified bool       `json:"verified"` // always true
-	Answer   string     `json:"answer"`
-	Nothing  bool       `json:"nothing,omitempty"` // the corpus does not say
-	Evidence []Evidence `json:"evidence"`
+	Verified bool           `json:"verified"` // false only with Nothing
+	Answer   string         `json:"answer"`
+	Nothing  bool           `json:"nothing,omitempty"` // the agent has found no answer, so it claims nothing
+	Evidence []Evidence     `json:"evidence"`
+	Sources  int            `json:"sources"`           // of the corpus
+	Skipped  map[string]int `json:"skipped,omitempty"` // files that are not in it, by reason
 }
+
+// silent is the answer of those who claim nothing.
+const silent = "The corpus does not say."
 
 // Evidence is a passage of a source.
 type Evidence struct {
@@ -62,14 +67,20 @@ func (s *Set) answerTool() tool.Tool { return over(s, AnswerTool, answerDoc, run
 
 func runAnswer(ctx context.Context, r *reading, in answerArgs) (tool.Result, error) {
 	switch {
+	case in.Nothing && len(in.Evidence) > 0:
+		return tool.Result{}, errors.New("nothing goes with no evidence: if passages answer the question, leave nothing out")
+	case in.Nothing:
+		return result(Answer{Answer: silent, Nothing: true, Evidence: []Evidence{}, Sources: len(r.Sources), Skipped: r.Skipped})
 	case strings.TrimSpace(in.Answer) == "" || len(in.Answer) > mostAnswer:
 		return tool.Result{}, fmt.Errorf("the answer is empty, or has more than %d bytes", mostAnswer)
 	case len(in.Evidence) > mostEvidence:
 		return tool.Result{}, fmt.Errorf("there are %d pieces of evidence; give the best %d", len(in.Evidence), mostEvidence)
-	case len(in.Evidence) == 0 && !in.Nothing:
+	case len(in.Evidence) == 0:
 		return tool.Result{}, errors.New("an answer needs evidence; set nothing if the corpus does not answer the question")
 	}
-	out := Answer{Verified: true, Answer: valid(in.Answer), Nothing: in.Nothing, Evidence: make([]Evidence, len(in.Evidence))}
+	out := Answer{
+		Verified: true, Answer: valid(in.Answer), Evidence: make([]Evidence, len(in.Evidence)), Sources: len(r.Sources), Skipped: r.Skipped,
+	}
 	var wrong []error
 	bySource := map[int][]int{}
 	for n, e := range in.Evidence {
@@ -172,7 +183,8 @@ func (r *reading) numbers(ctx context.Context, i int, lines map[int64]uint64) er
 	})
 }
 
-// Answered is the last answer of a session whose evidence was verified; nil: there is none.
+// Answered is the last answer of a session whose evidence was verified, or that claims nothing; nil:
+// there is none.
 func Answered(events iter.Seq2[event.Event, error]) (*Answer, error) {
 	var last *Answer
 	calls := map[string]bool{}
@@ -196,7 +208,7 @@ func Answered(events iter.Seq2[event.Event, error]) (*Answer, error) {
 			text := b.Parts.Text()
 			from, to := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
 			var a Answer
-			if from < 0 || to < from || json.Unmarshal([]byte(text[from:to+1]), &a) != nil || !a.Verified {
+			if from < 0 || to < from || json.Unmarshal([]byte(text[from:to+1]), &a) != nil || !a.Verified && !a.Nothing {
 				continue
 			}
 			last = &a

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -57,6 +58,9 @@ func (s *Set) listEffects(ctx context.Context, c *tool.Call) ([]tool.Effect, err
 	}
 	out := []tool.Effect{}
 	for _, name := range in.Sources {
+		if err := s.named(ctx, c, name); err != nil {
+			return nil, fmt.Errorf("%w: %w", tool.ErrInvalid, err)
+		}
 		switch kind, at := kindOf(name); kind {
 		case kindFile:
 			path, err := resolve(ctx, c, at)
@@ -75,6 +79,48 @@ func (s *Set) listEffects(ctx context.Context, c *tool.Call) ([]tool.Effect, err
 		}
 	}
 	return out, nil
+}
+
+// named returns an error if a source is none of those that can be opened, and lies below none.
+func (s *Set) named(ctx context.Context, c *tool.Call, name string) error {
+	kind, at := kindOf(name)
+	for _, one := range s.Only {
+		switch own, place := kindOf(one); {
+		case one == name, own == kindSession && place == "sessions" && kind == kindSession && at != "session":
+			return nil
+		case own == kindFile && kind == kindFile:
+			below, err := resolve(ctx, c, place)
+			if path, failed := resolve(ctx, c, at); err == nil && failed == nil && tool.Inside(below, path) {
+				return nil
+			}
+		}
+	}
+	if s.Only == nil {
+		return nil
+	}
+	return fmt.Errorf("%s is not one of the sources of the question: %s", name, strings.Join(s.Only, ", "))
+}
+
+// Exist returns an error if a source can't be one of a new session of a folder.
+func Exist(ctx context.Context, sessions store.Store, root string, names []string) error {
+	for _, name := range names {
+		kind, at := kindOf(name)
+		var err error
+		switch {
+		case kind == kindFile && at == "", kind == kindBlob, kind == kindPage:
+			err = errors.New("a new session reads only files, folders and logs of sessions")
+		case kind == kindFile && filepath.IsAbs(at):
+			_, err = os.Stat(at)
+		case kind == kindFile:
+			_, err = os.Stat(filepath.Join(root, at))
+		case at != "session" && at != "sessions":
+			_, err = store.Resolve(ctx, sessions, at)
+		}
+		if err != nil {
+			return fmt.Errorf("source %q: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // kindOf tells what a source is by how it is written, and the rest of that.
@@ -120,7 +166,10 @@ func (s *Set) openAll(ctx context.Context, c *tool.Call, names []string) (*manif
 	}
 	o := opening{set: s, call: c, m: &manifest{Version: manifestVersion, Skipped: map[string]int{}}, seen: map[string]bool{}}
 	for _, name := range names {
-		var err error
+		err := s.named(ctx, c, name)
+		if err != nil {
+			return nil, err
+		}
 		switch kind, at := kindOf(name); kind {
 		case kindFile:
 			err = o.files(ctx, at)

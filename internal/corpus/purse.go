@@ -25,18 +25,17 @@ type purse struct {
 	requests int
 }
 
-// purse opens one of a call that may spend so much; 0: as usual.
-func (s *Set) purse(info llm.Info, budget float64) (*purse, error) {
+// purse opens one of a call that may spend so much; nil: as usual.
+func (s *Set) purse(info llm.Info, budget *float64) (*purse, error) {
 	_, priced := info.Prices.At(time.Now())
 	p := &purse{set: s, info: info, priced: priced, most: usualBudget, whose: "the budget of the call"}
-	if budget < 0 {
-		return nil, fmt.Errorf("budget is %v", budget)
-	}
-	if budget > 0 {
-		p.most = budget
+	limited := budget != nil
+	if limited {
+		if p.most = *budget; p.most <= 0 {
+			return nil, fmt.Errorf("budget is %v, which pays for nothing; leave it out for %v dollar", p.most, usualBudget)
+		}
 	}
 	p.settled = sync.NewCond(&p.mu)
-	limited := budget > 0
 	if s.Left != nil {
 		if left, bounded := s.Left(); bounded {
 			s.mu.Lock()

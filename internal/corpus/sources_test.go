@@ -339,7 +339,14 @@ func TestAnswersAreVerified(t *testing.T) {
 		out.Evidence[1].Line != 3 || out.Evidence[1].Quote != "three <b> & \u200b\"four\"" {
 		t.Errorf("%+v", out)
 	}
-	w.call("corpus_answer", object{"corpus": name, "answer": "It does not say.", "evidence": []object{}, "nothing": true}, &out)
+	out = corpus.Answer{}
+	w.call("corpus_answer", object{"corpus": name, "answer": "It is ten.", "evidence": []object{}, "nothing": true}, &out)
+	if out.Verified || !out.Nothing || out.Answer != "The corpus does not say." || out.Sources != 1 {
+		t.Errorf("%+v", out)
+	}
+	if _, err := w.try("corpus_answer", object{"answer": "No.", "evidence": []object{good}, "nothing": true}, nil); err == nil {
+		t.Error("nothing has evidence")
+	}
 }
 
 // TestCorpusOutlivesTheProcess holds that a corpus is found by its name by a process that has not
@@ -530,5 +537,38 @@ func TestPastSessions(t *testing.T) {
 	w.set.Sessions = nil
 	if _, err := w.try("corpus_list", object{"sources": []string{"sessions"}}, nil); err == nil {
 		t.Error("sessions are read where there are none")
+	}
+}
+
+// TestOnlyNamedSources holds that a session opens the sources that were named for it, what lies below
+// them, and nothing else.
+func TestOnlyNamedSources(t *testing.T) {
+	w := newWorld(t, nil)
+	w.write("docs/a.txt", "one\n")
+	w.write("docs/in/b.txt", "two\n")
+	w.write("other.txt", "three\n")
+	if err := os.Symlink("../other.txt", filepath.Join(w.root, "docs", "link")); err != nil {
+		t.Fatal(err)
+	}
+	w.set.Only = []string{"docs", "session:20261127-100000-aaaa"}
+	for _, name := range []string{"docs", "docs/in/b.txt", filepath.Join(w.root, "docs", "a.txt"), "docs/../docs"} {
+		w.open(name)
+	}
+	for _, name := range []string{
+		".", "..", "other.txt", "docs/../other.txt", "docs/link", "/etc/passwd", "session", "sessions", "session:" + w.log.ID(),
+		"blob:x", "https://example.com/",
+	} {
+		if _, err := w.try("corpus_list", object{"sources": []string{"docs", name}}, nil); err == nil ||
+			!strings.Contains(err.Error(), "is not one of the sources of the question: docs") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, fine := range map[string]bool{
+		"docs": true, "sessions": true, "session:" + w.log.ID(): true, w.root: true,
+		"nix": false, "": false, "-x": false, "session:nix": false, "file:///etc/passwd": false, "https://example.com/": false,
+	} {
+		if err := corpus.Exist(t.Context(), w.store, w.root, []string{name}); (err == nil) != fine {
+			t.Errorf("%q: %v", name, err)
+		}
 	}
 }

@@ -192,6 +192,10 @@ func TestBudgets(t *testing.T) {
 	model := &reader{answer: literal}
 	w := newWorld(t, model)
 	question := halls(w, 60)
+	question["budget"] = 0
+	if _, err := w.try("ask_pieces", question, nil); err == nil || !strings.Contains(err.Error(), "budget is 0") {
+		t.Errorf("a budget of nothing: %v", err)
+	}
 	question["budget"] = 0.004 // a request costs 0.0001 and can cost 0.003
 	var out asked
 	res, err := w.try("ask_pieces", question, &out)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -64,6 +65,8 @@ func (d Draft) Check() error {
 		return err
 	}
 	switch {
+	case strings.HasPrefix(d.Name, "_"), isFile(d.Name):
+		return fmt.Errorf("name is %q: no tool has that name in a folder of tools; take another", d.Name)
 	case d.Kind != KindProgram && d.Kind != KindScript:
 		return fmt.Errorf("kind is %q; use %q or %q", text.Clip(d.Kind, 40), KindProgram, KindScript)
 	case d.Kind == KindProgram && !strings.HasPrefix(d.Code, "#!"):
@@ -87,6 +90,14 @@ func (d Draft) Check() error {
 		}
 	}
 	return err
+}
+
+// isFile reports whether an entry has a file of this name, which would be started in place of what describes
+// the tool. Some file systems do not tell small letters from others.
+func isFile(name string) bool {
+	return slices.ContainsFunc(entryFiles(), func(file string) bool {
+		return strings.EqualFold(file, name)
+	})
 }
 
 // plain refuses what a person would not see of a text.

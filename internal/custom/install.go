@@ -32,6 +32,10 @@ if [ "${1-}" = --describe ]; then exec cat "${0%/*}/` + saysFile + `"; fi
 exec "${0%/*}/` + CodeFile + `" "$@"
 `
 
+func entryFiles() []string {
+	return []string{runFile, CodeFile, ScriptFile, saysFile, testsFile, OriginFile}
+}
+
 // Installed is a draft as it lies in a folder of programs: the files of an entry, by name.
 type Installed struct {
 	Name  string
@@ -162,7 +166,7 @@ func Lying(dir, name string) (Installed, error) {
 	}
 	in := Installed{Name: name, files: map[string][]byte{}}
 	for _, file := range names {
-		if !slices.Contains([]string{runFile, CodeFile, ScriptFile, saysFile, testsFile, OriginFile}, file) {
+		if !slices.Contains(entryFiles(), file) {
 			return Installed{}, fmt.Errorf("%s holds %s, which inspan has not put there", filepath.Join(dir, name), file)
 		}
 		if in.files[file], err = keep.ReadFile(root, file, MaxDraft); err != nil {

@@ -83,9 +83,9 @@ func isCorpus(r skill.Role) bool { return strings.EqualFold(r.Name, corpus.Kind)
 
 // Corpus gives an agent the tools of its kind for a corpus, if the kind has such: an order wants
 // them, and no other agent sees them. Model is asked about pieces. It is the last that is done to
-// an agent, as the model is to know of them from the start.
+// an agent, as the model is to know of them from the start. Only is as for [corpus.Set].
 func (s *Set) Corpus(
-	agent *inspan.Agent, role skill.Role, sessions store.Store, model func(context.Context) (llm.Model, error),
+	agent *inspan.Agent, role skill.Role, only []string, sessions store.Store, model func(context.Context) (llm.Model, error),
 	wrap func([]tool.Tool) []tool.Tool,
 ) {
 	if !slices.ContainsFunc(corpus.Names(), func(name string) bool { return slices.Contains(role.Tools, name) }) {
@@ -100,7 +100,7 @@ func (s *Set) Corpus(
 		}
 	}
 	set := &corpus.Set{
-		Sessions: sessions, Alone: s.Config.Memory.Off, Model: model, Key: agent.PlaceholderKey,
+		Sessions: sessions, Only: only, Alone: s.Config.Memory.Off, Model: model, Key: agent.PlaceholderKey,
 		Cache: filepath.Join(s.StateDir, "corpus-answers"),
 		Left: func() (float64, bool) {
 			at := session.Load()

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -160,8 +161,16 @@ func (d SkillDraft) Check() error {
 	case len(secret.Find(s)) > 0:
 		return errors.New("it has something that looks like a secret")
 	}
-	for _, path := range absolute(s) {
+	if path := absolute(s); path != "" {
 		return fmt.Errorf("it names the absolute path %s", text.Clip(path, 80))
+	}
+	if word := regexp.MustCompile(secretWords).FindString(s); word != "" {
+		return fmt.Errorf("it has something that looks like a secret: %s", text.Clip(word, 20))
+	}
+	if _, body, err := skill.SplitMatter(d.Content); err != nil || strings.TrimSpace(body) == "" {
+		return errors.Join(errors.New("it has no steps"), err)
+	} else if strings.Contains(body, "!`") {
+		return errors.New("it has a command that would run when the skill is loaded (!`...`)")
 	}
 	is, err := skill.Parse(d.Name, d.Content)
 	if err == nil && len(is.Problems) > 0 {
@@ -170,16 +179,19 @@ func (d SkillDraft) Check() error {
 	return err
 }
 
-// absolute are the words of a text that name places of one machine.
-func absolute(s string) (out []string) {
-	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("`\"'()[]<>=,;", r) }) {
-		for _, place := range []string{"/home/", "/Users/", "/root/", "/tmp/", "/var/", "/private/", "/mnt/", "/work/", `C:\`} {
-			if strings.HasPrefix(word, place) {
-				out = append(out, word)
-			}
-		}
+// secretWords finds what is said to be a password or a token in prose, and keys in the home of a person.
+const secretWords = `(?i)\b(pass(word|wd|phrase)|secret|token|api[_-]?key)["']?\s*[:=]\s*["']?[^\s"'<$*{]{8,}|\b(bearer|basic)\s+[\w.~+/-]{12,}|` +
+	`~/\.(ssh|aws|gnupg|netrc)\b`
+
+// absolute is the first word of a text that names a place of one machine; empty: none does.
+func absolute(s string) string {
+	places := `(^|[\s` + "`" + `"'()\[\]<>=,;:@!|&{}*])(` +
+		`//?(bin|boot|dev|etc|home|lib|media|mnt|opt|private|proc|root|run|srv|sys|tmp|usr|var|work|Users|Volumes)(/|\b)\S*|` +
+		`///\S+|[A-Za-z]:\\\S*|\\\\\w\S*)`
+	if found := regexp.MustCompile(places).FindStringSubmatch(s); found != nil {
+		return found[2]
 	}
-	return out
+	return ""
 }
 
 // SkillDrafts are those that wait for somebody's decision.

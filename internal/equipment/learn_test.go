@@ -78,6 +78,23 @@ func TestLearn(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
+	for _, bad := range []string{
+		"/etc/passwd", "@/etc/passwd", "file:///etc/x", "/root", "//root/x", "x:/tmp/w:/tmp/z", `\\srv\share`, `D:\x`, "~/.ssh/id_rsa",
+		"password: hunter2hunter2", "Authorization: Bearer abcdefghijklmnop", "!`curl evil`",
+	} {
+		if _, _, err := learn(event.ReasonDone, goodSkill+"Use "+bad+" then.\n"); err == nil {
+			t.Errorf("%s is kept", bad)
+		}
+	}
+	if _, _, err := learn(event.ReasonDone, "---\nname: x\ndescription: Does it.\n---\n\n"); err == nil || !strings.Contains(err.Error(), "no steps") {
+		t.Error("an empty body:", err)
+	}
+	for _, fine := range []string{"https://example.com/etc/x", "src/root/x", "and/or", "make test; ls ./tmp/x", "token: see the vault", "password: $PASSWORD"} {
+		d := equipment.SkillDraft{Name: "x", Content: []byte("---\nname: x\ndescription: Does it.\n---\n" + fine + "\n")}
+		if err := d.Check(); err != nil {
+			t.Errorf("%s: %v", fine, err)
+		}
+	}
 	if _, shown, err := learn(event.ReasonMaxTurns, goodSkill); err == nil || shown != "" {
 		t.Error("something is learned from what did not end well:", err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/inspan/inspan/internal/custom"
 	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/script"
 	"github.com/inspan/inspan/tool"
@@ -199,11 +200,18 @@ func (s *Set) trial(d custom.Draft, walls tool.Walls) (tool.Tool, error) {
 	return in.Trial(dir, walls)
 }
 
+// mostScripts is how many calls can be above one of a script, so that scripts which call themselves or each
+// other end soon: each level can make a thousand calls for each of the one above.
+const mostScripts = 2
+
 // scripted is the tool of a script: each call that it makes is judged like one of the model.
 func scripted(d custom.Draft) tool.Tool {
 	return tool.Tool{
 		Name: d.Name, Doc: d.Description, Schema: d.Schema, Calls: true,
 		Run: func(ctx context.Context, c *tool.Call) (tool.Result, error) {
+			if loop.Depth(c.ID) >= mostScripts {
+				return tool.Result{}, fmt.Errorf("%s is a script, and there are %d calls above it: call it from fewer", d.Name, mostScripts)
+			}
 			return script.Perform(ctx, c, sandbox.Self(), d.Code, c.Args, script.Limits{})
 		},
 	}

@@ -173,6 +173,9 @@ func TestRefusedTools(t *testing.T) {
 		"theirs is the name":            {"name": "theirs"},
 		"letters of ASCII":              {"name": "../own"},
 		"names that begin with mcp__":   {"name": "mcp__a__b"},
+		`name is "program"`:             {"name": "program"},
+		`name is "Run"`:                 {"name": "Run"},
+		`name is "_x"`:                  {"name": "_x"},
 		"does not begin with #!":        {"code": "cat"},
 		"code has 5242":                 {"code": "#!/bin/sh\n" + strings.Repeat("x", 5<<20)},
 		"description has the character": {"description": "Does it.\u202e nothing \u2066"},
@@ -392,6 +395,22 @@ func TestPromotion(t *testing.T) {
 		t.Errorf("a repository brings a tool that says it was approved: %+v", kept)
 	}
 
+	// It lies in the other folder, or under a name that differs by case: one of them would be off.
+	if _, err := promotion(true); err == nil || !strings.Contains(err.Error(), "is there already") {
+		t.Error("beside that of the project:", err)
+	}
+	if err := os.Rename(dir, filepath.Join(filepath.Dir(dir), "OWN")); err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range []bool{false, true} {
+		if _, err := promotion(user); err == nil || !strings.Contains(err.Error(), "is there already") {
+			t.Error("beside another case:", err)
+		}
+	}
+	if err := os.RemoveAll(filepath.Dir(dir)); err != nil {
+		t.Fatal(err)
+	}
+
 	// The person's own: a byte, and it is none.
 	if shown, err = promotion(true); err == nil {
 		err = h.Promote(t.Context(), shown)
@@ -466,11 +485,22 @@ func TestScripts(t *testing.T) {
 	if err != nil || !own.Calls || own.Name != "own" {
 		t.Fatal(own.Name, err)
 	}
+	for id, fine := range map[string]bool{"c": true, "c/1": true, "c/1/1": false} {
+		c := &tool.Call{ID: id, Env: h.env, Args: json.RawMessage(`{"a":"x"}`), Progress: func(string) {}}
+		c.Begin = func(context.Context, string, json.RawMessage) func() (tool.Result, error) { return nil }
+		if _, err := own.Run(t.Context(), c); (err == nil) != fine {
+			t.Errorf("call %s: %v", id, err)
+		}
+	}
 	h.scripts = false
 	if _, err := h.written(*p); err == nil {
 		t.Error("a script is a tool where they are switched off")
 	}
 	h.scripts = true
+	if _, err := h.Promotion(t.Context(), h.proposed()[0], h.Shelf(h.root, false), time.Now()); err == nil {
+		t.Error("a script is kept where none is offered")
+	}
+	h.Config.Levers.Script = "on"
 	shown, err := h.Promotion(t.Context(), h.proposed()[0], h.Shelf(h.root, false), time.Now())
 	if err == nil {
 		err = h.Promote(t.Context(), shown)

@@ -123,14 +123,15 @@ type Shelf struct {
 	Source string // "project" or "user"
 	root   string // that consent is kept for
 	below  string // the folder in it
+	work   string // the workspace
 }
 
 // Shelf is that of the workspace, or the person's own.
 func (s *Set) Shelf(root string, user bool) Shelf {
 	if user {
-		return Shelf{Source: "user", root: filepath.Dir(s.ToolsDir()), below: filepath.Base(s.ToolsDir())}
+		return Shelf{Source: "user", root: filepath.Dir(s.ToolsDir()), below: filepath.Base(s.ToolsDir()), work: root}
 	}
-	return Shelf{Source: "project", root: root, below: projectTools}
+	return Shelf{Source: "project", root: root, below: projectTools, work: root}
 }
 
 // Dir is the folder.
@@ -167,7 +168,17 @@ func (s *Set) Promoted(root string) (out []Promoted) {
 }
 
 func (s *Set) promoted(shelf Shelf, name string) (p Promoted, is bool) {
-	if info, err := os.Lstat(filepath.Join(shelf.Dir(), name, custom.OriginFile)); err != nil || !info.Mode().IsRegular() {
+	at := filepath.Join(shelf.Dir(), name)
+	entry, err := os.Lstat(at)
+	if err != nil {
+		return p, false
+	}
+	if entry.Mode()&os.ModeSymlink != 0 { // of one that was approved, so that it can be removed
+		pins, err := s.Consent.Pins(shelf.root)
+		p = Promoted{Shelf: shelf, Installed: custom.Entry(name, nil), Changed: true, Err: errors.New("a link has taken its place")}
+		return p, err == nil && len(pins[shelf.below+"/"+name+"/"]) > 0
+	}
+	if info, err := os.Lstat(filepath.Join(at, custom.OriginFile)); err != nil || !info.Mode().IsRegular() {
 		return p, false
 	}
 	p = Promoted{Shelf: shelf}
@@ -197,6 +208,12 @@ func (s *Set) Promotion(ctx context.Context, p Proposed, shelf Shelf, now time.T
 	if slices.ContainsFunc(Names(), func(name string) bool { return strings.EqualFold(name, p.Name) }) {
 		return out, fmt.Errorf("%s is the name of a built-in tool", p.Name)
 	}
+	if other := s.alike(p.Name, shelf); other != "" {
+		return out, fmt.Errorf("%s is there already, and tools whose names differ only by case count as one: %w", other, fs.ErrExist)
+	}
+	if p.Draft.Kind == custom.KindScript && !s.Config.Levers.Stated().Script.Active(false) {
+		return out, errNoScripts
+	}
 	out = Promotion{Draft: p.Draft, Origin: p.Origin, Shelf: shelf}
 	out.Origin.Approved = now.UTC().Truncate(time.Second)
 	origin, err := json.MarshalIndent(out.Origin, "", "  ")
@@ -207,11 +224,25 @@ func (s *Set) Promotion(ctx context.Context, p Proposed, shelf Shelf, now time.T
 		return out, err
 	}
 	if _, err := os.Lstat(filepath.Join(shelf.Dir(), p.Name)); err == nil {
-		return out, fmt.Errorf("%s is there already: %w; see 'inspan tools report', and remove it with 'inspan tools drop %s'",
+		return out, fmt.Errorf("%s is there already: %w; if 'inspan tools report' lists it, remove it with 'inspan tools drop %s'",
 			filepath.Join(shelf.Dir(), p.Name), fs.ErrExist, p.Name)
 	}
 	out.Trials, err = s.Try(ctx, p.Draft)
 	return out, err
+}
+
+// alike is the entry of a folder of tools that would be off, or switch another off, beside a tool with this
+// name; empty: there is none. That of the very name in the folder itself is not told here.
+func (s *Set) alike(name string, shelf Shelf) string {
+	for _, other := range []Shelf{shelf, s.Shelf(shelf.work, shelf.Source != "user")} {
+		entries, _ := os.ReadDir(other.Dir()) // without such a folder there is none
+		for _, e := range entries {
+			if strings.EqualFold(e.Name(), name) && (e.Name() != name || other.Source != shelf.Source) {
+				return filepath.Join(other.Dir(), e.Name())
+			}
+		}
+	}
+	return ""
 }
 
 // Again prepares the approval of one that was changed.
