@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/creack/pty"
+
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 )
@@ -29,5 +31,26 @@ func TestDraftSkill(t *testing.T) {
 			!strings.Contains(string(out), want) {
 			t.Fatalf("%q: %v\n%s", args, err, out)
 		}
+	}
+
+	// Who approves it must have seen it: the output is to be a terminal, too.
+	for _, seen := range []bool{false, true} {
+		person, terminal, err := pty.Open()
+		if err != nil {
+			t.Skip(err)
+		}
+		if _, err := person.WriteString("y\n"); err != nil {
+			t.Fatal(err)
+		}
+		cmd := h.command(t.Context(), "skills", "promote", "cut-release")
+		var out strings.Builder
+		if cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, &out, &out; seen {
+			cmd.Stdout = terminal
+		}
+		if err := cmd.Run(); (err == nil) != seen || !seen && !strings.Contains(out.String(), "must be a terminal") {
+			t.Errorf("seen %v: %v\n%s", seen, err, out.String())
+		}
+		person.Close()
+		terminal.Close()
 	}
 }

@@ -89,7 +89,7 @@ func (c *command) ownTools() []*cobra.Command {
 	promote := named("promote", "Keep a tool that a model proposed, after showing its exact content",
 		"inspan runs the tests of the tool in a fresh sandbox and has the reviewer model read it, if one is set. Then it shows you all\n"+
 			"files and asks. It writes exactly these into .inspan/tools, or with --user into your own folder of tools.\n"+
-			"After any change of the files, the tool is inert until you approve it again with the same command. It needs a terminal.",
+			"After any change of the files, the tool is inert until you approve it again with the same command. Input and output must be a terminal.",
 		func(ctx context.Context, o console.OwnTools, name string) error {
 			return o.Promote(ctx, name, session, user)
 		})
@@ -124,7 +124,7 @@ func (c *command) ownTool(use, short string, args cobra.PositionalArgs, do ownDo
 			}
 			out := cmd.OutOrStdout()
 			ask := func(question string) (bool, error) {
-				if !isTerminal(c.in) {
+				if !isTerminal(c.in) || !isTerminal(out) { // who can't read it can't approve it
 					return false, console.ErrNobody
 				}
 				return c.confirms(out, question), nil
