@@ -34,7 +34,7 @@ func TestSchema(t *testing.T) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
+	enc.SetIndent("", "\t") // the binary holds it
 	if err := enc.Encode(root); err != nil {
 		t.Fatal(err)
 	}

@@ -253,7 +253,11 @@ func (s *search) count(w want) (n int64, err error) {
 // words in a row, are left out if full.
 func (s *search) read(weighted []weight, lists [][]term, most int, full bool) error {
 	from := int64(s.from)
-	if rarest := slices.MinFunc(weighted, func(a, b weight) int { return cmp.Compare(a.docs, b.docs) }).docs; rarest > mostWalk {
+	rarest := weighted[0].docs
+	for _, w := range weighted {
+		rarest = min(rarest, w.docs)
+	}
+	if rarest > mostWalk {
 		from = max(from, int64(s.docs)-int64(s.docs)*mostWalk/rarest)
 	}
 	match, err := s.holding(lists)

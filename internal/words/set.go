@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/event"
@@ -168,15 +169,7 @@ const Within = "  | "
 // would do, if there is any. It has no hidden characters but those of the previews.
 func Whole(root string, list []event.Raised) string {
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b event.Raised) int {
-		switch first := worst(root, a); {
-		case first == worst(root, b):
-			return 0
-		case first:
-			return -1
-		}
-		return 1
-	})
+	sort.SliceStable(list, func(i, j int) bool { return worst(root, list[i]) && !worst(root, list[j]) })
 	var b strings.Builder
 	more := false
 	for i, w := range list {
