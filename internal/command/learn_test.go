@@ -3,6 +3,7 @@ package command
 import (
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/creack/pty"
@@ -13,16 +14,17 @@ import (
 
 // TestDraftSkill has a model draft a skill from a session of the command.
 func TestDraftSkill(t *testing.T) {
-	var h home
-	h = newHome(t, anthropictest.Start(t, &anthropictest.Server{Answer: func(_ *http.Request, body []byte) anthropictest.Answer {
+	var work atomic.Value // the folder of the command, once there is one
+	h := newHome(t, anthropictest.Start(t, &anthropictest.Server{Answer: func(_ *http.Request, body []byte) anthropictest.Answer {
 		if !strings.Contains(string(body), "You write a skill") {
 			return anthropictest.Answer{Parts: llm.Say("The release is out.")}
 		}
-		if strings.Contains(string(body), h.work) || !strings.Contains(string(body), "The release is out.") {
+		if strings.Contains(string(body), work.Load().(string)) || !strings.Contains(string(body), "The release is out.") {
 			return anthropictest.Answer{Parts: llm.Say("I was shown the wrong thing.")}
 		}
 		return anthropictest.Answer{Parts: llm.Say("---\nname: cut-release\ndescription: Cuts a release.\n---\n1. make release\n")}
 	}}))
+	work.Store(h.work)
 	for _, args := range [][]string{{"run", "cut a release"}, {"skills", "draft", "last"}, {"skills", "drafts"}} {
 		cmd := h.command(t.Context(), args...)
 		cmd.Env = append(cmd.Env, "FAKE_API_KEY=k")
