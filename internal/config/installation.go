@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/keep"
 )
 
@@ -27,12 +28,18 @@ type Installation struct {
 	Config       Config
 	ConfigPath   string // the settings file, whether it exists or not; without links
 	StateDir     string // everything inspan keeps; without links
-	Self         string // the program that keeps processes, see sandbox.Options; empty: there are no walls
+	Self         string // the program that keeps processes, see sandbox.Options, and runs scripts; empty: none does
 	Organisation Organisation
 	Warnings     []string // about the environment
 
 	set       []Setting           // by the environment
 	providers map[string]Provider // as the file has them; nil until they are known
+}
+
+// Scripts reports whether agents with these levers can run scripts: the lever is on, and there is a program
+// that runs them. Unattended is as in [event.Lever.Active].
+func (i *Installation) Scripts(levers event.Levers, unattended bool) bool {
+	return i.Self != "" && levers.Script.Active(unattended)
 }
 
 // Open reads the settings of the organisation and the user, and what the environment says.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
@@ -189,7 +188,7 @@ func (w Workflows) planned(ctx context.Context, name string) (*workflow.Workflow
 	if err != nil {
 		return nil, err
 	}
-	return flow.Plan(ctx, nil, workflow.Options{Self: sandbox.Self(), Unboxed: true}) // it performs nothing
+	return flow.Plan(ctx, nil, workflow.Options{Self: w.Set.Self, Unboxed: true}) // it performs nothing
 }
 
 // Check says of one, or of a file, whether it can be run.

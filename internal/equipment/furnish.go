@@ -42,15 +42,16 @@ func Furnish(agent *inspan.Agent, c *config.Installation, come func(context.Cont
 		all, rare = daily(all)
 		all, known = brief(all)
 	}
-	scripts := levers.Script.Active(unattended) && c.Self != ""
+	scripts := c.Scripts(levers, unattended)
+	var plans tool.Tool
 	if scripts {
-		all = append(all, script.Tool(c.Self))
+		all, plans = append(all, script.Tool(c.Self)), planWorkflow(c.Self)
 	}
 	agent.Tools = all
 	agent.Extra = func(ctx context.Context) (shown, hidden []tool.Tool) {
 		shown, hidden = come(ctx), rare
 		if scripts {
-			hidden = append(slices.Clone(rare), script.TypesTool(slices.Concat(all, rare, shown)), planWorkflow(c.Self))
+			hidden = append(slices.Clone(rare), script.TypesTool(slices.Concat(all, rare, shown)), plans)
 		}
 		if !told && described(shown) > room {
 			shown, hidden = nil, slices.Concat(hidden, shown)

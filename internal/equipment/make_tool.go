@@ -19,7 +19,6 @@ import (
 	"github.com/inspan/inspan/internal/custom"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/loop"
-	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/script"
 	"github.com/inspan/inspan/tool"
 )
@@ -179,7 +178,7 @@ func (s *Set) Try(ctx context.Context, d custom.Draft) (trials []custom.Trial, e
 // trial is the tool of a draft for its tests. Of a script, no call reaches a tool.
 func (s *Set) trial(d custom.Draft, walls tool.Walls) (tool.Tool, error) {
 	if d.Kind == custom.KindScript {
-		own := scripted(d)
+		own := s.scripted(d)
 		run := own.Run
 		own.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 			c.Begin = func(context.Context, string, json.RawMessage) func() (tool.Result, error) {
@@ -189,11 +188,7 @@ func (s *Set) trial(d custom.Draft, walls tool.Walls) (tool.Tool, error) {
 		}
 		return own, nil
 	}
-	in, err := d.Install(nil)
-	if err != nil {
-		return tool.Tool{}, err
-	}
-	dir, err := s.laid(in)
+	in, dir, err := s.laid(d)
 	if err != nil {
 		return tool.Tool{}, err
 	}
@@ -205,24 +200,27 @@ func (s *Set) trial(d custom.Draft, walls tool.Walls) (tool.Tool, error) {
 const mostScripts = 2
 
 // scripted is the tool of a script: each call that it makes is judged like one of the model.
-func scripted(d custom.Draft) tool.Tool {
+func (s *Set) scripted(d custom.Draft) tool.Tool {
 	return tool.Tool{
 		Name: d.Name, Doc: d.Description, Schema: d.Schema, Calls: true,
 		Run: func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 			if loop.Depth(c.ID) >= mostScripts {
 				return tool.Result{}, fmt.Errorf("%s is a script, and there are %d calls above it: call it from fewer", d.Name, mostScripts)
 			}
-			return script.Perform(ctx, c, sandbox.Self(), d.Code, c.Args, script.Limits{})
+			return script.Perform(ctx, c, s.Self, d.Code, c.Args, script.Limits{})
 		},
 	}
 }
 
-// laid is the folder that holds a draft and nothing else. It can be removed at any time: what counts is
-// the blob that the draft is made of, and its digest, which each call looks at.
-func (s *Set) laid(in custom.Installed) (dir string, err error) {
+// laid is a draft of a program as it lies in a folder that holds nothing else. That can be removed at any
+// time: what counts is the blob that the draft is made of, and its digest, which each call looks at.
+func (s *Set) laid(d custom.Draft) (in custom.Installed, dir string, err error) {
+	if in, err = d.Install(nil); err != nil {
+		return in, "", err
+	}
 	dir = filepath.Join(s.WrittenDir(), in.Digest())
 	if err := keep.MakeDir(dir); err != nil {
-		return "", err
+		return in, "", err
 	}
 	err = in.Write(dir, ".")
 	if errors.Is(err, fs.ErrExist) { // somebody has changed it, or was faster
@@ -230,7 +228,7 @@ func (s *Set) laid(in custom.Installed) (dir string, err error) {
 			err = in.Write(dir, ".")
 		}
 	}
-	return dir, err
+	return in, dir, err
 }
 
 // Written makes the tools that the model of a session has written, whose blobs these are, see
@@ -259,13 +257,9 @@ func (s *Set) toolOf(d custom.Draft, scripts bool) (tool.Tool, error) {
 	case d.Kind == custom.KindScript && !scripts:
 		return tool.Tool{}, errNoScripts
 	case d.Kind == custom.KindScript:
-		return scripted(d), nil
+		return s.scripted(d), nil
 	}
-	in, err := d.Install(nil)
-	if err != nil {
-		return tool.Tool{}, err
-	}
-	dir, err := s.laid(in)
+	in, dir, err := s.laid(d)
 	if err != nil {
 		return tool.Tool{}, err
 	}

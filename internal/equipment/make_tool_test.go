@@ -65,7 +65,7 @@ func newShop(t *testing.T) *shop {
 	}
 	state := dir()
 	h := &shop{t: t, root: dir(), sessions: &store.Memory{}, Set: &equipment.Set{
-		Installation: &config.Installation{StateDir: state, ConfigPath: filepath.Join(dir(), "config.toml")},
+		Installation: &config.Installation{StateDir: state, Self: sandbox.Self(), ConfigPath: filepath.Join(dir(), "config.toml")},
 		Consent:      &consent.Store{Dir: filepath.Join(state, "consent")},
 		Env: func(root string) (tool.Env, error) {
 			return sandbox.Local(root, nil, sandbox.Options{Self: self})

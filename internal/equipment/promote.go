@@ -211,7 +211,7 @@ func (s *Set) Promotion(ctx context.Context, p Proposed, shelf Shelf, now time.T
 	if other := s.alike(p.Name, shelf); other != "" {
 		return out, fmt.Errorf("%s is there already, and tools whose names differ only by case count as one: %w", other, fs.ErrExist)
 	}
-	if p.Draft.Kind == custom.KindScript && !s.Config.Levers.Stated().Script.Active(false) {
+	if p.Draft.Kind == custom.KindScript && !s.Scripts(s.Config.Levers.Stated(), false) {
 		return out, errNoScripts
 	}
 	out = Promotion{Draft: p.Draft, Origin: p.Origin, Shelf: shelf}
@@ -304,7 +304,7 @@ func (s *Set) scripts(root string, taken []string) (out []tool.Tool) {
 			continue
 		}
 		taken = append(taken, d.Name)
-		out = append(out, scripted(d))
+		out = append(out, s.scripted(d))
 	}
 	return out
 }

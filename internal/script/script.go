@@ -143,6 +143,9 @@ func (e Engine) Run(ctx context.Context, s Script) (value json.RawMessage, err e
 }
 
 func (e Engine) start(ctx context.Context, in io.Reader, r *run) (tool.Process, error) {
+	if e.Self == "" {
+		return nil, errors.New("scripts can't run in this program: it names none that runs them")
+	}
 	procs, c := sandbox.Sealing(), tool.Command{
 		Args: []string{e.Self, program}, Dir: "/", Env: []string{"TZ=UTC", "GOMAXPROCS=1", "GOTRACEBACK=single"},
 		Stdin: in, Output: &r.errs, Report: r,

@@ -291,3 +291,11 @@ func BenchmarkCalls(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/n, "µs/call")
 }
+
+// TestNoProgramRunsScripts holds that a program which names none that runs scripts isn't started as one.
+func TestNoProgramRunsScripts(t *testing.T) {
+	_, err := script.Engine{Open: true}.Run(t.Context(), script.Script{Code: `return 1`})
+	if err == nil || !strings.Contains(err.Error(), "it names none that runs them") {
+		t.Error(err)
+	}
+}
