@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -107,7 +108,7 @@ func runAnswer(ctx context.Context, r *reading, in answerArgs) (tool.Result, err
 func (r *reading) verify(ctx context.Context, i int, all []answer, which []int, out []Evidence) (wrong []error) {
 	err := r.each(ctx, []int{i}, func(v *view) error {
 		w := &witness{meter: newMeter(), at: map[int][]byte{}, line: map[int]int64{}, all: all, which: which}
-		if _, err := io.Copy(w, within{ctx, v}); err != nil {
+		if _, err := io.Copy(w, keep.Reading(ctx, v)); err != nil {
 			return err
 		}
 		if v.at != v.src.Bytes || w.digest() != v.src.Digest {

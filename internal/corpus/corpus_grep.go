@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -63,7 +64,7 @@ func runGrep(ctx context.Context, r *reading, in grepArgs) (tool.Result, error) 
 	buf := make([]byte, block)
 	err = r.each(ctx, which, func(v *view) error {
 		before := out.Total
-		err := search(within{ctx, v}, re, buf, func(l line) error {
+		err := search(keep.Reading(ctx, v), re, buf, func(l line) error {
 			out.Total++
 			if out.More == 0 && len(out.Hits) < most {
 				text, at := excerpt(l, mostExcerpt)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/internal/web"
 	"github.com/inspan/inspan/store"
@@ -63,7 +64,7 @@ func (s *Set) listEffects(ctx context.Context, c *tool.Call) ([]tool.Effect, err
 		}
 		switch kind, at := kindOf(name); kind {
 		case kindFile:
-			path, err := resolve(ctx, c, at)
+			path, err := tools.Resolve(ctx, c, at)
 			if err != nil {
 				return nil, err
 			}
@@ -89,8 +90,8 @@ func (s *Set) named(ctx context.Context, c *tool.Call, name string) error {
 		case one == name, own == kindSession && place == "sessions" && kind == kindSession && at != "session":
 			return nil
 		case own == kindFile && kind == kindFile:
-			below, err := resolve(ctx, c, place)
-			if path, failed := resolve(ctx, c, at); err == nil && failed == nil && tool.Inside(below, path) {
+			below, err := tools.Resolve(ctx, c, place)
+			if path, failed := tools.Resolve(ctx, c, at); err == nil && failed == nil && tool.Inside(below, path) {
 				return nil
 			}
 		}
@@ -137,13 +138,6 @@ func kindOf(name string) (kind, at string) {
 		return kindSession, strings.TrimPrefix(name, "session:")
 	}
 	return kindFile, name
-}
-
-func resolve(ctx context.Context, c *tool.Call, path string) (string, error) {
-	if !filepath.IsAbs(path) {
-		path = c.Cwd + string(filepath.Separator) + path
-	}
-	return c.Env.Files.Resolve(ctx, path)
 }
 
 func (s *Set) list(ctx context.Context, c *tool.Call, in listArgs) (tool.Result, error) {
@@ -213,7 +207,7 @@ func (o *opening) skip(name, why string) {
 
 // files adds a file, or all below a folder.
 func (o *opening) files(ctx context.Context, at string) error {
-	path, err := resolve(ctx, o.call, at)
+	path, err := tools.Resolve(ctx, o.call, at)
 	if err != nil {
 		return err
 	}
@@ -238,10 +232,7 @@ func (o *opening) files(ctx context.Context, at string) error {
 
 // file adds one file. What is not text, or not to be read, is left out.
 func (o *opening) file(ctx context.Context, path string) error {
-	name := path
-	if rel, err := filepath.Rel(o.call.Env.Root, path); err == nil && tool.Inside(o.call.Env.Root, path) {
-		name = filepath.ToSlash(rel)
-	}
+	name := tools.Shown(o.call, path)
 	if o.seen[name] {
 		return nil
 	}
@@ -357,7 +348,7 @@ func (o *opening) add(ctx context.Context, src source) error {
 // measure reads a source once, and adds it.
 func (o *opening) measure(ctx context.Context, src source, r io.Reader) error {
 	m := newMeter()
-	if _, err := io.Copy(m, within{ctx, io.LimitReader(r, mostBytes-o.bytes+1)}); err != nil {
+	if _, err := io.Copy(m, keep.Reading(ctx, io.LimitReader(r, mostBytes-o.bytes+1))); err != nil {
 		return fmt.Errorf("%s: %w", src.Name, err)
 	}
 	if o.bytes += m.bytes; o.bytes > mostBytes || len(o.m.Sources) >= mostSources {

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"regexp"
 
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -64,7 +65,7 @@ func runPieces(ctx context.Context, r *reading, in piecesArgs) (tool.Result, err
 	all, total := set{Corpus: r.name, Pieces: []piece{}}, int64(0)
 	sources, buf := map[int]bool{}, make([]byte, in.Bytes)
 	err = r.each(ctx, which, func(v *view) error {
-		return cut(within{ctx, v}, buf, in.Overlap, func(from int64, text []byte) error {
+		return cut(keep.Reading(ctx, v), buf, in.Overlap, func(from int64, text []byte) error {
 			if re != nil && !re.Match(text) {
 				return nil
 			}

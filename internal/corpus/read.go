@@ -197,7 +197,7 @@ func (r *reading) compare(ctx context.Context, i int, f fs.File, info fs.FileInf
 		return changed(src.Name, nil)
 	}
 	m := newMeter()
-	if _, err := io.Copy(m, io.LimitReader(within{ctx, f}, src.Bytes)); err != nil {
+	if _, err := io.Copy(m, io.LimitReader(keep.Reading(ctx, f), src.Bytes)); err != nil {
 		return fmt.Errorf("%s: %w", src.Name, err)
 	}
 	if m.bytes != src.Bytes || m.digest() != src.Digest {
@@ -270,18 +270,4 @@ func (m *meter) count() int64 {
 		return m.lines + 1
 	}
 	return m.lines
-}
-
-// within ends with a context.
-type within struct {
-	ctx context.Context
-	io.Reader
-}
-
-// Read implements [io.Reader].
-func (w within) Read(p []byte) (int, error) {
-	if err := w.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return w.Reader.Read(p)
 }

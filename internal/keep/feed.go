@@ -2,6 +2,7 @@ package keep
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"sync"
@@ -130,4 +131,20 @@ func (h *Head) Bytes() (data []byte, more bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.buf, h.more
+}
+
+// Reading is r until ctx is done; then it is the error of ctx.
+func Reading(ctx context.Context, r io.Reader) io.Reader { return reading{ctx, r} }
+
+type reading struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read implements [io.Reader].
+func (r reading) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
 }

@@ -63,7 +63,7 @@ func (b blobs) put(ctx context.Context, r io.Reader) (name string, err error) {
 		return "", err
 	}
 	sum := sha256.New()
-	err = pour(io.MultiWriter(b.durable(f), sum), &contextReader{ctx, r})
+	err = pour(io.MultiWriter(b.durable(f), sum), keep.Reading(ctx, r))
 	if err == nil {
 		err = b.store.sync(f)
 	}
@@ -210,17 +210,4 @@ func (b *blobReader) Read(p []byte) (int, error) {
 		return n, fmt.Errorf("%s: %w", b.name, errBlob)
 	}
 	return n, err
-}
-
-// contextReader stops reading when ctx is done.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c *contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // Salvaged is one piece of a log that may be damaged.
@@ -308,6 +309,6 @@ func (l *Log) checkBlob(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(io.Discard, &contextReader{ctx, r})
+	_, err = io.Copy(io.Discard, keep.Reading(ctx, r))
 	return errors.Join(err, r.Close())
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
 )
@@ -336,7 +337,7 @@ func TestBlobs(t *testing.T) {
 			t.Fatalf("Put = %q, %v", got, err)
 		}
 	}
-	failing := io.MultiReader(strings.NewReader("x"), &contextReader{ctx: canceled(t)})
+	failing := io.MultiReader(strings.NewReader("x"), keep.Reading(canceled(t), nil))
 	if _, err := l.Blobs().Put(t.Context(), failing); !errors.Is(err, context.Canceled) {
 		t.Errorf("Put of a reader that fails: %v", err)
 	}

@@ -36,14 +36,14 @@ func load(ctx context.Context, c *tool.Call, path string) (draft, error) {
 		return d, err
 	}
 	if _, seen := c.Seen.Digest(d.path); !seen {
-		return draft{}, fmt.Errorf("%s exists and was not read in this session; read it first", show(c, d.path))
+		return draft{}, fmt.Errorf("%s exists and was not read in this session; read it first", Shown(c, d.path))
 	}
 	return draft{}, changed(c, d.path)
 }
 
 // open is load for a file that the session need not have seen.
 func open(ctx context.Context, c *tool.Call, path string) (draft, error) {
-	resolved, err := resolve(ctx, c, path)
+	resolved, err := Resolve(ctx, c, path)
 	if err != nil {
 		return draft{}, err
 	}
@@ -61,7 +61,7 @@ func open(ctx context.Context, c *tool.Call, path string) (draft, error) {
 }
 
 func changed(c *tool.Call, path string) error {
-	return fmt.Errorf("%s has changed since it was read; read it again, nothing was written", show(c, path))
+	return fmt.Errorf("%s has changed since it was read; read it again, nothing was written", Shown(c, path))
 }
 
 // commit makes the change, if the file is still what the draft started from.
@@ -92,7 +92,7 @@ func (d draft) diff(c *tool.Call) string {
 	if len(d.old)+len(d.new) > maxDiffed {
 		return ""
 	}
-	name := show(c, d.path)
+	name := Shown(c, d.path)
 	from := name
 	if !d.exists {
 		from = "/dev/null"

@@ -49,7 +49,7 @@ func runDelete(ctx context.Context, c *tool.Call, in deleteArgs) (tool.Result, e
 	case info.IsDir():
 		return deleteDir(ctx, c, path)
 	case !info.Mode().IsRegular():
-		return tool.Result{}, fmt.Errorf("%s is not a regular file (%v)", show(c, path), info.Mode().Type())
+		return tool.Result{}, fmt.Errorf("%s is not a regular file (%v)", Shown(c, path), info.Mode().Type())
 	}
 	return deleteKept(ctx, c, path, f)
 }
@@ -57,7 +57,7 @@ func runDelete(ctx context.Context, c *tool.Call, in deleteArgs) (tool.Result, e
 // deletable resolves a path and refuses those that must not go: the workspace,
 // what holds it, and symbolic links, as their target would go in their place.
 func deletable(ctx context.Context, c *tool.Call, path string) (string, error) {
-	resolved, err := resolve(ctx, c, path)
+	resolved, err := Resolve(ctx, c, path)
 	if err != nil {
 		return "", err
 	}
@@ -67,12 +67,12 @@ func deletable(ctx context.Context, c *tool.Call, path string) (string, error) {
 	}
 	dir, name := filepath.Split(strings.TrimRight(path, string(filepath.Separator)))
 	if name != "." && name != ".." {
-		parent, err := resolve(ctx, c, dir)
+		parent, err := Resolve(ctx, c, dir)
 		if err != nil {
 			return "", err
 		}
 		if filepath.Join(parent, name) != resolved {
-			return "", fmt.Errorf("%s is a symbolic link to %s; delete that, or the link with rm in bash", path, show(c, resolved))
+			return "", fmt.Errorf("%s is a symbolic link to %s; delete that, or the link with rm in bash", path, Shown(c, resolved))
 		}
 	}
 	return resolved, nil
@@ -84,12 +84,12 @@ func deleteDir(ctx context.Context, c *tool.Call, path string) (tool.Result, err
 		return tool.Result{}, err
 	}
 	if len(entries) > 0 {
-		return tool.Result{}, fmt.Errorf("%s is a directory with %s in it; delete those first", show(c, path), text.Count(len(entries), "file"))
+		return tool.Result{}, fmt.Errorf("%s is a directory with %s in it; delete those first", Shown(c, path), text.Count(len(entries), "file"))
 	}
 	if err := c.Env.Files.Change(ctx, tool.Change{Path: path, Remove: true}); err != nil {
 		return tool.Result{}, err
 	}
-	r := tool.Text("deleted the empty directory " + show(c, path))
+	r := tool.Text("deleted the empty directory " + Shown(c, path))
 	r.Files = []tool.File{{Path: path, Written: true}}
 	return r, nil
 }
@@ -107,12 +107,12 @@ func deleteKept(ctx context.Context, c *tool.Call, path string, f io.Reader) (to
 	digest := hex.EncodeToString(sum.Sum(nil)[:16]) // see tool.Digest
 	err = c.Env.Files.Change(ctx, tool.Change{Path: path, Remove: true, If: digest})
 	if errors.Is(err, tool.ErrChanged) {
-		return tool.Result{}, fmt.Errorf("%s changed while it was being deleted; it was left alone", show(c, path))
+		return tool.Result{}, fmt.Errorf("%s changed while it was being deleted; it was left alone", Shown(c, path))
 	}
 	if err != nil {
 		return tool.Result{}, err
 	}
-	r := tool.Text(fmt.Sprintf("deleted %s\nTo bring it back: write_file with path %s and blob %s", show(c, path), show(c, path), blob))
+	r := tool.Text(fmt.Sprintf("deleted %s\nTo bring it back: write_file with path %s and blob %s", Shown(c, path), Shown(c, path), blob))
 	r.Files = []tool.File{{Path: path, Written: true}}
 	return r, nil
 }

@@ -47,7 +47,7 @@ func runEdit(ctx context.Context, c *tool.Call, in editArgs) (tool.Result, error
 	if err != nil {
 		return tool.Result{}, err
 	}
-	r := tool.Text(fmt.Sprintf("%s: %s\n%s", show(c, d.path), text.Count(made, "replacement"), cutDiff(d.diff(c), maxShownDiff)))
+	r := tool.Text(fmt.Sprintf("%s: %s\n%s", Shown(c, d.path), text.Count(made, "replacement"), cutDiff(d.diff(c), maxShownDiff)))
 	r.Files = []tool.File{file}
 	return r, nil
 }
@@ -63,17 +63,17 @@ func draftEdit(ctx context.Context, c *tool.Call, in editArgs) (d draft, made in
 	}
 	text, enc, ok := decode(d.before)
 	if !ok {
-		return draft{}, 0, errBinary(show(c, d.path), d.before)
+		return draft{}, 0, errBinary(Shown(c, d.path), d.before)
 	}
 	d.old, d.new = text, text
 	for i, e := range in.Edits {
 		if d.partly && e.All {
-			return draft{}, 0, fmt.Errorf("%s is not as you have seen it; read it before you replace every match", show(c, d.path))
+			return draft{}, 0, fmt.Errorf("%s is not as you have seen it; read it before you replace every match", Shown(c, d.path))
 		}
 		var n int
 		d.new, n, err = applyEdit(d.new, e)
 		if err != nil {
-			return draft{}, 0, fmt.Errorf("edit %d of %d in %s: %w; nothing was written", i+1, len(in.Edits), show(c, d.path), err)
+			return draft{}, 0, fmt.Errorf("edit %d of %d in %s: %w; nothing was written", i+1, len(in.Edits), Shown(c, d.path), err)
 		}
 		made += n
 	}

@@ -46,7 +46,7 @@ func runLines(ctx context.Context, c *tool.Call, in linesArgs) (tool.Result, err
 	if err != nil {
 		return tool.Result{}, err
 	}
-	r := tool.Text(show(c, d.path) + ": " + s.report(d.new))
+	r := tool.Text(Shown(c, d.path) + ": " + s.report(d.new))
 	r.Files = []tool.File{file}
 	return r, nil
 }
@@ -59,11 +59,11 @@ func draftLines(ctx context.Context, c *tool.Call, in linesArgs) (draft, splice,
 	}
 	text, enc, ok := decode(d.before)
 	if !ok {
-		return draft{}, splice{}, errBinary(show(c, d.path), d.before)
+		return draft{}, splice{}, errBinary(Shown(c, d.path), d.before)
 	}
 	s, err := newSplice(text, in)
 	if err != nil {
-		return draft{}, splice{}, fmt.Errorf("nothing was written to %s: %w", show(c, d.path), err)
+		return draft{}, splice{}, fmt.Errorf("nothing was written to %s: %w", Shown(c, d.path), err)
 	}
 	d.old, d.new = text, s.apply(text)
 	if d.new == d.old {

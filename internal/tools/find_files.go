@@ -56,7 +56,7 @@ func runFind(ctx context.Context, c *tool.Call, in findArgs) (tool.Result, error
 	if err != nil {
 		return tool.Result{}, err
 	}
-	path, err := resolve(ctx, c, in.start())
+	path, err := Resolve(ctx, c, in.start())
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -69,7 +69,7 @@ func runFind(ctx context.Context, c *tool.Call, in findArgs) (tool.Result, error
 	unread, err := t.walk(ctx, top, func(file string, e fs.DirEntry) error {
 		looked++
 		if rel, err := filepath.Rel(path, file); err == nil && matches(filepath.ToSlash(rel)) {
-			all = append(all, foundFile{show(c, file), modified(e)})
+			all = append(all, foundFile{Shown(c, file), modified(e)})
 		}
 		return nil
 	})

@@ -83,7 +83,7 @@ func (r requester) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, er
 		out = append(out, tool.Effect{Kind: tool.External, Text: m.method + " " + m.url.Host + m.url.EscapedPath()})
 	}
 	if in.SaveTo != "" {
-		path, err := resolve(ctx, c, in.SaveTo)
+		path, err := Resolve(ctx, c, in.SaveTo)
 		if err != nil {
 			return nil, err
 		}
@@ -229,7 +229,7 @@ func (r requester) run(ctx context.Context, c *tool.Call, in requestArgs) (tool.
 		if err != nil {
 			return tool.Text(text), fmt.Errorf("the request was made, but its answer was not saved: %w", err)
 		}
-		res := tool.Text(text + fmt.Sprintf("\nsaved %s to %s", size(int64(len(got.body))), show(c, file.Path)))
+		res := tool.Text(text + fmt.Sprintf("\nsaved %s to %s", size(int64(len(got.body))), Shown(c, file.Path)))
 		res.Files = []tool.File{file}
 		return res, nil
 	}
@@ -241,7 +241,7 @@ func saving(ctx context.Context, c *tool.Call, in requestArgs) (draft, error) {
 	if in.SaveTo == "" {
 		return draft{}, nil
 	}
-	path, err := resolve(ctx, c, in.SaveTo)
+	path, err := Resolve(ctx, c, in.SaveTo)
 	if err != nil {
 		return draft{}, err
 	}
@@ -370,7 +370,7 @@ func (a answered) save(ctx context.Context, c *tool.Call, d draft, values secret
 	}
 	err := c.Env.Files.Change(ctx, tool.Change{Path: d.path, Data: data, If: cond, Exact: true})
 	if errors.Is(err, tool.ErrChanged) {
-		return tool.File{}, fmt.Errorf("%s has come to be another file meanwhile", show(c, d.path))
+		return tool.File{}, fmt.Errorf("%s has come to be another file meanwhile", Shown(c, d.path))
 	}
 	if err != nil {
 		return tool.File{}, err

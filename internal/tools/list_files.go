@@ -39,7 +39,7 @@ func runList(ctx context.Context, c *tool.Call, in listArgs) (tool.Result, error
 	if in.Depth == 0 {
 		in.Depth = defaultDepth
 	}
-	path, err := resolve(ctx, c, in.Path)
+	path, err := Resolve(ctx, c, in.Path)
 	if err != nil {
 		return tool.Result{}, err
 	}

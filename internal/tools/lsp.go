@@ -102,7 +102,7 @@ func ask(ctx context.Context, m *lsp.Manager, c *tool.Call, in lspArgs) (questio
 		return q, nil
 	}
 	var err error
-	q.path, err = resolve(ctx, c, in.Path)
+	q.path, err = Resolve(ctx, c, in.Path)
 	return q, err
 }
 
@@ -261,7 +261,7 @@ func (q question) at(l lsp.Location) string {
 	if l.Text != "" {
 		column = utf8.RuneCountInString(l.Text[:min(column, len(l.Text))])
 	}
-	return fmt.Sprintf("%s:%d:%d", show(q.c, l.Path), l.Start.Line+1, column+1)
+	return fmt.Sprintf("%s:%d:%d", Shown(q.c, l.Path), l.Start.Line+1, column+1)
 }
 
 func (q question) hover(ctx context.Context) (string, error) {
@@ -288,7 +288,7 @@ func (q question) outline(ctx context.Context) (string, error) {
 		b.WriteString(cutLine(strings.Join(strings.Split(strings.TrimSpace(line), "\n"), " "), maxShownLine) + "\n")
 	}
 	if b.Len() == 0 {
-		b.WriteString(show(q.c, q.path) + " declares nothing\n")
+		b.WriteString(Shown(q.c, q.path) + " declares nothing\n")
 	}
 	return b.String() + rest(len(symbols.List)-maxOutline, symbols.More, symbols.Loading), nil
 }
@@ -319,7 +319,7 @@ func (q question) diagnose(ctx context.Context) (string, error) {
 	}
 	text := problems(q.c, r.List, maxProblems) + rest(len(r.List)-maxProblems, r.More, false)
 	if text == "" && r.Settled {
-		text = "no problems in " + show(q.c, q.path)
+		text = "no problems in " + Shown(q.c, q.path)
 	}
 	switch {
 	case r.Loading:
@@ -357,16 +357,16 @@ func (q question) meant(ctx context.Context) ([]lsp.Position, error) {
 		return nil, err
 	}
 	if n := bytes.Count(data, []byte("\n")) + 1; q.in.Line > n {
-		return nil, fmt.Errorf("%s has %s", show(q.c, q.path), text.Count(n, "line"))
+		return nil, fmt.Errorf("%s has %s", Shown(q.c, q.path), text.Count(n, "line"))
 	}
 	all := lsp.Standing(string(data), q.in.Symbol)
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%s has no %s", show(q.c, q.path), q.in.Symbol)
+		return nil, fmt.Errorf("%s has no %s", Shown(q.c, q.path), q.in.Symbol)
 	}
 	if q.in.Line > 0 {
 		here := slices.DeleteFunc(slices.Clone(all), func(p lsp.Position) bool { return p.Line != q.in.Line-1 })
 		if len(here) == 0 {
-			return nil, fmt.Errorf("line %d of %s has no %s; it stands in %s", q.in.Line, show(q.c, q.path), q.in.Symbol, linesOf(all))
+			return nil, fmt.Errorf("line %d of %s has no %s; it stands in %s", q.in.Line, Shown(q.c, q.path), q.in.Symbol, linesOf(all))
 		}
 		return here, nil
 	}
@@ -377,9 +377,9 @@ func (q question) meant(ctx context.Context) ([]lsp.Position, error) {
 	case len(declared) == 1:
 		return declared, nil
 	case len(declared) > 1:
-		return nil, fmt.Errorf("%s declares %s in %s; give the line you mean", show(q.c, q.path), q.in.Symbol, linesOf(declared))
+		return nil, fmt.Errorf("%s declares %s in %s; give the line you mean", Shown(q.c, q.path), q.in.Symbol, linesOf(declared))
 	case q.in.Action == "rename" && len(all) > 1:
-		return nil, fmt.Errorf("%s stands in %s of %s; give the line of the one you mean", q.in.Symbol, linesOf(all), show(q.c, q.path))
+		return nil, fmt.Errorf("%s stands in %s of %s; give the line of the one you mean", q.in.Symbol, linesOf(all), Shown(q.c, q.path))
 	}
 	return all, nil
 }
@@ -438,7 +438,7 @@ func news(ctx context.Context, m *lsp.Manager, c *tool.Call, files []tool.File) 
 		if len(r.List) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "\ndiagnostics of %s:\n%s", show(c, f.Path), problems(c, r.List, left)+rest(len(r.List)-left, 0, false))
+		fmt.Fprintf(&b, "\ndiagnostics of %s:\n%s", Shown(c, f.Path), problems(c, r.List, left)+rest(len(r.List)-left, 0, false))
 		left -= min(left, len(r.List))
 	}
 	return b.String()

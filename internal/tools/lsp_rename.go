@@ -48,7 +48,7 @@ func (q question) rename(ctx context.Context) (tool.Result, error) {
 	for i, d := range drafts {
 		file, err := d.commit(ctx, q.c)
 		if err != nil {
-			r.Files, err = q.takeBack(ctx, drafts[:i], fmt.Errorf("rename in %s: %w", show(q.c, d.path), err))
+			r.Files, err = q.takeBack(ctx, drafts[:i], fmt.Errorf("rename in %s: %w", Shown(q.c, d.path), err))
 			return r, err
 		}
 		r.Files = append(r.Files, file)
@@ -66,7 +66,7 @@ func (q question) takeBack(ctx context.Context, made []draft, cause error) ([]to
 	for _, d := range made {
 		err := q.c.Env.Files.Change(ctx, tool.Change{Path: d.path, Data: d.before, If: tool.Digest(d.after)})
 		if err != nil {
-			cause = errors.Join(cause, fmt.Errorf("%s stays changed: %w", show(q.c, d.path), err))
+			cause = errors.Join(cause, fmt.Errorf("%s stays changed: %w", Shown(q.c, d.path), err))
 			left = append(left, tool.File{Path: d.path, Digest: tool.Digest(d.after), Written: true, Diff: cutDiff(d.diff(q.c), maxStoredDiff)})
 		}
 	}

@@ -57,13 +57,13 @@ func runNotebook(ctx context.Context, c *tool.Call, in notebookArgs) (tool.Resul
 	if err != nil {
 		return tool.Result{}, err
 	}
-	r := tool.Text(fmt.Sprintf("%s: %s\n%s", show(c, d.path), done, cutDiff(d.diff(c), maxShownDiff)))
+	r := tool.Text(fmt.Sprintf("%s: %s\n%s", Shown(c, d.path), done, cutDiff(d.diff(c), maxShownDiff)))
 	r.Files = []tool.File{file}
 	return r, nil
 }
 
 func showNotebook(ctx context.Context, c *tool.Call, path string) (tool.Result, error) {
-	resolved, err := resolve(ctx, c, path)
+	resolved, err := Resolve(ctx, c, path)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -73,7 +73,7 @@ func showNotebook(ctx context.Context, c *tool.Call, path string) (tool.Result, 
 	}
 	nb, err := parseNotebook(data)
 	if err != nil {
-		return tool.Result{}, fmt.Errorf("%s: %w", show(c, resolved), err)
+		return tool.Result{}, fmt.Errorf("%s: %w", Shown(c, resolved), err)
 	}
 	r := tool.Text(nb.text())
 	r.Files = []tool.File{{Path: resolved, Digest: tool.Digest(data)}}
@@ -88,7 +88,7 @@ func draftNotebook(ctx context.Context, c *tool.Call, in notebookArgs) (d draft,
 	}
 	nb, err := parseNotebook(d.before)
 	if err != nil {
-		return draft{}, "", fmt.Errorf("%s: %w", show(c, d.path), err)
+		return draft{}, "", fmt.Errorf("%s: %w", Shown(c, d.path), err)
 	}
 	last := len(nb.cells)
 	if in.Action == "insert" {

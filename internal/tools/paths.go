@@ -14,17 +14,17 @@ import (
 // maxFile is the largest file that is read as a whole, in bytes.
 const maxFile = 64 << 20
 
-// resolve returns the real path a call means. It is joined and not cleaned
+// Resolve returns the real path a call means. It is joined and not cleaned
 // before links are followed, so that ".." means what it means to the kernel.
-func resolve(ctx context.Context, c *tool.Call, path string) (string, error) {
+func Resolve(ctx context.Context, c *tool.Call, path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = c.Cwd + string(filepath.Separator) + path
 	}
 	return c.Env.Files.Resolve(ctx, path)
 }
 
-// show writes a path short: relative to the workspace if it is inside.
-func show(c *tool.Call, path string) string {
+// Shown writes a path short: relative to the workspace if it is inside.
+func Shown(c *tool.Call, path string) string {
 	rel, err := filepath.Rel(c.Env.Root, path)
 	if err != nil || !tool.Inside(c.Env.Root, path) {
 		return path
@@ -39,7 +39,7 @@ func pathEffect[In any](kind tool.EffectKind, path func(In) string) func(context
 		if err != nil {
 			return nil, err
 		}
-		resolved, err := resolve(ctx, c, path(in))
+		resolved, err := Resolve(ctx, c, path(in))
 		if err != nil {
 			return nil, err
 		}
@@ -63,9 +63,9 @@ func readWhole(ctx context.Context, c *tool.Call, path string) ([]byte, error) {
 	}
 	switch {
 	case info.IsDir():
-		return nil, fmt.Errorf("%s is a directory; list_files shows what is in it", show(c, path))
+		return nil, fmt.Errorf("%s is a directory; list_files shows what is in it", Shown(c, path))
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file (%v)", show(c, path), info.Mode().Type())
+		return nil, fmt.Errorf("%s is not a regular file (%v)", Shown(c, path), info.Mode().Type())
 	case info.Size() > maxFile:
 		return nil, tooBig(c, path)
 	}
@@ -79,7 +79,7 @@ func readWhole(ctx context.Context, c *tool.Call, path string) ([]byte, error) {
 var errTooBig = errors.New("it is too big")
 
 func tooBig(c *tool.Call, path string) error {
-	return fmt.Errorf("%s is larger than %s: %w; use search_files, or bash with sed -n or head", show(c, path), size(maxFile), errTooBig)
+	return fmt.Errorf("%s is larger than %s: %w; use search_files, or bash with sed -n or head", Shown(c, path), size(maxFile), errTooBig)
 }
 
 // missing explains that a path does not exist by what does: the nearest names
@@ -100,9 +100,9 @@ func missing(ctx context.Context, c *tool.Call, path string, cause error) error 
 	}
 	hint := fmt.Sprintf("%s has nothing named %q", showDir(c, dir), name)
 	if near := tool.Nearest(name, names); near != "" {
-		hint += fmt.Sprintf("; did you mean %s?", show(c, filepath.Join(dir, near)))
+		hint += fmt.Sprintf("; did you mean %s?", Shown(c, filepath.Join(dir, near)))
 	}
-	return &missingError{fmt.Sprintf("%s does not exist: %s", show(c, path), hint)}
+	return &missingError{fmt.Sprintf("%s does not exist: %s", Shown(c, path), hint)}
 }
 
 // missingError is fs.ErrNotExist in better words.
@@ -116,7 +116,7 @@ func showDir(c *tool.Call, dir string) string {
 	if dir == c.Env.Root {
 		return "the workspace"
 	}
-	return show(c, dir)
+	return Shown(c, dir)
 }
 
 func readDir(ctx context.Context, files tool.Files, dir string) ([]fs.DirEntry, error) {

@@ -19,7 +19,7 @@ func isPDF(data []byte) bool { return bytes.HasPrefix(data, []byte("%PDF-")) }
 // readPDF shows the text of a PDF, as pdftotext (poppler) tells it. That reads a file that
 // anybody may have made, so it runs where it can do no more than read.
 func readPDF(ctx context.Context, c *tool.Call, path string, data []byte, in readArgs) (tool.Result, error) {
-	unread := errBinary(show(c, path), data)
+	unread := errBinary(Shown(c, path), data)
 	box := tool.Box{Level: tool.BoxRead}
 	if !tool.Inside(c.Env.Root, path) {
 		box.Read = []string{path}

@@ -50,7 +50,7 @@ func runRead(ctx context.Context, c *tool.Call, in readArgs) (tool.Result, error
 	if name, ok := strings.CutPrefix(in.Path, blobPrefix); ok {
 		return readBlob(ctx, c, name, in)
 	}
-	path, err := resolve(ctx, c, in.Path)
+	path, err := Resolve(ctx, c, in.Path)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -63,7 +63,7 @@ func runRead(ctx context.Context, c *tool.Call, in readArgs) (tool.Result, error
 	}
 	files := []tool.File{{Path: path, Digest: tool.Digest(data)}}
 	if media := imageType(data); media != "" {
-		r, err := imageResult(show(c, path), media, data)
+		r, err := imageResult(Shown(c, path), media, data)
 		r.Files = files
 		return r, err
 	}
@@ -72,7 +72,7 @@ func runRead(ctx context.Context, c *tool.Call, in readArgs) (tool.Result, error
 	}
 	text, enc, ok := decode(data)
 	if !ok {
-		return tool.Result{}, errBinary(show(c, path), data)
+		return tool.Result{}, errBinary(Shown(c, path), data)
 	}
 	w := newWindow(c, in)
 	_, _ = io.WriteString(w, unix(text)) // a window takes everything
@@ -111,7 +111,7 @@ func readLong(ctx context.Context, c *tool.Call, path string, in readArgs) (tool
 		return tool.Result{}, err
 	}
 	defer f.Close()
-	return readStream(c, f, show(c, path), in)
+	return readStream(c, f, Shown(c, path), in)
 }
 
 // readBlob shows a blob as it comes, as blobs may be larger than memory

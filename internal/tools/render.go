@@ -63,7 +63,7 @@ func render() tool.Tool {
 			if e.Path == "" {
 				continue
 			}
-			if e.Path, err = resolve(ctx, c, e.Path); err != nil {
+			if e.Path, err = Resolve(ctx, c, e.Path); err != nil {
 				return nil, err
 			}
 			effects = append(effects, e)
@@ -95,10 +95,10 @@ func runRender(ctx context.Context, c *tool.Call, in renderArgs) (tool.Result, e
 		if err != nil {
 			return tool.Result{}, err
 		}
-		r = tool.Text("The person sees it: " + strings.Join(p.parts, ", ") + ". It is also in " + show(c, d.path) + ".")
+		r = tool.Text("The person sees it: " + strings.Join(p.parts, ", ") + ". It is also in " + Shown(c, d.path) + ".")
 		file.Diff = "" // of a page, which nobody reads
 		r.Files = []tool.File{file}
-		p.show += "\n*" + show(c, d.path) + "*\n"
+		p.show += "\n*" + Shown(c, d.path) + "*\n"
 	}
 	r.Show = "**" + text.Line(in.Title) + "**\n\n" + p.show
 	return r, nil
@@ -156,7 +156,7 @@ func (rc *renderChart) figure() markdown.Chart {
 
 // image adds an image file: small for the terminal, whole for the page.
 func (p *picture) image(ctx context.Context, c *tool.Call, file string) error {
-	path, err := resolve(ctx, c, file)
+	path, err := Resolve(ctx, c, file)
 	if err != nil {
 		return err
 	}
@@ -168,21 +168,21 @@ func (p *picture) image(ctx context.Context, c *tool.Call, file string) error {
 	at, err := sizeOf(media, data)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s can't be shown: PNG, JPEG and GIF can", show(c, path))
+		return fmt.Errorf("%s can't be shown: PNG, JPEG and GIF can", Shown(c, path))
 	case at.X*at.Y > maxPixels:
-		return fmt.Errorf("%s is too large to be shown: %d x %d pixels", show(c, path), at.X, at.Y)
+		return fmt.Errorf("%s is too large to be shown: %d x %d pixels", Shown(c, path), at.X, at.Y)
 	}
 	img, err := decodeImage(media, data)
 	if err != nil {
-		return fmt.Errorf("%s: %w", show(c, path), err)
+		return fmt.Errorf("%s: %w", Shown(c, path), err)
 	}
 	small := markdown.Thumbnail(img, imageCells)
 	if _, err := png.DecodeConfig(bytes.NewReader(small)); err != nil {
-		return fmt.Errorf("%s has nothing to show", show(c, path))
+		return fmt.Errorf("%s has nothing to show", Shown(c, path))
 	}
-	name := html.EscapeString(show(c, path))
+	name := html.EscapeString(Shown(c, path))
 	about := fmt.Sprintf("%s, %d x %d, %s", strings.ToUpper(strings.TrimPrefix(media, "image/")), at.X, at.Y, size(int64(len(data))))
-	p.add("an image", "!["+strings.NewReplacer("[", "(", "]", ")", "\n", " ").Replace(show(c, path))+"](data:image/png;base64,"+
+	p.add("an image", "!["+strings.NewReplacer("[", "(", "]", ")", "\n", " ").Replace(Shown(c, path))+"](data:image/png;base64,"+
 		base64.StdEncoding.EncodeToString(small)+` "`+about+`")`,
 		`<p><img alt="`+name+`" src="data:`+media+`;base64,`+base64.StdEncoding.EncodeToString(data)+`"></p>`)
 	return nil

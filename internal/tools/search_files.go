@@ -46,7 +46,7 @@ func runSearch(ctx context.Context, c *tool.Call, in searchArgs) (tool.Result, e
 	if err != nil {
 		return tool.Result{}, err
 	}
-	path, err := resolve(ctx, c, in.Path)
+	path, err := Resolve(ctx, c, in.Path)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -133,7 +133,7 @@ func (s *search) run(ctx context.Context, c *tool.Call, list []string) (string, 
 			return "", err
 		}
 		for i, f := range found {
-			r.add(show(c, batch[i]), f, s.max)
+			r.add(Shown(c, batch[i]), f, s.max)
 		}
 	}
 	r.more = r.more || r.matches >= s.max && len(list) > 0

@@ -39,7 +39,7 @@ func viewImage() tool.Tool {
 }
 
 func runView(ctx context.Context, c *tool.Call, in viewArgs) (tool.Result, error) {
-	path, err := resolve(ctx, c, in.Path)
+	path, err := Resolve(ctx, c, in.Path)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -49,9 +49,9 @@ func runView(ctx context.Context, c *tool.Call, in viewArgs) (tool.Result, error
 	}
 	media := imageType(data)
 	if media == "" {
-		return tool.Result{}, fmt.Errorf("%s is no image of a kind that models see: PNG, JPEG, GIF or WebP", show(c, path))
+		return tool.Result{}, fmt.Errorf("%s is no image of a kind that models see: PNG, JPEG, GIF or WebP", Shown(c, path))
 	}
-	r, err := viewed(show(c, path), media, data, in.Crop)
+	r, err := viewed(Shown(c, path), media, data, in.Crop)
 	r.Files = []tool.File{{Path: path, Digest: tool.Digest(data)}}
 	return r, err
 }

@@ -49,7 +49,7 @@ func runWrite(ctx context.Context, c *tool.Call, in writeArgs) (tool.Result, err
 	if d.exists {
 		verb = "replaced"
 	}
-	s := fmt.Sprintf("%s %s: %s", verb, show(c, d.path), size(int64(len(d.after))))
+	s := fmt.Sprintf("%s %s: %s", verb, Shown(c, d.path), size(int64(len(d.after))))
 	if d.new != "" {
 		s += ", " + text.Count(lines(d.new), "line")
 	}
