@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -447,7 +446,7 @@ func (k *kept) Put(ctx context.Context, r io.Reader) (string, error) {
 		return "", fmt.Errorf("put blob: %w", err)
 	}
 	sum := sha256.Sum256(data)
-	name := "sha256-" + hex.EncodeToString(sum[:])
+	name := tool.BlobName(sum[:])
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.blobs == nil {

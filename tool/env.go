@@ -209,6 +209,9 @@ func Digest(data []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// BlobName is the name of a blob, by the SHA-256 of its content: see [Blobs].
+func BlobName(sum []byte) string { return "sha256-" + hex.EncodeToString(sum) }
+
 // Procs starts processes. Safe for concurrent use.
 type Procs interface {
 	// Start starts a command in a process group of its own. When ctx is done

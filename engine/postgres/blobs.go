@@ -84,7 +84,7 @@ func (b blobs) stored(ctx context.Context, r io.Reader, add func(c *content, obj
 	if err := add(c, object); err != nil {
 		return "", err
 	}
-	return blobMark + hex.EncodeToString(c.digest), nil
+	return tool.BlobName(c.digest), nil
 }
 
 // upload puts a blob into the bucket, unless the database knows it already; then the name is empty.
@@ -261,7 +261,7 @@ type checked struct {
 func (c *checked) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.sum.Write(p[:n])
-	if errors.Is(err, io.EOF) && blobMark+hex.EncodeToString(c.sum.Sum(nil)) != c.name {
+	if errors.Is(err, io.EOF) && tool.BlobName(c.sum.Sum(nil)) != c.name {
 		return n, fmt.Errorf("%s: %w", c.name, errBlob)
 	}
 	return n, err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/inspan/inspan/internal/text"
 )
@@ -103,7 +102,7 @@ func isFile(name string) bool {
 // plain refuses what a person would not see of a text.
 func plain(what, s string) error {
 	for _, r := range s {
-		if text.Covert.Has(r) || unicode.IsControl(r) && r != '\n' && r != '\t' {
+		if text.Unshown.Has(r) {
 			return fmt.Errorf("%s has the character %U, which people don't see; write it as an escape", what, r)
 		}
 	}

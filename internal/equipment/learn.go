@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/custom"
@@ -156,7 +155,7 @@ func (d SkillDraft) Check() error {
 		return fmt.Errorf("its name is %q; it must have small letters, digits and dashes", text.Clip(d.Name, 80))
 	case len(s) > maxSkill:
 		return fmt.Errorf("it has %d bytes; at most %d", len(s), maxSkill)
-	case strings.ContainsFunc(s, func(r rune) bool { return text.Covert.Has(r) || unicode.IsControl(r) && r != '\n' && r != '\t' }):
+	case strings.ContainsFunc(s, text.Unshown.Has):
 		return errors.New("it has characters that people don't see")
 	case len(secret.Find(s)) > 0:
 		return errors.New("it has something that looks like a secret")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
@@ -68,7 +67,7 @@ func (b blobs) put(ctx context.Context, r io.Reader) (name string, err error) {
 		err = b.store.sync(f)
 	}
 	err = errors.Join(err, f.Close())
-	name = "sha256-" + hex.EncodeToString(sum.Sum(nil))
+	name = tool.BlobName(sum.Sum(nil))
 	if err == nil {
 		// Also where there is one already: that one may not be durable yet.
 		err = d.Rename(tmp, filepath.Join(b.dir, name))
@@ -206,7 +205,7 @@ type blobReader struct {
 func (b *blobReader) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	b.sum.Write(p[:n])
-	if errors.Is(err, io.EOF) && "sha256-"+hex.EncodeToString(b.sum.Sum(nil)) != b.name {
+	if errors.Is(err, io.EOF) && tool.BlobName(b.sum.Sum(nil)) != b.name {
 		return n, fmt.Errorf("%s: %w", b.name, errBlob)
 	}
 	return n, err

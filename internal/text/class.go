@@ -62,6 +62,9 @@ const (
 	// it, and it says nothing to a model.
 	Covert = Unread&^(Return|Blank) | Joiner | Selector | Private
 
+	// Unshown is what nothing holds that a person approves to the byte, and that is used as it is then.
+	Unshown = Covert | Return
+
 	// Unproven is what no command holds that is proven to be harmless: shells, terminals and
 	// people read it differently, and a shell takes other spaces for letters. Selectors may
 	// stand, as emoji in messages have them.
