@@ -150,7 +150,10 @@ func (cs *calls) launch(c loop.Call) {
 	if c.Caller {
 		makes = cs.maker(ctx, c)
 		ctx, call.Do, call.Begin, call.Idle = makes.ctx, makes.do, makes.start, makes.idle
-		call.Time = cs.timeOf(c.Seq)
+		var err error
+		if call.Time, err = cs.timeOf(c.Seq); err != nil {
+			why = "Not run: when it was made can't be read: " + err.Error()
+		}
 	}
 	go func() {
 		defer done()
@@ -202,14 +205,12 @@ func (cs *calls) runnable(c loop.Call, k known) *tool.Call {
 	return call
 }
 
-// timeOf is when an event was stored.
-func (cs *calls) timeOf(seq uint64) time.Time {
+// timeOf is when an event was stored. Without an error there is none of that number, as in logs of version 0.1.
+func (cs *calls) timeOf(seq uint64) (time.Time, error) {
 	for e, err := range cs.log.Read(cs.ctx, max(seq, 1)-1) {
-		if err == nil {
-			return e.Time
-		}
+		return e.Time, err
 	}
-	return time.Time{}
+	return time.Time{}, nil
 }
 
 // await lets calls and children work until a call has ended, somebody has appended to the

@@ -100,7 +100,7 @@ func (r *run) scripted(ctx context.Context, w *Workflow, inputs map[string]any, 
 	if err != nil {
 		return nil, "", err
 	}
-	s := &scripting{run: r, at: at, values: map[string]any{}, ids: map[string]int{}}
+	s := &scripting{run: r, at: at, values: map[string]any{}, ids: map[string]int{}, places: map[string]int{}}
 	began, err := r.steps.Since(at.parent)
 	if err != nil {
 		return nil, "", err
@@ -137,6 +137,8 @@ type scripting struct {
 	mu     sync.Mutex
 	values map[string]any // what steps brought, by id
 	ids    map[string]int // how often each was given
+	places map[string]int // of steps that have ended, by their ids in the log
+	seen   int            // of the list of those: how many places know
 	agents int
 }
 
@@ -192,17 +194,16 @@ func (s *scripting) answer(p piecework, value any, e end) script.Answer {
 }
 
 // nth is the place of a step among those of the script that have ended, as the log has it.
-func (s *scripting) nth(id string) (n int, err error) {
+func (s *scripting) nth(id string) (int, error) {
 	list, err := s.steps.Ended(s.at.parent)
-	for _, ended := range list {
-		if strings.ContainsAny(strings.TrimPrefix(ended, s.at.path), "/@!#+") {
-			continue // a part of a step
-		}
-		if n++; ended == id {
-			break
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for ; s.seen < len(list); s.seen++ {
+		if ended := list[s.seen]; !strings.ContainsAny(strings.TrimPrefix(ended, s.at.path), "/@!#+") { // else a part of a step
+			s.places[ended] = len(s.places) + 1
 		}
 	}
-	return n, err
+	return s.places[id], err
 }
 
 // step is the step that the script asks for, checked as that of a file.

@@ -90,27 +90,26 @@ func (m *mode) begin(ctx context.Context, name string, args json.RawMessage) fun
 	wait := m.call.Begin(ctx, name, args)
 	return func() Answer {
 		res, err := wait()
-		a := answer(name, res, err)
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.brought += len(res.Parts.Text())
-		if failed, ok := errors.AsType[*tool.CallError](err); ok && failed.Outcome == string(event.OutcomeDenied) {
-			m.denied = append(m.denied, fmt.Sprintf("%s %s: %s", name, text.Short(string(args), 200), failed.Text))
-			if len(m.denied) >= mostDenied {
-				a = Answer{End: &Error{text.Count(len(m.denied), "call") + " of the script were denied, so it was stopped"}}
-			}
-		}
-		return a
+		return m.answer(name, args, res, err)
 	}
 }
 
 // answer is what a call brings, as tools.js wants it.
-func answer(name string, res tool.Result, err error) Answer {
-	var failed *tool.CallError
+func (m *mode) answer(name string, args json.RawMessage, res tool.Result, err error) Answer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.brought += len(res.Parts.Text())
+	failed, isFailed := errors.AsType[*tool.CallError](err)
 	switch {
 	case errors.Is(err, tool.ErrHeld):
 		return Answer{Held: true}
-	case errors.As(err, &failed):
+	case isFailed:
+		if failed.Outcome == string(event.OutcomeDenied) {
+			m.denied = append(m.denied, fmt.Sprintf("%s %s: %s", name, text.Short(string(args), 200), failed.Text))
+		}
+		if len(m.denied) >= mostDenied {
+			return Answer{End: &Error{text.Count(len(m.denied), "call") + " of the script were denied, so it was stopped"}}
+		}
 		err = &Thrown{map[string]string{"tool": name, "outcome": failed.Outcome, "text": failed.Text}}
 		return Answer{Err: err, Nth: res.Nth}
 	case err != nil:
