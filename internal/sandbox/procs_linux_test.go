@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv("SANDBOX_TEST_DOCK") != "" {
 		dockedVictim()
 	}
+	if os.Getenv("SANDBOX_TEST_SEALED") != "" {
+		sealed()
+	}
 	code := m.Run()
 	closeDocks()
 	os.Exit(code)

@@ -2,8 +2,8 @@ package sandbox
 
 import (
 	"fmt"
+	"runtime"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -23,28 +23,19 @@ func Seal() error {
 	if arch == 0 {
 		return nil
 	}
+	runtime.LockOSThread() // the filter is refused to a thread that has not given up its privileges
+	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("give up privileges: %w", err)
 	}
-	prog := sealed(arch)
-	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
-	const all = unix.SECCOMP_FILTER_FLAG_TSYNC // of the threads there are
-	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, all, uintptr(unsafe.Pointer(&fprog)))
-	if errno != 0 {
-		return fmt.Errorf("filter system calls: %w", errno)
+	if err := install(sealed(arch), unix.SECCOMP_FILTER_FLAG_TSYNC); err != nil {
+		return fmt.Errorf("filter system calls: %w", err)
 	}
 	return nil
 }
 
 // sealed is the filter: all that is not named is refused.
 func sealed(arch uint32) []unix.SockFilter {
-	load := func(k uint32) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: k}
-	}
-	ret := func(k uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k} }
-	jump := func(op uint16, k uint32, yes, no uint8) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_JMP | op | unix.BPF_K, K: k, Jt: yes, Jf: no}
-	}
 	allow, refuse := ret(unix.SECCOMP_RET_ALLOW), ret(unix.SECCOMP_RET_ERRNO|uint32(syscall.EPERM))
 	prog := []unix.SockFilter{
 		load(offsetArch), jump(unix.BPF_JEQ, arch, 1, 0), ret(unix.SECCOMP_RET_KILL_PROCESS), load(offsetNr),

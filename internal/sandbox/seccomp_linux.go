@@ -161,16 +161,21 @@ const (
 	offsetArgs = 16
 )
 
+// Instructions of a filter: load a word of what is shown, end with a verdict, and jump over so many
+// instructions if a comparison holds or fails.
+func load(k uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: k}
+}
+
+func ret(k uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k} }
+
+func jump(op uint16, k uint32, yes, no int) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | op | unix.BPF_K, K: k, Jt: uint8(yes), Jf: uint8(no)}
+}
+
 // assemble makes a program for the kernel's filter. Calls of another
 // architecture end the process.
 func assemble(arch uint32, rules []callRule) []unix.SockFilter {
-	load := func(k uint32) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: k}
-	}
-	ret := func(k uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k} }
-	jump := func(op uint16, k uint32, yes, no int) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_JMP | op | unix.BPF_K, K: k, Jt: uint8(yes), Jf: uint8(no)}
-	}
 	prog := []unix.SockFilter{
 		load(offsetArch), jump(unix.BPF_JEQ, arch, 1, 0), ret(unix.SECCOMP_RET_KILL_PROCESS),
 		load(offsetNr), jump(unix.BPF_JGE, 0x40000000, 0, 1), ret(unix.SECCOMP_RET_KILL_PROCESS), // x32
@@ -213,9 +218,14 @@ func filter(rules []callRule) error {
 	if arch == 0 {
 		return errors.New("no rules for this architecture")
 	}
-	prog := assemble(arch, rules)
+	return install(assemble(arch, rules), 0)
+}
+
+// install puts a filter around the current thread, or with unix.SECCOMP_FILTER_FLAG_TSYNC around all that
+// there are. It can't be taken away.
+func install(prog []unix.SockFilter, flags uintptr) error {
 	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
-	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&fprog)))
+	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&fprog)))
 	if errno != 0 {
 		return errno
 	}
