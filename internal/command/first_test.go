@@ -76,7 +76,7 @@ func (f first) editsAndUndoes(after string) {
 	f.holds(greeting)
 	f.picture("3-approval")
 	f.keys("y")
-	if screen := f.shows("1 + good morning", after, "■ done"); strings.Contains(screen, "--- greeting.txt") {
+	if screen := f.shows("1 + good morning", after+"\n■ done"); strings.Contains(screen, "--- greeting.txt") {
 		f.t.Errorf("the change is shown twice:\n%s", screen)
 	}
 	f.holds("good morning\n")
