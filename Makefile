@@ -31,15 +31,15 @@ test:
 test-engine:
 	./scripts/test-engine
 
-# Steps a second and processor time a step over PostgreSQL and Temporal, and INSPAN_SESSIONS sessions
-# at the pace of real ones (docs/SCALE.md).
+# Steps a second and processor time a step over PostgreSQL and Temporal, the same on a rival, and
+# INSPAN_SESSIONS sessions at the pace of real ones (docs/SCALE.md).
 bench-engine:
 	./scripts/test-engine bench
 
 lint:
 	go run mvdan.cc/gofumpt@v0.12.0 -l . | tee /dev/stderr | test -z "$$(cat)"
 	go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...
-	for m in postgres temporal temporal/devserver; do \
+	for m in postgres temporal temporal/devserver rivals; do \
 		(cd engine/$$m && go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run -c $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
 # False allows and needless asks over the corpora, escapes, orphans.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/engine/postgres/testkit"
 	"github.com/inspan/inspan/engine/temporal"
 	"github.com/inspan/inspan/event"
 )
@@ -138,61 +138,20 @@ func (p *place) stored(b *testing.B) (bytes int64) {
 // spent is the processor time of everything so far, by part.
 func (p *place) spent(b *testing.B) map[string]time.Duration {
 	b.Helper()
-	out := map[string]time.Duration{"client": spentBy(b, os.Getpid(), false)}
+	out := map[string]time.Duration{"client": testkit.Spent(os.Getpid(), false)}
 	for _, w := range p.all {
-		out["worker"] += spentBy(b, w.Process.Pid, true)
+		out["worker"] += testkit.Spent(w.Process.Pid, true)
 	}
 	if p.Conf.Kind == byTemporal {
-		out["temporal"] = spentBy(b, engine.cmd.Process.Pid, true)
+		out["temporal"] = testkit.Spent(engine.cmd.Process.Pid, true)
 	}
 	if p.Conf.Kind != byFolder {
-		out["postgres"] = spentBy(b, p.clusterPID(b), true)
+		out["postgres"] = cluster.Spent()
 	}
 	for _, part := range slices.Collect(maps.Values(out)) {
 		out["all"] += part
 	}
 	return out
-}
-
-// clusterPID is the process that has started all others of the database.
-func (p *place) clusterPID(b *testing.B) (pid int) {
-	data, err := os.ReadFile(filepath.Join(cluster.Dir, "data", "postmaster.pid"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	_, _ = fmt.Sscan(string(data), &pid)
-	return pid
-}
-
-// spentBy is the processor time of a process and, if they count, of its children.
-func spentBy(b *testing.B, pid int, children bool) time.Duration {
-	const hertz = 100
-	var ticks int64
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range stats {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			continue // it is gone
-		}
-		_, rest, _ := strings.Cut(string(data), ") ")
-		fields := strings.Fields(rest)
-		own := filepath.Base(filepath.Dir(path)) == fmt.Sprint(pid)
-		if !own && (!children || fields[1] != fmt.Sprint(pid)) {
-			continue
-		}
-		upTo := 13
-		if own && children {
-			upTo = 15 // and those that have ended
-		}
-		for _, field := range fields[11:upTo] {
-			n, err := strconv.ParseInt(field, 10, 64)
-			if err != nil {
-				b.Fatal(err)
-			}
-			ticks += n
-		}
-	}
-	return time.Duration(ticks) * time.Second / hertz
 }
 
 // stops waits for the end of a run, by the log.

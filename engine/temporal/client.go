@@ -199,6 +199,7 @@ type Description struct {
 	Attempt    int       // of the turn that goes on: 1, and more behind each worker that was lost; 0: none does
 	Worker     string    // that has it
 	Failure    string    // why the attempt before did not end it
+	Resting    bool      // no worker has it, as that attempt has just failed, which was no wait for another worker
 }
 
 // Describe asks the engine about a session. No worker is needed for the answer. The error wraps
@@ -224,6 +225,8 @@ func (c *Client) Describe(ctx context.Context, session string) (Description, err
 
 func (d *Description) turn(p *workflowpb.PendingActivityInfo) error {
 	d.Attempt, d.Worker, d.Failure = int(p.GetAttempt()), p.GetLastWorkerIdentity(), p.GetLastFailure().GetMessage()
+	benign := p.GetLastFailure().GetApplicationFailureInfo().GetCategory() == enumspb.APPLICATION_ERROR_CATEGORY_BENIGN
+	d.Resting = d.Failure != "" && !benign && p.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
 	if p.GetHeartbeatDetails() == nil {
 		return nil
 	}

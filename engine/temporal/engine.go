@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
@@ -90,6 +91,21 @@ func Options(host, namespace string) (client.Options, error) {
 // Wake implements [running.Engine].
 func (e *Engine) Wake(ctx context.Context, session, key string) error {
 	return e.client.Wake(ctx, session, key)
+}
+
+// severalTries is how many turns have failed before a session counts as stuck: they take 15 s.
+const severalTries = 4
+
+// Stuck implements [running.Engine].
+func (e *Engine) Stuck(ctx context.Context, session string) (why string, err error) {
+	d, err := e.client.Describe(ctx, session)
+	switch _, none := errors.AsType[*serviceerror.NotFound](err); {
+	case none:
+		return "", nil
+	case err != nil || !d.Resting || d.Attempt <= severalTries:
+		return "", err
+	}
+	return d.Failure, nil
 }
 
 // Work implements [running.Engine].

@@ -158,12 +158,15 @@ func (t *turns) progress(st inspan.Status) Progress {
 }
 
 // failed is what a turn says that could not go on. A session that another drives is tried again
-// soon, which is no failure.
+// soon, which is no failure. One that nothing is to be done for is not.
 func (t *turns) failed(err error) error {
 	if running.Elsewhere(err) || errors.Is(err, event.ErrFenced) {
 		return temporal.NewApplicationErrorWithOptions(err.Error(), "Busy", temporal.ApplicationErrorOptions{
 			NextRetryDelay: t.beat, Category: temporal.ApplicationErrorCategoryBenign,
 		})
+	}
+	if errors.Is(err, running.ErrUnowned) {
+		return temporal.NewNonRetryableApplicationError(err.Error(), "Unowned", nil)
 	}
 	return err
 }

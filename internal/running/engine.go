@@ -2,6 +2,7 @@ package running
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/inspan/inspan"
@@ -17,9 +18,16 @@ type Engine interface {
 	// Work drives sessions that the engine gives to this process, until ctx ends. Then it finishes the
 	// calls and requests that run, lets go of the sessions, and returns.
 	Work(ctx context.Context, w Work) error
+	// Stuck is why no process has been able to go on with a session, in several tries; empty: one does, or
+	// may yet. It goes on being tried.
+	Stuck(ctx context.Context, session string) (why string, err error)
 	// Close lets go of the engine.
 	Close() error
 }
+
+// ErrUnowned says that a session belongs to nothing that is still to be worked on, so no process can go on
+// with it and none needs to try again.
+var ErrUnowned = errors.New("it belongs to no task that is open")
 
 // Work is what a process does for an [Engine].
 type Work struct {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -26,16 +27,21 @@ func (w *work) supervise(ctx context.Context, t *Task) error {
 	}
 	defer seen.Close()
 	after, until, wake := seen.Status().Seq, ctx, true
+	quiet, stuck := firstLook, false
 	for {
 		st := seen.Status()
-		if err := w.attitude(t, st); err != nil {
-			return err
+		if !stuck {
+			if err := w.attitude(t, st); err != nil {
+				return err
+			}
 		}
 		switch {
 		case w.ctx.Err() != nil:
 			return w.ctx.Err()
 		case st.Stopped != nil, t.Spec.Open && !st.Active:
 			return w.settle(ctx, t, st)
+		case until == ctx && ctx.Err() != nil && stuck: // nobody would hear of it
+			return w.giveUp(ctx, t)
 		case until == ctx && ctx.Err() != nil: // it was cancelled, or is late; what comes of that is followed
 			until, wake = w.ctx, true
 			stop := event.Cancelled{By: w.interrupter(t.ID), Reason: why(ctx).Error(), All: true}
@@ -46,19 +52,63 @@ func (w *work) supervise(ctx context.Context, t *Task) error {
 		if wake {
 			w.woken(t.Session)
 		}
-		if after, wake, err = w.heed(until, seen, after); err != nil {
+		before := after
+		if after, wake, err = w.heed(until, seen, after, quiet); err != nil {
 			return err
+		}
+		if after > before {
+			quiet, stuck = firstLook, false
+			continue
+		}
+		quiet = min(2*quiet, mostQuiet)
+		if stuck, err = w.stuck(t); err != nil {
+			return err
+		}
+		if stuck && until == w.ctx {
+			return w.giveUp(ctx, t)
 		}
 	}
 }
 
-// heed takes in what happens in a session until something is said, decided, asked or ended, or ctx is
-// done. Said reports whether it is for whoever drives the session.
-func (w *work) heed(ctx context.Context, seen *inspan.Watch, after uint64) (last uint64, said bool, err error) {
+// The engine is asked whether a session is stuck if nothing happens in it for so long, and then less
+// and less often.
+const (
+	firstLook = 5 * again
+	mostQuiet = 5 * time.Minute
+)
+
+// stuck reports whether no worker can go on with a session, and notes it.
+func (w *work) stuck(t *Task) (bool, error) {
+	cause, err := w.Engine.Stuck(w.ctx, t.Session)
+	switch {
+	case err != nil || cause == "": // an engine that can't be reached is asked again
+		return false, nil
+	case t.Stage != event.StageRunning:
+		return t.Why != "", nil // it waits for a person, or was told of
+	}
+	w.warn("no worker can go on with task " + t.ID + ": " + cause)
+	return true, w.to(w.ctx, t, event.Staged{Stage: event.StageWaiting, Why: "workers: " + cause})
+}
+
+// giveUp ends a task that is to end, and that no worker can go on with.
+func (w *work) giveUp(ctx context.Context, t *Task) error {
+	err := w.end(ctx, *t, why(ctx), nil)
+	*t, _ = w.book.task(t.ID)
+	return err
+}
+
+// heed takes in what happens in a session until something is said, decided, asked or ended, nothing has
+// happened for some time, or ctx is done. Said reports whether it is for whoever drives the session.
+func (w *work) heed(ctx context.Context, seen *inspan.Watch, after uint64, quiet time.Duration) (last uint64, said bool, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	late := time.AfterFunc(quiet, stop)
+	defer late.Stop()
 	for e, err := range seen.Events(ctx, after) {
 		if err != nil {
 			return after, false, err
 		}
+		late.Reset(quiet)
 		after = e.Seq
 		w.saw(e)
 		if said = event.Input(e.Body); said || turns(e.Body) {

@@ -106,6 +106,7 @@ func TestAmong(t *testing.T) {
 type engine struct {
 	store store.Store
 	woken chan string
+	stuck string // what it says of sessions that nothing happens in
 }
 
 func (e engine) Wake(ctx context.Context, session, _ string) error {
@@ -162,6 +163,8 @@ func (e engine) drive(ctx context.Context, pool *running.Pool, id string, wakes 
 	}
 }
 
+func (e engine) Stuck(context.Context, string) (string, error) { return e.stuck, nil }
+
 func (engine) Close() error { return nil }
 
 // TestEngine has another server than the one that is asked drive the sessions of tasks: what is said
@@ -211,6 +214,31 @@ func TestEngine(t *testing.T) {
 	late := h.submit(server.Spec{Prompt: "bash: sleep 60\nsay: done", Timeout: 1})
 	if got := h.until(late.ID, event.StageTimedOut); !strings.Contains(got.Why, "time") {
 		t.Errorf("a task without time ends as %q", got.Why)
+	}
+}
+
+// TestStuck has no worker be able to go on with a task: it says so, and ends when it is cancelled.
+func TestStuck(t *testing.T) {
+	h := newHouse(t, func(s *server.Server) { s.Engine = engine{woken: make(chan string, 100), stuck: "the volume is gone"} })
+	stuck := h.submit(server.Spec{Prompt: "say: done"})
+	if got := h.until(stuck.ID, event.StageWaiting); got.Why != "workers: the volume is gone" {
+		t.Errorf("it waits for %q", got.Why)
+	}
+	h.call("POST", "/api/v1/tasks/"+stuck.ID+"/cancel", nil, http.StatusOK, nil)
+	h.until(stuck.ID, event.StageCancelled)
+}
+
+// TestWorkspaceGone holds that no agent works in an empty folder in place of its workspace.
+func TestWorkspaceGone(t *testing.T) {
+	h := newHouse(t, nil)
+	open := h.submit(server.Spec{Prompt: "say: first", Open: true})
+	h.until(open.ID, event.StageIdle)
+	if err := os.RemoveAll(filepath.Join(h.dir, "tasks", open.ID)); err != nil {
+		t.Fatal(err)
+	}
+	h.call("POST", "/api/v1/tasks/"+open.ID+"/messages", map[string]any{"text": "say: second"}, http.StatusOK, nil)
+	if got := h.until(open.ID, event.StageFailed); !strings.Contains(got.Why, "the workspace of task "+open.ID+" is not here") {
+		t.Errorf("it has failed: %q", got.Why)
 	}
 }
 

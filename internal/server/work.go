@@ -159,7 +159,10 @@ func (w *work) end(ctx context.Context, t Task, cause error, r *Result) error {
 func (s *Server) reopen(ctx context.Context, id string) (*inspan.Session, error) {
 	t, known := s.book.taskOf(id)
 	if !known || over(t.Stage) {
-		return nil, fmt.Errorf("session %s belongs to no task that is open", id)
+		return nil, fmt.Errorf("open session %s: %w", id, running.ErrUnowned)
+	}
+	if _, err := os.Stat(s.workspace(t)); err != nil { // else the agent would find an empty folder, and believe it
+		return nil, fmt.Errorf("the workspace of task %s is not here: %w", t.ID, err)
 	}
 	host, err := s.host(t)
 	if err != nil {

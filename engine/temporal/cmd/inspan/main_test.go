@@ -202,8 +202,8 @@ func (s *served) call(method, path string, in, out any) (status int) {
 
 // task is what is looked at of a task.
 type task struct {
-	ID, Stage, Session string
-	Result             struct{ Says string }
+	ID, Stage, Why, Session string
+	Result                  struct{ Says string }
 }
 
 // begins submits a task.
@@ -216,6 +216,11 @@ func (s *served) begins(prompt string) (t task) {
 
 func (s *served) reaches(id, stage string) (t task) {
 	s.h.t.Helper()
+	s.h.t.Cleanup(func() {
+		if s.h.t.Failed() {
+			s.h.t.Logf("task %s was %q last: %s", id, t.Stage, t.Why)
+		}
+	})
 	s.h.until(stage+" of "+id, func() bool {
 		return s.call(http.MethodGet, "/api/v1/tasks/"+id, nil, &t) == http.StatusOK && t.Stage == stage
 	})
@@ -372,6 +377,33 @@ func TestServersWithEngine(t *testing.T) {
 	}
 	second.reaches(held.ID, "completed")
 	h.ran(work, "ran\nnone\n")
+}
+
+// TestStuck has a worker that lacks the volume with the workspaces: the task says why nothing happens, ends
+// if it is cancelled then, and goes on once there is a worker that has the volume.
+func TestStuck(t *testing.T) {
+	h := newHouse(t)
+	at := engine(t)
+	server := h.serve("--engine", at, "--only", "api")
+	server.says("leads the servers")
+	apart := &house{t: t, dir: t.TempDir(), store: h.store}
+	lacks := apart.serve("--engine", at, "--only", "work")
+	made, ends := server.begins("say: hello"), server.begins("say: never")
+	if got := server.reaches(made.ID, "waiting"); !strings.Contains(got.Why, "workers: ") {
+		t.Errorf("the task waits for %q", got.Why)
+	}
+	server.reaches(ends.ID, "waiting")
+	if code := server.call(http.MethodPost, "/api/v1/tasks/"+ends.ID+"/cancel", map[string]any{}, nil); code/100 != 2 {
+		t.Fatalf("the cancellation: %d", code)
+	}
+	server.reaches(ends.ID, "cancelled")
+	if err := lacks.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	h.serve("--engine", at, "--only", "work")
+	if got := server.reaches(made.ID, "completed"); got.Result.Says != "hello" {
+		t.Errorf("the task says %+v", got)
+	}
 }
 
 // ran compares what commands of an agent have left.
