@@ -10,6 +10,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/cost"
+	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -18,10 +19,10 @@ import (
 // Exit codes. They never change their meaning.
 const (
 	ExitDone      = 0
-	ExitError     = 1 // the harness itself could not go on
-	ExitUsage     = 2 // the command was not understood
-	ExitConfig    = 3 // no model, no key, or settings that can't be read
-	ExitBusy      = 4 // another process drives the session
+	ExitError     = 1            // the harness itself could not go on
+	ExitUsage     = 2            // the command was not understood
+	ExitConfig    = 3            // no model, no key, or settings that can't be read
+	ExitBusy      = running.Busy // another process drives the session
 	ExitMaxTurns  = 10
 	ExitBudget    = 11
 	ExitRefused   = 12

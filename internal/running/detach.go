@@ -48,10 +48,13 @@ type begun struct {
 type Start struct {
 	Session string // whose run has begun; empty: none, and the process has ended
 	Printed []byte // by the process, until then
-	Code    int    // that it has ended with
+	Code    int    // that it has ended with; Busy: another process drove the session
 	// Ended waits for the end of the process of a run that has begun, and returns its exit code.
 	Ended func() (code int, err error)
 }
+
+// Busy is the code that a process ends with because another one drives the session.
+const Busy = 4
 
 // Detach starts a program with arguments that has an order done, see [Table.Ordered], and waits until
 // its run has begun or the process has ended.

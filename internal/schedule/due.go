@@ -159,7 +159,7 @@ func (s *Set) begin(ctx context.Context, one Schedule, o Occasion) (_ Occasion, 
 	switch {
 	case s.has(ctx, o.Session):
 		return o, false, nil
-	case driver != nil: // started by a process that was killed then
+	case driver != nil || start.Code == running.Busy: // started by a process that was killed then; it may just have ended
 		return o, true, nil
 	}
 	o.Why = failure(start, err)

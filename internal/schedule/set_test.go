@@ -234,6 +234,24 @@ func TestFailed(t *testing.T) {
 	}
 }
 
+// TestBusy has the process of an occasion find its session driven, by one that has ended since. Its turn
+// comes again.
+func TestBusy(t *testing.T) {
+	d := newDesk(t, "2026-01-01T00:00:00Z")
+	d.Program = filepath.Join(d.root, "busy")
+	if err := os.WriteFile(d.Program, []byte("#!/bin/sh\nexit 4\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	one := d.add(schedule.Schedule{Cron: "* * * * *"})
+	d.is("2026-01-01T00:01:00Z")
+	if past, err := d.Due(t.Context()); len(past) > 0 || err != nil {
+		t.Errorf("it came to %+v, %v", past, err)
+	}
+	if one := d.find(one.ID); len(one.Open) != 1 || one.Open[0].Session == "" {
+		t.Errorf("%+v", one)
+	}
+}
+
 // TestPast holds that what has come is remembered, but not all of it.
 func TestPast(t *testing.T) {
 	d := newDesk(t, "2026-10-20T12:00:00Z")
