@@ -118,20 +118,23 @@ class Inspan(BaseInstalledAgent):
                 f"mkdir -p {LOGS}; {{ printf %s {shlex.quote(instruction)} | {command} 2>{LOGS}/inspan.err;"
                 f" echo $? >{LOGS}/exit-code; }} | tee {LOGS}/inspan.jsonl >/dev/null;"
                 f" {REMOTE_BINARY} sessions export last --format atif >{LOGS}/trajectory.json 2>>{LOGS}/inspan.err"
-                f" || rm -f {LOGS}/trajectory.json; cat {LOGS}/exit-code; tail -c 2000 {LOGS}/inspan.err >&2"
+                f" || rm -f {LOGS}/trajectory.json; cat {LOGS}/exit-code; tail -c 2000 {LOGS}/inspan.err"
             ),
             env=self._variables(),
         )
-        self._check(result.stdout or "", result.stderr or "")
+        self._check(result.stdout or "")
 
     @staticmethod
-    def _check(stdout: str, stderr: str) -> None:
-        """Raises what an exit code of inspan means for Harbor."""
-        last = stdout.strip().splitlines()[-1:] or [""]
-        code = int(last[0]) if last[0].isdigit() else -1
+    def _check(printed: str) -> None:
+        """Raises what an exit code of inspan means for Harbor. It is the first line that the command prints.
+
+        What explains it follows, on standard output too: containers mix standard error into that.
+        """
+        first, _, why = printed.partition("\n")
+        code = int(first) if first.isdigit() else -1
         if code not in ENDED:
             raise ERRORS.get(code, NonZeroAgentExitCodeError)(
-                f"inspan ended with code {code}: {stderr.strip()}"
+                f"inspan ended with code {code}: {why.strip()}"
             )
 
     def _export(self, target: Path) -> None:

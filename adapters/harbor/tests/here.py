@@ -96,17 +96,16 @@ class Here(BaseEnvironment):
         inner = f"cd {shlex.quote(cwd or '/app')} && {command}"
         lines.append(f"exec chroot {root} bash -c {shlex.quote(inner)}")
         script = "\n".join(lines)
+        # As in Harbor's containers, standard error is mixed into standard output.
         process = await asyncio.create_subprocess_exec(
             "unshare", "--user", "--map-root-user", "--mount", "bash", "-c", script,
             env={"PATH": os.environ["PATH"], "HOME": "/root", **(self._merge_env(env) or {})},
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
         )  # fmt: skip
         try:
-            out, err = await asyncio.wait_for(process.communicate(), timeout_sec)
+            out, _ = await asyncio.wait_for(process.communicate(), timeout_sec)
         except TimeoutError:
             process.kill()
             await process.wait()
             raise
-        return ExecResult(
-            stdout=out.decode(errors="replace"), stderr=err.decode(errors="replace"), return_code=process.returncode or 0
-        )
+        return ExecResult(stdout=out.decode(errors="replace"), stderr=None, return_code=process.returncode or 0)

@@ -87,15 +87,15 @@ def test_failure_is_recorded(trials):
 
 @pytest.mark.parametrize("code", sorted(ENDED))
 def test_codes_that_are_verified(code):
-    Inspan._check(f"{code}\n", "")
+    Inspan._check(f"{code}\ninspan: a warning\n")
 
 
 def test_codes_that_are_errors():
     for code, error in ERRORS.items():
         with pytest.raises(error):
-            Inspan._check(f"{code}\n", "why")
+            Inspan._check(f"{code}\nwhy")
     with pytest.raises(ApiRateLimitError, match="ended with code 21: why"):
-        Inspan._check("21\n", "why")
-    for text in ("1\n", "", "130\n"):
+        Inspan._check("21\nwhy\n")
+    for text in ("1\n", "", "130\n", "why\n0\n"):
         with pytest.raises(NonZeroAgentExitCodeError):
-            Inspan._check(text, "why")
+            Inspan._check(text)
