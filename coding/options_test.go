@@ -112,6 +112,12 @@ func TestNoSandbox(t *testing.T) {
 	if !strings.Contains(log.String(), "no full sandbox: it is switched off") {
 		t.Errorf("warned: %s", log.String())
 	}
+	log.Reset()
+	free, o := kit(t, func(o *coding.Options) { o.Mode, o.Sandbox, o.Warn = tool.ModeYolo, coding.NoSandbox(), nil })
+	open(t, free, o.Root)
+	if log.Len() > 0 { // nothing asks in this mode
+		t.Errorf("warned: %s", log.String())
+	}
 	env := environment(t, o)
 	if _, err := env.Procs.Start(t.Context(), tool.Command{Args: []string{"true"}, Dir: o.Root}); !errors.Is(err, tool.ErrNoBox) {
 		t.Errorf("a command for the sandbox runs without: %v", err)

@@ -200,6 +200,9 @@ func (b *build) trust(ctx context.Context) error {
 	return err
 }
 
+// mode is the one that the session begins in.
+func (b *build) mode() tool.Mode { return cmp.Or(b.o.Mode, b.at.Mode, b.Config.Mode) }
+
 // cautions tells a person what is not as they may think.
 func (b *build) cautions() {
 	if b.at.Parent == "" {
@@ -207,7 +210,7 @@ func (b *build) cautions() {
 			b.warn(p)
 		}
 	}
-	if b.env.Walls.Why != "" {
+	if b.env.Walls.Why != "" && b.mode() != tool.ModeYolo { // which asks for nothing, and has no box
 		b.warn("no full sandbox: " + b.env.Walls.Why + "; more commands will ask, see 'inspan doctor sandbox'")
 	}
 	if b.at.Parent == "" && tool.Inside(b.env.Root, keep.Home()) {
@@ -227,7 +230,7 @@ func (b *build) equip(ctx context.Context) error {
 	shell := b.Running.NewShell(b.at.ID, noKeep, b.Permission.Explained)
 	shell.NoJobs = b.o.alone
 	b.letGo = func() error { return b.Running.Drop(b.at.ID, shell, b.env.Close) }
-	b.agent.KeepJobs = b.Config.Keeps(cmp.Or(b.o.Mode, b.at.Mode, b.Config.Mode))
+	b.agent.KeepJobs = b.Config.Keeps(b.mode())
 	b.agent.NoKeep = noKeep != "" || b.o.Unattended && !running.MayKeep(b.rules)
 	b.agent.Leave = func(normal bool, mode tool.Mode) inspan.Leftovers {
 		return b.Running.Leave(b.at.ID, shell, normal, mode)
