@@ -83,9 +83,12 @@ func (cs *calls) fitting(calls []loop.Call) []loop.Call {
 }
 
 func (cs *calls) doing(c loop.Call) doing {
-	delegates := cs.tools[cmp.Or(c.Tool, c.Name)].Delegates
+	delegates := cs.tool(c).Delegates
 	return doing{changes: delegates || changes(c.Effects), makes: c.Caller, outside: delegates || c.Caller}
 }
+
+// tool is what a call runs.
+func (cs *calls) tool(c loop.Call) tool.Tool { return cs.tools[cmp.Or(c.Tool, c.Name)] }
 
 // changes reports whether effects may change the workspace: what is thrown away does not.
 func changes(effects []tool.Effect) bool {
@@ -115,7 +118,7 @@ func (cs *calls) start(ctx context.Context, calls []loop.Call) error {
 	}
 	var intents []event.Body
 	for _, c := range calls {
-		intents = append(intents, event.Started{Call: c.ID, Parent: c.Parent})
+		intents = append(intents, event.Started{Call: c.ID, Parent: c.Parent, Sum: cs.tool(c).Sum})
 	}
 	stored, err := cs.decide(ctx, intents...)
 	if err != nil || !stored {

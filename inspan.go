@@ -125,6 +125,9 @@ type Agent struct {
 	// up to 256 bytes. Traceparent is the span that it belongs to, as W3C Trace Context has it.
 	Labels      map[string]string
 	Traceparent string
+	// Corpus stands in a session that the agent opens, so that whoever opens it again knows what it
+	// answers questions from: see [Place]. The agent needs the tools for that.
+	Corpus event.Corpus
 
 	// MaxTurns bounds the turns of one run; 0 means 200 for a new session and
 	// no change for an old one, negative means no limit.
@@ -279,8 +282,11 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, pa
 // opening is what a new session starts with. Parent is the session that it works
 // for, if any.
 func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
-	bodies := []event.Body{event.Opened{Format: event.Format, App: "inspan " +
-		Version, Root: a.Env.Root, Parent: parent, Levers: a.Levers.Stated(), Labels: a.Labels, Traceparent: a.Traceparent}}
+	bodies := []event.Body{event.Opened{
+		Format: event.Format, App: "inspan " +
+			Version, Root: a.Env.Root, Parent: parent, Levers: a.Levers.Stated(), Labels: a.Labels, Traceparent: a.Traceparent,
+		Corpus: a.Corpus,
+	}}
 	for _, block := range a.System {
 		block.Where = event.PlaceSystem
 		bodies = append(bodies, block)

@@ -58,7 +58,8 @@ type Status struct {
 	// Workflow is what performs the session in the place of a model, by the title of the step that it
 	// is; empty: a model answers.
 	Workflow string
-	Route    string // model, "provider/model"
+	Corpus   event.Corpus // what it answers questions from
+	Route    string       // model, "provider/model"
 	Mode     tool.Mode
 	Tools    []string       // that the model is told of
 	Stopped  *event.Stopped // how the last run ended; nil before the first and while one goes on
@@ -361,8 +362,8 @@ func (st Status) Questions() []Pending {
 func statusOf(st *loop.State) Status {
 	out := Status{
 		Session: st.Session, Seq: st.Seq, Traceparent: st.Within, Root: st.Root, Title: st.Title, Task: st.Task,
-		Workflow: st.Steps[event.Workflow].Title,
-		Route:    st.Route, Mode: st.Mode, Limits: st.Limits,
+		Workflow: st.Steps[event.Workflow].Title, Corpus: st.Corpus,
+		Route: st.Route, Mode: st.Mode, Limits: st.Limits,
 		Stopped: st.Run.Stopped, Turns: st.Total.Turns, Calls: st.Total.Calls,
 		Usage: st.Total.Usage, Cost: st.Total.Cost, Unpriced: st.Total.Unpriced, Untrusted: st.Untrusted, Private: st.Private,
 	}

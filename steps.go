@@ -285,11 +285,10 @@ func (b *backlog) take() (some []event.Event, over bool, err error) {
 //
 // A step that has ended, in whatever process, is not performed again: its end is returned. One
 // that was begun by a process which died is performed again if it says so, now or when it was begun,
-// and else ends as event.OutcomeUnknown. No step begins once a limit of the session is reached, or
-// while its run is paused. The
-// error says that nothing can be stored any more, that the step was stopped with the program, or
-// wraps [ErrOpenStep] or [ErrStepChanged]: the session knows a step of this id that does another
-// thing, or works on other input.
+// and else ends as event.OutcomeUnknown. No step begins once a limit of the session is reached, or,
+// but for event.Workflow, while its run is paused. The error says that nothing can be stored any
+// more, that the step was stopped with the program, or wraps [ErrOpenStep] or [ErrStepChanged]: the
+// session knows a step of this id that does another thing, or works on other input.
 func (st *Steps) Do(ctx context.Context, step event.StepStarted,
 	do func(ctx context.Context) (event.StepEnded, error),
 ) (event.StepEnded, error) {
@@ -373,8 +372,8 @@ func (st *Steps) begin(ctx context.Context, step event.StepStarted) (end event.S
 		}
 		return end, false, st.driver.record(ctx, end)
 	}
-	if p := st.driver.state.Run.Paused; p != nil && time.Now().Before(p.Until) {
-		return end, false, ErrPaused
+	if p := st.driver.state.Run.Paused; p != nil && time.Now().Before(p.Until) && step.Step != event.Workflow {
+		return end, false, ErrPaused // a whole workflow goes on: its steps wait, and can say for how long
 	}
 	if reason, detail := st.driver.state.Spent(); reason != "" {
 		return end, false, &StopError{event.Stopped{Reason: reason, Detail: detail}}

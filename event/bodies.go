@@ -23,6 +23,7 @@ type Opened struct {
 	// Traceparent is the span of another program that the session belongs to, as W3C Trace Context
 	// has it; empty: there is none.
 	Traceparent string `json:"traceparent,omitempty"`
+	Corpus      Corpus `json:"corpus,omitzero"` // what it answers questions from
 }
 
 // Forked says that everything before it was copied from another session.
@@ -364,6 +365,7 @@ type Waiting struct {
 type Started struct {
 	Call   string `json:"call"`
 	Parent string `json:"parent,omitempty"` // as that of Judged
+	Sum    string `json:"sum,omitempty"`    // digest of what the tool runs, see [tool.Tool]
 }
 
 // Ended is the result of a call. Every call of every reply ends exactly once.

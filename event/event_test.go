@@ -33,6 +33,7 @@ func bodies() []event.Body {
 		event.Opened{
 			Format: 1, App: "inspan 1", Root: "/w", Parent: "p", Levers: event.Levers{Verify: "on"},
 			Labels: map[string]string{"ticket": "7"}, Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+			Corpus: event.Corpus{Sources: []event.Source{{Name: "https://a.example/b", Blob: "d"}}, Small: "p/small"},
 		},
 		event.Forked{From: "s", Seq: 7},
 		event.Titled{Title: "t"},
@@ -76,7 +77,7 @@ func bodies() []event.Body {
 			Call: "c", Preview: "-a\n+b", Rules: []string{"write(a)"}, Until: time.Unix(1e9, 0).UTC(),
 			Offers: []event.Offer{{Reach: event.ReachEdits, Rules: []string{"edits"}}},
 		},
-		event.Started{Call: "c", Parent: "p"},
+		event.Started{Call: "c", Parent: "p", Sum: "d"},
 		event.Ended{
 			Store: map[string]json.RawMessage{"k": json.RawMessage(`[1]`)},
 			Call:  "c", Outcome: event.OutcomeOK, Parts: parts, Cwd: "/w", Exit: new(int), Todo: []tool.Todo{{Text: "t", State: tool.TodoDoing}},

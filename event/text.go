@@ -83,7 +83,9 @@ func stored(owner reflect.Type, field string) bool {
 		return field == "From"
 	case reflect.TypeFor[tool.File](), reflect.TypeFor[llm.Image](), reflect.TypeFor[Stopped](), reflect.TypeFor[StepBlob]():
 		return field == "Digest"
-	case reflect.TypeFor[tool.Proposal]():
+	case reflect.TypeFor[Started]():
+		return field == "Sum"
+	case reflect.TypeFor[tool.Proposal](), reflect.TypeFor[Source]():
 		return field == "Blob"
 	case reflect.TypeFor[Checkpoint]():
 		return field == "ID"
@@ -109,6 +111,8 @@ func vendors(owner reflect.Type, field string) bool {
 		return field == "Opaque" || field == "Route"
 	case reflect.TypeFor[llm.Consulted]():
 		return field == "Route"
+	case reflect.TypeFor[Corpus]():
+		return field == "Small"
 	}
 	return false
 }

@@ -118,7 +118,8 @@ func TestMapTextLeavesNothing(t *testing.T) {
 	maps.DeleteFunc(found, func(_ string, held bool) bool { return !held })
 	want := []string{
 		"event.Asked.Route", "event.Cancelled.Message", "event.Checkpoint.ID", "event.Claimed.Writer", "event.Compacted.Route",
-		"event.Compacted.Snapshot", "event.Compaction", "event.Decided.Call", "event.Decided.Message", "event.Ended.Call",
+		"event.Compacted.Snapshot", "event.Compaction", "event.Corpus.Small", "event.Decided.Call", "event.Decided.Message",
+		"event.Ended.Call",
 		"event.Ended.Parent", "event.Ended.Told", "event.ErrorClass", "event.Failed.Route", "event.Finished.Job", "event.Forked.From",
 		"event.Healing", "event.Judged.Asked", "event.Judged.Call", "event.Judged.Parent", "event.Judged.Route", "event.Lever",
 		"event.Opened.Parent", "event.Opened.Root", "event.Opened.Traceparent", "event.Origin", "event.Outcome", "event.Place",
@@ -126,9 +127,10 @@ func TestMapTextLeavesNothing(t *testing.T) {
 		"event.Recorded.By", "event.Recorded.ID", "event.Recorded.Key", "event.Recorded.Of", "event.Recorded.Sent",
 		"event.Replied.Route", "event.Restored.After", "event.Restored.Before", "event.Restored.To", "event.Returned.Child",
 		"event.Rewound.Snapshot", "event.Routed.From", "event.Routed.Judge", "event.Routed.Route", "event.Said.Context",
-		"event.Said.Message", "event.Scope", "event.Spawned.Call", "event.Spawned.Child", "event.Spawned.Root", "event.Spawned.Route",
+		"event.Said.Message", "event.Scope", "event.Source.Blob", "event.Spawned.Call", "event.Spawned.Child", "event.Spawned.Root",
+		"event.Spawned.Route",
 		"event.Stage", "event.Staged.By", "event.Staged.Session", "event.Staged.Task",
-		"event.Started.Call", "event.Started.Parent", "event.Steered.Message", "event.StepBlob.Digest", "event.StepEnded.Step",
+		"event.Started.Call", "event.Started.Parent", "event.Started.Sum", "event.Steered.Message", "event.StepBlob.Digest", "event.StepEnded.Step",
 		"event.StepStarted.Parent", "event.StepStarted.Step", "event.Stopped.Digest", "event.Switched.Route", "event.TaskAction",
 		"event.Tasked.By", "event.Tasked.Call", "event.Tasked.ID", "event.Unknown.Name", "event.Waiting.Call",
 		"event.Wanted.Call", "event.Wanted.Parent", "event.Why", "llm.Call.ID",

@@ -24,6 +24,11 @@ type Tool struct {
 	// Schema is the JSON Schema of the arguments, always of type object.
 	Schema json.RawMessage
 
+	// Sum is the digest of what Run runs, where that is not part of the program that embeds the agent.
+	// The log has it of each call, so that what is counted of the tool is not counted of a later one
+	// of its name. Empty: there is none.
+	Sum string
+
 	// Unshown are fields of Schema that the model is not told of in each request: they are
 	// rare, or can't work as things are. A call that has them is as good as any.
 	Unshown []string

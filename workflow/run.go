@@ -220,6 +220,7 @@ type run struct {
 
 	mu      sync.Mutex
 	over    error          // why nothing more begins; nil: it does
+	hired   int            // agents that its scripts have had
 	open    error          // why a step stays open
 	befores map[string]any // what checks brought before anything was changed, by where they stand
 }

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -230,15 +231,26 @@ func (s *scripting) step(kind Kind, raw json.RawMessage) (Step, error) {
 		return step, err
 	}
 	if kind == KindAgent {
-		most := s.at.w.Limits.Agents
-		if most == 0 {
-			most = usualAgents
-		}
-		if s.agents++; s.agents > most {
-			return step, fmt.Errorf("agent: the run has had %d agents, and limits.agents allows no more", most)
-		}
+		return step, s.hires()
 	}
 	return step, nil
+}
+
+// hires counts an agent, of the script and of the run, which other scripts can be a part of. s.mu is held.
+func (s *scripting) hires() error {
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	s.agents++
+	s.hired++
+	for _, c := range []struct {
+		whose     string
+		had, most int
+	}{{"run", s.hired, cmp.Or(s.run.w.Limits.Agents, usualAgents)}, {"script", s.agents, s.at.w.Limits.Agents}} {
+		if c.most > 0 && c.had > c.most {
+			return fmt.Errorf("agent: the %s has had %d agents, and limits.agents allows no more", c.whose, c.most)
+		}
+	}
+	return nil
 }
 
 // fits checks a step as if it stood alone in a file. What it says of others is looked up here. s.mu is held.

@@ -5,8 +5,11 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/workflow"
@@ -140,6 +143,85 @@ func TestScriptIsHeldToItsSteps(t *testing.T) {
 			t.Errorf("%s: %v, want %q", code, err, want)
 		}
 	}
+}
+
+// TestScriptCaps holds how many agents of a script work at once, and how many a run can have, with the
+// scripts that are a part of it. Those within the cap do their work.
+func TestScriptCaps(t *testing.T) {
+	for head, most := range map[string]int{"": 16, "limits: {concurrency: 3}": 3} {
+		var working sync.WaitGroup
+		working.Add(most + 1)
+		var begun atomic.Int64
+		c := &crew{do: func(workflow.Job) workflow.Report {
+			if begun.Add(1) <= int64(most) {
+				working.Done()
+			}
+			working.Wait()
+			return workflow.Report{Text: "done"}
+		}}
+		asked := func(inspan.Pending) event.Decided {
+			working.Done()
+			return event.Decided{Allow: true, Answer: "approve"}
+		}
+		o, _ := place(t, nil)
+		o.Agents, o.Self = c, sandbox.Self()
+		log := event.NewMemory("s")
+		_, err := answered(t, log, scripted(t, head, `
+			const all = Array.from({length: 40}, () => agent("work"));
+			await approve("All are asked for?");
+			await Promise.all(all);
+		`), o, asked)
+		if n := atOnce(t, log); err != nil || len(c.names()) != 40 || n != most {
+			t.Errorf("%q: %v, %d agents, %d at once", head, err, len(c.names()), n)
+		}
+	}
+	for _, tc := range []struct {
+		head, code string
+		worked     int
+	}{
+		{"", `await each(Array.from({length: 1001}), () => agent("work"))`, 1000},
+		{"limits: {agents: 3}", `await each([1, 2, 3, 4, 5], () => agent("work"))`, 3},
+		{"limits: {agents: 5}\nuses: [part]", `await agent("work"); await each([1, 2, 3], () => workflow("part"))`, 5},
+	} {
+		o, _ := place(t, nil)
+		c := workers()
+		o.Agents, o.Self = c, sandbox.Self()
+		w, err := workflow.Parse("test.js", []byte("/* workflow\nname: test\n"+tc.head+"\n*/\n"+tc.code), func(string) (string, []byte, error) {
+			return "part.js", []byte("/* workflow\nname: part\n*/\nawait agent('a'); await agent('b')"), nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = perform(t, event.NewMemory("s"), w, nil, o)
+		if err == nil || !strings.Contains(err.Error(), "limits.agents allows no more") || len(c.names()) != tc.worked {
+			t.Errorf("%s: %v, %d agents worked", tc.code, err, len(c.names()))
+		}
+	}
+}
+
+// atOnce is how many agents of a run have worked at the same time, at the most.
+func atOnce(t *testing.T, log event.Log) (most int) {
+	t.Helper()
+	works := map[string]bool{}
+	for e, err := range log.Read(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch b := e.Body.(type) {
+		case event.StepStarted:
+			works[b.Step] = b.Does == string(workflow.KindAgent)
+		case event.StepEnded:
+			works[b.Step] = false
+		}
+		n := 0
+		for _, works := range works {
+			if works {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
 }
 
 func TestScriptFiles(t *testing.T) {

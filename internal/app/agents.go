@@ -4,14 +4,18 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/equipment"
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/subagent"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -66,17 +70,17 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 	agent.Tools = some(agent.Tools)
 	equipment.Furnish(agent, a.Installation, func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
 	agent.Tools = slices.Concat(agent.Tools, some(b.wrap(equipment.Ordered(o.Tools, ord.Wants))))
-	b.corpus(ord.Role, cmp.Or(o.Small, a.Config.Agents.Small, ord.Route), ord.Held)
+	b.corpus(ord.Role, cmp.Or(a.Config.Agents.Small, ord.Route), nil, ord.Held)
 	return agent, nil
 }
 
 // corpus gives an agent the tools of its kind for a corpus. Pieces are read by the model with the
-// name small, which is held to the limits of the session.
-func (b *build) corpus(role skill.Role, small string, held func(llm.Model) llm.Model) {
+// name small, which is held to the limits of the session. Only is as for [corpus.Set].
+func (b *build) corpus(role skill.Role, small string, only []event.Source, held func(llm.Model) llm.Model) equipment.Corpus {
 	if b.o.Elsewhere {
-		return
+		return nil
 	}
-	b.Extensions.Corpus(b.agent, role, b.o.Sources, b.Running.Sessions, func(ctx context.Context) (llm.Model, error) {
+	return b.Extensions.Corpus(b.agent, role, only, b.Running.Sessions, func(ctx context.Context) (llm.Model, error) {
 		if b.o.Replay != "" {
 			return nil, errors.New("pieces can't be asked about in a run that is replayed")
 		}
@@ -89,15 +93,51 @@ func (b *build) corpus(role skill.Role, small string, held func(llm.Model) llm.M
 }
 
 // leadOn is what a session for a person gets that an agent of the kind for a corpus works in: its
-// instructions, and no tools but those of the kind.
-func (o Options) leadOn() (Options, skill.Role, func([]tool.Tool) []tool.Tool) {
-	if !o.Corpus {
+// instructions, and no tools but those of the kind. An old session is one as it was begun.
+func (o Options) leadOn(at inspan.Place) (Options, skill.Role, func([]tool.Tool) []tool.Tool) {
+	if at.New && len(o.Sources) == 0 || !at.New && !at.Corpus.Asked() {
 		return o, skill.Role{}, func(list []tool.Tool) []tool.Tool { return list }
 	}
 	role := equipment.CorpusRole()
 	o.AppendSystem = strings.TrimSpace(role.Prompt + "\n\n" + o.AppendSystem)
 	o.Mode = cmp.Or(o.Mode, role.Mode)
 	return o, role, equipment.Pick(role)
+}
+
+// answers gives the agent of a session that answers questions from a corpus its sources and its tools.
+// What can't be had of them fails here, before a model costs anything.
+func (b *build) answers(ctx context.Context, role skill.Role, held func(llm.Model) llm.Model) (err error) {
+	if role.Name == "" {
+		return nil
+	}
+	of := b.at.Corpus
+	if b.at.New {
+		env := b.env
+		env.Clean, of.Small = b.Permission.Clean, b.o.Small
+		of.Sources, err = equipment.Sources(ctx, env, b.o.Sources, func(effects []tool.Effect) error {
+			return b.Permission.Refused(b.env, b.rules, effects)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	b.agent.Corpus = of
+	small := cmp.Or(of.Small, b.Config.Agents.Small, b.agent.Model.Info().Route())
+	if _, err := b.Providers.Held(ctx, small); err != nil && b.o.Replay == "" {
+		return fmt.Errorf("the model that reads pieces: %w", err)
+	}
+	set := b.corpus(role, small, of.Sources, held)
+	if set == nil || b.at.New {
+		return nil
+	}
+	changed, err := set.Changed(ctx, b.env, b.at.ID, store.Events(ctx, b.Running.Sessions, b.at.ID))
+	switch {
+	case err != nil:
+		b.warn("whether its sources have changed can't be told: " + err.Error())
+	case len(changed) > 0:
+		b.warn("changed since the session read them: " + words.OneLine(strings.Join(changed, ", "), 300))
+	}
+	return nil
 }
 
 // childModel is the model that a child works with: what was asked for, what its

@@ -3,7 +3,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -141,9 +140,8 @@ type Options struct {
 	NoServers    bool                  // no MCP servers are used
 	Folders      []string              // as inspan.Agent has it
 	AllTools     bool                  // whoever calls is told of every tool: none is left to tool_search
-	Corpus       bool                  // an agent that answers a question to a corpus works in a new session
-	Sources      []string              // that such an agent can open; nil: all
-	Small        string                // model for small work of a corpus; empty: that of the settings
+	Sources      []string              // that a new session answers questions from; nil: it does the usual work
+	Small        string                // model that reads pieces of them; empty: that of the settings
 	KeepJobs     bool                  // whatever bash is told to keep goes on after the session, unasked
 	// Apart are folders where agents of others work too: of these a session reaches only its own
 	// workspace. It remembers nothing, and knows no other session.
@@ -249,7 +247,7 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 	if at.New {
 		o.MaxCost, o.MaxTokens, o.MaxTime = o.Program.Within(o.MaxCost, o.MaxTokens, o.MaxTime)
 	}
-	o, role, some := o.leadOn()
+	o, role, some := o.leadOn(at)
 	b, err := a.build(ctx, o, at, warn)
 	if err != nil {
 		return nil, err
@@ -259,7 +257,7 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 		o.Tools = slices.Concat(o.Tools, forges.Tools())
 	}
 	team := a.team(o, at.Root, b.agent.Hooks)
-	if !o.Elsewhere && !o.Corpus && !a.Config.Agents.Off && roomy(b.agent.Model.Info().Window) {
+	if !o.Elsewhere && role.Name == "" && !a.Config.Agents.Off && roomy(b.agent.Model.Info().Window) {
 		team.Wire(b.agent)
 		b.agent.Tools = slices.Concat(b.agent.Tools, b.wrap(a.Extensions.Asking(team, a.Running.Sessions)))
 	} else {
@@ -271,7 +269,9 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 	b.agent.Tools = some(b.agent.Tools)
 	equipment.Furnish(b.agent, a.Installation, func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
 	b.agent.Tools = slices.Concat(b.agent.Tools, some(b.wrap(o.Tools)))
-	b.corpus(role, cmp.Or(o.Small, a.Config.Agents.Small, b.agent.Model.Info().Route()), team.Held)
+	if err := b.answers(ctx, role, team.Held); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
 	if !o.shown && !o.alone {
 		b.ends = append(b.ends, a.Notify.Follow(b.agent))
 	}

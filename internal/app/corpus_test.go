@@ -2,6 +2,8 @@ package app_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -81,7 +83,7 @@ func TestBudgetOfAnAnswer(t *testing.T) {
 	}{{0.2, true}, {0.04, false}} {
 		model := &scholar{}
 		root, calls := library(t, 20) // a request costs 0.001, and can cost 0.0206
-		s, err := libraryApp(t, model).Host(app.Options{Corpus: true, MaxCost: tc.budget}, func(string) {}).New(t.Context(), root)
+		s, err := libraryApp(t, model).Host(app.Options{Sources: []string{"."}, MaxCost: tc.budget}, func(string) {}).New(t.Context(), root)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,6 +104,48 @@ func TestBudgetOfAnAnswer(t *testing.T) {
 		}
 		if tc.all != (model.pieces.Load() == 20) || tc.all == strings.Contains(failed, "what is left of the session's limit") {
 			t.Errorf("budget %v: %d requests, %s", tc.budget, model.pieces.Load(), failed)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestDepthOfACorpus holds that a kind of agent of one's own has others answer about parts, which have
+// none below them, and that what all of them spend is bounded by the limit of the session above.
+func TestDepthOfACorpus(t *testing.T) {
+	const request = 0.01 // of an agent, the last one of which may go beyond
+	for _, tc := range []struct {
+		budget float64
+		all    bool
+	}{{0.2, true}, {0.05, false}} {
+		model := &scholar{}
+		root, calls := library(t, 20)
+		kind := filepath.Join(root, ".inspan", "agents", "deep.md")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(kind), 0o700), os.WriteFile(kind, []byte("---\nname: deep\ndescription: Answers by others.\n"+
+			"tools: spawn_agent, "+strings.Join(corpus.Names(), ", ")+"\npermissionMode: plan\n---\nHave others answer.\n"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		a := libraryApp(t, model)
+		s, err := a.Host(app.Options{MaxCost: tc.budget}, func(string) {}).New(t.Context(), root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spawn := func(kind, task string) string {
+			raw, err := json.Marshal(map[string]any{"agent": kind, "task": task, "budget": 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return "call: spawn_agent " + string(raw)
+		}
+		for _, err := range s.Run(t.Context(), event.Say(spawn("deep", spawn("corpus", calls+"\n"+spawn("corpus", "deeper"))))) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		list, err := a.Running.Sessions.List(t.Context())
+		if st := s.Status(); err != nil || len(list) != 3 || st.Cost < 0.01 || st.Cost > tc.budget+request || tc.all != (model.pieces.Load() == 20) {
+			t.Errorf("budget %v: $%v, %d requests, %d sessions, %v", tc.budget, st.Cost, model.pieces.Load(), len(list), err)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)

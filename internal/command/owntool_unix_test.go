@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/inspan/inspan/internal/transcript"
+	"github.com/inspan/inspan/store"
 )
 
 // TestOwnTool runs a tool of the person's, with a file beside it, in every mode: the settings
@@ -28,6 +31,7 @@ cat "${0%/*}/words"
 	if err := os.WriteFile(secret, []byte("hello from beside"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	sums := map[string][]string{} // of the two versions
 	for _, tt := range []struct{ effect, mode, allow string }{
 		{"read", "plan", ""}, {"read", "ask", ""}, {"write", "auto", ""}, {"write", "ask", "greet"}, {"write", "yolo", ""},
 	} {
@@ -45,5 +49,29 @@ cat "${0%/*}/words"
 		if strings.Count(string(out), "hello from beside") != 1 || !strings.Contains(string(out), "denied read_file") {
 			t.Errorf("%+v:\n%s", tt, out)
 		}
+		sums[tt.effect] = append(sums[tt.effect], h.ran(t, "greet"))
 	}
+	reads, writes := sums["read"], sums["write"]
+	if reads[0] == "" || reads[0] != reads[1] || writes[0] == reads[0] || writes[0] != writes[1] {
+		t.Errorf("the log tells the two versions apart by %v", sums)
+	}
+}
+
+// ran is the digest of what a tool has run in the last session; empty: the log has none.
+func (h home) ran(t *testing.T, name string) string {
+	t.Helper()
+	id, err := h.store().Resolve(t.Context(), "last")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var spans transcript.Spans
+	if err := spans.Read(store.Events(t.Context(), h.store(), id)); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range spans.List() {
+		if s.Kind == transcript.SpanCall && s.Name == name {
+			return s.Sum
+		}
+	}
+	return ""
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/console"
 )
 
 func (c *command) resume() *cobra.Command {
@@ -16,7 +17,8 @@ func (c *command) resume() *cobra.Command {
 			"A unique part of an ID is enough. \"last\" is the last session of this folder.\n" +
 			"Without a new task, inspan opens the session on a terminal; elsewhere, or with --output, an unfinished run continues.\n" +
 			"With - the task comes from standard input, and inspan adds piped text to a task that you give.\n" +
-			"Mode and limits stay the same unless you set flags.\n\n" + exitPointer,
+			"Mode and limits stay the same unless you set flags.\n" +
+			"A session of 'inspan ask-corpus' keeps its sources, and prints a verified answer as that does.\n\n" + exitPointer,
 		Example: "  inspan resume\n  inspan resume last \"now update the changelog\"\n  inspan resume --max-cost 5 20261121-1403",
 		Args:    exactly(0, 2, "at most an ID and a TASK"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.goOn(cmd, &f, args) },
@@ -43,7 +45,11 @@ func (c *command) goOn(cmd *cobra.Command, f *runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.Text == "" && c.watched() && !cmd.Flags().Changed("output") {
+	asks, err := a.Running.Asks(cmd.Context(), o.ID)
+	if err != nil {
+		return err
+	}
+	if o.Text == "" && !asks && c.watched() && !cmd.Flags().Changed("output") {
 		return c.screen(cmd, &screenFlags{runFlags: *f, resume: o.ID})
 	}
 	typed := []string{o.Text}
@@ -68,6 +74,10 @@ func (c *command) goOn(cmd *cobra.Command, f *runFlags, args []string) error {
 	defer s.Close()
 	inputs, err := o.Next(s.Status(), "resume")
 	if err != nil {
+		return err
+	}
+	if asks {
+		c.code, err = console.Resume(cmd.Context(), c.console, s, inputs...)
 		return err
 	}
 	c.code = c.console.Run(cmd.Context(), s, inputs...)

@@ -60,8 +60,6 @@ type Console struct {
 	// Unattended says that what asks is denied, so that a run begins with what that
 	// means.
 	Unattended bool
-	// Onward says how to go on after a run that did not end as done. Empty: by resuming the session.
-	Onward string
 
 	writing sync.Mutex // of whole lines of JSON
 	claude  *claude    // of the run that goes on
@@ -282,6 +280,7 @@ func (c *Console) finish(r Result) int {
 // result sums up a run that has ended with err, nil if the harness is well.
 func (v *view) result(st inspan.Status, err error) Result {
 	r := Result{
+		over:    st.Workflow != "" && st.Stopped != nil && st.Stopped.Reason == event.ReasonFailed && st.Stopped.Cause == "",
 		Session: st.Session, Text: v.fold.Last, Model: st.Route, Turns: st.Turns, Calls: st.Calls,
 		Denied: len(v.denials), Denials: v.denials, Sensitive: v.touched,
 		Usage: st.Usage, Cost: st.Cost, Unpriced: st.Unpriced,
@@ -293,7 +292,6 @@ func (v *view) result(st inspan.Status, err error) Result {
 		r.Reason, r.Detail = "error", err.Error()
 	case st.Stopped != nil:
 		r.Reason, r.Cause, r.Detail = string(st.Stopped.Reason), st.Stopped.Cause, st.Stopped.Detail
-		r.over = st.Workflow != "" && st.Stopped.Reason == event.ReasonFailed && st.Stopped.Cause == ""
 	case len(st.Questions()) > 0:
 		r.Open = openIn(st)
 		r.Reason, r.Detail = "waiting", text.Count(len(r.Open), "open question")

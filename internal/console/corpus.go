@@ -36,25 +36,47 @@ type answered struct {
 	ExitCode int     `json:"exit_code"`
 }
 
-// Run has the agent of a session answer the question. Standard output gets the answer and nothing
-// else; what the agent does goes to standard error. It returns the exit code.
-func (q *Corpus) Run(ctx context.Context, c *Console, s *inspan.Session) int {
+// Of takes what the command is given first, and returns the folder to work in. That is itself the
+// source where no other is named; a page is one in any case.
+func (q *Corpus) Of(first string, named bool) (folder string) {
+	switch {
+	case !corpus.IsPage(first):
+		return first
+	case !named:
+		q.Sources = nil
+	}
+	q.Sources = append([]string{first}, q.Sources...)
+	return "."
+}
+
+// Resume is Run for a session that is old, in the form that was asked for.
+func Resume(ctx context.Context, c *Console, s *inspan.Session, inputs ...event.Body) (int, error) {
+	if c.Form != Text && c.Form != JSON && c.Form != "" {
+		return 0, words.Misuse{Err: errors.New("--output: a session of ask-corpus answers as text or json")}
+	}
+	q := Corpus{JSON: c.Form == JSON}
+	return q.Run(ctx, c, s, inputs...), nil
+}
+
+// Run drives a session that answers questions to a corpus, as [Console.Run] does. Standard output gets
+// the answer to what was asked last and nothing else; what the agent does goes to standard error. It
+// returns the exit code.
+func (q *Corpus) Run(ctx context.Context, c *Console, s *inspan.Session, inputs ...event.Body) int {
 	work := &Console{
 		Out: c.Err, Err: c.Err, Color: c.Color, Live: c.Live, Width: c.Width, Person: c.Person, Unattended: c.Unattended,
-		Onward: "ask again: answers about pieces are kept, so they cost nothing again",
 	}
 	if q.JSON {
 		c.Form, work.Out, work.Err, work.Live = JSON, io.Discard, io.Discard, false
 	}
-	if code := work.Run(ctx, s, event.Say(q.Task())); code != ExitDone {
-		return q.failed(c, s, code)
+	if code := work.Run(ctx, s, inputs...); code != ExitDone {
+		return q.failed(c, s, code, nil)
 	}
 	found, err := corpus.Answered(past(ctx, s))
 	if err == nil && found == nil {
 		err = errUnverified
 	}
 	if err != nil {
-		return c.Fail(ExitFailed, err)
+		return q.failed(c, s, ExitFailed, err)
 	}
 	code := ExitDone
 	if found.Nothing {
@@ -91,16 +113,23 @@ func past(ctx context.Context, s *inspan.Session) iter.Seq2[event.Event, error] 
 	}
 }
 
-// failed tells of a run that has not come to its end, where nothing of it was shown.
-func (q *Corpus) failed(c *Console, s *inspan.Session, code int) int {
-	st := s.Status()
-	if !q.JSON {
+// failed tells of a run that has not come to its end, where nothing of it was shown, or has brought no
+// answer, which the error says.
+func (q *Corpus) failed(c *Console, s *inspan.Session, code int, err error) int {
+	switch {
+	case !q.JSON && err != nil:
+		return c.Fail(code, err)
+	case !q.JSON:
 		return code
 	}
+	st := s.Status()
 	r := Result{
 		Session: s.ID(), Reason: "error", Model: st.Route, Turns: st.Turns, Calls: st.Calls, Usage: st.Usage, Cost: st.Cost, ExitCode: code,
 	}
-	if st.Stopped != nil {
+	switch {
+	case err != nil:
+		r.Detail = words.Hidden(err.Error())
+	case st.Stopped != nil:
 		r.Reason, r.Cause, r.Detail = string(st.Stopped.Reason), st.Stopped.Cause, st.Stopped.Detail
 	}
 	return c.finish(r)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/console"
@@ -27,13 +28,13 @@ func askedCorpus(t *testing.T, file, content, calls string, asJSON bool) (code i
 	a := app.New(&config.Installation{StateDir: state, ConfigPath: filepath.Join(state, "config.toml")})
 	a.Providers.Given = &script.Model{}
 	q := console.Corpus{AskCorpus: equipment.AskCorpus{Question: calls, Sources: []string{"."}}, JSON: asJSON}
-	s, err := a.Host(app.Options{Corpus: true}, func(string) {}).New(t.Context(), root)
+	s, err := a.Host(app.Options{Sources: []string{"."}}, func(string) {}).New(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	var stdout, stderr bytes.Buffer
-	code = q.Run(t.Context(), &console.Console{Out: &stdout, Err: &stderr}, s)
+	code = q.Run(t.Context(), &console.Console{Out: &stdout, Err: &stderr}, s, event.Say(q.Task()))
 	return code, stdout.String(), stderr.String()
 }
 
@@ -69,14 +70,5 @@ func TestNothingIsNoAnswer(t *testing.T) {
 	if code != console.ExitFailed || !strings.Contains(out, `"verified":false`) || !strings.Contains(out, `"nothing":true`) ||
 		!strings.Contains(out, `"exit_code":14`) || strings.Contains(out, "Anybody") {
 		t.Errorf("code %d, %q", code, out)
-	}
-}
-
-// TestCorpusIsAskedAgain holds that nobody is told to resume a session that has the tools for a corpus no
-// longer.
-func TestCorpusIsAskedAgain(t *testing.T) {
-	code, _, errs := askedCorpus(t, "a.txt", "one\n", "fail: 400", false)
-	if code == console.ExitDone || !strings.Contains(errs, "ask again") || strings.Contains(errs, "inspan resume") {
-		t.Errorf("code %d\n%s", code, errs)
 	}
 }

@@ -237,14 +237,14 @@ func (o OwnTools) Report(ctx context.Context, now time.Time, warn func(string)) 
 		return nil
 	}
 	since := now.AddDate(0, 0, -idleDays)
-	used := map[string]use{}
+	used := map[string]use{} // by what was approved: another of the same name is another tool
 	err := eachSpan(ctx, o.App.Store(), since, warn, func(s transcript.Span) {
-		if s.Kind == transcript.SpanCall {
-			u := used[s.Name]
+		if s.Kind == transcript.SpanCall && s.Sum != "" {
+			u := used[s.Sum]
 			if u.calls++; s.Failed() {
 				u.failed++
 			}
-			used[s.Name] = u
+			used[s.Sum] = u
 		}
 	})
 	if err != nil {
@@ -254,7 +254,7 @@ func (o OwnTools) Report(ctx context.Context, now time.Time, warn func(string)) 
 	fmt.Fprintln(w, "TOOL\tOF\tAPPROVED\tCALLS\tFAILED\tSAVED\tSTATE")
 	var remove []string
 	for _, p := range kept {
-		u := used[p.Name]
+		u := used[p.Digest()]
 		why := idle(p, u, now)
 		if why != "" {
 			remove = append(remove, fmt.Sprintf("%s: %s; remove it with 'inspan tools drop %s%s'", p.Name, why, p.Name, flagOf(p)))

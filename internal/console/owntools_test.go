@@ -187,6 +187,7 @@ func TestReportOfTools(t *testing.T) {
 	approved := map[string]time.Time{
 		"fine": now.AddDate(0, -2, 0), "failing": now, "unlucky": now, "idle": now.AddDate(0, -2, 0), "fresh": now,
 	}
+	sums := map[string]string{}
 	for name, at := range approved {
 		origin, err := json.Marshal(equipment.Origin{Session: "s", Event: 1, Approved: at})
 		if err != nil {
@@ -202,22 +203,25 @@ func TestReportOfTools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		sums[name] = in.Digest()
 	}
 	var bodies []event.Body
-	call := func(name string, calls, failed int) {
+	call := func(name, sum string, calls, failed int) {
 		for i := range calls {
-			id := name + string(rune('a'+i))
+			id := name + sum + string(rune('a'+i))
 			outcome := event.OutcomeOK
 			if i < failed {
 				outcome = event.OutcomeFailed
 			}
 			bodies = append(bodies, event.Replied{Parts: llm.Parts{llm.Call{ID: id, Name: name, Args: json.RawMessage(`{}`)}}, Stop: llm.StopCalls},
-				event.Judged{Call: id, Action: tool.Allow}, event.Started{Call: id}, event.Ended{Call: id, Outcome: outcome, Parts: llm.Say("x")})
+				event.Judged{Call: id, Action: tool.Allow}, event.Started{Call: id, Sum: sum}, event.Ended{Call: id, Outcome: outcome, Parts: llm.Say("x")})
 		}
 	}
-	call("fine", 5, 2)
-	call("failing", 6, 3)
-	call("unlucky", 4, 4)
+	call("fine", sums["fine"], 5, 2)
+	call("fine", "that of one which was dropped", 9, 9)
+	call("fresh", "", 9, 9) // a proposal, or a version that did not write it down
+	call("failing", sums["failing"], 6, 3)
+	call("unlucky", sums["unlucky"], 4, 4)
 	o.session(t, append([]event.Body{event.Say("go")}, bodies...)...)
 
 	o.out.Reset()

@@ -335,7 +335,7 @@ func (c *Console) summary(r Result) {
 	case r.over:
 		c.Say("its steps have ended; mend what failed and run the workflow anew")
 	case r.ExitCode != ExitDone && r.ExitCode != ExitBusy:
-		c.Say(cmp.Or(c.Onward, "continue with: inspan resume "+r.Session))
+		c.Say("continue with: inspan resume " + r.Session)
 	}
 }
 

@@ -22,6 +22,7 @@ const (
 	mostParallel = 8      // requests at a time
 	usualBudget  = 1.0    // US dollars of a call that names none
 	freeRequests = 2_000  // of a call, to a model without a known price
+	mostTries    = 2      // of a piece
 	mostQuestion = 8_000  // bytes
 	mostListed   = 12     // uncovered ranges, and failures, that are named
 )
@@ -233,25 +234,44 @@ func (a *round) texts(ctx context.Context, do func(n int, text string) error) er
 	return nil
 }
 
-// one asks about one piece.
+// one asks about one piece, and once more if what comes can't be used.
 func (a *round) one(ctx context.Context, n int, text, key string, c claim) {
-	reply, err := a.question.ask(ctx, a.model, a.clean(text), c)
-	if err == nil {
-		s := a.question.read(reply, text, a.pieces[n])
-		if s.state == answered {
-			a.cache.put(key, reply)
+	req, s := a.question.request(a.clean(text)), said{}
+	for try := range mostTries {
+		if try > 0 {
+			var err error
+			if c, err = a.purse.claim(req); err != nil {
+				break
+			}
 		}
-		a.take(n, s, false)
-		return
+		reply, err := a.question.ask(ctx, a.model, req, c)
+		if err != nil && a.ends(ctx, err) {
+			return
+		}
+		if err != nil {
+			s = said{state: failed, why: err.Error()}
+		} else if s = a.question.read(reply, text, a.pieces[n]); s.state == answered {
+			a.cache.put(key, reply)
+			break
+		} else {
+			req = corrected(a.question.request(a.clean(text)), reply, a.clean(s.why))
+		}
+		if a.over(ctx) != nil {
+			break
+		}
 	}
+	a.take(n, s, false)
+}
+
+// ends reports whether an error ends the call: it will meet the other pieces, too.
+func (a *round) ends(ctx context.Context, err error) bool {
 	a.mu.Lock()
-	if a.why == nil && (hopeless(err) || ctx.Err() != nil) {
-		a.why = err
-		a.mu.Unlock()
-		return
+	defer a.mu.Unlock()
+	if a.why != nil || !hopeless(err) && ctx.Err() == nil {
+		return false
 	}
-	a.mu.Unlock()
-	a.take(n, said{state: failed, why: err.Error()}, false)
+	a.why = err
+	return true
 }
 
 // clean is a text without secrets: another model gets it.

@@ -24,6 +24,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
@@ -46,7 +47,7 @@ type Set struct {
 	// Sessions has the logs that can be sources. Nil: none can.
 	Sessions store.Store
 	// Only are the sources that can be opened, and files below them. Nil: all can that calls may read.
-	Only []string
+	Only []event.Source
 	// Alone says that of sessions only the one that the call works for can be a source.
 	Alone bool
 	// Model is asked about pieces. Nil: nothing can be asked. It is called once.

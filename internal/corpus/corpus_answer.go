@@ -3,16 +3,13 @@ package corpus
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"regexp"
 	"strconv"
 	"strings"
 
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/tool"
 )
@@ -182,38 +179,4 @@ func (r *reading) numbers(ctx context.Context, i int, lines map[int64]uint64) er
 			return err
 		})
 	})
-}
-
-// Answered is the last answer of a session whose evidence was verified, or that claims nothing; nil:
-// there is none.
-func Answered(events iter.Seq2[event.Event, error]) (*Answer, error) {
-	var last *Answer
-	calls := map[string]bool{}
-	for e, err := range events {
-		if err != nil {
-			return last, err
-		}
-		switch b := e.Body.(type) {
-		case event.Replied:
-			for _, c := range b.Parts.Calls() {
-				calls[c.ID] = c.Name == AnswerTool
-			}
-		case event.Judged:
-			if b.Parent != "" {
-				calls[b.Call] = b.Tool == AnswerTool
-			}
-		case event.Ended:
-			if !calls[b.Call] || b.Outcome != event.OutcomeOK {
-				continue
-			}
-			text := b.Parts.Text()
-			from, to := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
-			var a Answer
-			if from < 0 || to < from || json.Unmarshal([]byte(text[from:to+1]), &a) != nil || !a.Verified && !a.Nothing {
-				continue
-			}
-			last = &a
-		}
-	}
-	return last, nil
 }

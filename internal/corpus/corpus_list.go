@@ -59,57 +59,63 @@ func (s *Set) listEffects(ctx context.Context, c *tool.Call) ([]tool.Effect, err
 	}
 	out := []tool.Effect{}
 	for _, name := range in.Sources {
-		if err := s.named(ctx, c, name); err != nil {
+		fixed, err := s.named(ctx, c, name)
+		if err != nil {
 			return nil, fmt.Errorf("%w: %w", tool.ErrInvalid, err)
 		}
-		switch kind, at := kindOf(name); kind {
-		case kindFile:
+		switch kind, at := kindOf(name); {
+		case kind == kindFile:
 			path, err := tools.Resolve(ctx, c, at)
 			if err != nil {
 				return nil, err
 			}
 			out = append(out, tool.Effect{Kind: tool.Read, Path: path})
-		case kindPage:
+		case kind == kindPage && fixed == "":
 			u, err := web.Address(at)
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", tool.ErrInvalid, err)
 			}
-			for _, host := range web.Hosts(u) {
-				out = append(out, tool.Effect{Kind: tool.Network, Text: host})
-			}
+			out = append(out, pageEffects(u)...)
 		}
 	}
 	return out, nil
 }
 
-// named returns an error if a source is none of those that can be opened, and lies below none.
-func (s *Set) named(ctx context.Context, c *tool.Call, name string) error {
+// named returns an error if a source is none of those that can be opened, and lies below none. Fixed is
+// the blob of a page that is not to be fetched again; empty: there is none.
+func (s *Set) named(ctx context.Context, c *tool.Call, name string) (fixed string, err error) {
 	kind, at := kindOf(name)
+	var names []string
 	for _, one := range s.Only {
-		switch own, place := kindOf(one); {
-		case one == name, own == kindSession && place == "sessions" && kind == kindSession && at != "session":
-			return nil
+		names = append(names, one.Name)
+		switch own, place := kindOf(one.Name); {
+		case one.Name == name, one.Name == cleaned(c.Env.Clean, name): // the log has no secret that an address holds
+			return one.Blob, nil
+		case own == kindSession && place == "sessions" && kind == kindSession && at != "session":
+			return "", nil
 		case own == kindFile && kind == kindFile:
 			below, err := tools.Resolve(ctx, c, place)
 			if path, failed := tools.Resolve(ctx, c, at); err == nil && failed == nil && tool.Inside(below, path) {
-				return nil
+				return "", nil
 			}
 		}
 	}
 	if s.Only == nil {
-		return nil
+		return "", nil
 	}
-	return fmt.Errorf("%s is not one of the sources of the question: %s", name, strings.Join(s.Only, ", "))
+	return "", fmt.Errorf("%s is not one of the sources of the question: %s", name, strings.Join(names, ", "))
 }
 
-// Exist returns an error if a source can't be one of a new session of a folder.
+// Exist returns an error if a source can't be one of a new session of a folder. Pages are not fetched.
 func Exist(ctx context.Context, sessions store.Store, root string, names []string) error {
 	for _, name := range names {
 		kind, at := kindOf(name)
 		var err error
 		switch {
-		case kind == kindFile && at == "", kind == kindBlob, kind == kindPage:
-			err = errors.New("a new session reads only files, folders and logs of sessions")
+		case kind == kindFile && at == "", kind == kindBlob:
+			err = errors.New("a new session reads only files, folders, pages and logs of sessions")
+		case kind == kindPage:
+			_, err = web.Address(at)
 		case kind == kindFile && filepath.IsAbs(at):
 			_, err = os.Stat(at)
 		case kind == kindFile:
@@ -160,7 +166,7 @@ func (s *Set) openAll(ctx context.Context, c *tool.Call, names []string) (*manif
 	}
 	o := opening{set: s, call: c, m: &manifest{Version: manifestVersion, Skipped: map[string]int{}}, seen: map[string]bool{}}
 	for _, name := range names {
-		err := s.named(ctx, c, name)
+		fixed, err := s.named(ctx, c, name)
 		if err != nil {
 			return nil, err
 		}
@@ -168,7 +174,7 @@ func (s *Set) openAll(ctx context.Context, c *tool.Call, names []string) (*manif
 		case kindFile:
 			err = o.files(ctx, at)
 		case kindPage:
-			err = o.page(ctx, at)
+			err = o.page(ctx, at, fixed)
 		case kindBlob:
 			err = o.add(ctx, source{Name: name, Kind: kindBlob, At: at})
 		case kindSession:
@@ -262,29 +268,16 @@ func (o *opening) file(ctx context.Context, path string) error {
 	return o.measure(ctx, src, io.LimitReader(whole, info.Size())) // what comes meanwhile is not part of it
 }
 
-// page adds the text of a page.
-func (o *opening) page(ctx context.Context, at string) error {
+// page adds the text of a page, from its blob if it has one.
+func (o *opening) page(ctx context.Context, at, blob string) error {
 	u, err := web.Address(at)
+	if err == nil && blob == "" {
+		blob, err = fetched(ctx, o.call.Env, u)
+	}
 	if err != nil {
 		return err
 	}
-	if o.call.Env.HTTP == nil {
-		return errors.New("no server can be reached from here")
-	}
-	page, err := web.Fetch(ctx, o.call.Env.HTTP, u)
-	if err != nil {
-		return err
-	}
-	var text io.Reader = strings.NewReader(page.Text)
-	if o.call.Env.Clean != nil {
-		text = o.call.Env.Clean(text)
-	}
-	name, err := o.call.Env.Blobs.Put(ctx, text)
-	if err != nil {
-		return err
-	}
-	u.User, u.Fragment = nil, ""
-	return o.add(ctx, source{Name: u.String(), Kind: kindPage, At: name})
+	return o.add(ctx, source{Name: u.String(), Kind: kindPage, At: blob})
 }
 
 // sessions adds logs: of the session that asks, of another one, or of all past ones.

@@ -110,11 +110,22 @@ func (q question) request(text string) llm.Request {
 	}
 }
 
+// corrected is a request that says what was wrong with an answer to it.
+func corrected(req llm.Request, reply, why string) llm.Request {
+	if strings.TrimSpace(reply) == "" {
+		return req // vendors take no empty answers
+	}
+	req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Parts: llm.Say(reply)}, llm.Message{Role: llm.User, Parts: llm.Say(
+		"That can't be used: " + why + ". Answer again with one JSON object, by the same rules.",
+	)})
+	return req
+}
+
 // ask sends a request, and returns the text of the answer.
-func (q question) ask(ctx context.Context, m llm.Model, text string, c claim) (answer string, err error) {
+func (q question) ask(ctx context.Context, m llm.Model, req llm.Request, c claim) (answer string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, pieceTime, errors.New("the model took too long"))
 	defer cancel()
-	req, got, info := q.request(text), 0, m.Info()
+	got, info := 0, m.Info()
 	used := llm.Usage{} // nothing is known
 	defer func() { c.settle(info, used) }()
 	for chunk, err := range m.Stream(ctx, req) {

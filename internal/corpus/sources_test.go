@@ -550,7 +550,7 @@ func TestOnlyNamedSources(t *testing.T) {
 	if err := os.Symlink("../other.txt", filepath.Join(w.root, "docs", "link")); err != nil {
 		t.Fatal(err)
 	}
-	w.set.Only = []string{"docs", "session:20261127-100000-aaaa"}
+	w.set.Only = []event.Source{{Name: "docs"}, {Name: "session:20261127-100000-aaaa"}}
 	for _, name := range []string{"docs", "docs/in/b.txt", filepath.Join(w.root, "docs", "a.txt"), "docs/../docs"} {
 		w.open(name)
 	}
@@ -565,7 +565,8 @@ func TestOnlyNamedSources(t *testing.T) {
 	}
 	for name, fine := range map[string]bool{
 		"docs": true, "sessions": true, "session:" + w.log.ID(): true, w.root: true,
-		"nix": false, "": false, "-x": false, "session:nix": false, "file:///etc/passwd": false, "https://example.com/": false,
+		"nix": false, "": false, "-x": false, "session:nix": false, "file:///etc/passwd": false, "https://example.com/": true,
+		"https://u:p@example.com/": false, "blob:x": false,
 	} {
 		if err := corpus.Exist(t.Context(), w.store, w.root, []string{name}); (err == nil) != fine {
 			t.Errorf("%q: %v", name, err)

@@ -67,7 +67,7 @@ func TestWorseModels(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "failed, so nothing more is asked") || !strings.Contains(err.Error(), "not covered") {
 				t.Errorf("the call ends with %v", err)
 			}
-			if len(out.Answers) > 0 || out.Silent > 0 || out.Failed < 5 || model.asked.Load() > 20 {
+			if len(out.Answers) > 0 || out.Silent > 0 || out.Failed < 5 || model.asked.Load() > 26 { // 13 pieces twice
 				t.Errorf("%d requests, %+v", model.asked.Load(), out)
 			}
 			for _, f := range out.Failures {
@@ -98,8 +98,55 @@ func TestSomeFail(t *testing.T) {
 	}
 	broken = false
 	w.call("ask_pieces", question, &out)
-	if len(out.Answers) != 12 || out.Asked != 1 || out.Cached != 11 || model.asked.Load() != 13 {
+	if len(out.Answers) != 12 || out.Asked != 1 || out.Cached != 11 || model.asked.Load() != 14 { // the failed one was tried twice
 		t.Errorf("%+v", out)
+	}
+}
+
+// TestTriedAgain holds that a piece whose answer can't be used, or did not come, is asked about once
+// more, with what was wrong and without secrets, and that both tries cost and count as one piece.
+func TestTriedAgain(t *testing.T) {
+	for name, first := range map[string]func() (string, error){
+		"nonsense":   func() (string, error) { return "The vault is a metaphor.", nil },
+		"silent":     func() (string, error) { return `{"answer": null}`, nil },
+		"broken off": func() (string, error) { return "", &llm.Error{Kind: llm.KindStreamCut, Message: "connection reset"} },
+	} {
+		tried := 0
+		model := &reader{answer: func(piece string) (string, error) {
+			if strings.Contains(piece, "vault 3 ") {
+				if tried++; tried == 1 {
+					return first()
+				}
+			}
+			return literal(piece)
+		}}
+		w := newWorld(t, model)
+		w.env.Clean = func(r io.Reader) io.Reader {
+			raw, err := io.ReadAll(r)
+			if err != nil {
+				t.Error(err)
+			}
+			return strings.NewReader(strings.ReplaceAll(string(raw), "Hall", "Room"))
+		}
+		question := halls(w, 4)
+		question["expect"] = "Hall"
+		var out asked
+		w.call("ask_pieces", question, &out)
+		if tried != 2 || out.Failed > 0 || out.Silent > 0 || out.Asked != 4 || len(out.Answers) != 4 {
+			t.Errorf("%s: %d tries, %+v", name, tried, out)
+		}
+		wrong, cost := "", 0.0
+		for _, req := range model.seen {
+			if cost += float64(len(req.Messages[0].Parts.Text())) / 4e6; len(req.Messages) == 3 {
+				wrong = req.Messages[2].Parts.Text()
+			}
+		}
+		if reply, _ := first(); (reply != "") != strings.Contains(wrong, "can't be used: ") || strings.Contains(wrong, "Hall") {
+			t.Errorf("%s: %q", name, wrong)
+		}
+		if reply, _ := first(); reply != "" && out.Cost < cost {
+			t.Errorf("%s: $%v, five requests cost $%v at least", name, out.Cost, cost)
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ type caller struct {
 func (c caller) tool() tool.Tool {
 	return tool.Tool{
 		Name: c.declaration.name, Doc: c.declaration.description, Schema: slices.Clone(c.declaration.schema),
-		Effects: c.effects, Run: c.run,
+		Effects: c.effects, Run: c.run, Sum: c.program.digest,
 	}
 }
 

@@ -40,6 +40,22 @@ type Draft struct {
 type Test struct {
 	Args   json.RawMessage `json:"args"`
 	Expect string          `json:"expect"`
+	Calls  []TestCall      `json:"calls,omitempty"` // what those of a script bring, in their order for each tool
+}
+
+// TestCall is a call that a script makes in a test. No tool is called.
+type TestCall struct {
+	Tool   string `json:"tool"`
+	Brings string `json:"brings"`
+}
+
+// texts are all of its texts.
+func (t Test) texts() string {
+	all := string(t.Args) + t.Expect
+	for _, c := range t.Calls {
+		all += c.Tool + c.Brings
+	}
+	return all
 }
 
 // ReadDraft reads a draft from the JSON that it was kept as, and checks it.
@@ -82,10 +98,10 @@ func (d Draft) Check() error {
 	err := errors.Join(plain("description", d.Description), plain("code", d.Code), plain("schema", string(d.Schema)),
 		plain("effects", string(d.Effects)))
 	for i, t := range d.Tests {
-		if what := fmt.Sprintf("test %d", i+1); len(t.Args)+len(t.Expect) > maxTest {
+		if what := fmt.Sprintf("test %d", i+1); len(t.texts()) > maxTest {
 			err = errors.Join(err, fmt.Errorf("%s has more than %d bytes", what, maxTest))
 		} else {
-			err = errors.Join(err, plain(what, string(t.Args)+t.Expect))
+			err = errors.Join(err, plain(what, t.texts()))
 		}
 	}
 	return err

@@ -2,9 +2,12 @@ package custom
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/inspan/inspan/internal/text"
@@ -64,7 +67,7 @@ func try(ctx context.Context, own tool.Tool, env tool.Env, i int, t Test) (good 
 	defer cancel()
 	res, failed := own.Run(limited, &tool.Call{
 		ID: "test", Key: tool.Key("test", uint64(i), own.Name), Name: own.Name, Args: args, Session: "test", Env: env, Cwd: env.Root,
-		Progress: func(string) {},
+		Progress: func(string) {}, Begin: t.begin(),
 	})
 	if ctx.Err() != nil {
 		return false, "", ctx.Err()
@@ -74,6 +77,25 @@ func try(ctx context.Context, own tool.Tool, env tool.Env, i int, t Test) (good 
 		return false, strings.TrimSpace(got + "\n" + failed.Error()), nil
 	}
 	return got == strings.TrimSpace(t.Expect), got, nil
+}
+
+// begin makes the calls of a script in a test: each brings what the test says.
+func (t Test) begin() func(context.Context, string, json.RawMessage) func() (tool.Result, error) {
+	left := slices.Clone(t.Calls)
+	var mu sync.Mutex
+	return func(_ context.Context, name string, _ json.RawMessage) func() (tool.Result, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		i := slices.IndexFunc(left, func(c TestCall) bool { return c.Tool == name })
+		if i < 0 {
+			return func() (tool.Result, error) {
+				return tool.Result{}, fmt.Errorf("a test can call no tool, and its calls don't say what this one of %s brings", name)
+			}
+		}
+		brings := left[i].Brings
+		left = slices.Delete(left, i, i+1)
+		return func() (tool.Result, error) { return tool.Text(brings), nil }
+	}
 }
 
 // Passed reports whether there are tests and all went well.

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/corpus"
 	"github.com/inspan/inspan/internal/script"
 	"github.com/inspan/inspan/internal/skill"
@@ -69,6 +70,14 @@ func (s *Set) Asking(agents workflow.Agents, sessions store.Store) []tool.Tool {
 	return []tool.Tool{t}
 }
 
+// Corpus is what the tools of a session share that answers questions to a corpus; nil: it has none.
+type Corpus = *corpus.Set
+
+// Sources are those of a new session that answers questions to a corpus, as [corpus.Fixed] has them.
+func Sources(ctx context.Context, env tool.Env, names []string, may func([]tool.Effect) error) ([]event.Source, error) {
+	return corpus.Fixed(ctx, env, names, may)
+}
+
 // CorpusRole is the kind of agent that answers questions to a corpus. A file of the person or the
 // workspace of that name goes before it, as for any kind.
 func CorpusRole() skill.Role {
@@ -85,11 +94,11 @@ func isCorpus(r skill.Role) bool { return strings.EqualFold(r.Name, corpus.Kind)
 // them, and no other agent sees them. Model is asked about pieces. It is the last that is done to
 // an agent, as the model is to know of them from the start. Only is as for [corpus.Set].
 func (s *Set) Corpus(
-	agent *inspan.Agent, role skill.Role, only []string, sessions store.Store, model func(context.Context) (llm.Model, error),
+	agent *inspan.Agent, role skill.Role, only []event.Source, sessions store.Store, model func(context.Context) (llm.Model, error),
 	wrap func([]tool.Tool) []tool.Tool,
-) {
+) Corpus {
 	if !slices.ContainsFunc(corpus.Names(), func(name string) bool { return slices.Contains(role.Tools, name) }) {
-		return
+		return nil
 	}
 	var session atomic.Pointer[inspan.Session]
 	joined := agent.Joined
@@ -119,6 +128,7 @@ func (s *Set) Corpus(
 	if slices.Contains(role.Tools, corpus.AnswerTool) {
 		agent.Hooks = append(agent.Hooks[:len(agent.Hooks):len(agent.Hooks)], &insisting{})
 	}
+	return set
 }
 
 // insisting has an agent go on that would end without an answer whose evidence is verified.

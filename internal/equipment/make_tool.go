@@ -47,8 +47,9 @@ type makeEffects struct {
 }
 
 type makeTest struct {
-	Args   map[string]any `json:"args"`
-	Expect string         `json:"expect" jsonschema:"what it prints"`
+	Args   map[string]any    `json:"args"`
+	Expect string            `json:"expect" jsonschema:"what it prints"`
+	Calls  []custom.TestCall `json:"calls,omitempty" jsonschema:"of a script: what its calls bring, as no tool is called"`
 }
 
 // draft is what the model has written.
@@ -64,7 +65,7 @@ func (in makeArgs) draft() (custom.Draft, error) {
 	for _, t := range in.Tests {
 		args, failed := json.Marshal(t.Args)
 		err = errors.Join(err, failed)
-		d.Tests = append(d.Tests, custom.Test{Args: args, Expect: t.Expect})
+		d.Tests = append(d.Tests, custom.Test{Args: args, Expect: t.Expect, Calls: t.Calls})
 	}
 	return d, errors.Join(err, d.Check())
 }
@@ -174,18 +175,10 @@ func (s *Set) Try(ctx context.Context, d custom.Draft) (trials []custom.Trial, e
 	return d.Try(ctx, env, own)
 }
 
-// trial is the tool of a draft for its tests. Of a script, no call reaches a tool.
+// trial is the tool of a draft for its tests.
 func (s *Set) trial(d custom.Draft, walls tool.Walls) (tool.Tool, error) {
 	if d.Kind == custom.KindScript {
-		own := s.scripted(d)
-		run := own.Run
-		own.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
-			c.Begin = func(context.Context, string, json.RawMessage) func() (tool.Result, error) {
-				return func() (tool.Result, error) { return tool.Result{}, errors.New("a test can call no tool") }
-			}
-			return run(ctx, c)
-		}
-		return own, nil
+		return s.scripted(d), nil
 	}
 	in, dir, err := s.laid(d)
 	if err != nil {

@@ -525,4 +525,17 @@ func TestScripts(t *testing.T) {
 	if p, told := h.make(script); p != nil || !strings.Contains(told, "a test can call no tool") {
 		t.Errorf("a test that calls a tool: %v, %s", p, told)
 	}
+	calls := []map[string]any{{"tool": "bash", "brings": "uid=0"}, {"tool": "read_file", "brings": "x"}, {"tool": "bash", "brings": "uid=1"}}
+	script["name"] = "whose"
+	script["code"] = "const [a, b] = await Promise.all([tools.bash({command: 'id'}), tools.bash({command: 'id'})]);\nreturn a.text + b.text"
+	for expect, fine := range map[string]bool{"uid=0uid=1": true, "uid=1uid=0": false} {
+		script["tests"] = []map[string]any{{"args": map[string]any{}, "expect": expect, "calls": calls}}
+		if p, told := h.make(script); (p != nil) != fine {
+			t.Errorf("a test that says what calls bring: %v, %s", p, told)
+		}
+	}
+	script["tests"] = []map[string]any{{"args": map[string]any{}, "expect": "uid=0uid=1", "calls": calls[:2]}}
+	if p, told := h.make(script); p != nil || !strings.Contains(told, "don't say what this one of bash brings") {
+		t.Errorf("a call that the test says nothing of: %v, %s", p, told)
+	}
 }

@@ -304,7 +304,9 @@ func (s *Set) scripts(root string, taken []string) (out []tool.Tool) {
 			continue
 		}
 		taken = append(taken, d.Name)
-		out = append(out, s.scripted(d))
+		t := s.scripted(d)
+		t.Sum = p.Digest()
+		out = append(out, t)
 	}
 	return out
 }

@@ -18,6 +18,8 @@ type Identity struct {
 	Root    string    `json:"root"`
 	Title   string    `json:"title,omitempty"`
 	Within  string    `json:"within,omitempty"` // traceparent of the span that it belongs to
+
+	Corpus event.Corpus `json:"corpus,omitzero"` // what it answers questions from
 }
 
 // Setup is what the model is asked with, and what holds for its calls.

@@ -3,11 +3,13 @@ package permission
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/policy"
@@ -53,6 +55,21 @@ func (s *Set) Named(ctx context.Context, root, message string) (event.Said, erro
 		said.Parts = llm.Say(words.Named(read, content.String()))
 	}
 	return said, ctx.Err()
+}
+
+// Refused returns an error if a rule denies what a person has asked for themselves. Where a rule or the
+// mode would ask them, they have answered.
+func (s *Set) Refused(env tool.Env, rules []inspan.Rule, effects []tool.Effect) error {
+	known, err := parsed(rules)
+	if err != nil {
+		return err
+	}
+	p := policy.Policy{Map: s.Places(env.Root), Rules: known}
+	v := verdict(p.Findings(&tool.Call{Name: "web_fetch", Env: env, Cwd: env.Root, Mode: tool.ModeAsk}, effects))
+	if v.Action == tool.Deny {
+		return fmt.Errorf("%s: %s", v.By, v.Reason)
+	}
+	return nil
 }
 
 // named are the files that a message names, each once. What ends a sentence ends a name, unless a file

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"crypto/rand"
 	"errors"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/keep"
@@ -47,6 +49,22 @@ func (s *Set) PlaceholderKey() ([]byte, error) {
 // process drives. What that process has not seen itself, such as a token that stands in the body
 // alone, its placeholder does not stand for there.
 func (s *Set) Redacted(body event.Body) event.Body {
+	return event.MapText(body, s.vault().Redact)
+}
+
+// Clean is [tool.Env.Clean] before there is a session, as Redacted is for bodies.
+func (s *Set) Clean(r io.Reader) io.Reader {
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		failed, to := io.Pipe()
+		_ = to.CloseWithError(err)
+		return failed
+	}
+	return strings.NewReader(s.vault().Redact(string(raw)))
+}
+
+// vault knows the secrets of this user.
+func (s *Set) vault() *secret.Vault {
 	key, err := s.PlaceholderKey()
 	if err != nil {
 		key = []byte(rand.Text())
@@ -55,7 +73,7 @@ func (s *Set) Redacted(body event.Body) event.Body {
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		vault.Add(name, known[name])
 	}
-	return event.MapText(body, vault.Redact)
+	return vault
 }
 
 // readKey reads a key. What is too short to be one is not: it was cut off or emptied.

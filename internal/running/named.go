@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/store"
 )
@@ -38,6 +39,19 @@ func (t *Table) Named(ctx context.Context, args []string) (o Order, err error) {
 	}
 	o.ID, err = t.LastHere(ctx)
 	return o, err
+}
+
+// Asks reports whether the session that a person names answers questions to a corpus.
+func (t *Table) Asks(ctx context.Context, named string) (bool, error) {
+	id, err := store.Resolve(ctx, t.Sessions, named)
+	if err != nil {
+		return false, err
+	}
+	for e, err := range store.Events(ctx, t.Sessions, id) {
+		b, _ := e.Body.(event.Opened)
+		return b.Corpus.Asked(), err
+	}
+	return false, nil
 }
 
 // last is how a person names the session used last.

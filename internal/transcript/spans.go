@@ -45,6 +45,7 @@ type Span struct {
 	Usage   *llm.Usage `json:"usage,omitempty"`
 	Cost    float64    `json:"cost,omitempty" jsonschema:"US dollars"`
 	Session string     `json:"session,omitempty" jsonschema:"of a child: it has spans of its own"`
+	Sum     string     `json:"-"` // of a call: as event.Started has it
 	Content *Content   `json:"-"` // only if it was asked for: see [NewSpans]
 }
 
@@ -331,7 +332,7 @@ func (s *Spans) called(e event.Event) {
 		}
 	case event.Started:
 		span := s.begin(SpanCall, b.Call, s.used[b.Call], e, s.open[key(SpanCall, b.Parent)])
-		span.Call, span.Content = b.Call, s.said.called(b.Call)
+		span.Call, span.Sum, span.Content = b.Call, b.Sum, s.said.called(b.Call)
 	case event.Ended:
 		s.end(key(SpanWait, b.Call), e.Time, string(b.Outcome))
 		delete(s.made, b.Call)

@@ -96,7 +96,7 @@ func Fetch(ctx context.Context, h tool.HTTP, u *url.URL) (Fetched, error) {
 		case err != nil || next == nil:
 			return got, err
 		case !hosts.Match(next.Hostname(), 0):
-			return Fetched{}, fmt.Errorf("%s redirects to %s: call web_fetch with it", u, next)
+			return Fetched{}, fmt.Errorf("%s redirects to %s: fetch that address instead", u, next)
 		}
 		u = next
 	}

@@ -1,0 +1,103 @@
+package corpus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/tool"
+)
+
+// calls are the names of the calls of a log, by id.
+type calls map[string]string
+
+// brought is what a call has brought that an event ends well, and the name of the call.
+func (c calls) brought(e event.Event) (name, object string) {
+	switch b := e.Body.(type) {
+	case event.Replied:
+		for _, call := range b.Parts.Calls() {
+			c[call.ID] = call.Name
+		}
+	case event.Judged:
+		if b.Parent != "" {
+			c[b.Call] = b.Tool
+		}
+	case event.Ended:
+		text := b.Parts.Text()
+		from, to := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
+		if b.Outcome == event.OutcomeOK && from >= 0 && from < to {
+			return c[b.Call], text[from : to+1]
+		}
+	}
+	return "", ""
+}
+
+// Answered is the last answer of a session to the question that it took up last, if its evidence was
+// verified or it claims nothing; nil: there is none. One that was said while another was worked on is
+// taken up after that.
+func Answered(events iter.Seq2[event.Event, error]) (last *Answer, err error) {
+	known, state, runs := calls{}, loop.State{}, 0
+	for e, err := range events {
+		if err == nil {
+			err = state.Apply(e)
+		}
+		if err != nil {
+			return last, err
+		}
+		if n := state.Runs(); n != runs {
+			if runs = n; state.Run.Turn == 0 { // else a run goes on that was stopped
+				last = nil
+			}
+		}
+		name, object := known.brought(e)
+		var a Answer
+		if name == AnswerTool && json.Unmarshal([]byte(object), &a) == nil && (a.Verified || a.Nothing) {
+			last = &a
+		}
+	}
+	return last, nil
+}
+
+// Changed names the sources of a session that are no longer what they were when the session opened
+// them last. Env is the world of the session, in which nothing goes on.
+func (s *Set) Changed(ctx context.Context, env tool.Env, session string, events iter.Seq2[event.Event, error]) (names []string, err error) {
+	known, latest := calls{}, map[string]*reading{}
+	call := &tool.Call{Session: session, Env: env, Cwd: env.Root}
+	for e, err := range events {
+		if err != nil {
+			return nil, err
+		}
+		var out struct{ Corpus string }
+		if name, object := known.brought(e); name != "corpus_list" || json.Unmarshal([]byte(object), &out) != nil || out.Corpus == "" {
+			continue
+		}
+		m, err := s.manifest(ctx, call, out.Corpus)
+		if err != nil {
+			return nil, err
+		}
+		r := &reading{set: s, call: call, manifest: m}
+		for _, src := range m.Sources {
+			latest[src.Name] = r
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(latest)) {
+		r := latest[name]
+		v, err := r.view(ctx, r.byName[name])
+		switch {
+		case errors.Is(err, ErrChanged), errors.Is(err, fs.ErrNotExist):
+			names = append(names, name)
+		case err != nil:
+			return nil, err
+		default:
+			_ = v.close(ctx) // it was read for nothing
+		}
+	}
+	return names, nil
+}
