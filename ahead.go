@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -80,11 +81,11 @@ func (cs *calls) rests(end event.Ended) bool {
 func (cs *calls) come(ctx context.Context, w wanted, made loop.Call) error {
 	bodies := []event.Body{event.Wanted{Call: made.ID, Parent: made.Parent}}
 	if made.Ended == nil && !made.Begun {
-		again, err := cs.tried(ctx, w)
+		again, err := cs.tried(ctx, w, made.Asked > 0 && !made.Waits())
 		if err != nil {
 			return err
 		}
-		more, holds := stands(made, cs.redacted(again[0]))
+		more, holds := stands(made, cs.redacted(again[0]), again[len(again)-1])
 		if !holds {
 			return cs.anew(ctx, w, made)
 		}
@@ -107,8 +108,8 @@ func (cs *calls) come(ctx context.Context, w wanted, made loop.Call) error {
 }
 
 // stands reports whether a call may do now what was decided on before, by the verdict on it now, and
-// returns what is to be stored of that.
-func stands(made loop.Call, again event.Body) (more []event.Body, holds bool) {
+// returns what is to be stored of that. Asks would put it to a person, if that is the verdict.
+func stands(made loop.Call, again, asks event.Body) (more []event.Body, holds bool) {
 	now, ok := again.(event.Judged)
 	if !ok || !sameJSON(now.Args, made.Args) || !sameEffects(now.Effects, made.Effects) {
 		return nil, false
@@ -122,7 +123,8 @@ func stands(made loop.Call, again event.Body) (more []event.Body, holds bool) {
 	case now.Action == tool.Allow:
 		return more, true
 	}
-	return more, now.Action == tool.Ask && made.Asked > 0
+	w, _ := asks.(event.Waiting)
+	return more, now.Action == tool.Ask && made.Asked > 0 && slices.Equal(w.Shown, made.Shown)
 }
 
 // anew drops a call that was asked for ahead, as it would do something else now or may not do it, and

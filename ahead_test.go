@@ -87,8 +87,8 @@ func questioned(t *testing.T, a *inspan.Agent, answer func(p inspan.Pending) eve
 
 func yes(inspan.Pending) event.Decided { return event.Decided{Allow: true} }
 
-// TestAskedAhead holds that the calls of a loop are asked about once, with all that they would do, and
-// run in its order once they are allowed.
+// TestAskedAhead holds that the calls of a loop are asked about once, the worst first and with all that
+// they would do, and run in its order once they are allowed.
 func TestAskedAhead(t *testing.T) {
 	want := []string{"note a", "get example.com", "note b", "note c"}
 	for _, together := range []bool{false, true} {
@@ -106,7 +106,7 @@ func TestAskedAhead(t *testing.T) {
 			for _, one := range p.Set {
 				set = append(set, one.Call.Name+" "+wordOf(one.Call.Args))
 			}
-			if !slices.Equal(set, want) || p.Name() != "a set of 4 calls" {
+			if !slices.Equal(set, []string{want[1], want[0], want[2], want[3]}) || wordOf(p.Call.Args) != "a" || p.Name() != "a set of 4 calls" {
 				t.Errorf("%s: %q", p.Name(), set)
 			}
 			if len(p.Rules) > 0 || len(p.Offers) > 0 || len(p.Effects) != 4 {
@@ -575,5 +575,79 @@ func TestHooksOfEagerCallers(t *testing.T) {
 	}
 	if questioned(t, a, yes); !slices.Equal(ends, []string{"note", "note", "recipe"}) {
 		t.Errorf("ends of %q", ends)
+	}
+}
+
+// TestSetByItsID holds that the ID of a set answers all of its calls and none that came later, that each
+// call can still be answered alone, and that an answer for longer is for no set.
+func TestSetByItsID(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answers []event.Decided
+		runs    []string
+		left    string // the ID of what still waits
+	}{
+		"all":       {[]event.Decided{{Call: "%/1-3", Allow: true}}, []string{"note a", "get b", "note c"}, ""},
+		"none":      {[]event.Decided{{Call: "%/1-3"}}, nil, ""},
+		"a part":    {[]event.Decided{{Call: "%/1-2", Allow: true}}, []string{"note a", "get b"}, "%/3"},
+		"alone":     {[]event.Decided{{Call: "%/1", Allow: true}}, []string{"note a"}, "%/2-3"},
+		"the rest":  {[]event.Decided{{Call: "%/1", Allow: true}, {Call: "%/1-3", Allow: true}}, []string{"note a", "get b", "note c"}, ""},
+		"the maker": {[]event.Decided{{Call: "%", Allow: true}}, nil, "%/1-3"},
+		"backwards": {[]event.Decided{{Call: "%/3-1", Allow: true}}, nil, "%/1-3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &ledger{}
+			a := &inspan.Agent{
+				Model: scripted(t, oneRecipe, "Done."), Env: tool.Env{Root: "/w"},
+				Tools: []tool.Tool{l.at("note", tool.Write), l.at("get", tool.Network), looping("note a", "get b", "note c")},
+			}
+			s := open(t, a, event.NewMemory("s"))
+			collect(t, s.Run(t.Context(), said("go")))
+			maker := s.Status().Waiting[0].Parent
+			for _, d := range tc.answers {
+				d.Call = strings.Replace(d.Call, "%", maker, 1)
+				collect(t, s.Run(t.Context(), d))
+			}
+			left := ""
+			for _, p := range inspan.Sets(s.Status().Questions()) {
+				left += p.ID()
+			}
+			if !slices.Equal(l.runs, tc.runs) || left != strings.Replace(tc.left, "%", maker, 1) {
+				t.Errorf("ran %q, %q waits", l.runs, left)
+			}
+		})
+	}
+	l := &ledger{}
+	a := &inspan.Agent{
+		Model: scripted(t, oneRecipe, "Done."), Env: tool.Env{Root: "/w"}, Tools: []tool.Tool{l.at("note", tool.Write), looping("note a", "note b")},
+	}
+	s := open(t, a, event.NewMemory("s"))
+	collect(t, s.Run(t.Context(), said("go")))
+	p := inspan.Sets(s.Status().Questions())[0]
+	err := s.Send(t.Context(), event.Decided{Call: p.ID(), Allow: true, Scope: event.ScopeSession})
+	if err == nil || !strings.Contains(err.Error(), "allowed once or denied") {
+		t.Errorf("for the session: %v", err)
+	}
+}
+
+// TestSetIsApprovedForLater holds that the approval of a set counts where nobody is there any more who could be
+// asked, as that of a single call does, and that what was not approved does not run there.
+func TestSetIsApprovedForLater(t *testing.T) {
+	for id, want := range map[string][]string{"1-3": {"note a", "get b", "note c"}, "1-2": {"note a", "get b"}} {
+		l := &ledger{}
+		a := &inspan.Agent{
+			Model: scripted(t, oneRecipe, "Done."), Env: tool.Env{Root: "/w"},
+			Tools: []tool.Tool{l.at("note", tool.Write), l.at("get", tool.Network), looping("note a", "get b", "note c")},
+		}
+		log := event.NewMemory("s")
+		s := open(t, a, log)
+		collect(t, s.Run(t.Context(), said("go")))
+		if err := s.Send(t.Context(), event.Decided{Call: s.Status().Waiting[0].Parent + "/" + id, Allow: true}); err != nil {
+			t.Fatal(err)
+		}
+		a.Unattended = true
+		s = open(t, a, log)
+		if collect(t, s.Run(t.Context())); !slices.Equal(l.runs, want) || s.Status().Stopped == nil {
+			t.Errorf("%s: ran %q", id, l.runs)
+		}
 	}
 }

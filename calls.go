@@ -193,6 +193,7 @@ func (cs *calls) runnable(c loop.Call, k known) *tool.Call {
 		call.Env.Procs = traced(call.Env.Procs, call.Traceparent)
 	}
 	call.Env = held(call, k, c.Asked > 0, cs.rules().Pass(), cs.vault)
+	call.Env.Files = asShown(call.Env.Files, c.Shown, k.stored)
 	call.Cwd, call.Seen, call.Answer, call.Parent = cs.cwd(), cs.seen.now(), c.Answer, c.Parent
 	progress := cs.progress
 	call.Progress = func(text string) {

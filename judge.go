@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"reflect"
 	"slices"
 	"strconv"
@@ -50,6 +52,7 @@ type trial struct {
 	pieces   secret.Pieces    // of those that the call is given
 	unknown  bool             // a command is given a placeholder that stands for nothing
 	also     []tool.Effect    // beside those that the tool tells
+	approved bool             // a person was there to say yes
 }
 
 // hold checks the arguments, works out the effects and asks the judges, again for arguments
@@ -153,17 +156,53 @@ func (t *trial) withPreview(ctx context.Context, waiting event.Waiting) []event.
 		waiting.Until = time.Now().Add(t.agent.AskTimeout).Round(time.Second)
 	}
 	if t.tool.Preview != nil {
-		waiting.Preview = t.preview(ctx)
+		call := t.known()
+		waiting.Shown = t.standing(ctx, call.Env.Files) // a change in between then counts as one
+		waiting.Preview = t.preview(ctx, call)
 	}
 	return []event.Body{t.judged, waiting}
 }
 
+// mostCompared bounds a file of which is known whether it is what was shown. The tools change none that is larger.
+const mostCompared = 64 << 20
+
+// standing are the files that the call would change, as they are now. What can't be read is left out: no
+// preview shows it either.
+func (t *trial) standing(ctx context.Context, files tool.Files) (out []tool.File) {
+	for i, e := range mappedEffects(t.judged.Effects, t.vault.Resolve) {
+		if files == nil || e.Kind != tool.Write {
+			continue
+		}
+		if digest, err := digestOf(ctx, files, e.Path); err == nil {
+			out = append(out, tool.File{Path: t.judged.Effects[i].Path, Digest: digest})
+		}
+	}
+	return out
+}
+
+// digestOf is the digest of a file; empty: there is none.
+func digestOf(ctx context.Context, files tool.Files, path string) (string, error) {
+	f, err := files.Open(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > mostCompared {
+		return "", errors.Join(err, errors.New("it is no file that can be compared"))
+	}
+	data, err := io.ReadAll(io.LimitReader(f, mostCompared))
+	return tool.Digest(data), err
+}
+
 // preview is what the tool shows a person. If it fails the arguments must do; if it crashes they
 // are told that they do not see what they might.
-func (t *trial) preview(ctx context.Context) string {
+func (t *trial) preview(ctx context.Context, call *tool.Call) string {
 	text, err := func() (text string, err error) {
 		defer caught("the preview", nil, &err)
-		return t.tool.Preview(ctx, t.known())
+		return t.tool.Preview(ctx, call)
 	}()
 	if c, crashed := errors.AsType[*crash](err); crashed {
 		text = "(there is no preview of what this call would do: " + c.brief() + ")"
@@ -342,7 +381,7 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 	if v.Action == tool.Allow && len(why) > 0 {
 		v.Reason = strings.Join(why, "; ") // what was thought about it is worth keeping
 	}
-	if v.Action == tool.Ask && t.agent.Unattended {
+	if v.Action == tool.Ask && t.agent.Unattended && !t.approved {
 		v.Action = tool.Deny
 		v.Reason = strings.TrimPrefix(v.Reason+"; this needs a person's approval, and nobody is here"+allowing(rules), "; ")
 		if asks(t.judged.Effects) {

@@ -3,6 +3,7 @@ package inspan
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/secret"
@@ -198,6 +200,55 @@ func (f judgedFiles) Change(ctx context.Context, c tool.Change) error {
 	}
 	c.Path, c.Exact = path, true
 	return f.Files.Change(ctx, c)
+}
+
+// shownFiles are files of which a call changes those that a person was shown only while they are what was
+// shown: that is what was approved.
+type shownFiles struct {
+	tool.Files
+	stored func(string) string
+
+	mu  sync.Mutex
+	was map[string]string // conditions of the changes by path; the call is free to change what it has changed
+}
+
+// asShown holds the files of a call to what a person was shown of them.
+func asShown(files tool.Files, shown []tool.File, stored func(string) string) tool.Files {
+	if files == nil || len(shown) == 0 {
+		return files
+	}
+	f := &shownFiles{Files: files, stored: stored, was: map[string]string{}}
+	for _, s := range shown {
+		f.was[s.Path] = cmp.Or(s.Digest, tool.NoFile)
+	}
+	return f
+}
+
+// Change implements [tool.Files].
+func (f *shownFiles) Change(ctx context.Context, c tool.Change) error {
+	path, err := f.Resolve(ctx, c.Path)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	was, shown := f.was[f.stored(path)]
+	switch {
+	case !shown:
+		return f.Files.Change(ctx, c)
+	case c.If == "" || c.If == was:
+		c.If = was
+		err = f.Files.Change(ctx, c)
+	default:
+		err = tool.ErrChanged
+	}
+	if errors.Is(err, tool.ErrChanged) {
+		return fmt.Errorf("%s changed while the person was asked about this call; read it again, nothing was written to it", c.Path)
+	}
+	if err == nil {
+		delete(f.was, f.stored(path))
+	}
+	return err
 }
 
 // judgedProcs starts processes within walls that open only what a call was

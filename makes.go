@@ -162,7 +162,7 @@ func (cs *calls) make(ctx context.Context, w wanted) error {
 		return nil
 	}
 	if cs.waiters[w.call.ID] = w; !known {
-		bodies, err := cs.tried(ctx, w)
+		bodies, err := cs.tried(ctx, w, false)
 		if err == nil {
 			err = cs.record(ctx, bodies...)
 		}
@@ -229,10 +229,10 @@ func (m *maker) giveBack(parent loop.Call, w wanted) {
 	}
 }
 
-// tried is the verdict on a call that another makes. As no reply holds the call the verdict does,
-// also where the call is not fit to run.
-func (cs *calls) tried(ctx context.Context, w wanted) ([]event.Body, error) {
-	t := trial{driver: cs.driver, judged: event.Judged{Call: w.call.ID, Parent: w.by.id, Asked: w.asked, Ahead: w.by.held}}
+// tried is the verdict on a call that another makes, which a person may have approved before. As no reply
+// holds the call the verdict does, also where the call is not fit to run.
+func (cs *calls) tried(ctx context.Context, w wanted, approved bool) ([]event.Body, error) {
+	t := trial{driver: cs.driver, approved: approved, judged: event.Judged{Call: w.call.ID, Parent: w.by.id, Asked: w.asked, Ahead: w.by.held}}
 	denied := t.judged
 	denied.Action, denied.By, denied.Reason = tool.Deny, loop.By, "the call is not fit to run"
 	var bodies []event.Body

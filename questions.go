@@ -185,7 +185,7 @@ func (p Pending) fits(answer event.Body) error {
 	case !slices.Contains([]event.Scope{event.ScopeOnce, event.ScopeSession, event.ScopeProject, event.ScopeAlways}, d.Scope):
 		why = fmt.Sprintf("there is no scope %q", d.Scope)
 	case len(p.Set) > 0 && d.Scope != event.ScopeOnce:
-		why = "calls that are asked about together can be allowed once"
+		why = errTogether.Error()
 	default:
 		return nil
 	}

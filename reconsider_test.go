@@ -85,6 +85,31 @@ func TestModeAnswersQuestions(t *testing.T) {
 	}
 }
 
+// TestModeAnswersASet holds that a mode answers those calls of a set that run unasked in it, and that the
+// rest is asked about as before.
+func TestModeAnswersASet(t *testing.T) {
+	l := &ledger{}
+	a := &inspan.Agent{
+		Model: scripted(t, oneRecipe, "Done."), Env: tool.Env{Root: "/w"},
+		Tools: []tool.Tool{l.at("note", tool.Write), l.at("get", tool.Network), looping("note a", "get b", "note c", "get d")},
+	}
+	log := event.NewMemory("m")
+	collect(t, open(t, a, log).Run(t.Context(), said("go")))
+	s := open(t, a, log)
+	if !s.Status().Rests || len(s.Status().Waiting) != 4 {
+		t.Fatalf("%+v", s.Status())
+	}
+	got := decisions(collect(t, s.Run(t.Context(), event.Switched{Mode: tool.ModeEdit})))
+	sets := inspan.Sets(s.Status().Questions())
+	if len(got) != 2 || !slices.Equal(l.runs, []string{"note a"}) || len(sets) != 1 || len(sets[0].Set) != 2 || !s.Status().Rests {
+		t.Fatalf("decided %+v, ran %q, waiting %+v", got, l.runs, sets)
+	}
+	collect(t, s.Run(t.Context(), event.Switched{Mode: tool.ModeYolo}))
+	if !slices.Equal(l.runs, []string{"note a", "get b", "note c", "get d"}) || s.Status().Stopped == nil {
+		t.Errorf("ran %q", l.runs)
+	}
+}
+
 // TestRulesHoldInAnotherMode holds that a rule which asks or denies is not answered by a mode.
 func TestRulesHoldInAnotherMode(t *testing.T) {
 	for _, action := range []tool.Action{tool.Ask, tool.Deny} {

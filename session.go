@@ -65,6 +65,7 @@ type Status struct {
 	Stopped  *event.Stopped // how the last run ended; nil before the first and while one goes on
 	Open     []Pending      // calls of the last reply that have not ended
 	Waiting  []Pending      // those of them that wait for a decision, while others run or not
+	Rests    bool           // nothing goes on but the wait for those decisions
 	// Children work, or have worked, for this session, the oldest first; Raised are
 	// questions of theirs, and of calls that run, that wait for an event.Decided.
 	Children []Child
@@ -129,8 +130,9 @@ type Pending struct {
 	Ahead  bool
 	Root   string // the workspace of the session; empty if it was raised
 	// Set are the calls that the question is about, each as if it were asked about alone, where these
-	// are several: see [Sets]. Call, Reason and Preview are of the first, Effects and Until of all. Whoever
-	// is asked must be shown all of them, as one answer is for all: they can be allowed once or denied.
+	// are several: see [Sets]. First come those that a person must see first, such as those that reach
+	// hosts. Call, Reason and Preview are of the one that was asked for first, Effects and Until of all.
+	// Whoever is asked must be shown all of them, as one answer is for all: they can be allowed once or denied.
 	Set []Pending
 }
 
@@ -148,22 +150,20 @@ func Asked(r Question) Pending {
 }
 
 // bound is a decision that names the question that whoever decided can have meant: the one
-// with the id that is open.
+// with the [Pending.ID] that is open.
 func bound(st *loop.State, d event.Decided) event.Decided {
 	if d.Question > 0 {
 		return d
 	}
-	for _, c := range st.Waiting() {
-		if c.ID == d.Call {
-			d.Question = c.Asked
-		}
+	switch p, open := statusOf(st).Question(d.Call); {
+	case !open:
+		return d
+	case len(p.Set) > 0:
+		return p.Answer(d)
+	default:
+		d.Question = p.Question
+		return d
 	}
-	for _, r := range st.Raised {
-		if r.ID == d.Call {
-			d.Question = r.Seq
-		}
-	}
-	return d
 }
 
 // answered reports whether a decision is on the question.
@@ -299,10 +299,17 @@ func (s *Session) prepared(ctx context.Context, inputs []event.Body) []event.Bod
 func (s *Session) remember(ctx context.Context, inputs ...event.Body) error {
 	for _, input := range inputs {
 		d, ok := input.(event.Decided)
-		if !ok || !d.Allow || d.Scope != event.ScopeProject && d.Scope != event.ScopeAlways || s.agent.Remember == nil {
+		if !ok || !d.Allow || d.Scope == event.ScopeOnce {
 			continue
 		}
-		for _, p := range s.Status().Waiting {
+		st := s.Status()
+		if p, open := st.Question(d.Call); open && len(p.Set) > 0 {
+			return errTogether
+		}
+		if d.Scope != event.ScopeProject && d.Scope != event.ScopeAlways || s.agent.Remember == nil {
+			continue
+		}
+		for _, p := range st.Waiting {
 			rules := d.Grants(p.Rules, p.Offers)
 			if !p.answered(d) || len(rules) == 0 {
 				continue
@@ -349,6 +356,13 @@ func (s *Session) Status() Status {
 	return statusOf(s.state)
 }
 
+// Over reports whether a workflow has performed the session and nothing of it goes on any more: it is done, or
+// has failed by itself. What a model was missing for, a limit or an interrupt only stops it.
+func (st Status) Over() bool {
+	return st.Workflow != "" && st.Stopped != nil &&
+		(st.Stopped.Reason == event.ReasonDone || st.Stopped.Reason == event.ReasonFailed && st.Stopped.Cause == "")
+}
+
 // Questions are those that wait for an answer: those of children and of calls that run, then the
 // calls that wait.
 func (st Status) Questions() []Pending {
@@ -378,7 +392,9 @@ func statusOf(st *loop.State) Status {
 	out.Tasks = st.Tasks
 	out.Active, out.Seconds, out.Asking, out.NotBefore = st.Run.Active, st.Run.Used(), st.Run.Asking, st.Run.NotBefore
 	out.Paused, out.Braked, out.Rate, out.Runs = st.Run.Paused, st.Run.Braked, st.Braked, st.Runs()
-	out.Waiting = pending(st.Waiting(), st.Root)
+	if out.Waiting = pending(st.Waiting(), st.Root); len(out.Waiting) > 0 {
+		_, out.Rests = st.Next().(loop.Wait)
+	}
 	return out
 }
 

@@ -2,13 +2,20 @@ package inspan
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
+	"strconv"
+	"strings"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/tool"
 )
+
+var errTogether = errors.New("calls that are asked about together can be allowed once or denied")
 
 // Sets puts those of the questions together that are to be asked and answered as one: the calls that
 // one call has made, if it has asked for some of them ahead. All other questions stay as they are, and so does the order.
@@ -40,10 +47,14 @@ func Sets(questions []Pending) []Pending {
 	return out
 }
 
-// set is the question about several calls.
+// set is the question about several calls: the one that was asked for first names it, and those are shown
+// first that a person must see first.
 func set(all []Pending) Pending {
 	sort.Slice(all, func(i, j int) bool { return all[i].Question < all[j].Question })
 	out := all[0]
+	sort.SliceStable(all, func(i, j int) bool {
+		return places.Worst(out.Root, all[i].Effects) && !places.Worst(out.Root, all[j].Effects)
+	})
 	out.Set, out.Rules, out.Offers, out.Effects, out.Until = all, nil, nil, nil, soonest(all)
 	seen := map[string]bool{}
 	for _, p := range all {
@@ -95,10 +106,65 @@ func (p Pending) Name() string {
 // Answer is a decision as one on the question, and on those of the rest of its Set.
 func (p Pending) Answer(d event.Decided) event.Decided {
 	d.Call, d.Question, d.Also = p.Call.ID, p.Question, nil
-	for i, w := range p.Set {
-		if i > 0 {
+	for _, w := range p.Set {
+		if w.Question != p.Question {
 			d.Also = append(d.Also, w.Question)
 		}
 	}
 	return d
+}
+
+// ID is what people call the question by, and what [Status.Question] finds it by: the id of its call.
+// Of a Set it is that of the first call with the number of the last behind it, such as "call_1/2-5". So
+// it never stands for calls that are asked for later.
+func (p Pending) ID() string {
+	last := p
+	for _, w := range p.Set {
+		if w.Question > last.Question {
+			last = w
+		}
+	}
+	if len(p.Set) == 0 {
+		return p.Call.ID
+	}
+	return p.Call.ID + "-" + strings.TrimPrefix(last.Call.ID, loop.MadeBy(p.Parent, ""))
+}
+
+// Question is the open question with a [Pending.ID], and whether there is one. A call of a Set can be
+// named alone too. If some calls of a Set do not wait any more, the question is about the rest.
+func (st Status) Question(id string) (p Pending, open bool) {
+	var some []Pending
+	for _, q := range st.Questions() {
+		if q.Call.ID == id {
+			return q, true
+		}
+		if q.among(id) {
+			some = append(some, q)
+		}
+	}
+	switch len(some) {
+	case 0:
+		return p, false
+	case 1:
+		return some[0], true
+	}
+	return set(some), true
+}
+
+// among reports whether the call is one of those that the ID of a Set stands for.
+func (p Pending) among(id string) bool {
+	by := loop.MadeBy(p.Parent, "")
+	span, made := strings.CutPrefix(id, by)
+	first, last, several := strings.Cut(span, "-")
+	if p.Parent == "" || p.Asks || !made || !several {
+		return false
+	}
+	n := number(strings.TrimPrefix(p.Call.ID, by))
+	return number(first) <= n && n <= number(last)
+}
+
+// number is a number above 0; 0: it is none.
+func number(text string) int {
+	n, _ := strconv.Atoi(text) // what is none names no call
+	return n
 }

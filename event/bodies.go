@@ -355,6 +355,10 @@ type Waiting struct {
 	Rules   []string  `json:"rules,omitempty"`   // the narrowest that would allow it; empty: it can only be allowed once
 	Offers  []Offer   `json:"offers,omitempty"`  // what else it can be allowed for in this session
 	Until   time.Time `json:"until,omitzero"`    // when no answer becomes a no; zero: never
+	// Shown are the files that the call would change, where there is a Preview of that: each with the
+	// digest that it had, none if it was not there. The call may change them only as they are then, or
+	// as other calls of the session have left them since.
+	Shown []tool.File `json:"shown,omitempty"`
 }
 
 // Started is the intent to run a call, stored before the first effect.

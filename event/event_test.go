@@ -75,7 +75,7 @@ func bodies() []event.Body {
 		event.Wanted{Call: "c", Parent: "p"},
 		event.Waiting{
 			Call: "c", Preview: "-a\n+b", Rules: []string{"write(a)"}, Until: time.Unix(1e9, 0).UTC(),
-			Offers: []event.Offer{{Reach: event.ReachEdits, Rules: []string{"edits"}}},
+			Offers: []event.Offer{{Reach: event.ReachEdits, Rules: []string{"edits"}}}, Shown: []tool.File{{Path: "/w/a", Digest: "d"}},
 		},
 		event.Started{Call: "c", Parent: "p", Sum: "d"},
 		event.Ended{

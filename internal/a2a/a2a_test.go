@@ -240,6 +240,50 @@ func TestNamedQuestion(t *testing.T) {
 	}
 }
 
+// TestSet holds that a client is asked once about the calls of a script, by an id that answers all of them.
+func TestSet(t *testing.T) {
+	h := newHouse(t, "ask")
+	h.stop()
+	if err := os.WriteFile(filepath.Join(filepath.Dir(h.state), "config.toml"), []byte("[levers]\nscript = \"on\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.start("ask")
+	v := h.visitor(annsToken)
+	code := `for (const p of ["one", "two"]) await tools.write_file({path: p, content: p});`
+	args, _ := json.Marshal(map[string]string{"code": code})
+	got, _ := v.send(say("call: script "+string(args)+"\nsay: end"), false)
+	w, err := h.host.Watch(t.Context(), got.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range w.Events(t.Context(), 0) {
+		if w.Status().Rests && len(w.Status().Waiting) == 2 { // the script has gone as far as it could
+			break
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got = v.get(got.ID)
+	asked, id := "", ""
+	for _, p := range got.Status.Message.Parts {
+		asked += p.Text
+		if p.Data != nil {
+			id, _ = p.Data["call"].(string)
+		}
+	}
+	if !strings.HasPrefix(asked, "May a set of 2 calls run (write 2 files below ") || !strings.Contains(asked, "Call 2 of 2: write_file") ||
+		!strings.HasSuffix(id, "/1-2") || strings.Contains(asked, "session") {
+		t.Errorf("%q by %q", asked, id)
+	}
+	got, _ = v.send(message{
+		ID: "m2", Role: "ROLE_USER", TaskID: got.ID, Parts: []part{{Data: map[string]any{"call": id, "decision": "allow once"}}},
+	}, false)
+	if got.Status.State != "TASK_STATE_COMPLETED" || h.read("one")+h.read("two") != "onetwo" {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestDecideHere holds that clients can be kept from giving consent, which somebody here
 // gives then.
 func TestDecideHere(t *testing.T) {

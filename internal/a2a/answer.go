@@ -27,17 +27,18 @@ func asked(p inspan.Pending) []*sdk.Part {
 			s += fmt.Sprintf("\n%d. %s", i+1, text.Visible(o))
 			list[i] = o
 		}
-		return []*sdk.Part{sdk.NewTextPart(cut(s)), sdk.NewDataPart(map[string]any{"call": p.Call.ID, "options": list})}
+		return []*sdk.Part{sdk.NewTextPart(cut(s)), sdk.NewDataPart(map[string]any{"call": p.ID(), "options": list})}
 	}
 	choices := []any{"allow once", "deny"}
 	if len(p.Rules) > 0 {
 		choices = []any{"allow once", "allow for this session", "deny"}
 	}
-	return []*sdk.Part{sdk.NewTextPart(cut(wants(p))), sdk.NewDataPart(map[string]any{"call": p.Call.ID, "decision": choices})}
+	return []*sdk.Part{sdk.NewTextPart(cut(wants(p))), sdk.NewDataPart(map[string]any{"call": p.ID(), "decision": choices})}
 }
 
 // wants says all that a call would do.
 func wants(p inspan.Pending) string {
+	p.Reason, p.Preview = words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
 	var b strings.Builder
 	fmt.Fprintf(&b, "May %s run (%s)?\n", text.Visible(p.Name()), text.Line(p.Reason))
 	if p.Preview != "" {
@@ -51,24 +52,28 @@ func wants(p inspan.Pending) string {
 	if len(p.Rules) > 0 {
 		fmt.Fprintf(&b, "For this session it would allow: %s\n", text.Visible(strings.Join(p.Rules, ", ")))
 	}
+	if len(p.Rules) == 0 {
+		return b.String() + "Answer yes, or no, or say what to do instead."
+	}
 	return b.String() + `Answer yes, or "session" for all that is like it, or no, or say what to do instead.`
 }
 
+// first is the question that is put to the client, of those that are open.
+func first(st inspan.Status) inspan.Pending { return inspan.Sets(st.Questions())[0] }
+
 // choose finds the question that a message answers, the one that it names, else the
 // first, and what it says to it.
-func choose(list []inspan.Pending, m *sdk.Message) (p inspan.Pending, choice string, err error) {
-	p = list[0]
+func choose(st inspan.Status, m *sdk.Message) (p inspan.Pending, choice string, err error) {
+	p = first(st)
 	for _, part := range m.Parts {
 		data, ok := part.Data().(map[string]any)
 		if !ok {
 			continue
 		}
 		if call, named := data["call"].(string); named {
-			i := slices.IndexFunc(list, func(p inspan.Pending) bool { return p.Call.ID == call })
-			if i < 0 {
+			if p, named = st.Question(call); !named {
 				return p, "", fmt.Errorf("%w: call %q does not wait for an answer", sdk.ErrInvalidParams, words.OneLine(call, 80))
 			}
-			p = list[i]
 		}
 		for _, key := range []string{"decision", "answer"} {
 			if text, given := data[key].(string); given {
@@ -89,7 +94,7 @@ func answer(p inspan.Pending, choice, by string) (event.Decided, error) {
 		return d, fmt.Errorf("%w: %s", sdk.ErrInvalidParams, problem)
 	}
 	d.By = by
-	return d, nil
+	return p.Answer(d), nil
 }
 
 // decided reads an answer. Nobody decides here for longer than the session: that is

@@ -20,11 +20,10 @@ import (
 	"github.com/inspan/inspan/internal/a2a"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/netguard"
-	"github.com/inspan/inspan/internal/sandbox"
 )
 
 func TestMain(m *testing.M) {
-	if ran, code := sandbox.Keeper(); ran {
+	if ran, code := app.Helper(); ran {
 		os.Exit(code)
 	}
 	testkit.Main(m)

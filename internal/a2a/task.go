@@ -168,7 +168,7 @@ func (r *record) now() sdk.TaskStatus {
 	st := sdk.TaskStatus{State: state(r.status), Timestamp: &at}
 	switch st.State {
 	case sdk.TaskStateInputRequired:
-		st.Message = r.message(r.status.Seq, sdk.MessageRoleAgent, asked(r.status.Questions()[0])...)
+		st.Message = r.message(r.status.Seq, sdk.MessageRoleAgent, asked(first(r.status))...)
 	case sdk.TaskStateCompleted, sdk.TaskStateSubmitted, sdk.TaskStateWorking:
 	default:
 		text := strings.ReplaceAll(string(r.status.Stopped.Reason), "_", " ")

@@ -160,7 +160,7 @@ func (v *handler) tell(ctx context.Context, m *sdk.Message, key string) (string,
 func (v *handler) input(r *record, m *sdk.Message, key string) (event.Body, error) {
 	switch s := state(r.status); {
 	case s == sdk.TaskStateInputRequired:
-		p, choice, err := choose(r.status.Questions(), m)
+		p, choice, err := choose(r.status, m)
 		if err != nil {
 			return nil, err
 		}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/inspan/inspan"
@@ -87,13 +87,22 @@ func (m Message) input() (event.Body, error) {
 	return event.Said{Parts: llm.Say(m.Text), By: m.By, Message: m.Key}, nil
 }
 
-// questions are those that wait in a session, by their ids.
-func questions(st inspan.Status) map[string]inspan.Pending {
-	open := map[string]inspan.Pending{}
-	for _, p := range st.Questions() {
-		open[p.Call.ID] = p
+// questions are the ids of those that wait in a session.
+func questions(st inspan.Status) (ids []string) {
+	for _, p := range inspan.Sets(st.Questions()) {
+		ids = append(ids, p.ID())
 	}
-	return open
+	return ids
+}
+
+// alone are the ids of the calls of a set, in order.
+func alone(p inspan.Pending) (ids []string) {
+	set := slices.Clone(p.Set)
+	sort.Slice(set, func(i, j int) bool { return set[i].Question < set[j].Question })
+	for _, one := range set {
+		ids = append(ids, one.ID())
+	}
+	return ids
 }
 
 // decision is what was decided, if somebody waits for it. One that holds for longer
@@ -101,20 +110,25 @@ func questions(st inspan.Status) map[string]inspan.Pending {
 func (a *App) decision(ctx context.Context, st inspan.Status, d event.Decided, holds string) (event.Body, error) {
 	known := slices.Contains([]string{"once", "session", "edits", "host", "project", "always"}, holds)
 	open := questions(st)
-	asked, waits := open[d.Call]
+	asked, waits := st.Question(d.Call)
 	if d.Question > 0 && d.Question != asked.Question {
 		return nil, misused("the question is no longer open; somebody else has answered it, or the run went on without it")
 	}
-	d.Question = asked.Question
+	if d.Question = asked.Question; len(asked.Set) > 0 {
+		d = asked.Answer(d)
+	}
 	switch {
 	case !known:
 		return nil, misused("--for: unknown scope %q; use once, session, edits, host, project or always", holds)
 	case !waits && len(open) == 0:
 		return nil, misused("no question is open in this session")
 	case !waits:
-		return nil, misused("no open question %q; open: %s", d.Call, strings.Join(slices.Sorted(maps.Keys(open)), ", "))
+		return nil, misused("no open question %q; open: %s", d.Call, strings.Join(open, ", "))
 	case !d.Allow, holds == "once":
 		return d, nil
+	case len(asked.Set) > 0:
+		return nil, misused("calls that are asked about together can be allowed once or denied; --for %s can be said of one of them: %s",
+			holds, strings.Join(alone(asked), ", "))
 	case len(asked.Rules)+len(asked.Offers) == 0:
 		return nil, misused("no rule is safe for this call, so it can only be approved once: use --for once")
 	}

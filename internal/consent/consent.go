@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -33,6 +34,9 @@ type Store struct {
 	// Dir is a folder that no tool can reach. It is made when first needed,
 	// for this user alone. Empty: every method returns an error.
 	Dir string
+
+	mu    sync.Mutex
+	named map[string][]Item // content that a sum has named, by sum
 }
 
 // Names of the files in the folder.

@@ -190,6 +190,12 @@ func (s *Store) ReviewRunning(root, sum string) (Review, error) {
 	}
 	items = slices.DeleteFunc(items, func(i Item) bool { return i.Kind == Memory })
 	if Named(items, sum) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.named == nil {
+			s.named = map[string][]Item{}
+		}
+		s.named[sum] = items
 		return Review{Trusted: items}, nil
 	}
 	r, err := s.Review(root, items)
@@ -197,9 +203,29 @@ func (s *Store) ReviewRunning(root, sum string) (Review, error) {
 		return Review{New: items}, err
 	}
 	if sum != "" {
-		return r, fmt.Errorf("the content doesn't match the checksum in --trust: %w", errChanged)
+		return r, s.differs(items, sum)
 	}
 	return r, nil
+}
+
+// differs is the error for content that a sum does not name, or no longer.
+func (s *Store) differs(items []Item, sum string) error {
+	s.mu.Lock()
+	was := s.named[sum]
+	s.mu.Unlock()
+	if was == nil {
+		return fmt.Errorf("the content doesn't match the checksum in --trust: %w", errChanged)
+	}
+	var paths []string
+	for _, lists := range [][2][]Item{{items, was}, {was, items}} {
+		for _, it := range lists[0] {
+			same := func(other Item) bool { return other.Path == it.Path && other.Digest == it.Digest }
+			if !slices.ContainsFunc(lists[1], same) && !slices.Contains(paths, it.Path) {
+				paths = append(paths, it.Path)
+			}
+		}
+	}
+	return fmt.Errorf("%s changed since --trust was compared, so nothing of this folder may run any more: %w", strings.Join(paths, ", "), errChanged)
 }
 
 // Runs reports whether what a file of the workspace names may run: the person trusts it, and all else that

@@ -316,3 +316,26 @@ func TestSum(t *testing.T) {
 		t.Error("content that is not known was named")
 	}
 }
+
+// TestSumOfWhatChanged holds that a sum which named the content and no longer does says what has changed.
+func TestSumOfWhatChanged(t *testing.T) {
+	s, root := store(t), t.TempDir()
+	write(t, root, ".inspan/workflows/a.yaml", "name: a")
+	write(t, root, ".inspan/workflows/b.yaml", "name: b")
+	sum := consent.Sum(find(t, root))
+	if r, err := s.ReviewRunning(root, sum); err != nil || len(r.Trusted) != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	write(t, root, ".inspan/workflows/b.yaml", "name: c")
+	const want = ".inspan/workflows/b.yaml changed since --trust was compared, so nothing of this folder may run any more: review it with 'inspan trust'"
+	if r, err := s.ReviewRunning(root, sum); err == nil || err.Error() != want || len(r.Trusted) > 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := store(t).ReviewRunning(root, sum); err == nil || strings.Contains(err.Error(), "changed") {
+		t.Errorf("where nothing was compared before: %v", err)
+	}
+	write(t, root, ".inspan/workflows/b.yaml", "name: b")
+	if _, err := s.ReviewRunning(root, sum); err != nil {
+		t.Error(err)
+	}
+}

@@ -359,8 +359,9 @@ func (w *attached) ask(list []inspan.Pending) {
 func (w *attached) tell(p inspan.Pending) {
 	w.told[p.Call.ID] = true
 	id := w.session.ID()
+	p.Reason, p.Preview = words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
 	fmt.Fprintf(w.console.Err, "? %s asks (%s); answer it with: %s, or %s\n", words.OneLine(p.Name(), 40), words.OneLine(asksWhy(p), 200),
-		words.Command(w.Server, "attach", id), words.Command(w.Server, "send", "--allow", words.OneLine(p.Call.ID, 60), id))
+		words.Command(w.Server, "attach", id), words.Command(w.Server, "send", "--allow", words.OneLine(p.ID(), 60), id))
 }
 
 // standing is where in the list the question is that the person was asked; -1: it no

@@ -103,8 +103,9 @@ type Open struct {
 
 // openIn are the open questions of a session.
 func openIn(st inspan.Status) (out []Open) {
-	for _, p := range st.Questions() {
-		o := Open{ID: p.Call.ID, Asks: p.Reason}
+	for _, p := range questions(st) {
+		why, _ := words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
+		o := Open{ID: p.ID(), Asks: why}
 		if p.Asks {
 			o.Asks, o.Options = words.Question(p.Call)
 		}
@@ -280,10 +281,9 @@ func (c *Console) finish(r Result) int {
 // result sums up a run that has ended with err, nil if the harness is well.
 func (v *view) result(st inspan.Status, err error) Result {
 	r := Result{
-		over:    st.Workflow != "" && st.Stopped != nil && st.Stopped.Reason == event.ReasonFailed && st.Stopped.Cause == "",
 		Session: st.Session, Text: v.fold.Last, Model: st.Route, Turns: st.Turns, Calls: st.Calls,
 		Denied: len(v.denials), Denials: v.denials, Sensitive: v.touched,
-		Usage: st.Usage, Cost: st.Cost, Unpriced: st.Unpriced,
+		Usage: st.Usage, Cost: st.Cost, Unpriced: st.Unpriced, over: st.Over(),
 	}
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -169,9 +169,7 @@ func (p *Person) interrupt() {
 
 // show prints what is asked, and all that would happen.
 func (p *Person) show(w inspan.Pending) {
-	if set := w.Calls(); len(set) > 0 {
-		w.Reason, w.Preview = words.Together(w.Root, set), words.Whole(w.Root, set)
-	}
+	w.Reason, w.Preview = words.Asking(w.Root, w.Reason, w.Preview, w.Calls())
 	if w.Asks && w.Preview != "" {
 		fmt.Fprintln(p.out, p.console.paint(yellow, "? "+strings.ReplaceAll(text.VisibleLines(w.Preview), "\n", "\n    ")))
 		return

@@ -332,8 +332,8 @@ func (c *Console) summary(r Result) {
 		c.Say(text)
 	}
 	switch {
-	case r.over:
-		c.Say("its steps have ended; mend what failed and run the workflow anew")
+	case r.over && r.ExitCode != ExitDone:
+		c.Say("this run is over; mend what failed and run the workflow anew")
 	case r.ExitCode != ExitDone && r.ExitCode != ExitBusy:
 		c.Say("continue with: inspan resume " + r.Session)
 	}

@@ -88,6 +88,9 @@ func (s *State) decidedAlso(b event.Decided) {
 // decided moves a call on that waited for a decision.
 func (t *table) decided(c *Call, b event.Decided) {
 	if b.Allow {
+		if b.Rule != "" { // which would have let it run on whatever is there
+			c.Shown = nil
+		}
 		t.move(c, phaseReady)
 		return
 	}

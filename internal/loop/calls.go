@@ -93,7 +93,7 @@ func (s *State) called(e event.Event) {
 		}
 	case event.Waiting:
 		if t, c := s.calls.seek(b.Call, phaseNew); c != nil {
-			c.Preview, c.Rules, c.Offers, c.Until, c.Asked = b.Preview, b.Rules, b.Offers, b.Until, e.Seq
+			c.Preview, c.Rules, c.Offers, c.Until, c.Asked, c.Shown = b.Preview, b.Rules, b.Offers, b.Until, e.Seq, b.Shown
 			t.move(c, phaseWaiting)
 		}
 	case event.Decided:
@@ -175,6 +175,7 @@ func (s *State) ended(b event.Ended, seq uint64) {
 			delete(s.Seen, f.Path)
 		}
 	}
+	s.calls.rewritten(b.Files)
 	if b.Cwd != "" {
 		s.Cwd = b.Cwd
 	}
@@ -194,6 +195,25 @@ func (s *State) ended(b event.Ended, seq uint64) {
 	s.Run.tried(*c, b)
 	s.left(b)
 	s.settle()
+}
+
+// rewritten takes note of files that a call has changed which others were shown for: a person who was
+// asked about several was shown what each makes of them. A state that was copied may share the lists.
+func (t *table) rewritten(files []tool.File) {
+	if t == nil || !slices.ContainsFunc(files, func(f tool.File) bool { return f.Written }) {
+		return
+	}
+	for i := range t.calls {
+		c := &t.calls[i]
+		c.inner.rewritten(files)
+		for _, f := range files {
+			at := slices.IndexFunc(c.Shown, func(was tool.File) bool { return was.Path == f.Path })
+			if at >= 0 && f.Written && c.Shown[at].Digest != f.Digest {
+				c.Shown = slices.Clone(c.Shown)
+				c.Shown[at].Digest = f.Digest
+			}
+		}
+	}
 }
 
 // settle puts the results before the model once every call has ended, in the

@@ -165,7 +165,7 @@ func (s *State) Calling() []Call {
 	return out
 }
 
-// waits lists the calls that wait for a decision.
+// waits lists the calls that wait for a decision, also those of a call that is about to run again.
 func (t *table) waits() []Call {
 	if t == nil {
 		return nil
@@ -174,8 +174,8 @@ func (t *table) waits() []Call {
 	if t.in.n(phaseWaiting) > 0 {
 		out = t.all(phaseWaiting)
 	}
-	for c := range t.callers {
-		out = append(out, c.inner.waits()...)
+	for i := range t.calls {
+		out = append(out, t.calls[i].inner.waits()...)
 	}
 	return out
 }

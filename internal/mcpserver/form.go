@@ -43,9 +43,7 @@ func object(name string, field map[string]any) map[string]any {
 
 // wants says all that a call would do.
 func wants(p inspan.Pending) string {
-	if set := p.Calls(); len(set) > 0 {
-		p.Reason, p.Preview = words.Together(p.Root, set), words.Whole(p.Root, set)
-	}
+	p.Reason, p.Preview = words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
 	var b strings.Builder
 	fmt.Fprintf(&b, "inspan asks whether %s may run (%s):\n", text.Visible(p.Name()), text.Line(p.Reason))
 	if p.Preview != "" {

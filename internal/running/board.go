@@ -245,7 +245,7 @@ func (b *Board) row(i *store.Info) Row {
 		Open: b.open(i), Known: known, Stale: !known || d.seq < i.Events,
 	}
 	if known && r.Open {
-		r.Questions = d.status.Questions()
+		r.Questions = inspan.Sets(d.status.Questions())
 	}
 	r.Standing = standing(i, r)
 	r.Cost, r.Unpriced, r.Words = d.status.Cost, d.status.Unpriced, said(i, d, r)
@@ -279,7 +279,11 @@ func said(i *store.Info, d detail, r Row) string {
 			said, _ := words.Question(p.Call)
 			return cmp.Or(said, p.Call.Name+" asks")
 		}
-		return strings.TrimSuffix(p.Call.Name+" asks: "+words.Subject(p.Call), ": ")
+		about := words.Subject(p.Call)
+		if len(p.Set) > 0 {
+			about = words.Together(p.Root, p.Calls())
+		}
+		return strings.TrimSuffix(p.Name()+" asks: "+about, ": ")
 	case i.Damage != nil:
 		return i.Damage.Error()
 	case d.err != nil:

@@ -229,7 +229,7 @@ func (o Order) Next(st inspan.Status, how string) ([]event.Body, error) {
 		return []event.Body{event.Say(o.Text)}, nil
 	case st.Workflow != "" && st.Stopped == nil && !st.Active: // it was opened, and nothing more
 		return []event.Body{event.Say("/workflow " + st.Workflow)}, nil
-	case st.Workflow != "" && st.Stopped != nil && (st.Stopped.Reason == event.ReasonDone || st.Stopped.Reason == event.ReasonFailed && st.Stopped.Cause == ""):
+	case st.Over():
 		return nil, words.Misuse{Err: fmt.Errorf("the workflow %s of session %s has ended as %s; run it anew to have it work again",
 			st.Workflow, st.Session, st.Stopped.Reason)}
 	case st.Stopped != nil && st.Stopped.Reason == event.ReasonDone:

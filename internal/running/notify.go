@@ -161,14 +161,14 @@ func (f *follower) overdueLocked() {
 	f.timer.Stop()
 	f.timer = nil
 	st := f.session.Status()
-	open := slices.DeleteFunc(st.Questions(), func(p inspan.Pending) bool { return f.told[p.Question] })
+	open := slices.DeleteFunc(inspan.Sets(st.Questions()), func(p inspan.Pending) bool { return f.told[p.Question] })
 	if len(open) == 0 {
 		return
 	}
 	for _, p := range open {
 		f.told[p.Question] = true
 	}
-	text := f.notifier.Asks(open[0].Call.Name)
+	text := f.notifier.Asks(open[0].Name())
 	if more := len(open) - 1; more > 0 && text != "" {
 		text += fmt.Sprintf(", and %d more", more)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/inspan/inspan"
@@ -83,7 +84,7 @@ func apart(t Task, open []inspan.Pending) (out []Approval) {
 
 func approval(t Task, p inspan.Pending) Approval {
 	a := Approval{
-		Task: t.ID, Session: t.Session, ID: p.Call.ID, Seq: p.Question, Tool: p.Call.Name, Agent: p.Agent, Why: text.VisibleLines(p.Reason),
+		Task: t.ID, Session: t.Session, ID: p.ID(), Seq: p.Question, Tool: p.Call.Name, Agent: p.Agent, Why: text.VisibleLines(p.Reason),
 		Arguments: p.Call.Args, Effects: words.Effects(p.Effects, p.Preview != ""), Preview: p.Preview, For: []string{"once"}, Until: p.Until,
 	}
 	if len(a.Arguments) == 0 {
@@ -224,7 +225,9 @@ func (v *Visit) before(in Decision) (t Task, seq uint64, err error) {
 	}
 	sent, err := v.Sent(in.Task)
 	e := sent[in.Key]
-	if d, is := e.Body.(event.Decided); e.Seq > 0 && (!is || d.Call != in.Question || d.Allow != (in.Decision == "allow")) {
+	d, is := e.Body.(event.Decided)
+	same := d.Call == in.Question || strings.HasPrefix(in.Question, d.Call+"-") // of a set: see [inspan.Pending.ID]
+	if e.Seq > 0 && (!is || !same || d.Allow != (in.Decision == "allow")) {
 		err = Conflict("this Idempotency-Key was used for something else")
 	}
 	return t, e.Seq, err
@@ -236,20 +239,19 @@ func (v *Visit) decision(t Task, in Decision) (m app.Message, err error) {
 	if err != nil {
 		return m, err
 	}
-	open := st.Questions()
-	i := slices.IndexFunc(open, func(p inspan.Pending) bool { return p.Call.ID == in.Question })
+	p, open := st.Question(in.Question)
 	switch {
-	case i < 0:
+	case !open:
 		return m, Conflict("question %q of task %s is not open; it may be answered already", words.OneLine(in.Question, 80), t.ID)
-	case in.Seq != 0 && in.Seq != open[i].Question:
-		return m, Conflict("question %q has changed: its seq is now %d", words.OneLine(in.Question, 80), open[i].Question)
+	case in.Seq != 0 && in.Seq != p.Question:
+		return m, Conflict("question %q has changed: its seq is now %d", words.OneLine(in.Question, 80), p.Question)
 	}
 	if len(in.Reason)+len(in.Answer) > mostPrompt {
 		return m, Wrong("reason", "it is too long", fmt.Sprintf("at most %d bytes", mostPrompt))
 	}
 	m = app.Message{By: v.who.name, For: "once", Key: in.Key, Also: in.Also}
-	can := approval(t, open[i])
-	effects, err := alsoDecided(open, open[i], in)
+	can := approval(t, p)
+	effects, err := alsoDecided(st.Questions(), p, in)
 	if err != nil {
 		return m, err
 	}
@@ -261,7 +263,7 @@ func (v *Visit) decision(t Task, in Decision) (m app.Message, err error) {
 		if m.Allow, m.Text = in.Question, in.Answer; in.For != "" {
 			m.For = in.For
 		}
-		if !open[i].Asks && in.Answer+in.Reason != "" {
+		if !p.Asks && in.Answer+in.Reason != "" {
 			return m, Wrong("answer", "the call asks for no answer", "decision alone")
 		}
 		if in.Failed {

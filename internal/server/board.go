@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/text"
@@ -152,7 +151,7 @@ func (s seen) asks() (out []shownQuestion) {
 		return nil
 	}
 	of := Task{ID: s.task.ID, Session: s.ID}
-	for _, p := range inspan.Sets(s.Questions) {
+	for _, p := range s.Questions {
 		q := showQuestion(of, p)
 		q.Title, q.Root = words.OneLine(cmp.Or(s.task.Spec.Title, s.Name), 200), text.Visible(s.Root)
 		out = append(out, q)

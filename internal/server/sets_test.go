@@ -79,6 +79,9 @@ func TestPageOfASet(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
+	if id := list[0].ID + "-3"; b.Inbox[0].ID != id {
+		t.Errorf("the set is called %q, not %q", b.Inbox[0].ID, id)
+	}
 	q := b.Inbox[0]
 	h.call("POST", "/api/v1/sessions/"+q.Session+"/events", map[string]any{
 		"kind": "decided", "body": map[string]any{"call": q.ID, "question": q.Seq, "also": q.With, "allow": false, "reason": "no"},
@@ -86,5 +89,24 @@ func TestPageOfASet(t *testing.T) {
 	h.until(id, event.StageCompleted)
 	if len(h.approvals()) != 0 || h.read("a")+h.read("b")+h.read("c") != "" {
 		t.Errorf("%+v", h.approvals())
+	}
+}
+
+// TestSetByItsID holds that the id by which the page knows a set answers it wherever questions are
+// answered, once for each key.
+func TestSetByItsID(t *testing.T) {
+	h := newHouse(t, filling)
+	id, _ := h.asksForThree()
+	path := "/api/v1/approvals/" + id + "/" + url.PathEscape(h.board("").Inbox[0].ID)
+	for range 2 {
+		r := h.request(t.Context(), "POST", path, map[string]any{"decision": "allow"})
+		r.Header.Set("Idempotency-Key", "once")
+		if status, text := h.do(r); status != http.StatusOK {
+			t.Fatalf("%d %s", status, text)
+		}
+	}
+	h.until(id, event.StageCompleted)
+	if got := h.read("a") + h.read("b") + h.read("c"); got != "123" {
+		t.Errorf("wrote %q", got)
 	}
 }

@@ -96,13 +96,11 @@ func showQuestion(t Task, p inspan.Pending) shownQuestion {
 	}
 	out := shownQuestion{Approval: a, Call: indented(a.Arguments), Diff: text.VisibleLines(a.Preview)}
 	if len(p.Set) > 0 {
-		out.Tool, out.Why = p.Name(), words.Together(p.Root, p.Calls())
+		out.Tool, out.Why, out.With = p.Name(), words.Together(p.Root, p.Calls()), p.Answer(event.Decided{}).Also
 	}
-	for i, one := range p.Set {
+	for _, one := range p.Set {
 		q := showQuestion(t, one)
-		if out.Set = append(out.Set, shownWish{Tool: q.Tool, Why: q.Why, Effects: q.Effects, Call: q.Call, Diff: q.Diff}); i > 0 {
-			out.With = append(out.With, one.Question)
-		}
+		out.Set = append(out.Set, shownWish{Tool: q.Tool, Why: q.Why, Effects: q.Effects, Call: q.Call, Diff: q.Diff})
 	}
 	return out
 }

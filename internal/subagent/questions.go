@@ -43,10 +43,8 @@ func (t *Team) put(ctx context.Context, k *child, p inspan.Pending) {
 		return
 	}
 	r := p.Raised()
+	r.Reason, r.Preview = words.Asking(p.Root, p.Reason, p.Preview, p.Calls()) // a set is one question of the parent
 	r.ID, r.Child, r.Agent = short(k.id)+"/"+p.Call.ID, k.id, strings.TrimSuffix(k.order.Role.Name+" › "+p.Agent, " › ")
-	if set := p.Calls(); len(set) > 0 { // one question of the parent
-		r.Reason, r.Preview = words.Together(p.Root, set), words.Whole(p.Root, set)
-	}
 	// If it can't be delivered, the child has ended, or somebody has answered it there.
 	_ = deliver(ctx, t.session, r)
 }

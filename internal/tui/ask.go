@@ -71,9 +71,7 @@ type ask struct {
 
 // newAsk is the question of a call that waits.
 func newAsk(of asker, p inspan.Pending) *ask {
-	if set := p.Calls(); len(set) > 0 {
-		p.Reason, p.Preview = words.Together(p.Root, set), words.Whole(p.Root, set)
-	}
+	p.Reason, p.Preview = words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
 	asks := slices.ContainsFunc(p.Effects, func(e tool.Effect) bool { return e.Kind == tool.Question })
 	return &ask{of: of, what: fmt.Sprint("call ", p.Call.ID, " with ", len(p.Set)), pending: p, asks: asks, at: -1}
 }

@@ -178,7 +178,7 @@ func (m *boardModel) question() {
 // next puts the next question of the session that is asked about, if there is one.
 func (m *boardModel) next() {
 	m.ask = nil
-	for _, p := range inspan.Sets(m.asked.Questions) {
+	for _, p := range m.asked.Questions {
 		if !m.sent[p.Question] {
 			m.ask = newAsk(boardAsker{m}, p)
 			return
@@ -240,7 +240,7 @@ func (b boardAsker) now() time.Time { return b.clock() }
 
 func (b boardAsker) others() int {
 	n := -1
-	for _, p := range inspan.Sets(b.asked.Questions) {
+	for _, p := range b.asked.Questions {
 		if !b.sent[p.Question] {
 			n++
 		}

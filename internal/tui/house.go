@@ -216,7 +216,7 @@ func (o *own) leave() {
 	left := event.Cancelled{By: "the user", Reason: "left", All: true}
 	switch run := o.conductor(); {
 	case run == nil:
-	case rests(o.Status()):
+	case o.Status().Rests:
 		run.Leave(left)
 	default:
 		run.Interrupt(left)

@@ -112,7 +112,7 @@ func (t *talk) opened(msg opened) tea.Cmd {
 	}
 	switch {
 	case len(msg.inputs)+len(t.held) > 0:
-	case t.driver == "" && rests(msg.s.Status()):
+	case t.driver == "" && msg.s.Status().Rests:
 		return t.start()
 	case len(t.view.Waiting()) > 0:
 		t.hints.say(t.driver)

@@ -191,11 +191,6 @@ func (r *runner) id() string {
 // patience is how long a run may take to stop when it is interrupted.
 const patience = 5 * time.Second
 
-// rests reports whether all that a session has open are questions.
-func rests(st inspan.Status) bool {
-	return len(st.Waiting) > 0 && !slices.ContainsFunc(st.Open, func(p inspan.Pending) bool { return !p.Waits })
-}
-
 // close ends what goes on here and closes the session.
 func (r *runner) close() error {
 	r.unwatch()

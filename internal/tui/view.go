@@ -271,8 +271,15 @@ func decides(decided []event.Body, p inspan.Pending) bool {
 	})
 }
 
-// asks reports whether all that is open are questions.
-func (v *view) asks() bool { return len(v.Waiting()) > 0 && len(v.Now.Running) == 0 }
+// asks reports whether all that is open are questions, also where a call that runs waits for those about calls
+// that it has made.
+func (v *view) asks() bool {
+	waiting := v.Waiting()
+	works := func(c *transcript.Call) bool {
+		return !slices.ContainsFunc(waiting, func(q *transcript.Question) bool { return strings.HasPrefix(q.ID, c.Call.ID+"/") })
+	}
+	return len(waiting) > 0 && !slices.ContainsFunc(v.Now.Running, works)
+}
 
 // undecided counts the questions, of subagents too, that are not decided on.
 func (v *view) undecided(decided []event.Body) int {

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -71,7 +71,7 @@ func (s *sum) add(w event.Raised) {
 		switch {
 		case e.Sensitive != "":
 			s.sensitive = once(s.sensitive, string(e.Kind)+" "+text.Visible(e.Path)+" (it "+text.Line(e.Sensitive)+")")
-		case beyond(s.root, e):
+		case places.Beyond(s.root, e):
 			s.beyond = once(s.beyond, string(e.Kind)+" "+text.Visible(e.Path)+" (outside the workspace)")
 		case e.Kind == tool.Write:
 			s.written = once(s.written, e.Path)
@@ -99,24 +99,12 @@ func (s *sum) add(w event.Raised) {
 	}
 }
 
-// beyond reports whether an effect is on a file outside of a workspace.
-func beyond(root string, e tool.Effect) bool {
-	return (e.Kind == tool.Write || e.Kind == tool.Read) && !e.Own && root != "" && !tool.Inside(root, e.Path)
-}
-
 // host is the host of an effect, in words.
 func host(e tool.Effect) string {
 	if e.Text == "" || e.Text == "*" {
 		return "any host"
 	}
 	return text.Visible(e.Text)
-}
-
-// worst reports whether a call does what a person must see first.
-func worst(root string, w event.Raised) bool {
-	return slices.ContainsFunc(w.Effects, func(e tool.Effect) bool {
-		return e.Sensitive != "" || e.Kind == tool.Network || e.Kind == tool.External || beyond(root, e)
-	})
 }
 
 func once(list []string, s string) []string {
@@ -160,16 +148,23 @@ func reached(hosts []string) string {
 	return counted("reach", "host", len(hosts)) + " (" + strings.Join(few(hosts, ", ", "more"), "") + ")"
 }
 
+// Asking is why a question is asked and what it shows, for whoever shows it as one text: its own reason and
+// preview or, if it is about a set of calls in a workspace, those of all of them.
+func Asking(root, reason, preview string, set []event.Raised) (why, shown string) {
+	if len(set) == 0 {
+		return reason, preview
+	}
+	return Together(root, set), Whole(set)
+}
+
 // Within begins the lines of a call's own text among several calls, so that none can pass for the heading
 // of another call.
 const Within = "  | "
 
-// Whole shows each of several calls, with all that it would do in a workspace, as a person sees it who is
-// asked about one alone; those first that a person must see first. The last line is a heading for what all
-// would do, if there is any. It has no hidden characters but those of the previews.
-func Whole(root string, list []event.Raised) string {
-	list = slices.Clone(list)
-	sort.SliceStable(list, func(i, j int) bool { return worst(root, list[i]) && !worst(root, list[j]) })
+// Whole shows each of several calls, with all that it would do, as a person sees it who is asked about one
+// alone. The last line is a heading for what all would do, if there is any. It has no hidden characters but
+// those of the previews.
+func Whole(list []event.Raised) string {
 	var b strings.Builder
 	more := false
 	for i, w := range list {
