@@ -618,7 +618,8 @@ func TestSetByItsID(t *testing.T) {
 	}
 	l := &ledger{}
 	a := &inspan.Agent{
-		Model: scripted(t, oneRecipe, "Done."), Env: tool.Env{Root: "/w"}, Tools: []tool.Tool{l.at("note", tool.Write), looping("note a", "note b")},
+		Model: scripted(t, oneRecipe, "Done."), Env: tool.Env{Root: "/w"},
+		Tools: []tool.Tool{l.at("note", tool.Write), looping("note a", "note b")},
 	}
 	s := open(t, a, event.NewMemory("s"))
 	collect(t, s.Run(t.Context(), said("go")))

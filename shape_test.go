@@ -96,6 +96,7 @@ var rank = map[string]int{
 	"internal/app":                65,
 	"coding":                      67,
 	"internal/eval":               68,
+	"internal/bench":              68,
 	"internal/console":            70,
 	"internal/tui":                70,
 	"internal/setup":              70,

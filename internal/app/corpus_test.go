@@ -144,7 +144,8 @@ func TestDepthOfACorpus(t *testing.T) {
 			}
 		}
 		list, err := a.Running.Sessions.List(t.Context())
-		if st := s.Status(); err != nil || len(list) != 3 || st.Cost < 0.01 || st.Cost > tc.budget+request || tc.all != (model.pieces.Load() == 20) {
+		if st := s.Status(); err != nil || len(list) != 3 || st.Cost < 0.01 || st.Cost > tc.budget+request ||
+			tc.all != (model.pieces.Load() == 20) {
 			t.Errorf("budget %v: $%v, %d requests, %d sessions, %v", tc.budget, st.Cost, model.pieces.Load(), len(list), err)
 		}
 		if err := s.Close(); err != nil {

@@ -54,10 +54,10 @@ func numberFlag(fl *pflag.FlagSet, at *float64, name string, usual, least, most 
 	fl.Var(&bounded[float64]{at, least, most, parse}, name, usage)
 }
 
-// countFlag adds a flag for a whole number.
-func countFlag(fl *pflag.FlagSet, at *int, name string, usual, least, most int, usage string) {
+// countFlag adds a flag for a whole number of at least 1.
+func countFlag(fl *pflag.FlagSet, at *int, name string, usual, most int, usage string) {
 	*at = usual
-	fl.Var(&bounded[int]{at, least, most, strconv.Atoi}, name, usage)
+	fl.Var(&bounded[int]{at, 1, most, strconv.Atoi}, name, usage)
 }
 
 // rateFlag adds a flag for a rate or a share that is neither none nor all.

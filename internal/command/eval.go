@@ -116,12 +116,21 @@ func (c *command) evalList() *cobra.Command {
 
 func (c *command) evalShow() *cobra.Command {
 	var e console.Eval
+	var watch bool
 	cmd := &cobra.Command{
 		Use:   "show RUN",
 		Short: "Show the trials of a run; those of held-out tasks are only counted",
 		Args:  exactly(1, 1, "a RUN"),
-		RunE:  c.evaluated(&e, func(_ *cobra.Command, args []string) error { return e.Show(args[0]) }),
+		RunE: c.evaluated(&e, func(cmd *cobra.Command, args []string) error {
+			if !watch {
+				return e.Show(args[0])
+			}
+			ctx, stop := signals(cmd.Context())
+			defer stop()
+			return e.Watch(ctx, args[0], isTerminal(e.Out))
+		}),
 	}
+	cmd.Flags().BoolVar(&watch, "watch", false, "show how all trials stand, until the run has ended")
 	cmd.Flags().BoolVar(&e.JSON, "json", false, "print JSON")
 	return cmd
 }

@@ -12,7 +12,7 @@ import (
 
 // evalComparisons are the subcommands of eval about runs that have ended, and what is learned of them.
 func evalComparisons(c *command) []*cobra.Command {
-	return []*cobra.Command{c.evalCompare(), c.evalReport(), c.evalDiff(), c.evalGate(), c.evalPower(), c.evalLearn()}
+	return []*cobra.Command{c.evalCompare(), c.evalReport(), c.evalDiff(), c.evalGate(), c.evalPower(), c.evalExport(), c.evalLearn()}
 }
 
 // performed is what a command does.
@@ -43,7 +43,7 @@ func rates(cmd *cobra.Command, ask *console.Comparisons) {
 // looksFlag adds the flag for looks. More than the most of them would find no more.
 func looksFlag(cmd *cobra.Command, looks *int) {
 	const mostLooks = 100
-	countFlag(cmd.Flags(), looks, "looks", 1, 1, mostLooks, "look this `number` of times while the candidate runs; 1: at the end")
+	countFlag(cmd.Flags(), looks, "looks", 1, mostLooks, "look this `number` of times while the candidate runs; 1: at the end")
 }
 
 func (c *command) evalCompare() *cobra.Command {
@@ -142,8 +142,8 @@ func (c *command) evalPower() *cobra.Command {
 		return ask.Power(pilot)
 	})
 	fl := cmd.Flags()
-	countFlag(fl, &d.Tasks, "tasks", 100, 1, 100_000, "`number` of tasks")
-	countFlag(fl, &d.Tries, "tries", 1, 1, 1000, "`number` of tries of each task, under each configuration")
+	countFlag(fl, &d.Tasks, "tasks", 100, 100_000, "`number` of tasks")
+	countFlag(fl, &d.Tries, "tries", 1, 1000, "`number` of tries of each task, under each configuration")
 	rateFlag(fl, &d.Disagree, "disagree", 0.2, "`share` of the tasks on which one trial of each ends differently")
 	numberFlag(fl, &d.Spread, "spread", 0, 0, 1, "standard `deviation` of the difference between tasks")
 	rateFlag(fl, &d.Alpha, "alpha", 0.05, "`rate` at which equal configurations may be called different")
@@ -152,5 +152,26 @@ func (c *command) evalPower() *cobra.Command {
 	looksFlag(cmd, &d.Looks)
 	fl.StringVar(&pilot, "pilot", "", "`run` to take --disagree from")
 	fl.BoolVar(&ask.JSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (c *command) evalExport() *cobra.Command {
+	var ask console.Comparisons
+	shape := ""
+	cmd := &cobra.Command{
+		Use:   "export RUN",
+		Short: "Write the trials of a run as leaderboards and other tools take them",
+		Long: "harbor: the folder of a job, with result.json, trajectory.json and reward.txt of each trial.\n" +
+			"jsonl: a line for each trial, with what the run is.\n" +
+			"swe-bench: predictions, one for each task: the patch of its first try that did not break.\n\n" +
+			"To export held-out tasks is a look at them, which counts in the ledger of 'inspan eval learn'.",
+		Example: "  inspan eval export last --as swe-bench --out predictions.jsonl\n  inspan eval export last --as harbor --out jobs/mine",
+		Args:    exactly(1, 1, "a RUN"),
+	}
+	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error {
+		return ask.Export(cmd.Context(), args[0], shape, cmd.ErrOrStderr())
+	})
+	cmd.Flags().StringVar(&shape, "as", "jsonl", "`shape`: harbor, jsonl or swe-bench")
+	cmd.Flags().StringVar(&ask.File, "out", "", "new `file` or, for harbor, folder to write (default: print it)")
 	return cmd
 }

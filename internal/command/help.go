@@ -81,7 +81,7 @@ func topics() [][2]string {
 	return [][2]string{
 		{"Work:", "run resume rewind compact ask-corpus workflow goal schedule eval demo"},
 		{"Background runs:", "board web ps logs attach send stop"},
-		{"Look:", "sessions context cost spend stats trace effects eval"},
+		{"Look:", "sessions context cost spend stats trace effects eval bench"},
 		{"Permissions:", "policy trust"},
 		{"Extend:", "skills agents memory tools mcp plugin"},
 		{"Connect:", "serve worker acp a2a"},

@@ -225,7 +225,8 @@ func (s *Store) differs(items []Item, sum string) error {
 			}
 		}
 	}
-	return fmt.Errorf("%s changed since --trust was compared, so nothing of this folder may run any more: %w", strings.Join(paths, ", "), errChanged)
+	return fmt.Errorf("%s changed since --trust was compared, so nothing of this folder may run any more: %w",
+		strings.Join(paths, ", "), errChanged)
 }
 
 // Runs reports whether what a file of the workspace names may run: the person trusts it, and all else that

@@ -271,6 +271,7 @@ func (w *work) perform(ctx context.Context, j job, c claim, p place, money float
 	if err != nil {
 		return t, err
 	}
+	t.Patch = p.patch(ctx, j.task, w.walls(j.task))
 	v, err := p.check(ctx, j.task, seen.answer, w.walls(j.task))
 	if err != nil {
 		return t, fmt.Errorf("check: %w", err)
@@ -294,10 +295,7 @@ func (w *work) perform(ctx context.Context, j job, c claim, p place, money float
 // needs reports what a task needs and this machine does not have: no other attempt changes that.
 func needs(t *Task) error {
 	for _, name := range t.Needs {
-		if !slices.ContainsFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool {
-			info, err := os.Stat(filepath.Join(dir, name))
-			return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
-		}) {
+		if keep.Program(name) == "" {
 			return fmt.Errorf("there is no %s, which the task needs", name)
 		}
 	}

@@ -145,6 +145,33 @@ func (p place) clone(ctx context.Context, c Clone) error {
 	return nil
 }
 
+// mostPatch is how many bytes a patch may have.
+const mostPatch = 4 << 20
+
+// patch is what the agent has changed since the commit that it began at, in whatever it left of the
+// repository. Where that can't be told, or is too much, it has changed nothing. Git runs in the walls of the
+// checker, as the agent may have told it to run programs, and with an index and objects of its own, as those
+// of the workspace can't be written in there, and the checker is to find what the agent left.
+func (p place) patch(ctx context.Context, t *Task, o sandbox.Options) *string {
+	if t.Clone.From == "" {
+		return nil
+	}
+	const script = `export GIT_INDEX_FILE="$HOME/index" GIT_OBJECT_DIRECTORY="$HOME/objects"
+export GIT_ALTERNATE_OBJECT_DIRECTORIES="$PWD/.git/objects" && mkdir -p "$GIT_OBJECT_DIRECTORY" &&
+cp .git/index "$GIT_INDEX_FILE" && git -c core.fsmonitor= add -A &&
+exec git -c core.fsmonitor= -c core.quotePath=true diff --cached --binary --no-color --no-ext-diff --no-textconv --no-renames \
+  --src-prefix=a/ --dst-prefix=b/ "$1" >"$HOME/patch"`
+	text := ""
+	o.State = p.state()
+	if _, code, err := p.command(ctx, []string{"sh", "-c", script, "sh", t.Clone.Commit}, nil, o, false); err != nil || code != 0 {
+		return &text
+	}
+	if raw, err := config.ReadAtMost(filepath.Join(p.home(), "patch"), mostPatch); err == nil {
+		text = string(raw)
+	}
+	return &text
+}
+
 // mostSaid is how much of what a checker prints is kept.
 const mostSaid = 4 << 10
 

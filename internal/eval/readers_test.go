@@ -251,6 +251,12 @@ func TestRowsOfSWEBench(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", name, one, want)
 		}
 	}
+	for name, patch := range map[string]string{"fixes": "-echo 3\n+echo 4\n", "lies": "", "cheats": ""} {
+		one := got["me__calc-"+name+"#1"].Patch
+		if one == nil || (*one == "") != (patch == "") || !strings.Contains(*one, patch) || strings.Contains(*one, "test \"$(sh calc.sh)") {
+			t.Errorf("%s: the patch is %v, want %q and no tests", name, one, patch)
+		}
+	}
 	said := ""
 	for _, body := range b.events(got["me__calc-looks#1"].Session) {
 		if e, ok := body.(event.Ended); ok {

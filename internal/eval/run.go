@@ -151,7 +151,7 @@ func (r *Runner) Go(ctx context.Context, id string) (*Run, error) {
 		late := time.AfterFunc(w.Time, func() { w.stop(ErrTime) })
 		defer late.Stop()
 	}
-	if err := w.noteLook(ctx); err != nil {
+	if err := errors.Join(w.noteLook(ctx), w.noteBounds()); err != nil {
 		return nil, err
 	}
 	w.all(ctx)

@@ -34,7 +34,9 @@ type Trial struct {
 	Checks []Check `json:"checks,omitempty"` // of the graders, in the order of the task
 	// Printed is the end of what the checker printed.
 	Printed string `json:"printed,omitempty"`
-	Cached  bool   `json:"cached,omitempty"` // taken from an earlier trial with the same content
+	// Patch is what the agent has changed in the repository of its task, as a diff; nil: the task has none.
+	Patch  *string `json:"patch,omitempty"`
+	Cached bool    `json:"cached,omitempty"` // taken from an earlier trial with the same content
 }
 
 // Check is what one grader of a task found.

@@ -132,6 +132,53 @@ func TestPage(t *testing.T) {
 	})
 }
 
+// evalSuite is a suite of two tasks, of which one waits until its workspace has a file.
+func (w *web) evalSuite() string {
+	w.t.Helper()
+	suite := filepath.Join(w.dir, "suite")
+	for name, text := range map[string]string{
+		"slow/task.toml": "", "slow/instruction.md": "bash: while ! test -f go; do sleep 0.05; done", "slow/check/run.sh": "exit 0\n",
+		"wrong/task.toml": "", "wrong/instruction.md": "say: hi", "wrong/check/run.sh": "exit 3\n",
+	} {
+		at := filepath.Join(suite, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return suite
+}
+
+// TestPageShowsEvaluations follows a run of an evaluation on the board and on its own page, to its end.
+func TestPageShowsEvaluations(t *testing.T) {
+	w := newWeb(t)
+	p := w.open(desktop)
+	run := w.command("eval", "run", w.evalSuite(), "--model=script", "--mode=auto", "--jobs=2", "--budget=3")
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = run.Process.Kill(), run.Wait() })
+	p.see("Evaluations", "▸ running", "✗ 1 failed", "▸ 1 running", "of 2 trials", "of $3.00")
+	p.shot("evals")
+	p.press("section a", "suite")
+	p.see("Evaluation of suite", "▸ running", "✗ failed", "the check says no")
+	p.shot("eval")
+	id := strings.TrimPrefix(p.path(), "/eval/")
+	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), "inspan-eval-"+id, "slow-1-*", "work"))
+	if err != nil || len(dirs) != 1 {
+		t.Fatalf("%v %v", dirs, err)
+	}
+	if err := os.WriteFile(filepath.Join(dirs[0], "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.see("✓ over", "✓ passed", "1 passed")
+	p.miss("running")
+	p.press("td a", "✗ failed")
+	p.see("hi", "— done")
+}
+
 // TestPageDecidesWhatWasSeen holds that a key which was meant for a question counts for no other that
 // takes its place.
 func TestPageDecidesWhatWasSeen(t *testing.T) {
@@ -235,8 +282,16 @@ func TestPageIsAccessible(t *testing.T) {
 	p.key(kb.Enter)
 	p.see("write_file asks")
 	session := p.path()
+	if out, err := w.command("eval", "run", w.evalSuite(), "--model=script", "--mode=auto", "--task=wrong").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	runs, err := filepath.Glob(filepath.Join(w.dir, "state", "evals", "*", "run.json"))
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("%v %v", runs, err)
+	}
 	for _, path := range []string{
 		"/", "/inbox", "/new", "/search?text=one", session, session + "/trace", session + "/cost", "/compare/" + id(session) + "/" + id(session),
+		"/eval/" + filepath.Base(filepath.Dir(runs[0])),
 	} {
 		p.visit(path)
 		p.when("document.querySelector('h1') && !document.body.innerText.includes('Loading …')")

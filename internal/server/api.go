@@ -88,6 +88,7 @@ func (s *Server) endpoints() []endpoint {
 		at("GET", "/api/v1/sessions/{id}/spend", Viewer, "Explain where the tokens and dollars of a session and its subagents went.",
 			(*call).spend),
 		at("GET", "/api/v1/board", Viewer, "Read the board: sessions by state, and all open questions.", (*call).board),
+		at("GET", "/api/v1/evals/{id}", Viewer, "Read how a run of an evaluation stands, with its trials.", (*call).evalRun),
 		at("GET", "/api/v1/search", Viewer, "Find a text in all that was said in sessions.", (*call).search),
 		at("POST", "/api/v1/codes", Admin, "Make a code by which a browser signs in as the owner, once, within a minute.", (*call).makeCode),
 		at("POST", signInPath, Admin, "Sign a browser in, with a code as the bearer token. Only this response contains its token.",

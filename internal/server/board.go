@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/eval"
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
@@ -46,6 +47,7 @@ type board struct {
 	More     bool                     `json:"more" jsonschema:"there are further ones"`
 	Counts   map[running.Standing]int `json:"counts" jsonschema:"sessions by state, whatever is filtered"`
 	Inbox    []shownQuestion          `json:"inbox" jsonschema:"all open questions, the oldest session's first"`
+	Evals    []eval.Standing          `json:"evals,omitempty" jsonschema:"the last runs of evaluations, the newest first, without their tasks"`
 	Role     Role                     `json:"role" jsonschema:"what the visitor may do"`
 	Folders  []string                 `json:"folders,omitempty" jsonschema:"in which tasks may work, for whoever sees all tenants"`
 }
@@ -64,6 +66,9 @@ func (c *call) board(in boardWanted) (board, error) {
 	}
 	rows, err := c.glance()
 	if err != nil {
+		return out, err
+	}
+	if out.Evals, err = c.evals(); err != nil {
 		return out, err
 	}
 	wanted := strings.ToLower(in.Text)

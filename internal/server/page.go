@@ -1,7 +1,9 @@
 package server
 
 import (
-	"embed"
+	"archive/zip"
+	_ "embed"
+	"io/fs"
 	"net/http"
 	"path"
 	"strings"
@@ -11,15 +13,25 @@ import (
 
 // The web page is static: its files hold no data, so everybody may load them. All that it shows comes
 // from the endpoints (api.go), with the token of who looks at it. Its addresses are those of what it
-// shows, and each gets the same document.
+// shows, and each gets the same document. The archive is that of the folder page, which makes it a third;
+// make update writes it.
 //
-//go:embed page
-var pageFiles embed.FS
+//go:embed page.zip
+var pageArchive string
+
+// pageFile is a file of the page. An error says that there is none.
+func pageFile(name string) ([]byte, error) {
+	files, err := zip.NewReader(strings.NewReader(pageArchive), int64(len(pageArchive)))
+	if err != nil {
+		return nil, err
+	}
+	return fs.ReadFile(files, name)
+}
 
 // pagePaths are the addresses of the page and its files. A part that is * stands for any name.
 func pagePaths() []string {
 	return []string{
-		"/", "/inbox", "/search", "/new", "/s/*", "/s/*/trace", "/s/*/cost", "/compare/*/*",
+		"/", "/inbox", "/search", "/new", "/s/*", "/s/*/trace", "/s/*/cost", "/compare/*/*", "/eval/*",
 		"/page/*", "/page/lit/*", "/page/lit/directives/*",
 	}
 }
@@ -59,7 +71,7 @@ func servePage() http.Handler {
 		if !isFile {
 			name = "index.html"
 		}
-		data, err := pageFiles.ReadFile("page/" + name)
+		data, err := pageFile(name)
 		if err != nil {
 			RefuseWith(w, Missing("file", name))
 			return

@@ -1,14 +1,21 @@
 package server_test
 
 import (
+	"archive/zip"
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
+	"io/fs"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +30,56 @@ import (
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
+
+var update = flag.Bool("update", false, "write the archive of the page anew")
+
+// TestPageArchive holds that the program carries the files of the page, all and as they are.
+func TestPageArchive(t *testing.T) {
+	const archive = "page.zip"
+	want := filesOf(t, os.DirFS("page"))
+	if *update {
+		var out bytes.Buffer
+		w := zip.NewWriter(&out)
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			file, err := w.Create(name)
+			if err == nil {
+				_, err = file.Write([]byte(want[name]))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(w.Close(), os.WriteFile(archive, out.Bytes(), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shipped, err := zip.OpenReader(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = shipped.Close() }()
+	if diff := cmp.Diff(want, filesOf(t, shipped)); diff != "" {
+		t.Errorf("%s is not what the folder holds; run make update:\n%s", archive, diff)
+	}
+}
+
+// filesOf are the contents of all files of a folder, by their paths.
+func filesOf(t *testing.T, folder fs.FS) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := fs.WalkDir(folder, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		raw, err := fs.ReadFile(folder, name)
+		out[name] = string(raw)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
 
 // shown is an item of the page, as far as tests look at it.
 type shown struct {
@@ -337,6 +394,50 @@ func TestPageFiles(t *testing.T) {
 	})
 	if err != nil || size > 600_000 {
 		t.Errorf("the page has %d bytes, %v", size, err)
+	}
+}
+
+// TestEvals shows the owner how runs of evaluations stand, and nobody else.
+func TestEvals(t *testing.T) {
+	h := newHouse(t, func(s *server.Server) { s.Ours, s.State = true, t.TempDir() })
+	ann := h.identity("ann", "team", server.Admin)
+	dir := filepath.Join(h.s.State, "evals", "r1")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"run.json":     `{"id":"r1","suite":"mine","tasks":["a","b"],"tries":1,"budget":5}`,
+		"trials.jsonl": `{"task":"b","try":1,"outcome":"failed","reason":"no","session":"x","cost":2}` + "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	type run struct {
+		Run, Suite   string
+		Counts       map[string]int
+		Cost, Budget float64
+		Tasks        []struct {
+			Task  string
+			Tries []struct{ State, Session, Reason string }
+		}
+	}
+	var b struct{ Evals []run }
+	h.call("GET", "/api/v1/board", nil, http.StatusOK, &b)
+	if len(b.Evals) != 1 || b.Evals[0].Suite != "mine" || b.Evals[0].Counts["failed"] != 1 || b.Evals[0].Counts["open"] != 1 || b.Evals[0].Tasks != nil {
+		t.Errorf("%+v", b)
+	}
+	var one run
+	h.call("GET", "/api/v1/evals/r1", nil, http.StatusOK, &one)
+	if len(one.Tasks) != 2 || one.Tasks[1].Tries[0].State != "failed" || one.Tasks[1].Tries[0].Reason != "no" || one.Cost != 2 || one.Budget != 5 {
+		t.Errorf("%+v", one)
+	}
+	h.call("GET", "/api/v1/evals/r2", nil, http.StatusNotFound, nil)
+	ann.call("GET", "/api/v1/evals/r1", nil, http.StatusNotFound, nil)
+	b.Evals = nil
+	ann.call("GET", "/api/v1/board", nil, http.StatusOK, &b)
+	if len(b.Evals) > 0 {
+		t.Errorf("a tenant sees %+v", b)
 	}
 }
 

@@ -4,6 +4,7 @@
 package testkit
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,6 +34,25 @@ func Dir(t testing.TB) string {
 func Uv(t testing.TB) string {
 	t.Helper()
 	return run(t, "uv")
+}
+
+// Python finds a Python of version 3.12 or later, which Harbor and SWE-bench want; empty if there is none. A
+// name in PATH may be a mere pointer to one that is not installed, so each is tried.
+func Python(ctx context.Context) string {
+	names := []string{"python3", "python3.14", "python3.13", "python3.12"}
+	if dir, err := os.UserHomeDir(); err == nil {
+		more, _ := filepath.Glob(filepath.Join(dir, ".pyenv", "versions", "*", "bin", "python3"))
+		names = append(names, more...)
+	}
+	for _, name := range names {
+		cmd := exec.CommandContext(ctx, name, "-I", "-c", "import sys, json; print(json.dumps(sys.version_info[:2] >= (3, 12)))")
+		out, err := cmd.Output()
+		var ok bool
+		if err == nil && json.Unmarshal(out, &ok) == nil && ok {
+			return name
+		}
+	}
+	return ""
 }
 
 // run is what a script of ours prints, a folder.

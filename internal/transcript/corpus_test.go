@@ -3,7 +3,6 @@ package transcript_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/internal/transcript"
 )
 
@@ -190,7 +190,7 @@ func harbor(ctx context.Context, t *testing.T) (python string) {
 	if works() {
 		return python
 	}
-	base := newPython(ctx)
+	base := testkit.Python(ctx)
 	if base == "" {
 		skip("no Python 3.12 or later found")
 	}
@@ -221,24 +221,4 @@ func harbor(ctx context.Context, t *testing.T) (python string) {
 		t.Fatalf("Harbor is installed in %s and can't be imported: %v", home, err)
 	}
 	return python
-}
-
-// newPython finds a Python that Harbor can run on; empty if there is none. A
-// name in PATH may be a mere pointer to one that is not installed, so each is
-// tried.
-func newPython(ctx context.Context) string {
-	names := []string{"python3", "python3.14", "python3.13", "python3.12"}
-	if dir, err := os.UserHomeDir(); err == nil {
-		more, _ := filepath.Glob(filepath.Join(dir, ".pyenv", "versions", "*", "bin", "python3"))
-		names = append(names, more...)
-	}
-	for _, name := range names {
-		cmd := exec.CommandContext(ctx, name, "-I", "-c", "import sys, json; print(json.dumps(sys.version_info[:2] >= (3, 12)))")
-		out, err := cmd.Output()
-		var ok bool
-		if err == nil && json.Unmarshal(out, &ok) == nil && ok {
-			return name
-		}
-	}
-	return ""
 }

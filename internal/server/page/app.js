@@ -10,6 +10,7 @@ import { reveal, sessionView, sessionKeys, watch } from "./session.js";
 import { traceView, loadTrace } from "./trace.js";
 import { costView, loadCost } from "./cost.js";
 import { compareView, loadCompare } from "./compare.js";
+import { evalView, loadEval } from "./evals.js";
 import { searchView, loadSearch } from "./search.js";
 import { newView } from "./new.js";
 
@@ -35,6 +36,7 @@ const routes = [
   { at: /^\/s\/([^/]+)\/trace$/, name: "trace", title: "Trace", view: traceView, load: loadTrace },
   { at: /^\/s\/([^/]+)\/cost$/, name: "cost", title: "Cost", view: costView, load: loadCost },
   { at: /^\/compare\/([^/]+)\/([^/]+)$/, name: "compare", title: "Compare", view: compareView, load: loadCompare },
+  { at: /^\/eval\/([^/]+)$/, name: "eval", title: "Evaluation", view: evalView, load: loadEval },
 ];
 
 let drawn = false;

@@ -3,6 +3,7 @@
 import { html, nothing } from "./lit/lit-html.js";
 import { repeat } from "./lit/directives/repeat.js";
 import { app, go, refresh, update } from "./app.js";
+import { evalsView } from "./evals.js";
 import { ago, count, dollars, folder, full, marks } from "./words.js";
 
 const states = ["waiting", "running", "idle", "failed", "done"];
@@ -10,10 +11,11 @@ const states = ["waiting", "running", "idle", "failed", "done"];
 export function boardView() {
   const { board, data } = app;
   if (!board) return html`<h1>Board</h1><p>Loading …</p>`;
-  const picked = data.picked ?? [];
+  const picked = data.picked ?? [], evals = board.evals ?? [];
   const filter = (state) => { data.state = data.state === state ? "" : state; app.selected = 0; refresh(); };
   return html`
     <h1>Board</h1>
+    ${evalsView("Evaluations", evals.filter((r) => r.working))}
     <div class="filters" role="group" aria-label="Filter">
       ${states.filter((s) => board.counts[s] || data.state === s).map((s) => html`
         <button class="state ${s}" aria-pressed=${data.state === s} @click=${() => filter(s)}>${marks[s]} ${s} ${board.counts[s] ?? 0}</button>`)}
@@ -26,7 +28,8 @@ export function boardView() {
         <thead><tr><th scope="col">State</th><th scope="col">Session</th><th scope="col">Folder</th><th scope="col">Changed</th><th scope="col" class="number">Cost</th><th scope="col"><span class="hidden">Compare</span></th></tr></thead>
         <tbody>${repeat(board.sessions, (r) => r.session || r.task, row)}</tbody>
       </table>` : html`<p>${data.state || data.text ? "No session is like that." : html`No sessions yet. <a href="/new">Begin one.</a>`}</p>`}
-    ${board.more ? html`<p>There are more. Filter, or search what was said.</p>` : nothing}`;
+    ${board.more ? html`<p>There are more. Filter, or search what was said.</p>` : nothing}
+    ${evalsView("Last evaluations", evals.filter((r) => !r.working))}`;
 }
 
 function row(r, i) {

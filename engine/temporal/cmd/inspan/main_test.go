@@ -236,7 +236,8 @@ func TestServers(t *testing.T) {
 	first.says("leads the servers")
 	second := h.serve()
 	second.says("stands by")
-	slow := `bash: until [ -e go ]; do sleep 0.05; done` + "\n" + `bash: echo ran >> effects` + "\n" + `bash: echo "${INSPAN_STORE:-none}" >> effects` + "\nsay: done"
+	slow := `bash: until [ -e go ]; do sleep 0.05; done` + "\n" + `bash: echo ran >> effects` + "\n" +
+		`bash: echo "${INSPAN_STORE:-none}" >> effects` + "\nsay: done"
 
 	made := second.begins("say: hello")
 	if got := second.reaches(made.ID, "completed"); got.Result.Says != "hello" {
