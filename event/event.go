@@ -23,7 +23,7 @@ type Event struct {
 	Body    Body
 }
 
-// Body is what happened. The set of bodies is closed; see bodies.go.
+// Body is what happened. The set of bodies is closed; see bodies.go and calls.go.
 type Body interface{ Kind() string }
 
 // Transient reports whether the event is only shown and never stored. A reader

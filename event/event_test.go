@@ -16,7 +16,7 @@ import (
 )
 
 // bodies returns one body of every kind with every field set, in the order of
-// bodies.go.
+// bodies.go and calls.go.
 func bodies() []event.Body {
 	parts := llm.Parts{
 		llm.Text{Text: "text <&> \"é\" \u2028\n"},

@@ -137,10 +137,7 @@ func (o OwnTools) Promote(ctx context.Context, name, session string, user bool) 
 		return err
 	}
 	question := fmt.Sprintf("Keep exactly this content as a tool of the %s, in %s?", p.Source, p.Dir())
-	if yes, err := o.Ask(question); err != nil || !yes {
-		if err == nil {
-			fmt.Fprintln(o.Out, "Not kept.")
-		}
+	if yes, err := o.agreed(question); err != nil || !yes {
 		return err
 	}
 	if err := o.App.Extensions.Promote(ctx, p); err != nil {
@@ -163,6 +160,15 @@ func (o OwnTools) promotion(ctx context.Context, name, session string, user bool
 		return equipment.Promotion{}, err
 	}
 	return o.App.Extensions.Promotion(ctx, p, o.App.Extensions.Shelf(o.Root, user), time.Now())
+}
+
+// agreed asks whether something is to be kept, and says so if not.
+func (o OwnTools) agreed(question string) (bool, error) {
+	yes, err := o.Ask(question)
+	if err == nil && !yes {
+		fmt.Fprintln(o.Out, "Not kept.")
+	}
+	return yes, err
 }
 
 // review has the reviewer model read it. A no of the model is an error.

@@ -77,10 +77,8 @@ func (o OwnTools) PromoteSkill(_ context.Context, name string, user bool) error 
 	}
 	shelf := o.App.Extensions.SkillShelf(o.Root, user)
 	fmt.Fprintln(o.Out, text.VisibleLines(string(d.Content)))
-	if yes, err := o.Ask(fmt.Sprintf("Keep exactly this as a skill of the %s, in %s?", shelf.Source, shelf.Dir())); err != nil || !yes {
-		if err == nil {
-			fmt.Fprintln(o.Out, "Not kept.")
-		}
+	question := fmt.Sprintf("Keep exactly this as a skill of the %s, in %s?", shelf.Source, shelf.Dir())
+	if yes, err := o.agreed(question); err != nil || !yes {
 		return err
 	}
 	if err := o.App.Extensions.KeepSkill(d, shelf); err != nil {

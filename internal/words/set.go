@@ -128,14 +128,14 @@ func files(verb string, paths []string) string {
 			common = filepath.Dir(common)
 		}
 	}
-	return fmt.Sprintf("%s %d files below %s", verb, len(paths), text.Visible(common))
+	return counted(verb, "file", len(paths)) + " below " + text.Visible(common)
 }
 
 func counted(verb, what string, n int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s %d %s", verb, n, text.Plural(n, what, what+"s"))
+	return verb + " " + text.Count(n, what)
 }
 
 func reached(hosts []string) string {
