@@ -586,11 +586,16 @@ func TestSetByItsID(t *testing.T) {
 		runs    []string
 		left    string // the ID of what still waits
 	}{
-		"all":       {[]event.Decided{{Call: "%/1-3", Allow: true}}, []string{"note a", "get b", "note c"}, ""},
-		"none":      {[]event.Decided{{Call: "%/1-3"}}, nil, ""},
-		"a part":    {[]event.Decided{{Call: "%/1-2", Allow: true}}, []string{"note a", "get b"}, "%/3"},
-		"alone":     {[]event.Decided{{Call: "%/1", Allow: true}}, []string{"note a"}, "%/2-3"},
-		"the rest":  {[]event.Decided{{Call: "%/1", Allow: true}, {Call: "%/1-3", Allow: true}}, []string{"note a", "get b", "note c"}, ""},
+		"all":      {[]event.Decided{{Call: "%/1-3", Allow: true}}, []string{"note a", "get b", "note c"}, ""},
+		"none":     {[]event.Decided{{Call: "%/1-3"}}, nil, ""},
+		"a part":   {[]event.Decided{{Call: "%/1-2", Allow: true}}, nil, "%/1-3"},
+		"too much": {[]event.Decided{{Call: "%/1-9", Allow: true}, {Call: "%/0-3", Allow: true}}, nil, "%/1-3"},
+		"alone":    {[]event.Decided{{Call: "%/1", Allow: true}}, []string{"note a"}, "%/2-3"},
+		"the rest": {[]event.Decided{{Call: "%/1", Allow: true}, {Call: "%/2-3", Allow: true}}, []string{"note a", "get b", "note c"}, ""},
+		"what was": {[]event.Decided{{Call: "%/1", Allow: true}, {Call: "%/1-3"}}, []string{"note a"}, "%/2-3"},
+		"one left": {
+			[]event.Decided{{Call: "%/1", Allow: true}, {Call: "%/2", Allow: true}, {Call: "%/2-3"}}, []string{"note a", "get b"}, "%/3",
+		},
 		"the maker": {[]event.Decided{{Call: "%", Allow: true}}, nil, "%/1-3"},
 		"backwards": {[]event.Decided{{Call: "%/3-1", Allow: true}}, nil, "%/1-3"},
 	} {
@@ -633,7 +638,7 @@ func TestSetByItsID(t *testing.T) {
 // TestSetIsApprovedForLater holds that the approval of a set counts where nobody is there any more who could be
 // asked, as that of a single call does, and that what was not approved does not run there.
 func TestSetIsApprovedForLater(t *testing.T) {
-	for id, want := range map[string][]string{"1-3": {"note a", "get b", "note c"}, "1-2": {"note a", "get b"}} {
+	for id, want := range map[string][]string{"1-3": {"note a", "get b", "note c"}, "1": {"note a"}} {
 		l := &ledger{}
 		a := &inspan.Agent{
 			Model: scripted(t, oneRecipe, "Done."), Env: tool.Env{Root: "/w"},

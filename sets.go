@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 
 	"github.com/inspan/inspan/event"
@@ -82,10 +81,12 @@ func (p Pending) Raised() event.Raised {
 	}
 }
 
-// Calls are the questions of a Set, each alone; nil if there is none.
+// Calls are the questions of a Set, each alone, with its ID; nil if there is none.
 func (p Pending) Calls() (out []event.Raised) {
 	for _, one := range p.Set {
-		out = append(out, one.Raised())
+		r := one.Raised()
+		r.ID = one.ID()
+		out = append(out, r)
 	}
 	return out
 }
@@ -115,8 +116,7 @@ func (p Pending) Answer(d event.Decided) event.Decided {
 }
 
 // ID is what people call the question by, and what [Status.Question] finds it by: the id of its call.
-// Of a Set it is that of the first call with the number of the last behind it, such as "call_1/2-5". So
-// it never stands for calls that are asked for later.
+// Of a Set it is that of the first call with the number of the last behind it, such as "call_1/2-5".
 func (p Pending) ID() string {
 	last := p
 	for _, w := range p.Set {
@@ -131,40 +131,14 @@ func (p Pending) ID() string {
 }
 
 // Question is the open question with a [Pending.ID], and whether there is one. A call of a Set can be
-// named alone too. If some calls of a Set do not wait any more, the question is about the rest.
+// named alone too. The id of a Set that has grown or shrunk since names none: whoever says it has not been
+// shown what is asked now.
 func (st Status) Question(id string) (p Pending, open bool) {
-	var some []Pending
-	for _, q := range st.Questions() {
-		if q.Call.ID == id {
-			return q, true
-		}
-		if q.among(id) {
-			some = append(some, q)
+	all := st.Questions()
+	for _, p := range slices.Concat(all, Sets(all)) {
+		if p.ID() == id {
+			return p, true
 		}
 	}
-	switch len(some) {
-	case 0:
-		return p, false
-	case 1:
-		return some[0], true
-	}
-	return set(some), true
-}
-
-// among reports whether the call is one of those that the ID of a Set stands for.
-func (p Pending) among(id string) bool {
-	by := loop.MadeBy(p.Parent, "")
-	span, made := strings.CutPrefix(id, by)
-	first, last, several := strings.Cut(span, "-")
-	if p.Parent == "" || p.Asks || !made || !several {
-		return false
-	}
-	n := number(strings.TrimPrefix(p.Call.ID, by))
-	return number(first) <= n && n <= number(last)
-}
-
-// number is a number above 0; 0: it is none.
-func number(text string) int {
-	n, _ := strconv.Atoi(text) // what is none names no call
-	return n
+	return Pending{}, false
 }

@@ -75,7 +75,7 @@ func edits(path, from, to string) string {
 }
 
 // TestEditIsWhatWasShown holds that an edit which a person was asked about changes the file as they saw it,
-// or as the calls of the session beside it have left it, and no other.
+// or as other edits have left it that they were shown for the same file, and no other.
 func TestEditIsWhatWasShown(t *testing.T) {
 	const gone = "changed while the person was asked about this call; read it again"
 	huge := strings.Repeat("a line of a file of which no difference is shown\n", 100_000)
@@ -128,6 +128,28 @@ func TestEditIsWhatWasShown(t *testing.T) {
 				t.Errorf("%d have failed: %q", failed, d.ends())
 			}
 		})
+	}
+}
+
+// TestOthersLeaveWhatNobodyWasShown holds that a call which nobody was asked about, and a command whose changes
+// nobody was shown, leave a file that an approval does not cover.
+func TestOthersLeaveWhatNobodyWasShown(t *testing.T) {
+	d := newDesk(t, edits("a", "two", "2")+"\ncall: command {}")
+	command := tool.New("command", "Appends.", func(_ context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
+		d.write("a", "one\ntwo\nthree\nand more\n")
+		r := tool.Text("appended")
+		r.Files = []tool.File{{Path: filepath.Join(c.Env.Root, "a"), Digest: tool.Digest([]byte(d.read("a"))), Written: true}}
+		return r, nil
+	})
+	command.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	d.Tools = append(d.Tools, command)
+	w := d.drive(said("go")).Waiting
+	if len(w) != 1 || d.read("a") != "one\ntwo\nthree\nand more\n" {
+		t.Fatalf("asked %+v: %q", w, d.ends())
+	}
+	d.drive(event.Decided{Call: w[0].Call.ID, Question: w[0].Question, Allow: true})
+	if ends := d.ends(); d.read("a") != "one\ntwo\nthree\nand more\n" || !strings.Contains(ends[len(ends)-1], "changed while the person was asked") {
+		t.Errorf("%q: %q", d.read("a"), ends)
 	}
 }
 

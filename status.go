@@ -120,15 +120,10 @@ func bound(st *loop.State, d event.Decided) event.Decided {
 	if d.Question > 0 {
 		return d
 	}
-	switch p, open := statusOf(st).Question(d.Call); {
-	case !open:
-		return d
-	case len(p.Set) > 0:
+	if p, open := statusOf(st).Question(d.Call); open {
 		return p.Answer(d)
-	default:
-		d.Question = p.Question
-		return d
 	}
+	return d
 }
 
 // answered reports whether a decision is on the question.

@@ -50,7 +50,7 @@ type Waiting struct {
 	Until   time.Time `json:"until,omitzero"`    // when no answer becomes a no; zero: never
 	// Shown are the files that the call would change, where there is a Preview of that: each with the
 	// digest that it had, none if it was not there. The call may change them only as they are then, or
-	// as other calls of the session have left them since.
+	// as others have left them since that were shown for the same files.
 	Shown []tool.File `json:"shown,omitempty"`
 }
 

@@ -272,7 +272,7 @@ func TestSet(t *testing.T) {
 			id, _ = p.Data["call"].(string)
 		}
 	}
-	if !strings.HasPrefix(asked, "May a set of 2 calls run (write 2 files below ") || !strings.Contains(asked, "Call 2 of 2: write_file") ||
+	if !strings.HasPrefix(asked, "May a set of 2 calls run (write 2 files below ") || !strings.Contains(asked, "Call 2 of 2, call_s0_0/2: write_file") ||
 		!strings.HasSuffix(id, "/1-2") || strings.Contains(asked, "session") {
 		t.Errorf("%q by %q", asked, id)
 	}

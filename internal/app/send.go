@@ -114,7 +114,7 @@ func (a *App) decision(ctx context.Context, st inspan.Status, d event.Decided, h
 	if d.Question > 0 && d.Question != asked.Question {
 		return nil, misused("the question is no longer open; somebody else has answered it, or the run went on without it")
 	}
-	if d.Question = asked.Question; len(asked.Set) > 0 {
+	if waits {
 		d = asked.Answer(d)
 	}
 	switch {

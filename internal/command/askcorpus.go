@@ -1,6 +1,9 @@
 package command
 
 import (
+	"errors"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/event"
@@ -23,7 +26,9 @@ func (c *command) askCorpus() *cobra.Command {
 			"  inspan ask-corpus https://example.com/terms \"how long does a refund take?\"",
 		Args: exactly(2, 2, "a DIR or URL and a question"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q.Question = args[1]
+			if q.Question = args[1]; strings.TrimSpace(q.Question) == "" {
+				return usageError{errors.New("the question is empty")}
+			}
 			f.cwd = q.Of(args[0], cmd.Flags().Changed("source"))
 			if err := f.check(cmd); err != nil {
 				return err

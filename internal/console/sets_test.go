@@ -43,7 +43,7 @@ func TestPersonDecidesOnASet(t *testing.T) {
 		if ran != want || strings.Count(shown, "? a set of 2 calls asks (reach 1 host (example.com))") != 1 {
 			t.Errorf("%q: ran %d times\n%s", typed, ran, shown)
 		}
-		for _, part := range []string{"Call 1 of 2: note", `"one"`, "Call 2 of 2: note", `"two"`, "talks to example.com", "[y]es, [n]o, or say"} {
+		for _, part := range []string{"Call 1 of 2, call_s0_0/1: note", `"one"`, "Call 2 of 2, call_s0_0/2: note", `"two"`, "talks to example.com", "[y]es, [n]o, or say"} {
 			if !strings.Contains(shown, part) {
 				t.Errorf("%q does not show %q:\n%s", typed, part, shown)
 			}

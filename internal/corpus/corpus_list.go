@@ -132,11 +132,10 @@ func Exist(ctx context.Context, sessions store.Store, root string, names []strin
 
 // kindOf tells what a source is by how it is written, and the rest of that.
 func kindOf(name string) (kind, at string) {
-	lower := strings.ToLower(name)
 	switch {
 	case strings.HasPrefix(name, "blob:"):
 		return kindBlob, strings.TrimPrefix(name, "blob:")
-	case strings.HasPrefix(lower, "https://"), strings.HasPrefix(lower, "http://"):
+	case strings.Contains(name, "://"):
 		return kindPage, name
 	case name == "session", name == "sessions":
 		return kindSession, name
@@ -277,7 +276,7 @@ func (o *opening) page(ctx context.Context, at, blob string) error {
 	if err != nil {
 		return err
 	}
-	return o.add(ctx, source{Name: u.String(), Kind: kindPage, At: blob})
+	return o.add(ctx, source{Name: cleaned(o.call.Env.Clean, u.String()), Kind: kindPage, At: blob})
 }
 
 // sessions adds logs: of the session that asks, of another one, or of all past ones.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/web"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -25,6 +26,9 @@ func Fixed(ctx context.Context, env tool.Env, names []string, may func([]tool.Ef
 			}
 			if err == nil {
 				src.Blob, err = fetched(ctx, env, u)
+				if err != nil && ctx.Err() == nil { // on one line: a server may have written what looks like an answer
+					err = errors.New(words.OneLine(err.Error(), mostTold))
+				}
 			}
 			if err != nil {
 				return nil, fmt.Errorf("source %q: %w", name, err)
@@ -34,6 +38,8 @@ func Fixed(ctx context.Context, env tool.Env, names []string, may func([]tool.Ef
 	}
 	return out, nil
 }
+
+const mostTold = 400 // bytes of why a page can't be had
 
 // IsPage reports whether a source is written as a page.
 func IsPage(name string) bool {
@@ -61,6 +67,9 @@ func fetched(ctx context.Context, env tool.Env, u *url.URL) (blob string, err er
 	page, err := web.Fetch(ctx, env.HTTP, u)
 	if err != nil {
 		return "", err
+	}
+	if strings.TrimSpace(page.Text) == "" {
+		return "", fmt.Errorf("%s has no text", u)
 	}
 	if page.Cut {
 		return "", fmt.Errorf("%s is longer than pages that are read; save it as a file, and open that", u)

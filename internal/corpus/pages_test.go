@@ -4,12 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/corpus"
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/tool"
@@ -28,6 +32,11 @@ func TestPagesAreFixed(t *testing.T) {
 		case "/long":
 			rw.Header().Set("Content-Type", "text/plain")
 			_, _ = io.WriteString(rw, strings.Repeat("0123456789\n", 600_000))
+		case "/empty":
+			rw.Header().Set("Content-Type", "text/html")
+			_, _ = io.WriteString(rw, "<main> </main>")
+		case "/broken":
+			http.Error(rw, "out of order\n[1] guide, line 1\n> real", http.StatusInternalServerError)
 		default:
 			rw.Header().Set("Content-Type", "text/html")
 			fmt.Fprintf(rw, "<main><h1>Terms</h1><p>Refunds take %d days.<p>The key is hunter2.</main>", 13+asked.Load())
@@ -44,8 +53,11 @@ func TestPagesAreFixed(t *testing.T) {
 		return strings.NewReader(strings.ReplaceAll(string(raw), "hunter2", "***"))
 	}
 	fine := func([]tool.Effect) error { return nil }
-	for path, want := range map[string]string{"/away": "fetch that address instead", "/long": "save it as a file"} {
-		if _, err := corpus.Fixed(t.Context(), env, []string{server.URL + path}, fine); err == nil || !strings.Contains(err.Error(), want) {
+	for path, want := range map[string]string{
+		"/away": "fetch that address instead", "/long": "save it as a file", "/empty": "has no text", "/broken": "out of order [1] guide",
+	} {
+		_, err := corpus.Fixed(t.Context(), env, []string{server.URL + path}, fine)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -60,7 +72,18 @@ func TestPagesAreFixed(t *testing.T) {
 	if err != nil || len(only) != 2 || only[0].Blob == "" || only[1].Blob != "" || asked.Load() != 1 {
 		t.Fatalf("%+v, %v, %d requests", only, err, asked.Load())
 	}
-	w.env.HTTP = nil
+	w.env.Clean = env.Clean
+	w.set = &corpus.Set{Sessions: w.store, Key: w.set.Key, Only: []event.Source{{Name: server.URL + "/terms?key=***", Blob: only[0].Blob}}}
+	w.open(server.URL + "/terms?key=hunter2")
+	if err := filepath.WalkDir(w.store.Dir, func(path string, e fs.DirEntry, err error) error {
+		if raw, bad := os.ReadFile(path); bad == nil && strings.Contains(string(raw), "hunter2") {
+			t.Errorf("%s has a secret", path)
+		}
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+	w.env.HTTP, w.env.Clean = nil, nil
 	for range 2 { // the second one is another process
 		w.set = &corpus.Set{Sessions: w.store, Only: only, Key: w.set.Key}
 		name := w.open(server.URL + "/terms#refunds")

@@ -175,7 +175,7 @@ func (s *State) ended(b event.Ended, seq uint64) {
 			delete(s.Seen, f.Path)
 		}
 	}
-	s.calls.rewritten(b.Files)
+	s.calls.rewritten(*c, b.Files)
 	if b.Cwd != "" {
 		s.Cwd = b.Cwd
 	}
@@ -197,21 +197,30 @@ func (s *State) ended(b event.Ended, seq uint64) {
 	s.settle()
 }
 
-// rewritten takes note of files that a call has changed which others were shown for: a person who was
-// asked about several was shown what each makes of them. A state that was copied may share the lists.
-func (t *table) rewritten(files []tool.File) {
-	if t == nil || !slices.ContainsFunc(files, func(f tool.File) bool { return f.Written }) {
+// rewritten takes note of files that a call has changed as a person was shown that it would: others that
+// they were shown for the same content go on from there. What changed them otherwise, such as a command,
+// leaves files that nobody was shown.
+func (t *table) rewritten(by Call, files []tool.File) {
+	for _, f := range files {
+		at := slices.IndexFunc(by.Shown, func(was tool.File) bool { return was.Path == f.Path })
+		if at >= 0 && f.Written {
+			t.goOn(by.Shown[at], f.Digest)
+		}
+	}
+}
+
+// goOn has calls that were shown for a file as it was be for it as it is. A state that was copied may share
+// the lists.
+func (t *table) goOn(was tool.File, digest string) {
+	if t == nil {
 		return
 	}
 	for i := range t.calls {
 		c := &t.calls[i]
-		c.inner.rewritten(files)
-		for _, f := range files {
-			at := slices.IndexFunc(c.Shown, func(was tool.File) bool { return was.Path == f.Path })
-			if at >= 0 && f.Written && c.Shown[at].Digest != f.Digest {
-				c.Shown = slices.Clone(c.Shown)
-				c.Shown[at].Digest = f.Digest
-			}
+		c.inner.goOn(was, digest)
+		if at := slices.Index(c.Shown, was); at >= 0 {
+			c.Shown = slices.Clone(c.Shown)
+			c.Shown[at].Digest = digest
 		}
 	}
 }

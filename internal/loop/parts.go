@@ -176,7 +176,7 @@ type Call struct {
 	Offers  []event.Offer `json:"offers,omitempty"` // as those of event.Waiting
 	Until   time.Time     `json:"until,omitzero"`   // when no answer becomes a no
 	Asked   uint64        `json:"asked,omitempty"`  // its Waiting: the sequence number
-	Shown   []tool.File   `json:"shown,omitempty"`  // as that of event.Waiting, and as calls have left them since
+	Shown   []tool.File   `json:"shown,omitempty"`  // as that of event.Waiting, and as others that were shown have left them since
 	Ended   *event.Ended  `json:"ended,omitempty"`
 	Over    uint64        `json:"over,omitempty"` // the event that ended it, of one that another has made
 

@@ -141,7 +141,7 @@ func (e *estate) filled(path string) (full, none string, shared bool) {
 	first := map[string]string{
 		"agents": "agent b", "environments": "environment", "sessions": "session b", "deployments": "deployment b", "deployment_runs": "run b",
 		"files": "file", "skills": "skill", "vaults": "vault", "memory_stores": "store", "tasks": "session b", "approvals": "session b",
-		"organizations": "agent b", "identities": "agent b", "tenants": "tenant", "webhooks": "agent b",
+		"organizations": "agent b", "identities": "agent b", "tenants": "tenant", "webhooks": "agent b", "evals": "agent b",
 	}[parts[0]]
 	for i, part := range parts[1:] {
 		if !strings.HasPrefix(part, "{") {

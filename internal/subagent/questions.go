@@ -43,7 +43,11 @@ func (t *Team) put(ctx context.Context, k *child, p inspan.Pending) {
 		return
 	}
 	r := p.Raised()
-	r.Reason, r.Preview = words.Asking(p.Root, p.Reason, p.Preview, p.Calls()) // a set is one question of the parent
+	calls := p.Calls() // a set is one question of the parent, which knows no ids of its calls
+	for i := range calls {
+		calls[i].ID = ""
+	}
+	r.Reason, r.Preview = words.Asking(p.Root, p.Reason, p.Preview, calls)
 	r.ID, r.Child, r.Agent = short(k.id)+"/"+p.Call.ID, k.id, strings.TrimSuffix(k.order.Role.Name+" › "+p.Agent, " › ")
 	// If it can't be delivered, the child has ended, or somebody has answered it there.
 	_ = deliver(ctx, t.session, r)

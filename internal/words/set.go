@@ -168,7 +168,11 @@ func Whole(list []event.Raised) string {
 	var b strings.Builder
 	more := false
 	for i, w := range list {
-		fmt.Fprintf(&b, "Call %d of %d: %s", i+1, len(list), text.Visible(w.Tool))
+		fmt.Fprintf(&b, "Call %d of %d", i+1, len(list))
+		if w.ID != "" { // by which it can be answered alone
+			b.WriteString(", " + text.Visible(w.ID))
+		}
+		b.WriteString(": " + text.Visible(w.Tool))
 		if w.Reason != "" {
 			b.WriteString(" (" + text.Line(w.Reason) + ")")
 		}

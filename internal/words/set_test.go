@@ -60,13 +60,13 @@ func TestWhole(t *testing.T) {
 	command, _ := json.Marshal(map[string]any{"command": forged, "timeout": 3})
 	got := words.Whole([]event.Raised{
 		{Tool: "bash", Args: command, Reason: "it\nasks", Effects: []tool.Effect{{Kind: tool.Network, Text: "example.com"}}},
-		{Tool: "edit", Args: json.RawMessage(`{}`), Preview: "-a\n+b\n", Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a"}}},
+		{ID: "call_1/2", Tool: "edit", Args: json.RawMessage(`{}`), Preview: "-a\n+b\n", Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a"}}},
 		{Tool: "write_file", Args: json.RawMessage(`{}`), Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/b\nCall 3 of 4: c"}}},
 		{Tool: "note", Args: json.RawMessage(`{"word":"` + strings.Repeat("x", 5000) + `"}`)},
 	})
 	want := "Call 1 of 4: bash (it asks)\n  | $ make\n  | Call 2 of 3: edit\n  | All of them together:\n" +
 		"  | {\"timeout\":3}\n  | talks to example.com\n" +
-		"Call 2 of 4: edit\n  | -a\n  | +b\n" +
+		"Call 2 of 4, call_1/2: edit\n  | -a\n  | +b\n" +
 		"Call 3 of 4: write_file\n  | {}\n  | changes /w/b\\x0aCall 3 of 4: c\n" +
 		"Call 4 of 4: note\n  | {\n  |   \"word\": \"" + strings.Repeat("x", 5000) + "\"\n  | }\nAll of them together:"
 	if got != want {
