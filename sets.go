@@ -104,9 +104,12 @@ func (p Pending) Name() string {
 	return name
 }
 
-// Answer is a decision as one on the question, and on those of the rest of its Set.
+// Answer is a decision as one on the question, and on those of the rest of its Set. Of one on a call alone,
+// Also stays.
 func (p Pending) Answer(d event.Decided) event.Decided {
-	d.Call, d.Question, d.Also = p.Call.ID, p.Question, nil
+	if d.Call, d.Question = p.Call.ID, p.Question; len(p.Set) > 0 {
+		d.Also = nil
+	}
 	for _, w := range p.Set {
 		if w.Question != p.Question {
 			d.Also = append(d.Also, w.Question)
