@@ -245,7 +245,7 @@ func (s *scripting) hires() error {
 	for _, c := range []struct {
 		whose     string
 		had, most int
-	}{{"run", s.hired, cmp.Or(s.run.w.Limits.Agents, usualAgents)}, {"script", s.agents, s.at.w.Limits.Agents}} {
+	}{{"run", s.hired, cmp.Or(s.w.Limits.Agents, usualAgents)}, {"script", s.agents, s.at.w.Limits.Agents}} {
 		if c.most > 0 && c.had > c.most {
 			return fmt.Errorf("agent: the %s has had %d agents, and limits.agents allows no more", c.whose, c.most)
 		}

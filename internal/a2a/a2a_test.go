@@ -256,7 +256,10 @@ func TestSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range w.Events(t.Context(), 0) {
+	for _, err := range w.Events(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		if w.Status().Rests && len(w.Status().Waiting) == 2 { // the script has gone as far as it could
 			break
 		}

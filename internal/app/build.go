@@ -280,7 +280,7 @@ func (b *build) visiting() equipment.Session {
 }
 
 // scripts reports whether scripts can be tools.
-func (b *build) scripts() bool { return b.App.Scripts(b.agent.Levers, b.o.Unattended) }
+func (b *build) scripts() bool { return b.Scripts(b.agent.Levers, b.o.Unattended) }
 
 // brief says what the agent is told at its start, and of files on its way.
 func (b *build) brief(ctx context.Context) error {

@@ -75,7 +75,7 @@ func TestPagesAreFixed(t *testing.T) {
 	w.env.Clean = env.Clean
 	w.set = &corpus.Set{Sessions: w.store, Key: w.set.Key, Only: []event.Source{{Name: server.URL + "/terms?key=***", Blob: only[0].Blob}}}
 	w.open(server.URL + "/terms?key=hunter2")
-	if err := filepath.WalkDir(w.store.Dir, func(path string, e fs.DirEntry, err error) error {
+	if err := filepath.WalkDir(w.store.Dir, func(path string, _ fs.DirEntry, err error) error {
 		if raw, bad := os.ReadFile(path); bad == nil && strings.Contains(string(raw), "hunter2") {
 			t.Errorf("%s has a secret", path)
 		}

@@ -80,8 +80,11 @@ const (
 // stuck reports whether no worker can go on with a session, and notes it.
 func (w *work) stuck(t *Task) (bool, error) {
 	cause, err := w.Engine.Stuck(w.ctx, t.Session)
+	if err != nil {
+		cause = "" // an engine that can't be reached is asked again
+	}
 	switch {
-	case err != nil || cause == "": // an engine that can't be reached is asked again
+	case cause == "":
 		return false, nil
 	case t.Stage != event.StageRunning:
 		return t.Why != "", nil // it waits for a person, or was told of
