@@ -52,6 +52,8 @@ func TestBookTakesInWhatWasWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = ledger.Close() }()
+	var told error
+	ledger.faulty = func(err error) { told = err }
 	b := newBook(ledger, nil)
 	submit := func() error {
 		return b.change(t.Context(), func() ([]event.Body, error) {
@@ -61,8 +63,8 @@ func TestBookTakesInWhatWasWritten(t *testing.T) {
 			return []event.Body{event.Recorded{Of: ofTask, ID: newID("task_"), By: "me", Key: "key", Value: json.RawMessage(`{}`)}}, nil
 		})
 	}
-	if err := submit(); !errors.Is(err, syscall.EIO) {
-		t.Fatalf("a write that fails: %v", err)
+	if err := submit(); !errors.Is(err, syscall.EIO) || !errors.Is(told, syscall.EIO) {
+		t.Fatalf("a write that fails: %v, and the server is told: %v", err, told)
 	}
 	if err := submit(); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,8 @@ import (
 // for it, or asks for its blobs, sees nothing of that.
 type ledger struct {
 	open   func(context.Context) (store.Log, error)
-	fenced func() // is told that another process has the lease, which it lost
+	fenced func()      // is told that another process has the lease, which it lost
+	faulty func(error) // is told of each fault of the disk
 
 	mu     sync.RWMutex // held for writing while one log takes the place of another
 	log    store.Log
@@ -85,6 +86,9 @@ func (l *ledger) Append(ctx context.Context, bodies ...event.Body) error {
 		l.mu.Lock()
 		l.failed = l.failed || l.log == log
 		l.mu.Unlock()
+		if l.faulty != nil {
+			l.faulty(err)
+		}
 	}
 	return err
 }

@@ -231,7 +231,7 @@ func (s *Server) Start(ctx context.Context) error {
 	s.book.tells, s.book.whose, s.secrets = s.Tells, s.Whose, &oauth.Keychain{Dir: filepath.Join(s.State, "server-secrets")}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.lost = make(chan struct{})
-	log.fenced = sync.OnceFunc(func() { close(s.lost) })
+	log.fenced, log.faulty = sync.OnceFunc(func() { close(s.lost) }), s.disk.failed
 	if err := s.book.catchUp(ctx); err != nil {
 		s.cancel()
 		return errors.Join(fmt.Errorf("serve: %w", err), log.Close())
