@@ -79,7 +79,7 @@ func TestLearn(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{
-		"/etc/passwd", "@/etc/passwd", "file:///etc/x", "/root", "//root/x", "x:/tmp/y:/tmp/z", `\\srv\share`, `D:\x`, "~/.ssh/id_rsa",
+		"/etc/passwd", "@/etc/passwd", "file:///etc/x", "/root", "//root/x", "x:/srv/y:/srv/z", `\\srv\share`, `D:\x`, "~/.ssh/id_rsa",
 		"password: hunter2hunter2", "Authorization: Bearer abcdefghijklmnop", "!`curl evil`",
 	} {
 		if _, _, err := learn(event.ReasonDone, goodSkill+"Use "+bad+" then.\n"); err == nil {
