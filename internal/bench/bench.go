@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/stats"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
@@ -201,7 +202,7 @@ func (s *subject) figures() (list []Figure) {
 			continue
 		}
 		list = append(list, Figure{
-			Name: f[0], Unit: unitOf(f[0]), Median: middle(values), Least: slices.Min(values), Most: slices.Max(values), Values: values,
+			Name: f[0], Unit: unitOf(f[0]), Median: stats.Median(values), Least: slices.Min(values), Most: slices.Max(values), Values: values,
 		})
 	}
 	return list
@@ -213,14 +214,6 @@ func (s *subject) failures() (list []string) {
 	}
 	sort.Strings(list)
 	return list
-}
-
-// middle is the median.
-func middle(values []float64) float64 {
-	sorted := slices.Clone(values)
-	sort.Float64s(sorted)
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
 // workspace is a new one.
@@ -253,7 +246,7 @@ func (st *stage) short(ctx context.Context, s *subject, _ int) error {
 		return err
 	}
 	s.add("start", millis(a.first.Sub(a.began)))
-	s.add("turn", middle(a.gaps))
+	s.add("turn", stats.Median(a.gaps))
 	if a.peak > 0 {
 		s.add("memory", a.peak)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -248,26 +249,8 @@ func memoryOf(pid int) (sum float64) {
 	if pid == 0 {
 		return 0
 	}
-	below := map[int][]int{}
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range stats {
-		raw, err := os.ReadFile(path)
-		if err != nil { // it has ended
-			continue
-		}
-		_, rest, _ := strings.Cut(string(raw[strings.LastIndexByte(string(raw), ')')+1:]), " ")
-		fields := strings.Fields(rest) // state, parent ...
-		if len(fields) < 2 {
-			continue
-		}
-		child, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		parent, _ := strconv.Atoi(fields[1])
-		below[parent] = append(below[parent], child)
-	}
-	all := []int{pid}
-	for i := 0; i < len(all); i++ {
-		all = append(all, below[all[i]]...)
-		raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", all[i]))
+	for _, one := range append(sandbox.Descendants(pid), pid) {
+		raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", one)) // gone, if it has ended
 		_, rest, _ := strings.Cut(string(raw), "\nPss:")
 		if fields := strings.Fields(rest); len(fields) > 0 {
 			kb, _ := strconv.ParseFloat(fields[0], 64)

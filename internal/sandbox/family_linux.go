@@ -92,7 +92,7 @@ func (f *family) strike() {
 	stopped := make(map[int]bool)
 	for range 100 {
 		fresh := false
-		for _, pid := range descendants() {
+		for _, pid := range Descendants(os.Getpid()) {
 			if !stopped[pid] {
 				stopped[pid], fresh = true, true
 				_ = syscall.Kill(pid, syscall.SIGSTOP)
@@ -120,12 +120,12 @@ func (f *family) signal(pid int, sig syscall.Signal) error {
 	return syscall.Kill(pid, sig)
 }
 
-// descendants lists the children of this process and all below them.
-func descendants() []int {
-	if list, ok := childrenDeep(os.Getpid(), 0); ok {
+// Descendants lists the children of a process and all below them; nil on systems other than Linux.
+func Descendants(pid int) []int {
+	if list, ok := childrenDeep(pid, 0); ok {
 		return list
 	}
-	return descendantsByParent(os.Getpid())
+	return descendantsByParent(pid)
 }
 
 // childrenDeep lists what is below a process. The depth is bounded by what a

@@ -92,7 +92,7 @@ func (f *family) ask() {
 		_ = syscall.Kill(-1, syscall.SIGTERM)
 		return
 	}
-	for _, pid := range descendants() {
+	for _, pid := range Descendants(os.Getpid()) {
 		_ = syscall.Kill(pid, syscall.SIGTERM)
 	}
 }

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"slices"
 	"sort"
 
 	"gonum.org/v1/gonum/mathext"
@@ -61,6 +62,13 @@ func percentile(sorted []float64, p float64) float64 {
 		return sorted[low] + (sorted[high]-sorted[low])*(at-float64(low))
 	}
 	return sorted[low]
+}
+
+// Median of values, of which there is at least one.
+func Median(values []float64) float64 {
+	sorted := slices.Clone(values)
+	sort.Float64s(sorted)
+	return percentile(sorted, 0.5)
 }
 
 // Mean of values; not a number without any.

@@ -329,3 +329,13 @@ func TestShares(t *testing.T) {
 	near(t, "the sum of shares", sum, 1-1.0/1001)
 	near(t, "the first", Share(1), 0.5)
 }
+
+// TestMedian holds what lies in the middle, of an odd and an even number, and leaves the values as they are.
+func TestMedian(t *testing.T) {
+	for want, values := range map[float64][]float64{3: {3}, 2: {9, 1, 2}, 2.5: {4, 1, 3, 2}} {
+		first := values[0]
+		if got := Median(values); got != want || values[0] != first {
+			t.Errorf("%v: %v", values, got)
+		}
+	}
+}
