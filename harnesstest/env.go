@@ -46,6 +46,7 @@ func TestEnv(t *testing.T, open func(t *testing.T) tool.Env) {
 		{"Streams", testStreams},
 		{"BigOutput", testBigOutput},
 		{"Report", testReport},
+		{"ReportAtEnd", testReportAtEnd},
 		{"Terminal", testTerminal},
 		{"StartFails", testStartFails},
 		{"CancelAsks", testCancelAsks},

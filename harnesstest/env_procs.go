@@ -197,6 +197,27 @@ func testReport(t *testing.T, w *world) {
 	}
 }
 
+// testReportAtEnd checks that a report that is wanted at the end is whole then, that nobody has to
+// empty a pipe for it, and that it has a bound.
+func testReportAtEnd(t *testing.T, w *world) {
+	var report bytes.Buffer
+	script := "echo told >&3; (echo more >&3); sleep 60 >/dev/null 2>&1 & echo last >&3"
+	p := w.start(t, t.Context(), script, tool.Command{Report: &report, AtEnd: true})
+	if code := wait(t, p, 3*time.Second); code != 0 || report.String() != "told\nmore\nlast\n" {
+		t.Errorf("exit code %d, told %q", code, &report)
+	}
+	report.Reset()
+	p = w.start(t, t.Context(), "head -c 20000000 /dev/zero >&3", tool.Command{Report: &report, AtEnd: true})
+	if wait(t, p, 20*time.Second); report.Len() < 4<<20 {
+		t.Errorf("%d bytes of a long report have come", report.Len())
+	}
+	report.Reset()
+	p = w.start(t, t.Context(), "exit 3", tool.Command{Report: &report, AtEnd: true})
+	if code := wait(t, p, 3*time.Second); code != 3 || report.Len() > 0 {
+		t.Errorf("exit code %d, told %q where nothing was", code, &report)
+	}
+}
+
 // testTerminal checks that a process that is to have a terminal has one, which controls it.
 func testTerminal(t *testing.T, w *world) {
 	var out, report buffer

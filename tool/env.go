@@ -239,7 +239,10 @@ type Command struct {
 	Stdin  io.Reader // nil: empty
 	Output io.Writer // receives standard output and standard error, interleaved; written by one goroutine
 	Report io.Writer // receives what the process writes to its descriptor 3; nil: not open
-	Box    Box       // the walls around it
+	// AtEnd says that Report is of use only when the process has ended. It may then get all at once,
+	// without what comes behind the first 4 MiB, or from others than the process later.
+	AtEnd bool
+	Box   Box // the walls around it
 	// TTY gives the process a terminal of this size, as its standard streams and as what
 	// controls it: Stdin is what is typed, Output what appears. The variable TERM says
 	// what programs can expect of it. Zero: it has none.

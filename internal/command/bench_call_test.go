@@ -3,6 +3,8 @@ package command
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +12,7 @@ import (
 )
 
 // BenchmarkCall measures what a turn with one shell call costs, less the model: a run of
-// the command with 51 such turns by the offline model, less one with a single turn. Beside
+// the command with 51 such turns that the offline model reads from a script, less one with a single turn. Beside
 // is eight calls of half a second in one reply, from the start of the first to the end of
 // the last.
 func BenchmarkCall(b *testing.B) {
@@ -20,7 +22,7 @@ func BenchmarkCall(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			var wall, cpu []float64
 			for b.Loop() {
-				one, many := h.calls(b, mode, inARow(command, 1)), h.calls(b, mode, inARow(command, 51))
+				one, many := h.asked(b, mode, inARow(b, command, 1), "go"), h.asked(b, mode, inARow(b, command, 51), "go")
 				wall = append(wall, ms(many.wall-one.wall)/50)
 				cpu = append(cpu, ms(many.cpu-one.cpu)/50)
 			}
@@ -65,13 +67,20 @@ func BenchmarkPrint(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// inARow are calls that the guard against repetition takes for different ones.
-func inARow(command string, n int) string {
+// inARow is a model that makes calls which the guard against repetition takes for different ones.
+// What it says of tokens is not estimated, which would take longer with each turn.
+func inARow(b *testing.B, command string, n int) string {
+	b.Helper()
 	var out strings.Builder
 	for i := range n {
-		fmt.Fprintf(&out, "bash: %s # %d\n", command, i)
+		fmt.Fprintf(&out, "-- reply --\nbash: %s # %d\nusage: 1000 20\n", command, i)
 	}
-	return out.String()
+	out.WriteString("-- reply --\nDone.\nusage: 1000 20\n")
+	file := filepath.Join(b.TempDir(), "script")
+	if err := os.WriteFile(file, []byte(out.String()), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	return "script/" + file
 }
 
 // spent is what a run took, and what it printed. The time of the processor is that of all
@@ -81,9 +90,16 @@ type spent struct {
 	out       []byte
 }
 
+// calls is a run whose calls are in its prompt.
 func (h home) calls(b *testing.B, mode, prompt string) spent {
 	b.Helper()
-	cmd := h.command(b.Context(), "run", "--model", "script", "--mode", mode, "--max-turns", "0", "--output", "stream-json", prompt)
+	return h.asked(b, mode, "script", prompt)
+}
+
+// asked is a run with a model.
+func (h home) asked(b *testing.B, mode, model, prompt string) spent {
+	b.Helper()
+	cmd := h.command(b.Context(), "run", "--model", model, "--mode", mode, "--max-turns", "0", "--output", "stream-json", prompt)
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	began := time.Now()

@@ -9,10 +9,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -36,22 +36,16 @@ func (p Program) Run() {
 	if ran, code := app.Helper(); ran {
 		os.Exit(code)
 	}
-	collectLater()
-	os.Exit(p.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	ballast := make([]byte, ballastSize)
+	code := p.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	runtime.KeepAlive(ballast)
+	os.Exit(code)
 }
 
-// collectLater leaves the garbage of a start to the time when the model thinks: what a start makes
-// stays mostly, so that collecting it several times takes processors from it for nothing.
-func collectLater() {
-	usual := debug.SetGCPercent(startGarbage)
-	time.AfterFunc(startTime, func() { debug.SetGCPercent(usual) })
-}
-
-// How much garbage a start may have, in percent of what stays, and how long it may take.
-const (
-	startGarbage = 400
-	startTime    = 250 * time.Millisecond
-)
+// ballastSize is how much memory counts as used and never is, in bytes. Garbage is collected
+// when it takes as much as what stays, and that is little here: so it would be collected every
+// few calls, which takes more time than it saves memory.
+const ballastSize = 6 << 20
 
 // Main runs the command and returns its exit code. A panic is reported like
 // any other error, so that programs that read our output see a result.

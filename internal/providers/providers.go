@@ -54,7 +54,7 @@ type Advice struct {
 // KeyVariables are the variables of the environment that hold keys of providers.
 func (s *Set) KeyVariables() []string {
 	var out []string
-	for _, p := range s.List() {
+	for _, p := range s.known() {
 		if p.KeyEnv != "" {
 			out = append(out, p.KeyEnv)
 		}
@@ -119,6 +119,15 @@ func ollamaAt(named string) string {
 // List lists the configured providers by name, then the presets, each
 // overlaid with what the settings say of it.
 func (s *Set) List() []Provider {
+	list := s.known()
+	for i := range list {
+		list[i].Ready, list[i].Need = s.ready(list[i].Name, list[i].Provider)
+	}
+	return list
+}
+
+// known is List without a look at what is ready.
+func (s *Set) known() []Provider {
 	list := []Provider{}
 	for _, name := range slices.Sorted(maps.Keys(s.Config.Providers)) {
 		if p := s.Config.Providers[name]; !preset(name) {
@@ -131,9 +140,6 @@ func (s *Set) List() []Provider {
 			p.Provider = overlay(p.Provider, set)
 		}
 		list = append(list, p)
-	}
-	for i := range list {
-		list[i].Ready, list[i].Need = s.ready(list[i].Name, list[i].Provider)
 	}
 	return list
 }

@@ -31,6 +31,7 @@ type boxes struct {
 	network sessionNet
 	rooms   rooms
 	mounts  mounts
+	known   knownSecrets
 	watches watches
 	temp    *temp // nil: boxes have folders of their own, each
 

@@ -9,33 +9,36 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // family are the descendants of this process, which adopts those whose parents
 // have ended.
 type family struct {
 	// signals is held while a process is waited for and while signals are
-	// sent, so that no number of a direct child is used again in between.
+	// sent, so that no number of a direct child is used again in between, and while done
+	// is closed, so that no signal is for those who come next.
 	signals sync.Mutex
 	done    chan struct{} // closed when there are no descendants
 }
 
-// reap waits for every descendant until there is none, and tells of each that
-// has ended.
-func (f *family) reap(ended func(pid int, ws syscall.WaitStatus)) {
-	defer close(f.done)
-	for {
-		var info unix.Siginfo
-		err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOWAIT, nil)
-		if errors.Is(err, syscall.EINTR) {
-			continue
-		}
-		if err != nil {
-			return // ECHILD: the family is gone
-		}
-		f.sweep(ended)
+// reap waits for every descendant until there is none, and tells of each that has ended. A
+// child's end rings.
+func (f *family) reap(rings <-chan os.Signal, ended func(pid int, ws syscall.WaitStatus)) {
+	for f.sweep(ended) {
+		<-rings
+	}
+	f.signals.Lock()
+	defer f.signals.Unlock()
+	close(f.done)
+}
+
+// over reports whether the family is gone. f.signals is held.
+func (f *family) over() bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -65,11 +68,6 @@ func (f *family) kill() {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
-		select {
-		case <-f.done:
-			return
-		default:
-		}
 		f.strike()
 		select {
 		case <-f.done:
@@ -85,6 +83,9 @@ func (f *family) kill() {
 func (f *family) strike() {
 	f.signals.Lock()
 	defer f.signals.Unlock()
+	if f.over() {
+		return
+	}
 	if os.Getpid() == 1 {
 		_ = syscall.Kill(-1, syscall.SIGKILL)
 		return
@@ -112,10 +113,8 @@ func (f *family) strike() {
 func (f *family) signal(pid int, sig syscall.Signal) error {
 	f.signals.Lock()
 	defer f.signals.Unlock()
-	select {
-	case <-f.done:
+	if f.over() {
 		return syscall.ESRCH
-	default:
 	}
 	return syscall.Kill(pid, sig)
 }

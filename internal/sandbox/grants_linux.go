@@ -152,14 +152,8 @@ func (b *boxes) holes(c tool.Command, found []spot) ([]string, error) {
 			add(s.Path)
 		}
 	}
-	for _, k := range b.o.Map.Known() {
-		// Of processes and devices the kernel itself keeps the secrets.
-		if k.Guard != places.Secret || tool.Inside("/proc", k.Path) || tool.Inside("/dev", k.Path) {
-			continue
-		}
-		if real, err := filepath.EvalSymlinks(k.Path); err == nil && b.o.Map.Of(k.Path).Guard == places.Secret {
-			add(real)
-		}
+	for _, path := range b.knownSecrets() {
+		add(path)
 	}
 	for _, path := range slices.Concat(mountable(b.o.level(box), slices.Concat(box.Read, box.Write)), b.o.Shown) {
 		if tool.Inside(b.root, path) {

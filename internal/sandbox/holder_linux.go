@@ -29,7 +29,10 @@ func hold() int {
 	if unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) != nil {
 		return 1
 	}
-	w := newWire(keeperFD)
+	w, err := newWire(keeperFD)
+	if err != nil {
+		return 1
+	}
 	failed := setup("start the loopback network", loopback())
 	for {
 		var r request

@@ -35,7 +35,7 @@ func Keeper() (ran bool, code int) {
 			fmt.Fprintln(os.Stderr, "reach the other side of the container:", err)
 			return true, 1
 		}
-		return true, newPost(fd).run()
+		return true, keepPost(fd)
 	}
 	if len(os.Args) == 2 && os.Args[0] == layerProgram {
 		return true, serveLayers(os.Args[1])
@@ -51,7 +51,7 @@ func Keeper() (ran bool, code int) {
 	if os.Args[0] == holderName {
 		return true, hold()
 	}
-	return true, newPost(keeperFD).run()
+	return true, keepPost(keeperFD)
 }
 
 // keeper is a keeper with one command, from inside.
@@ -80,7 +80,7 @@ func (k *keeper) serve(fds []int) (again bool) {
 		k.tell(failure(err))
 		return false
 	}
-	k.family.reap(k.ended)
+	k.family.reap(k.ends, k.ended)
 	k.settle()
 	k.ports.close()
 	again = k.clean()
@@ -92,18 +92,6 @@ func (k *keeper) serve(fds []int) (again bool) {
 func (k *keeper) tell(r report) {
 	r.N = k.number
 	k.wire.tell(r)
-}
-
-// receiver reads from a socket.
-func receiver(fd int) func(p, oob []byte) (int, int, error) {
-	return func(p, oob []byte) (int, int, error) {
-		for {
-			n, oobn, _, _, err := unix.Recvmsg(fd, p, oob, unix.MSG_CMSG_CLOEXEC)
-			if !errors.Is(err, syscall.EINTR) {
-				return n, oobn, err
-			}
-		}
-	}
 }
 
 // setupError is a failure to build the walls.
@@ -199,17 +187,26 @@ func (k *keeper) start(fds []int) error {
 	return <-started
 }
 
-// behind returns a thread behind the walls: that which waits there, if the walls stand.
+// behind returns a thread behind the walls: that which waits there, if the walls stand. One without
+// walls is for all commands.
 func (k *keeper) behind() (*cell, error) {
+	enter := k.enter
+	if k.order.Level == tool.BoxNone {
+		enter = nil
+	}
 	c := k.cell
-	if k.cell = nil; c != nil && !k.order.Stands {
+	if c != nil && !c.bare && !k.order.Stands {
 		c.close()
 		c = nil
 	}
 	if c == nil {
 		k.rules.close()
 		k.rules = nil
-		c = newCell(k.enter)
+		c = newCell(enter)
+	}
+	k.cell = nil
+	if c.bare {
+		k.cell = c
 	}
 	<-c.ready
 	if c.failed != nil {

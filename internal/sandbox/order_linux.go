@@ -139,10 +139,15 @@ var errClosed = errors.New("the connection has ended")
 
 // lines reads lines and descriptors from a socket.
 type lineReader struct {
-	recv func(p, oob []byte) (n, oobn int, err error)
-	buf  []byte
-	fds  []int
+	recv  func(p, oob []byte) (n, oobn int, err error)
+	buf   []byte
+	fds   []int
+	oob   [rightsSize]byte
+	chunk [4 << 10]byte // what comes at once
 }
+
+// rightsSize is the length of a control message with maxRights descriptors, as by cmsg(3).
+const rightsSize = unix.SizeofCmsghdr + 8 + maxRights*4
 
 // next decodes the next line into v.
 func (l *lineReader) next(v any) error {
@@ -165,15 +170,13 @@ func (l *lineReader) next(v any) error {
 }
 
 func (l *lineReader) more() error {
-	chunk := make([]byte, 64<<10)
-	oob := make([]byte, unix.CmsgSpace(maxRights*4))
-	n, oobn, err := l.recv(chunk, oob)
+	n, oobn, err := l.recv(l.chunk[:], l.oob[:])
 	if err != nil {
 		return err
 	}
-	l.buf = append(l.buf, chunk[:n]...)
+	l.buf = append(l.buf, l.chunk[:n]...)
 	if oobn > 0 {
-		l.fds = append(l.fds, rights(oob[:oobn])...)
+		l.fds = append(l.fds, rights(l.oob[:oobn])...)
 	}
 	if n == 0 {
 		return errClosed

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"os/signal"
@@ -15,14 +16,35 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// wire is our end of a connection, from inside.
+// wire is our end of a connection, from inside. Whoever waits on it keeps no thread busy: the
+// runtime looks for threads in system calls so often that it would take more time than a command.
 type wire struct {
-	fd      int
+	file    *os.File
+	raw     syscall.RawConn
 	writing sync.Mutex
 	lines   lineReader
 }
 
-func newWire(fd int) *wire { return &wire{fd: fd, lines: lineReader{recv: receiver(fd)}} }
+func newWire(fd int) (*wire, error) {
+	if err := unix.SetNonblock(fd, true); err != nil {
+		return nil, err
+	}
+	w := &wire{file: os.NewFile(uintptr(fd), "wire")}
+	raw, err := w.file.SyscallConn()
+	w.raw, w.lines.recv = raw, w.receive
+	return w, err
+}
+
+// receive reads what has come, and waits until there is something.
+func (w *wire) receive(p, oob []byte) (n, oobn int, err error) {
+	waited := w.raw.Read(func(fd uintptr) bool {
+		for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
+			n, oobn, _, _, err = unix.Recvmsg(int(fd), p, oob, unix.MSG_CMSG_CLOEXEC)
+		}
+		return !errors.Is(err, syscall.EAGAIN)
+	})
+	return n, oobn, cmp.Or(waited, err)
+}
 
 func (w *wire) tell(r report) {
 	line, err := encode(r)
@@ -37,21 +59,27 @@ func (w *wire) tell(r report) {
 func (w *wire) send(line, oob []byte) {
 	w.writing.Lock()
 	defer w.writing.Unlock()
-	for len(line) > 0 {
-		n, err := unix.SendmsgN(w.fd, line, oob, nil, unix.MSG_NOSIGNAL)
-		if errors.Is(err, syscall.EINTR) {
-			continue
+	_ = w.raw.Write(func(fd uintptr) bool {
+		for len(line) > 0 {
+			n, err := unix.SendmsgN(int(fd), line, oob, nil, unix.MSG_NOSIGNAL)
+			switch {
+			case errors.Is(err, syscall.EAGAIN):
+				return false
+			case errors.Is(err, syscall.EINTR):
+				continue
+			case err != nil:
+				return true
+			}
+			line, oob = line[n:], nil
 		}
-		if err != nil {
-			return
-		}
-		line, oob = line[n:], nil
-	}
+		return true
+	})
 }
 
 // post is a keeper and what stays of it from one command to the next, from inside.
 type post struct {
 	*wire
+	ends   chan os.Signal         // rings when a child has ended
 	nature *nature                // as it was before any command; nil: there was none yet
 	now    atomic.Pointer[keeper] // with its command: the last one; nil: there was none yet
 	orphan atomic.Bool            // the connection has ended
@@ -64,16 +92,20 @@ type post struct {
 	using *os.File // keeps the session's folder for temporary files; nil if it is not seen
 }
 
-func newPost(fd int) *post { return &post{wire: newWire(fd)} }
-
 // commission is an order with the descriptors of its command.
 type commission struct {
 	request request
 	fds     []int
 }
 
-// run returns the exit code of the keeper, which says nothing of its commands.
-func (p *post) run() int {
+// keepPost is a keeper from its start to its end. It returns the exit code, which says nothing of
+// its commands.
+func keepPost(fd int) int {
+	w, err := newWire(fd)
+	if err != nil {
+		return 1
+	}
+	p := &post{wire: w, ends: make(chan os.Signal, 1)}
 	// The first thread of a process does not end before the process does, and those that
 	// walls were put around must.
 	runtime.LockOSThread()
@@ -82,6 +114,7 @@ func (p *post) run() int {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	go p.heed(signals)
+	signal.Notify(p.ends, syscall.SIGCHLD)
 	if unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != nil || unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) != nil {
 		return 1
 	}
@@ -121,28 +154,33 @@ func (p *post) leave() {
 	}
 }
 
-// cell is a thread behind walls, for one command. It ends with that.
+// cell is a thread behind walls, for one command. It ends with that, unless there are no walls.
 type cell struct {
 	ready  chan struct{} // closed when the walls are built; failed is set before
 	failed error
 	use    chan func() // takes what is to be done there
+	bare   bool        // there are no walls
 }
 
-// newCell has enter put walls around a thread.
+// newCell has enter put walls around a thread; nil: there are to be none.
 func newCell(enter func() error) *cell {
-	c := &cell{ready: make(chan struct{}), use: make(chan func())}
+	c := &cell{ready: make(chan struct{}), use: make(chan func()), bare: enter == nil}
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread is inside the walls
-		c.failed = enter()
+		if !c.bare {
+			c.failed = enter()
+		}
 		close(c.ready)
-		if do, used := <-c.use; used {
-			do()
+		for do := range c.use {
+			if do(); !c.bare {
+				return
+			}
 		}
 	}()
 	return c
 }
 
-// close ends a thread that is not used.
+// close ends a thread that is used no more.
 func (c *cell) close() {
 	<-c.ready
 	close(c.use)

@@ -158,6 +158,7 @@ type process struct {
 	tty    *os.File  // our end of its terminal, nil if it has none
 	out    *copier   // of standard output, nil if nobody wants it
 	copies []*copier // out and that of the report
+	slate  *slate    // of a report that is wanted at the end; nil: there is none
 
 	exited chan struct{} // closed when the process itself has ended; code and err are set before
 	done   chan struct{} // closed when all is settled; left is set before
@@ -275,9 +276,20 @@ func (p *process) connect(c tool.Command) (theirs ends, err error) {
 		p.out = p.copies[0]
 	}
 	if c.Report != nil {
-		theirs.report, err = p.copyTo(c.Report, reportGrace)
+		theirs.report, err = p.reportTo(c)
 	}
 	return theirs, err
+}
+
+// reportTo returns what the process writes its report to.
+func (p *process) reportTo(c tool.Command) (*os.File, error) {
+	if c.AtEnd {
+		if s, err := newSlate(c.Report); err == nil {
+			p.slate = s
+			return s.theirs()
+		}
+	}
+	return p.copyTo(c.Report, reportGrace)
 }
 
 // copyTo opens a pipe whose content will be copied to dst, and returns the
@@ -297,6 +309,9 @@ func (p *process) disconnect() {
 	}
 	for _, o := range p.copies {
 		o.r.Close()
+	}
+	if p.slate != nil {
+		p.slate.close()
 	}
 }
 
@@ -332,4 +347,7 @@ func (p *process) finishOutput() {
 		wait.Go(o.finish)
 	}
 	wait.Wait()
+	if p.slate != nil {
+		p.slate.finish()
+	}
 }

@@ -88,6 +88,9 @@ func (k *keeper) dismiss() {
 func (f *family) ask() {
 	f.signals.Lock()
 	defer f.signals.Unlock()
+	if f.over() {
+		return
+	}
 	if os.Getpid() == 1 {
 		_ = syscall.Kill(-1, syscall.SIGTERM)
 		return

@@ -39,7 +39,7 @@ func (p *process) connectTTY(c tool.Command) (theirs ends, err error) {
 		return theirs, fmt.Errorf("open a terminal: %w", err)
 	}
 	if c.Report != nil {
-		theirs.report, err = p.copyTo(c.Report, reportGrace)
+		theirs.report, err = p.reportTo(c)
 	}
 	return theirs, err
 }

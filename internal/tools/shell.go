@@ -175,7 +175,7 @@ func (sh *Shell) begin(j *job) bool {
 
 // launch starts bash, or sh where there is no bash.
 func launch(ctx context.Context, c *tool.Call, j *job) (tool.Process, error) {
-	command := tool.Command{Dir: c.Cwd, Vars: j.vars, Output: j.out, Report: j.report, Box: j.box, Keep: j.keep}
+	command := tool.Command{Dir: c.Cwd, Vars: j.vars, Output: j.out, Report: j.report, AtEnd: true, Box: j.box, Keep: j.keep}
 	if j.input != nil {
 		command.Stdin = j.input
 	}
