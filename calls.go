@@ -35,6 +35,8 @@ type calls struct {
 	results  chan event.Ended
 	progress chan event.Progress
 	span     bool // a checkpoint was taken before calls, and none after
+	changed  bool // calls that may have changed the workspace have ended since its state was kept
+	touched  bool // such calls were made, and may have left something behind that changes it still
 }
 
 // doing is what counts of a call while it runs.
@@ -287,12 +289,20 @@ func (cs *calls) ended(ctx context.Context, first event.Ended) error {
 		ends = append(ends, <-cs.results)
 	}
 	for _, end := range ends {
+		if cs.running[end.Call].changes {
+			cs.changed, cs.touched = true, true
+		}
 		delete(cs.running, end.Call)
 	}
 	ends = slices.DeleteFunc(ends, cs.rests)
 	cs.learn() // a tool may have got a token while it ran
+	whole := context.WithoutCancel(ctx)
 	for batch := cs.ripe(ends); len(batch) > 0; batch = cs.ripe(nil) {
-		if err := cs.record(context.WithoutCancel(ctx), append(batch, cs.nested(batch)...)...); err != nil {
+		carried, err := cs.carried(whole)
+		if err != nil {
+			return err
+		}
+		if err := cs.record(whole, slices.Concat(batch, cs.nested(batch), carried)...); err != nil {
 			return err
 		}
 	}
@@ -316,8 +326,17 @@ func (cs *calls) quit(ctx context.Context, failed error) {
 		failed = nil
 	}
 	whole := context.WithoutCancel(ctx)
-	if failed = cs.halt(whole, failed); failed == nil && cs.span {
+	if failed = cs.halt(whole, failed); failed != nil {
+		return
+	}
+	if cs.span {
 		_ = cs.checkpoint(whole, true)
+	}
+	if cs.state.Run.Active {
+		bodies, err := cs.left(whole)
+		if err == nil && len(bodies) > 0 {
+			_ = cs.record(whole, bodies...)
+		}
 	}
 }
 

@@ -51,7 +51,11 @@ func (d *driver) begin(ctx context.Context, inputs []event.Body) error {
 		return err
 	}
 	inputs = slices.DeleteFunc(slices.Clone(inputs), func(b event.Body) bool { return d.state.Took(event.Key(b)) })
-	bodies := []event.Body{claimed}
+	carried, err := carried(ctx, d.Session)
+	if err != nil {
+		return err
+	}
+	bodies := append([]event.Body{claimed}, carried...)
 	if !d.joined && d.agent.Joined != nil {
 		d.agent.Joined(d.Session)
 	}

@@ -122,7 +122,10 @@ func (d *driver) stop(ctx context.Context, stopped event.Stopped) error {
 	if !still {
 		return nil
 	}
-	_, err := d.decide(ctx, now.Stopped)
+	bodies, err := d.calls.left(ctx)
+	if err == nil {
+		_, err = d.decide(ctx, append(bodies, now.Stopped)...)
+	}
 	return err
 }
 

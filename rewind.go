@@ -77,6 +77,13 @@ func (d *driver) goBack(
 		if err := put(); err != nil {
 			return err
 		}
+		bodies, err := carried(ctx, d.Session)
+		if err == nil {
+			err = d.record(ctx, bodies...)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if to == 0 {
 		return nil

@@ -294,7 +294,10 @@ func (s *Session) begin(ctx context.Context, parent string) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.log.AppendAs(ctx, event.Driver{}, s.clear(s.agent.opening(s.specs, parent))...)
+	carried, err := carried(ctx, s)
+	if err == nil {
+		_, err = s.log.AppendAs(ctx, event.Driver{}, s.clear(append(s.agent.opening(s.specs, parent), carried...))...)
+	}
 	if err = errors.Join(err, release()); err != nil {
 		return err
 	}

@@ -24,13 +24,15 @@ type Status struct {
 	// is; empty: a model answers.
 	Workflow string
 	Corpus   event.Corpus // what it answers questions from
-	Route    string       // model, "provider/model"
-	Mode     tool.Mode
-	Tools    []string       // that the model is told of
-	Stopped  *event.Stopped // how the last run ended; nil before the first and while one goes on
-	Open     []Pending      // calls of the last reply that have not ended
-	Waiting  []Pending      // those of them that wait for a decision, while others run or not
-	Rests    bool           // nothing goes on but the wait for those decisions
+	// Workspace is where the state of its workspace is; zero if that does not travel.
+	Workspace event.Workspace
+	Route     string // model, "provider/model"
+	Mode      tool.Mode
+	Tools     []string       // that the model is told of
+	Stopped   *event.Stopped // how the last run ended; nil before the first and while one goes on
+	Open      []Pending      // calls of the last reply that have not ended
+	Waiting   []Pending      // those of them that wait for a decision, while others run or not
+	Rests     bool           // nothing goes on but the wait for those decisions
 	// Children work, or have worked, for this session, the oldest first; Raised are
 	// questions of theirs, and of calls that run, that wait for an event.Decided.
 	Children []Child
@@ -151,7 +153,7 @@ func (st Status) Questions() []Pending {
 func statusOf(st *loop.State) Status {
 	out := Status{
 		Session: st.Session, Seq: st.Seq, Traceparent: st.Within, Root: st.Root, Title: st.Title, Task: st.Task,
-		Workflow: st.Steps[event.Workflow].Title, Corpus: st.Corpus,
+		Workflow: st.Steps[event.Workflow].Title, Corpus: st.Corpus, Workspace: st.Workspace,
 		Route: st.Route, Mode: st.Mode, Limits: st.Limits,
 		Stopped: st.Run.Stopped, Turns: st.Total.Turns, Calls: st.Total.Calls,
 		Usage: st.Total.Usage, Cost: st.Total.Cost, Unpriced: st.Total.Unpriced, Untrusted: st.Untrusted, Private: st.Private,

@@ -484,15 +484,9 @@ func (st *Steps) raise(ctx context.Context, question event.Raised) (seq uint64, 
 	return 0, fmt.Errorf("the question of %s was not taken: it is no step under way", question.Call)
 }
 
-func (st *Steps) record(ctx context.Context, body event.Body) error {
-	st.open.Lock()
-	defer st.open.Unlock()
-	return st.store(ctx, body)
-}
-
 // store stores what has happened. st.open is held.
-func (st *Steps) store(ctx context.Context, body event.Body) error {
-	err := st.driver.record(ctx, body)
+func (st *Steps) store(ctx context.Context, bodies ...event.Body) error {
+	err := st.driver.record(ctx, bodies...)
 	st.limit.set(afterwards(st.driver.state.Deadline()))
 	return err
 }

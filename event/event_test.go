@@ -94,6 +94,8 @@ func bodies() []event.Body {
 			Tools:  []llm.ToolSpec{{Name: "n", Description: "d", Schema: json.RawMessage(`{"type":"object"}`)}},
 		},
 		event.Checkpoint{ID: "c", After: true, Left: 1},
+		event.Workspace{Copy: "c", N: 2, Manifest: "sha256-ab", Bytes: 3, Left: 1},
+		event.Workspace{Copy: "c", N: 3, Stays: "it is too large"},
 		event.Restored{To: "a", Before: "b", After: "c", Files: []string{"x", "y"}, Removed: []string{"y"}, Kept: 1},
 		event.Rewound{To: 3, Of: 9, Snapshot: json.RawMessage(`{"v":1}`)},
 		event.Compact{Focus: "f"},

@@ -100,6 +100,8 @@ func decodeBody(kind string, raw json.RawMessage) (Body, error) {
 		return into[Compacted](raw)
 	case Checkpoint{}.Kind():
 		return into[Checkpoint](raw)
+	case Workspace{}.Kind():
+		return into[Workspace](raw)
 	case Restored{}.Kind():
 		return into[Restored](raw)
 	case Rewound{}.Kind():

@@ -64,6 +64,20 @@ type Checkpoint struct {
 	Left  int    `json:"left,omitempty"` // files whose content is not in it
 }
 
+// Workspace says where the state of the workspace is that belongs to the events so far, for a workspace
+// that travels between machines. Whoever drives the session elsewhere makes it of that.
+//
+// Emitted with the results of calls that may have changed it, and when another machine takes over.
+type Workspace struct {
+	Copy     string `json:"copy"`               // the folder that it was taken of; each machine that takes over has a new one
+	N        uint64 `json:"n"`                  // rises with each state, in a session and all that work for it in its workspace
+	Manifest string `json:"manifest,omitempty"` // blob of the session at the top that lists the state's content
+	Bytes    int64  `json:"bytes,omitempty"`    // that its files hold
+	Left     int    `json:"left,omitempty"`     // files and folders whose content is not in it
+	// Stays is why there is no state: from now on the session goes on in this copy or nowhere.
+	Stays string `json:"stays,omitempty"`
+}
+
 // Restored says that files were put back to what they were at a checkpoint. It
 // lies itself between two, so that it can be undone like the work of calls.
 type Restored struct {
@@ -90,5 +104,6 @@ func (Compact) Kind() string    { return "compact" }
 func (Compacted) Kind() string  { return "compacted" }
 func (Kept) Kind() string       { return "kept" }
 func (Checkpoint) Kind() string { return "checkpoint" }
+func (Workspace) Kind() string  { return "workspace" }
 func (Restored) Kind() string   { return "restored" }
 func (Rewound) Kind() string    { return "rewound" }

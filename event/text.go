@@ -89,6 +89,8 @@ func stored(owner reflect.Type, field string) bool {
 		return field == "Blob"
 	case reflect.TypeFor[Checkpoint]():
 		return field == "ID"
+	case reflect.TypeFor[Workspace]():
+		return field == "Copy" || field == "Manifest"
 	case reflect.TypeFor[Restored]():
 		return field == "To" || field == "Before" || field == "After"
 	case reflect.TypeFor[Compacted](), reflect.TypeFor[Rewound]():

@@ -383,6 +383,7 @@ func logBodies() []event.Body {
 		event.Added{Where: event.PlaceTail, Source: "test", Text: "more"},
 		event.Switched{Route: "p/n", Limits: &event.Limits{Turns: 3}},
 		event.Checkpoint{ID: "c1"},
+		event.Workspace{Copy: "c", N: 1, Manifest: "m"},
 		event.Restored{To: "c1", Before: "c2", After: "c3"},
 		event.Rewound{To: 1, Snapshot: json.RawMessage(`{"x":2}`)},
 		event.Compact{Focus: "x"},

@@ -23,6 +23,7 @@ import (
 	"github.com/inspan/inspan/engine/postgres/testkit"
 	"github.com/inspan/inspan/engine/temporal"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/store"
 )
 
@@ -144,11 +145,12 @@ func quiet() log.Logger { return log.NewStructuredLogger(slog.New(slog.DiscardHa
 
 // place is where a test has its sessions, workers and ledger.
 type place struct {
-	t      testing.TB
-	Conf   conf
-	store  store.Store
-	client *temporal.Client // nil: Temporal has no part in it
-	all    []*process       // workers that were started
+	t        testing.TB
+	Conf     conf
+	store    store.Store
+	client   *temporal.Client  // nil: Temporal has no part in it
+	all      []*process        // workers that were started
+	carriers *running.Carriers // of the test's own machine; nil: workspaces don't travel
 }
 
 var places atomic.Int64
@@ -213,7 +215,9 @@ func (p *place) supervised() {
 // begins is a new session that was told something.
 func (p *place) begins() (id string) {
 	p.t.Helper()
-	s, err := p.Conf.host(p.store).New(p.t.Context(), p.Conf.Root)
+	host := p.Conf.host(p.store)
+	p.Conf.carried(host, p.carriers)
+	s, err := host.New(p.t.Context(), p.Conf.Root)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -38,14 +38,16 @@ const (
 type conf struct {
 	Temporal, Queue, URL, Schema, Dir, Root, Script string
 	Lease, Beat                                     time.Duration
-	Kind                                            string // who decides
-	State                                           string // folder of the sessions, if they are local
-	Open                                            bool   // gates let everything through
-	Apart                                           bool   // each session has a ledger of its own
-	Greedy                                          bool   // it tries to drive what others drive
-	Bulk                                            int    // so many bytes are in each result
-	Version                                         int    // of the agents
-	AtOnce                                          int    // sessions that a worker drives
+	Kind                                            string           // who decides
+	State                                           string           // folder of the sessions, if they are local
+	Open                                            bool             // gates let everything through
+	Apart                                           bool             // each session has a ledger of its own
+	Greedy                                          bool             // it tries to drive what others drive
+	Bulk                                            int              // so many bytes are in each result
+	Version                                         int              // of the agents
+	AtOnce                                          int              // sessions that a worker drives
+	Spaces, Copies                                  string           // folders of workspaces that travel, and of what is known of them here
+	Bucket                                          *postgres.Bucket // of large blobs
 }
 
 // work is a worker process: it drives sessions until SIGTERM.
@@ -58,8 +60,10 @@ func work(raw string) error {
 	if err != nil {
 		return err
 	}
+	host := c.host(s)
+	open := c.carried(host, c.carriers(s))
 	if c.Kind != byTemporal {
-		p := peer{host: c.host(s), lease: c.Lease, greedy: c.Greedy, saw: c.saw}
+		p := peer{host: host, open: open, lease: c.Lease, greedy: c.Greedy, saw: c.saw}
 		p.run(worker.InterruptCh())
 		return s.Close()
 	}
@@ -68,7 +72,7 @@ func work(raw string) error {
 		return errors.Join(err, s.Close())
 	}
 	defer conn.Close()
-	w := temporal.Worker{Host: c.host(s), Temporal: conn, Queue: c.Queue, AtOnce: c.AtOnce, Beat: c.Beat, Saw: c.saw}
+	w := temporal.Worker{Host: host, Open: open, Temporal: conn, Queue: c.Queue, AtOnce: c.AtOnce, Beat: c.Beat, Saw: c.saw}
 	return errors.Join(w.Run(worker.InterruptCh()), s.Close())
 }
 
@@ -87,7 +91,7 @@ func (c conf) open(ctx context.Context) (closing, error) {
 	if c.Kind == byFolder {
 		return folder{&session.Store{Dir: cmp.Or(c.State, filepath.Join(c.Dir, "state"))}}, nil
 	}
-	return postgres.Open(ctx, postgres.Config{URL: c.URL, Schema: c.Schema, Lease: c.Lease, Conns: 8})
+	return postgres.Open(ctx, postgres.Config{URL: c.URL, Schema: c.Schema, Lease: c.Lease, Conns: 8, Bucket: c.Bucket})
 }
 
 // append appends a line to a file that all workers append to.
@@ -163,6 +167,9 @@ func (c conf) host(s store.Store) *inspan.Host {
 	tools := []tool.Tool{
 		do("step", changes, steps), do("look", nil, look), do("push", changes, push),
 		do("ask", []tool.Effect{{Kind: tool.Question, Text: "May I?"}}, steps),
+	}
+	if c.Spaces != "" {
+		tools = append(tools, c.inWorkspace()...)
 	}
 	return &inspan.Host{Store: s, Dir: c.Dir, Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
 		model, err := script.Parse([]byte(c.Script))

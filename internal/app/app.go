@@ -161,6 +161,8 @@ type Options struct {
 	// Program is the workflow that a new session performs. Nil: a model answers. An old session goes on
 	// as what it was begun as.
 	Program *Program
+	// Carry has the workspace travel between machines. Nil: it stays on this one.
+	Carry *running.Carrier
 
 	shown bool            // somebody only looks at the agent: it is not told what waits for trust
 	alone bool            // the session is one call

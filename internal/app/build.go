@@ -121,7 +121,7 @@ func (b *build) permit(context.Context) (err error) {
 		return err
 	}
 	b.ends = append(b.ends, out.Close)
-	if b.env, err = b.Permission.EnvOf(b.at.Root, b.at.Blobs, b.rules, b.o.Container, out); err != nil {
+	if b.env, err = b.Permission.EnvOf(b.at.Root, running.ForAgents(b.at.Blobs), b.rules, b.o.Container, out); err != nil {
 		return err
 	}
 	b.letGo = b.env.Close
@@ -196,7 +196,9 @@ func (b *build) trust(ctx context.Context) error {
 	if b.o.Elsewhere {
 		return nil // there is nothing here to go back to
 	}
-	b.agent.Checkpoint, err = b.Rewind.Checkpointing(ctx, b.env.Root, b.warn)
+	if b.agent.Checkpoint, err = b.Rewind.Checkpointing(ctx, b.env.Root, b.warn); err == nil && b.o.Carry != nil {
+		b.o.Carry.Wire(b.agent, b.at, b.o.order == nil)
+	}
 	return err
 }
 

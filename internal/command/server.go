@@ -22,6 +22,7 @@ import (
 type serverFlags struct {
 	serveFlags
 	workspaces string
+	carried    string
 	folders    []string
 	contract   string
 	keep       string
@@ -34,6 +35,12 @@ type serverFlags struct {
 	state      string               // the folder, once it is known
 	show       func(address string) // shows a person the page; nil: nobody looks at it
 }
+
+// Where the workspaces of tasks are.
+const (
+	workspacesHere    = "folder"
+	workspacesInStore = "store"
+)
 
 func (c *command) server() *cobra.Command {
 	var f serverFlags
@@ -60,6 +67,8 @@ func (c *command) server() *cobra.Command {
 	fl.StringVar(&f.Listen, "listen", "127.0.0.1:8080", "`address` to listen on")
 	fl.IntVar(&s.AtOnce, "at-once", server.DefaultAtOnce, "`number` of tasks that work at the same time")
 	fl.StringVar(&f.workspaces, "workspaces", "", "`folder` for the workspaces of tasks (default: beside the state folder)")
+	fl.StringVar(&f.carried, "workspaces-in", workspacesHere,
+		"`what` brings workspaces to the machines that work on them: folder (all of them share --workspaces) or store (see docs/SERVER.md)")
 	fl.StringArrayVar(&f.folders, "folder", nil, "`folder` of this machine that tasks may work in or clone from; repeatable (default: none)")
 	fl.StringArrayVar((*[]string)(&s.CloneFrom), "clone-from", nil,
 		"`host` with a private address that tasks may clone from, as HOST, *.HOST, HOST:PORT or *; repeatable (default: only public hosts)")
@@ -111,6 +120,10 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 	s.GitHub.Token = cmp.Or(os.Getenv("GITHUB_TOKEN"), os.Getenv("GH_TOKEN"))
 	s.State, s.Floor, f.state = a.StateDir, f.disk<<20, a.StateDir
 	s.Options, s.Dir = f.Options, cmp.Or(f.workspaces, a.StateDir+"-tasks") // the state folder itself is closed to agents
+	if f.carried == workspacesInStore {
+		s.Travel()
+		s.Fleeting = f.only == "work"
+	}
 	f.Opened = func(address string) {
 		if f.show != nil {
 			go f.show(address) // the browser asks, and is answered from now on
@@ -143,6 +156,9 @@ func (c *command) equip(a *app.App, s *server.Server) (err error) {
 func (f *serverFlags) settle(s *server.Server) error {
 	if s.Keep = server.Keep(f.keep); !s.Keep.Known() {
 		return misused("--keep: unknown value %q; use never, failed or always", f.keep)
+	}
+	if f.carried != workspacesHere && f.carried != workspacesInStore {
+		return misused("--workspaces-in: unknown value %q; use folder or store", f.carried)
 	}
 	if s.AtOnce < 1 {
 		return misused("--at-once: it is %d, and must be 1 or more", s.AtOnce)

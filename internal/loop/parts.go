@@ -19,7 +19,8 @@ type Identity struct {
 	Title   string    `json:"title,omitempty"`
 	Within  string    `json:"within,omitempty"` // traceparent of the span that it belongs to
 
-	Corpus event.Corpus `json:"corpus,omitzero"` // what it answers questions from
+	Corpus    event.Corpus    `json:"corpus,omitzero"`    // what it answers questions from
+	Workspace event.Workspace `json:"workspace,omitzero"` // where the state of the workspace is, if that travels
 }
 
 // Setup is what the model is asked with, and what holds for its calls.

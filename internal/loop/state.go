@@ -141,6 +141,8 @@ func (s *State) Apply(e event.Event) error {
 		return s.become(e, b.Snapshot)
 	case event.Restored:
 		s.restored(b)
+	case event.Workspace:
+		s.Workspace = b
 	}
 	s.Seq, s.At = e.Seq, e.Time
 	s.derive()
@@ -191,7 +193,7 @@ func (s *State) Rewound(to *State, files bool) (event.Rewound, error) {
 	next.Children, next.Shared, next.Background, next.Taken = s.Children, s.Shared, s.Background, s.Taken
 	next.Tools, next.Route, next.Effort, next.Mode, next.Limits, next.Window = s.Tools, s.Route, s.Effort, s.Mode, s.Limits, s.Window
 	next.Untrusted, next.Private = s.Untrusted || to.Untrusted, s.Private || to.Private
-	next.Run.Asking, next.Queue = false, nil
+	next.Run.Asking, next.Queue, next.Workspace = false, nil, s.Workspace
 	next.Run.Calls = slices.Clone(next.Run.Calls)
 	next.leave()
 	snapshot, err := next.Snapshot()

@@ -74,13 +74,16 @@ func (d *door) readResource() (any, error) {
 	return r.view(), nil
 }
 
-// workspace is the folder of a session that goes on, when it is there.
-func (d *door) workspace(id string) (string, error) {
+// inWorkspace has f change the workspace of a session that goes on, when it is there.
+func (d *door) inWorkspace(id string, f func(dir string) error) error {
 	t, err := d.Wait(id, func(t server.Task) bool { return t.Session != "" || isOver(t) })
 	if err == nil && isOver(t) {
 		err = conflict("the session is over, and so is its workspace")
 	}
-	return t.Workspace, err
+	if err != nil {
+		return err
+	}
+	return d.InWorkspace(t, func(dir string) error { return inTheWay(f(dir)) })
 }
 
 // inTheWay says of an error in a workspace that something there is not as it must be, unless there
@@ -123,11 +126,7 @@ func (d *door) addResource() (any, error) {
 	if own != "" {
 		r.ID = own
 	}
-	dir, err := d.workspace(id)
-	if err == nil {
-		err = inTheWay(placeFile(d.Visit, r, dir))
-	}
-	if err != nil {
+	if err := d.inWorkspace(id, func(dir string) error { return placeFile(d.Visit, r, dir) }); err != nil {
 		return nil, err
 	}
 	_, _, err = changed(d, ofSession, id, func(k *keptSession) error {
@@ -192,11 +191,7 @@ func (d *door) removeResource() (any, error) {
 	if r.Type != fileType {
 		return nil, conflict("a repository stays for the whole session: its agent works there")
 	}
-	dir, err := d.workspace(id)
-	if err == nil {
-		err = inTheWay(removeFile(r, dir))
-	}
-	if err != nil {
+	if err := d.inWorkspace(id, func(dir string) error { return removeFile(r, dir) }); err != nil {
 		return nil, err
 	}
 	_, _, err = changed(d, ofSession, id, func(k *keptSession) error {

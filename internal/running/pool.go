@@ -66,10 +66,11 @@ func (r *Run) Err() error { return r.err }
 // Status is how the session stands, as of the last event of the run.
 func (r *Run) Status() inspan.Status { return r.conduct.Session.Status() }
 
-// Elsewhere reports whether an error says that another process drives a session.
+// Elsewhere reports whether an error says that another process drives a session, or has since it was
+// opened here.
 func Elsewhere(err error) bool {
 	_, driven := errors.AsType[*inspan.DrivenError](err)
-	return driven
+	return driven || errors.Is(err, ErrMoved)
 }
 
 // Drive has a session go on with inputs, which are stored when it returns. A run that is about to

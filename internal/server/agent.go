@@ -129,6 +129,9 @@ func (s *Server) options(t Task) app.Options {
 	o.MaxTurns = lesser(o.MaxTurns, t.Spec.MaxTurns)
 	o.Unattended, o.Elsewhere, o.Guest = t.Spec.Unattended, t.Spec.Elsewhere, t.Tenant != ""
 	o.Patient, o.Apart = true, []string{s.Dir}
+	if s.travels(t) {
+		o.Carry = s.Carry.At(s.workspace(t))
+	}
 	o.Labels = map[string]string{labelTask: t.ID, labelTenant: t.Tenant}
 	maps.Copy(o.Labels, t.Spec.Labels)
 	texts := []string{o.AppendSystem}

@@ -141,6 +141,24 @@ func (s *Server) short() string {
 type quota struct {
 	mu    sync.Mutex
 	bytes map[string]int64 // by tenant
+	sizes map[string]int64 // of workspaces that travel, by session
+}
+
+// state is how large the workspace of a session is, if that is known.
+func (q *quota) state(session string) (bytes int64, known bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	bytes, known = q.sizes[session]
+	return bytes, known
+}
+
+func (q *quota) note(session string, bytes int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.sizes == nil {
+		q.sizes = map[string]int64{}
+	}
+	q.sizes[session] = bytes
 }
 
 func (q *quota) held(tenant string) int64 {
@@ -166,7 +184,7 @@ func (s *Server) weigh() {
 	}
 	held := map[string]int64{}
 	for _, t := range s.book.list("", math.MaxInt, func(t *Task) bool { return bounded[t.Tenant] && t.Spec.Folder+t.Spec.Beside == "" }) {
-		held[t.Tenant] += weight(s.workspace(t))
+		held[t.Tenant] += s.held(t)
 	}
 	s.quota.mu.Lock()
 	s.quota.bytes = held

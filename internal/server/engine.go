@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/oauth"
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/store"
@@ -16,7 +17,7 @@ import (
 
 // With an engine a task has two processes: the server, which follows the log of its session and
 // moves its stages, and the worker that the engine chooses, which drives the session. They share the
-// store and the folders of workspaces, and nothing else.
+// store and, unless workspaces travel, their folders, and nothing else.
 
 // supervise follows a task whose session is driven elsewhere, until its run has stopped. Whatever is
 // said to the session, by whomever, wakes it.
@@ -138,12 +139,18 @@ type Work = running.Work
 
 // Work drives sessions of tasks that the engine gives to this process, until ctx ends. Then what runs
 // has as long as the drain, and other workers go on with the sessions. It is for a Server that is not
-// started: another process serves the same store, with the same fields and the same folders.
+// started: another process serves the same store, with the same fields and, unless workspaces travel, the
+// same folders.
 func (s *Server) Work(ctx context.Context, w Work) error {
 	books, ok := s.Sessions.(store.Booker)
 	if !ok || s.Engine == nil {
 		return errors.New("work: there is no engine, or the store keeps no books")
 	}
+	dir, err := filepath.Abs(s.Dir)
+	if err != nil {
+		return fmt.Errorf("work: %w", err)
+	}
+	s.Dir = keep.Real(dir)
 	log, err := newReader(ctx, func(ctx context.Context) (store.Log, error) { return books.Book(ctx, bookName) })
 	if err != nil {
 		return fmt.Errorf("work: %w", err)
@@ -155,6 +162,7 @@ func (s *Server) Work(ctx context.Context, w Work) error {
 	err = s.book.catchUp(ctx)
 	if err == nil {
 		s.wg.Go(s.follow)
+		s.wg.Go(s.sweepCopies)
 		w.Open, w.Saw = s.reopenFresh, s.saw
 		err = s.Engine.Work(ctx, w)
 	}

@@ -20,6 +20,9 @@ type Fork struct {
 // forked is what a task is to do that forks another: what that is, but for what its own spec can
 // say. It works in the other's workspace.
 func (v *Visit) forked(own Spec) (Spec, error) {
+	if v.Carry != nil {
+		return own, Wrong("fork", "a fork works in the workspace of another task, and those of this server travel", "a task of its own")
+	}
 	other, err := v.Find(own.Fork.Task)
 	switch {
 	case err != nil || over(other.Stage):

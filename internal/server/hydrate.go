@@ -39,6 +39,9 @@ func (w *work) hydrate(ctx context.Context, t *Task) (*inspan.Session, error) {
 	if err == nil {
 		err = w.furnish(ctx, *t, dir)
 	}
+	if err == nil && w.travels(*t) {
+		err = w.Carry.At(dir).Begin()
+	}
 	if err != nil {
 		if short := w.short(); short != "" {
 			return nil, &DiskError{short}
@@ -106,7 +109,7 @@ func (w *work) makeWorkspace(ctx context.Context, t Task, dir string) error {
 		_, err := os.Stat(dir)
 		return err
 	}
-	if err := os.RemoveAll(dir); err != nil {
+	if err := w.discardHere(t); err != nil {
 		return err
 	}
 	r := t.Spec.Repository
@@ -137,6 +140,9 @@ const mostEvidence = 100 // commits or files that are named
 func (s *Server) evidence(ctx context.Context, t Task) (e Evidence) {
 	if t.Spec.Repository == nil {
 		return Evidence{}
+	}
+	if err := s.arrive(ctx, t); err != nil {
+		return Evidence{Problem: err.Error()}
 	}
 	ctx, end := context.WithTimeout(ctx, hydration)
 	defer end()

@@ -72,6 +72,12 @@ func (c *call) rewind(in wayBack) (rewound, error) {
 	if !wants(in.Files) && !wants(in.Conversation) {
 		return rewound{}, Wrong("conversation", "nothing is to be rewound", "files or conversation")
 	}
+	if c.travels(t) && in.Files == nil {
+		in.Files = new(bool)
+	}
+	if c.travels(t) && wants(in.Files) {
+		return rewound{}, Wrong("files", "this server takes no checkpoints of workspaces, as they travel between machines", "files: false")
+	}
 	if c.repeated() {
 		return rewound{}, Conflict("this request was sent before; its rewind is done")
 	}

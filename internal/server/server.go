@@ -167,6 +167,12 @@ type Setup struct {
 	Whose func(of, id string, value json.RawMessage) Place
 	// WebhookTo are hosts without public addresses that webhooks may have.
 	WebhookTo netguard.Hosts
+	// Carry has the workspaces of tasks travel through the store, and Folders have no part in it: each machine
+	// has a folder Dir of its own, at the same path. Nil: all that work on a task see the same Dir.
+	Carry *running.Carriers
+	// Fleeting says that workspaces which travel leave this machine with the end of their task, also those
+	// that Keep has stay: they stay in the store.
+	Fleeting bool
 	// Engine has other machines drive the sessions of tasks, see [Server.Work]. Nil: this one does.
 	Engine running.Engine
 	// SkipMissed has runs of schedules that were due while nothing could begin them left out. Else the
@@ -266,6 +272,9 @@ func (s *Server) saw(e event.Event) {
 	s.pulse.beat()
 	s.live.tell(e)
 	s.meters.count(e)
+	if w, ok := e.Body.(event.Workspace); ok {
+		s.quota.note(e.Session, w.Bytes)
+	}
 }
 
 // follow takes in what others write into the book.

@@ -217,6 +217,9 @@ func (s *Server) check(ctx context.Context, tenant string, p Spec) error {
 	if p.Session != "" { // it names its folder
 		return nil
 	}
+	if s.Carry != nil && p.Folder != "" {
+		return Wrong("folder", "sessions of this server move between machines, and a folder of one does not", "a repository to clone")
+	}
 	if p.Repository == nil {
 		return s.checkFolder("folder", p.Folder)
 	}

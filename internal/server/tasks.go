@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -245,7 +244,7 @@ func (c *call) removeWorkspace(in one) (nothing, error) {
 	}
 	defer c.stir()
 	defer c.weigh()
-	return nothing{}, os.RemoveAll(c.workspace(t))
+	return nothing{}, c.discard(t)
 }
 
 // stopped says why a run is interrupted.

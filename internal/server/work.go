@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -161,8 +160,8 @@ func (s *Server) reopen(ctx context.Context, id string) (*inspan.Session, error)
 	if !known || over(t.Stage) {
 		return nil, fmt.Errorf("open session %s: %w", id, running.ErrUnowned)
 	}
-	if _, err := os.Stat(s.workspace(t)); err != nil { // else the agent would find an empty folder, and believe it
-		return nil, fmt.Errorf("the workspace of task %s is not here: %w", t.ID, err)
+	if err := s.arrive(ctx, t); err != nil {
+		return nil, err
 	}
 	host, err := s.host(t)
 	if err != nil {
@@ -382,6 +381,12 @@ func (s *Server) says(id string) (string, error) {
 	return text.Head(f.Last, mostSaid), nil
 }
 
+// stays reports whether the workspace of a task does that has ended so.
+func (s *Server) stays(t Task, end event.Stage) bool {
+	keep := cmp.Or(t.Spec.Keep, s.Keep)
+	return keep == KeepAlways || keep != KeepNever && end != event.StageCompleted && t.Session != ""
+}
+
 // clear removes the workspace of a task that has ended, unless it is to stay, or others work there:
 // the last of these clears it.
 func (s *Server) clear(t Task, end event.Stage) {
@@ -391,12 +396,18 @@ func (s *Server) clear(t Task, end event.Stage) {
 			return
 		}
 	}
-	keep := cmp.Or(t.Spec.Keep, s.Keep)
-	stays := keep == KeepAlways || keep != KeepNever && end != event.StageCompleted && t.Session != ""
-	if t.Spec.Folder != "" || stays || s.works(t.ID, last) {
+	switch {
+	case s.stays(t, end):
+		if s.travels(t) && t.Session != "" {
+			if err := s.arrive(s.ctx, t); err != nil { // else what stays is of the beginning
+				s.warn(err.Error())
+			}
+		}
+		return
+	case t.Spec.Folder != "" || s.works(t.ID, last):
 		return
 	}
-	if err := os.RemoveAll(s.workspace(t)); err != nil {
+	if err := s.discard(t); err != nil {
 		s.warn("the workspace of task " + t.ID + " can't be removed: " + err.Error())
 	}
 }

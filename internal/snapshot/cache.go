@@ -161,5 +161,5 @@ func (s *Store) saveCache(c *statCache) {
 	head := len(cacheHead)
 	sum := sha256.Sum256(e.b[head+sha256.Size:])
 	copy(e.b[head:], sum[:])
-	_ = s.writeFile(s.path(cacheName), e.b)
+	_ = s.writeLoose(s.path(cacheName), e.b)
 }

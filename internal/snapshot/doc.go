@@ -8,8 +8,8 @@
 // must notice that a file was put back), owners, setuid, setgid and sticky bits
 // (they stay as they are when only permissions change, and are never given),
 // extended attributes, and that two names are hard links of one file. Left out
-// are sockets, pipes, devices, everything named .git at any depth, and what
-// [Store.Skip] names. Files above [Store.MaxFile], and files and folders that
+// are sockets, pipes, devices, everything named .git at any depth unless
+// [Store.Whole] is set, and what [Store.Skip] names. Files above [Store.MaxFile], and files and folders that
 // can't be read, are recorded without their content, so that a change of them
 // is noticed and reported; what is not kept is never removed or overwritten.
 //
@@ -33,6 +33,7 @@
 //	objects/ab/abc..  an object of 1 MiB or more, cloned from the workspace where the file system can
 //	cache             what files looked like when they were hashed; may be deleted at any time
 //	journal           a restore that is under way
+//	sent/sha256-..    of blobs that hold the workspace: manifests, and which objects are in packs
 //	tmp/              what is being written; whoever holds the lock alone may delete it
 //
 // All numbers are little endian, or varints as in [encoding/binary]. An object
@@ -49,6 +50,14 @@
 // writing, and what becomes of each path, from what to what. The Nth path's
 // temporary file is ".inspan-WORD-N" beside it.
 //
+// # States in blobs
+//
+// [Store.Send] puts the state of a workspace into blobs of a session, and
+// [Store.Fetch] makes the workspace of them, say on another machine. A blob is a
+// pack, behind 16 random bytes, or a manifest: JSON with the digest of the tree
+// and the packs that together hold all objects. A state that follows another
+// has its packs, but for those that are mostly waste, and one with what is new.
+//
 // # Crashes
 //
 // A checkpoint exists when its file in checkpoints/ does, which is renamed into
@@ -57,5 +66,6 @@
 // halfway, to its end. After a kill -9 at any moment nothing is lost or half
 // done. After a power failure a checkpoint that was returned is still there; a
 // file that the disk lost in the middle of a restore is reported, as a change
-// by somebody else would be.
+// by somebody else would be. A Fetch makes the workspace beside the old one, and
+// renames it into place when it is whole.
 package snapshot

@@ -138,6 +138,23 @@ func (s *Store) writeFile(path string, data []byte) error {
 	return s.commit(f, err, path)
 }
 
+// writeLoose writes a file of the store that has a checksum and can be missing: a power failure may take it.
+func (s *Store) writeLoose(path string, data []byte) error {
+	f, err := s.temp(filepath.Base(path))
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		s.step("rename loose file")
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
 // temp opens a new file for writing.
 func (s *Store) temp(name string) (*os.File, error) {
 	s.step("make temporary file")

@@ -59,6 +59,15 @@ func verb(ctx context.Context, s *Store, what string, args []string) error {
 	case "clean":
 		_, err := s.Clean(ctx, args...)
 		return err
+	case "send":
+		s.Whole = true
+		sent, err := s.Send(ctx, folderBlobs(args[0]), args[1])
+		fmt.Print(sent.Manifest)
+		return err
+	case "fetch":
+		s.Whole = true
+		_, err := s.Fetch(ctx, folderBlobs(args[0]), args[1])
+		return err
 	}
 	return errors.New("unknown verb")
 }

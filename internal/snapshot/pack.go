@@ -47,21 +47,28 @@ func (p *pack) put(d digest, data []byte) error {
 	if _, err := p.w.Write(data); err != nil {
 		return err
 	}
-	p.index = append(p.index, indexed{d, p.off, uint32(len(data))})
-	p.off += int64(len(data))
+	p.noted(d, int64(len(data)))
 	return nil
+}
+
+// noted takes an object into the index that was written behind the others.
+func (p *pack) noted(d digest, size int64) {
+	p.index = append(p.index, indexed{d, p.off, uint32(size)})
+	p.off += size
 }
 
 // size is how many bytes the pack will have.
 func (p *pack) size() int64 { return p.off + int64(len(p.index))*indexedSize + trailerSize }
 
+// end writes the index.
+func (p *pack) end() error {
+	_, err := p.w.Write(encodeIndex(p.index))
+	return errors.Join(err, p.w.Flush())
+}
+
 // commit ends the pack and gives it its name.
 func (p *pack) commit(id string) error {
-	_, err := p.w.Write(encodeIndex(p.index))
-	if err == nil {
-		err = p.w.Flush()
-	}
-	return p.s.commit(p.f, err, p.s.path(packsName, id+".pack"))
+	return p.s.commit(p.f, p.end(), p.s.path(packsName, id+".pack"))
 }
 
 // drop forgets the pack.

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -180,7 +181,7 @@ func (w *scan) look(wg *sync.WaitGroup, root *os.Root, dir, name string, known [
 		return
 	}
 	path := join(dir, name)
-	if private(name) || w.s.Skip != nil && w.s.Skip(path, info.IsDir()) {
+	if private(name) && !w.s.Whole || w.s.Skip != nil && w.s.Skip(path, info.IsDir()) {
 		out.part = true
 		return
 	}
@@ -284,6 +285,9 @@ func (w *scan) file(root *os.Root, info fs.FileInfo, e entry, known []cached, ou
 // it will be read again next time, as what is older than its stamp is.
 func (w *scan) read(root *os.Root, info fs.FileInfo, e entry) (entry, cached) {
 	left := func(kind byte) (entry, cached) {
+		if kind == isLarge && w.s.Whole {
+			w.fail(fmt.Errorf("%w: the file %q has more than %d bytes", ErrFull, e.name, w.s.maxFile()))
+		}
 		e.kind, e.size, e.mtime = kind, info.Size(), info.ModTime().UnixNano()
 		return e, cached{}
 	}

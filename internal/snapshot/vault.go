@@ -158,11 +158,7 @@ func (v *vault) copy(w io.Writer, d digest) error {
 		return err
 	}
 	if p, ok := v.at[d]; ok {
-		data, err := v.small(p, d)
-		if err == nil {
-			_, err = w.Write(data)
-		}
-		return err
+		return v.packed(w, p, d)
 	}
 	f, err := os.Open(v.s.object(d))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -177,6 +173,26 @@ func (v *vault) copy(w io.Writer, d digest) error {
 	}
 	h := sha256.New()
 	if _, err := io.Copy(io.MultiWriter(w, h), f); err != nil {
+		return err
+	}
+	return settle(h, d)
+}
+
+// packed writes an object that is in a pack.
+func (v *vault) packed(w io.Writer, p place, d digest) error {
+	if p.size < bigObject {
+		data, err := v.small(p, d)
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		return err
+	}
+	f, err := v.pack(p.pack)
+	if err != nil {
+		return err
+	}
+	h := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(w, h), io.NewSectionReader(f, p.off, int64(p.size))); err != nil {
 		return err
 	}
 	return settle(h, d)

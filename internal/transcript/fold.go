@@ -149,7 +149,8 @@ func (f *Fold) apply(e event.Event) (items []Item, known bool) {
 	case event.Note, event.Served, event.Healed, event.Hooked, event.Pruned, event.Restored, event.Finished, event.Cancelled,
 		event.Paused, event.StepStarted, event.StepEnded:
 		return f.note(e), true
-	case event.Added, event.Claimed, event.Checkpoint, event.Compact, event.Tasked, event.Recorded, event.Staged, event.Unknown:
+	case event.Added, event.Claimed, event.Checkpoint, event.Workspace, event.Compact, event.Tasked, event.Recorded, event.Staged,
+		event.Unknown:
 		return nil, true
 	}
 	return nil, false

@@ -58,6 +58,7 @@ type house struct {
 	t     *testing.T
 	dir   string
 	store string
+	own   string // folder that is at dir on this machine alone; empty: others share dir
 }
 
 func newHouse(t *testing.T) *house {
@@ -132,7 +133,7 @@ func (h *house) serve(args ...string) *served {
 	h.t.Helper()
 	at := address(h.t)
 	s := &served{h: h, url: "http://" + at, said: &said{}, done: make(chan struct{})}
-	s.cmd = exec.Command(program, append([]string{"serve", "--model", "script", "--mode", "auto", "--listen", at}, args...)...)
+	s.cmd = h.command(append([]string{"serve", "--model", "script", "--mode", "auto", "--listen", at}, args...)...)
 	s.cmd.Env, s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = h.env(), h.dir, s.said, s.said
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := s.cmd.Start(); err != nil {
@@ -169,7 +170,7 @@ func (h *house) until(what string, is func() bool) {
 // call sends a request to a server. A server that is away, or nobody who leads, is no answer.
 func (s *served) call(method, path string, in, out any) (status int) {
 	s.h.t.Helper()
-	token, err := os.ReadFile(filepath.Join(s.h.dir, "state", "server.token"))
+	token, err := os.ReadFile(s.h.files("state", "server.token"))
 	if err != nil {
 		return 0
 	}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// apart is a machine that shares no folder with others: what it has at the path of the house is in a folder of
+// its own. Only root can make such machines.
+func (h *house) apart() *house {
+	h.t.Helper()
+	if out, err := exec.Command("unshare", "-m", "true").CombinedOutput(); err != nil {
+		h.t.Skipf("SKIPPED: only root can make mount namespaces, by util-linux: %v: %s", err, out)
+	}
+	return &house{t: h.t, dir: h.dir, store: h.store, own: h.t.TempDir()}
+}
+
+// command runs the program on the machine.
+func (h *house) command(args ...string) *exec.Cmd {
+	if h.own == "" {
+		return exec.Command(program, args...)
+	}
+	const mounted = `mount --bind "$1" "$2" && cd "$2" && shift 2 && exec "$@"`
+	return exec.Command("unshare", append([]string{"-m", "sh", "-c", mounted, "sh", h.own, h.dir, program}, args...)...)
+}
+
+// files is where the machine's files are, as the test sees them.
+func (h *house) files(path ...string) string {
+	if h.own == "" {
+		return filepath.Join(append([]string{h.dir}, path...)...)
+	}
+	return filepath.Join(append([]string{h.own}, path...)...)
+}
+
+func gone(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, os.ErrNotExist)
+}
+
+// TestServersApart has a server and two workers that share nothing but the store. A worker is killed in the
+// middle of a command: the other goes on with the workspace as the last finished command has left it, and
+// the server tells of the commits in the end. When the task is over, workers keep nothing.
+func TestServersApart(t *testing.T) {
+	h := newHouse(t)
+	at := engine(t)
+	origin := t.TempDir()
+	for _, args := range [][]string{
+		{"init", "-q", "-b", "main"}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--allow-empty", "-qm", "first"},
+	} {
+		if out, err := exec.Command("git", append([]string{"-C", origin}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v: %s", args, err, out)
+		}
+	}
+	leads := h.apart()
+	server := leads.serve("--engine", at, "--only", "api", "--workspaces-in", "store", "--folder", origin)
+	server.says("leads the servers")
+	machines, workers := []*house{h.apart(), h.apart()}, map[int]*house{}
+	begin := func(m *house) *served {
+		w := m.serve("--engine", at, "--only", "work", "--workspaces-in", "store")
+		workers[w.cmd.Process.Pid] = m
+		return w
+	}
+	for _, m := range machines {
+		begin(m)
+	}
+	var made task
+	in := map[string]any{
+		"repository": map[string]any{"url": "file://" + origin}, "keep": "always", "timeout_seconds": 300,
+		"prompt": "bash: echo one > a && git add a && git -c user.name=a -c user.email=a@example.com commit -qm one\n" +
+			"bash: touch partial; until [ -e go ]; do sleep 0.05; done\n" +
+			"bash: ls > listing; git log --format=%s >> listing\nsay: done",
+	}
+	server.h.until("a task", func() bool { return server.call(http.MethodPost, "/api/v1/tasks", in, &made) == http.StatusCreated })
+	work := filepath.Join("state-tasks", made.ID)
+	var on *house
+	h.until("the command", func() bool {
+		for _, m := range machines {
+			if !gone(m.files(work, "partial")) {
+				on = m
+			}
+		}
+		return on != nil
+	})
+	driver := h.driver(server.reaches(made.ID, "running").Session)
+	if workers[driver] != on {
+		t.Fatalf("process %d drives the session", driver)
+	}
+	if err := syscall.Kill(driver, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		task
+		Result struct {
+			Evidence struct{ Commits []string }
+		}
+	}
+	server.reaches(made.ID, "completed")
+	if code := server.call(http.MethodGet, "/api/v1/tasks/"+made.ID, nil, &got); code != http.StatusOK {
+		t.Fatal(code)
+	}
+	if c := got.Result.Evidence.Commits; len(c) != 1 || !strings.HasSuffix(c[0], " one") {
+		t.Errorf("the server tells of the commits %q", c)
+	}
+	listing, err := os.ReadFile(leads.files(work, "listing"))
+	if err != nil || string(listing) != "a\nlisting\none\nfirst\n" {
+		t.Errorf("on the other machine the workspace was %q, %v", listing, err)
+	}
+	begin(on) // it sweeps what the one that was killed has left
+	for _, m := range machines {
+		h.until("the worker has cleared up", func() bool { return gone(m.files(work)) })
+	}
+	if code := server.call(http.MethodDelete, "/api/v1/tasks/"+made.ID+"/workspace", nil, nil); code/100 != 2 || !gone(leads.files(work)) {
+		t.Errorf("the workspace is removed with %d, and is gone: %v", code, gone(leads.files(work)))
+	}
+	if code := server.call(http.MethodPost, "/api/v1/tasks", map[string]any{"prompt": "say: x", "folder": origin}, nil); code != http.StatusBadRequest {
+		t.Errorf("a task in a folder of one machine: %d", code)
+	}
+}

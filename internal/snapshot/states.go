@@ -1,0 +1,50 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// stateMark is what a blob begins with that holds a state of a workspace, or a part of one.
+const stateMark = "inspan-workspace-1\n"
+
+// WithoutStates are blobs but for those that hold states of workspaces. An agent has them so: a state has
+// also what is closed to the agent in its workspace.
+func WithoutStates(blobs tool.Blobs) tool.Blobs {
+	if blobs == nil {
+		return nil
+	}
+	return withoutStates{blobs}
+}
+
+type withoutStates struct{ tool.Blobs }
+
+// Get implements [tool.Blobs].
+func (b withoutStates) Get(ctx context.Context, name string) (io.ReadCloser, error) {
+	r, err := b.Blobs.Get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	head := make([]byte, len(stateMark))
+	n, err := io.ReadFull(r, head)
+	switch {
+	case string(head[:n]) == stateMark:
+		return nil, errors.Join(fmt.Errorf("get blob: %s is a state of the workspace: %w", name, fs.ErrNotExist), r.Close())
+	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, errors.Join(err, r.Close())
+	case err != nil: // it is shorter, so that its end has been checked
+		return readCloser{bytes.NewReader(head[:n]), r}, nil
+	}
+	return readCloser{io.MultiReader(bytes.NewReader(head), r), r}, nil
+}
+
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
