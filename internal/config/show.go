@@ -12,15 +12,19 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/keep"
 )
 
-// schemaJSON is made of the types of this package by its test.
+// schemaJSON is made of the types of this package by its test, and compressed.
 //
-//go:embed schema.json
-var schemaJSON []byte
+//go:embed schema.json.gz
+var schemaJSON string
 
 // Schema is the JSON Schema (2020-12) of the user's settings, for editors.
-func Schema() []byte { return slices.Clone(schemaJSON) }
+func Schema() []byte {
+	schema, _ := keep.Unpack(schemaJSON) // a test holds what it is
+	return schema
+}
 
 // Setting is one value that is set.
 type Setting struct {

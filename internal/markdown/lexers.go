@@ -1,7 +1,6 @@
 package markdown
 
 import (
-	"archive/zip"
 	_ "embed"
 	"encoding/xml"
 	"io/fs"
@@ -10,11 +9,13 @@ import (
 	"sync"
 
 	"github.com/alecthomas/chroma/v2"
+
+	"github.com/inspan/inspan/internal/keep"
 )
 
-// lexerFiles holds the files of folder lexers, a quarter as big; make update writes it.
+// lexerFiles holds the files of folder lexers, a seventh as big; make update writes it.
 //
-//go:embed lexers.zip
+//go:embed lexers.zip.gz
 var lexerFiles string
 
 // Lexers keeps the lexers of languages, each read and compiled when it is first
@@ -85,7 +86,7 @@ func readLexer(file string) *lexer {
 // decodeLexer reads one file. The rules get another one, through which the
 // state of the lexer can be had. uses names the other lexers it needs.
 func decodeLexer(file string, m chroma.Mutator) (l *chroma.RegexLexer, uses []string) {
-	files, err := zip.NewReader(strings.NewReader(lexerFiles), int64(len(lexerFiles)))
+	files, err := keep.Archive(lexerFiles)
 	if err != nil {
 		return nil, nil
 	}

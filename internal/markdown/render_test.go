@@ -1,22 +1,18 @@
 package markdown_test
 
 import (
-	"archive/zip"
-	"bytes"
-	"errors"
-	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/markdown"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 func TestRender(t *testing.T) {
@@ -176,29 +172,21 @@ func TestLexers(t *testing.T) {
 
 // TestLexerArchive holds that the program carries the files of the folder, all and as they are.
 func TestLexerArchive(t *testing.T) {
-	const archive = "lexers.zip"
+	const archive = "lexers.zip.gz"
 	want := lexerFiles(t, os.DirFS("lexers"))
 	if *update {
-		var out bytes.Buffer
-		w := zip.NewWriter(&out)
-		for _, name := range slices.Sorted(maps.Keys(want)) {
-			file, err := w.Create(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := io.WriteString(file, want[name]); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := errors.Join(w.Close(), os.WriteFile(archive, out.Bytes(), 0o600)); err != nil {
+		if err := testkit.PackAll(archive, want); err != nil {
 			t.Fatal(err)
 		}
 	}
-	shipped, err := zip.OpenReader(archive)
+	packed, err := os.ReadFile(archive)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = shipped.Close() }()
+	shipped, err := keep.Archive(string(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if diff := cmp.Diff(want, lexerFiles(t, shipped)); diff != "" {
 		t.Errorf("%s is not what the folder holds; run make update:\n%s", archive, diff)
 	}

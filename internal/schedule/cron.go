@@ -1,13 +1,9 @@
 package schedule
 
 import (
-	"archive/zip"
-	"bytes"
-	"compress/gzip"
 	_ "embed"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -15,6 +11,7 @@ import (
 
 	cron "github.com/netresearch/go-cron"
 
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -93,15 +90,7 @@ func findZone(name string) (*time.Location, error) {
 
 // ownZone is a time zone of the archive.
 func ownZone(name string) (*time.Location, error) {
-	unpacked, err := gzip.NewReader(strings.NewReader(zones))
-	if err != nil {
-		return nil, err
-	}
-	raw, err := io.ReadAll(unpacked)
-	if err != nil {
-		return nil, err
-	}
-	archive, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))
+	archive, err := keep.Archive(zones)
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,6 @@ package schedule_test
 import (
 	"archive/zip"
 	"bytes"
-	"compress/gzip"
-	"errors"
 	"flag"
 	"io/fs"
 	"os"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/schedule"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write the archive of time zones anew")
@@ -24,10 +23,7 @@ var update = flag.Bool("update", false, "write the archive of time zones anew")
 func TestOwnZones(t *testing.T) {
 	raw := zonesOfGo(t)
 	if *update {
-		var packed bytes.Buffer
-		w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-		_, err := w.Write(raw)
-		if err := errors.Join(err, w.Close(), os.WriteFile("zoneinfo.zip.gz", packed.Bytes(), 0o600)); err != nil {
+		if err := testkit.Pack("zoneinfo.zip.gz", raw); err != nil {
 			t.Fatal(err)
 		}
 		return // this program carries what there was when it was built

@@ -1,13 +1,13 @@
 package server
 
 import (
-	"archive/zip"
 	_ "embed"
 	"io/fs"
 	"net/http"
 	"path"
 	"strings"
 
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -16,12 +16,12 @@ import (
 // shows, and each gets the same document. The archive is that of the folder page, which makes it a third;
 // make update writes it.
 //
-//go:embed page.zip
+//go:embed page.zip.gz
 var pageArchive string
 
 // pageFile is a file of the page. An error says that there is none.
 func pageFile(name string) ([]byte, error) {
-	files, err := zip.NewReader(strings.NewReader(pageArchive), int64(len(pageArchive)))
+	files, err := keep.Archive(pageArchive)
 	if err != nil {
 		return nil, err
 	}

@@ -1,21 +1,16 @@
 package server_test
 
 import (
-	"archive/zip"
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +20,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/server"
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
@@ -35,29 +31,21 @@ var update = flag.Bool("update", false, "write the archive of the page anew")
 
 // TestPageArchive holds that the program carries the files of the page, all and as they are.
 func TestPageArchive(t *testing.T) {
-	const archive = "page.zip"
+	const archive = "page.zip.gz"
 	want := filesOf(t, os.DirFS("page"))
 	if *update {
-		var out bytes.Buffer
-		w := zip.NewWriter(&out)
-		for _, name := range slices.Sorted(maps.Keys(want)) {
-			file, err := w.Create(name)
-			if err == nil {
-				_, err = file.Write([]byte(want[name]))
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := errors.Join(w.Close(), os.WriteFile(archive, out.Bytes(), 0o644)); err != nil {
+		if err := testkit.PackAll(archive, want); err != nil {
 			t.Fatal(err)
 		}
 	}
-	shipped, err := zip.OpenReader(archive)
+	packed, err := os.ReadFile(archive)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = shipped.Close() }()
+	shipped, err := keep.Archive(string(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if diff := cmp.Diff(want, filesOf(t, shipped)); diff != "" {
 		t.Errorf("%s is not what the folder holds; run make update:\n%s", archive, diff)
 	}
