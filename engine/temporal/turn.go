@@ -79,7 +79,9 @@ func (t *turns) Turn(ctx context.Context, id string) (Outcome, error) {
 	if !st.Active { // a wake too many: nothing is claimed
 		return outcome(st), nil
 	}
+	opening := t.beats(ctx, st)
 	r, err := t.pool.Drive(context.WithoutCancel(ctx), id, nil)
+	opening()
 	if err != nil {
 		return Outcome{}, t.failed(err)
 	}
@@ -97,6 +99,25 @@ func (t *turns) Turn(ctx context.Context, id string) (Outcome, error) {
 		t.offer(ctx, id)
 	}
 	return o, nil
+}
+
+// beats reports progress while a session is opened, as its workspace may have to be brought here first. Stop
+// must be called, and waits.
+func (t *turns) beats(ctx context.Context, st inspan.Status) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var beating sync.WaitGroup
+	beating.Go(func() {
+		tick := time.NewTicker(t.beat)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			activity.RecordHeartbeat(ctx, t.progress(st))
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+		}
+	})
+	return func() { cancel(); beating.Wait() }
 }
 
 // offer has another worker go on with a session that this one has let go of, if there is anything to

@@ -105,6 +105,12 @@ func (cs *Carriers) Forget(ctx context.Context, session string) error {
 	return err
 }
 
+// State is the newest state of the workspace of a session.
+func (cs *Carriers) State(ctx context.Context, session string) (event.Workspace, error) {
+	newest, _, err := cs.newest(ctx, session)
+	return newest, err
+}
+
 // Held is how many bytes the files of a workspace hold whose state is in the store.
 func (cs *Carriers) Held(ctx context.Context, session string) (int64, error) {
 	newest, _, err := cs.newest(ctx, session)

@@ -69,10 +69,10 @@ func (s *Server) discardHere(t Task) error {
 func (s *Server) sweepCopies() {
 	for s.Carry != nil && s.ctx.Err() == nil {
 		roots, err := s.Carry.Roots()
+		err = errors.Join(err, s.book.catchUp(s.ctx)) // a task is in the book before it has a workspace
 		for _, root := range roots {
-			t, known := s.book.task(filepath.Base(root))
-			if filepath.Dir(root) == s.Dir && (!known || over(t.Stage) && (s.Fleeting || !s.stays(t, t.Stage))) {
-				err = errors.Join(err, s.Carry.Drop(root))
+			if err == nil && filepath.Dir(root) == s.Dir && s.leaves(filepath.Base(root)) {
+				err = s.Carry.Drop(root)
 			}
 		}
 		if err != nil {
@@ -84,6 +84,19 @@ func (s *Server) sweepCopies() {
 		case <-s.ctx.Done():
 		}
 	}
+}
+
+// leaves reports whether the workspace of a task is not to be on this machine any more.
+func (s *Server) leaves(task string) bool {
+	t, known := s.book.task(task)
+	if !known || !over(t.Stage) || !s.stays(t, t.Stage) {
+		return !known || over(t.Stage)
+	}
+	if !s.Fleeting {
+		return false
+	}
+	state, err := s.Carry.State(s.ctx, t.Session)
+	return err == nil && state.Stays == "" // else it is here or nowhere
 }
 
 // held is how many bytes the workspace of a task holds: here, where a call may be at work, or in its state.

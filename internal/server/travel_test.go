@@ -1,12 +1,15 @@
 package server_test
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/managed"
@@ -139,5 +142,51 @@ func TestTravelIsClosed(t *testing.T) {
 	}
 	if refused != len(names) {
 		t.Errorf("%d of %d blobs were refused", refused, len(names))
+	}
+}
+
+// TestFleeting holds that a worker clears the workspaces of tasks that are over away, also those that stay in the
+// store, but not one that could not leave the worker.
+func TestFleeting(t *testing.T) {
+	e := engine{woken: make(chan string, 100)}
+	travel := func(s *server.Server) {
+		s.Travel()
+		s.Carry.Most = 1000
+	}
+	h := newHouse(t, func(s *server.Server) {
+		travel(s)
+		e.store = s.Sessions
+		s.Engine = e
+	})
+	worker := &server.Server{Setup: h.s.Setup}
+	travel(worker)
+	worker.Fleeting = true
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- worker.Work(ctx, server.Work{}) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	work := func(prompt string) string {
+		id := h.submit(server.Spec{Prompt: prompt + "\nsay: done", Keep: server.KeepAlways}).ID
+		h.until(id, event.StageCompleted)
+		return filepath.Join(h.dir, "tasks", id)
+	}
+	pinned, small := work("bash: head -c 2000 /dev/zero > big"), work("bash: echo x > small")
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); ; <-tick.C {
+		if _, err := os.Stat(small); errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the worker keeps the workspace of a task that is over")
+		}
+	}
+	if _, err := os.Stat(filepath.Join(pinned, "big")); err != nil {
+		t.Error("the workspace that is nowhere else:", err)
 	}
 }
