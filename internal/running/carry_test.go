@@ -378,6 +378,23 @@ func TestCarrierOfChildren(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.want(b.files(), "by-child", "first")
+
+	late := b.opens(id) // and now the child does more where it was
+	a.here()
+	child, err = a.host(false, 2, "more").Child(t.Context(), id, "c", f.root)
+	if err == nil {
+		err = errors.Join((&inspan.Conductor{Session: child}).Run(t.Context(), event.Say("go")), child.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.here()
+	if err := (&inspan.Conductor{Session: late}).Run(t.Context(), event.Say("go")); !errors.Is(err, running.ErrMoved) {
+		t.Errorf("where the session was opened before that, its run ends with %v", err)
+	}
+	if err := late.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestCarrierTidies holds that blobs of states that nobody goes back to are removed, and all when the
