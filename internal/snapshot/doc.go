@@ -9,9 +9,10 @@
 // (they stay as they are when only permissions change, and are never given),
 // extended attributes, and that two names are hard links of one file. Left out
 // are sockets, pipes, devices, everything named .git at any depth unless
-// [Store.Whole] is set, and what [Store.Skip] names. Files above [Store.MaxFile], and files and folders that
-// can't be read, are recorded without their content, so that a change of them
-// is noticed and reported; what is not kept is never removed or overwritten.
+// [Store.Whole] is set, and what [Store.Skip] names. Files above
+// [Store.MaxFile], and files and folders that can't be read, are recorded
+// without their content, so that a change of them is noticed and reported; what
+// is not kept is never removed or overwritten.
 //
 // # What is put back
 //
