@@ -36,6 +36,7 @@ type calls struct {
 	progress chan event.Progress
 	span     bool // a checkpoint was taken before calls, and none after
 	changed  bool // calls that may have changed the workspace have ended since its state was kept
+	leaves   bool // calls have left something behind that goes on
 	touched  bool // such calls were made, and may have left something behind that changes it still
 }
 
@@ -292,6 +293,7 @@ func (cs *calls) ended(ctx context.Context, first event.Ended) error {
 		if cs.running[end.Call].changes {
 			cs.changed, cs.touched = true, true
 		}
+		cs.leaves = cs.leaves || end.Left
 		delete(cs.running, end.Call)
 	}
 	ends = slices.DeleteFunc(ends, cs.rests)

@@ -15,9 +15,10 @@ func carried(ctx context.Context, s *Session) (bodies []event.Body, err error) {
 	return s.agent.Carry(ctx, s.state.Workspace)
 }
 
-// carried is what to append with results, if the calls may have changed the workspace.
+// carried is what to append with results, if the calls may have changed the workspace, or what goes on
+// beside them may have, whose work they tell of.
 func (cs *calls) carried(ctx context.Context) ([]event.Body, error) {
-	if !cs.changed {
+	if !cs.changed && !cs.leaves && !cs.working() {
 		return nil, nil
 	}
 	cs.changed = false
@@ -27,6 +28,14 @@ func (cs *calls) carried(ctx context.Context) ([]event.Body, error) {
 // left is what to append for what calls have left behind that goes on without them.
 func (cs *calls) left(ctx context.Context) ([]event.Body, error) {
 	if !cs.touched {
+		return nil, nil
+	}
+	return carried(ctx, cs.Session)
+}
+
+// asking is what to append with a request, which can tell of what went on beside calls.
+func (cs *calls) asking(ctx context.Context) ([]event.Body, error) {
+	if !cs.leaves && !cs.working() {
 		return nil, nil
 	}
 	return carried(ctx, cs.Session)

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -96,6 +98,37 @@ func TestStateComesWithResults(t *testing.T) {
 	again := open(t, c.agent(t, "Done."), log)
 	if got := again.Status().Workspace; got.N != 2 {
 		t.Errorf("opened again it knows the state %+v", got)
+	}
+}
+
+// TestStateComesWithWorkBeside holds that what goes on beside calls, a job or what a command has left, is in a
+// state before the model hears of it: with results, also of calls that only read, and with requests.
+func TestStateComesWithWorkBeside(t *testing.T) {
+	for name, goesOn := range map[string]tool.Result{
+		"job": {Parts: llm.Say("runs"), Job: &tool.Job{ID: "1", Command: "make"}}, "left": {Parts: llm.Say("done"), Left: true},
+	} {
+		c := &carrier{}
+		a := c.agent(t, "call: begin {\"word\":\"a\"}", "call: look {\"word\":\"a\"}", "Done.")
+		a.Tools = []tool.Tool{
+			does("begin", reads("/w/a"), func(context.Context, *tool.Call) (tool.Result, error) { return goesOn, nil }),
+			does("look", reads("/w/a"), func(context.Context, *tool.Call) (tool.Result, error) {
+				c.changes++
+				return tool.Text("looked"), nil
+			}),
+		}
+		log := &appends{Memory: event.NewMemory("s")}
+		for e := range open(t, a, log).Run(t.Context(), said("go")) {
+			if _, ends := e.Body.(event.Ended); ends {
+				c.changes++
+			}
+		}
+		var with []string
+		for _, kinds := range log.with(event.Workspace{}.Kind()) {
+			with = append(with, kinds[len(kinds)-1])
+		}
+		if want := "workspace asked workspace asked"; strings.Join(with, " ") != want {
+			t.Errorf("%s: states were appended with %v, want them to end with %s", name, log.with(event.Workspace{}.Kind()), want)
+		}
 	}
 }
 

@@ -40,7 +40,11 @@ func (d *driver) exchange(ctx context.Context, n loop.Ask) (*exchange, error) {
 		return nil, err
 	}
 	d.learn()
-	stored, err := d.decide(ctx, event.Asked{Turn: n.Turn, Route: d.state.Route})
+	bodies, err := d.calls.asking(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := d.decide(ctx, append(bodies, event.Asked{Turn: n.Turn, Route: d.state.Route})...)
 	if err != nil || !stored || d.state.Run.Cancelled { // somebody was faster
 		return nil, err
 	}

@@ -31,6 +31,13 @@ func (j *jobs) began(one *tool.Job) {
 	j.begun[one.ID] = true
 }
 
+// working reports whether this program has begun any.
+func (j *jobs) working() bool {
+	j.starting.Lock()
+	defer j.starting.Unlock()
+	return len(j.begun) > 0
+}
+
 // jobEnded stores that a job has ended, whether or not a run goes on. A log that takes no
 // more says it when the session is driven next.
 func (d *driver) jobEnded(end tool.JobEnd) {

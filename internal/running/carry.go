@@ -15,6 +15,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/snapshot"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
@@ -27,6 +28,8 @@ type Carriers struct {
 	Sessions store.Store
 	// Most is how many bytes a workspace may hold to travel; 0: 8 GiB.
 	Most int64
+	// Spare is how many bytes must stay free where the workspaces are.
+	Spare int64
 
 	mu  sync.Mutex
 	all map[string]*Carrier // by root
@@ -82,27 +85,12 @@ func (cs *Carriers) Drop(root string) error {
 
 // Forget removes the state of a workspace from the store. Its session can't go on then.
 func (cs *Carriers) Forget(ctx context.Context, session string) error {
-	newest, _, err := cs.newest(ctx, session)
-	if err != nil || newest.Manifest == "" {
-		return err
-	}
 	log, err := cs.Sessions.Open(ctx, session)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	from, can := log.Blobs().(remover)
-	if !can {
-		return nil
-	}
-	names, err := snapshot.Needed(ctx, log.Blobs(), newest.Manifest)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	for _, name := range names {
-		err = errors.Join(err, from.Remove(ctx, name))
-	}
-	return err
+	return snapshot.RemoveStates(ctx, log.Blobs())
 }
 
 // State is the newest state of the workspace of a session.
@@ -126,11 +114,6 @@ func (cs *Carriers) Held(ctx context.Context, session string) (int64, error) {
 		return 0, nil // it was removed
 	}
 	return newest.Bytes, err
-}
-
-// remover is what blobs can be removed from that nothing refers to.
-type remover interface {
-	Remove(ctx context.Context, name string) error
 }
 
 func remove(path string) error {
@@ -177,7 +160,15 @@ var ErrMoved = errors.New("its workspace has moved on elsewhere")
 type StaysError struct{ Why string }
 
 func (e *StaysError) Error() string {
-	return "its workspace is on another machine, and can't leave it: " + e.Why
+	return "its workspace can't leave the machine that it is on: " + e.Why
+}
+
+// RoomError says that a workspace does not fit here, where others may.
+type RoomError struct{ Bytes, Free int64 } // Free: besides what must stay so
+
+func (e *RoomError) Error() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("it has %s bytes, and %s has room for %s", text.Thousands(int(e.Bytes)), host, text.Thousands(int(e.Free)))
 }
 
 // Begin makes the folder that is there the first copy of a workspace that no session has yet.
@@ -246,6 +237,9 @@ func (c *Carrier) fetch(ctx context.Context, session string, newest event.Worksp
 		return mark{}, err
 	}
 	defer log.Close()
+	if free, err := keep.Free(filepath.Dir(c.store.Root)); err == nil && free < uint64(newest.Bytes+c.of.Spare) {
+		return mark{}, &RoomError{newest.Bytes, max(0, int64(free)-c.of.Spare)}
+	}
 	if err := remove(c.mark); err != nil {
 		return mark{}, err
 	}
@@ -316,7 +310,7 @@ func (c *Carrier) carry(ctx context.Context, last event.Workspace, top bool) ([]
 	c.sweep(ctx)
 	sent, err := c.store.Send(ctx, c.blobs, c.last.Manifest)
 	if errors.Is(err, snapshot.ErrFull) {
-		return c.stays(err), nil
+		return c.stays(sent.Bytes), nil
 	}
 	if err != nil {
 		return nil, err
@@ -347,11 +341,14 @@ func (c *Carrier) next(w event.Workspace) {
 }
 
 // stays is what to append for a workspace that can't travel any more.
-func (c *Carrier) stays(why error) []event.Body {
-	c.next(event.Workspace{Copy: c.copy, Stays: why.Error()})
+func (c *Carrier) stays(bytes int64) []event.Body {
+	host, _ := os.Hostname()
+	why := fmt.Sprintf("its workspace on %s has %s bytes or more, and travels up to %s", host,
+		text.Thousands(int(bytes)), text.Thousands(int(c.store.Quota)))
+	c.next(event.Workspace{Copy: c.copy, Stays: why, Bytes: bytes})
 	c.adopts, c.moved = false, false
 	return []event.Body{c.last, event.Note{
-		Topic: "workspace", Text: "the workspace stays on this machine from now on, and the session with it: " + why.Error(),
+		Topic: "workspace", Text: "the session stays on this machine from now on: " + why,
 	}}
 }
 
@@ -379,7 +376,7 @@ func (c *Carrier) sweep(ctx context.Context) {
 	if c.logged {
 		c.before, c.gone = append(c.before, c.gone...), nil
 	}
-	from, can := c.blobs.(remover)
+	from, can := c.blobs.(snapshot.Removable)
 	if len(c.before) < some || !can {
 		return
 	}
@@ -395,8 +392,9 @@ func movedNote(left int) string {
 	if left > 0 {
 		but = fmt.Sprintf(", but for %d files that could not be read", left)
 	}
-	return "[this session now runs on another machine. The workspace is as the last finished call left it" + but +
-		". What was outside of it is not here: files in /tmp, installed programs, processes.]"
+	return "[this session now runs on another machine. The workspace is as it was at the last result" + but +
+		". All files have new times, so a build may take old outputs for new. What was outside of it is not here: files in /tmp, " +
+		"installed programs, processes, variables, copies that subagents worked in.]"
 }
 
 func (c *Carrier) writeMark(m mark) error {
@@ -425,5 +423,5 @@ func boot() string {
 	return strings.TrimSpace(string(data))
 }
 
-// ForAgents are the blobs of a session as its agent has them, without the states of its workspace.
-func ForAgents(blobs tool.Blobs) tool.Blobs { return snapshot.WithoutStates(blobs) }
+// Readable are the blobs of a session as its agent and people have them, without the states of its workspace.
+func Readable(blobs tool.Blobs) tool.Blobs { return snapshot.WithoutStates(blobs) }

@@ -310,11 +310,11 @@ func TestCarrierTooLarge(t *testing.T) {
 			notes++
 		}
 	}
-	if last := states[len(states)-1]; len(states) != 2 || last.Stays == "" || last.Manifest != "" || notes != 1 {
+	if last := states[len(states)-1]; len(states) != 2 || last.Stays == "" || last.Bytes <= 1000 || last.Manifest != "" || notes != 1 {
 		t.Errorf("%d notes, states %+v", notes, states)
 	}
 	var stays *running.StaysError
-	if err := b.arrive(id); !errors.As(err, &stays) || !strings.Contains(err.Error(), "1000") {
+	if err := b.arrive(id); !errors.As(err, &stays) || !strings.Contains(err.Error(), "1,000") {
 		t.Errorf("another machine: %v", err)
 	}
 }

@@ -21,7 +21,7 @@ type Fork struct {
 // say. It works in the other's workspace.
 func (v *Visit) forked(own Spec) (Spec, error) {
 	if v.Carry != nil {
-		return own, Wrong("fork", "a fork works in the workspace of another task, and those of this server travel", "a task of its own")
+		return own, Wrong("fork", "a fork works in the workspace of another task, and those of this server travel, each with one task", "a new task")
 	}
 	other, err := v.Find(own.Fork.Task)
 	switch {

@@ -119,7 +119,7 @@ func (s *Server) launch(t Task) {
 			defer late()
 		}
 		if err := w.run(ctx, t); err != nil && s.ctx.Err() == nil && !s.isDraining() {
-			if !diskFault(err) { // of which the operator is told once
+			if !diskFault(err) && !lacksRoom(err) { // of which the operator is told once, or the task says it
 				s.warn("task " + t.ID + ": " + err.Error())
 			}
 			rest(w.ctx)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/cost"
+	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/store"
@@ -371,7 +372,7 @@ func (v *Visit) Blob(session, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer log.Close()
-	from, err := log.Blobs().Get(v, name)
+	from, err := running.Readable(log.Blobs()).Get(v, name)
 	if err != nil {
 		return nil, Missing("blob", name)
 	}

@@ -52,6 +52,9 @@ func (c *Visit) submitted(prefix string, spec Spec, said any, beside *event.Reco
 		}
 		spec = taken
 	}
+	if spec.Beside != "" && c.Carry != nil {
+		return Task{}, Wrong("beside", "workspaces of this server travel, each with one task", "a new task")
+	}
 	if spec.Beside != "" {
 		other, err := c.Find(spec.Beside)
 		if err != nil || over(other.Stage) || other.Spec.Beside != "" {

@@ -20,7 +20,7 @@ import (
 // Travel has the workspaces of tasks travel. What is known of those on this machine lies beside them, as others
 // may have the same folder State.
 func (s *Server) Travel() {
-	s.Carry = &running.Carriers{Dir: filepath.Join(s.Dir, ".copies"), Sessions: s.Sessions}
+	s.Carry = &running.Carriers{Dir: filepath.Join(s.Dir, ".copies"), Sessions: s.Sessions, Spare: s.Floor}
 }
 
 // travels reports whether the workspace of a task does.

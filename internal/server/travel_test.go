@@ -190,3 +190,56 @@ func TestFleeting(t *testing.T) {
 		t.Error("the workspace that is nowhere else:", err)
 	}
 }
+
+// TestTravelIsApart holds that no two tasks share a workspace that travels, which each would take from the other,
+// and that who sees a session can't read the states of its workspace, nor anybody behind its end.
+func TestTravelIsApart(t *testing.T) {
+	h := newHouse(t, (*server.Server).Travel)
+	open := h.submit(server.Spec{Prompt: "bash: echo one > .env\nsay: first", Open: true})
+	open = h.until(open.ID, event.StageIdle)
+	h.call("POST", "/api/v1/tasks", server.Spec{Prompt: "say: x", Beside: open.ID}, http.StatusBadRequest, nil)
+	log, err := h.s.Sessions.Open(t.Context(), open.Session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	lost, err := log.Blobs().Put(t.Context(), strings.NewReader("inspan-workspace-1\nof a state that was never finished"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := func() []string {
+		list, err := log.Blobs().(store.Named).Names(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	if list := names(); len(list) < 3 || !slices.Contains(list, lost) {
+		t.Fatalf("blobs %q", list)
+	}
+	for _, name := range names() {
+		h.call("GET", "/api/v1/sessions/"+open.Session+"/blobs/"+name, nil, http.StatusNotFound, nil)
+	}
+	h.call("POST", "/api/v1/tasks/"+open.ID+"/close", nil, http.StatusOK, nil)
+	h.until(open.ID, event.StageCompleted)
+	if list := names(); len(list) > 0 {
+		t.Errorf("behind the end there are %q", list)
+	}
+}
+
+// TestTravelLacksRoom holds that a workspace which does not fit on a machine keeps nobody else from working there.
+func TestTravelLacksRoom(t *testing.T) {
+	h := newHouse(t, (*server.Server).Travel)
+	open := h.submit(server.Spec{Prompt: "bash: echo one > made\nsay: first", Open: true})
+	open = h.until(open.ID, event.StageIdle)
+	if err := os.RemoveAll(filepath.Join(h.dir, "tasks", open.ID)); err != nil {
+		t.Fatal(err)
+	}
+	h.s.Carry.Spare = 1 << 60
+	h.call("POST", "/api/v1/tasks/"+open.ID+"/messages", map[string]any{"text": "bash: cat made\nsay: second"}, http.StatusOK, nil)
+	h.when(open.ID, "waiting for room", func(task server.Task) bool {
+		return task.Stage == event.StageWaiting && strings.Contains(task.Why, "has room for 0")
+	})
+	other := h.submit(server.Spec{Prompt: "say: done"})
+	h.until(other.ID, event.StageCompleted)
+}

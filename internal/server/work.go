@@ -88,10 +88,29 @@ func (w *work) run(ctx context.Context, t Task) error {
 	switch {
 	case err == nil || w.ctx.Err() != nil || w.isDraining():
 		return err
+	case lacksRoom(err):
+		if t.Stage == event.StageIdle { // somebody has said something
+			_ = w.to(w.ctx, &t, event.Staged{Stage: event.StageRunning})
+		}
+		return w.rest(t, "workspace: "+err.Error(), err)
 	case diskFault(err), errors.Is(err, store.ErrAway):
 		return w.wait(t, err)
 	}
 	return errors.Join(err, w.end(ctx, t, err, nil))
+}
+
+// lacksRoom reports whether only the workspace of this task has no room here.
+func lacksRoom(err error) bool {
+	_, lacks := errors.AsType[*running.RoomError](err)
+	return lacks
+}
+
+// rest leaves a task where it is until it is tried again, and says why.
+func (w *work) rest(t Task, why string, err error) error {
+	if t.Stage == event.StageRunning {
+		_ = w.to(w.ctx, &t, event.Staged{Stage: event.StageWaiting, Why: why})
+	}
+	return err
 }
 
 // diskFault reports whether an error says that there is no room to go on with.
@@ -107,8 +126,8 @@ func (w *work) wait(t Task, err error) error {
 		w.disk.failed(err)
 		w.lookAtDisk()
 	}
-	if t.Stage == event.StageRunning && diskFault(err) {
-		_ = w.to(w.ctx, &t, event.Staged{Stage: event.StageWaiting, Why: "disk: " + noRoom})
+	if diskFault(err) {
+		return w.rest(t, "disk: "+noRoom, err)
 	}
 	return err
 }

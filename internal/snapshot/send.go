@@ -29,7 +29,7 @@ const (
 // have, as a pack, and a manifest. Before names that state; empty: there is none. Packs of it that are
 // mostly waste, or small and many, are not used, and what is needed of them is sent again. If nothing has
 // changed nothing is put, and the state is the one before. The error ErrFull says that the workspace has
-// more than the quota; nothing refers then to what was put.
+// more than the quota, and Bytes how much it has at least; what was put is removed then.
 func (s *Store) Send(ctx context.Context, blobs tool.Blobs, before string) (Sent, error) {
 	unlock, err := s.change(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Store) Send(ctx context.Context, blobs tool.Blobs, before string) (Sent
 		sent, err = s.send(ctx, blobs, before)
 	}
 	if err != nil {
-		return Sent{}, fmt.Errorf("send the workspace: %w", err)
+		return Sent{Bytes: sent.Bytes}, fmt.Errorf("send the workspace: %w", err)
 	}
 	return sent, nil
 }
@@ -62,10 +62,13 @@ func (s *Store) send(ctx context.Context, blobs tool.Blobs, before string) (Sent
 	cache := s.loadCache()
 	w, root, err := s.scan(ctx, to, cache)
 	if err == nil && w.bytes.Load() > s.quota() {
-		err = fmt.Errorf("%w: the workspace has %d bytes, of %d", ErrFull, w.bytes.Load(), s.quota())
+		err = ErrFull
 	}
 	if err != nil {
-		to.drop()
+		to.takeBack()
+		if errors.Is(err, ErrFull) {
+			return Sent{Bytes: max(w.bytes.Load(), s.quota()+1)}, err
+		}
 		return Sent{}, err
 	}
 	if before != "" && root.sum == tree && root.perm == m.Perm && !to.missing {
@@ -78,6 +81,7 @@ func (s *Store) send(ctx context.Context, blobs tool.Blobs, before string) (Sent
 	}
 	sent, err := to.commit(next)
 	if err != nil {
+		to.takeBack()
 		return Sent{}, err
 	}
 	s.saveCache(cache)
@@ -118,6 +122,9 @@ type sender struct {
 	bigs  []indexed // alone in their packs, which are those of bigAt
 	bigAt []sentPack
 	put   int64 // bytes of packs
+
+	naming sync.Mutex
+	names  []string // of the blobs that were put
 }
 
 // use takes over the packs of an earlier state that are worth it.
@@ -192,7 +199,7 @@ func (w *sender) small(data []byte) (digest, error) {
 // fits checks the quota. w.mu is held.
 func (w *sender) fits(more int64) error {
 	if w.put+more > 2*w.s.quota() {
-		return fmt.Errorf("%w: the workspace has more than %d bytes", ErrFull, w.s.quota())
+		return ErrFull
 	}
 	return nil
 }
@@ -263,6 +270,9 @@ func (w *sender) store(p *pack) (sentPack, error) {
 	if err != nil {
 		return sentPack{}, &BlobError{err}
 	}
+	w.naming.Lock()
+	w.names = append(w.names, name)
+	w.naming.Unlock()
 	live := size - int64(headSize) - trailerSize
 	return sentPack{Blob: name, Size: size, Live: live}, w.s.remember(name, p.index)
 }
@@ -273,6 +283,17 @@ type BlobError struct{ Err error }
 func (e *BlobError) Error() string { return e.Err.Error() }
 
 func (e *BlobError) Unwrap() error { return e.Err }
+
+// takeBack removes the blobs of a state that is none, as far as that can be done now.
+func (w *sender) takeBack() {
+	w.drop()
+	from, can := w.blobs.(Removable)
+	for _, name := range w.names {
+		if can {
+			_ = from.Remove(context.WithoutCancel(w.ctx), name)
+		}
+	}
+}
 
 func (w *sender) drop() {
 	if w.pack != nil {

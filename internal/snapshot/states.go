@@ -23,6 +23,35 @@ func WithoutStates(blobs tool.Blobs) tool.Blobs {
 	return withoutStates{blobs}
 }
 
+// Removable is what blobs can be removed from that nothing refers to.
+type Removable interface {
+	Remove(ctx context.Context, name string) error
+}
+
+// RemoveStates removes all that holds states of workspaces, also of such that were never finished. Blobs
+// that can't be listed or removed stay.
+func RemoveStates(ctx context.Context, blobs tool.Blobs) error {
+	list, named := blobs.(interface {
+		Names(ctx context.Context) ([]string, error)
+	})
+	from, can := blobs.(Removable)
+	if !named || !can {
+		return nil
+	}
+	names, err := list.Names(ctx)
+	for _, name := range names {
+		if r, missing := WithoutStates(blobs).Get(ctx, name); missing == nil {
+			err = errors.Join(err, r.Close())
+		} else if errors.Is(missing, errState) {
+			err = errors.Join(err, from.Remove(ctx, name))
+		}
+	}
+	return err
+}
+
+// errState says that a blob holds a state.
+var errState = fmt.Errorf("it is a state of the workspace: %w", fs.ErrNotExist)
+
 type withoutStates struct{ tool.Blobs }
 
 // Get implements [tool.Blobs].
@@ -35,7 +64,7 @@ func (b withoutStates) Get(ctx context.Context, name string) (io.ReadCloser, err
 	n, err := io.ReadFull(r, head)
 	switch {
 	case string(head[:n]) == stateMark:
-		return nil, errors.Join(fmt.Errorf("get blob: %s is a state of the workspace: %w", name, fs.ErrNotExist), r.Close())
+		return nil, errors.Join(fmt.Errorf("get blob %s: %w", name, errState), r.Close())
 	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, errors.Join(err, r.Close())
 	case err != nil: // it is shorter, so that its end has been checked

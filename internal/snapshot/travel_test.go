@@ -513,6 +513,48 @@ func TestLinkInTheWay(t *testing.T) {
 	}
 }
 
+// removableBlobs can be listed and removed.
+type removableBlobs struct{ folderBlobs }
+
+func (b removableBlobs) Names(context.Context) (names []string, err error) {
+	list, err := os.ReadDir(string(b.folderBlobs))
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names, err
+}
+
+func (b removableBlobs) Remove(_ context.Context, name string) error {
+	return os.Remove(filepath.Join(string(b.folderBlobs), name))
+}
+
+// TestSendTakesBack holds that a state which is none, as the workspace is too large, leaves nothing in blobs, and
+// that all that states have left can be removed, and nothing else.
+func TestSendTakesBack(t *testing.T) {
+	b := removableBlobs{folderBlobs(t.TempDir())}
+	s := traveller(t)
+	s.Quota = 3 * bigObject
+	lay(t, s.Root, map[string]string{"a": noise(bigObject), "b": noise(bigObject), "c": noise(bigObject), "d": noise(bigObject), "e": "1"})
+	sent, err := s.Send(t.Context(), b, "")
+	if !errors.Is(err, ErrFull) || sent.Bytes <= s.Quota {
+		t.Errorf("%d bytes, %v", sent.Bytes, err)
+	}
+	if names, err := b.Names(t.Context()); err != nil || len(names) > 0 {
+		t.Errorf("there are %q, %v", names, err)
+	}
+	must(t, os.Remove(filepath.Join(s.Root, "a")))
+	must(t, os.Remove(filepath.Join(s.Root, "b")))
+	if _, err := s.Send(t.Context(), b, ""); err != nil {
+		t.Fatal(err)
+	}
+	other, err := b.Put(t.Context(), strings.NewReader("an output"))
+	must(t, err)
+	must(t, RemoveStates(t.Context(), b))
+	if names, err := b.Names(t.Context()); err != nil || !cmp.Equal(names, []string{other}) {
+		t.Errorf("there are %q, %v", names, err)
+	}
+}
+
 // TestWithoutStates holds that an agent can read what its session has in blobs, but no state of its
 // workspace, which has more than the agent may read there.
 func TestWithoutStates(t *testing.T) {
