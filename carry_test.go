@@ -117,7 +117,10 @@ func TestStateComesWithWorkBeside(t *testing.T) {
 			}),
 		}
 		log := &appends{Memory: event.NewMemory("s")}
-		for e := range open(t, a, log).Run(t.Context(), said("go")) {
+		for e, err := range open(t, a, log).Run(t.Context(), said("go")) {
+			if err != nil {
+				t.Error(err)
+			}
 			if _, ends := e.Body.(event.Ended); ends {
 				c.changes++
 			}

@@ -62,13 +62,14 @@ func (b withoutStates) Get(ctx context.Context, name string) (io.ReadCloser, err
 	}
 	head := make([]byte, len(stateMark))
 	n, err := io.ReadFull(r, head)
+	short := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) // its end has been checked
 	switch {
 	case string(head[:n]) == stateMark:
 		return nil, errors.Join(fmt.Errorf("get blob %s: %w", name, errState), r.Close())
-	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, errors.Join(err, r.Close())
-	case err != nil: // it is shorter, so that its end has been checked
+	case short:
 		return readCloser{bytes.NewReader(head[:n]), r}, nil
+	case err != nil:
+		return nil, errors.Join(err, r.Close())
 	}
 	return readCloser{io.MultiReader(bytes.NewReader(head), r), r}, nil
 }
