@@ -18,7 +18,7 @@ func carried(ctx context.Context, s *Session) (bodies []event.Body, err error) {
 // carried is what to append with results, if the calls may have changed the workspace, or what goes on
 // beside them may have, whose work they tell of.
 func (cs *calls) carried(ctx context.Context) ([]event.Body, error) {
-	if !cs.changed && !cs.leaves && !cs.working() {
+	if !cs.changed && !cs.goesOn() {
 		return nil, nil
 	}
 	cs.changed = false
@@ -35,11 +35,14 @@ func (cs *calls) left(ctx context.Context) ([]event.Body, error) {
 
 // asking is what to append with a request, which can tell of what went on beside calls.
 func (cs *calls) asking(ctx context.Context) ([]event.Body, error) {
-	if !cs.leaves && !cs.working() {
+	if !cs.goesOn() {
 		return nil, nil
 	}
 	return carried(ctx, cs.Session)
 }
+
+// goesOn reports whether jobs, or what commands have left, may be at work beside calls.
+func (cs *calls) goesOn() bool { return cs.leaves || cs.working() }
 
 // record stores what has happened. A step that has ended may have changed the workspace.
 func (st *Steps) record(ctx context.Context, body event.Body) error {

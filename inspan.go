@@ -61,9 +61,10 @@ type Agent struct {
 	// Carry keeps the workspace where other machines find it, for one that travels. Last is where the log
 	// has it. It returns what is to be appended: where its state is now, if that is another, and what is
 	// to be told of it. It is asked when a session is opened for the first time, when a run begins, when
-	// calls that may have changed the workspace have ended, and when a run that made such calls stops.
-	// What it returns is in the same append as the beginning, the results or the stop, so none of them is
-	// acknowledged before the state is kept. An error ends the run. Nil: the workspace stays here.
+	// calls that may have changed the workspace have ended, and when a run that made such calls stops; also
+	// with all results and requests once jobs or what commands have left go on beside calls. What it
+	// returns is in the same append as the beginning, the results, the request or the stop, so none of
+	// them is acknowledged before the state is kept. An error ends the run. Nil: the workspace stays here.
 	Carry func(ctx context.Context, last event.Workspace) ([]event.Body, error)
 	// Env is the world the tools work in. Root is the workspace.
 	Env tool.Env

@@ -92,7 +92,7 @@ func (w *work) run(ctx context.Context, t Task) error {
 		if t.Stage == event.StageIdle { // somebody has said something
 			_ = w.to(w.ctx, &t, event.Staged{Stage: event.StageRunning})
 		}
-		return w.rest(t, "workspace: "+err.Error(), err)
+		return w.stall(t, "workspace: "+err.Error(), err)
 	case diskFault(err), errors.Is(err, store.ErrAway):
 		return w.wait(t, err)
 	}
@@ -105,8 +105,8 @@ func lacksRoom(err error) bool {
 	return lacks
 }
 
-// rest leaves a task where it is until it is tried again, and says why.
-func (w *work) rest(t Task, why string, err error) error {
+// stall leaves a task where it is until it is tried again, and says why.
+func (w *work) stall(t Task, why string, err error) error {
 	if t.Stage == event.StageRunning {
 		_ = w.to(w.ctx, &t, event.Staged{Stage: event.StageWaiting, Why: why})
 	}
@@ -127,7 +127,7 @@ func (w *work) wait(t Task, err error) error {
 		w.lookAtDisk()
 	}
 	if diskFault(err) {
-		return w.rest(t, "disk: "+noRoom, err)
+		return w.stall(t, "disk: "+noRoom, err)
 	}
 	return err
 }

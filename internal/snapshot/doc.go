@@ -54,10 +54,12 @@
 // # States in blobs
 //
 // [Store.Send] puts the state of a workspace into blobs of a session, and
-// [Store.Fetch] makes the workspace of them, say on another machine. A blob is a
-// pack, behind 16 random bytes, or a manifest: JSON with the digest of the tree
-// and the packs that together hold all objects. A state that follows another
-// has its packs, but for those that are mostly waste, and one with what is new.
+// [Store.Fetch] makes the workspace of them, say on another machine. A blob
+// begins with "inspan-workspace-1\n". Behind that comes a pack after 16 random
+// bytes, or a manifest: JSON with the digest of the tree and the packs that
+// together hold all objects. An object of 1 MiB or more has a pack to itself. A
+// state that follows another has its packs, but for those that are mostly waste,
+// and one with what is new.
 //
 // # Crashes
 //
