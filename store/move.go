@@ -32,6 +32,14 @@ type Named interface {
 	Names(ctx context.Context) ([]string, error)
 }
 
+// Removable is an optional interface of [tool.Blobs] from which one can be removed.
+type Removable interface {
+	Named
+	// Remove removes a blob for good. There is none of that name: no error. It is for whoever knows that
+	// nothing refers to it.
+	Remove(ctx context.Context, name string) error
+}
+
 // Copy copies a session to another store, byte for byte, with all that work for it, and returns their
 // ids, the session's last. Nobody may drive one of them, or the error wraps [ErrBusy]. Both stores
 // are read again and compared before it returns. One that is there already with the same content

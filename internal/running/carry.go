@@ -376,7 +376,7 @@ func (c *Carrier) sweep(ctx context.Context) {
 	if c.logged {
 		c.before, c.gone = append(c.before, c.gone...), nil
 	}
-	from, can := c.blobs.(snapshot.Removable)
+	from, can := c.blobs.(store.Removable)
 	if len(c.before) < some || !can {
 		return
 	}

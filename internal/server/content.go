@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -24,12 +23,6 @@ type Content struct {
 }
 
 const salt = 26 // letters that a blob begins with
-
-// removable are blobs that can be listed and removed.
-type removable interface {
-	store.Named
-	Remove(ctx context.Context, name string) error
-}
 
 // Store keeps bytes for the objects that f puts. What none of them has when f has returned is
 // removed.
@@ -94,7 +87,7 @@ func (s *Server) sweep() {
 	names := s.book.dropped
 	s.book.dropped = nil
 	s.book.mu.Unlock()
-	blobs, can := s.book.log.Blobs().(removable)
+	blobs, can := s.book.log.Blobs().(store.Removable)
 	if !can {
 		return
 	}
@@ -107,7 +100,7 @@ func (s *Server) sweep() {
 
 // sweepAll removes the blobs that a crash has left: those that no object has.
 func (s *Server) sweepAll() error {
-	blobs, can := s.book.log.Blobs().(removable)
+	blobs, can := s.book.log.Blobs().(store.Removable)
 	if !can {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"sort"
 	"sync"
 
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -287,7 +288,7 @@ func (e *BlobError) Unwrap() error { return e.Err }
 // takeBack removes the blobs of a state that is none, as far as that can be done now.
 func (w *sender) takeBack() {
 	w.drop()
-	from, can := w.blobs.(Removable)
+	from, can := w.blobs.(store.Removable)
 	for _, name := range w.names {
 		if can {
 			_ = from.Remove(context.WithoutCancel(w.ctx), name)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -23,22 +24,14 @@ func WithoutStates(blobs tool.Blobs) tool.Blobs {
 	return withoutStates{blobs}
 }
 
-// Removable is what blobs can be removed from that nothing refers to.
-type Removable interface {
-	Remove(ctx context.Context, name string) error
-}
-
 // RemoveStates removes all that holds states of workspaces, also of such that were never finished. Blobs
 // that can't be listed or removed stay.
 func RemoveStates(ctx context.Context, blobs tool.Blobs) error {
-	list, named := blobs.(interface {
-		Names(ctx context.Context) ([]string, error)
-	})
-	from, can := blobs.(Removable)
-	if !named || !can {
+	from, can := blobs.(store.Removable)
+	if !can {
 		return nil
 	}
-	names, err := list.Names(ctx)
+	names, err := from.Names(ctx)
 	for _, name := range names {
 		if r, missing := WithoutStates(blobs).Get(ctx, name); missing == nil {
 			err = errors.Join(err, r.Close())
