@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -55,6 +56,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Deadline:            time.Now().Add(10 * time.Minute), // one that hangs leaves time for the other tests
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"fill": fill},
 		Condition: func(name string) (bool, error) {
 			if name != "walls" && name != "throwaway" {

@@ -42,9 +42,14 @@ const (
 	workspacesInStore = "store"
 )
 
+// serverDefaults are the flags of a server that nobody has set.
+func serverDefaults() serverFlags {
+	return serverFlags{keep: string(server.KeepFailed), carried: workspacesHere, disk: server.DefaultFloor >> 20, drain: server.DefaultDrain}
+}
+
 func (c *command) server() *cobra.Command {
-	var f serverFlags
-	s := server.Server{}
+	f := serverDefaults()
+	s := server.Server{Setup: server.Setup{AtOnce: server.DefaultAtOnce}}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run many unattended agents as tasks, over HTTP",
@@ -65,9 +70,9 @@ func (c *command) server() *cobra.Command {
 	f.add(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.Listen, "listen", "127.0.0.1:8080", "`address` to listen on")
-	fl.IntVar(&s.AtOnce, "at-once", server.DefaultAtOnce, "`number` of tasks that work at the same time")
+	fl.IntVar(&s.AtOnce, "at-once", s.AtOnce, "`number` of tasks that work at the same time")
 	fl.StringVar(&f.workspaces, "workspaces", "", "`folder` for the workspaces of tasks (default: beside the state folder)")
-	fl.StringVar(&f.carried, "workspaces-in", workspacesHere,
+	fl.StringVar(&f.carried, "workspaces-in", f.carried,
 		"`what` brings workspaces to the machines that work on them: folder (all of them share --workspaces) or store (see docs/SERVER.md)")
 	fl.StringArrayVar(&f.folders, "folder", nil, "`folder` of this machine that tasks may work in or clone from; repeatable (default: none)")
 	fl.StringArrayVar((*[]string)(&s.CloneFrom), "clone-from", nil,
@@ -78,12 +83,12 @@ func (c *command) server() *cobra.Command {
 	fl.StringVar(&s.OIDC.Issuer, "oidc-issuer", "", "`URL` of an OpenID Connect provider whose tokens identities can have (default: none)")
 	fl.StringVar(&s.OIDC.Audience, "oidc-audience", "", "`audience` that tokens of --oidc-issuer must be for")
 	fl.StringVar(&f.contract, "contract", "", "`file` with the rules that every task gets, in place of inspan's own")
-	fl.StringVar(&f.keep, "keep", string(server.KeepFailed), "`which` workspaces stay when their task has ended: never, failed or always")
-	fl.Int64Var(&f.disk, "disk", server.DefaultFloor>>20, "`MiB` that must stay free; with less, tasks rest and none begins")
+	fl.StringVar(&f.keep, "keep", f.keep, "`which` workspaces stay when their task has ended: never, failed or always")
+	fl.Int64Var(&f.disk, "disk", f.disk, "`MiB` that must stay free; with less, tasks rest and none begins")
 	fl.BoolVar(&s.SkipMissed, "skip-missed", false,
 		"leave out runs of schedules that were due while the server was down (default: it makes up the last one of each)")
 	fl.BoolVar(&s.Ours, "ours", false, "show the owner the sessions of this machine's terminals too")
-	fl.DurationVar(&f.drain, "drain", server.DefaultDrain, "`time` that running calls get to finish on SIGTERM")
+	fl.DurationVar(&f.drain, "drain", f.drain, "`time` that running calls get to finish on SIGTERM")
 	fl.StringVar(&f.store, "store", "",
 		"`URL` of the store that several servers share, postgres://... (default: $"+app.StoreVariable+", else this machine's folder)")
 	fl.StringVar(&f.engine, "engine", "",

@@ -12,8 +12,9 @@ import (
 )
 
 func (c *command) web() *cobra.Command {
-	var f serverFlags
-	s := server.Server{Setup: server.Setup{Ours: true}}
+	f := serverDefaults()
+	f.keep = string(server.KeepAlways)
+	s := server.Server{Setup: server.Setup{Ours: true, AtOnce: server.DefaultAtOnce}}
 	w := server.Web{Tell: func(text string) { fmt.Fprintln(c.console.Err, "inspan: "+text) }} // with its code, which warnings would hide
 	cmd := &cobra.Command{
 		Use:   "web",
@@ -28,7 +29,7 @@ func (c *command) web() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			f.folders, f.keep = append(f.folders, cwd), string(server.KeepAlways)
+			f.folders = append(f.folders, cwd)
 			f.show = func(address string) { w.Show(cmd.Context(), address, s.Code()) }
 			err = c.runServer(cmd.Context(), &f, &s)
 			return w.Elsewhere(cmd.Context(), err, f.state, cmp.Or(f.TokenFile, filepath.Join(f.state, "server.token")))
@@ -39,7 +40,6 @@ func (c *command) web() *cobra.Command {
 	fl.StringVar(&f.Listen, "listen", "127.0.0.1:4774", "`address` to listen on")
 	fl.StringArrayVar(&f.folders, "folder", nil, "further `folder` that sessions may work in; repeatable")
 	fl.BoolVar(&w.Quiet, "no-open", false, "only print the address")
-	s.AtOnce, f.disk, f.drain = server.DefaultAtOnce, server.DefaultFloor>>20, server.DefaultDrain
 	for _, name := range []string{"cwd", "token-file", "public", "host"} {
 		_ = fl.MarkHidden(name)
 	}
