@@ -108,8 +108,13 @@ func (c *Client) append(ctx context.Context, session string, input event.Body, t
 // Wake has a session go on with what is in its log, and begins to supervise it if nobody does. A
 // key makes the wake one, however often it is sent; empty: it is one of its own.
 func (c *Client) Wake(ctx context.Context, session, key string) error {
-	err := c.update(ctx, session, InputUpdate, key)
-	if late(ctx, err) { // it must not be lost with this process
+	return c.woken(ctx, session, c.update(ctx, session, InputUpdate, key))
+}
+
+// woken signals a session if no worker has answered its update in time: the wake must not be lost with
+// this process.
+func (c *Client) woken(ctx context.Context, session string, err error) error {
+	if late(ctx, err) {
 		_, err = c.Temporal.SignalWithStartWorkflow(ctx, session, InputUpdate, nil, c.options(session), WorkflowName, c.supervised(session))
 	}
 	if err != nil {
@@ -155,13 +160,17 @@ func (c *Client) Approve(ctx context.Context, session string, d event.Decided) e
 	if err != nil && !c.took(ctx, session, event.Key(d)) {
 		return err
 	}
-	err = c.update(ctx, session, ApproveUpdate, event.Key(d), Answered{Question: d.Question})
+	return c.decided(ctx, session, d)
+}
+
+// decided wakes a session with an answer that is in its log.
+func (c *Client) decided(ctx context.Context, session string, d event.Decided) error {
+	err := c.update(ctx, session, ApproveUpdate, event.Key(d), Answered{Question: d.Question})
 	var refused *temporal.ApplicationError
-	if errors.As(err, &refused) && refused.Type() == noQuestion || late(ctx, err) {
-		// The answer is in the log. The workflow has not heard of the question, or there is no worker.
-		return c.Wake(ctx, session, "")
+	if errors.As(err, &refused) && refused.Type() == noQuestion {
+		return c.Wake(ctx, session, "") // the workflow has not heard of the question
 	}
-	return err
+	return c.woken(ctx, session, err)
 }
 
 // took reports whether an input with the key is in the log: whoever sent it has not seen it arrive.

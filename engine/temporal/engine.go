@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/store"
 )
@@ -89,8 +90,11 @@ func Options(host, namespace string) (client.Options, error) {
 }
 
 // Wake implements [running.Engine].
-func (e *Engine) Wake(ctx context.Context, session, key string) error {
-	return e.client.Wake(ctx, session, key)
+func (e *Engine) Wake(ctx context.Context, session string, said event.Body) error {
+	if d, ok := said.(event.Decided); ok {
+		return e.client.decided(ctx, session, d)
+	}
+	return e.client.Wake(ctx, session, "")
 }
 
 // severalTries is how many turns have failed before a session counts as stuck: they take 15 s.

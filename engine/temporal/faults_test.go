@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/engine/temporal"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/store"
@@ -155,18 +156,9 @@ func TestApproval(t *testing.T) {
 	})
 	first.sends(t, syscall.SIGKILL)
 	<-first.ended
-	var asked event.Event
-	for e, err := range store.Events(t.Context(), p.store, id) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, is := e.Body.(event.Waiting); is {
-			asked = e
-		}
-	}
-	yes := event.Decided{Call: asked.Body.(event.Waiting).Call, Question: asked.Seq, Allow: true, By: "test", Answer: "yes", Message: "key-1"}
+	yes := p.yes(id)
 	wrong := yes
-	wrong.Question, wrong.Message = asked.Seq-1, "key-0"
+	wrong.Question, wrong.Message = yes.Question-1, "key-0"
 	if err := p.client.Approve(t.Context(), id, wrong); !errors.Is(err, temporal.ErrNoQuestion) {
 		t.Errorf("another question was answered: %v", err)
 	}
@@ -183,6 +175,61 @@ func TestApproval(t *testing.T) {
 		t.Errorf("a second answer: %v", err)
 	}
 	p.changedOnce([]string{"", "step"})
+}
+
+// yes answers the last question of a session.
+func (p *place) yes(id string) (d event.Decided) {
+	p.t.Helper()
+	for e, err := range store.Events(p.t.Context(), p.store, id) {
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if w, is := e.Body.(event.Waiting); is {
+			d = event.Decided{Call: w.Call, Question: e.Seq, Allow: true, By: "test", Answer: "yes", Message: "key-1"}
+		}
+	}
+	return d
+}
+
+// TestServersApprove has a server find a decision in the log: the engine hears of it as an approval, and
+// not as any input.
+func TestServersApprove(t *testing.T) {
+	p := newPlace(t, calls("ask", "step"))
+	id := p.begins()
+	p.worker()
+	if err := p.client.Start(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	p.stands(id, temporal.Asks)
+	e, err := temporal.Connect(t.Context(), "temporal://"+p.Conf.Temporal+"/?searchable=true&queue="+p.Conf.Queue, p.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	w, err := (&inspan.Host{Store: p.store}).Watch(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes, before := p.yes(id), len(p.heard(id))
+	if err := errors.Join(w.Send(t.Context(), yes), w.Close(), e.Wake(t.Context(), id, yes)); err != nil {
+		t.Fatal(err)
+	}
+	p.stands(id, temporal.Done)
+	p.changedOnce([]string{"", "step"})
+	if heard := p.heard(id)[before:]; !slices.Equal(heard, []string{temporal.ApproveUpdate}) {
+		t.Errorf("the workflow has heard of %q", heard)
+	}
+}
+
+// heard names the updates that a workflow has taken.
+func (p *place) heard(id string) (names []string) {
+	p.t.Helper()
+	for _, e := range p.history(id).Events {
+		if u := e.GetWorkflowExecutionUpdateAcceptedEventAttributes(); u != nil {
+			names = append(names, u.AcceptedRequest.GetInput().GetName())
+		}
+	}
+	return names
 }
 
 // TestCancelled holds that a session that is cancelled in the middle of a call stops in order, and

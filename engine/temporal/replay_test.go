@@ -18,7 +18,6 @@ import (
 
 	"github.com/inspan/inspan/engine/temporal"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/store"
 )
 
 // Histories that were recorded stay as they are: workflows like them may be running somewhere.
@@ -58,16 +57,8 @@ func TestHistory(t *testing.T) {
 	<-first.ended
 	p.worker()
 	p.stands(id, temporal.Asks)
-	for e, err := range store.Events(t.Context(), p.store, id) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if w, is := e.Body.(event.Waiting); is {
-			yes := event.Decided{Call: w.Call, Question: e.Seq, Allow: true, By: "test", Answer: "yes", Message: "key-1"}
-			if err := p.client.Approve(t.Context(), id, yes); err != nil {
-				t.Fatal(err)
-			}
-		}
+	if err := p.client.Approve(t.Context(), id, p.yes(id)); err != nil {
+		t.Fatal(err)
 	}
 	p.stands(id, temporal.Done)
 	said := event.Say("Go on.")

@@ -12,9 +12,9 @@ import (
 // Engine decides which machine drives a session, where several could. What is to be said goes into
 // the log first. Safe for concurrent use.
 type Engine interface {
-	// Wake has a session go on with what is in its log, on whichever machine. Keys that are equal are
-	// one wake; an empty one is a wake of its own. It returns once the wake can't be lost.
-	Wake(ctx context.Context, session, key string) error
+	// Wake has a session go on with what is in its log, on whichever machine. Said is what was put there
+	// for it to hear, nil: whatever there is. It returns once the wake can't be lost.
+	Wake(ctx context.Context, session string, said event.Body) error
 	// Work drives sessions that the engine gives to this process, until ctx ends. Then it finishes the
 	// calls and requests that run, lets go of the sessions, and returns.
 	Work(ctx context.Context, w Work) error

@@ -28,6 +28,7 @@ func (w *work) supervise(ctx context.Context, t *Task) error {
 	}
 	defer seen.Close()
 	after, until, wake := seen.Status().Seq, ctx, true
+	var said event.Body
 	quiet, stuck := firstLook, false
 	for {
 		st := seen.Status()
@@ -51,12 +52,13 @@ func (w *work) supervise(ctx context.Context, t *Task) error {
 			}
 		}
 		if wake {
-			w.woken(t.Session)
+			w.woken(t.Session, said)
 		}
 		before := after
-		if after, wake, err = w.heed(until, seen, after, quiet); err != nil {
+		if after, said, err = w.heed(until, seen, after, quiet); err != nil {
 			return err
 		}
+		wake = said != nil
 		if after > before {
 			quiet, stuck = firstLook, false
 			continue
@@ -102,30 +104,34 @@ func (w *work) giveUp(ctx context.Context, t *Task) error {
 }
 
 // heed takes in what happens in a session until something is said, decided, asked or ended, nothing has
-// happened for some time, or ctx is done. Said reports whether it is for whoever drives the session.
-func (w *work) heed(ctx context.Context, seen *inspan.Watch, after uint64, quiet time.Duration) (last uint64, said bool, err error) {
+// happened for some time, or ctx is done. Said is what is for whoever drives the session, nil if nothing is.
+func (w *work) heed(ctx context.Context, seen *inspan.Watch, after uint64, quiet time.Duration) (last uint64, said event.Body, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	late := time.AfterFunc(quiet, stop)
 	defer late.Stop()
 	for e, err := range seen.Events(ctx, after) {
 		if err != nil {
-			return after, false, err
+			return after, nil, err
 		}
 		late.Reset(quiet)
 		after = e.Seq
 		w.saw(e)
-		if said = event.Input(e.Body); said || turns(e.Body) {
+		if event.Input(e.Body) {
+			return after, e.Body, nil
+		}
+		if turns(e.Body) {
 			break
 		}
 	}
-	return after, said, nil
+	return after, nil, nil
 }
 
-// woken wakes a session. An engine that can't be reached is asked until it can.
-func (w *work) woken(session string) {
+// woken wakes a session with what was said, nil: whatever its log has. An engine that can't be reached is
+// asked until it can.
+func (w *work) woken(session string, said event.Body) {
 	told := false
-	for err := w.Engine.Wake(w.ctx, session, ""); err != nil && w.ctx.Err() == nil; err = w.Engine.Wake(w.ctx, session, "") {
+	for err := w.Engine.Wake(w.ctx, session, said); err != nil && w.ctx.Err() == nil; err = w.Engine.Wake(w.ctx, session, said) {
 		if !told {
 			w.warn("the engine can't be reached, and is asked again: " + err.Error())
 			told = true

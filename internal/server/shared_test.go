@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,10 +107,14 @@ func TestAmong(t *testing.T) {
 type engine struct {
 	store store.Store
 	woken chan string
-	stuck string // what it says of sessions that nothing happens in
+	yes   *atomic.Int32 // counts wakes for decisions; nil: nobody asks
+	stuck string        // what it says of sessions that nothing happens in
 }
 
-func (e engine) Wake(ctx context.Context, session, _ string) error {
+func (e engine) Wake(ctx context.Context, session string, said event.Body) error {
+	if _, decided := said.(event.Decided); decided && e.yes != nil {
+		e.yes.Add(1)
+	}
 	select {
 	case e.woken <- session:
 		return nil
@@ -170,7 +175,7 @@ func (engine) Close() error { return nil }
 // TestEngine has another server than the one that is asked drive the sessions of tasks: what is said
 // and decided reaches them, and they end as they do without.
 func TestEngine(t *testing.T) {
-	e := engine{woken: make(chan string, 100)}
+	e := engine{woken: make(chan string, 100), yes: &atomic.Int32{}}
 	h := newHouse(t, func(s *server.Server) {
 		e.store = s.Sessions
 		s.Engine = e
@@ -197,6 +202,9 @@ func TestEngine(t *testing.T) {
 	h.until(asks.ID, event.StageWaiting)
 	h.call("POST", "/api/v1/approvals/"+asks.ID+"/"+h.openQuestion(asks.ID), map[string]any{"decision": "allow", "answer": "this"}, http.StatusOK, nil)
 	h.until(asks.ID, event.StageCompleted)
+	if heard := e.yes.Load(); heard != 1 {
+		t.Errorf("the engine has heard of %d decisions", heard)
+	}
 
 	open := h.submit(server.Spec{Prompt: "say: first", Open: true})
 	h.until(open.ID, event.StageIdle)
