@@ -393,8 +393,7 @@ func movedNote(left int) string {
 		but = fmt.Sprintf(", but for %d files that could not be read", left)
 	}
 	return "[this session now runs on another machine. The workspace is as it was at the last result" + but +
-		". All files have new times, so a build may take old outputs for new. What was outside of it is not here: files in /tmp, " +
-		"installed programs, processes, variables, copies that subagents worked in.]"
+		". What was outside of it is not here: files in /tmp, installed programs, processes, variables, copies that subagents worked in.]"
 }
 
 func (c *Carrier) writeMark(m mark) error {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/tool"
@@ -246,5 +247,8 @@ func (f *fetcher) file(dir *os.Root, e entry) error {
 	if err == nil {
 		err = to.Chmod(fs.FileMode(e.perm))
 	}
-	return errors.Join(err, to.Close())
+	if err = errors.Join(err, to.Close()); err == nil && e.mtime != 0 {
+		err = dir.Chtimes(e.name, time.Time{}, time.Unix(0, e.mtime))
+	}
+	return err
 }

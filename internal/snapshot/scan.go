@@ -266,7 +266,7 @@ func readNames(root *os.Root) ([]string, error) {
 func (w *scan) file(root *os.Root, info fs.FileInfo, e entry, known []cached, out *found) {
 	st := stampOf(info)
 	if sum, ok := find(known, e.name, st); ok && w.to.known(sum, st.size) {
-		e.kind, e.size, e.sum = isFile, st.size, sum
+		e.kind, e.size, e.mtime, e.sum = isFile, st.size, w.time(st), sum
 		out.cache = cached{e.name, st, sum}
 	} else {
 		e, out.cache = w.read(root, info, e)
@@ -279,6 +279,14 @@ func (w *scan) file(root *os.Root, info fs.FileInfo, e entry, known []cached, ou
 	case isLarge, isSealed:
 		w.left.Add(1)
 	}
+}
+
+// time is what is kept of the time of a file whose content is kept.
+func (w *scan) time(st stamp) int64 {
+	if w.s.Whole {
+		return st.mtime
+	}
+	return 0
 }
 
 // read reads a file. If it changes meanwhile, what it was in part is kept, and
@@ -315,8 +323,9 @@ func (w *scan) read(root *os.Root, info fs.FileInfo, e entry) (entry, cached) {
 	case size > w.s.maxFile():
 		return left(isLarge)
 	}
-	e.kind, e.size, e.sum = isFile, size, sum
-	if s := stampOf(info); s.old(hashed) && s.size == size {
+	s := stampOf(info)
+	e.kind, e.size, e.mtime, e.sum = isFile, size, w.time(s), sum
+	if s.old(hashed) && s.size == size {
 		return e, cached{e.name, s, sum}
 	}
 	return e, cached{}

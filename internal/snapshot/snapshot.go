@@ -56,8 +56,8 @@ type Store struct {
 	// them. The path is relative to Root, with slashes. Called from several
 	// goroutines at once. Nil skips nothing.
 	Skip func(path string, dir bool) bool
-	// Whole keeps what is named .git too, and all else or nothing: a file above MaxFile is ErrFull. It is for a
-	// workspace that travels, with its commits, index and hooks.
+	// Whole keeps what is named .git too, the times of files, and all else or nothing: a file above MaxFile is
+	// ErrFull. It is for a workspace that travels, with its commits, index and hooks.
 	Whole bool
 	// Quota is how many bytes the store may take; 0 means 2 GiB.
 	Quota int64

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -80,7 +81,9 @@ func TestTravel(t *testing.T) {
 		".git/hooks/h":     "#!/bin/sh",
 		"node_modules/m/x": "3", "big": strings.Repeat("big", bigObject), "none": "", "odd \x01 name": "4",
 	})
-	must(t, os.Chmod(filepath.Join(one.Root, "dir/deep/x"), 0o741), os.Chmod(filepath.Join(one.Root, "dir"), 0o555))
+	old := time.Unix(1_000_000_000, 123_000_000)
+	must(t, os.Chmod(filepath.Join(one.Root, "dir/deep/x"), 0o741), os.Chmod(filepath.Join(one.Root, "dir"), 0o555),
+		os.Chtimes(filepath.Join(one.Root, "dir/deep/x"), old, old))
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(one.Root, "dir"), 0o755) })
 	first := send(t, one, b, "")
 	lay(t, two.Root, map[string]string{"stale": "x", "dir/stale": "y"})
@@ -88,6 +91,9 @@ func TestTravel(t *testing.T) {
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(two.Root, "dir"), 0o755) })
 	if diff := cmp.Diff(state(t, one.Root), state(t, two.Root)); diff != "" {
 		t.Fatal(diff)
+	}
+	if info, err := os.Stat(filepath.Join(two.Root, "dir/deep/x")); err != nil || !info.ModTime().Equal(old) {
+		t.Errorf("the time of a file: %v, %v", info, err)
 	}
 	if again := send(t, two, b, first.Manifest); again.New != 0 || again.Manifest != first.Manifest || len(again.Gone) > 0 {
 		t.Errorf("a workspace that has not changed is sent: %+v", again)
@@ -425,6 +431,10 @@ func TestHostileStates(t *testing.T) {
 			return f.manifest(folder(f, "", e).sum, nil)
 		},
 		"a tree that is none": func(f *forge) string { return f.manifest(f.object([]byte("no tree")), nil) },
+		"a time that is none": func(f *forge) string {
+			tree := []byte{treeMark, 0, isDated, 0, 2, 'a'}
+			return f.manifest(f.object(append(tree, make([]byte, 34)...)), nil)
+		},
 		"a size that is not so": func(f *forge) string {
 			e := file(f, "a", "x")
 			e.size = 2

@@ -22,6 +22,7 @@ func parseDigest(s string) (d digest, ok bool) {
 const (
 	nothing    byte = 0
 	isFile     byte = 'f'
+	isDated    byte = 'F' // a file whose time is kept; only in the format, elsewhere it is an isFile
 	isDir      byte = 'd'
 	isLink     byte = 'l'
 	isLarge    byte = 'L' // a file whose content is too large to be kept
@@ -39,7 +40,7 @@ type entry struct {
 	kind   byte
 	perm   uint16
 	size   int64  // isFile, isLarge, isSealed
-	mtime  int64  // isLarge, isSealed: ns since 1970
+	mtime  int64  // isLarge, isSealed, and isFile where times are kept: ns since 1970
 	sum    digest // isFile: content; isDir: tree
 	target string // isLink
 }
@@ -106,13 +107,21 @@ func (t *tree) find(name string) entry {
 }
 
 func (e *encoder) entry(v entry) {
-	e.byte(v.kind)
+	dated := v.kind == isFile && v.mtime != 0
+	if dated {
+		e.byte(isDated)
+	} else {
+		e.byte(v.kind)
+	}
 	e.num(int64(v.perm))
 	e.str(v.name)
 	switch v.kind {
 	case isFile:
 		e.num(v.size)
 		e.digest(v.sum)
+		if dated {
+			e.num(v.mtime)
+		}
 	case isDir:
 		e.digest(v.sum)
 	case isLink:
@@ -130,6 +139,11 @@ func (d *decoder) entry() entry {
 	switch v.kind {
 	case isFile:
 		v.size, v.sum = d.num(), d.digest()
+	case isDated:
+		v.kind, v.size, v.sum, v.mtime = isFile, d.num(), d.digest(), d.num()
+		if v.mtime == 0 {
+			d.fail()
+		}
 	case isDir:
 		v.sum = d.digest()
 	case isLink:
