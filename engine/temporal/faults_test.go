@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.temporal.io/api/serviceerror"
@@ -256,6 +257,38 @@ func TestCancelled(t *testing.T) {
 	_, err := p.client.Describe(t.Context(), "nobody")
 	if _, none := errors.AsType[*serviceerror.NotFound](err); !none {
 		t.Errorf("an unknown session: %v", err)
+	}
+}
+
+// TestLongTurn has one call take longer than a worker may be silent. The engine hears of the call, and the
+// turn is one.
+func TestLongTurn(t *testing.T) {
+	p := newPlace(t, calls("look"))
+	p.client.Heartbeat = 10 * time.Second
+	id := p.begins()
+	p.worker()
+	if err := p.client.Start(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	p.reached("look0", 0)
+	var seq uint64 // that the call has begun with
+	for e, err := range store.Events(t.Context(), p.store, id) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seq = e.Seq
+	}
+	p.until("progress", func() bool {
+		d, err := p.client.Describe(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Progress.Seq >= seq || p.kinds(id, claim) > 1
+	})
+	p.opens(0)
+	p.stands(id, temporal.Done)
+	if diff := cmp.Diff(p.undisturbed(), bodies(t, p.store, id)); diff != "" || p.kinds(id, claim) != 1 {
+		t.Errorf("%d claims; the log (-undisturbed +this):\n%s", p.kinds(id, claim), diff)
 	}
 }
 

@@ -102,9 +102,10 @@ func (t *turns) Turn(ctx context.Context, id string) (Outcome, error) {
 }
 
 // beats reports progress while a session is opened, as its workspace may have to be brought here first. Stop
-// must be called, and waits.
+// must be called, and waits. Every report has the context of the turn: one whose context has ended ends the
+// turn, and the SDK sends those that it holds back with the context of the first.
 func (t *turns) beats(ctx context.Context, st inspan.Status) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
+	opened := make(chan struct{})
 	var beating sync.WaitGroup
 	beating.Go(func() {
 		tick := time.NewTicker(t.beat)
@@ -114,10 +115,12 @@ func (t *turns) beats(ctx context.Context, st inspan.Status) (stop func()) {
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
+			case <-opened:
+				return
 			}
 		}
 	})
-	return func() { cancel(); beating.Wait() }
+	return func() { close(opened); beating.Wait() }
 }
 
 // offer has another worker go on with a session that this one has let go of, if there is anything to
