@@ -33,6 +33,9 @@ var riddles = []struct {
 	{regexp.MustCompile(`(?i)\bwhat is (meant|to be done)\b`), "name the thing"},
 }
 
+// badFence is a fence of code that was wrapped like prose.
+var badFence = regexp.MustCompile("(?m)^ *```[^`\n]* [^`\n]*$|^[^`\n]+```$")
+
 // TestProse holds documents and help texts to the rules of CONTRIBUTING.md that
 // a program can check.
 func TestProse(t *testing.T) {
@@ -44,6 +47,9 @@ func TestProse(t *testing.T) {
 		text := string(raw)
 		if path == "README.md" && strings.Count(text, "\n") > mostReadme {
 			t.Errorf("README.md has %d lines; it may have %d", strings.Count(text, "\n"), mostReadme)
+		}
+		if line := badFence.FindString(text); line != "" {
+			t.Errorf("%s: more than a language stands beside a fence: %s", path, line)
 		}
 		prose := proseOf(text)
 		for n, line := range prose {

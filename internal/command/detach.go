@@ -45,7 +45,7 @@ func (c *command) detach(cmd *cobra.Command, f *runFlags, args []string) error {
 	o.Unattended = f.denies
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	start, err := a.Running.Detach(ctx, c.program(), append([]string{"detached"}, given(cmd.Flags(), "detach", "unattended")...), o)
+	start, err := a.Running.Detach(ctx, c.program(), append([]string{"detached"}, c.given(cmd)...), o)
 	if err != nil {
 		return err
 	}
@@ -103,11 +103,13 @@ func (c *command) program() string {
 	return c.self
 }
 
-// given are the flags that were given, but for some, for another process.
-func given(flags *pflag.FlagSet, but ...string) []string {
+// given are the flags that were given and that a detached process takes too, but for some.
+func (c *command) given(cmd *cobra.Command, but ...string) []string {
 	var args []string
-	flags.VisitAll(func(f *pflag.Flag) {
-		if !f.Changed || slices.Contains(but, f.Name) {
+	takes := c.detached().Flags()
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		taken := takes.Lookup(f.Name) != nil || cmd.InheritedFlags().Lookup(f.Name) != nil
+		if !f.Changed || !taken || slices.Contains(but, f.Name) {
 			return
 		}
 		values := []string{f.Value.String()}

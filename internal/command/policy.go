@@ -33,11 +33,11 @@ func (c *command) policyExplain() *cobra.Command {
 			if err := o.Check(); err != nil {
 				return err
 			}
-			a, err := app.Load(c.self)
+			a, root, err := c.at(cwd)
 			if err != nil {
 				return err
 			}
-			e, err := a.Permission.Explain(cmd.Context(), cwd, o.Mode, args[0])
+			e, err := a.Permission.Explain(cmd.Context(), root, o.Mode, args[0])
 			if err != nil {
 				return err
 			}

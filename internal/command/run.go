@@ -176,11 +176,21 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	if f.denies && !f.detach {
 		return usageError{errors.New("--unattended needs --detach; without a terminal, calls that would ask are denied anyway")}
 	}
+	switch away := f.remote.url != ""; {
+	case !away && (f.repository != "" || f.ref != ""):
+		return misused("--repository and --ref need --remote")
+	case f.ref != "" && f.repository == "":
+		return misused("--ref needs --repository")
+	case !away:
+		if _, err := f.remote.server(); err != nil {
+			return err
+		}
+	}
 	if f.Replay != "" && (f.Model != "" || f.Record != "") {
 		return usageError{fmt.Errorf("--replay replaces the model; remove --model and --record")}
 	}
-	if f.maxTurns < 0 || f.MaxTokens < 0 || f.MaxTime < 0 {
-		return usageError{fmt.Errorf("--max-turns, --max-tokens and --max-time can't be negative")}
+	if f.maxTurns < 0 || f.MaxTokens < 0 || f.MaxTime < 0 || f.RetryFor < 0 {
+		return usageError{fmt.Errorf("--max-turns, --max-tokens, --max-time and --retry-for can't be negative")}
 	}
 	if cmd.Flags().Changed("max-turns") {
 		f.MaxTurns = f.maxTurns

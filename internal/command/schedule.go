@@ -113,7 +113,7 @@ func (c *command) addSchedule(cmd *cobra.Command, f *scheduleFlags, args []strin
 	if one.Flow, err = f.flow(args); err != nil {
 		return err
 	}
-	if one.Flags = given(cmd.Flags(), "cwd", "name", "workflow", "task", "on", "map", "zone", "jitter", "catch-up", "overlap", "unattended"); one.Flow != nil {
+	if one.Flags = c.given(cmd, "cwd"); one.Flow != nil {
 		if one.Inputs, err = f.inputs(a, one); err != nil {
 			return err
 		}
@@ -183,8 +183,6 @@ func (c *command) scheduleList() *cobra.Command {
 				list[i].Seen = nil
 			}
 			switch {
-			case asJSON && list == nil:
-				return errors.Join(err, console.Indented(cmd.OutOrStdout(), []string{}))
 			case asJSON:
 				return errors.Join(err, console.Indented(cmd.OutOrStdout(), list))
 			case len(list) == 0 && err == nil:

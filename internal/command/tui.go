@@ -63,6 +63,9 @@ const anySession = "?"
 // front opens the front end, or prints the answer to a task where nobody can see one.
 func (c *command) front(cmd *cobra.Command, f *screenFlags) error {
 	switch {
+	case f.remote.url != "" && (f.goOn || f.resume != "") && (f.print || f.remote.plain || !c.watched()):
+		return misused("--continue and --resume with --remote are for the front end, which needs a terminal; use: %s, or %s",
+			words.Command(f.remote.url, "send", "ID", `"..."`), words.Command(f.remote.url, "attach", "ID"))
 	case f.remote.url != "" && !f.print && !f.remote.plain && c.watched():
 		id := f.resume
 		if f.goOn {
@@ -122,9 +125,6 @@ func (c *command) last(ctx context.Context, folder string) (string, error) {
 // screen runs the interactive front end.
 func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 	if err := f.check(cmd); err != nil {
-		return err
-	}
-	if _, err := f.remote.server(); err != nil {
 		return err
 	}
 	a, root, err := c.at(f.cwd)

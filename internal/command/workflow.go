@@ -187,7 +187,7 @@ func (c *command) goal() *cobra.Command {
 					return usageError{fmt.Errorf("--until: %w", err)}
 				}
 				if f.MaxTime == 0 || left < f.MaxTime {
-					f.MaxTime = left
+					_ = cmd.Flags().Set("max-time", left.String()) // as if it had been typed, for a process of its own too
 				}
 			}
 			return c.flow(cmd, &f, []string{

@@ -32,7 +32,7 @@ const (
 
 // others are variables that people set beside those for settings.
 func others() []string {
-	return []string{"INSPAN_CONFIG_DIR", "INSPAN_STATE_DIR", PresetVariable, StoreVariable, baseURLVariable, keyVariable}
+	return []string{"INSPAN_CONFIG_DIR", "INSPAN_STATE_DIR", "INSPAN_REMOTE_TOKEN", PresetVariable, StoreVariable, baseURLVariable, keyVariable}
 }
 
 // ours are variables that commands, tools and hooks get from inspan.

@@ -1,7 +1,11 @@
 package config_test
 
 import (
+	"io/fs"
+	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +76,28 @@ func TestVariablesThatAreWrong(t *testing.T) {
 	want := []string{`INSPAN_MAX_TURN is not a setting; did you mean "INSPAN_MAX_TURNS"?`, "INSPAN_QQQQQQQQ is not a setting"}
 	if d := cmp.Diff(want, warnings); d != "" || err != nil {
 		t.Error(d, err)
+	}
+}
+
+// TestVariablesThatAreReadAreKnown holds that nobody is warned of a variable that some package reads.
+func TestVariablesThatAreReadAreKnown(t *testing.T) {
+	read := regexp.MustCompile(`Getenv\("(INSPAN_[A-Z_]+)"\)`)
+	found := 0
+	err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, m := range read.FindAllSubmatch(source, -1) {
+			found++
+			if _, warnings, _ := (&config.Config{}).Over([]string{string(m[1]) + "=?"}); len(warnings) > 0 {
+				t.Errorf("%s: %v", path, warnings)
+			}
+		}
+		return err
+	})
+	if err != nil || found < 3 {
+		t.Error(found, err)
 	}
 }
 

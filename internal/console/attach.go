@@ -55,14 +55,26 @@ func (c *Console) Attach(ctx context.Context, s *inspan.Watch, a Attachment) (co
 	if a.Reads {
 		shown = c.reading()
 	}
-	err = shown.show(w.events(ctx))
+	shown.shape(s.Status)
+	v := newView(shown)
+	err = v.all(w.events(ctx))
 	if a.Person != nil && w.lines != nil {
 		a.Person.discard() // it was not typed for the shell
+	}
+	if err == nil {
+		code, err = w.end()
 	}
 	if err != nil {
 		return ExitError, err
 	}
-	return w.end()
+	if c.Form != "" && c.Form != Text {
+		r := v.result(s.Status(), nil)
+		if r.ExitCode = code; w.left {
+			r.Reason, r.Detail = "detached", "the run continues"
+		}
+		c.finish(r)
+	}
+	return code, nil
 }
 
 // attached is a session on the screen of somebody who looks at it.

@@ -184,7 +184,7 @@ func (c *Console) conductor(s *inspan.Session) *inspan.Conductor {
 // follow has the next run shown.
 func (c *Console) follow(run *inspan.Conductor) *view {
 	v := newView(c)
-	c.shape(run.Session)
+	c.shape(run.Session.Status)
 	run.See = func(e event.Event) error {
 		c.warn(run.Session, v, e)
 		return v.event(e)
@@ -237,10 +237,10 @@ func (c *Console) interrupts(ctx context.Context, run *inspan.Conductor) (contex
 }
 
 // shape prepares what is written of a run in the form of others.
-func (c *Console) shape(s *inspan.Session) {
+func (c *Console) shape(status func() inspan.Status) {
 	if c.Form == ClaudeStreamJSON {
 		opened := c.claude != nil && c.claude.opened
-		c.claude = &claude{status: s.Status, write: c.json, began: time.Now(), opened: opened}
+		c.claude = &claude{status: status, write: c.json, began: time.Now(), opened: opened}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -90,6 +91,9 @@ func (s Spending) Compare(ctx context.Context, out io.Writer, sessions store.Sto
 
 // Indented prints a value as JSON that people can read.
 func Indented(out io.Writer, v any) error {
+	if list := reflect.ValueOf(v); list.Kind() == reflect.Slice && list.IsNil() {
+		v = []any{}
+	}
 	enc := json.NewEncoder(out)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)

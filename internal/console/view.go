@@ -363,8 +363,10 @@ func (c *Console) reading() *Console {
 	return &Console{Out: c.Out, Err: c.Out, Color: c.Color && c.width(c.Out) > 0, Width: c.Width}
 }
 
-func (c *Console) show(events iter.Seq2[event.Event, error]) error {
-	v := newView(c)
+func (c *Console) show(events iter.Seq2[event.Event, error]) error { return newView(c).all(events) }
+
+// all shows events that were written before.
+func (v *view) all(events iter.Seq2[event.Event, error]) error {
 	v.past = true
 	for e, err := range events {
 		if err == nil {
