@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,7 +26,7 @@ func (c *command) askCorpus() *cobra.Command {
 		Args: exactly(2, 2, "a DIR or URL and a question"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if q.Question = args[1]; strings.TrimSpace(q.Question) == "" {
-				return usageError{errors.New("the question is empty")}
+				return misused("the question is empty")
 			}
 			f.cwd = q.Of(args[0], cmd.Flags().Changed("source"))
 			if err := f.check(cmd); err != nil {

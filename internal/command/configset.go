@@ -32,7 +32,7 @@ func (c *command) configSet() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			changes, err := assigned(args, add)
 			if err != nil {
-				return usageError{fmt.Errorf("%s %w; see '%[1]s --help'", cmd.CommandPath(), err)}
+				return misused("%s %w; see '%[1]s --help'", cmd.CommandPath(), err)
 			}
 			return c.change(cmd, cwd, project, changes...)
 		},
@@ -143,8 +143,8 @@ func (c *command) change(cmd *cobra.Command, cwd string, project bool, changes .
 	}
 	for _, change := range changes {
 		if config.Secret(strings.Join(change.Values, " ")) {
-			return usageError{fmt.Errorf("%s: the value looks like a secret, and settings hold none; "+
-				"'inspan setup' stores a key, key_env names a variable", change.Key)}
+			return misused("%s: the value looks like a secret, and settings hold none; "+
+				"'inspan setup' stores a key, key_env names a variable", change.Key)
 		}
 	}
 	if err := file.Set(changes...); err != nil {

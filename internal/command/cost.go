@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"path/filepath"
 	"strings"
 
@@ -28,7 +27,7 @@ func (c *command) cost() *cobra.Command {
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !suppose && local+cloud != "" {
-				return usageError{errors.New("--local and --cloud go with --counterfactual")}
+				return misused("--local and --cloud go with --counterfactual")
 			}
 			a, err := app.Load(c.self)
 			if err != nil {

@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -137,7 +136,7 @@ func (c *command) detached() *cobra.Command {
 			}
 			b, err := a.Running.Ordered()
 			if err != nil {
-				return usageError{errors.New("only 'inspan run --detach' starts this command")}
+				return misused("only 'inspan run --detach' starts this command")
 			}
 			defer b.Close()
 			c.console.Out, c.console.Err = b.Out, b.Out

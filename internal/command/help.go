@@ -137,6 +137,7 @@ func completions(root *cobra.Command) {
 			continue
 		}
 		cmd.Short, cmd.Long = "Print a completion script for your shell", ""
+		cmd.Args, cmd.RunE = cobra.ArbitraryArgs, grouped
 		for _, shell := range cmd.Commands() {
 			shell.Short, shell.Example, shell.Long = "Print the completion script for "+shell.Name(), load[shell.Name()], ""
 			if flag := shell.Flags().Lookup("no-descriptions"); flag != nil {

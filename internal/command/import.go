@@ -26,7 +26,7 @@ func (c *command) imports() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, name := range args {
 				if !slices.Contains(setup.Agents(), name) {
-					return usageError{fmt.Errorf("unknown agent %q; use %s%s", name, strings.Join(setup.Agents(), ", "), words.DidYouMean(name, setup.Agents()))}
+					return misused("unknown agent %q; use %s%s", name, strings.Join(setup.Agents(), ", "), words.DidYouMean(name, setup.Agents()))
 				}
 			}
 			a, root, err := c.at(cwd)

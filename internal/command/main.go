@@ -207,8 +207,8 @@ func everywhere(root *cobra.Command) {
 			names = append(names, p[0])
 		}
 		if preset != "" && !slices.Contains(names, preset) {
-			return usageError{fmt.Errorf("--preset: unknown preset %q; use %s%s",
-				preset, strings.Join(names, " or "), words.DidYouMean(preset, names))}
+			return misused("--preset: unknown preset %q; use %s%s",
+				preset, strings.Join(names, " or "), words.DidYouMean(preset, names))
 		}
 		if state != "" {
 			var err error
@@ -239,8 +239,8 @@ func exitHelp() string {
 
 // unknown is the error for a subcommand that does not exist.
 func unknown(cmd *cobra.Command, name string) error {
-	return usageError{fmt.Errorf("unknown command %q for %q%s; see '%s --help'",
-		name, cmd.CommandPath(), words.DidYouMean(name, commands(cmd)), cmd.CommandPath())}
+	return misused("unknown command %q for %q%s; see '%s --help'",
+		name, cmd.CommandPath(), words.DidYouMean(name, commands(cmd)), cmd.CommandPath())
 }
 
 // commands are the names of the commands below one.
@@ -253,25 +253,27 @@ func commands(cmd *cobra.Command) (names []string) {
 
 // group makes a command that only holds others.
 func group(use, short string, subs ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return cmd.Help()
-		}
-		return unknown(cmd, args[0])
-	}}
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: grouped}
 	cmd.AddCommand(subs...)
 	return cmd
+}
+
+func grouped(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	return unknown(cmd, args[0])
 }
 
 // flagError words an error in the flags, and names the flag nearest to one that does not exist.
 func flagError(cmd *cobra.Command, err error) error {
 	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		if want := needs(wrong.GetFlag()); want != "" {
-			return usageError{fmt.Errorf("--%s needs %s, not %q", wrong.GetFlag().Name, want, wrong.GetValue())}
+			return misused("--%s needs %s, not %q", wrong.GetFlag().Name, want, wrong.GetValue())
 		}
 	}
 	if empty, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		return usageError{fmt.Errorf("--%s needs a value; see '%s --help'", empty.GetFlag().Name, cmd.CommandPath())}
+		return misused("--%s needs a value; see '%s --help'", empty.GetFlag().Name, cmd.CommandPath())
 	}
 	missing, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
@@ -290,7 +292,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if missing.GetSpecifiedName() == "p" && cmd.HasParent() { // inspan -p WORD, and a command is called so
 		near = fmt.Sprintf("; for a task of this one word use: inspan run %q", cmd.Name())
 	}
-	return usageError{fmt.Errorf("%w%s; see '%s --help'", err, near, cmd.CommandPath())}
+	return misused("%w%s; see '%s --help'", err, near, cmd.CommandPath())
 }
 
 // elsewhere is what we have for a flag that other agents have; empty: none of them does.
@@ -335,9 +337,9 @@ func exactly(least, most int, what string) cobra.PositionalArgs {
 		path := cmd.CommandPath()
 		switch {
 		case len(args) < least:
-			return usageError{fmt.Errorf("%s needs %s; see '%s --help'", path, what, path)}
+			return misused("%s needs %s; see '%s --help'", path, what, path)
 		case len(args) > most:
-			return usageError{fmt.Errorf("%s takes %s, got %d; see '%s --help'", path, what, len(args), path)}
+			return misused("%s takes %s, got %d; see '%s --help'", path, what, len(args), path)
 		}
 		return nil
 	}
@@ -348,7 +350,7 @@ func oneOf(cmd *cobra.Command, flags ...string) {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if n := len(slices.DeleteFunc(slices.Clone(flags), func(name string) bool { return !cmd.Flags().Changed(name) })); n > 1 {
-			return usageError{fmt.Errorf("use only one of --%s", strings.Join(flags, ", --"))}
+			return misused("use only one of --%s", strings.Join(flags, ", --"))
 		}
 		return run(cmd, args)
 	}

@@ -92,10 +92,10 @@ func pairs(flag string, list []string) (map[string]string, error) {
 	for _, text := range list {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return nil, usageError{fmt.Errorf("%s %q: want NAME=VALUE", flag, text)}
+			return nil, misused("%s %q: want NAME=VALUE", flag, text)
 		}
 		if _, twice := out[name]; twice {
-			return nil, usageError{fmt.Errorf("%s %q: %s is given twice", flag, text, name)}
+			return nil, misused("%s %q: %s is given twice", flag, text, name)
 		}
 		if out == nil {
 			out = map[string]string{}

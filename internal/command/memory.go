@@ -47,9 +47,12 @@ func (c *command) memoryAdd() *cobra.Command {
 			}
 			e := a.Knowledge.Entry(kind, args[0])
 			e.Topic, e.Supersedes = topic, supersedes
+			if err := a.Knowledge.Memory(root).Find(supersedes...); err != nil {
+				return misused("--supersedes: %w", err)
+			}
 			if expires != "" {
 				if e.Expires, err = time.Parse(time.DateOnly, expires); err != nil {
-					return usageError{fmt.Errorf("--expires: %q is not a day such as 2026-12-31", expires)}
+					return misused("--expires: %q is not a day such as 2026-12-31", expires)
 				}
 			}
 			id, err := a.Knowledge.Remember(cmd.Context(), root, scope, e, text)

@@ -90,7 +90,7 @@ func (c *command) policyForget() *cobra.Command {
 			}
 			n, err := a.Consent.Revoke(cmd.Context(), args[0], root)
 			if err == nil && n == 0 {
-				return usageError{fmt.Errorf("%q was not allowed here; see 'inspan policy rules'", args[0])}
+				return misused("%q was not allowed here; see 'inspan policy rules'", args[0])
 			}
 			return err
 		},
@@ -121,11 +121,11 @@ func workspace(folder string) (string, error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", usageError{fmt.Errorf("%s does not exist", folder)}
+		return "", misused("%s does not exist", folder)
 	case err != nil:
 		return "", usageError{err}
 	case !info.IsDir():
-		return "", usageError{fmt.Errorf("%s is not a folder", folder)}
+		return "", misused("%s is not a folder", folder)
 	}
 	return root, nil
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -107,7 +106,7 @@ func (c *command) perform(f *runFlags) func(cmd *cobra.Command, args []string) e
 // chat runs a session on messages from standard input.
 func (c *command) chat(cmd *cobra.Command, f *runFlags, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("--input-format stream-json reads the task from standard input; remove the task from the arguments")}
+		return misused("--input-format stream-json reads the task from standard input; remove the task from the arguments")
 	}
 	host, err := c.host(f)
 	if err != nil {
@@ -167,14 +166,14 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 		return err
 	}
 	if !slices.Contains(console.Forms(), f.output) {
-		return usageError{fmt.Errorf("--output: unknown format %q; use %s%s", f.output, strings.Join(console.Forms(), ", "),
-			words.DidYouMean(f.output, console.Forms()))}
+		return misused("--output: unknown format %q; use %s%s", f.output, strings.Join(console.Forms(), ", "),
+			words.DidYouMean(f.output, console.Forms()))
 	}
 	if f.input != "" && f.input != console.Text && f.input != console.StreamJSON {
-		return usageError{fmt.Errorf("--input-format: %q is neither text nor stream-json", f.input)}
+		return misused("--input-format: %q is neither text nor stream-json", f.input)
 	}
 	if f.denies && !f.detach {
-		return usageError{errors.New("--unattended needs --detach; without a terminal, calls that would ask are denied anyway")}
+		return misused("--unattended needs --detach; without a terminal, calls that would ask are denied anyway")
 	}
 	switch away := f.remote.url != ""; {
 	case !away && (f.repository != "" || f.ref != ""):
@@ -187,10 +186,10 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 		}
 	}
 	if f.Replay != "" && (f.Model != "" || f.Record != "") {
-		return usageError{fmt.Errorf("--replay replaces the model; remove --model and --record")}
+		return misused("--replay replaces the model; remove --model and --record")
 	}
 	if f.maxTurns < 0 || f.MaxTokens < 0 || f.MaxTime < 0 || f.RetryFor < 0 {
-		return usageError{fmt.Errorf("--max-turns, --max-tokens, --max-time and --retry-for can't be negative")}
+		return misused("--max-turns, --max-tokens, --max-time and --retry-for can't be negative")
 	}
 	if cmd.Flags().Changed("max-turns") {
 		f.MaxTurns = f.maxTurns
@@ -210,7 +209,7 @@ func (c *command) task(args []string) (string, error) {
 	text := strings.Join(args, " ")
 	if len(args) == 0 || text == "-" {
 		if isTerminal(c.in) {
-			return "", usageError{fmt.Errorf("no task given; write it as inspan run \"...\", or pipe it to standard input")}
+			return "", misused("no task given; write it as inspan run \"...\", or pipe it to standard input")
 		}
 		raw, err := io.ReadAll(c.in)
 		if err != nil {
@@ -219,7 +218,7 @@ func (c *command) task(args []string) (string, error) {
 		text = string(raw)
 	}
 	if strings.TrimSpace(text) == "" {
-		return "", usageError{fmt.Errorf("the task is empty")}
+		return "", misused("the task is empty")
 	}
 	return text, nil
 }

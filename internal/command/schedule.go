@@ -128,8 +128,11 @@ func (c *command) addSchedule(cmd *cobra.Command, f *scheduleFlags, args []strin
 // wherever it is run.
 func (f *scheduleFlags) flow(args []string) ([]string, error) {
 	if f.workflow == "" {
+		if len(f.maps) > 0 {
+			return nil, misused("--map needs a --workflow, whose inputs it fills")
+		}
 		if len(args) > 0 {
-			return nil, misused("%q: inputs need a --workflow", args[0])
+			return nil, misused("%q: inputs need a --workflow, and times stand first and without --on", args[0])
 		}
 		return nil, nil
 	}
@@ -289,7 +292,11 @@ func (c *command) scheduleInstall() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			timer := schedule.NewTimer(c.program(), "--state", a.StateDir)
+			runs := []string{c.program(), "--state", a.StateDir}
+			if dir := os.Getenv("INSPAN_CONFIG_DIR"); dir != "" { // no flag says it
+				runs = append([]string{"/usr/bin/env", "INSPAN_CONFIG_DIR=" + filepath.Dir(a.ConfigPath)}, runs...)
+			}
+			timer := schedule.NewTimer(runs...)
 			units := timer.Units(filepath.Dir(a.ConfigPath))
 			if show {
 				for _, name := range []string{"inspan-schedule.service", "inspan-schedule.timer"} {

@@ -51,6 +51,11 @@ func (c *command) served(f *serveFlags) (*app.App, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.Model != "" {
+		if err := a.Providers.Known(f.Model); err != nil {
+			return nil, err
+		}
+	}
 	f.Mode = cmp.Or(f.Mode, a.Config.Mode, "ask")
 	f.TokenFile = cmp.Or(f.TokenFile, filepath.Join(a.StateDir, "server.token"))
 	if err := a.Permission.Close(f.TokenFile); err != nil {

@@ -168,6 +168,9 @@ func (f *serverFlags) settle(s *server.Server) error {
 	if s.AtOnce < 1 {
 		return misused("--at-once: it is %d, and must be 1 or more", s.AtOnce)
 	}
+	if f.disk < 0 || f.drain < 0 {
+		return misused("--disk and --drain can't be negative")
+	}
 	for _, folder := range f.folders {
 		abs, err := filepath.Abs(folder)
 		if err == nil {

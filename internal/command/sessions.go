@@ -182,7 +182,7 @@ func (c *command) sessionsRm() *cobra.Command {
 				a, id, err := c.one(cmd.Context(), arg)
 				if err == nil && arg == "last" && !yes {
 					if !isTerminal(c.in) {
-						return usageError{fmt.Errorf("last is the session %s; delete it by that ID, or with --yes", id)}
+						return misused("last is the session %s; delete it by that ID, or with --yes", id)
 					}
 					if !c.confirms(cmd.OutOrStdout(), "Delete the session "+id+"?") {
 						continue

@@ -52,7 +52,7 @@ func (f *screenFlags) take(cmd *cobra.Command, args []string) error {
 	f.says = strings.Join(args, " ")
 	named := f.print || f.goOn || f.resume != ""
 	if len(args) > 0 && !named && words.Nearly(args[0], commands(cmd)) {
-		return usageError{fmt.Errorf("%w; for a task of your own use: inspan run %q", unknown(cmd, args[0]), f.says)}
+		return misused("%w; for a task of your own use: inspan run %q", unknown(cmd, args[0]), f.says)
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func (c *command) front(cmd *cobra.Command, f *screenFlags) error {
 	case f.print, f.says != "" && !c.watched():
 		return c.answered(cmd, f)
 	case !c.watched():
-		return usageError{errors.New(`standard input or output is not a terminal; for scripts use: inspan -p "task", or inspan run "task"`)}
+		return misused(`standard input or output is not a terminal; for scripts use: inspan -p "task", or inspan run "task"`)
 	}
 	if f.goOn {
 		id, err := c.last(cmd.Context(), f.cwd)
@@ -101,7 +101,7 @@ func (c *command) answered(cmd *cobra.Command, f *screenFlags) error {
 	id, err := f.resume, error(nil)
 	switch {
 	case id == anySession:
-		return usageError{errors.New(`--resume needs an ID here: inspan -p -r ID "task"`)}
+		return misused(`--resume needs an ID here: inspan -p -r ID "task"`)
 	case f.goOn:
 		id, err = c.last(cmd.Context(), f.cwd)
 	case id == "":

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -23,7 +22,7 @@ func (c *command) version() *cobra.Command {
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("from") && !check {
-				return usageError{errors.New("--from needs --check")}
+				return misused("--from needs --check")
 			}
 			out := cmd.OutOrStdout()
 			fmt.Fprintf(out, "inspan %s %s/%s %s%s\n", setup.Version(), runtime.GOOS, runtime.GOARCH, runtime.Version(), revision())

@@ -102,7 +102,7 @@ func (c *command) workflowRun() *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError{errors.New("inspan workflow run needs the NAME of a workflow; see 'inspan workflow list'")}
+				return misused("inspan workflow run needs the NAME of a workflow; see 'inspan workflow list'")
 			}
 			return c.flow(cmd, &f, args)
 		},
@@ -179,12 +179,12 @@ func (c *command) goal() *cobra.Command {
 		Args: exactly(1, 1, "the GOAL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if check == "" {
-				return usageError{errors.New("inspan goal needs --check: the command that says whether the goal is reached")}
+				return misused("inspan goal needs --check: the command that says whether the goal is reached")
 			}
 			if until != "" {
 				left, err := timeUntil(until, time.Now())
 				if err != nil {
-					return usageError{fmt.Errorf("--until: %w", err)}
+					return misused("--until: %w", err)
 				}
 				if f.MaxTime == 0 || left < f.MaxTime {
 					_ = cmd.Flags().Set("max-time", left.String()) // as if it had been typed, for a process of its own too

@@ -190,7 +190,7 @@ func (l *Logins) LeaveProvider(ctx context.Context, provider string) error {
 	}
 	o, err := l.settings(provider)
 	if err != nil {
-		return err
+		return config.Error{Err: fmt.Errorf("inspan keeps no key and no login of %s", provider)}
 	}
 	return l.client(o.Token).Logout(ctx, providerAccount(provider, *o).Name)
 }

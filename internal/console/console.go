@@ -285,6 +285,9 @@ func (v *view) result(st inspan.Status, err error) Result {
 		Denied: len(v.denials), Denials: v.denials, Sensitive: v.touched,
 		Usage: st.Usage, Cost: st.Cost, Unpriced: st.Unpriced, over: st.Over(),
 	}
+	if r.over && st.Stopped.Reason == event.ReasonFailed {
+		err = nil // the log has it too, for those who only read that
+	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		r.Reason = string(event.ReasonCancelled)

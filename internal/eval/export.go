@@ -113,6 +113,9 @@ type harborJob struct {
 // Harbor writes the folder of a job of Harbor, which must not be there. Planned is how many trials the run was
 // to have, and of tells what is known of a session.
 func (r *Run) Harbor(dir string, planned int, of func(session string) Details) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Forget removes the entry of an id from whichever scope has it, and returns it.
@@ -14,5 +15,22 @@ func (s *Store) Forget(ctx context.Context, id string) (Entry, error) {
 			return e, err
 		}
 	}
-	return Entry{}, fmt.Errorf("nothing is remembered as %q; see 'inspan memory list'", id)
+	return Entry{}, unknown(id)
+}
+
+// Find is an error if no scope has an entry with some id.
+func (s *Store) Find(ids ...string) error {
+	for _, id := range ids {
+		if !slices.ContainsFunc(Scopes(), func(scope Scope) bool {
+			_, err := s.Entry(scope, id)
+			return err == nil
+		}) {
+			return unknown(id)
+		}
+	}
+	return nil
+}
+
+func unknown(id string) error {
+	return fmt.Errorf("nothing is remembered as %q; see 'inspan memory list'", id)
 }
