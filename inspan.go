@@ -141,7 +141,7 @@ type Agent struct {
 	// no change for an old one, negative means no limit.
 	MaxTurns int
 	// MaxCost bounds the US dollars of the whole session; 0 means no limit for
-	// a new session and no change for an old one.
+	// a new session and no change for an old one, negative means no limit.
 	MaxCost float64
 	// MaxTokens bounds the tokens of the whole session, prompts and replies
 	// together, and MaxTime one run, the waits for a person aside; 0 means as for
@@ -353,20 +353,17 @@ func (a *Agent) window() event.Window {
 }
 
 func (a *Agent) limits(now event.Limits) event.Limits {
-	switch {
-	case a.MaxTurns > 0:
-		now.Turns = a.MaxTurns
-	case a.MaxTurns < 0:
-		now.Turns = 0
+	if a.MaxTurns != 0 {
+		now.Turns = max(a.MaxTurns, 0)
 	}
-	if a.MaxCost > 0 {
-		now.Cost = a.MaxCost
+	if a.MaxCost != 0 {
+		now.Cost = max(a.MaxCost, 0)
 	}
-	if a.MaxTokens > 0 {
-		now.Tokens = a.MaxTokens
+	if a.MaxTokens != 0 {
+		now.Tokens = max(a.MaxTokens, 0)
 	}
-	if a.MaxTime > 0 {
-		now.Seconds = a.MaxTime.Seconds()
+	if a.MaxTime != 0 {
+		now.Seconds = max(a.MaxTime, 0).Seconds()
 	}
 	return now
 }

@@ -701,6 +701,21 @@ func TestSettingsOfAnOldSessionStand(t *testing.T) {
 	}
 }
 
+// TestLimitsCanBeTakenAway holds that a negative limit of an agent is none, also in a session that had one.
+func TestLimitsCanBeTakenAway(t *testing.T) {
+	log := event.NewMemory("m")
+	few := inspan.Agent{Model: scripted(t, "Hi."), MaxTurns: 7, MaxCost: 1, MaxTokens: 100_000, MaxTime: time.Hour}
+	collect(t, open(t, &few, log).Run(t.Context(), said("go")))
+	none := inspan.Agent{Model: scripted(t, "Hi.", "Ho."), MaxTurns: -1, MaxCost: -1, MaxTokens: -1, MaxTime: -1}
+	for name, log := range map[string]event.Log{"old": log, "new": event.NewMemory("n")} {
+		s := open(t, &none, log)
+		collect(t, s.Run(t.Context(), said("again")))
+		if got := s.Status().Limits; got != (event.Limits{}) {
+			t.Errorf("%s session: %+v", name, got)
+		}
+	}
+}
+
 func TestOpenRefusesNonsense(t *testing.T) {
 	twice := tool.New("t", "", func(context.Context, *tool.Call, struct{}) (tool.Result, error) { return tool.Result{}, nil })
 	for name, a := range map[string]inspan.Agent{

@@ -97,7 +97,8 @@ func (b *build) choose(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if b.o.MaxCost > 0 || b.at.Limits.Cost > 0 || b.at.New && b.Config.MaxCost > 0 || b.Config.DayCost > 0 || b.perMinute() {
+	bounded := b.at.Limits.Cost > 0 || b.at.New && b.Config.MaxCost > 0
+	if b.o.MaxCost > 0 || b.o.MaxCost == 0 && bounded || b.Config.DayCost > 0 || b.perMinute() {
 		return b.Providers.Priced(b.model)
 	}
 	return nil

@@ -8,6 +8,25 @@ import (
 
 const dollarsType = "dollars"
 
+// ceiling is a flag of dollars that a session may cost, of which 0 says that there is no limit, whatever
+// the settings say: as in [inspan.Agent], that is a negative one.
+type ceiling float64
+
+// String implements pflag.Value.
+func (c *ceiling) String() string { return strconv.FormatFloat(max(float64(*c), 0), 'g', -1, 64) }
+
+// Type implements pflag.Value.
+func (c *ceiling) Type() string { return dollarsType }
+
+// Set implements pflag.Value.
+func (c *ceiling) Set(text string) error {
+	err := (*dollars)(c).Set(text)
+	if err == nil && *c == 0 {
+		*c = -1
+	}
+	return err
+}
+
 // dollars is a flag of an amount of money, which has an end.
 type dollars float64
 

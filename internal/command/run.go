@@ -1,11 +1,13 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,14 +21,17 @@ import (
 // runFlags are the flags that run and resume share.
 type runFlags struct {
 	app.Options
-	output   string
-	input    string
-	cwd      string
-	labels   []string
-	maxTurns int
-	flow     []string // workflow to perform, and its inputs as they were typed
-	detach   bool     // let it run in a process of its own,
-	denies   bool     // which denies what would ask
+	output string
+	input  string
+	cwd    string
+	labels []string
+	// Limits as they were typed, of which 0 means none.
+	maxTurns  int
+	maxTokens int64
+	maxTime   time.Duration
+	flow      []string // workflow to perform, and its inputs as they were typed
+	detach    bool     // let it run in a process of its own,
+	denies    bool     // which denies what would ask
 
 	remote     remoteFlags // a server that does it,
 	repository string      // in a clone of this,
@@ -127,9 +132,9 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.Model, "model", "", "model as `provider/model`, or a known name such as sonnet; see 'inspan models'")
 	fl.StringVar((*string)(&f.Mode), "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
 	fl.IntVar(&f.maxTurns, "max-turns", 200, "maximum `turns` of one run; 0 means no limit")
-	fl.Var((*dollars)(&f.MaxCost), "max-cost", "maximum cost of the session in US `dollars`; 0 means no limit")
-	fl.Int64Var(&f.MaxTokens, "max-tokens", 0, "maximum `tokens` of the session, prompts and replies; 0 means no limit")
-	fl.DurationVar(&f.MaxTime, "max-time", 0, "maximum `time` of one run, such as 90s or 2h, not counting waits for you; 0 means no limit")
+	fl.Var((*ceiling)(&f.MaxCost), "max-cost", "maximum cost of the session in US `dollars`; 0 means no limit")
+	fl.Int64Var(&f.maxTokens, "max-tokens", 0, "maximum `tokens` of the session, prompts and replies; 0 means no limit")
+	fl.DurationVar(&f.maxTime, "max-time", 0, "maximum `time` of one run, such as 90s or 2h, not counting waits for you; 0 means no limit")
 	fl.DurationVar(&f.RetryFor, "retry-for", 0,
 		"how long to retry a model that is down, such as `90s` or 2h (default 1m; 15m without a terminal)")
 	fl.StringVar(&f.Record, "record", "", "write the model's answers to a new `file`")
@@ -188,14 +193,17 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	if f.Replay != "" && (f.Model != "" || f.Record != "") {
 		return misused("--replay replaces the model; remove --model and --record")
 	}
-	if f.maxTurns < 0 || f.MaxTokens < 0 || f.MaxTime < 0 || f.RetryFor < 0 {
+	if f.maxTurns < 0 || f.maxTokens < 0 || f.maxTime < 0 || f.RetryFor < 0 {
 		return misused("--max-turns, --max-tokens, --max-time and --retry-for can't be negative")
 	}
 	if cmd.Flags().Changed("max-turns") {
-		f.MaxTurns = f.maxTurns
-		if f.MaxTurns == 0 {
-			f.MaxTurns = -1
-		}
+		f.MaxTurns = cmp.Or(f.maxTurns, -1)
+	}
+	if cmd.Flags().Changed("max-tokens") {
+		f.MaxTokens = cmp.Or(f.maxTokens, -1)
+	}
+	if cmd.Flags().Changed("max-time") {
+		f.MaxTime = cmp.Or(f.maxTime, -1)
 	}
 	if f.cwd == "" {
 		return nil

@@ -186,7 +186,7 @@ func (c *command) goal() *cobra.Command {
 				if err != nil {
 					return misused("--until: %w", err)
 				}
-				if f.MaxTime == 0 || left < f.MaxTime {
+				if f.maxTime == 0 || left < f.maxTime {
 					_ = cmd.Flags().Set("max-time", left.String()) // as if it had been typed, for a process of its own too
 				}
 			}

@@ -60,9 +60,9 @@ func (p *Program) Within(dollars float64, tokens int64, length time.Duration) (f
 	return lesser(dollars, l.Cost), lesser(tokens, l.Tokens), lesser(length, time.Duration(l.Time))
 }
 
-// lesser is the lower one of two limits, of which 0 is none.
+// lesser is the lower one of two limits, of which 0 is none, and a negative one none either.
 func lesser[N float64 | int64 | time.Duration](a, b N) N {
-	if a == 0 || b != 0 && b < a {
+	if b != 0 && (a <= 0 || b < a) {
 		return b
 	}
 	return a

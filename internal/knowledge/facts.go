@@ -114,7 +114,7 @@ func (k *Base) facts(ctx context.Context, agent *inspan.Agent, p Prompt) []strin
 	}
 	truth := policy.Session{
 		Mode: cmp.Or(l.Mode, tool.ModeAsk), Walls: agent.Env.Walls, Throwaway: agent.Env.Throwaway, Unattended: agent.Unattended,
-		Turns: turns(l.MaxTurns), Cost: l.MaxCost, Time: l.MaxTime,
+		Turns: turns(l.MaxTurns), Cost: max(l.MaxCost, 0), Time: max(l.MaxTime, 0),
 	}
 	list := append([]string{"workspace: " + agent.Env.Root, date}, truth.Facts()...)
 	lever := agent.Levers.Bootstrap

@@ -161,13 +161,13 @@ func (s *Server) mode(tenant string) tool.Mode {
 	return s.Options.Mode
 }
 
-// lesser is the lower of two bounds, of which 0 is none.
+// lesser is the lower of two bounds, of which 0 is none, and a negative one none either.
 func lesser[T int | float64](a, b T) T {
 	switch {
-	case a == 0:
-		return b
 	case b == 0:
 		return a
+	case a <= 0:
+		return b
 	}
 	return min(a, b)
 }
