@@ -1,6 +1,8 @@
 package command
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan"
@@ -95,6 +97,9 @@ func (c *command) evalResume() *cobra.Command {
 		RunE: c.evaluated(&e, func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signals(cmd.Context())
 			defer stop()
+			if cmd.Flags().Changed("time") {
+				e.Time = cmp.Or(e.Time, -1)
+			}
 			return e.Resume(ctx, args[0])
 		}),
 	}

@@ -132,7 +132,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.Model, "model", "", "model as `provider/model`, or a known name such as sonnet; see 'inspan models'")
 	fl.StringVar((*string)(&f.Mode), "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
 	fl.IntVar(&f.maxTurns, "max-turns", 200, "maximum `turns` of one run; 0 means no limit")
-	fl.Var((*ceiling)(&f.MaxCost), "max-cost", "maximum cost of the session in US `dollars`; 0 means no limit")
+	fl.Var((*dollars)(&f.MaxCost), "max-cost", "maximum cost of the session in US `dollars`; 0 means no limit")
 	fl.Int64Var(&f.maxTokens, "max-tokens", 0, "maximum `tokens` of the session, prompts and replies; 0 means no limit")
 	fl.DurationVar(&f.maxTime, "max-time", 0, "maximum `time` of one run, such as 90s or 2h, not counting waits for you; 0 means no limit")
 	fl.DurationVar(&f.RetryFor, "retry-for", 0,

@@ -213,7 +213,7 @@ func (w *work) stands(it bool) (bad bool) {
 
 // afford is what a trial may cost; 0: no limit. It counts as spent until [work.settle].
 func (w *work) afford(t *Task) (float64, error) {
-	if w.Budget == 0 {
+	if w.Budget <= 0 {
 		return t.MaxCost, nil
 	}
 	w.mu.Lock()

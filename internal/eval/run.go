@@ -32,7 +32,8 @@ type Runner struct {
 	Fresh   bool   // trials of the same content that ended earlier are not taken over
 	Keep    bool   // places of trials stay
 	// Budget bounds what the whole run costs, in US dollars, and Time how long [Runner.Go] takes. 0 is what
-	// the run began with, and no limit if that had none. So does a run stay Fresh that began so.
+	// the run began with, and no limit if that had none; a negative one is no limit. So does a run stay Fresh
+	// that began so.
 	Budget float64
 	Time   time.Duration
 	Told   func(Progress) // is told of each trial that ended, one at a time; nil: nobody is
@@ -78,7 +79,7 @@ const (
 
 // Begin makes a run. Nothing of it has begun when it returns.
 func (r *Runner) Begin(p Plan) (*Run, error) {
-	h := &header{Source: p.Suite.Path, Open: p.Visible, Budget: r.Budget, Time: r.Time, Fresh: r.Fresh}
+	h := &header{Source: p.Suite.Path, Open: p.Visible, Budget: max(r.Budget, 0), Time: r.Time, Fresh: r.Fresh}
 	if p.Repos != "" {
 		var err error
 		if h.Repos, err = filepath.Abs(p.Repos); err != nil {

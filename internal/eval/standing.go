@@ -62,7 +62,7 @@ const boundsFile = "bounds.json"
 
 // noteBounds writes down what bounds the work, for those who look at the run meanwhile.
 func (w *work) noteBounds() error {
-	b := bounds{Began: time.Now().UTC(), Jobs: max(1, w.Jobs), Budget: w.Budget}
+	b := bounds{Began: time.Now().UTC(), Jobs: max(1, w.Jobs), Budget: max(w.Budget, 0)}
 	if w.Time > 0 {
 		b.Until = b.Began.Add(w.Time)
 	}
