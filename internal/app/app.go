@@ -143,6 +143,7 @@ type Options struct {
 	Sources      []string              // that a new session answers questions from; nil: it does the usual work
 	Small        string                // model that reads pieces of them; empty: that of the settings
 	KeepJobs     bool                  // whatever bash is told to keep goes on after the session, unasked
+	Unapproved   bool                  // what a person has allowed for a project or always does not hold
 	// Apart are folders where agents of others work too: of these a session reaches only its own
 	// workspace. It remembers nothing, and knows no other session.
 	Apart []string
@@ -188,7 +189,7 @@ func (o Options) Check() error {
 
 // line is what the options say of permissions.
 func (o Options) line() permission.Line {
-	return permission.Line{Allow: o.Allow, Ask: o.Ask, Deny: o.Deny, Trust: o.Trust, KeepJobs: o.KeepJobs}
+	return permission.Line{Allow: o.Allow, Ask: o.Ask, Deny: o.Deny, Trust: o.Trust, KeepJobs: o.KeepJobs, Unapproved: o.Unapproved}
 }
 
 // Host builds the host for a command. Warn receives what a person should know

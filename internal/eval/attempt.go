@@ -343,7 +343,7 @@ func (w *work) session(ctx context.Context, t *Task, c claim, p place, money flo
 		}
 		start, err := w.Table.Detach(ctx, w.Program, w.args(t, c, p, money), running.Order{
 			ID: c.Session, Key: "eval/" + w.h.ID + "/" + c.Session, Text: p.filled(t, t.Prompt), Unattended: true,
-			Apart: w.apart(), Vars: w.vars(p),
+			Apart: w.apart(), Unapproved: true, Vars: w.vars(p),
 		})
 		if err != nil {
 			return st, err

@@ -45,6 +45,7 @@ type Line struct {
 	Allow, Ask, Deny []string // rules
 	Trust            string   // as in [consent.Store.ReviewRunning]
 	KeepJobs         bool     // whatever bash is told to keep goes on after the session, unasked
+	Unapproved       bool     // what a person has allowed for a project or always does not hold
 }
 
 // Check looks whether the rules can be read, in this order. Name is how the caller calls a list, in
@@ -129,7 +130,10 @@ func (s *Set) RulesFor(root string, l Line) ([]inspan.Rule, error) {
 			out = append(out, inspan.Rule{Action: r.Action, Text: r.Text, Scope: scope.name, Reason: r.Reason})
 		}
 	}
-	approved, err := s.approved(root)
+	var approved []inspan.Rule
+	if !l.Unapproved {
+		approved, err = s.approved(root)
+	}
 	return slices.Concat(out, claudeRules(root), s.kept(root, l.Trust), approved), err
 }
 

@@ -34,6 +34,8 @@ type Order struct {
 	Log        string `json:"log"` // what it prints to, until the session has a folder
 	// Apart are folders of others, as app.Options has them.
 	Apart []string `json:"apart,omitempty"`
+	// Unapproved: only settings allow, as app.Options has it.
+	Unapproved bool `json:"unapproved,omitempty"`
 	// Vars are variables of the environment of the process, as NAME=VALUE, beside those of this one.
 	Vars []string `json:"-"`
 }
