@@ -57,6 +57,12 @@ func (c *command) evalRun() *cobra.Command {
 			"  inspan eval run suites/mine --split held-out --tries 5",
 		Args: exactly(1, 1, "a SUITE"),
 		RunE: c.evaluated(&e, func(cmd *cobra.Command, args []string) error {
+			if err := (app.Options{Mode: e.Mode}).Check(); err != nil {
+				return err
+			}
+			if e.Jobs < 1 || e.Tries < 1 {
+				return misused("--jobs and --tries must be 1 or more")
+			}
 			ctx, stop := signals(cmd.Context())
 			defer stop()
 			return e.Run(ctx, args[0])
