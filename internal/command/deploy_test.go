@@ -1,9 +1,12 @@
 package command
 
 import (
+	"errors"
+	"io"
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -173,5 +176,64 @@ func TestDeploy(t *testing.T) {
 		if strings.Contains("\n"+unit, "\n"+fatal) {
 			t.Errorf("inspan.service: the sandbox can't be built with %s", fatal)
 		}
+	}
+}
+
+// TestDeployCluster holds that the parts of the manifest of several servers fit each other and the command.
+func TestDeployCluster(t *testing.T) {
+	text := deployed(t, "deploy/cluster-kubernetes.yaml")
+	_, help, _ := prints(t, "serve", "--help")
+	parts := map[string]map[string]any{}
+	for docs := yaml.NewDecoder(strings.NewReader(text)); ; {
+		var part struct {
+			Kind     string
+			Metadata struct{ Name string }
+			Spec     map[string]any
+		}
+		if err := docs.Decode(&part); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		parts[part.Kind+" "+part.Metadata.Name] = part.Spec
+	}
+	args := map[string][]string{}
+	for docs := yaml.NewDecoder(strings.NewReader(text)); len(args) < 2; {
+		var p pod
+		if err := docs.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		if p.Kind != "Deployment" {
+			continue
+		}
+		s := p.Spec.Template.Spec
+		c := s.Containers[0]
+		only := matched(t, strings.Join(c.Args, "\n"), `^--only=(.*)$`)
+		args[only] = c.Args
+		for _, arg := range c.Args[1:] {
+			if flag, _, _ := strings.Cut(arg, "="); !regexp.MustCompile(`(?m)^ +` + flag + `[ \n]`).MatchString(help) {
+				t.Errorf("%s: inspan serve has no flag %s", only, flag)
+			}
+		}
+		drain, err := time.ParseDuration(matched(t, strings.Join(c.Args, "\n"), `^--drain=(.*)$`))
+		grace, bad := time.ParseDuration(s.Grace + "s")
+		if err != nil || bad != nil || grace < drain+15*time.Second {
+			t.Errorf("%s: calls get %s to finish, and the pod %s to end", only, drain, grace)
+		}
+	}
+	if parts["Service inspan"]["publishNotReadyAddresses"] != nil {
+		t.Error("clients are sent to servers that are not ready, while others are")
+	}
+	if parts["Deployment inspan-worker"]["replicas"] != nil {
+		t.Error("the number of workers is KEDA's, and would be reset")
+	}
+	each, err := strconv.Atoi(matched(t, text, `^ +targetValue: "(\d+)"`))
+	most, bad := strconv.Atoi(matched(t, strings.Join(args["api"], "\n"), `^--at-once=(.*)$`))
+	if err != nil || bad != nil || parts["ScaledObject inspan-worker"]["maxReplicaCount"] != most/each {
+		t.Errorf("at most %v workers, for %d tasks, %d each", parts["ScaledObject inspan-worker"]["maxReplicaCount"], most, each)
+	}
+	host := strings.Replace(matched(t, text, `^ +url: http://([^/]*)/metrics$`), ".default", ".$(NAMESPACE)", 1)
+	if !slices.Contains(args["api"], "--host="+host) {
+		t.Errorf("the servers don't answer to %s", host)
 	}
 }
