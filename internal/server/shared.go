@@ -71,6 +71,7 @@ func (s *Server) ServeAmong(ctx context.Context, d Door, a Among, grace time.Dur
 	d.Opened(l.Addr().String())
 	if err = stand.await(ctx); err == nil {
 		front.Store(new(g.Wrap(s.Handler())))
+		stand.turn(nil)
 		err = s.lead(ctx, d, at.String(), a, grace)
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
@@ -127,7 +128,27 @@ type standby struct {
 	at     string // its own URL
 	stands func(string)
 	told   string // that it stands by for
-	leader atomic.Pointer[url.URL]
+	leader atomic.Pointer[leading]
+}
+
+// leading is a server that leads, or did. Over ends when another does.
+type leading struct {
+	*url.URL
+	over context.Context
+	end  context.CancelFunc
+}
+
+// turn has requests passed on to another leader; nil: none. Those that the one before has not answered are
+// unanswered: it may hang, or be on a machine that is gone.
+func (b *standby) turn(to *url.URL) {
+	var next *leading
+	if to != nil {
+		next = &leading{URL: to}
+		next.over, next.end = context.WithCancel(context.Background())
+	}
+	if before := b.leader.Swap(next); before != nil {
+		before.end()
+	}
 }
 
 // await returns when the server leads.
@@ -201,7 +222,7 @@ func (b *standby) read(ctx context.Context) error {
 			}
 		}
 		if last != nil && last.String() != b.at {
-			b.leader.Store(last)
+			b.turn(last)
 		}
 		if err := log.Wait(ctx, seq); err != nil {
 			return err
@@ -245,9 +266,12 @@ func (b *standby) pass(w http.ResponseWriter, r *http.Request, tokens http.Heade
 		b.unled(w)
 		return
 	}
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	defer context.AfterFunc(leader.over, stop)()
 	proxy := httputil.ReverseProxy{
 		Rewrite: func(p *httputil.ProxyRequest) {
-			p.SetURL(leader)
+			p.SetURL(leader.URL)
 			for _, name := range []string{"Authorization", "X-Api-Key"} {
 				if values := tokens.Values(name); len(values) > 0 {
 					p.Out.Header[http.CanonicalHeaderKey(name)] = values
@@ -261,7 +285,7 @@ func (b *standby) pass(w http.ResponseWriter, r *http.Request, tokens http.Heade
 		FlushInterval: -1, // streams
 		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { b.unled(w) },
 	}
-	proxy.ServeHTTP(w, r)
+	proxy.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // unled answers while nobody leads.

@@ -31,6 +31,12 @@ type among struct {
 // joins starts one more server of the house's store.
 func (h *house) joins(setup server.Setup) *among {
 	h.t.Helper()
+	return h.joinsAs(setup, "")
+}
+
+// joinsAs starts one that says it is at a URL; empty: its own.
+func (h *house) joinsAs(setup server.Setup, at string) *among {
+	h.t.Helper()
 	m := &among{house: h.as(h.token), stands: make(chan string, 10)}
 	m.s = &server.Server{Setup: setup}
 	token := filepath.Join(h.dir, "token")
@@ -42,7 +48,7 @@ func (h *house) joins(setup server.Setup) *among {
 	ctx, stop := context.WithCancel(h.t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- m.s.ServeAmong(ctx, d, server.Among{Stands: func(leader string) { m.stands <- leader }}, time.Second)
+		ended <- m.s.ServeAmong(ctx, d, server.Among{Advertise: at, Stands: func(leader string) { m.stands <- leader }}, time.Second)
 	}()
 	m.end = sync.OnceFunc(func() {
 		stop()
@@ -100,6 +106,41 @@ func TestAmong(t *testing.T) {
 		t.Fatalf("the second server stands by for %q", leader)
 	}
 	two.until(two.submit(server.Spec{Prompt: "say: again"}).ID, event.StageCompleted)
+}
+
+// TestLeaderHangs has a leader that takes a request and answers nothing. Whoever waits for the answer is told
+// to try again as soon as another server leads.
+func TestLeaderHangs(t *testing.T) {
+	asked := make(chan struct{})
+	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+	}))
+	t.Cleanup(func() { hangs.CloseClientConnections(); hangs.Close() })
+	h := newHouse(t, nil)
+	setup := h.s.Setup
+	h.close()
+	one := h.joinsAs(setup, hangs.URL)
+	<-one.stands
+	two := h.joins(setup)
+	if leader := <-two.stands; leader != hangs.URL {
+		t.Fatalf("the second server stands by for %q, want %q", leader, hangs.URL)
+	}
+	answered := make(chan int, 1)
+	go func() {
+		status, _ := two.do(two.request(t.Context(), "GET", "/api/v1/tasks", nil))
+		answered <- status
+	}()
+	<-asked
+	one.end()
+	select {
+	case status := <-answered:
+		if status != http.StatusServiceUnavailable {
+			t.Errorf("the request is answered with %d", status)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the request waits for a server that does not lead")
+	}
 }
 
 // engine is one within a process: it gives sessions to its only worker. As with any engine, a wake that
