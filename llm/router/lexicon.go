@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/inspan/inspan/internal/keep"
 )
 
-// wordsText holds what tells how hard a task is, in many languages; its head says how it is
-// to be read.
+// wordsText is words.txt, compressed. It holds what tells how hard a task is, in many languages; its head says
+// how it is to be read.
 //
-//go:embed words.txt
+//go:embed words.txt.gz
 var wordsText string
 
 // class is what a word says of a task.
@@ -35,7 +37,8 @@ type lexicon map[class][]string
 
 func newLexicon() lexicon {
 	l := lexicon{}
-	for line := range strings.Lines(wordsText) {
+	words, _ := keep.Unpack(wordsText) // a test holds what it is
+	for line := range strings.Lines(string(words)) {
 		head, list, ok := strings.Cut(strings.TrimSpace(line), ":")
 		if !ok || strings.HasPrefix(head, "#") {
 			continue
