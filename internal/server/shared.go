@@ -133,7 +133,7 @@ type standby struct {
 
 // leading is a server that leads, or did. Over ends when another does.
 type leading struct {
-	*url.URL
+	url  *url.URL
 	over context.Context
 	end  context.CancelFunc
 }
@@ -143,7 +143,7 @@ type leading struct {
 func (b *standby) turn(to *url.URL) {
 	var next *leading
 	if to != nil {
-		next = &leading{URL: to}
+		next = &leading{url: to}
 		next.over, next.end = context.WithCancel(context.Background())
 	}
 	if before := b.leader.Swap(next); before != nil {
@@ -180,10 +180,10 @@ func (b *standby) await(ctx context.Context) error {
 // tell tells whom the server stands by for, if it is another one than before.
 func (b *standby) tell() {
 	leader := b.leader.Load()
-	if leader == nil || leader.String() == b.told {
+	if leader == nil || leader.url.String() == b.told {
 		return
 	}
-	if b.told = leader.String(); b.stands != nil {
+	if b.told = leader.url.String(); b.stands != nil {
 		b.stands(b.told)
 	}
 }
@@ -271,7 +271,7 @@ func (b *standby) pass(w http.ResponseWriter, r *http.Request, tokens http.Heade
 	defer context.AfterFunc(leader.over, stop)()
 	proxy := httputil.ReverseProxy{
 		Rewrite: func(p *httputil.ProxyRequest) {
-			p.SetURL(leader.URL)
+			p.SetURL(leader.url)
 			for _, name := range []string{"Authorization", "X-Api-Key"} {
 				if values := tokens.Values(name); len(values) > 0 {
 					p.Out.Header[http.CanonicalHeaderKey(name)] = values
