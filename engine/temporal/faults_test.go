@@ -206,7 +206,11 @@ func TestServersApprove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	w, err := (&inspan.Host{Store: p.store}).Watch(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
