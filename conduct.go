@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,7 +35,7 @@ type Conductor struct {
 	// returned then does not count. In the first case its cause is ErrAnswered. An error ends
 	// Run. Nil: nobody here answers.
 	Ask func(ctx context.Context, p Pending) (event.Body, error)
-	// Before returns what the session goes on with beside the answers, such as an
+	// Before returns what the session goes on with behind the inputs and answers, such as an
 	// event.Switched, which can't be sent into a run. It is called whenever the session is
 	// about to run. Nil: nothing.
 	Before func() []event.Body
@@ -89,11 +90,11 @@ func (c *Conductor) Run(ctx context.Context, inputs ...event.Body) error {
 	c.begin(put, broken)
 	defer c.end()
 	for {
-		first, err := c.before()
+		late, err := c.before()
 		if err != nil {
 			return err
 		}
-		for e, err := range c.Session.Run(ctx, append(first, inputs...)...) {
+		for e, err := range c.Session.Run(ctx, slices.Concat(inputs, late)...) {
 			if err == nil {
 				err = c.saw(ctx, e)
 			}

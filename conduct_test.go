@@ -32,6 +32,18 @@ const (
 	twoNotes = oneNote + "\n" + `call: note {"word":"b"}`
 )
 
+// TestConductorLate holds that what is wanted just before a run counts after what it was begun with.
+func TestConductorLate(t *testing.T) {
+	c, _ := conducted(t, 0, "Done.")
+	c.Before = func() []event.Body { return []event.Body{event.Switched{Mode: tool.ModeAuto}} }
+	if err := c.Run(t.Context(), event.Switched{Mode: tool.ModeEdit}, said("go")); err != nil {
+		t.Fatal(err)
+	}
+	if mode := c.Session.Status().Mode; mode != tool.ModeAuto {
+		t.Errorf("the run has mode %q", mode)
+	}
+}
+
 // TestConductorGoesOn holds that a run goes on with every answer until it has stopped.
 func TestConductorGoesOn(t *testing.T) {
 	for _, together := range []bool{false, true} {

@@ -110,13 +110,6 @@ func (r *runner) switchTo(mode tool.Mode) {
 	}
 }
 
-// next is the mode that the session is to have; empty: the one that it has.
-func (r *runner) next() tool.Mode {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.mode
-}
-
 // switched takes what switchTo has left.
 func (r *runner) switched() (inputs []event.Body) {
 	r.mu.Lock()

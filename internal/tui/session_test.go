@@ -433,6 +433,19 @@ func TestModes(t *testing.T) {
 	s.shows("now working in mode yolo", "· yolo ·")
 }
 
+// TestModesAtOnce holds that each press counts, also while the switch before it is on its way to the log.
+func TestModesAtOnce(t *testing.T) {
+	s := start(t, 80, 24, nil, sayStep("Over."))
+	s.typed("go", enter)
+	s.shows("■ done", "· ask ·")
+	for _, at := range []string{"plan", "auto", "edit"} { // three steps each, of four
+		s.press(strings.Repeat("\x1b[Z", 3))
+		s.wait(at, func(text string) bool {
+			return strings.Contains(text, "now working in mode "+at) && strings.Contains(text, "· "+at+" ·") && !strings.Contains(text, "after this run")
+		})
+	}
+}
+
 // TestModeAtAQuestion holds that a mode that is chosen at a question answers it, if it lets the call run.
 func TestModeAtAQuestion(t *testing.T) {
 	s := start(t, 80, 24, nil, call("note", `{"word":"red"}`), call("note", `{"word":"blue"}`), sayStep("Over."))

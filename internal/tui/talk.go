@@ -33,6 +33,7 @@ type talk struct {
 	opening bool              // a session is, or one is being closed
 	closing bool              // the session before is, and what the person asks for next waits for that
 	running bool              // a run goes on here
+	wanted  tool.Mode         // that was switched to in this run, until the log says so; empty: none is on its way
 	regain  func(said string) // puts words that were queued back into the prompt
 	driver  string            // who goes on with its run elsewhere, in words; empty: nobody, as far as was asked
 	trouble string            // why the server that has the session can't be reached, in a word; empty: it can
@@ -93,6 +94,10 @@ func (t *talk) apply(events batch) tea.Cmd {
 		switch b := e.Body.(type) {
 		case event.Asked:
 			t.coming = ""
+		case event.Switched:
+			if b.Mode == t.wanted {
+				t.wanted = ""
+			}
 		case event.Stopped:
 			t.interrupted()
 			t.measure()
@@ -138,6 +143,11 @@ func (t *talk) start(inputs ...event.Body) tea.Cmd {
 	}
 	t.begins(inputs, t.tui.clock())
 	t.running, t.driver = true, ""
+	for _, in := range inputs {
+		if s, ok := in.(event.Switched); ok && s.Mode != "" {
+			t.wanted = s.Mode
+		}
+	}
 	t.runner.drive(inputs...)
 	return nil
 }
@@ -285,7 +295,10 @@ func (t *talk) linked(msg linked) {
 
 // ranOut takes the end of a run. What was to begin it and did not arrive is the person's again.
 func (t *talk) ranOut(err error) tea.Cmd {
-	t.running = false
+	t.running, t.wanted = false, ""
+	if mode, waited := strings.CutSuffix(t.hints.text, afterRun); waited {
+		t.hints.say(mode)
+	}
 	for _, text := range t.unsent() {
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.regain(text)
@@ -365,6 +378,8 @@ func (t *talk) interrupt() tea.Cmd {
 	})
 }
 
+const afterRun = " after this run"
+
 // switchTo changes the mode, now or when the run is over.
 func (t *talk) switchTo(mode tool.Mode) tea.Cmd {
 	if why := t.house.fixed(); why != "" {
@@ -379,9 +394,10 @@ func (t *talk) switchTo(mode tool.Mode) tea.Cmd {
 	case t.running:
 		when := ""
 		if t.works() {
-			when = " after this run"
+			when = afterRun
 		}
 		t.hints.say("mode " + string(mode) + when)
+		t.wanted = mode
 		t.runner.switchTo(mode)
 		return nil
 	}
@@ -397,7 +413,7 @@ func (t *talk) mode() tool.Mode {
 		return mode
 	}
 	if t.runner != nil && t.runner.session() != nil {
-		return cmp.Or(t.runner.next(), t.view.Session.Mode)
+		return cmp.Or(t.wanted, t.view.Session.Mode)
 	}
 	if t.opts.Mode != "" {
 		return t.opts.Mode
