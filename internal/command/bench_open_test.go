@@ -44,7 +44,7 @@ func BenchmarkOpen(b *testing.B) {
 			for b.Loop() {
 				if !bench.compacted {
 					b.StopTimer()
-					if err := os.Remove(filepath.Join(h.Dir, id, "index.json")); err != nil {
+					if err := os.RemoveAll(filepath.Join(h.Dir, id, "index.json")); err != nil { // there may be none
 						b.Fatal(err)
 					}
 					b.StartTimer()
@@ -87,15 +87,26 @@ func writeLong(b *testing.B, h *inspan.Host, events int, compacted bool) (id str
 		b.Fatal(err)
 	}
 	var state loop.State
+	epoch := uint64(0)
 	put := func(bodies ...event.Body) {
-		events, err := log.AppendAs(b.Context(), event.Driver{After: state.Seq}, bodies...)
-		if err != nil {
-			b.Fatal(err)
-		}
-		for _, e := range events {
-			if err := state.Apply(e); err != nil {
+		for len(bodies) > 0 {
+			if c, claims := bodies[0].(event.Claimed); claims {
+				epoch = c.Epoch
+			}
+			n := 1
+			for n < len(bodies) && bodies[n].Kind() != (event.Claimed{}).Kind() { // a claim comes first
+				n++
+			}
+			events, err := log.AppendAs(b.Context(), event.Driver{Epoch: epoch, After: state.Seq}, bodies[:n]...)
+			if err != nil {
 				b.Fatal(err)
 			}
+			for _, e := range events {
+				if err := state.Apply(e); err != nil {
+					b.Fatal(err)
+				}
+			}
+			bodies = bodies[n:]
 		}
 	}
 	lines := 14 // of code that each call reads

@@ -152,7 +152,7 @@ func BenchmarkOpen100k(b *testing.B) {
 				openAndFold(b, s, id, 100)
 				if !indexed {
 					b.StopTimer()
-					if err := os.Remove(filepath.Join(s.Dir, id, indexName)); err != nil {
+					if err := os.RemoveAll(filepath.Join(s.Dir, id, indexName)); err != nil { // there may be none
 						b.Fatal(err)
 					}
 					b.StartTimer()
