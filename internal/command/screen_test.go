@@ -51,6 +51,7 @@ func (s *terminal) end() {
 	defer tick.Stop()
 	late := time.After(10 * time.Second)
 	for _, shell := range shells {
+		_ = exec.Command("pkill", "-s", shell).Run() // what runs in the background hears nothing of the terminal's end
 		for exec.Command("pgrep", "-s", shell).Run() == nil {
 			select {
 			case <-tick.C:
