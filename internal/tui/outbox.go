@@ -140,8 +140,11 @@ func (o *outbox) release() []event.Body {
 }
 
 // mode is the one that the session is to have next; empty: the one that it has.
-func (o *outbox) mode() tool.Mode {
-	for _, b := range o.held {
+func (o *outbox) mode() tool.Mode { return switchedTo(o.held) }
+
+// switchedTo is the mode that inputs leave a session with; empty: the one that it has.
+func switchedTo(inputs []event.Body) tool.Mode {
+	for _, b := range slices.Backward(inputs) {
 		if s, ok := b.(event.Switched); ok && s.Mode != "" {
 			return s.Mode
 		}

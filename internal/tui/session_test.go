@@ -436,9 +436,9 @@ func TestModes(t *testing.T) {
 // TestModesAtOnce holds that each press counts, also while the switch before it is on its way to the log.
 func TestModesAtOnce(t *testing.T) {
 	s := start(t, 80, 24, nil, sayStep("Over."))
-	s.typed("go", enter)
-	s.shows("■ done", "· ask ·")
-	for _, at := range []string{"plan", "auto", "edit"} { // three steps each, of four
+	s.typed("go", enter+strings.Repeat("\x1b[Z", 3)) // while the session is opened
+	s.shows("■ done", "· plan ·")
+	for _, at := range []string{"auto", "edit", "ask"} { // three steps each, of four
 		s.press(strings.Repeat("\x1b[Z", 3))
 		s.wait(at, func(text string) bool {
 			return strings.Contains(text, "now working in mode "+at) && strings.Contains(text, "· "+at+" ·") && !strings.Contains(text, "after this run")

@@ -142,12 +142,7 @@ func (t *talk) start(inputs ...event.Body) tea.Cmd {
 		return t.open(inputs...)
 	}
 	t.begins(inputs, t.tui.clock())
-	t.running, t.driver = true, ""
-	for _, in := range inputs {
-		if s, ok := in.(event.Switched); ok && s.Mode != "" {
-			t.wanted = s.Mode
-		}
-	}
+	t.running, t.driver, t.wanted = true, "", switchedTo(inputs)
 	t.runner.drive(inputs...)
 	return nil
 }
