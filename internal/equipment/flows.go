@@ -14,6 +14,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
@@ -57,15 +58,7 @@ func (p *Program) Within(dollars float64, tokens int64, length time.Duration) (f
 		return dollars, tokens, length
 	}
 	l := p.Workflow.Limits
-	return lesser(dollars, l.Cost), lesser(tokens, l.Tokens), lesser(length, time.Duration(l.Time))
-}
-
-// lesser is the lower one of two limits, of which 0 is none, and a negative one none either.
-func lesser[N float64 | int64 | time.Duration](a, b N) N {
-	if b != 0 && (a <= 0 || b < a) {
-		return b
-	}
-	return a
+	return config.Lesser(dollars, l.Cost), config.Lesser(tokens, l.Tokens), config.Lesser(length, time.Duration(l.Time))
 }
 
 // Wire has an agent perform a workflow in the place of its model: the one that its session has begun,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/tool"
@@ -125,8 +126,8 @@ func (s *Server) host(t Task) (*inspan.Host, error) {
 func (s *Server) options(t Task) app.Options {
 	o := s.Options
 	o.Model, o.Mode = cmp.Or(t.Spec.Model, o.Model), cmp.Or(t.Spec.Mode, s.mode(t.Tenant))
-	o.MaxCost = lesser(lesser(o.MaxCost, t.Spec.MaxCost), s.book.left(t))
-	o.MaxTurns = lesser(o.MaxTurns, t.Spec.MaxTurns)
+	o.MaxCost = config.Lesser(config.Lesser(o.MaxCost, t.Spec.MaxCost), s.book.left(t))
+	o.MaxTurns = config.Lesser(o.MaxTurns, t.Spec.MaxTurns)
 	o.Unattended, o.Elsewhere, o.Guest = t.Spec.Unattended, t.Spec.Elsewhere, t.Tenant != ""
 	o.Patient, o.Apart = true, []string{s.Dir}
 	if s.travels(t) {
@@ -159,17 +160,6 @@ func (s *Server) mode(tenant string) tool.Mode {
 		return tool.ModeAuto
 	}
 	return s.Options.Mode
-}
-
-// lesser is the lower of two bounds, of which 0 is none, and a negative one none either.
-func lesser[T int | float64](a, b T) T {
-	switch {
-	case b == 0:
-		return a
-	case a <= 0:
-		return b
-	}
-	return min(a, b)
 }
 
 // CheckElsewhere reports an address that an identity of a tenant can't name: the server is not to talk
