@@ -43,6 +43,7 @@
 // entries sorted by name: a byte for the kind, permissions, name, and
 //
 //	f  file: size, digest      d  folder: digest of its tree    l  link: target
+//	F  the same and the time of modification (ns), in states in blobs
 //	L  too large, u  unreadable file: size, time of modification (ns)
 //	D  unreadable folder: nothing
 //
