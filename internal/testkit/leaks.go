@@ -9,11 +9,6 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long what has been ended may take to be gone: a connection that an
-// HTTP server closes waits half a second, and a program with the race detector ends a
-// second late.
-const patience = 5 * time.Second
-
 // Main runs the tests of a package, and ends the process. It fails if a goroutine is
 // left that was not there when it began.
 func Main(m *testing.M) {
@@ -23,7 +18,7 @@ func Main(m *testing.M) {
 	}
 	before := goleak.IgnoreCurrent()
 	code := m.Run()
-	if err := left(before); err != nil && code == 0 {
+	if err := left(before, Patience); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
@@ -32,19 +27,24 @@ func Main(m *testing.M) {
 
 // After fails a test if it leaves a goroutine behind, once all that it cleans up is
 // cleaned up: it is called first.
-func After(t testing.TB) {
+func After(t testing.TB) { AfterWithin(t, Patience) }
+
+// AfterWithin is After with a bound of its own on how long goroutines may take to end.
+func AfterWithin(t testing.TB, bound time.Duration) {
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() {
-		if err := left(before); err != nil {
+		if err := left(before, bound); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-func left(before goleak.Option) error {
-	for late := time.Now().Add(patience); ; {
-		if err := goleak.Find(before); err == nil || time.Now().After(late) {
-			return err
-		}
-	}
+// left waits for goroutines that are about to end: a connection that an HTTP server closes takes half a
+// second, and a busy machine makes everything late.
+func left(before goleak.Option, bound time.Duration) (err error) {
+	poll(bound, func() bool {
+		err = goleak.Find(before)
+		return err == nil
+	})
+	return err
 }

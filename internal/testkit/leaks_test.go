@@ -2,6 +2,7 @@ package testkit_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/inspan/inspan/internal/testkit"
 )
@@ -30,7 +31,11 @@ func (t *test) end() {
 func TestAfter(t *testing.T) {
 	for _, ends := range []bool{true, false} {
 		part := &test{TB: t}
-		testkit.After(part)
+		if ends {
+			testkit.After(part)
+		} else {
+			testkit.AfterWithin(part, 100*time.Millisecond)
+		}
 		done := make(chan struct{})
 		go func() { <-done }()
 		if ends {

@@ -1,0 +1,54 @@
+package testkit
+
+import (
+	"testing"
+	"time"
+)
+
+// Patience is how long a test waits for something that takes milliseconds on an idle machine. A green
+// test never waits that long, so the bound only decides how late a red one gives up.
+const Patience = 3 * time.Minute
+
+// WaitFor returns once cond is true. It fails the test at once if that takes longer than Patience. What
+// names the condition in the failure, as in "the server to start". The failure also shows what the
+// functions in state return then.
+func WaitFor(t testing.TB, what string, cond func() bool, state ...func() string) {
+	t.Helper()
+	if poll(Patience, cond) {
+		return
+	}
+	seen := ""
+	for _, f := range state {
+		seen += "\n" + f()
+	}
+	t.Fatalf("waited %v for %s%s", Patience, what, seen)
+}
+
+// poll reports whether cond became true within a bound. It asks often at first and then less often, as
+// asking may cost a process.
+func poll(bound time.Duration, cond func() bool) bool {
+	late := time.Now().Add(bound)
+	for pause := time.Millisecond; !cond(); pause = min(2*pause, 50*time.Millisecond) {
+		if time.Now().After(late) {
+			return false
+		}
+		time.Sleep(pause)
+	}
+	return true
+}
+
+// Receive returns the next value of a channel. It fails the test at once if none comes within Patience,
+// or the channel is closed.
+func Receive[T any](t testing.TB, what string, from <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v, open := <-from:
+		if !open {
+			t.Fatalf("waited for %s, and the channel was closed", what)
+		}
+		return v
+	case <-time.After(Patience):
+		t.Fatalf("waited %v for %s", Patience, what)
+	}
+	return v
+}
