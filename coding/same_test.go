@@ -11,16 +11,14 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/coding"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm/script"
 )
 
 // TestSameAgentAsTheCommand has the command and a host work for one person in one folder. The
 // prompt, the tools, the limits and the mode that their sessions begin with are the same.
 func TestSameAgentAsTheCommand(t *testing.T) {
-	bin := filepath.Join(folder(t), "inspan")
-	if out, err := exec.Command("go", "build", "-o", bin, "../cmd/inspan").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	bin := testkit.Command(t)
 	at, root := home(t), folder(t)
 	write(t, filepath.Join(at, ".config/inspan/config.toml"), "mode = 'edit'\nmax_cost = 3.5\nmax_turns = 17\n")
 	write(t, filepath.Join(at, ".claude/skills/mine/SKILL.md"), "---\nname: mine\ndescription: Of the person.\n---\nSay moin.\n")

@@ -16,7 +16,7 @@ import (
 // TestSDK has the official client drive the real program through whole sessions.
 func TestSDK(t *testing.T) {
 	peers := testkit.Dir(t)
-	inspan := build(t)
+	inspan := testkit.Command(t)
 	root := workspace(t)
 	cmd := exec.Command(filepath.Join(peers, "node_modules", ".bin", "node22"),
 		"testdata/client.mjs", filepath.Join(peers, "node_modules"), inspan, root)
@@ -30,16 +30,6 @@ func TestSDK(t *testing.T) {
 	if n := strings.Count(string(out), "ok "); n < 15 {
 		t.Errorf("it has seen only %d things", n)
 	}
-}
-
-// build builds the program.
-func build(t *testing.T) string {
-	t.Helper()
-	bin := filepath.Join(t.TempDir(), "inspan")
-	if out, err := exec.Command("go", "build", "-tags", "grpcnotrace", "-o", bin, "../../cmd/inspan").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return bin
 }
 
 // workspace is a folder with a file and a slash command.

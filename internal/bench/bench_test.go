@@ -14,6 +14,7 @@ import (
 
 	"github.com/inspan/inspan/internal/bench"
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -99,12 +100,7 @@ func commandIn(stream string) string {
 // TestBench measures inspan itself, one that forgets, one that fails and one that is not there. Each is told
 // from the others, and nothing is left behind.
 func TestBench(t *testing.T) {
-	built := filepath.Join(t.TempDir(), "inspan")
-	build := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-o", built, "../../cmd/inspan")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	built := testkit.Command(t)
 	programs, temp := t.TempDir(), t.TempDir()
 	for _, name := range []string{"sh", "bash", "sleep", "git"} {
 		path, err := exec.LookPath(name)

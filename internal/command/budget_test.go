@@ -15,11 +15,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 func TestBinarySize(t *testing.T) {
 	const most = 38_000_000 // for all that the binary is to be; 30 MiB were for the terminal alone
-	info, err := os.Stat(built(t))
+	info, err := os.Stat(testkit.Command(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +89,7 @@ func TestMarksAreFound(t *testing.T) {
 // whole and 1 ms for a package of ours.
 func TestInitIsSmall(t *testing.T) {
 	const mostOfAll, mostOfOurs = 1 << 20, 400 << 10
-	cmd := exec.Command(built(t), "version")
+	cmd := exec.Command(testkit.Command(t), "version")
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	var trace bytes.Buffer
 	cmd.Stderr = &trace
@@ -120,7 +122,7 @@ func TestInitIsSmall(t *testing.T) {
 // TestModulesAreDecided holds that every module in the binary has its row in
 // the table of decisions.
 func TestModulesAreDecided(t *testing.T) {
-	info, err := buildinfo.ReadFile(built(t))
+	info, err := buildinfo.ReadFile(testkit.Command(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,29 +18,10 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 )
-
-// built builds the command once for all tests of the package.
-func built(t testing.TB) string {
-	t.Helper()
-	bin, err := buildOnce()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bin
-}
-
-var buildOnce = sync.OnceValues(func() (string, error) {
-	bin := filepath.Join(buildDir, "inspan")
-	cmd := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w -funcalign=2", "-o", bin, "../../cmd/inspan")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
-	}
-	return bin, nil
-})
 
 // home is a folder with settings that name the fake server as provider "fake".
 type home struct {
@@ -49,7 +30,7 @@ type home struct {
 
 func newHome(t testing.TB, url string) home {
 	t.Helper()
-	h := home{bin: built(t), dir: t.TempDir()}
+	h := home{bin: testkit.Command(t), dir: t.TempDir()}
 	h.work = filepath.Join(h.dir, "work")
 	for _, dir := range []string{h.work, filepath.Join(h.dir, "config")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {

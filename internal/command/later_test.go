@@ -10,6 +10,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // TestLaterVersions holds that a session which only a later version understands is shown, and that no command
@@ -41,7 +42,7 @@ func TestLaterVersions(t *testing.T) {
 		for i, a := range args {
 			args[i] = strings.ReplaceAll(a, "ID", log.ID())
 		}
-		cmd := exec.CommandContext(t.Context(), built(t), args...)
+		cmd := exec.CommandContext(t.Context(), testkit.Command(t), args...)
 		cmd.Env, cmd.Dir = []string{"HOME=" + home, "PATH=/usr/bin:/bin"}, home
 		out, err := cmd.CombinedOutput()
 		shown := args[1] == "show"

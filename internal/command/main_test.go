@@ -21,23 +21,7 @@ func TestMain(m *testing.M) {
 	if ran, code := app.Helper(); ran {
 		os.Exit(code)
 	}
-	testscript.Main(tests{m}, map[string]func(){"inspan": Program{}.Run})
-}
-
-// buildDir holds the command that tests build for themselves.
-var buildDir string
-
-type tests struct{ *testing.M }
-
-// Run runs the tests with a buildDir.
-func (t tests) Run() int {
-	var err error
-	if buildDir, err = os.MkdirTemp("", "inspan-test-"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(buildDir)
-	return t.M.Run()
+	testscript.Main(m, map[string]func(){"inspan": Program{}.Run})
 }
 
 // TestScripts runs the command the way people do. Each script has a home of

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 	"github.com/inspan/inspan/llm/ollama/ollamatest"
@@ -267,7 +268,7 @@ func TestDayCapOfManyProcesses(t *testing.T) {
 	p.file("config/config.toml",
 		fmt.Sprintf("model='far/big'\nmax_cost_per_day=%d.0\n[providers.far]\nkind='anthropic'\nbase_url='%s'\nkey_command='echo k'\n"+
 			"[providers.far.models.big]\nwindow=200000\nmax_output=1000\nprice={input=0.0, output=1000.0}\n", most, far))
-	built(t)
+	testkit.Command(t)
 	ended := make(chan int, runs)
 	waits := make(chan struct{}, runs)
 	for range runs {

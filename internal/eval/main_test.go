@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/inspan/inspan/event"
@@ -17,6 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -24,27 +23,8 @@ func TestMain(m *testing.M) {
 	if ran, code := sandbox.Keeper(); ran {
 		os.Exit(code)
 	}
-	code := m.Run()
-	if path, err := program(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
-	}
-	os.Exit(code)
+	os.Exit(m.Run())
 }
-
-// program builds inspan once.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "inspan-eval-test-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "inspan")
-	cmd := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-o", path, "../../cmd/inspan")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build: %w: %s", err, out)
-	}
-	return path, nil
-})
 
 // bench is a place with a state folder of its own, where suites are made and run.
 type bench struct {
@@ -57,17 +37,13 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	set := &config.Installation{
 		StateDir: filepath.Join(dir, "state"), ConfigPath: filepath.Join(dir, "settings", "config.toml"), Self: sandbox.Self(),
 	}
 	store := &session.Store{Dir: set.SessionsDir()}
 	b := &bench{T: t, dir: dir, suite: filepath.Join(dir, "suite")}
-	b.Runner = &eval.Runner{Table: &running.Table{Installation: set, Sessions: store}, Program: path, Jobs: 2}
+	b.Runner = &eval.Runner{Table: &running.Table{Installation: set, Sessions: store}, Program: testkit.Command(t), Jobs: 2}
 	b.plan = eval.Plan{Config: "test", Settings: []byte("model = \"script\"\nmode = \"auto\"\nretry_for = \"1ms\"\n"), Version: "test"}
 	return b
 }

@@ -6,6 +6,7 @@ import (
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
+
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
 	"github.com/inspan/inspan/llm/anthropic/anthropictest"

@@ -5,10 +5,11 @@ import (
 	"net/http"
 	"testing"
 
+	"google.golang.org/genai"
+
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/gemini"
 	"github.com/inspan/inspan/llm/gemini/geminitest"
-	"google.golang.org/genai"
 )
 
 func TestGemini(t *testing.T) {

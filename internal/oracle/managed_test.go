@@ -21,11 +21,14 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
 	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
+
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // served is the command as it serves, and the official client of it.
 type served struct {
 	t      *testing.T
+	bin    string // the command
 	dir    string
 	url    string
 	token  string
@@ -36,15 +39,10 @@ type served struct {
 	warned []string // what it has said
 }
 
-// serve builds the command and starts its server with the offline model.
+// serve starts the server of the command with the offline model.
 func serve(t *testing.T) *served {
 	t.Helper()
-	s := &served{t: t, dir: t.TempDir()}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(s.dir, "inspan"), "./cmd/inspan")
-	build.Dir = filepath.Join("..", "..")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	s := &served{t: t, bin: testkit.Command(t), dir: t.TempDir()}
 	s.start("127.0.0.1:0")
 	t.Cleanup(s.stop)
 	return s
@@ -54,7 +52,7 @@ var servesAt = regexp.MustCompile(`serving tasks at (http://[^/]+)/`)
 
 func (s *served) start(listen string) {
 	s.t.Helper()
-	s.cmd = exec.Command(filepath.Join(s.dir, "inspan"), "serve", "--model", "script", "--mode", "auto", "--listen", listen, "--drain", "1s",
+	s.cmd = exec.Command(s.bin, "serve", "--model", "script", "--mode", "auto", "--listen", listen, "--drain", "1s",
 		"--folder", s.folder(), "--webhook-to", "127.0.0.1")
 	s.cmd.Env = append(os.Environ(), "INSPAN_CONFIG_DIR="+filepath.Join(s.dir, "config"), "INSPAN_STATE_DIR="+filepath.Join(s.dir, "state"))
 	s.cmd.Dir = s.dir

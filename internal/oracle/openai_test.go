@@ -4,11 +4,12 @@ import (
 	"net/http"
 	"testing"
 
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/openai"
 	"github.com/inspan/inspan/llm/openai/openaitest"
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 )
 
 func TestOpenAI(t *testing.T) {

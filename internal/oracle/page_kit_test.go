@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // shots is where pictures of the page go, for people to look at; empty: none are taken.
@@ -44,6 +46,7 @@ func chromium(t *testing.T) string {
 // web is 'inspan web' as it serves a folder, in a process that can be killed.
 type web struct {
 	t    *testing.T
+	bin  string // the command
 	dir  string
 	cmd  *exec.Cmd
 	at   string // address
@@ -52,19 +55,14 @@ type web struct {
 
 var opensAt = regexp.MustCompile(`open http://([^/]+)/#code=(\S+)`)
 
-// newWeb builds the command and starts it.
+// newWeb starts the command.
 func newWeb(t *testing.T) *web {
 	t.Helper()
-	w := &web{t: t, dir: t.TempDir(), at: "127.0.0.1:0"}
+	w := &web{t: t, bin: testkit.Command(t), dir: t.TempDir(), at: "127.0.0.1:0"}
 	for _, dir := range []string{"folder", "config"} {
 		if err := os.Mkdir(filepath.Join(w.dir, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
-	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(w.dir, "inspan"), "./cmd/inspan")
-	build.Dir = filepath.Join("..", "..")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
 	}
 	w.start()
 	t.Cleanup(w.kill)
@@ -72,7 +70,7 @@ func newWeb(t *testing.T) *web {
 }
 
 func (w *web) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(w.dir, "inspan"), args...)
+	cmd := exec.Command(w.bin, args...)
 	cmd.Env = append(os.Environ(), "INSPAN_CONFIG_DIR="+filepath.Join(w.dir, "config"), "INSPAN_STATE_DIR="+filepath.Join(w.dir, "state"))
 	cmd.Dir = filepath.Join(w.dir, "folder")
 	return cmd

@@ -3,7 +3,6 @@ package oracle
 import (
 	"cmp"
 	"context"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -87,21 +87,8 @@ func parts(t testing.TB, self string, unattended bool) (rows []row, total int) {
 	return rows, total
 }
 
-// program builds what can build walls, so that their description counts. It is called before
-// a test takes another home, where the build would fetch every module anew.
-func program(t testing.TB) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "inspan")
-	build := exec.Command("go", "build", "-o", path, "github.com/inspan/inspan/cmd/inspan")
-	build.Dir = filepath.Join("..", "..")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return path
-}
-
 func TestPromptIsSmall(t *testing.T) {
-	self := program(t)
+	self := testkit.Command(t)
 	for _, tt := range []struct {
 		unattended bool
 		most       int
@@ -115,7 +102,7 @@ func TestPromptIsSmall(t *testing.T) {
 
 // BenchmarkPrompt prints what each part of the prompt takes, in tokens.
 func BenchmarkPrompt(b *testing.B) {
-	self := program(b)
+	self := testkit.Command(b)
 	for _, unattended := range []bool{false, true} {
 		name := map[bool]string{false: "attended", true: "unattended"}[unattended]
 		b.Run(name, func(b *testing.B) {

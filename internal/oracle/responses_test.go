@@ -4,13 +4,14 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/openai"
-	"github.com/inspan/inspan/llm/openai/openaitest"
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/openai/openai-go/v3/shared"
+
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/openai"
+	"github.com/inspan/inspan/llm/openai/openaitest"
 )
 
 func TestResponses(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receivertest"
 	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
 
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/internal/transcript"
 )
 
@@ -117,7 +118,7 @@ func runner(t *testing.T, self, home string, env ...string) func(args ...string)
 // conventions in their units.
 func TestLiveIsReceived(t *testing.T) {
 	url, got, measured := receiver(t)
-	self, home := program(t), t.TempDir()
+	self, home := testkit.Command(t), t.TempDir()
 	live := runner(t, self, home, "OTEL_EXPORTER_OTLP_ENDPOINT="+url, "OTEL_SERVICE_NAME=mine",
 		"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true")
 	live("run", "--model", "script", "--mode", "auto", "bash: sleep 1.5\ncall: spawn_agent {\"task\":\"bash: true\"}")
@@ -198,7 +199,7 @@ func measures(t *testing.T, metric pmetric.Metric, keys map[string]bool) {
 // in every version of the conventions: each span comes once, and has the names and what is required.
 func TestTraceIsReceived(t *testing.T) {
 	home := t.TempDir()
-	run := runner(t, program(t), home)
+	run := runner(t, testkit.Command(t), home)
 	var steps strings.Builder
 	for i := range 300 {
 		if err := os.WriteFile(filepath.Join(home, fmt.Sprint("f", i)), []byte("text\n"), 0o600); err != nil {

@@ -64,7 +64,7 @@ func (s *served) officialProcess(environment, dir string) *exec.Cmd {
 // ownWorker is the worker of the command, as a process that works in a folder.
 func (s *served) ownWorker(environment, dir string) *exec.Cmd {
 	s.t.Helper()
-	w := exec.Command(filepath.Join(s.dir, "inspan"), "worker", "--remote", s.url, "--environment", environment,
+	w := exec.Command(s.bin, "worker", "--remote", s.url, "--environment", environment,
 		"--folder", dir, "--mode", "auto")
 	home := s.t.TempDir()
 	w.Env = append(os.Environ(), "INSPAN_REMOTE_TOKEN="+s.token, "INSPAN_CONFIG_DIR="+home, "INSPAN_STATE_DIR="+filepath.Join(home, "state"))

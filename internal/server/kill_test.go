@@ -22,6 +22,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // process is the real command, which is killed and started again.
@@ -52,13 +53,7 @@ func newProcess(t testing.TB) *process {
 	if testing.Short() {
 		t.Skip("the servers are processes, and run without the race detector")
 	}
-	p := &process{t: t, home: t.TempDir(), token: ownersToken}
-	p.bin = filepath.Join(p.home, "inspan")
-	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "grpcnotrace", "-o", p.bin, "../../cmd/inspan")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	p := &process{t: t, bin: testkit.Command(t), home: t.TempDir(), token: ownersToken}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -83,16 +83,24 @@ func run(t testing.TB, script string) string {
 // root is the folder of the repository that the test runs in.
 func root(t testing.TB) string {
 	t.Helper()
-	dir, err := os.Getwd()
+	dir, err := repository()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return dir
+}
+
+func repository() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(filepath.Join(at, "scripts", "peers")); err == nil {
-			return at
+			return at, nil
 		}
 		if at == filepath.Dir(at) {
-			t.Fatalf("%s is not in the repository", dir)
+			return "", fmt.Errorf("%s is not in the repository", dir)
 		}
 	}
 }
