@@ -15,6 +15,7 @@ import (
 
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -281,7 +282,7 @@ func TestEscapes(t *testing.T) {
 	tried, through := 0, 0
 	defer func() { t.Logf("escapes: %d attempts, %d got through", tried, through) }()
 	for i, a := range attempts() {
-		if raceEnabled && testing.Short() && i%4 != 0 {
+		if testkit.Race && testing.Short() && i%4 != 0 {
 			continue // the race detector makes each start slow
 		}
 		t.Run(a.name, func(t *testing.T) {
@@ -315,7 +316,7 @@ func TestEscapesOlder(t *testing.T) {
 	tried, through := 0, 0
 	defer func() { t.Logf("escapes: %d attempts on older kernels, %d got through", tried, through) }()
 	for i, a := range attempts() {
-		if raceEnabled && testing.Short() && i%16 != 0 {
+		if testkit.Race && testing.Short() && i%16 != 0 {
 			continue // make safety tries them all
 		}
 		t.Run(a.name, func(t *testing.T) {

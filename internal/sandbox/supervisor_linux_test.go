@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -171,7 +172,7 @@ func promised(level tool.Level, way string, s shape) bool {
 // TestSupervisor counts what outlives commands of all shapes in all boxes.
 func TestSupervisor(t *testing.T) {
 	most := 1000
-	if testing.Short() || raceEnabled {
+	if testing.Short() || testkit.Race {
 		most = 100
 	}
 	env, _, _ := boxed(t)

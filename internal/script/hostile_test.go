@@ -14,6 +14,7 @@ import (
 
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/script"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -27,7 +28,7 @@ const mostMemory = 250 << 20
 // TestHostileScripts runs scripts that mean harm. Each costs its own process and nothing else, within its
 // limits, and reaches nothing but the calls that it asks for.
 func TestHostileScripts(t *testing.T) {
-	if testing.Short() {
+	if testkit.Race {
 		t.Skip("with the race detector the engine computes ten times as long, and meets other limits first")
 	}
 	cases := strings.Split(hostile, "\n== ")[1:]

@@ -50,7 +50,7 @@ func (p printed) String() string {
 
 func newProcess(t testing.TB) *process {
 	t.Helper()
-	if testing.Short() {
+	if testkit.Race {
 		t.Skip("the servers are processes, and run without the race detector")
 	}
 	p := &process{t: t, bin: testkit.Command(t), home: t.TempDir(), token: ownersToken}

@@ -111,9 +111,6 @@ const treasure = "TREASURE-of-red"
 // the approval of its tenant. The owner's token is closed like that, wherever its file lies. Where no
 // sandbox holds commands, its tenant can't approve any, and mode yolo is for tasks of no tenant.
 func TestWalls(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the servers are processes, and run without the race detector")
-	}
 	p := newProcess(t)
 	p.token = treasure + "-and-of-nobody-else-in-the-world"
 	if err := os.WriteFile(p.tokenFile(), []byte(p.token), 0o600); err != nil {
