@@ -35,7 +35,10 @@ func TestHostileScripts(t *testing.T) {
 	if len(cases) < 60 {
 		t.Fatalf("only %d scripts", len(cases))
 	}
-	for _, text := range cases {
+	for i, text := range cases {
+		if testing.Short() && i%4 != 0 {
+			continue
+		}
 		head, code, _ := strings.Cut(text, "\n")
 		name, wants, _ := strings.Cut(head, ": ")
 		t.Run(name, func(t *testing.T) { hostileScript(t, wants, code) })
