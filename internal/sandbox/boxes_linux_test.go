@@ -282,8 +282,8 @@ func TestEscapes(t *testing.T) {
 	tried, through := 0, 0
 	defer func() { t.Logf("escapes: %d attempts, %d got through", tried, through) }()
 	for i, a := range attempts() {
-		if testkit.Race && testing.Short() && i%4 != 0 {
-			continue // the race detector makes each start slow
+		if testing.Short() && i%4 != 0 {
+			continue // make test-long tries them all
 		}
 		t.Run(a.name, func(t *testing.T) {
 			for _, level := range []tool.Level{tool.BoxNone, tool.BoxRead, tool.BoxWorkspace} {
@@ -316,8 +316,8 @@ func TestEscapesOlder(t *testing.T) {
 	tried, through := 0, 0
 	defer func() { t.Logf("escapes: %d attempts on older kernels, %d got through", tried, through) }()
 	for i, a := range attempts() {
-		if testkit.Race && testing.Short() && i%16 != 0 {
-			continue // make safety tries them all
+		if testing.Short() && i%16 != 0 {
+			continue // so do make safety and make test-long
 		}
 		t.Run(a.name, func(t *testing.T) {
 			for _, landlock := range []int{5, -1} {
