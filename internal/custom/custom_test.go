@@ -15,6 +15,7 @@ import (
 
 	"github.com/inspan/inspan/internal/consent"
 	"github.com/inspan/inspan/internal/custom"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -193,15 +194,8 @@ func gone(t *testing.T, file string) {
 	if len(pids) != 2 {
 		t.Fatalf("pids %q", pids)
 	}
-	deadline := time.After(5 * time.Second)
 	for _, pid := range pids {
-		for alive(pid) {
-			select {
-			case <-deadline:
-				t.Fatalf("process %s is still there", pid)
-			case <-time.After(5 * time.Millisecond):
-			}
-		}
+		testkit.WaitFor(t, "process "+pid+" to end", func() bool { return !alive(pid) })
 	}
 }
 

@@ -50,7 +50,7 @@ func typed(t testing.TB, text string) (string, error) {
 		if _, err := io.WriteString(typing, text+ping); err == nil {
 			select {
 			case <-out.last:
-			case <-time.After(10 * time.Second):
+			case <-time.After(testkit.Patience):
 			}
 		}
 		_ = typing.Close()
@@ -170,7 +170,7 @@ func TestKill(t *testing.T) {
 				mark(40+i))
 			p.send(t, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"bash","arguments":{"command":"sleep %s & sleep %[1]s"}}}`,
 				mark(40+i))
-			until(t, "the processes", func() bool { return processes(t, mark(40+i)) > 2 })
+			testkit.WaitFor(t, "the processes", func() bool { return processes(t, mark(40+i)) > 2 })
 			victim := p.feeder
 			if who == "server" {
 				victim = p.server
@@ -178,17 +178,12 @@ func TestKill(t *testing.T) {
 			if err := victim.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			until(t, "their end", func() bool { return processes(t, mark(40+i)) == 0 })
+			testkit.WaitFor(t, "their end", func() bool { return processes(t, mark(40+i)) == 0 })
 			if who == "client" {
 				ended := make(chan error, 1)
 				go func() { ended <- p.server.Wait() }()
-				select {
-				case err := <-ended:
-					if err != nil {
-						t.Error(err)
-					}
-				case <-time.After(20 * time.Second):
-					t.Error("the server goes on")
+				if err := testkit.Receive(t, "the end of the server", ended); err != nil {
+					t.Error(err)
 				}
 			}
 		})
@@ -258,7 +253,7 @@ func TestStops(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	until(t, "the process", func() bool { return processes(t, mark(50)) > 0 })
+	testkit.WaitFor(t, "the process", func() bool { return processes(t, mark(50)) > 0 })
 	cancel()
 	if err := <-served; !errors.Is(err, context.Canceled) {
 		t.Error(err)
