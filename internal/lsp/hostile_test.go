@@ -69,9 +69,9 @@ func TestServersThatFail(t *testing.T) {
 		t.Run(row.kind, func(t *testing.T) {
 			t.Parallel()
 			p := faked(t, row.kind)
-			p.Start, p.Query = 2*time.Second, 200*time.Millisecond
-			if row.kind == "crash" {
-				p.Query = 10 * time.Second
+			p.Start, p.Query = testkit.Patience, testkit.Patience
+			if strings.Contains(row.words[0], "did not answer") {
+				p.Start, p.Query = 2*time.Second, 200*time.Millisecond
 			}
 			_, err := p.hover()
 			if err == nil {

@@ -146,7 +146,7 @@ func TestBashLongOutput(t *testing.T) {
 // TestBashMoves checks that a command which takes too long goes on as a job.
 func TestBashMoves(t *testing.T) {
 	s := newSession(t)
-	s.shell.Soft = 300 * time.Millisecond
+	s.shell.Soft = 2 * time.Second
 	got := s.run("bash", args{"command": "echo first; until [ -e go ]; do sleep 0.02; done; echo second; cd /; exit 5"})
 	says(t, got, "first\n[still running as job 1;")
 	says(t, s.run("jobs", args{"action": "read"}), "[no new output]\n[job 1 running")
@@ -209,10 +209,10 @@ func TestFeedingInVain(t *testing.T) {
 // TestInteractive feeds a command that asked a question in the foreground.
 func TestInteractive(t *testing.T) {
 	s := newSession(t)
-	s.shell.Soft = 200 * time.Millisecond
 	says(t, s.run("bash", args{"command": "read -r line; echo \"got $line\""}), "got \n") // nobody can answer
+	s.shell.Soft = 200 * time.Millisecond
 	says(t, s.run("bash", args{"command": "read -r line; echo \"got $line\"", "interactive": true}), "[still running as job 1;")
-	says(t, s.run("jobs", args{"action": "feed", "id": "1", "input": "an answer\n"}), "got an answer\n")
+	says(t, s.run("jobs", args{"action": "feed", "id": "1", "input": "an answer\n", "pattern": "got an answer", "seconds": 60}), "got an answer\n")
 	says(t, s.until("1", "[exit code 0]"))
 }
 
@@ -311,6 +311,7 @@ func TestClose(t *testing.T) {
 	s.shell.Soft = 300 * time.Millisecond
 	says(t, s.run("bash", args{"command": stubborn, "background": true}), "job 1")
 	says(t, s.run("bash", args{"command": strings.ReplaceAll(stubborn, "pids", "pids2")}), "job 2")
+	s.shell.Soft = testkit.Patience
 	left := "nohup sleep 300 >/dev/null 2>&1 & echo $! >>pids3; setsid sleep 300 >/dev/null 2>&1 & echo $! >>pids3"
 	says(t, s.run("bash", args{"command": left}), "[exit code 0]")
 	pids := append(append(s.pids("pids", 3), s.pids("pids2", 3)...), s.pids("pids3", 2)...)
