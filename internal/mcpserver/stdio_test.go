@@ -217,7 +217,7 @@ func TestInspector(t *testing.T) {
 			if name == "pipe" { // it hands on nothing of the environment but what is named
 				args = append(args, "-e", "INSPAN_STATE_DIR="+h.state, "-e", "INSPAN_CONFIG_DIR="+os.Getenv("INSPAN_CONFIG_DIR"))
 			}
-			if out, err := peer(t, time.Minute, dir, args...); err != nil || !strings.Contains(out, tc.want) {
+			if out, err := peer(t, 4*time.Minute, dir, args...); err != nil || !strings.Contains(out, tc.want) {
 				t.Errorf("%s, %v: %v\n%s", name, tc.args, err, out)
 			}
 		}
@@ -231,7 +231,7 @@ func TestInspector(t *testing.T) {
 	if n != 4 { // two calls of a tool and two agents
 		t.Errorf("%d sessions", n)
 	}
-	if out, err := peer(t, time.Minute, dir, "mcp-inspector", "--cli", url, "--transport", "http", "--method", "tools/list"); err == nil {
+	if out, err := peer(t, 4*time.Minute, dir, "mcp-inspector", "--cli", url, "--transport", "http", "--method", "tools/list"); err == nil {
 		t.Errorf("without a token: %s", out)
 	}
 }
