@@ -419,6 +419,7 @@ func TestBoxWorks(t *testing.T) {
 // TestNothingStray checks that boxes leave nothing in the workspace.
 func TestNothingStray(t *testing.T) {
 	for _, level := range []tool.Level{tool.BoxRead, tool.BoxWorkspace} {
+		t.Setenv("TMPDIR", t.TempDir()) // so that what is left is ours
 		env, _, _ := boxed(t)
 		need(t, env, level)
 		before := tree(t, env.Root)
@@ -426,8 +427,9 @@ func TestNothingStray(t *testing.T) {
 		if after := tree(t, env.Root); after != before {
 			t.Errorf("%s box: the workspace was\n%s\nand is\n%s", level, before, after)
 		}
+		shut(t, env)
 		if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "inspan-*")); len(left) > 0 {
-			t.Logf("temporary folders, maybe of others: %q", left)
+			t.Errorf("%s box: temporary folders are left: %q", level, left)
 		}
 	}
 }

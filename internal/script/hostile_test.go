@@ -79,11 +79,15 @@ func hostileScript(t *testing.T, wants, code string) {
 			}
 		},
 	}
+	busy := 50 * time.Second // on a busy machine what is to end in another way takes its time
+	if wants == "error" || strings.Contains(wants, "for as long as it may") {
+		busy = 2 * time.Second
+	}
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
-	res, err := script.Perform(ctx, call, sandbox.Self(), code, nil, script.Limits{Busy: 2 * time.Second})
-	if took := time.Since(began); took > 30*time.Second {
+	res, err := script.Perform(ctx, call, sandbox.Self(), code, nil, script.Limits{Busy: busy})
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}
 	got := res.Parts.Text()

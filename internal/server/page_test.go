@@ -127,7 +127,7 @@ type page struct {
 // look follows the view of a session until what is seen is so.
 func (h *house) look(session, query string, p *page, so func(*page) bool) {
 	h.t.Helper()
-	ctx, end := context.WithTimeout(h.t.Context(), patience)
+	ctx, end := context.WithTimeout(h.t.Context(), testkit.Patience)
 	defer end()
 	req := h.request(ctx, "GET", "/api/v1/sessions/"+session+"/view"+query, nil)
 	if p.id != "" {
