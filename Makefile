@@ -9,7 +9,7 @@ export CGO_ENABLED ?= 0
 .PHONY: build demo test test-engine bench-engine lint safety fuzz explore oracle harbor bench proof test262 bench-serve e2e-local fuzz-api update notice release image image-cluster
 
 build:
-	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w -funcalign=2' -o inspan ./cmd/inspan
+	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w' -o inspan ./cmd/inspan
 
 demo: build
 	./inspan demo

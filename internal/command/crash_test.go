@@ -34,7 +34,7 @@ func built(t testing.TB) string {
 
 var buildOnce = sync.OnceValues(func() (string, error) {
 	bin := filepath.Join(buildDir, "inspan")
-	cmd := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w -funcalign=2", "-o", bin, "../../cmd/inspan")
+	cmd := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", bin, "../../cmd/inspan")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
