@@ -7,7 +7,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -65,9 +64,8 @@ func Settings(path string) ([]Setting, error) {
 	flatten("", tree, func(key, value string) {
 		out = append(out, Setting{Key: key, Value: value, File: path, Line: lineOf(lines, key)})
 	})
-	sort.SliceStable(out, func(i, j int) bool {
-		a, b := out[i], out[j]
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Key, b.Key)) < 0
+	slices.SortStableFunc(out, func(a, b Setting) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Key, b.Key))
 	})
 	return out, nil
 }
