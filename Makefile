@@ -100,7 +100,6 @@ update:
 	go test . -run 'TestAPI|TestEventsDocument|Corpus' -update
 	go test ./internal/transcript -run Corpus -update
 	go test ./internal/config -run Schema -update
-	go test ./llm/router -run TestWords -update
 	go test ./internal/markdown -run TestLexerArchive -update
 	go test ./internal/server -run TestPageArchive -update
 	go test ./internal/tui -run TestFrames -update
