@@ -100,7 +100,6 @@ update:
 	go test . -run 'TestAPI|TestEventsDocument|Corpus' -update
 	go test ./internal/transcript -run Corpus -update
 	go test ./internal/config -run Schema -update
-	go test ./internal/markdown -run TestLexerArchive -update
 	go test ./internal/tui -run TestFrames -update
 	go test ./internal/schedule -run TestOwnZones -update
 	go test ./workflow -run TestTableOfFields -update
