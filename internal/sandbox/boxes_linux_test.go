@@ -15,7 +15,6 @@ import (
 
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/sandbox"
-	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
