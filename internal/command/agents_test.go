@@ -58,6 +58,7 @@ func callOf(id, name string, args map[string]any) llm.Call {
 // resumes it: each of them comes back with its result, and no command that had
 // ended runs twice.
 func TestKillWithAgents(t *testing.T) {
+	t.Parallel()
 	const agents, steps = 5, 3
 	kills := 6
 	if testing.Short() {
@@ -146,6 +147,7 @@ func checkCrew(t *testing.T, h home, id string, agents, steps int) {
 // TestInterruptReachesAgents interrupts a run while commands of its agents sleep:
 // nothing of them is left.
 func TestInterruptReachesAgents(t *testing.T) {
+	t.Parallel()
 	const agents = 8
 	h := newHome(t, "http://127.0.0.1:9")
 	nap := fmt.Sprint(700 + rand.Float64())

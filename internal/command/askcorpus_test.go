@@ -24,6 +24,7 @@ import (
 // TestAskCorpusKeepsToItsSources holds that the command opens what --source names and nothing else, and
 // asks no model about what is not there.
 func TestAskCorpusKeepsToItsSources(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, "http://127.0.0.1:1")
 	for _, name := range []string{"docs", "other"} {
 		if err := os.MkdirAll(filepath.Join(h.work, name), 0o700); err != nil {
@@ -108,6 +109,7 @@ func (v *reading) answer(_ *http.Request, body []byte) anthropictest.Answer {
 // TestAskCorpusIsResumed kills the command in the midst of a piece. The session goes on with its
 // sources, its tools and the bytes of its page, pays for no answer twice, and what it brings is verified.
 func TestAskCorpusIsResumed(t *testing.T) {
+	t.Parallel()
 	var fetched atomic.Int64
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
@@ -185,6 +187,7 @@ func TestAskCorpusIsResumed(t *testing.T) {
 // TestPagesOfAQuestionAreJudged holds that a page which a person names is not fetched where a rule denies
 // it, and that rules that ask have their answer by that.
 func TestPagesOfAQuestionAreJudged(t *testing.T) {
+	t.Parallel()
 	var fetched atomic.Int64
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fetched.Add(1)

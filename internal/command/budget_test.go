@@ -22,6 +22,7 @@ import (
 // whole took 1.2 ms and 430 KB; the budgets are those of about 5 ms for the
 // whole and 1 ms for a package of ours.
 func TestInitIsSmall(t *testing.T) {
+	t.Parallel()
 	const mostOfAll, mostOfOurs = 1 << 20, 400 << 10
 	cmd := exec.Command(testkit.Command(t), "version")
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
@@ -56,6 +57,7 @@ func TestInitIsSmall(t *testing.T) {
 // TestModulesAreDecided holds that every module in the binary has its row in
 // the table of decisions.
 func TestModulesAreDecided(t *testing.T) {
+	t.Parallel()
 	info, err := buildinfo.ReadFile(testkit.Command(t))
 	if err != nil {
 		t.Fatal(err)

@@ -63,6 +63,7 @@ func (l *long) answer(_ *http.Request, body []byte) anthropictest.Answer {
 // written, and shortly after it came, and resumes it. Nothing that was said or
 // done is lost, and nothing happens twice.
 func TestKillInCompaction(t *testing.T) {
+	t.Parallel()
 	kills := 6
 	if testing.Short() {
 		kills = 3

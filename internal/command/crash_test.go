@@ -119,6 +119,7 @@ func twentyCalls(replies int) anthropictest.Answer {
 // it. The server checks every request as the vendor would, so a resumed
 // session that sends anything invalid fails.
 func TestKillAnywhere(t *testing.T) {
+	t.Parallel()
 	kills := 200
 	if testing.Short() {
 		kills = 20

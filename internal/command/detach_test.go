@@ -94,6 +94,7 @@ func nap() string { return fmt.Sprint(700 + rand.Float64()) }
 // TestDetachedIsKilled kills a detached process while a command of the agent runs:
 // nothing is left, whoever watches is told, and the session can be gone on with.
 func TestDetachedIsKilled(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	nap := nap()
 	id := h.detaches(t, "--mode", "auto", "bash: touch begun; sleep "+nap)
@@ -121,6 +122,7 @@ func TestDetachedIsKilled(t *testing.T) {
 // TestDetachedSurvivesItsTerminal closes the terminal that a run was detached from,
 // so that all that belongs to it gets SIGHUP.
 func TestDetachedSurvivesItsTerminal(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	window, tty := pseudoTerminal(t)
 	shell := exec.CommandContext(t.Context(), "sh", "-c", h.bin+
@@ -197,6 +199,7 @@ func pseudoTerminal(t *testing.T) (window, tty *os.File) {
 // TestTwoAttached has two people look at a session that asks. The first answer
 // counts, and the other person learns of it.
 func TestTwoAttached(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	id := h.detaches(t, "bash: touch one\nbash: touch two\nbash: echo three > three")
 	if out := h.does(t, 1, "sessions", "rm", id); !strings.Contains(out, "join it: inspan attach "+id+", or end it: inspan stop "+id) {
@@ -231,6 +234,7 @@ func TestTwoAttached(t *testing.T) {
 
 // TestAttachSteersAndLeaves types to a session that works, and leaves it.
 func TestAttachSteersAndLeaves(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	id := h.detaches(t, "--mode", "auto", "bash: until [ -e go ]; do sleep 0.05; done")
 	l := h.attached(t, "attach", id)
@@ -256,6 +260,7 @@ func TestAttachSteersAndLeaves(t *testing.T) {
 
 // TestAttachAnswers answers what a session and one that works for it ask.
 func TestAttachAnswers(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	id := h.detaches(t, `call: ask_user {"question":"Which bird?","options":["heron","egret"]}`+"\n"+
 		`call: spawn_agent {"task":"bash: touch kid"}`)
@@ -287,6 +292,7 @@ func TestAttachAnswers(t *testing.T) {
 
 // TestStopEndsWhatHangs stops a run whose process does nothing any more.
 func TestStopEndsWhatHangs(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	nap := nap()
 	id := h.detaches(t, "--mode", "auto", "bash: sleep "+nap)
@@ -307,6 +313,7 @@ func TestStopEndsWhatHangs(t *testing.T) {
 
 // TestStopReachesTheCommand stops a run whose command does not want to end.
 func TestStopReachesTheCommand(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	nap := nap()
 	id := h.detaches(t, "--mode", "auto", "bash: trap '' TERM INT HUP; setsid sleep "+nap+" & sleep "+nap)
@@ -325,6 +332,7 @@ func TestStopReachesTheCommand(t *testing.T) {
 // TestStopKeepsWhatWaits stops a run behind which another prompt waits, in each way:
 // that is not begun, and done when the session is resumed.
 func TestStopKeepsWhatWaits(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(h home, id string){
 		"stop":   func(h home, id string) { h.does(t, 0, "stop", id) },
 		"now":    func(h home, id string) { h.does(t, 0, "stop", "--now", id) },
@@ -352,6 +360,7 @@ func TestStopKeepsWhatWaits(t *testing.T) {
 // TestStopOfAChild interrupts it alone: the process is that of the session that it
 // works for.
 func TestStopOfAChild(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	nap := nap()
 	id := h.detaches(t, "--mode", "auto", `call: spawn_agent {"task":"bash: sleep `+nap+`"}`)
@@ -369,6 +378,7 @@ func TestStopOfAChild(t *testing.T) {
 // TestQuestionsOutlastTheProcess ends a process that asks, in order and not; the next
 // one asks again.
 func TestQuestionsOutlastTheProcess(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	id := h.detaches(t, "bash: touch made")
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
@@ -391,6 +401,7 @@ func TestQuestionsOutlastTheProcess(t *testing.T) {
 
 // TestNobodyAnswersInTime has questions of which no answer is a no after a while.
 func TestNobodyAnswersInTime(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	if err := os.WriteFile(filepath.Join(h.dir, "config", "config.toml"),
 		[]byte("model = \"script/commands\"\nask_timeout = \"1s\"\n"), 0o600); err != nil {
@@ -405,6 +416,7 @@ func TestNobodyAnswersInTime(t *testing.T) {
 // TestDetachedTwice has two processes go on with a session at once: one gets it, and
 // the other says so.
 func TestDetachedTwice(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	id := h.detaches(t, "--max-turns", "1", "--mode", "auto", "bash: true\nbash: until [ -e go ]; do sleep 0.05; done")
 	h.does(t, console.ExitMaxTurns, "logs", "-f", id)

@@ -54,6 +54,7 @@ func (h home) scripted(t *testing.T, task string) string {
 // TestReadOnlyState holds that a state folder on a read-only disk shows its sessions, and that
 // what would change them says why it can't.
 func TestReadOnlyState(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, "http://127.0.0.1:1")
 	id := h.scripted(t, "bash: echo told-$((40+2))")
 	readOnly := `mount --bind "$STATE" "$STATE" && mount -o remount,ro,bind "$STATE" || exit 9; `
@@ -82,6 +83,7 @@ func TestReadOnlyState(t *testing.T) {
 // TestLargeDamage writes NUL bytes over two thirds of the log of a run that ended well, and
 // then noise over all of it: that is told, nothing is cut, and nothing is resumed.
 func TestLargeDamage(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, "http://127.0.0.1:1")
 	id := h.scripted(t, "bash: seq 3000")
 	path := filepath.Join(h.store().Dir, id, "log.jsonl")
@@ -119,6 +121,7 @@ func TestLargeDamage(t *testing.T) {
 // TestNoBeginning holds that a log that never got its first events, as older versions left
 // them, is neither resumed nor offered.
 func TestNoBeginning(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, "http://127.0.0.1:1")
 	id := h.scripted(t, "bash: true")
 	for name, data := range map[string][]byte{"empty": nil, "NUL": make([]byte, 5000)} {
@@ -144,6 +147,7 @@ func TestNoBeginning(t *testing.T) {
 // TestFoldersThatDoNotSync lets the kernel answer EINVAL to every sync of a folder, as some
 // file systems do.
 func TestFoldersThatDoNotSync(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, "http://127.0.0.1:1")
 	strace, err := exec.LookPath("strace")
 	if err != nil || !canInject(t, strace) {
@@ -168,6 +172,7 @@ func TestFoldersThatDoNotSync(t *testing.T) {
 // TestStateGoes takes the state folder away from a run, in every way it can go: the run
 // notices and fails, as nothing more would be kept.
 func TestStateGoes(t *testing.T) {
+	t.Parallel()
 	const task = "bash: sleep 0.2\nbash: touch ready; while test ! -e gone; do sleep 0.05; done\nbash: echo more"
 	for name, takes := range map[string]string{
 		"renamed":   `mv "$STATE" "$STATE.away"`,
@@ -189,6 +194,7 @@ for i in $(seq 400); do test -e ready && break; sleep 0.05; done
 
 // TestRemoveOnFullDisk removes sessions from a disk without room for a file or for a byte.
 func TestRemoveOnFullDisk(t *testing.T) {
+	t.Parallel()
 	for name, fill := range map[string]string{
 		"bytes": `mount -t tmpfs -o size=512k x "$STATE"; never; head -c 9999999 /dev/zero >"$STATE/fill"`,
 		"files": `mount -t tmpfs -o nr_inodes=70 x "$STATE"; never; for i in $(seq 100); do touch "$STATE/$i"; done`,
@@ -208,6 +214,7 @@ never() { "$INSPAN" run --model script --mode yolo 'bash: true'; cd "$STATE/sess
 
 // TestSmallLimits holds that limits too small for a session are named, with their cure.
 func TestSmallLimits(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, "http://127.0.0.1:1")
 	for limit, want := range map[string]string{
 		"-n 24": "only 24 files may be open", "-v 1400000": "MB of address space",
@@ -221,6 +228,7 @@ func TestSmallLimits(t *testing.T) {
 
 // TestNoHome holds that a user without a home folder needs to name one folder.
 func TestNoHome(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, "http://127.0.0.1:1")
 	for variable, want := range map[string]bool{
 		"INSPAN_STATE_DIR=" + filepath.Join(h.dir, "a"): true, "INSPAN_CONFIG_DIR=" + filepath.Join(h.dir, "b"): true, "X=y": false,

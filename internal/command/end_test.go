@@ -39,6 +39,7 @@ func result(t *testing.T, out string) console.Result {
 // with a result, the session can be gone on with, and a second signal ends it
 // at once.
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
 			h := newHome(t, "http://127.0.0.1:9")
@@ -59,6 +60,7 @@ func TestSignals(t *testing.T) {
 // TestInterruptReachesTheCommand interrupts a run while a command of the agent
 // sleeps; nothing of it may be left.
 func TestInterruptReachesTheCommand(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, "http://127.0.0.1:9")
 	nap := fmt.Sprint(600 + rand.Float64()) // to be found among all processes
 	cmd := h.command(t.Context(), "run", "--model", "script", "--mode",
@@ -116,6 +118,7 @@ func until(t *testing.T, cmd *exec.Cmd, kind string, do func()) string {
 // TestBudget stops a run that gets too dear before the next request, and goes
 // on once there is more to spend.
 func TestBudget(t *testing.T) {
+	t.Parallel()
 	var asked atomic.Int64
 	url := anthropictest.Start(t, &anthropictest.Server{Answer: func(_ *http.Request, body []byte) anthropictest.Answer {
 		a, err := parse(body)

@@ -11,6 +11,7 @@ import (
 // TestNoSecretOnTheScreen holds that a question about a command with a secret in it shows none,
 // offers no rule for it, and leaves none behind, neither in the log nor among what was approved.
 func TestNoSecretOnTheScreen(t *testing.T) {
+	t.Parallel()
 	const secret = "hunterzq77wkk31vx"
 	h := withoutModel(t)
 	for name, text := range map[string]string{"env": "export DEPLOY_TOKEN=" + secret, "task": "bash: make " + secret} {

@@ -164,6 +164,7 @@ func TestAction(t *testing.T) {
 
 // TestActionRuns runs what the Action does.
 func TestActionRuns(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("jq"); err != nil {
 		t.Skip("SKIPPED: jq is not installed")
 	}

@@ -26,6 +26,7 @@ func (s *terminal) restored() {
 // TestKeysAnswer has single keys answer the questions of run and attach at a terminal, and other
 // text wait for Enter. The terminal is as it was afterwards, however the command ends.
 func TestKeysAnswer(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	s := newTerminal(t, h, 160, 50)
 	run := func(commands ...string) {
@@ -78,6 +79,7 @@ func TestKeysAnswer(t *testing.T) {
 // TestKeyBeforeAQuestion presses a key while the model still writes the call that is asked about. Nobody
 // can have read the question then, so the key does not answer it.
 func TestKeyBeforeAQuestion(t *testing.T) {
+	t.Parallel()
 	asked, typed := make(chan struct{}, 9), make(chan struct{})
 	vendor := anthropictest.Start(t, &anthropictest.Server{Answer: func(_ *http.Request, body []byte) anthropictest.Answer {
 		if bytes.Contains(body, []byte(`"tool_result"`)) {
@@ -106,6 +108,7 @@ func TestKeyBeforeAQuestion(t *testing.T) {
 // TestKeysInAttach answers by a key from a second terminal. What is typed between questions steers,
 // and the rest of a word that the key began does not.
 func TestKeysInAttach(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	id := h.detaches(t, "bash: touch one\nbash: touch two")
 	h.asks(t, id)
@@ -126,6 +129,7 @@ func TestKeysInAttach(t *testing.T) {
 // TestKeysRemote has somebody at the prompt of an open task of a server: Ctrl-C interrupts a run and
 // leaves an idle task open, which is then closed.
 func TestKeysRemote(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	s := newTerminal(t, h, 160, 50)
 	url, _ := h.serves(t, "--model", "script", "--mode", "ask", "--listen", "127.0.0.1:0")

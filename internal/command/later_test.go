@@ -16,6 +16,7 @@ import (
 // TestLaterVersions holds that a session which only a later version understands is shown, and that no command
 // writes to it.
 func TestLaterVersions(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	store := &session.Store{Dir: filepath.Join(home, ".local", "state", "inspan", "sessions")}
 	log, err := store.Create(t.Context())

@@ -14,6 +14,7 @@ import (
 
 // TestDraftSkill has a model draft a skill from a session of the command.
 func TestDraftSkill(t *testing.T) {
+	t.Parallel()
 	var work atomic.Value // the folder of the command, once there is one
 	h := newHome(t, anthropictest.Start(t, &anthropictest.Server{Answer: func(_ *http.Request, body []byte) anthropictest.Answer {
 		if !strings.Contains(string(body), "You write a skill") {

@@ -12,6 +12,7 @@ import (
 // TestMistakesAtATerminal holds that a folder in which no session could begin is told of at the start,
 // and that the last session, which was not named, is deleted only after a question.
 func TestMistakesAtATerminal(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	s := newTerminal(t, h, 250, 24)
 	path := filepath.Join(h.work, ".inspan", "config.toml")

@@ -15,6 +15,7 @@ import (
 // TestOwnTool runs a tool of the person's, with a file beside it, in every mode: the settings
 // folder that it lies in stays closed to the model.
 func TestOwnTool(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, "http://127.0.0.1:1")
 	dir := filepath.Join(h.dir, "config", "tools", "greet")
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -257,6 +257,7 @@ func TestRefusedAnswersCount(t *testing.T) {
 // TestDayCapOfManyProcesses has six runs at once what only two can be paid from: no more than one
 // request goes beyond, and all that was refused says why.
 func TestDayCapOfManyProcesses(t *testing.T) {
+	t.Parallel()
 	const runs, most = 6, 2
 	arrived, release := make(chan struct{}, runs), make(chan struct{})
 	far := anthropictest.Start(t, &anthropictest.Server{Answer: func(*http.Request, []byte) anthropictest.Answer {

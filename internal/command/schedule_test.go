@@ -93,6 +93,7 @@ func (h home) ranOnce(t *testing.T, want int) {
 
 // TestDueTwice has two processes look at once.
 func TestDueTwice(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	h.cleanUp(t)
 	h.does(t, 0, "schedule", "add", "--on", "file:in/*", "--task", "bash: echo x >> ledger", "--mode", "auto", "--overlap", "parallel")
@@ -111,6 +112,7 @@ func TestDueTwice(t *testing.T) {
 
 // TestDueIsKilled kills the process that looks with SIGKILL at random moments, and those after it.
 func TestDueIsKilled(t *testing.T) {
+	t.Parallel()
 	occasions := 30
 	if n, err := strconv.Atoi(os.Getenv("INSPAN_KILLS")); err == nil {
 		occasions = n
@@ -162,6 +164,7 @@ func TestDueIsKilled(t *testing.T) {
 
 // TestOverlap has an occasion come while the run of the one before goes on.
 func TestOverlap(t *testing.T) {
+	t.Parallel()
 	for _, overlap := range []schedule.Overlap{schedule.Skip, schedule.Queue, schedule.Parallel} {
 		t.Run(string(overlap), func(t *testing.T) {
 			h := withoutModel(t)
@@ -206,6 +209,7 @@ func TestOverlap(t *testing.T) {
 
 // TestUntrustedAtFireTime changes a workflow of the project after a schedule was made for it.
 func TestUntrustedAtFireTime(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	h.cleanUp(t)
 	const flow = "name: w\nsteps:\n  - {id: a, kind: run, run: 'echo x >> ledger'}\n"
@@ -275,6 +279,7 @@ func secret(t *testing.T, printed string) string {
 
 // TestHookAnswersAStep has a workflow wait for a webhook, which a server takes.
 func TestHookAnswersAStep(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	h.cleanUp(t)
 	url, _ := h.serves(t, "--listen", "127.0.0.1:0")
@@ -309,6 +314,7 @@ func TestHookAnswersAStep(t *testing.T) {
 
 // TestHookBeginsARun holds that a run that a webhook begins knows what strangers wrote.
 func TestHookBeginsARun(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	h.cleanUp(t)
 	url, _ := h.serves(t, "--listen", "127.0.0.1:0")
@@ -354,6 +360,7 @@ func TestHookBeginsARun(t *testing.T) {
 
 // TestScheduleUnits has systemd check the units.
 func TestScheduleUnits(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("there is no systemd-analyze: nothing checks the units of 'schedule install'")
 	}

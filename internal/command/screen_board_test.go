@@ -12,6 +12,7 @@ import (
 // TestBoardInATerminal uses the board as a person would: it shows what runs and waits, answers,
 // opens a session and comes back.
 func TestBoardInATerminal(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	id := h.detaches(t, "bash: touch made\nbash: touch other")
 	h.does(t, 0, "run", "say: heron")
@@ -39,6 +40,7 @@ func TestBoardInATerminal(t *testing.T) {
 // TestBoardRemote uses the board of a server: it answers a question there, follows the run to its
 // end, and opens the session.
 func TestBoardRemote(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	url, _ := h.serves(t, "--model", "script", "--mode", "ask", "--listen", "127.0.0.1:0")
 	s := newTerminal(t, h, 100, 24)

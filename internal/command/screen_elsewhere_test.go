@@ -16,6 +16,7 @@ import (
 // While a question is open on the screen, the session is held: others see it, and their answer
 // closes the question without a key.
 func TestAnsweredFromElsewhere(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	s := newTerminal(t, h, 100, 24)
 	s.Types("inspan")
@@ -51,6 +52,7 @@ func TestAnsweredFromElsewhere(t *testing.T) {
 
 // TestOpenedWhileDriven opens a session in the interactive front end that another process drives.
 func TestOpenedWhileDriven(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	id := h.detaches(t, "bash: touch made")
 	h.asks(t, id)

@@ -44,6 +44,7 @@ func (s *terminal) joins() {
 // is steered, queues and is interrupted. A second person sees it and answers. The server is killed in
 // the middle and comes back: what was typed meanwhile arrives once.
 func TestScreenRemote(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	serve := func(listen string) (string, *testkit.Process) {
 		return h.serves(t, "--model", "script", "--mode", "ask", "--listen", listen)
@@ -175,6 +176,7 @@ func slowly(t *testing.T, to <-chan string) string {
 // TestCommandsRemote runs every slash command in a session of a server over a slow link: each works,
 // or says in a sentence why it can't.
 func TestCommandsRemote(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	to := make(chan string, 1)
 	link := slowly(t, to)

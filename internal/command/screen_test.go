@@ -49,6 +49,7 @@ func withoutModel(t testing.TB) home {
 // TestInATerminal drives the interactive front end as a person would: it is typed
 // to, asks, is answered, interrupted, resized, killed and resumed.
 func TestInATerminal(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	s := newTerminal(t, h, 80, 24)
 	s.Types("inspan")
@@ -127,6 +128,7 @@ func TestInATerminal(t *testing.T) {
 
 // TestFirstMessage begins with a message, and continues a session that is named.
 func TestFirstMessage(t *testing.T) {
+	t.Parallel()
 	s := newTerminal(t, withoutModel(t), 80, 24)
 	s.Types("inspan 'say: good morning'")
 	s.Shows("› say: good morning", "■ done")
@@ -150,6 +152,7 @@ func TestFirstMessage(t *testing.T) {
 // TestGoodbye leaves a session that takes its time to close: by a hook, and by a server that ends only
 // when it is told to. The last lines come when all is closed, and what is typed before is for the shell.
 func TestGoodbye(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	held, warm := filepath.Join(h.dir, "held"), filepath.Join(h.dir, "warm")
 	if err := exec.CommandContext(t.Context(), "mkfifo", held).Run(); err != nil {
@@ -186,6 +189,7 @@ no_sandbox = true
 
 // TestScreenInDocs keeps the screen that docs/TERMINAL.md shows equal to the real one.
 func TestScreenInDocs(t *testing.T) {
+	t.Parallel()
 	h := withoutModel(t)
 	for name, text := range map[string]string{
 		"cart.go":      "package shop\n\nfunc Total(n int) int {\n\tif n > 10 {\n\t\treturn n * 9\n\t}\n\treturn n * 10\n}\n",

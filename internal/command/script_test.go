@@ -36,6 +36,7 @@ return out`
 // TestKillInsideScripts kills a real run with SIGKILL while a script makes fifty calls, again and again
 // until the script has ended: no call that has ended runs again, none is lost, and the script sees the same.
 func TestKillInsideScripts(t *testing.T) {
+	t.Parallel()
 	kills := 200
 	if testing.Short() {
 		kills = 20

@@ -15,6 +15,7 @@ import (
 // one, takes a key that it does not show, and goes on to the conversation. An interrupt while a key is
 // typed leaves the terminal as it was.
 func TestFirstStart(t *testing.T) {
+	t.Parallel()
 	const key = "sk-ant-0123456789abcdef"
 	vendor := anthropictest.Start(t, &anthropictest.Server{
 		Key: key, Models: []string{"claude-opus-5-5", "claude-sonnet-5-5"},

@@ -56,6 +56,7 @@ func (v *allowance) answer(_ *http.Request, body []byte) anthropictest.Answer {
 // together and those that had not begun. Nothing is sent meanwhile, also by the process that takes over from
 // one that was killed, what was done before stays done, and the run ends whole.
 func TestQuotaOfAScript(t *testing.T) {
+	t.Parallel()
 	v := &allowance{answered: map[string]int{}, all: make(chan struct{}), wait: 4 * time.Second}
 	h := newHome(t, anthropictest.Start(t, &anthropictest.Server{Answer: v.answer}))
 	const flow = `/* workflow
