@@ -101,7 +101,6 @@ update:
 	go test ./internal/transcript -run Corpus -update
 	go test ./internal/config -run Schema -update
 	go test ./internal/tui -run TestFrames -update
-	go test ./internal/schedule -run TestOwnZones -update
 	go test ./workflow -run TestTableOfFields -update
 
 # Write NOTICE anew: the licences of all that is linked into the command or embedded in it.

@@ -44,36 +44,28 @@ func viewed[T, V any](list page[T], shown func(T) (V, error)) (page[V], error) {
 
 // pagedUpTo is paged of pages that are never longer than so much, whatever the request wants.
 func pagedUpTo[T any, P cmp.Ordered](d *door, all []T, most, longest int, at func(T) P) (page[T], error) {
-	from, to, next, err := cut(d, len(all), most, longest, func(i int) P { return at(all[i]) })
+	limit, err := d.number("limit", min(usualPage, most), 1, most)
 	if err != nil {
 		return page[T]{}, err
 	}
-	return page[T]{Data: append([]T{}, all[from:to]...), Next: next}, nil
-}
-
-// cut says from where to where a list of n is what the request wants, and what the next page begins
-// with.
-func cut[P cmp.Ordered](d *door, n, most, longest int, at func(int) P) (from, to int, next *string, err error) {
-	limit, err := d.number("limit", min(usualPage, most), 1, most)
-	if err != nil {
-		return 0, 0, nil, err
-	}
-	if page := d.query.Get("page"); page != "" {
+	from := 0
+	if token := d.query.Get("page"); token != "" {
 		var first P
-		raw, err := base64.RawURLEncoding.DecodeString(page)
+		raw, err := base64.RawURLEncoding.DecodeString(token)
 		if err != nil || json.Unmarshal(raw, &first) != nil {
-			return 0, 0, nil, invalid("page", "there is no such page", "next_page of the page before")
+			return page[T]{}, invalid("page", "there is no such page", "next_page of the page before")
 		}
-		for from < n && at(from) < first {
+		for from < len(all) && at(all[from]) < first {
 			from++
 		}
 	}
-	if to = from + min(limit, longest); to >= n {
-		return from, n, nil, nil
+	to := from + min(limit, longest)
+	if to >= len(all) {
+		return page[T]{Data: append([]T{}, all[from:]...)}, nil
 	}
-	raw, err := json.Marshal(at(to))
+	raw, err := json.Marshal(at(all[to]))
 	if err != nil {
-		return 0, 0, nil, err
+		return page[T]{}, err
 	}
-	return from, to, new(base64.RawURLEncoding.EncodeToString(raw)), nil
+	return page[T]{Data: append([]T{}, all[from:to]...), Next: new(base64.RawURLEncoding.EncodeToString(raw))}, nil
 }

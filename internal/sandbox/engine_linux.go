@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"context"
 	"debug/elf"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -119,24 +116,14 @@ func keeperProgram(self string) (string, error) {
 	return path, nil
 }
 
-// needsLoader reports whether a program of this machine's kind loads libraries when it starts. Of
-// debug/elf it takes the structs only: the reader of whole files brings 200 KB of decompressors.
+// needsLoader reports whether a program loads libraries when it starts.
 func needsLoader(path string) (bool, error) {
-	file, err := os.Open(path)
+	file, err := elf.Open(path)
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("%s: %w", path, err)
 	}
 	defer file.Close()
-	var head elf.Header64
-	if err := binary.Read(file, binary.NativeEndian, &head); err != nil {
-		return false, fmt.Errorf("%s: %w", path, err)
-	}
-	segments := make([]elf.Prog64, head.Phnum)
-	at := io.NewSectionReader(file, int64(head.Phoff), math.MaxInt64)
-	if err := binary.Read(at, binary.NativeEndian, segments); err != nil {
-		return false, fmt.Errorf("%s: %w", path, err)
-	}
-	return slices.ContainsFunc(segments, func(p elf.Prog64) bool { return p.Type == uint32(elf.PT_INTERP) }), nil
+	return slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }), nil
 }
 
 // ask runs the engine and returns what it printed.

@@ -1,25 +1,17 @@
 package schedule
 
 import (
-	_ "embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strconv"
 	"strings"
 	"time"
+	_ "time/tzdata" // for systems without time zones, such as small images
 
 	cron "github.com/netresearch/go-cron"
 
-	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/words"
 )
-
-// zones is the archive of package time/tzdata, compressed, which makes it a quarter; make update
-// writes it.
-//
-//go:embed zoneinfo.zip.gz
-var zones string
 
 // ErrZone says that there is no such time zone.
 var ErrZone = errors.New("there is no such time zone")
@@ -39,7 +31,7 @@ const mostExpression = 256
 // numbers, names, ranges and steps. The zone is a name of the IANA database. The error wraps ErrZone
 // if that is what is wrong.
 func ParseCron(expression, zone string) (Cron, error) {
-	loc, err := findZone(zone)
+	loc, err := time.LoadLocation(zone)
 	if err != nil || zone == "" || zone == "Local" {
 		return Cron{}, ErrZone
 	}
@@ -77,28 +69,6 @@ func strict(fields []string) error {
 		}
 	}
 	return nil
-}
-
-// findZone is a time zone of the system, or of ours where the system has none, as in small images.
-func findZone(name string) (*time.Location, error) {
-	loc, err := time.LoadLocation(name)
-	if err != nil {
-		return ownZone(name)
-	}
-	return loc, nil
-}
-
-// ownZone is a time zone of the archive.
-func ownZone(name string) (*time.Location, error) {
-	archive, err := keep.Archive(zones)
-	if err != nil {
-		return nil, err
-	}
-	data, err := fs.ReadFile(archive, name)
-	if err != nil {
-		return nil, err
-	}
-	return time.LoadLocationFromTZData(name, data)
 }
 
 // After is the first time behind another one, in UTC; zero: there is none.
