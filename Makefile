@@ -6,7 +6,7 @@ GOFLAGS := -trimpath
 TAGS    := grpcnotrace
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test test-engine bench-engine lint safety fuzz explore oracle harbor bench proof test262 bench-serve e2e-local fuzz-api update notice release image image-cluster
+.PHONY: build demo test test-long test-hostile test-engine bench-engine lint safety fuzz explore oracle harbor bench proof test262 bench-serve e2e-local fuzz-api update notice release image image-cluster
 
 build:
 	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w' -o inspan ./cmd/inspan
@@ -14,16 +14,20 @@ build:
 demo: build
 	./inspan demo
 
-# What this machine can't run is said first and last. The sweeps over every
-# byte of a log, and the runs that are killed again and again, are too slow for
-# the race detector, so those packages run twice (scripts/test). The walls are
-# tried at length by make safety.
+# What a person runs before a change, some ten minutes on two cores. What this machine can't run is said first
+# and last.
 test:
 	@./scripts/missing
-	go vet ./...
 	./scripts/test
-	cd internal/oracle && go test -timeout 10m ./...
 	@./scripts/missing
+
+# The rest: sweeps over every byte of a log, hundreds of kills, all packages with the race detector, PostgreSQL.
+test-long:
+	./scripts/test-long
+
+# The tests on a machine that is busy with other things, with one processor and with two.
+test-hostile:
+	./scripts/test-hostile
 
 # The store in PostgreSQL and the supervisor on Temporal, against real servers: PostgreSQL from the
 # system, and one of the S3 protocol and one of Temporal that are built from the Go module proxy. Not

@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -205,6 +206,9 @@ var depth = flag.Int("explore", 0, "explore plays in which so many things happen
 // TestExplorer holds that nothing goes wrong, whatever happens: no call is made twice, no decision counts
 // for what it was not given to, no word is lost.
 func TestExplorer(t *testing.T) {
+	if testkit.Race {
+		t.Skip("one play after the other: nothing meets")
+	}
 	x, most := exploration{may: happenings[1:], every: 16 * session.Stride()}, 2
 	if *depth > 0 {
 		x.every, most = 1, *depth
