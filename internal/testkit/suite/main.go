@@ -184,11 +184,19 @@ func (r *report) slowest(many int) {
 		return
 	}
 	byTime := slices.SortedFunc(slices.Values(r.done), func(a, b result) int { return cmp.Compare(b.took, a.took) })
+	whole := map[string]bool{} // tests with subtests, which have the time
+	for _, d := range r.done {
+		for i, c := range d.test {
+			if c == '/' {
+				whole[d.pkg+" "+d.test[:i]] = true
+			}
+		}
+	}
 	for _, kind := range []string{"packages", "tests"} {
 		fmt.Fprintf(r.out, "\nslowest %s\n", kind)
 		left := many
 		for _, d := range byTime {
-			if left > 0 && (d.test == "") == (kind == "packages") && !strings.Contains(d.test, "/") {
+			if left > 0 && (d.test == "") == (kind == "packages") && !whole[d.String()] {
 				left--
 				fmt.Fprintf(r.out, "%8.1fs  %s\n", d.took.Seconds(), d)
 			}
