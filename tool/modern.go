@@ -68,15 +68,21 @@ func freeName(o *ordered, name string) string {
 	}
 }
 
-// keywords whose value is a schema, a list of schemas, or schemas by name.
-var (
-	oneSchema = []string{
+// oneSchema lists the keywords whose value is a schema.
+func oneSchema() []string {
+	return []string{
 		"items", "additionalItems", "contains", "unevaluatedItems", "additionalProperties", "propertyNames", "unevaluatedProperties", "not",
 		"if", "then", "else", "contentSchema",
 	}
-	someSchemas  = []string{"prefixItems", "allOf", "anyOf", "oneOf"}
-	namedSchemas = []string{"$defs", "definitions", "properties", "patternProperties", "dependentSchemas"}
-)
+}
+
+// someSchemas lists those whose value is a list of schemas.
+func someSchemas() []string { return []string{"prefixItems", "allOf", "anyOf", "oneOf"} }
+
+// namedSchemas lists those whose value is schemas by name.
+func namedSchemas() []string {
+	return []string{"$defs", "definitions", "properties", "patternProperties", "dependentSchemas"}
+}
 
 // schema makes one schema and all in it modern.
 func (m *modernizer) schema(s *ordered) {
@@ -86,6 +92,7 @@ func (m *modernizer) schema(s *ordered) {
 		}
 	}
 	own := ownRequired(s)
+	s.remove("$schema", "$vocabulary")
 	m.types(s)
 	bound(s, "minimum", "exclusiveMinimum")
 	bound(s, "maximum", "exclusiveMaximum")
@@ -93,15 +100,15 @@ func (m *modernizer) schema(s *ordered) {
 	m.keywords(s)
 	m.reference(s)
 	tuple(s)
-	for _, name := range oneSchema {
+	for _, name := range oneSchema() {
 		if s.has(name) {
 			m.one(s, name)
 		}
 	}
-	for _, name := range someSchemas {
+	for _, name := range someSchemas() {
 		m.some(s, name)
 	}
-	for _, name := range namedSchemas {
+	for _, name := range namedSchemas() {
 		m.named(s, name)
 	}
 	m.required(s, own)
@@ -248,7 +255,8 @@ func (m *modernizer) keywords(s *ordered) {
 			ok = number(s, name, true)
 		case "uniqueItems", "deprecated", "readOnly", "writeOnly":
 			_, ok = v.(bool)
-		case "title", "description", "$comment", "format", "contentEncoding", "contentMediaType", "$anchor", "$dynamicAnchor":
+		case "title", "description", "$comment", "format", "contentEncoding", "contentMediaType", "$anchor", "$dynamicAnchor", "$ref",
+			"$id":
 			_, ok = v.(string)
 		case "pattern":
 			var text string

@@ -107,19 +107,19 @@ func prune(root *ordered) {
 
 // each visits the schemas directly in one, and keeps what visit returns.
 func each(s *ordered, visit func(*ordered)) {
-	for _, name := range oneSchema {
+	for _, name := range oneSchema() {
 		if sub := s.object(name); sub != nil {
 			visit(sub)
 		}
 	}
-	for _, name := range someSchemas {
+	for _, name := range someSchemas() {
 		for _, v := range s.list(name) {
 			if sub, is := v.(*ordered); is {
 				visit(sub)
 			}
 		}
 	}
-	for _, name := range namedSchemas {
+	for _, name := range namedSchemas() {
 		if sub := s.object(name); sub != nil {
 			for _, key := range sub.names {
 				if p := sub.object(key); p != nil {
@@ -226,12 +226,14 @@ func (o *offerer) top(root *ordered) {
 		root.remove("not")
 	}
 	root.remove("$ref") // to itself
-	if kinds := root.texts("type"); len(kinds) == 0 {
-		root.remove("type")
+	if kinds := root.texts("type"); len(kinds) > 0 && !slices.Contains(kinds, "object") {
+		o.say("The arguments fit a schema of type %s.", strings.Join(kinds, " or ")) // which no arguments do
+	}
+	if root.has("type") {
+		root.set("type", "object")
+	} else {
 		root.names = slices.Insert(root.names, 0, "type")
 		root.values["type"] = "object"
-	} else if slices.Contains(kinds, "object") {
-		root.set("type", "object")
 	}
 	o.names(root)
 	if text := root.text("description"); text != "" && len(o.words) > 0 {
@@ -485,6 +487,9 @@ func (o *offerer) object(s *ordered, top bool) {
 	if _, text := s.get("type").(string); !text && s.list("type") == nil {
 		drop(s, "type")
 	}
+	if !top {
+		oneType(s)
+	}
 	if s.get("type") == "object" || s.object("properties") != nil {
 		properties(s)
 	}
@@ -510,19 +515,29 @@ func (o *offerer) object(s *ordered, top bool) {
 			}
 		}
 	}
-	if format := s.text("format"); format != "" && !slices.Contains(formats, format) {
+	for _, name := range someSchemas() {
+		for i, v := range s.list(name) {
+			if allowed, is := v.(bool); is {
+				sub := newOrdered()
+				if !allowed {
+					sub.set("not", newOrdered())
+				}
+				s.list(name)[i] = sub
+			}
+		}
+	}
+	if format := s.text("format"); format != "" && !slices.Contains(formats(), format) {
 		drop(s, "format")
 	}
 	each(s, func(sub *ordered) { o.object(sub, false) })
-	if !top {
-		oneType(s)
-	}
 }
 
 // formats are those of draft 2020-12.
-var formats = []string{
-	"date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6", "uri", "uri-reference", "iri",
-	"iri-reference", "uuid", "uri-template", "json-pointer", "relative-json-pointer", "regex",
+func formats() []string {
+	return []string{
+		"date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6", "uri", "uri-reference", "iri",
+		"iri-reference", "uuid", "uri-template", "json-pointer", "relative-json-pointer", "regex",
+	}
 }
 
 // properties gives an object properties, among them all that are required.
