@@ -214,7 +214,8 @@ func (f *fitter) fitObject(path string, s *jsonschema.Schema, m map[string]any) 
 	if s == nil {
 		return m
 	}
-	if s.Properties != nil {
+	closed := s.AdditionalProperties != nil && s.AdditionalProperties.Not != nil
+	if len(s.Properties) > 0 || s.Properties != nil && closed { // else its fields are anything
 		f.refuseVariants(path, s, m)
 		dropRemarks(s, m)
 		rename(s, m)

@@ -49,7 +49,7 @@ func TestNewSchema(t *testing.T) {
 		`"replace_all":{"type":"boolean"}},"additionalProperties":false}},` +
 		`"limit":{"type":"integer","description":"most lines"},"ratio":{"type":"number"},"force":{"type":"boolean"},` +
 		`"tags":{"type":"array","items":{"type":"string"}},` +
-		`"extra":{"type":"object","additionalProperties":{"type":"integer"}},"maybe":{"type":"string"},"anyway":{},` +
+		`"extra":{"type":"object","properties":{},"additionalProperties":{"type":"integer"}},"maybe":{"type":"string"},"anyway":{},` +
 		`"kind":{"type":"string","enum":["some_thing","other"]},"kinds":{"type":"array","items":{"type":"string","enum":["some_thing",` +
 		`"other"]}}},` +
 		`"additionalProperties":false}`

@@ -25,8 +25,15 @@ func (t Tool) compile() (*compiled, error) {
 	if t.compiled != nil && bytes.Equal(t.compiled.text, t.Schema) {
 		return t.compiled, nil
 	}
+	text := []byte(t.Schema)
+	if v, err := parseOrdered(t.Schema); err == nil {
+		if root, is := v.(*ordered); is {
+			modern(root)
+			text = []byte(inJSON(root))
+		}
+	}
 	schema := new(jsonschema.Schema)
-	if err := json.Unmarshal(t.Schema, schema); err != nil {
+	if err := json.Unmarshal(text, schema); err != nil {
 		return nil, err
 	}
 	// As it was understood: keywords count in any case, "$Ref" as "$ref".
@@ -86,7 +93,7 @@ func encodeSchema(s *jsonschema.Schema) (json.RawMessage, error) {
 	if len(s.Required) > 0 {
 		w.add("required", s.Required)
 	}
-	if s.Properties != nil {
+	if s.Properties != nil || s.Type == "object" { // vendors refuse an object without
 		w.addProperties(s)
 	}
 	w.addSchema("items", s.Items)

@@ -96,9 +96,15 @@ type Tool struct {
 	compiled *compiled // of Schema, kept by New so that Check need not parse it each time
 }
 
-// Spec is the model's view of the tool.
+// Spec is the model's view of the tool. Its schema has a form that every vendor takes; what can't
+// be said in that form is in the description. [Tool.Check] goes by Schema itself.
 func (t Tool) Spec() llm.ToolSpec {
-	return llm.ToolSpec{Name: t.Name, Description: t.Doc, Schema: t.shown()}
+	schema, words := offered(t.shown())
+	doc := t.Doc
+	if words != "" {
+		doc = strings.TrimSpace(doc + "\n" + words)
+	}
+	return llm.ToolSpec{Name: t.Name, Description: doc, Schema: schema}
 }
 
 // Seen tells the digest of a file when the session last read or wrote it, by its resolved path;

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,6 +106,11 @@ func parts(v any) iter.Seq2[string, any] {
 func (s *scale) keywords(m map[string]any) (int, error) {
 	if t, is := m["type"].(string); is && !slices.Contains([]string{"object", "array", "string", "number", "integer", "boolean", "null"}, t) {
 		return 0, fmt.Errorf("has the type %q, which there is not", text.Clip(t, 80))
+	}
+	if pattern, is := m["pattern"].(string); is {
+		if _, err := regexp.Compile(pattern); err != nil {
+			return 0, fmt.Errorf("has a pattern that can't be used: %w", err)
+		}
 	}
 	if ref, is := m["$ref"].(string); is {
 		return s.follow(ref)

@@ -153,7 +153,7 @@ func spec(server string, t *sdk.Tool) llm.ToolSpec {
 	if err != nil {
 		said, _ := json.Marshal(t.InputSchema) // it came as JSON
 		s.Description += "\nArguments, by a schema that is not checked here: " + text.Cut(text.Visible(string(said)), maxDoc)
-		schema = json.RawMessage(`{"type":"object"}`)
+		schema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
 	s.Schema = schema
 	return s
@@ -197,17 +197,28 @@ const (
 // says that it can't be used to check arguments.
 func usable(name string, given any) (json.RawMessage, error) {
 	top, is := given.(map[string]any)
+	if is {
+		top = maps.Clone(top) // what is kept of the server stays as it said it
+	}
 	if given == nil {
 		top, is = map[string]any{}, true
 	}
 	if !is {
 		return nil, errors.New("it is not an object")
 	}
-	if _, said := top["type"]; !said {
+	switch kinds := top["type"].(type) {
+	case nil:
 		top["type"] = "object"
-	}
-	if top["type"] != "object" {
-		return nil, errors.New("it is for no object")
+	case string:
+		if !strings.EqualFold(kinds, "object") {
+			return nil, errors.New("it is for no object")
+		}
+	case []any:
+		if !slices.Contains(kinds, any("object")) {
+			return nil, errors.New("it is for no object")
+		}
+	default:
+		return nil, errors.New("its type is not a word")
 	}
 	left := maxValues
 	if err := tame(top, 0, &left); err != nil {

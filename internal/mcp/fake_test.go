@@ -115,7 +115,7 @@ func definitions(mode string, lists int) string {
 			`,{"name":"twice","inputSchema":{"type":"object"}},{"name":"Twice","inputSchema":{"type":"object"}},{"name":"a.b",` +
 			`"inputSchema":{"type":"object"}},{"name":"a_b","inputSchema":{"type":"object"}}` +
 			`,{"name":"untyped","inputSchema":{"properties":{"x":{"type":"string"}}}},{"name":"odd","inputSchema":{"type":"object",` +
-			`"properties":{"n":{"exclusiveMinimum":true}}}}` +
+			`"properties":{"n":{"type":7}}}}` +
 			`,{"name":"far","inputSchema":{"type":"object","properties":{"n":{"$ref":"https://evil.example/x"}}}},{"name":"noargs",` +
 			`"inputSchema":null}`
 	case "padded":

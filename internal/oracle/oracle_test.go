@@ -35,8 +35,8 @@ func request() llm.Request {
 	return llm.Request{
 		System: []string{"Be terse."},
 		Tools: []llm.ToolSpec{
-			{Name: "read", Schema: json.RawMessage(`{"type":"object"}`)},
-			{Name: "now", Schema: json.RawMessage(`{"type":"object"}`)},
+			{Name: "read", Schema: json.RawMessage(`{"type":"object","properties":{}}`)},
+			{Name: "now", Schema: json.RawMessage(`{"type":"object","properties":{}}`)},
 		},
 		Messages:  []llm.Message{{Role: llm.User, Parts: llm.Say("Hello")}},
 		MaxOutput: 4000,

@@ -33,7 +33,7 @@ func TestGoldenRequests(t *testing.T) {
 			llm.Result{CallID: "call_1_1", Name: "now", Parts: llm.Say("no clock"), Error: true},
 		}},
 	}
-	tools := []llm.ToolSpec{{Name: "read", Description: "Read.", Schema: json.RawMessage(`{ "type": "object" }`)}, {Name: "now"}}
+	tools := []llm.ToolSpec{{Name: "read", Description: "Read.", Schema: json.RawMessage(`{ "type": "object", "properties": {} }`)}, {Name: "now"}}
 	full := llm.Request{System: []string{"One.", " ", "Two."}, Tools: tools, Messages: history, Effort: "high", MaxOutput: 9000}
 	harnesstest.TestRequests(t, *update, map[string]harnesstest.Golden{
 		"full": {Model: sending(Model{ID: "gpt-oss:20b", Window: 32768}), Request: full, Valid: ollamatest.Validate},

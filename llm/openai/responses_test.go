@@ -26,7 +26,7 @@ func talk(route string) llm.Request {
 	opaque := func(items string) json.RawMessage { return json.RawMessage(items) }
 	return llm.Request{
 		System: []string{"One.", " ", "Two."}, Effort: "low", MaxOutput: 900, Session: "s-1",
-		Tools: []llm.ToolSpec{{Name: "read", Description: "Read.", Schema: json.RawMessage(`{ "type": "object" }`)}, {Name: "now"}},
+		Tools: []llm.ToolSpec{{Name: "read", Description: "Read.", Schema: json.RawMessage(`{ "type": "object", "properties": {} }`)}, {Name: "now"}},
 		Messages: []llm.Message{
 			{Role: llm.User, Parts: llm.Parts{llm.Text{Text: "Look <here>"}, llm.Image{MediaType: "image/png", Data: []byte("png")}}},
 			{Role: llm.Assistant, Parts: llm.Parts{

@@ -23,7 +23,7 @@ func TestGoldenRequests(t *testing.T) {
 	thoughtful := func(m *Model, opaque string) llm.Request {
 		return llm.Request{
 			System: []string{"One.", " ", "Two."}, Effort: "low", MaxOutput: 900, Session: "s-1",
-			Tools: []llm.ToolSpec{{Name: "read", Description: "Read.", Schema: json.RawMessage(`{ "type": "object" }`)}, {Name: "now"}},
+			Tools: []llm.ToolSpec{{Name: "read", Description: "Read.", Schema: json.RawMessage(`{ "type": "object", "properties": {} }`)}, {Name: "now"}},
 			Messages: []llm.Message{
 				{Role: llm.User, Parts: llm.Parts{llm.Text{Text: "Look <here>"}, llm.Image{MediaType: "image/png", Data: []byte("png")}}},
 				{Role: llm.Assistant, Parts: llm.Parts{

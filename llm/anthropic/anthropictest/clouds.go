@@ -64,7 +64,7 @@ func (s *Server) refuseBedrock(r *http.Request, body []byte) *Answer {
 				"25000000",
 		}
 	}
-	if err := validate("bedrock", body); err != nil {
+	if err := s.judge.Hear(validate("bedrock", body)); err != nil {
 		return &Answer{Status: 400, Type: "ValidationException", Message: err.Error()}
 	}
 	return nil
@@ -77,7 +77,7 @@ func (s *Server) refuseVertex(r *http.Request, body []byte) *Answer {
 	case s.Key != "" && r.Header.Get("Authorization") != "Bearer "+s.Key:
 		return &Answer{Status: 401, Type: "UNAUTHENTICATED", Message: "Request had invalid authentication credentials."}
 	}
-	if err := validate("vertex", body); err != nil {
+	if err := s.judge.Hear(validate("vertex", body)); err != nil {
 		return &Answer{Status: 400, Type: "invalid_request_error", Message: err.Error()}
 	}
 	return nil

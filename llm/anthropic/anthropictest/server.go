@@ -25,7 +25,8 @@ type Answer = fake.Answer
 
 // Server is an [http.Handler] that answers POST /v1/messages, or what takes its
 // place on a cloud. A request the vendor would refuse is answered with status 400
-// and never reaches Answer. Safe for concurrent use if Answer is.
+// and never reaches Answer; if that is for its tools, it fails the test of Start or Transport. Safe for
+// concurrent use if Answer is.
 type Server struct {
 	// Answer decides what to do with a request; nil: an empty reply.
 	Answer func(r *http.Request, body []byte) Answer
@@ -43,18 +44,23 @@ type Server struct {
 	Models []string
 
 	active fake.Gauge
+	judge  fake.Judge
 }
 
 // Start serves s on a local port until the test ends and returns its base URL.
 func Start(t testing.TB, s *Server) string {
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
+	s.judge.Sit(t)
 	return server.URL
 }
 
 // Transport serves s in memory until the test ends, also within a synctest
 // bubble. The base URL may be any.
-func Transport(t testing.TB, s *Server) *http.Transport { return fake.Pipe(t, s) }
+func Transport(t testing.TB, s *Server) *http.Transport {
+	s.judge.Sit(t)
+	return fake.Pipe(t, s)
+}
 
 // InFlight returns how many requests are being answered.
 func (s *Server) InFlight() int { return s.active.Value() }
@@ -107,7 +113,7 @@ func (s *Server) refuse(r *http.Request, body []byte) *Answer {
 	case r.Header.Get("Anthropic-Version") == "":
 		return &Answer{Status: 400, Type: "invalid_request_error", Message: "anthropic-version: header is required"}
 	}
-	if err := Validate(body); err != nil {
+	if err := s.judge.Hear(Validate(body)); err != nil {
 		return &Answer{Status: 400, Type: "invalid_request_error", Message: err.Error()}
 	}
 	return nil

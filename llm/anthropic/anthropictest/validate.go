@@ -22,6 +22,7 @@ type request struct {
 	MaxTokens int       `json:"max_tokens"`
 	System    contents  `json:"system"`
 	Tools     []tool    `json:"tools"`
+	Choice    any       `json:"tool_choice"`
 	Messages  []message `json:"messages"`
 	Thinking  *thinking `json:"thinking"`
 }
@@ -34,9 +35,17 @@ type thinking struct {
 type tool struct {
 	Name         string          `json:"name"`
 	CacheControl json.RawMessage `json:"cache_control"`
-	InputSchema  struct {
-		Type string `json:"type"`
-	} `json:"input_schema"`
+	InputSchema  json.RawMessage `json:"input_schema"`
+
+	fields map[string]json.RawMessage // all of them
+}
+
+func (t *tool) UnmarshalJSON(b []byte) error {
+	type plain tool
+	if err := json.Unmarshal(b, (*plain)(t)); err != nil {
+		return err
+	}
+	return json.Unmarshal(b, &t.fields)
 }
 
 type message struct {
@@ -166,22 +175,6 @@ func checkThinking(r *request) error {
 		}
 	default:
 		return refuse("thinking: Input tag does not match any of the expected tags")
-	}
-	return nil
-}
-
-func checkTools(r *request) error {
-	seen := map[string]bool{}
-	for i, t := range r.Tools {
-		switch {
-		case !goodName.MatchString(t.Name):
-			return refuse("tools.%d.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'", i)
-		case seen[t.Name]:
-			return refuse("tools: Tool names must be unique.")
-		case t.InputSchema.Type != "object":
-			return refuse("tools.%d.custom.input_schema.type: Field required", i)
-		}
-		seen[t.Name] = true
 	}
 	return nil
 }

@@ -29,7 +29,8 @@ func Blocked(reason string) Answer { return Answer{Type: "blocked", Code: reason
 
 // Server is an [http.Handler] that answers POST
 // /v1beta/models/ID:streamGenerateContent. A request the vendor would refuse
-// is answered with status 400 and never reaches Answer. From generation 3 on it
+// is answered with status 400 and never reaches Answer; if that is for its tools, it
+// fails the test of Start or Transport. From generation 3 on it
 // signs its calls and, if it thought, its last text, and numbers its calls.
 // Safe for concurrent use if Answer is.
 type Server struct {
@@ -42,18 +43,23 @@ type Server struct {
 	Models []string
 
 	active fake.Gauge
+	judge  fake.Judge
 }
 
 // Start serves s on a local port until the test ends and returns its base URL.
 func Start(t testing.TB, s *Server) string {
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
+	s.judge.Sit(t)
 	return server.URL
 }
 
 // Transport serves s in memory until the test ends, also within a synctest
 // bubble. The base URL may be any.
-func Transport(t testing.TB, s *Server) *http.Transport { return fake.Pipe(t, s) }
+func Transport(t testing.TB, s *Server) *http.Transport {
+	s.judge.Sit(t)
+	return fake.Pipe(t, s)
+}
 
 // NoTransport is a transport that never gets a connection, until the test ends.
 func NoTransport(t testing.TB) *http.Transport { return fake.NoPipe(t) }

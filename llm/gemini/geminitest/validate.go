@@ -138,32 +138,6 @@ func (v *validator) thinking() error {
 	return nil
 }
 
-func (v *validator) declarations() error {
-	seen := map[string]bool{}
-	for _, t := range v.Tools {
-		for i, d := range t.FunctionDeclarations {
-			switch {
-			case !goodName.MatchString(d.Name):
-				return refuse("GenerateContentRequest.tools[0].function_declarations[%d].name: Invalid function name. Must start with a letter or an "+
-					"underscore.", i)
-			case seen[d.Name]:
-				return refuse("Duplicate function declaration found: %s", d.Name)
-			case d.Parameters != nil:
-				return refuse("GenerateContentRequest.tools[0].function_declarations[%d].parameters: want parametersJsonSchema", i)
-			}
-			seen[d.Name] = true
-			var schema struct{ Type string }
-			if d.ParametersJSONSchema != nil && (json.Unmarshal(d.ParametersJSONSchema, &schema) != nil || schema.Type != "object") {
-				return refuse("GenerateContentRequest.tools[0].function_declarations[%d].parameters: schema should be of type OBJECT", i)
-			}
-		}
-	}
-	if c := v.ToolConfig; c != nil && !slices.Contains([]string{"AUTO", "ANY", "NONE"}, c.FunctionCallingConfig.Mode) {
-		return refuse("Invalid value at 'tool_config.function_calling_config.mode'")
-	}
-	return nil
-}
-
 func (v *validator) roles() error {
 	before := "model"
 	for _, c := range v.Contents {

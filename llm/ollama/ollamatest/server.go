@@ -24,7 +24,8 @@ import (
 type Answer = fake.Answer
 
 // Server is an [http.Handler] that answers POST /api/chat and /api/show, and GET
-// /api/tags and /api/ps. Safe for concurrent use if Answer is.
+// /api/tags and /api/ps. A chat with tools that a server refuses fails the test of Start or
+// Transport. Safe for concurrent use if Answer is.
 type Server struct {
 	// Answer decides what to do with a chat; nil: an empty reply.
 	Answer func(r *http.Request, body []byte) Answer
@@ -42,6 +43,7 @@ type Server struct {
 	Old bool
 
 	active fake.Gauge
+	judge  fake.Judge
 	mu     sync.Mutex
 	loaded map[string]int // windows by full name
 }
@@ -59,12 +61,16 @@ type Facts struct {
 func Start(t testing.TB, s *Server) string {
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
+	s.judge.Sit(t)
 	return server.URL
 }
 
 // Transport serves s in memory until the test ends, also within a synctest
 // bubble. The base URL may be any.
-func Transport(t testing.TB, s *Server) *http.Transport { return fake.Pipe(t, s) }
+func Transport(t testing.TB, s *Server) *http.Transport {
+	s.judge.Sit(t)
+	return fake.Pipe(t, s)
+}
 
 // NoTransport is a transport that never gets a connection, until the test ends.
 func NoTransport(t testing.TB) *http.Transport { return fake.NoPipe(t) }
@@ -103,7 +109,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) chat(w http.ResponseWriter, r *http.Request, body []byte) {
 	var e *Answer
-	if err := Validate(body); err != nil {
+	if err := s.judge.Hear(Validate(body)); err != nil {
 		e = &Answer{Status: http.StatusBadRequest, Message: err.Error()}
 	}
 	a, ok := fake.Decide(w, r, body, e, s.Answer, fail)
@@ -295,14 +301,7 @@ type request struct {
 		NumCtx     int `json:"num_ctx"`
 		NumPredict int `json:"num_predict"`
 	} `json:"options"`
-	Tools []struct {
-		Type     string `json:"type"`
-		Function struct {
-			Name        string         `json:"name"`
-			Description string         `json:"description"`
-			Parameters  map[string]any `json:"parameters"`
-		} `json:"function"`
-	} `json:"tools"`
+	Tools    []tool `json:"tools"`
 	Messages []struct {
 		Role      string   `json:"role"`
 		Content   *string  `json:"content"`
@@ -332,10 +331,8 @@ func Validate(body []byte) error {
 	if r.Model == "" || !r.Stream || len(r.Messages) == 0 {
 		return fmt.Errorf("want a model, a stream and messages")
 	}
-	for _, t := range r.Tools {
-		if t.Type != "function" || t.Function.Name == "" || t.Function.Parameters["type"] != "object" {
-			return fmt.Errorf("tool %q: want a function with parameters of type object", t.Function.Name)
-		}
+	if err := checkTools(r.Tools); err != nil {
+		return fake.Violation{Why: err}
 	}
 	open := []string{}
 	for i, m := range r.Messages {

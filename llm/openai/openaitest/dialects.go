@@ -23,6 +23,7 @@ type rules struct {
 	needThought bool // calls come with reasoning_content
 	needTools   bool // calls in the history need tools
 	usage       bool // comes without being asked for
+	mostTools   int  // that a request may have; 0: not known
 	flat        bool // errors are not wrapped
 	textError   bool // an error is a text
 	habits      Habits
@@ -36,8 +37,8 @@ func dialects() []rules {
 	own := []string{options, newLimit, effort, cacheKey, "parallel_tool_calls", "user", "store", "metadata"}
 	content, plain := []string{"reasoning_content"}, []string{"reasoning"}
 	return []rules{
-		{names: []string{"openai"}, fields: own, thoughts: []string{}, habits: Habits{Reasoning: "none"}},
-		{names: []string{"azure"}, fields: own, thoughts: []string{}, keyHeader: "Api-Key", habits: Habits{Reasoning: "none"}},
+		{names: []string{"openai"}, fields: own, mostTools: 128, thoughts: []string{}, habits: Habits{Reasoning: "none"}},
+		{names: []string{"azure"}, fields: own, mostTools: 128, thoughts: []string{}, keyHeader: "Api-Key", habits: Habits{Reasoning: "none"}},
 		{
 			names: []string{"openrouter"}, fields: []string{options, "reasoning", "session_id", "cache_control", "provider"}, usage: true,
 			thoughts: []string{"reasoning", "reasoning_details"}, habits: Habits{Reasoning: "reasoning_details", Comments: true},
@@ -52,7 +53,7 @@ func dialects() []rules {
 			names: []string{"mistral"}, fields: []string{effort, cacheKey, "parallel_tool_calls", "random_seed"}, thoughts: []string{}, usage: true,
 			resultName: true, nineIDs: true, bridged: true, flat: true, habits: Habits{Reasoning: "parts"},
 		},
-		{names: []string{"xai"}, fields: []string{options, newLimit, effort}, thoughts: content},
+		{names: []string{"xai"}, mostTools: 200, fields: []string{options, newLimit, effort}, thoughts: content},
 		{
 			names: []string{"moonshot"}, fields: []string{options, cacheKey, "thinking"}, thoughts: content, needThought: true,
 			habits: Habits{ChoiceUsage: true, SameIDs: true},
@@ -77,7 +78,7 @@ func dialects() []rules {
 // rulesOf returns the rules of a dialect. It panics if the fake can't be that.
 func rulesOf(name string) rules {
 	if name == "" {
-		return rules{fields: dialects()[0].fields}
+		return rules{fields: dialects()[0].fields, mostTools: dialects()[0].mostTools}
 	}
 	list := dialects()
 	i := slices.IndexFunc(list, func(r rules) bool { return slices.Contains(r.names, name) })
@@ -114,7 +115,7 @@ func (r rules) history(req *request) error {
 	switch {
 	case r.bridged && req.Messages[len(req.Messages)-1].Role == "assistant":
 		return refuse("Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant")
-	case r.needTools && calls && len(req.Tools) == 0:
+	case r.needTools && calls && req.Tools == nil:
 		return refuse("litellm.UnsupportedParamsError: Anthropic expects the `tools=` param to be passed in.")
 	}
 	return nil

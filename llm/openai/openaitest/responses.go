@@ -17,8 +17,8 @@ import (
 
 // Responses is an [http.Handler] that answers POST .../responses as OpenAI
 // does for a model that reasons and names phases. A request the vendor would
-// refuse is answered with status 400 and never reaches Answer. Safe for
-// concurrent use if Answer is.
+// refuse is answered with status 400 and never reaches Answer; if that is for its tools, it fails
+// the test of StartResponses or ResponsesTransport. Safe for concurrent use if Answer is.
 type Responses struct {
 	// Answer decides what to do with a request; nil: an empty reply. An answer
 	// whose ErrorAt is set ends in an "error" event.
@@ -34,6 +34,7 @@ type Responses struct {
 	NotStreamed bool
 
 	active fake.Gauge
+	judge  fake.Judge
 }
 
 // StartResponses serves s on a local port until the test ends and returns the
@@ -41,12 +42,16 @@ type Responses struct {
 func StartResponses(t testing.TB, s *Responses) string {
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
+	s.judge.Sit(t)
 	return server.URL + "/v1"
 }
 
 // ResponsesTransport serves s in memory until the test ends, also within a
 // synctest bubble. The base URL may be any.
-func ResponsesTransport(t testing.TB, s *Responses) *http.Transport { return fake.Pipe(t, s) }
+func ResponsesTransport(t testing.TB, s *Responses) *http.Transport {
+	s.judge.Sit(t)
+	return fake.Pipe(t, s)
+}
 
 // InFlight returns how many requests are being answered.
 func (s *Responses) InFlight() int { return s.active.Value() }
@@ -64,7 +69,7 @@ func (s *Responses) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var req responseRequest
 	e := refused(r, "/responses", "", s.Key)
 	if e == nil {
-		e = objected(checkResponses(body, &req))
+		e = objected(s.judge.Hear(checkResponses(body, &req)))
 	}
 	a, ok := fake.Decide(w, r, body, e, s.Answer, fail)
 	if !ok {

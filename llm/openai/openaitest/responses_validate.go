@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+
+	"github.com/inspan/inspan/llm/internal/fake"
 )
 
 // responseRequest holds those fields of a request that are looked at.
@@ -18,6 +20,7 @@ type responseRequest struct {
 	Limit     *int            `json:"max_output_tokens"`
 	Input     json.RawMessage `json:"input"`
 	Tools     []responseTool  `json:"tools"`
+	Choice    any             `json:"tool_choice"`
 	Reasoning *struct {
 		Effort string `json:"effort"`
 	} `json:"reasoning"`
@@ -64,8 +67,8 @@ func checkResponses(body []byte, r *responseRequest) error {
 	case r.Limit != nil && *r.Limit < 16:
 		return refuse("Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got %d instead.", *r.Limit)
 	}
-	if err := checkResponseTools(r.Tools); err != nil {
-		return err
+	if err := checkResponseTools(r); err != nil {
+		return fake.Violation{Why: err}
 	}
 	var text string
 	if json.Unmarshal(r.Input, &text) == nil {
@@ -97,29 +100,6 @@ func knownFields(body []byte) error {
 			"reasoning", "prompt_cache_key", "temperature", "top_p", "metadata", "text", "truncation", "previous_response_id":
 		default:
 			return refuse("Unknown parameter: '%s'.", field)
-		}
-	}
-	return nil
-}
-
-func checkResponseTools(tools []responseTool) error {
-	for i, t := range tools {
-		var schema struct {
-			Type string `json:"type"`
-		}
-		switch {
-		case t.Type != "function":
-			return refuse("Invalid value: '%s'. Supported values are: 'function', 'custom', ... (tools[%d].type)", t.Type, i)
-		case t.Name == "":
-			return refuse("Missing required parameter: 'tools[%d].name'.", i)
-		case !goodName.MatchString(t.Name):
-			return refuse("Invalid 'tools[%d].name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
-				i)
-		case json.Unmarshal(t.Parameters, &schema) != nil || schema.Type != "object":
-			return refuse("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"'", t.Name)
-		case t.Strict == nil || *t.Strict:
-			return refuse("Invalid schema for function '%s': In context=(), 'additionalProperties' is required to be supplied and to be false.",
-				t.Name)
 		}
 	}
 	return nil

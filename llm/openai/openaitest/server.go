@@ -24,7 +24,8 @@ type Answer = fake.Answer
 
 // Server is an [http.Handler] that answers POST .../chat/completions, and GET
 // requests for its models. A request the vendor would refuse is answered with
-// status 400 and never reaches Answer. Safe for concurrent use if Answer is.
+// status 400 and never reaches Answer; if that is for its tools, it fails the test of Start or
+// Transport. Safe for concurrent use if Answer is.
 type Server struct {
 	// Answer decides what to do with a request; nil: an empty reply.
 	Answer func(r *http.Request, body []byte) Answer
@@ -40,6 +41,7 @@ type Server struct {
 	Models []llm.Info
 
 	active fake.Gauge
+	judge  fake.Judge
 }
 
 // Habits are what servers do differently.
@@ -66,12 +68,16 @@ type Habits struct {
 func Start(t testing.TB, s *Server) string {
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
+	s.judge.Sit(t)
 	return server.URL + "/v1"
 }
 
 // Transport serves s in memory until the test ends, also within a synctest
 // bubble. The base URL may be any.
-func Transport(t testing.TB, s *Server) *http.Transport { return fake.Pipe(t, s) }
+func Transport(t testing.TB, s *Server) *http.Transport {
+	s.judge.Sit(t)
+	return fake.Pipe(t, s)
+}
 
 // NoTransport is a transport that never gets a connection, until the test ends.
 func NoTransport(t testing.TB) *http.Transport { return fake.NoPipe(t) }
@@ -97,7 +103,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var req request
 	e := refused(r, "/chat/completions", rules.keyHeader, s.Key)
 	if e == nil {
-		e = objected(rules.validate(body, &req))
+		e = objected(s.judge.Hear(rules.validate(body, &req)))
 	}
 	a, ok := fake.Decide(w, r, body, e, s.Answer, func(w http.ResponseWriter, a Answer) {
 		a.Body = string(rules.errorBody(a))
@@ -140,7 +146,11 @@ func objected(err error) *Answer {
 	if err == nil {
 		return nil
 	}
-	return &Answer{Status: 400, Type: "invalid_request_error", Message: err.Error()}
+	a := &Answer{Status: 400, Type: "invalid_request_error", Message: err.Error()}
+	if strings.HasPrefix(a.Message, "Invalid schema for function") {
+		a.Code = "invalid_function_parameters"
+	}
+	return a
 }
 
 func fail(w http.ResponseWriter, a Answer) {

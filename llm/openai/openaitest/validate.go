@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/inspan/inspan/llm/internal/fake"
 )
 
 // request holds those fields of a request that are looked at.
@@ -13,7 +15,8 @@ type request struct {
 	Model         string    `json:"model"`
 	Stream        bool      `json:"stream"`
 	Messages      []message `json:"messages"`
-	Tools         []tool    `json:"tools"`
+	Tools         *[]tool   `json:"tools"`
+	ToolChoice    any       `json:"tool_choice"`
 	MaxTokens     *int      `json:"max_tokens"`
 	NewLimit      *int      `json:"max_completion_tokens"`
 	StreamOptions struct {
@@ -92,8 +95,8 @@ func (rules rules) validate(body []byte, r *request) error {
 	case r.MaxTokens != nil && r.NewLimit != nil:
 		return refuse("Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
 	}
-	if err := checkTools(r.Tools); err != nil {
-		return err
+	if err := rules.checkTools(r); err != nil {
+		return fake.Violation{Why: err}
 	}
 	for i, m := range r.Messages {
 		if err := checkMessage(i, m); err != nil {
@@ -117,23 +120,6 @@ func (rules rules) decode(body []byte, r *request) error {
 		}
 	}
 	return json.Unmarshal(body, r)
-}
-
-func checkTools(tools []tool) error {
-	for i, t := range tools {
-		var schema struct {
-			Type string `json:"type"`
-		}
-		switch {
-		case t.Type != "function":
-			return refuse("Invalid value: '%s'. Supported values are: 'function' and 'custom'.", t.Type)
-		case !goodName.MatchString(t.Function.Name):
-			return refuse("Invalid 'tools[%d].function.name': string does not match pattern '^[a-zA-Z0-9_-]+$'.", i)
-		case json.Unmarshal(t.Function.Parameters, &schema) != nil || schema.Type != "object":
-			return refuse("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"'", t.Function.Name)
-		}
-	}
-	return nil
 }
 
 func checkMessage(i int, m message) error {
