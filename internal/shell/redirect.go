@@ -22,7 +22,9 @@ func (j *judge) redirects(redirs []*syntax.Redirect, s scope) verdict {
 func (j *judge) redirect(r *syntax.Redirect, s scope, v *verdict) {
 	if r.N != nil && !digits(r.N.Value) {
 		v.full("a redirect that sets a variable")
-		return
+		if !shellName(strings.Trim(r.N.Value, "{}")) {
+			j.unproven(s, s.slice(r.Pos(), redirEnd(r)), "a redirect that sets a variable")
+		}
 	}
 	switch r.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
