@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -140,7 +141,9 @@ func (c *call) dispatch(words []word) {
 	c.name = name
 	switch {
 	case name == "":
-		c.prefix = []string{first.text}
+		if !carriesCommand(path.Base(first.text)) {
+			c.prefix = []string{first.text}
+		}
 		c.v.full(first.text + " is no program of the system")
 	case folder || !c.builtin():
 		c.external()
@@ -148,6 +151,12 @@ func (c *call) dispatch(words []word) {
 	if c.prefix != nil && folder {
 		c.prefix = nil // a rule for the bare name would not match these words
 	}
+}
+
+// carriesCommand reports whether a program of that name runs what its words
+// say, in whatever folder it is. Git tells by its own words what it does.
+func carriesCommand(name string) bool {
+	return name != "git" && (&call{j: &judge{}, v: &verdict{}, name: name}).wrapper()
 }
 
 // program returns the name of a program that may be looked up in the tables:
