@@ -116,6 +116,14 @@ func (l lines) word(depth int) string {
 			text = l.pick("a", "{a,", "b=", "/", "f", "$x", "${x}", "~", "$'a'", `"b"`, "'c'") + text + l.pick("", "}", "*", "a", "$y", `""`)
 		}
 	}
+	switch l.IntN(6) {
+	case 0, 1: // most of what is proven is text that only looks like an effect
+		return "'" + strings.ReplaceAll(text, "'", l.pick("", "", `'\''`)) + "'"
+	case 2:
+		return `"` + strings.NewReplacer("$", `\$`, "`", "\\`", `"`, `\"`).Replace(text) + `"`
+	case 3:
+		return l.pick("a", "f", "-n", "$x", `"$x"`, "${x:-a}", `"${x##*/}"`, "$(ls)", "1", "b*", "{a,b}")
+	}
 	return text
 }
 
