@@ -91,7 +91,11 @@ func (c *call) insideShell(name string, args []word) {
 		c.texts(values(args, "-c", "--command"))
 	}
 	if takes, operands, ok := carriers(name); ok {
-		if args = skipOptions(args, takes); len(args) > operands {
+		args = skipOptions(args, takes)
+		for len(args) > 0 && args[0].known && isSetting(args[0].text) {
+			args = args[1:]
+		}
+		if len(args) > operands {
 			c.under(args[operands:])
 		}
 	}
@@ -136,7 +140,7 @@ func carriers(name string) (takes string, operands int, ok bool) {
 }
 
 // skipOptions passes over options, and over the words that those of takes
-// have, and over what env would set.
+// have.
 func skipOptions(args []word, takes string) []word {
 	rest := args
 	for len(rest) > 0 && rest[0].known && strings.HasPrefix(rest[0].text, "-") {
@@ -145,9 +149,6 @@ func skipOptions(args []word, takes string) []word {
 			n = min(2, len(rest))
 		}
 		rest = rest[n:]
-	}
-	for len(rest) > 0 && rest[0].known && isSetting(rest[0].text) {
-		rest = rest[1:]
 	}
 	return rest
 }
