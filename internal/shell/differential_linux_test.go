@@ -30,7 +30,7 @@ import (
 
 var (
 	lineCount = flag.Int("lines", 0, "how many made-up lines to hold against bash; 0: a few thousand")
-	lineSeed  = flag.Uint64("lines-seed", 0, "first seed of made-up lines; 0: by the clock")
+	lineSeed  = flag.Uint64("lines-seed", 0, "seed of the made-up lines; 0: by the clock")
 )
 
 // box is the environment variable that makes the test binary run lines, inside
@@ -132,7 +132,9 @@ func (c claim) wrong(did result) string {
 		return fmt.Sprintf("%s, and %+v", c.plan.Class, did)
 	case c.plan.Class == shell.Read && len(did.Changed) > 0:
 		return fmt.Sprintf("a read, and it changed %q", did.Changed)
-	case c.plan.Class == shell.Workspace && slices.ContainsFunc(did.Changed, func(path string) bool { return !slices.ContainsFunc(c.named, func(named string) bool { return tool.Inside(path, named) }) }):
+	case c.plan.Class == shell.Workspace && slices.ContainsFunc(did.Changed, func(path string) bool {
+		return !slices.ContainsFunc(c.named, func(named string) bool { return tool.Inside(path, named) })
+	}):
 		return fmt.Sprintf("it changed %q, and names %q", did.Changed, c.named)
 	case c.free && did.Ran:
 		return "it ran what a deny rule names"
@@ -167,7 +169,7 @@ func newBox(t *testing.T) *boxed {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	cmd := exec.CommandContext(ctx, self, "-test.run=^TestInsideBox$")
+	cmd := exec.CommandContext(ctx, self)
 	cmd.Env = []string{box + "=" + t.TempDir(), "PATH=/usr/bin:/bin"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
@@ -247,12 +249,15 @@ func (b *boxed) ask(t *testing.T, numbered map[int]string) map[int]result {
 	return out
 }
 
-// TestInsideBox is no test but the process inside of the box.
-func TestInsideBox(t *testing.T) {
-	root := os.Getenv(box)
-	if root == "" {
-		t.Skip("runs inside of the box of TestProverAgainstBash")
+func TestMain(m *testing.M) {
+	if root := os.Getenv(box); root != "" {
+		serve(root)
 	}
+	os.Exit(m.Run())
+}
+
+// serve is the process inside of the box.
+func serve(root string) {
 	out := os.NewFile(3, "out")
 	if err := enter(root); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -190,8 +190,13 @@ func evaluatesWords(name string, args []word) bool {
 		return option("x")
 	case "alias":
 		return slices.ContainsFunc(args, func(w word) bool { return strings.Trim(w.text, letters+numbers+" _./=,:@%+-") != "" })
-	case "shopt", "set":
-		return !slices.ContainsFunc(args, func(w word) bool { return w.text == "--" }) && slices.ContainsFunc(args, changesReading)
+	case "set":
+		if at := slices.IndexFunc(args, func(w word) bool { return w.text == "--" }); at >= 0 {
+			args = args[:at]
+		}
+		return slices.ContainsFunc(args, changesReading)
+	case "shopt":
+		return slices.ContainsFunc(args, changesReading)
 	}
 	return false
 }
