@@ -441,7 +441,7 @@ func TestDenyWhatBashEvaluates(t *testing.T) {
 		`ls >&'$(touch P)'`, `exec >&\${a[v]}`, "echo \"$\\\n(touch P)\"", `compgen -W '$(touch P)'`, `mapfile -c1 -C eval <<< 'x; touch P'`, `jobs -x touch P`,
 		`history -s ls; fc -e 'touch P' -1`, "shopt -s expand_aliases; alias q=\"echo '\"\nq $(touch P)", "shopt -u interactive_comments\nls # $(touch P)",
 		`set -k; bash -c : BASH_ENV=x`, `env -S 'touch\_P'`, `env -S '${X} P'`, `/usr/bin/../bin/bash -c 'touch P'`, `/opt/bin/bash -c "$x"`, `./xargs touch`,
-		`/usr/bin/../bin/find . -exec touch P \;`, `/opt/bin/sudo touch P`, `trap 'x=$(touch P)' EXIT`, `bash -xc 'x=$(touch P)'`,
+		`/usr/bin/../bin/find . -exec touch P \;`, `/opt/bin/sudo touch P`, `trap 'x=$(touch P)' EXIT`, "sed '1{s/.*/touch P/;e\n}' x", `bash -xc 'x=$(touch P)'`,
 		`EDITOR="$x" git commit`, `env EDITOR='touch P' git commit`,
 	} {
 		if v := judge(t, p, call("bash", "yolo"), typed(line)); v.Action == tool.Allow {

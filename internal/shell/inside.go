@@ -333,6 +333,9 @@ func (c *call) insideSed(text string) {
 		case "e runs a command":
 			line, _, _ := strings.Cut(s.text[s.at:], "\n")
 			s.at += len(line)
+			if strings.Trim(line, " \t;}") == "" { // it runs the line that was read
+				c.unseen(text, "what sed runs can't be known")
+			}
 			c.text(literal(line))
 		case "s///e runs a command":
 			c.unseen(text, "what sed runs can't be known")
