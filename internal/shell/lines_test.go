@@ -8,16 +8,26 @@ import (
 // lines makes up command lines from the grammar of bash. Effects are planted
 // in all places where bash evaluates text; see evaluated.go. Most effects are
 // the program canary, which leaves a mark.
-type lines struct{ *rand.Rand }
+type lines struct {
+	*rand.Rand
+	corpus []string // lines to begin with, now and then
+}
 
 func (l lines) pick(all ...string) string { return all[l.IntN(len(all))] }
 
-func (l lines) line() string {
-	line := l.list(2)
+// line makes up a line. One that began in the corpus can name any program, so
+// it must only run if it is predicted to do no harm.
+func (l lines) line() (line string, tame bool) {
+	tame = l.IntN(4) > 0
+	if tame {
+		line = l.list(2)
+	} else {
+		line = l.mutated(l.pick(l.corpus...))
+	}
 	for l.IntN(3) == 0 {
 		line = l.mutated(line)
 	}
-	return line
+	return line, tame
 }
 
 // mutated inserts, repeats or removes characters that have a meaning.
