@@ -9,7 +9,7 @@ export CGO_ENABLED ?= 0
 .PHONY: build demo test test-engine bench-engine lint safety fuzz explore oracle harbor bench proof test262 bench-serve e2e-local fuzz-api update notice release image image-cluster
 
 build:
-	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w -funcalign=2' -o inspan ./cmd/inspan
+	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w' -o inspan ./cmd/inspan
 
 demo: build
 	./inspan demo
@@ -102,9 +102,6 @@ update:
 	go test . -run 'TestAPI|TestEventsDocument|Corpus' -update
 	go test ./internal/transcript -run Corpus -update
 	go test ./internal/config -run Schema -update
-	go test ./llm/router -run TestWords -update
-	go test ./internal/markdown -run TestLexerArchive -update
-	go test ./internal/server -run TestPageArchive -update
 	go test ./internal/tui -run TestFrames -update
 	go test ./internal/schedule -run TestOwnZones -update
 	go test ./workflow -run TestTableOfFields -update

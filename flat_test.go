@@ -18,6 +18,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
 	"github.com/inspan/inspan/tool"
@@ -150,7 +151,7 @@ func finish(t testing.TB, s *inspan.Session) {
 // conversation that is compacted and in one that grows: it makes fewer allocations more than one
 // for each turn between, which a walk through the history would make.
 func TestTurnsCostTheSame(t *testing.T) {
-	if testing.Short() {
+	if testkit.Race {
 		t.Skip("counts without the race detector")
 	}
 	for name, tc := range map[string]struct{ window, early, late, span int }{

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"sync/atomic"
 
 	"github.com/inspan/inspan/event"
@@ -66,7 +65,7 @@ func (cs *calls) maker(ctx context.Context, c loop.Call) *maker {
 		m.known[made.ID] = true
 	}
 	ended := slices.DeleteFunc(slices.Clone(c.Made), func(made loop.Call) bool { return made.Ended == nil || made.Ahead })
-	sort.SliceStable(ended, func(i, j int) bool { return ended[i].Over < ended[j].Over })
+	slices.SortStableFunc(ended, func(a, b loop.Call) int { return cmp.Compare(a.Over, b.Over) })
 	for _, made := range ended {
 		m.past = append(m.past, made.ID)
 	}
@@ -289,7 +288,7 @@ var errParentEnded = errors.New("the call that made it has ended")
 func (cs *calls) ripe(ends []event.Ended) []event.Body {
 	all := slices.Concat(cs.kept, ends)
 	cs.kept = nil
-	sort.SliceStable(all, func(i, j int) bool { return loop.Depth(all[i].Call) > loop.Depth(all[j].Call) })
+	slices.SortStableFunc(all, func(a, b event.Ended) int { return cmp.Compare(loop.Depth(b.Call), loop.Depth(a.Call)) })
 	var out []event.Body
 	for _, end := range all {
 		m := cs.makers[end.Call]

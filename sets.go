@@ -1,6 +1,7 @@
 package inspan
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func Sets(questions []Pending) []Pending {
 // set is the question about several calls: the one that was asked for first names it, and those are shown
 // first that a person must see first.
 func set(all []Pending) Pending {
-	sort.Slice(all, func(i, j int) bool { return all[i].Question < all[j].Question })
+	slices.SortFunc(all, func(a, b Pending) int { return cmp.Compare(a.Question, b.Question) })
 	out := all[0]
 	sort.SliceStable(all, func(i, j int) bool {
 		return places.Worst(out.Root, all[i].Effects) && !places.Worst(out.Root, all[j].Effects)

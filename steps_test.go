@@ -9,10 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -374,7 +374,7 @@ func TestStepsInterrupted(t *testing.T) {
 // question of an agent that works for the step waits for no other event.
 func TestStepsShowOthers(t *testing.T) {
 	asked := make(chan struct{})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	log := event.NewMemory("s")
 	begun := make(chan struct{})

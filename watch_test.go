@@ -13,6 +13,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -49,7 +50,7 @@ func outside(t *testing.T, host *inspan.Host) *inspan.Watch {
 // seen reads on until a run stops.
 func seen(t *testing.T, w *inspan.Watch, after uint64) (events []event.Event) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), testkit.Patience)
 	defer stop()
 	for e, err := range w.Events(ctx, after) {
 		if err != nil {
@@ -187,23 +188,13 @@ func TestAwaitDrives(t *testing.T) {
 	store := &session.Store{Dir: host.Dir}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Await(t.Context()) }()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(time.Minute)
-	for {
+	testkit.WaitFor(t, "somebody to drive it", func() bool {
 		h, err := store.Holder(t.Context(), s.ID())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h != nil {
-			break
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatal("nobody is seen to drive it")
-		}
-	}
+		return h != nil
+	})
 	if err := outside(t, host).Send(t.Context(), event.Cancelled{By: "ann"}); err != nil {
 		t.Fatal(err)
 	}

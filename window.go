@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/event"
@@ -149,9 +148,8 @@ func largest(each map[string]int) string {
 	for name, n := range each {
 		names, all = append(names, name), all+n
 	}
-	sort.Slice(names, func(i, j int) bool {
-		a, b := names[i], names[j]
-		return cmp.Or(cmp.Compare(each[b], each[a]), strings.Compare(a, b)) < 0
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(each[b], each[a]), strings.Compare(a, b))
 	})
 	var out []string
 	for _, name := range names[:min(3, len(names))] {

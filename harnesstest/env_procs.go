@@ -35,12 +35,19 @@ func (b *buffer) String() string {
 	return b.buf.String()
 }
 
-// eventually waits until cond holds, for at most ten seconds.
+// procPatience is how long something may take that is done at once on an idle machine.
+const procPatience = 3 * time.Minute
+
+// minuteLess is how long it may take beside something that sleeps for a minute and is not to be waited
+// for.
+const minuteLess = 30 * time.Second
+
+// eventually waits until cond holds.
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for late := time.Now().Add(10 * time.Second); !cond(); <-tick.C {
+	for late := time.Now().Add(procPatience); !cond(); <-tick.C {
 		if time.Now().After(late) {
 			t.Fatalf("waited in vain until %s", what)
 		}
@@ -100,7 +107,7 @@ func testExit(t *testing.T, w *world) {
 	} {
 		p := w.start(t, t.Context(), script, tool.Command{})
 		for range 2 { // the second Wait says the same
-			if got := wait(t, p, 5*time.Second); got != want {
+			if got := wait(t, p, procPatience); got != want {
 				t.Errorf("%s: exit code %d, want %d", script, got, want)
 			}
 		}
@@ -128,7 +135,7 @@ func testEnvironment(t *testing.T, w *world) {
 		Env:    []string{"ONE=1", "PATH=/usr/bin:/bin"},
 		Output: &out, Dir: w.Root,
 	})
-	if code := wait(t, p, 5*time.Second); code != 0 || out.String() != "1--"+w.Root+"\n" {
+	if code := wait(t, p, procPatience); code != 0 || out.String() != "1--"+w.Root+"\n" {
 		t.Errorf("exit code %d, printed %q", code, &out)
 	}
 }
@@ -139,14 +146,14 @@ func testStreams(t *testing.T, w *world) {
 	}
 	var out bytes.Buffer
 	p := w.start(t, t.Context(), "cat", tool.Command{Stdin: strings.NewReader("given"), Output: &out})
-	if code := wait(t, p, 5*time.Second); code != 0 || out.String() != "given" {
+	if code := wait(t, p, procPatience); code != 0 || out.String() != "given" {
 		t.Errorf("exit code %d, printed %q", code, &out)
 	}
 	big := strings.NewReader(strings.Repeat("x", 1<<20)) // nobody reads it
-	if code := wait(t, w.start(t, t.Context(), "exit 4", tool.Command{Stdin: big}), 5*time.Second); code != 4 {
+	if code := wait(t, w.start(t, t.Context(), "exit 4", tool.Command{Stdin: big}), procPatience); code != 4 {
 		t.Errorf("exit code %d", code)
 	}
-	if code := wait(t, w.start(t, t.Context(), "echo unheard", tool.Command{}), 5*time.Second); code != 0 {
+	if code := wait(t, w.start(t, t.Context(), "echo unheard", tool.Command{}), procPatience); code != 0 {
 		t.Errorf("exit code %d without an output", code)
 	}
 }
@@ -169,13 +176,13 @@ func testBigOutput(t *testing.T, w *world) {
 	const script = `s=xxxxxxxxxxxxxxxx; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do s=$s$s; [ $i = 10 ] && break; done
 		i=0; while [ $i -lt 1000 ]; do echo "$s"; i=$((i+1)); done`
 	var c counter
-	if code := wait(t, w.start(t, t.Context(), script, tool.Command{Output: &c}), 30*time.Second); code != 0 {
+	if code := wait(t, w.start(t, t.Context(), script, tool.Command{Output: &c}), procPatience); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 	if c.xs != 1000*16*1024 || c.n != c.xs+1000 {
 		t.Errorf("got %d bytes with %d x", c.n, c.xs)
 	}
-	if code := wait(t, w.start(t, t.Context(), script, tool.Command{Output: failing{}}), 30*time.Second); code != 0 {
+	if code := wait(t, w.start(t, t.Context(), script, tool.Command{Output: failing{}}), procPatience); code != 0 {
 		t.Errorf("exit code %d where the output cannot be written", code)
 	}
 }
@@ -183,16 +190,16 @@ func testBigOutput(t *testing.T, w *world) {
 func testReport(t *testing.T, w *world) {
 	var out, report bytes.Buffer
 	p := w.start(t, t.Context(), "echo told >&3; echo said", tool.Command{Output: &out, Report: &report})
-	if code := wait(t, p, 5*time.Second); code != 0 || out.String() != "said\n" || report.String() != "told\n" {
+	if code := wait(t, p, procPatience); code != 0 || out.String() != "said\n" || report.String() != "told\n" {
 		t.Errorf("exit code %d, said %q, told %q", code, &out, &report)
 	}
 	p = w.start(t, t.Context(), "( : >&3 ) 2>/dev/null && exit 1; exit 0", tool.Command{Output: &out})
-	if code := wait(t, p, 5*time.Second); code != 0 {
+	if code := wait(t, p, procPatience); code != 0 {
 		t.Error("descriptor 3 is open without a report")
 	}
 	report.Reset()
 	p = w.start(t, t.Context(), "echo told >&3; sleep 60 >/dev/null 2>&1 &", tool.Command{Output: &out, Report: &report})
-	if wait(t, p, 3*time.Second); report.String() != "told\n" {
+	if wait(t, p, minuteLess); report.String() != "told\n" {
 		t.Errorf("told %q where a descendant keeps the report open", &report)
 	}
 }
@@ -203,17 +210,17 @@ func testReportAtEnd(t *testing.T, w *world) {
 	var report bytes.Buffer
 	script := "echo told >&3; (echo more >&3); sleep 60 >/dev/null 2>&1 & echo last >&3"
 	p := w.start(t, t.Context(), script, tool.Command{Report: &report, AtEnd: true})
-	if code := wait(t, p, 3*time.Second); code != 0 || report.String() != "told\nmore\nlast\n" {
+	if code := wait(t, p, minuteLess); code != 0 || report.String() != "told\nmore\nlast\n" {
 		t.Errorf("exit code %d, told %q", code, &report)
 	}
 	report.Reset()
 	p = w.start(t, t.Context(), "head -c 20000000 /dev/zero >&3", tool.Command{Report: &report, AtEnd: true})
-	if wait(t, p, 20*time.Second); report.Len() < 4<<20 {
+	if wait(t, p, procPatience); report.Len() < 4<<20 {
 		t.Errorf("%d bytes of a long report have come", report.Len())
 	}
 	report.Reset()
 	p = w.start(t, t.Context(), "exit 3", tool.Command{Report: &report, AtEnd: true})
-	if code := wait(t, p, 3*time.Second); code != 3 || report.Len() > 0 {
+	if code := wait(t, p, procPatience); code != 3 || report.Len() > 0 {
 		t.Errorf("exit code %d, told %q where nothing was", code, &report)
 	}
 }
@@ -224,7 +231,7 @@ func testTerminal(t *testing.T, w *world) {
 	script := `stty size; test -t 0 && test -t 1 && test -t 2 && echo three; echo controls >/dev/tty; echo "$TERM"; read -r x; echo "got ` +
 		`$x"; echo told >&3; cat; exit 5`
 	c := tool.Command{TTY: tool.TTY{Rows: 24, Cols: 80}, Stdin: strings.NewReader("a word\nmore\n"), Output: &out, Report: &report}
-	if code := wait(t, w.start(t, t.Context(), script, c), 5*time.Second); code != 5 || report.String() != "told\n" {
+	if code := wait(t, w.start(t, t.Context(), script, c), procPatience); code != 5 || report.String() != "told\n" {
 		t.Errorf("exit code %d, told %q, printed %q", code, report.String(), out.String())
 	}
 	for _, want := range []string{"24 80\r\n", "three\r\n", "controls\r\n", "xterm-256color\r\n", "got a word\r\n", "more\r\n"} {
@@ -241,7 +248,7 @@ func testTerminal(t *testing.T, w *world) {
 	if _, err := keys.Write([]byte{3}); err != nil {
 		t.Fatal(err)
 	}
-	if code := wait(t, p, 5*time.Second); code != 128+2 {
+	if code := wait(t, p, procPatience); code != 128+2 {
 		t.Errorf("exit code %d after ctrl-c, want 130", code)
 	}
 }
@@ -275,7 +282,7 @@ func testCancelAsks(t *testing.T, w *world) {
 	p := w.start(t, ctx, `trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.01; done`, tool.Command{Output: &out})
 	eventually(t, "the script is ready", func() bool { return out.String() == "ready\n" })
 	cancel()
-	if code := wait(t, p, 2*time.Second); code != 7 || !strings.HasSuffix(out.String(), "bye\n") {
+	if code := wait(t, p, procPatience); code != 7 || !strings.HasSuffix(out.String(), "bye\n") {
 		t.Errorf("exit code %d, printed %q", code, out.String())
 	}
 }
@@ -288,7 +295,7 @@ func testCancelKills(t *testing.T, w *world) {
 	eventually(t, "the script is ready", func() bool { return out.String() == "ready\n" })
 	cancel()
 	from := time.Now()
-	if code := wait(t, p, 3500*time.Millisecond); code != 128+9 {
+	if code := wait(t, p, procPatience); code != 128+9 {
 		t.Errorf("exit code %d, want 137", code)
 	}
 	if took := time.Since(from); took < 1500*time.Millisecond {
@@ -304,7 +311,7 @@ func testCancelGroup(t *testing.T, w *world) {
 	p := w.start(t, ctx, `sh -c 'trap "" TERM; echo $$; while :; do sleep 0.05; done' & wait`, tool.Command{Output: &out})
 	eventually(t, "the child is there", func() bool { return strings.HasSuffix(out.String(), "\n") })
 	cancel()
-	wait(t, p, 4500*time.Millisecond)
+	wait(t, p, procPatience)
 	w.gone(t, out.String())
 }
 
@@ -313,7 +320,7 @@ func testKill(t *testing.T, w *world) {
 	p := w.start(t, t.Context(), `trap '' TERM; sleep 60 & echo $!; wait; sleep 60`, tool.Command{Output: &out})
 	eventually(t, "the child is there", func() bool { return strings.HasSuffix(out.String(), "\n") })
 	p.Kill()
-	if code := wait(t, p, 2*time.Second); code != 128+9 {
+	if code := wait(t, p, minuteLess); code != 128+9 {
 		t.Errorf("exit code %d, want 137", code)
 	}
 	w.gone(t, out.String())
@@ -325,7 +332,7 @@ func testKill(t *testing.T, w *world) {
 func testDescendants(t *testing.T, w *world) {
 	var out buffer
 	p := w.start(t, t.Context(), `(while :; do sleep 0.1; done) & echo $!`, tool.Command{Output: &out})
-	if code := wait(t, p, 2500*time.Millisecond); code != 0 {
+	if code := wait(t, p, procPatience); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 	pid := out.String()
@@ -334,7 +341,7 @@ func testDescendants(t *testing.T, w *world) {
 	w.gone(t, pid)
 	out = buffer{}
 	p = w.start(t, t.Context(), `(sleep 0.2; echo late) & echo soon`, tool.Command{Output: &out})
-	if wait(t, p, 2500*time.Millisecond); out.String() != "soon\nlate\n" {
+	if wait(t, p, procPatience); out.String() != "soon\nlate\n" {
 		t.Errorf("printed %q", out.String())
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // logPatience is how long an operation on a log may take before it counts as
 // stuck.
-const logPatience = 20 * time.Second
+const logPatience = 3 * time.Minute
 
 // Logs is an implementation of [event.Log], and what can happen to what it stores.
 type Logs struct {

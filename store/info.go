@@ -3,7 +3,7 @@ package store
 import (
 	"cmp"
 	"regexp"
-	"sort"
+	"slices"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -78,9 +78,8 @@ func (i *Info) Name() string { return cmp.Or(i.Title, i.Preview) }
 
 // Sort brings sessions into the order of a list: the one that changed last first.
 func Sort(infos []Info) {
-	sort.Slice(infos, func(i, j int) bool {
-		a, b := infos[i], infos[j]
-		return cmp.Or(b.Modified.Compare(a.Modified), cmp.Compare(b.ID, a.ID)) < 0
+	slices.SortFunc(infos, func(a, b Info) int {
+		return cmp.Or(b.Modified.Compare(a.Modified), cmp.Compare(b.ID, a.ID))
 	})
 }
 

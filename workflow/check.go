@@ -1,11 +1,11 @@
 package workflow
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -56,7 +56,7 @@ func (w *Workflow) check(within int) error {
 	if len(c.problems) == 0 {
 		return nil
 	}
-	sort.SliceStable(c.problems, func(i, j int) bool { return c.problems[i].Line < c.problems[j].Line })
+	slices.SortStableFunc(c.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return c.problems
 }
 

@@ -135,7 +135,7 @@ func blocked(t *testing.T, c postgres.Config, want int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(20 * time.Second); ; {
+	for end := time.Now().Add(3 * time.Minute); ; {
 		var n int
 		const query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'WITH head%'"
 		if err := conn.QueryRow(t.Context(), query).Scan(&n); err != nil {

@@ -209,7 +209,7 @@ func driver(url, schema, id string) error {
 	}
 }
 
-const shortLease = 300 * time.Millisecond
+const shortLease = 1500 * time.Millisecond
 
 // TestStopped stops a process that drives for longer than its lease. Another takes the session over,
 // and the first stores nothing more.
@@ -287,7 +287,7 @@ func TestStopped(t *testing.T) {
 // takeOver leases a session as soon as the lease of another ends.
 func takeOver(t *testing.T, l store.Log) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; {
+	for end := time.Now().Add(3 * time.Minute); ; {
 		err := l.Lease(t.Context())
 		if err == nil {
 			return

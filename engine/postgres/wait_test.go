@@ -20,7 +20,7 @@ func waiting(t *testing.T, s *postgres.Store, id string, after uint64) <-chan er
 	t.Cleanup(func() { _ = l.Close() })
 	ended := make(chan error, 1)
 	go func() {
-		ctx, stop := context.WithTimeout(context.WithoutCancel(t.Context()), 20*time.Second)
+		ctx, stop := context.WithTimeout(context.WithoutCancel(t.Context()), 3*time.Minute)
 		defer stop()
 		ended <- l.Wait(ctx, after)
 	}()
@@ -109,10 +109,10 @@ func TestRewound(t *testing.T) {
 	}
 }
 
-// TestRenewed holds a lease for many times its length.
+// TestRenewed holds a lease for several times its length.
 func TestRenewed(t *testing.T) {
 	c := fresh(t)
-	c.Lease = 60 * time.Millisecond
+	c.Lease = 2 * time.Second
 	a, b := open(t, c), open(t, c)
 	l, err := a.Create(t.Context())
 	if err != nil {
@@ -125,7 +125,7 @@ func TestRenewed(t *testing.T) {
 	if err := l.Lease(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(10 * c.Lease); time.Now().Before(end); {
+	for end := time.Now().Add(3 * c.Lease); time.Now().Before(end); {
 		if err := other.Lease(t.Context()); err == nil {
 			t.Fatal("a second lease was given")
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -96,7 +97,7 @@ type devServer struct {
 
 func (s *devServer) start() error {
 	if s.address == "" {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000))) // ports from 32768 on are given to others
 		if err != nil {
 			return err
 		}
@@ -115,7 +116,7 @@ func (s *devServer) start() error {
 	if err := s.cmd.Start(); err != nil {
 		return err
 	}
-	for end := time.Now().Add(time.Minute); ; {
+	for end := time.Now().Add(3 * time.Minute); ; {
 		c, err := client.Dial(client.Options{HostPort: s.address, Logger: quiet()})
 		if err == nil {
 			c.Close()
@@ -292,7 +293,7 @@ func (p *place) until(what string, is func() bool) {
 	p.t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(time.Minute); !is(); <-tick.C {
+	for end := time.Now().Add(3 * time.Minute); !is(); <-tick.C {
 		if time.Now().After(end) {
 			p.t.Fatalf("in vain waited for: %s; the ledger: %q\nserver: %s", what, p.ledger(), engine.said())
 		}

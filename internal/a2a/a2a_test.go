@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 const write = `call: write_file {"path":"new.txt","content":"made"}`
@@ -311,7 +313,7 @@ func TestDecideHere(t *testing.T) {
 	if err := w.Send(t.Context(), event.Decided{Call: call, Allow: true, By: "the user"}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "its end", func() bool { return v.get(got.ID).Status.State == "TASK_STATE_COMPLETED" })
+	testkit.WaitFor(t, "its end", func() bool { return v.get(got.ID).Status.State == "TASK_STATE_COMPLETED" })
 	if h.read("new.txt") != "made" {
 		t.Error("it was not made")
 	}
@@ -322,8 +324,11 @@ func TestDecideHere(t *testing.T) {
 	}
 }
 
+// marked makes the marks those of this run of the tests.
+var marked = 100_000_000 + rand.IntN(900_000_000) //nolint:gosec // any number
+
 // mark is a number of seconds that no other test sleeps.
-func mark(n int) string { return fmt.Sprintf("62.%06d%d", os.Getpid()%1000000, n) }
+func mark(n int) string { return fmt.Sprintf("62.%d%02d", marked, n) }
 
 // processes counts those whose command line holds a mark.
 func processes(t testing.TB, mark string) (n int) {
@@ -347,7 +352,7 @@ func TestCancel(t *testing.T) {
 	if code != 0 || got.Status.State != "TASK_STATE_WORKING" {
 		t.Fatalf("%d %+v", code, got)
 	}
-	until(t, "the process", func() bool { return processes(t, mark(1)) > 0 })
+	testkit.WaitFor(t, "the process", func() bool { return processes(t, mark(1)) > 0 })
 	subscribed := make(chan string)
 	go func() {
 		all, _ := v.stream("SubscribeToTask", map[string]any{"id": got.ID})
@@ -391,7 +396,7 @@ func TestSteer(t *testing.T) {
 		t.Fatalf("error %d", code)
 	}
 	h.write("go", "")
-	until(t, "its end", func() bool { return v.get(got.ID).Status.State == "TASK_STATE_COMPLETED" })
+	testkit.WaitFor(t, "its end", func() bool { return v.get(got.ID).Status.State == "TASK_STATE_COMPLETED" })
 	if log := h.log(got.ID); !strings.Contains(log, `"kind":"steered"`) || !strings.Contains(log, "heed this") {
 		t.Error("it was not heard")
 	}
@@ -422,7 +427,7 @@ func TestRestart(t *testing.T) {
 	if got := v.get(works.ID); got.Status.State != "TASK_STATE_WORKING" {
 		t.Errorf("%+v", got)
 	}
-	until(t, "its new driver", func() bool { return strings.Count(h.log(works.ID), `"kind":"claimed"`) == 2 })
+	testkit.WaitFor(t, "its new driver", func() bool { return strings.Count(h.log(works.ID), `"kind":"claimed"`) == 2 })
 	if code := v.call("CancelTask", map[string]any{"id": works.ID}, &got); code != 0 || got.Status.State != "TASK_STATE_CANCELED" {
 		t.Errorf("%d %+v", code, got)
 	}

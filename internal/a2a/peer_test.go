@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/inspan/inspan/internal/testkit"
 )
@@ -19,7 +18,7 @@ func TestPeer(t *testing.T) {
 	h := newHouse(t, "ask")
 	drive := func(into any, action, argument string) string {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, filepath.Join(dir, "node_modules", ".bin", "node22"),
 			"testdata/drive.mjs", dir, h.url, annsToken, action, argument)

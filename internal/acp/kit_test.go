@@ -184,7 +184,7 @@ func (e *editor) close() error {
 	case err := <-e.ended:
 		e.ended <- err
 		return err
-	case <-time.After(time.Minute):
+	case <-time.After(testkit.Patience):
 		return errors.New("the agent does not end")
 	}
 }
@@ -219,7 +219,7 @@ func (e *editor) going(text string) func() wire.PromptResponse {
 // until waits for something to be true of what was told.
 func (e *editor) until(what string, test func() bool) {
 	e.t.Helper()
-	late := time.After(time.Minute)
+	late := time.After(testkit.Patience)
 	for {
 		e.mu.Lock()
 		changed := e.changed

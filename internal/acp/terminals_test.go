@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/store"
 )
@@ -187,9 +187,7 @@ func TestTerminalsAreKilled(t *testing.T) {
 	e := edit(t, withTerminals, yolo, bash("echo begun; sleep 1000"), say("Done."))
 	wait := e.going("go")
 	e.until("the terminal is shown", func() bool { return strings.Contains(shown(e.last()), `"terminalId":"t1"`) })
-	for e.all[0].out.String() == "" {
-		runtime.Gosched()
-	}
+	testkit.WaitFor(t, "what is printed first", func() bool { return e.all[0].out.String() != "" })
 	if err := e.conn.Cancel(t.Context(), wire.CancelNotification{SessionId: e.session}); err != nil {
 		t.Fatal(err)
 	}
@@ -225,9 +223,7 @@ func TestTerminalsWithShortBeginnings(t *testing.T) {
 	e := edit(t, withTerminals, yolo, bash("echo; until [ -e go ]; do sleep 0.01; done; seq 1 300000; echo the end"), say("Done."))
 	wait := e.going("go")
 	e.until("the terminal is shown", func() bool { return strings.Contains(shown(e.last()), `"terminalId":"t1"`) })
-	for e.all[0].looks.Load() < 2 {
-		runtime.Gosched()
-	}
+	testkit.WaitFor(t, "a second look", func() bool { return e.all[0].looks.Load() >= 2 })
 	put(t, filepath.Join(e.root, "go"), "")
 	wait()
 	if got := e.results(); len(got) != 1 || !strings.Contains(got[0], "299999\n300000\nthe end\n") {
@@ -265,7 +261,7 @@ func TestTerminalsOfAnEditorThatDies(t *testing.T) {
 	if err := e.close(); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(began); took > 15*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Error(took)
 	}
 	if err := syscall.Kill(-e.all[0].cmd.Process.Pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/inspan/inspan/internal/connect"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/providers"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/openai/openaitest"
 )
@@ -224,16 +224,8 @@ func TestPrompts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer hub.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
 	var list []connect.PromptNamed
-	for tick := time.NewTicker(5 * time.Millisecond); len(list) == 0; list = a.Hubs.Prompts(hub.Env.Root) {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatal("there are no prompts")
-		}
-	}
+	testkit.WaitFor(t, "prompts", func() bool { list = a.Hubs.Prompts(hub.Env.Root); return len(list) > 0 })
 	p := list[0]
 	if p.Command != "mcp__mine__look-at" || p.Usage != "<what> [how]" {
 		t.Errorf("%+v", p)

@@ -10,6 +10,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/running"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // begun is a session whose run has ended or waits.
@@ -79,25 +80,16 @@ func TestRunning(t *testing.T) {
 }
 
 // listed waits until somebody is seen to drive a session.
-func listed(t *testing.T, a *app.App) []running.Driven {
+func listed(t *testing.T, a *app.App) (list []running.Driven) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(time.Minute)
-	for {
-		list, err := a.Running.List(t.Context())
-		if err != nil {
+	testkit.WaitFor(t, "something to run", func() bool {
+		var err error
+		if list, err = a.Running.List(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if len(list) > 0 {
-			return list
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatal("nothing is seen to run")
-		}
-	}
+		return len(list) > 0
+	})
+	return list
 }
 
 // TestRunLog makes the file of a detached process and moves it to its session.

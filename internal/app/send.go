@@ -1,11 +1,11 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/inspan/inspan"
@@ -98,7 +98,7 @@ func questions(st inspan.Status) (ids []string) {
 // alone are the ids of the calls of a set, in order.
 func alone(p inspan.Pending) (ids []string) {
 	set := slices.Clone(p.Set)
-	sort.Slice(set, func(i, j int) bool { return set[i].Question < set[j].Question })
+	slices.SortFunc(set, func(a, b inspan.Pending) int { return cmp.Compare(a.Question, b.Question) })
 	for _, one := range set {
 		ids = append(ids, one.ID())
 	}

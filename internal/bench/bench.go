@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -212,7 +211,7 @@ func (s *subject) failures() (list []string) {
 	for name, why := range s.failed {
 		list = append(list, strings.TrimPrefix(name+": "+why, "warm: "))
 	}
-	sort.Strings(list)
+	slices.Sort(list)
 	return list
 }
 

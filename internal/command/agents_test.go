@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 )
@@ -161,12 +161,10 @@ func TestInterruptReachesAgents(t *testing.T) {
 	cmd := h.command(t.Context(), "run", "--model", "script", "--mode", "auto", "--output", "stream-json", strings.TrimPrefix(prompt, "+ "))
 	var began time.Time
 	out := until(t, cmd, "spawned", func() {
-		for {
-			if raw, _ := os.ReadFile(h.work + "/pids"); bytes.Count(raw, []byte("\n")) == agents && sleeps(nap) {
-				break
-			}
-			runtime.Gosched()
-		}
+		testkit.WaitFor(t, "the commands of all agents", func() bool {
+			raw, _ := os.ReadFile(h.work + "/pids")
+			return bytes.Count(raw, []byte("\n")) == agents && sleeps(nap)
+		})
 		began = time.Now()
 		_ = cmd.Process.Signal(os.Interrupt)
 	})

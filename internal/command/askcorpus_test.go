@@ -14,9 +14,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 )
@@ -138,11 +138,10 @@ func TestAskCorpusIsResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-v.reached
-	for range time.Tick(5 * time.Millisecond) { // until the answer about the page is kept
-		if kept, _ := filepath.Glob(filepath.Join(h.dir, "state", "corpus-answers", "??", strings.Repeat("?", 64))); len(kept) == 1 {
-			break
-		}
-	}
+	testkit.WaitFor(t, "the answer about the page to be kept", func() bool {
+		kept, _ := filepath.Glob(filepath.Join(h.dir, "state", "corpus-answers", "??", strings.Repeat("?", 64)))
+		return len(kept) == 1
+	})
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	close(v.gone)

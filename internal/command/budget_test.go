@@ -1,8 +1,7 @@
 package command
 
-// What the binary may weigh and cost before it does anything. These are
-// budgets, not measurements: what depends on how busy the machine is, such as
-// time, is measured by the benchmarks and held here only by what causes it.
+// Checks of the built binary: how much it allocates before main, and which modules it links. The
+// benchmarks measure time, which depends on how busy the machine is.
 
 import (
 	"bufio"
@@ -11,77 +10,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/inspan/inspan/internal/testkit"
 )
-
-func TestBinarySize(t *testing.T) {
-	const most = 38_000_000 // for all that the binary is to be; 30 MiB were for the terminal alone
-	info, err := os.Stat(testkit.Command(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info.Size() > most {
-		t.Errorf("the stripped binary has %d bytes, more than %d", info.Size(), most)
-	}
-}
-
-// marks returns the functions of a program at which the linker gives up
-// leaving out methods that nobody calls.
-//
-// Where a function that can be reached calls reflect.Value.Method or
-// MethodByName with a name that is not a constant, the linker must keep every
-// exported method of every type, since any could be meant. That adds megabytes
-// at once and is usually the fault of a dependency (text/template is the known
-// one). With -dumpdep the linker prints every edge it follows, and such a
-// function with the mark <ReflectMethod>; it is the very flag that it goes by.
-func marks(t *testing.T, dir string) []string {
-	t.Helper()
-	cmd := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-dumpdep", "-o", os.DevNull, ".")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%.2000s", err, out)
-	}
-	if !bytes.Contains(out, []byte("main.main")) {
-		t.Fatalf("the linker printed no edges:\n%.2000s", out)
-	}
-	var found []string
-	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, "<ReflectMethod>") {
-			found = append(found, strings.TrimSpace(line))
-		}
-	}
-	return found
-}
-
-func TestMethodsNobodyCallsAreLeftOut(t *testing.T) {
-	if found := marks(t, "../../cmd/inspan"); len(found) > 0 {
-		t.Errorf("every exported method is linked, because of:\n%s", strings.Join(found, "\n"))
-	}
-}
-
-// TestMarksAreFound proves that marks finds what it looks for.
-func TestMarksAreFound(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod": "module sample\n\ngo 1.26\n",
-		"main.go": "package main\n\nimport (\n\t\"os\"\n\t\"reflect\"\n)\n\nfunc main() {\n" +
-			"\treflect.ValueOf(os.Stdout).MethodByName(os.Args[0])\n}\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if found := marks(t, dir); len(found) == 0 {
-		t.Error("a program that looks a method up by its name has no mark")
-	}
-}
 
 // TestInitIsSmall holds what is done before main in bytes and allocations,
 // which are the same on every machine. On the machine this was written on, the

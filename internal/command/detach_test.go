@@ -6,14 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,27 +20,13 @@ import (
 
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/running"
+	"github.com/inspan/inspan/internal/testkit"
 )
-
-// soon waits until something is so, and fails the test if it takes too long.
-func soon(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(30 * time.Second)
-	for !so() {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatalf("it does not come to this: %s", what)
-		}
-	}
-}
 
 // does runs a command that must end with the code, and returns what it printed.
 func (h home) does(t *testing.T, code int, args ...string) string {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), testkit.Patience)
 	defer stop()
 	cmd := h.command(ctx, args...)
 	out, err := cmd.CombinedOutput()
@@ -82,7 +66,7 @@ func (h home) runs(t *testing.T) []running.Driven {
 // asks waits until the session asks, and returns its process.
 func (h home) asks(t *testing.T, id string) (pid int) {
 	t.Helper()
-	soon(t, id+" asks", func() bool {
+	testkit.WaitFor(t, id+" asks", func() bool {
 		for _, d := range h.runs(t) {
 			if d.ID == id && d.State == running.StateAsks {
 				pid = d.PID
@@ -98,72 +82,10 @@ func (h home) has(name string) bool {
 	return err == nil
 }
 
-// live is a command that goes on, with what it has printed so far.
-type live struct {
-	*testing.T
-	cmd *exec.Cmd
-	in  io.WriteCloser
-
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *live) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *live) printed() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // attached starts a command that is typed to.
-func (h home) attached(t *testing.T, args ...string) *live {
+func (h home) attached(t *testing.T, args ...string) *testkit.Process {
 	t.Helper()
-	l := &live{T: t, cmd: h.command(t.Context(), args...)}
-	l.cmd.Stdout, l.cmd.Stderr = l, l
-	var err error
-	if l.in, err = l.cmd.StdinPipe(); err == nil {
-		err = l.cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
-// shows waits until the command has printed the text so often.
-func (l *live) shows(text string, times int) {
-	l.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(30 * time.Second)
-	for strings.Count(l.printed(), text) < times {
-		select {
-		case <-tick.C:
-		case <-late:
-			l.Fatalf("%q is not shown %d times:\n%s", text, times, l.printed())
-		}
-	}
-}
-
-func (l *live) types(text string) {
-	l.Helper()
-	if _, err := io.WriteString(l.in, text+"\n"); err != nil {
-		l.Fatal(err)
-	}
-}
-
-// ends waits for the end of the command.
-func (l *live) ends(code int) {
-	l.Helper()
-	_ = l.cmd.Wait()
-	if got := l.cmd.ProcessState.ExitCode(); got != code {
-		l.Errorf("exit code %d, want %d:\n%s", got, code, l.printed())
-	}
+	return testkit.Start(t, h.command(t.Context(), args...))
 }
 
 // nap is a time that no other process sleeps.
@@ -176,8 +98,8 @@ func TestDetachedIsKilled(t *testing.T) {
 	nap := nap()
 	id := h.detaches(t, "--mode", "auto", "bash: touch begun; sleep "+nap)
 	watching := h.attached(t, "attach", id)
-	watching.shows("▸ bash touch begun; sleep "+nap, 1)
-	soon(t, "the command runs", func() bool { return sleeps(nap) })
+	watching.Shows("▸ bash touch begun; sleep "+nap, 1)
+	testkit.WaitFor(t, "the command runs", func() bool { return sleeps(nap) })
 	list := h.runs(t)
 	if len(list) != 1 || list[0].ID != id || list[0].State != running.StateWorking ||
 		list[0].Root == "" || time.Since(list[0].Since) > time.Hour {
@@ -186,10 +108,10 @@ func TestDetachedIsKilled(t *testing.T) {
 	if err := syscall.Kill(list[0].PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	soon(t, "ps no longer shows it", func() bool { return len(h.runs(t)) == 0 })
-	soon(t, "its command is gone", func() bool { return !sleeps(nap) })
-	watching.ends(console.ExitError)
-	watching.shows("is no longer running; continue it with: inspan resume "+id, 1)
+	testkit.WaitFor(t, "ps no longer shows it", func() bool { return len(h.runs(t)) == 0 })
+	testkit.WaitFor(t, "its command is gone", func() bool { return !sleeps(nap) })
+	watching.Ends(console.ExitError)
+	watching.Shows("is no longer running; continue it with: inspan resume "+id, 1)
 	h.does(t, console.ExitError, "logs", "-f", id)
 	if out := h.does(t, 0, "resume", id); !strings.Contains(out, "Done: 1 step.") {
 		t.Errorf("resumed:\n%s", out)
@@ -211,7 +133,7 @@ func TestDetachedSurvivesItsTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	tty.Close()
-	soon(t, "the run has begun", func() bool { return h.has("started") })
+	testkit.WaitFor(t, "the run has begun", func() bool { return h.has("started") })
 	window.Close()
 	_ = shell.Wait()
 	if ws := shell.ProcessState.Sys().(syscall.WaitStatus); ws.Signal() != syscall.SIGHUP {
@@ -281,28 +203,28 @@ func TestTwoAttached(t *testing.T) {
 		t.Error(out)
 	}
 	a, b := h.attached(t, "attach", id), h.attached(t, "attach", id)
-	a.shows("$ touch one", 1)
-	b.shows("$ touch one", 1)
-	a.types("")
-	a.shows("Please answer", 1)
-	a.types("s")
-	b.shows("(answered in another terminal)", 1)
-	for _, l := range []*live{a, b} {
-		l.shows("$ echo three > three", 1) // the second was allowed with the first
+	a.Shows("$ touch one", 1)
+	b.Shows("$ touch one", 1)
+	a.Types("")
+	a.Shows("Please answer", 1)
+	a.Types("s")
+	b.Shows("(answered in another terminal)", 1)
+	for _, l := range []*testkit.Process{a, b} {
+		l.Shows("$ echo three > three", 1) // the second was allowed with the first
 	}
 	if !h.has("one") || !h.has("two") || h.has("three") {
 		t.Error("an answer does not count")
 	}
-	b.types("rather not")
-	a.shows("rather not", 1)
-	a.ends(0)
-	b.ends(0)
+	b.Types("rather not")
+	a.Shows("rather not", 1)
+	a.Ends(0)
+	b.Ends(0)
 	if h.has("three") {
 		t.Error("what was denied has run")
 	}
-	for _, l := range []*live{a, b} {
-		if strings.Count(l.printed(), "(answered in another terminal)") != 1 {
-			t.Error(l.printed())
+	for _, l := range []*testkit.Process{a, b} {
+		if strings.Count(l.Printed(), "(answered in another terminal)") != 1 {
+			t.Error(l.Printed())
 		}
 	}
 }
@@ -312,24 +234,24 @@ func TestAttachSteersAndLeaves(t *testing.T) {
 	h := withoutModel(t)
 	id := h.detaches(t, "--mode", "auto", "bash: until [ -e go ]; do sleep 0.05; done")
 	l := h.attached(t, "attach", id)
-	l.shows("▸ bash until", 1)
-	l.types("use the helper")
-	l.shows("told the model: use the helper", 1)
-	if err := l.cmd.Process.Signal(os.Interrupt); err != nil {
+	l.Shows("▸ bash until", 1)
+	l.Types("use the helper")
+	l.Shows("told the model: use the helper", 1)
+	if err := l.Cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	l.ends(0)
-	l.shows("detached; session "+id+" continues", 1)
+	l.Ends(0)
+	l.Shows("detached; session "+id+" continues", 1)
 	if list := h.runs(t); len(list) != 1 {
 		t.Errorf("%+v", list)
 	}
 	again := h.attached(t, "attach", id)
-	again.shows("told the model: use the helper", 1)
+	again.Shows("told the model: use the helper", 1)
 	if err := os.WriteFile(filepath.Join(h.work, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	again.ends(0)
-	again.shows("— done", 1)
+	again.Ends(0)
+	again.Shows("— done", 1)
 }
 
 // TestAttachAnswers answers what a session and one that works for it ask.
@@ -339,17 +261,20 @@ func TestAttachAnswers(t *testing.T) {
 		`call: spawn_agent {"task":"bash: touch kid"}`)
 	h.asks(t, id)
 	l := h.attached(t, "attach", id)
-	l.shows("? Which bird?", 1)
-	l.types("2")
-	l.shows("The person answers: egret", 1)
-	l.shows("› bash asks", 1)
+	l.Shows("? Which bird?", 1)
+	l.Types("2")
+	l.Shows("The person answers: egret", 1)
+	l.Shows("› bash asks", 1)
 	list := h.runs(t)
-	if len(list) != 2 || list[0].State != running.StateAsks || list[1].State != running.StateAsks ||
-		list[1].Parent != id || list[1].PID != list[0].PID {
+	testkit.WaitFor(t, "both sessions to ask", func() bool {
+		list = h.runs(t)
+		return len(list) == 2 && list[0].State == running.StateAsks && list[1].State == running.StateAsks
+	}, func() string { return fmt.Sprintf("%+v", list) })
+	if list[1].Parent != id || list[1].PID != list[0].PID {
 		t.Errorf("%+v", list)
 	}
-	l.types("p")
-	l.ends(0)
+	l.Types("p")
+	l.Ends(0)
 	if !h.has("kid") {
 		t.Error("what was allowed has not run")
 	}
@@ -365,7 +290,7 @@ func TestStopEndsWhatHangs(t *testing.T) {
 	h := withoutModel(t)
 	nap := nap()
 	id := h.detaches(t, "--mode", "auto", "bash: sleep "+nap)
-	soon(t, "the command runs", func() bool { return sleeps(nap) })
+	testkit.WaitFor(t, "the command runs", func() bool { return sleeps(nap) })
 	pid := h.runs(t)[0].PID
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -374,7 +299,7 @@ func TestStopEndsWhatHangs(t *testing.T) {
 	if want := fmt.Sprintf("%s: process %d was killed; the run is broken off, continue with: inspan resume %s\n", id, pid, id); out != want {
 		t.Errorf("%q, want %q", out, want)
 	}
-	soon(t, "its command is gone", func() bool { return !sleeps(nap) })
+	testkit.WaitFor(t, "its command is gone", func() bool { return !sleeps(nap) })
 	if list := h.runs(t); len(list) != 0 {
 		t.Errorf("%+v", list)
 	}
@@ -385,7 +310,7 @@ func TestStopReachesTheCommand(t *testing.T) {
 	h := withoutModel(t)
 	nap := nap()
 	id := h.detaches(t, "--mode", "auto", "bash: trap '' TERM INT HUP; setsid sleep "+nap+" & sleep "+nap)
-	soon(t, "the command runs", func() bool { return sleeps(nap) })
+	testkit.WaitFor(t, "the command runs", func() bool { return sleeps(nap) })
 	pid := h.runs(t)[0].PID
 	if out := h.does(t, 0, "stop", id); out != id+": cancelled\n" {
 		t.Errorf("%q", out)
@@ -393,7 +318,7 @@ func TestStopReachesTheCommand(t *testing.T) {
 	if sleeps(nap) {
 		t.Error("the command still runs")
 	}
-	soon(t, "the process ends", func() bool { return syscall.Kill(pid, 0) != nil })
+	testkit.WaitFor(t, "the process ends", func() bool { return syscall.Kill(pid, 0) != nil })
 	h.does(t, console.ExitCancelled, "logs", "-f", id)
 }
 
@@ -409,10 +334,10 @@ func TestStopKeepsWhatWaits(t *testing.T) {
 			h := withoutModel(t)
 			nap := nap()
 			id := h.detaches(t, "--mode", "auto", "bash: sleep "+nap)
-			soon(t, "the command runs", func() bool { return sleeps(nap) })
+			testkit.WaitFor(t, "the command runs", func() bool { return sleeps(nap) })
 			h.does(t, 0, "send", id, "bash: touch ran")
 			end(h, id)
-			soon(t, "the process ends", func() bool { return len(h.runs(t)) == 0 })
+			testkit.WaitFor(t, "the process ends", func() bool { return len(h.runs(t)) == 0 })
 			if h.has("ran") {
 				t.Error("what waited was done")
 			}
@@ -430,7 +355,7 @@ func TestStopOfAChild(t *testing.T) {
 	h := withoutModel(t)
 	nap := nap()
 	id := h.detaches(t, "--mode", "auto", `call: spawn_agent {"task":"bash: sleep `+nap+`"}`)
-	soon(t, "the command runs", func() bool { return sleeps(nap) })
+	testkit.WaitFor(t, "the command runs", func() bool { return sleeps(nap) })
 	list := h.runs(t)
 	if len(list) != 2 || list[1].Parent != id {
 		t.Fatalf("%+v", list)
@@ -450,15 +375,15 @@ func TestQuestionsOutlastTheProcess(t *testing.T) {
 		if err := syscall.Kill(h.asks(t, id), sig); err != nil {
 			t.Fatal(err)
 		}
-		soon(t, "ps no longer shows it", func() bool { return len(h.runs(t)) == 0 })
+		testkit.WaitFor(t, "ps no longer shows it", func() bool { return len(h.runs(t)) == 0 })
 		h.does(t, console.ExitWaiting, "logs", "-f", id)
 		h.does(t, 0, "resume", "--detach", id)
 	}
 	h.asks(t, id)
 	l := h.attached(t, "attach", id)
-	l.shows("$ touch made", 1)
-	l.types("y")
-	l.ends(0)
+	l.Shows("$ touch made", 1)
+	l.Types("y")
+	l.Ends(0)
 	if !h.has("made") {
 		t.Error("what was allowed has not run")
 	}
@@ -484,14 +409,14 @@ func TestDetachedTwice(t *testing.T) {
 	id := h.detaches(t, "--max-turns", "1", "--mode", "auto", "bash: true\nbash: until [ -e go ]; do sleep 0.05; done")
 	h.does(t, console.ExitMaxTurns, "logs", "-f", id)
 	a, b := h.attached(t, "resume", "--detach", "--max-turns", "9", id), h.attached(t, "resume", "--detach", "--max-turns", "9", id)
-	_ = a.cmd.Wait()
-	_ = b.cmd.Wait()
-	if a.cmd.ProcessState.ExitCode() != 0 {
+	a.WaitFor("its end", a.Over)
+	b.WaitFor("its end", b.Over)
+	if a.Cmd.ProcessState.ExitCode() != 0 {
 		a, b = b, a
 	}
-	if a.printed() != id+"\n" || b.cmd.ProcessState.ExitCode() != console.ExitBusy ||
-		!strings.Contains(b.printed(), "drives this session; join it: inspan attach "+id) {
-		t.Errorf("%q\n%q", a.printed(), b.printed())
+	if a.Printed() != id+"\n" || b.Cmd.ProcessState.ExitCode() != console.ExitBusy ||
+		!strings.Contains(b.Printed(), "drives this session; join it: inspan attach "+id) {
+		t.Errorf("%q\n%q", a.Printed(), b.Printed())
 	}
 	if err := os.WriteFile(filepath.Join(h.work, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)

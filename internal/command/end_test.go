@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 )
 
@@ -64,14 +64,7 @@ func TestInterruptReachesTheCommand(t *testing.T) {
 	cmd := h.command(t.Context(), "run", "--model", "script", "--mode",
 		"auto", "--output", "stream-json", "bash: echo 1 > pid; exec sleep "+nap)
 	out := until(t, cmd, "started", func() {
-		for { // the command itself starts a moment later
-			if raw, _ := os.ReadFile(h.work + "/pid"); len(raw) > 0 {
-				break
-			}
-		}
-		for !sleeps(nap) { // it does, or the test runs out of time
-			runtime.Gosched()
-		}
+		testkit.WaitFor(t, "the command", func() bool { return sleeps(nap) })
 		_ = cmd.Process.Signal(os.Interrupt)
 	})
 	if r := result(t, out); r.Reason != "cancelled" {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/ollama/ollamatest"
 )
@@ -51,7 +52,7 @@ func (f first) keeps(name, text string) {
 // holds waits until the greeting is some text.
 func (f first) holds(want string) {
 	f.t.Helper()
-	soon(f.t, "the greeting to be "+want, func() bool {
+	testkit.WaitFor(f.t, "the greeting to be "+want, func() bool {
 		now, err := os.ReadFile(filepath.Join(f.home.work, "greeting.txt"))
 		return err == nil && string(now) == want
 	})
@@ -64,7 +65,7 @@ func (f first) picture(of string) {
 		return
 	}
 	path := filepath.Join(*pictures, f.name+"-"+of+".txt")
-	if err := os.WriteFile(path, []byte(strings.ReplaceAll(f.tmux("capture-pane", "-p", "-e"), "\x1b", "^[")), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(f.Tmux("capture-pane", "-p", "-e"), "\x1b", "^[")), 0o644); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -72,25 +73,27 @@ func (f first) picture(of string) {
 // editsAndUndoes goes on from an edit that asks: it is approved, looked at, undone and gone.
 func (f first) editsAndUndoes(after string) {
 	f.t.Helper()
-	f.shows("? edit_file asks", "-good day", "+good morning", "y yes, once", "or say what to do instead")
+	f.Shows("? edit_file asks", "-good day", "+good morning", "y yes, once", "or say what to do instead")
 	f.holds(greeting)
 	f.picture("3-approval")
-	f.keys("y")
-	if screen := f.shows("1 + good morning", after+"\n■ done"); strings.Contains(screen, "--- greeting.txt") {
+	f.Keys("y")
+	if screen := f.Shows("1 + good morning", after+"\n■ done"); strings.Contains(screen, "--- greeting.txt") {
 		f.t.Errorf("the change is shown twice:\n%s", screen)
 	}
 	f.holds("good morning\n")
+	f.idles()
 	f.picture("4-edited")
-	f.types("/undo")
-	f.shows("rewind? 'inspan rewind --redo' brings it back", "greeting.txt gets its content back", "y yes")
-	f.keys("y")
-	f.shows("1 file was restored: greeting.txt")
+	f.Types("/undo")
+	f.Shows("rewind? 'inspan rewind --redo' brings it back", "greeting.txt gets its content back", "y yes")
+	f.Keys("y")
+	f.Shows("1 file was restored: greeting.txt")
 	f.holds(greeting)
 	f.picture("5-undone")
-	f.types("/diff")
-	f.shows("nothing has changed a file, or all changes were undone")
-	f.keys("C-d")
-	f.shows("continue with: inspan resume ")
+	f.Types("/diff")
+	f.Shows("nothing has changed a file, or all changes were undone")
+	f.Keys("C-d")
+	f.Shows("continue with: inspan resume ")
+	f.Prompts()
 	if took := time.Since(f.began); took > mostMinutes {
 		f.t.Errorf("it took %v", took)
 	}
@@ -109,21 +112,21 @@ func firstWithServer(t *testing.T) {
 	server := httptest.NewServer(&ollamatest.Server{Models: []llm.Info{{Model: "qwen3-coder", Window: 32_768}}, Answer: mends})
 	defer server.Close()
 	f := newcomer(t, "server")
-	f.types("export OLLAMA_HOST=" + server.URL + "; clear; inspan")
-	f.shows("inspan needs a model", "1  ollama", "runs at "+server.URL+", 1 model", "Number or name")
+	f.Types("export OLLAMA_HOST=" + server.URL + "; clear; inspan")
+	f.Shows("inspan needs a model", "1  ollama", "runs at "+server.URL+", 1 model", "Number or name")
 	f.picture("1-setup")
-	f.types("1")
-	f.shows(`Set model = "ollama/qwen3-coder"`, "say what to do", "ollama/qwen3-coder · ask")
+	f.Types("1")
+	f.Shows(`Set model = "ollama/qwen3-coder"`, "say what to do", "ollama/qwen3-coder · ask")
 	f.picture("2-ready")
-	f.types("Say good morning in greeting.txt")
+	f.Types("Say good morning in greeting.txt")
 	f.editsAndUndoes("It says good morning now.")
 	server.Close()
-	f.types("clear; inspan")
-	f.shows("ollama does not answer, see /status · ollama/qwen3-coder · ask")
+	f.Types("clear; inspan")
+	f.Shows("ollama does not answer, see /status · ollama/qwen3-coder · ask")
 	f.picture("6-gone")
-	f.types("/status")
-	f.shows("ollama does not answer: no server listens at ", "'ollama serve'")
-	f.keys("C-d")
+	f.Types("/status")
+	f.Shows("ollama does not answer: no server listens at ", "'ollama serve'")
+	f.Keys("C-d")
 }
 
 // mends is a model that reads the greeting, changes it, and says so.
@@ -154,16 +157,17 @@ func mends(_ *http.Request, body []byte) ollamatest.Answer {
 // firstOffline has neither a key nor a server nor a network.
 func firstOffline(t *testing.T) {
 	f := newcomer(t, "offline")
-	f.types("export OLLAMA_HOST=127.0.0.1:1; clear; inspan")
-	f.shows("inspan needs a model", "Offline script", "not an AI", "Number or name")
+	f.Types("export OLLAMA_HOST=127.0.0.1:1; clear; inspan")
+	f.Shows("inspan needs a model", "Offline script", "not an AI", "Number or name")
 	f.picture("1-setup")
-	f.types("offline script")
-	f.shows(`Set model = "script/commands"`, "The offline script is not an AI", "say what to do", "script/commands · ask")
+	f.Types("offline script")
+	f.Shows(`Set model = "script/commands"`, "The offline script is not an AI", "say what to do", "script/commands · ask")
 	f.picture("2-ready")
-	f.types("hello")
-	f.shows("This is the offline model, not an AI.", "bash: COMMAND        run a command", "■ done")
-	f.tmux("send-keys", "-l", "read: greeting.txt")
-	f.keys("C-j")
-	f.types(`call: edit_file {"path":"greeting.txt","edits":[{"old_string":"good day","new_string":"good morning"}]}`)
+	f.Types("hello")
+	f.Shows("This is the offline model, not an AI.", "bash: COMMAND        run a command", "■ done")
+	f.idles()
+	f.Writes("read: greeting.txt")
+	f.Keys("C-j")
+	f.Types(`call: edit_file {"path":"greeting.txt","edits":[{"old_string":"good day","new_string":"good morning"}]}`)
 	f.editsAndUndoes("Done: 2 steps.")
 }

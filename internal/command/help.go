@@ -10,8 +10,7 @@ import (
 	"github.com/inspan/inspan/internal/words"
 )
 
-// help shows usage and examples first, then the explanation, the subcommands and the flags. It is
-// no template: text/template would keep every exported method in the binary.
+// help prints usage and examples first, then the explanation, the subcommands and the flags.
 func help(cmd *cobra.Command, _ []string) {
 	var b strings.Builder
 	cells := width(cmd.OutOrStdout())

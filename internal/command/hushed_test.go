@@ -19,12 +19,12 @@ func TestNoSecretOnTheScreen(t *testing.T) {
 		}
 	}
 	s := newTerminal(t, h, 100, 24)
-	s.types(`. ../env; inspan run "$(cat ../task)"`)
-	s.shows("? bash asks", "$ make [secret:", "[y]es, [n]o, or say what")
-	s.types("p")
-	s.shows("No rule is safe for this call")
-	s.types("n")
-	if screen := s.shows("session 20"); strings.Contains(screen, secret) {
+	s.Types(`. ../env; inspan run "$(cat ../task)"`)
+	s.Shows("? bash asks", "$ make [secret:", "[y]es, [n]o, or say what")
+	s.Types("p")
+	s.Shows("No rule is safe for this call")
+	s.Types("n")
+	if screen := s.Shows("session 20"); strings.Contains(screen, secret) {
 		t.Errorf("the screen shows the secret:\n%s", screen)
 	}
 	err := filepath.WalkDir(filepath.Join(h.dir, "state"), func(path string, d fs.DirEntry, err error) error {

@@ -328,10 +328,7 @@ func needs(f *pflag.Flag) string {
 	return ""
 }
 
-// exactly is cobra.RangeArgs with errors in our words. What names the arguments, as in "an ID". Put into
-// its 120 callers, as the compiler would, it takes 98 KB.
-//
-//go:noinline
+// exactly is cobra.RangeArgs with errors in our words. The last argument names the arguments, as in "an ID".
 func exactly(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		path := cmd.CommandPath()

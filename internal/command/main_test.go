@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -41,7 +43,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Deadline:            time.Now().Add(10 * time.Minute), // one that hangs leaves time for the other tests
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"fill": fill},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"await": await, "fill": fill},
 		Condition: func(name string) (bool, error) {
 			if name != "walls" && name != "throwaway" {
 				return false, fmt.Errorf("there is no condition %q", name)
@@ -72,6 +74,21 @@ func fill(ts *testscript.TestScript, _ bool, files []string) {
 	for _, file := range files {
 		path := ts.MkAbs(file)
 		ts.Check(os.WriteFile(path, []byte(strings.ReplaceAll(ts.ReadFile(file), "UNIQUE", ts.Getenv("UNIQUE"))), 0o600))
+	}
+}
+
+// await runs a command again and again until its output matches a pattern.
+func await(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: await PATTERN COMMAND ...")
+	}
+	pattern, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	if !testkit.Poll(testkit.Patience, func() bool {
+		_ = ts.Exec(args[1], args[2:]...) // which may fail until it is so
+		return pattern.MatchString(ts.ReadFile("stdout") + ts.ReadFile("stderr"))
+	}) {
+		ts.Fatalf("waited %v for %s", testkit.Patience, args[0])
 	}
 }
 

@@ -21,23 +21,23 @@ func TestMistakesAtATerminal(t *testing.T) {
 	if err := os.WriteFile(path, []byte("mode = \"auto\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.types("inspan")
-	s.shows("a project can't set mode", "Correct it with: inspan config edit --project")
+	s.Types("inspan")
+	s.Shows("a project can't set mode", "Correct it with: inspan config edit --project")
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
 
 	h.does(t, 0, "run", "say: hello")
-	s.clears()
-	s.types("inspan sessions rm last")
-	s.shows("Delete the session 20", "? [y/N]")
-	s.types("n")
-	s.clears()
+	s.Clears()
+	s.Types("inspan sessions rm last")
+	s.Shows("Delete the session 20", "? [y/N]")
+	s.Types("n")
+	s.Clears()
 	if out := h.does(t, 0, "sessions", "list"); !strings.Contains(out, "hello") {
 		t.Fatalf("no was not heard: %s", out)
 	}
-	s.types("inspan sessions rm last")
-	s.shows("[y/N]")
-	s.types("y")
-	s.shows("removed 20")
+	s.Types("inspan sessions rm last")
+	s.Shows("[y/N]")
+	s.Types("y")
+	s.Shows("removed 20")
 }

@@ -115,7 +115,7 @@ func (p *private) file(name, text string) {
 }
 
 func (p *private) command(args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(p.t.Context(), built(p.t), args...)
+	cmd := exec.CommandContext(p.t.Context(), testkit.Command(p.t), args...)
 	cmd.Dir = filepath.Join(p.dir, "work")
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "INSPAN_STATE_DIR=" + filepath.Join(p.dir, "state"),

@@ -13,35 +13,31 @@ import (
 	"testing"
 	"time"
 
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/internal/tui"
 )
 
-// serves runs a server in a terminal until it is killed. It returns its address, and the shell knows
-// the token.
-func (s *terminal) serves(h home, listen string, more ...string) string {
-	s.t.Helper()
-	_ = os.Remove(filepath.Join(h.work, "served"))
-	s.shows("$") // what is typed before would stand on two lines
-	s.types("inspan serve --model script --mode ask --listen " + listen + " " + strings.Join(more, " ") + " </dev/null >served 2>&1 & SERVER=$!")
+// serves runs a server until it is killed or the test ends, and returns its address.
+func (h home) serves(t *testing.T, args ...string) (url string, server *testkit.Process) {
+	t.Helper()
+	server = testkit.Start(t, h.command(t.Context(), append([]string{"serve"}, args...)...))
 	at := regexp.MustCompile(`serving tasks at (http[^;]*)/;`)
-	found := ""
-	soon(s.t, "the server to serve", func() bool {
-		raw, _ := os.ReadFile(filepath.Join(h.work, "served"))
-		if m := at.FindSubmatch(raw); m != nil {
-			found = string(m[1])
+	server.WaitFor("the address", func() bool {
+		m := at.FindStringSubmatch(server.Printed())
+		if m != nil {
+			url = m[1]
 		}
-		return found != ""
+		return m != nil
 	})
-	s.clears()
-	return found
+	return url, server
 }
 
 // joins gives the shell the token of the server.
 func (s *terminal) joins() {
 	s.t.Helper()
-	s.shows("$")
-	s.types("export INSPAN_REMOTE_TOKEN=$(cat $INSPAN_STATE_DIR/server.token)")
-	s.clears()
+	s.Prompts()
+	s.Types("export INSPAN_REMOTE_TOKEN=$(cat $INSPAN_STATE_DIR/server.token)")
+	s.Clears()
 }
 
 // TestScreenRemote drives a session of a server from the front end as one of this machine: it asks,
@@ -49,85 +45,91 @@ func (s *terminal) joins() {
 // the middle and comes back: what was typed meanwhile arrives once.
 func TestScreenRemote(t *testing.T) {
 	h := withoutModel(t)
-	backstage := newTerminal(t, h, 100, 30)
-	url := backstage.serves(h, "127.0.0.1:0")
+	serve := func(listen string) (string, *testkit.Process) {
+		return h.serves(t, "--model", "script", "--mode", "ask", "--listen", listen)
+	}
+	url, server := serve("127.0.0.1:0")
 	s := newTerminal(t, h, 100, 30)
 	s.joins()
-	s.types("inspan --remote " + url)
-	s.shows("on 127.0.0.1:", "say what to do")
-	s.types("say: heron")
-	s.shows("› say: heron", "■ done", "script/commands · 127.0.0.1:")
-	s.types("bash: echo some; touch made")
-	s.shows("? bash asks", "rule for s: bash(touch *)", "y yes, once · s for this session · n no", "or say what to do instead")
-	id := regexp.MustCompile(`\d{8}-\d{6}-\w{4}`).FindString(s.shows("? bash asks"))
+	s.Types("inspan --remote " + url)
+	s.Shows("on 127.0.0.1:", "say what to do")
+	s.Types("say: heron")
+	s.Shows("› say: heron", "■ done", "script/commands · 127.0.0.1:")
+	s.idles()
+	s.Types("bash: echo some; touch made")
+	s.Shows("? bash asks", "rule for s: bash(touch *)", "y yes, once · s for this session · n no", "or say what to do instead")
+	id := regexp.MustCompile(`\d{8}-\d{6}-\w{4}`).FindString(s.Shows("? bash asks"))
 
 	// Another person is there too, and answers.
 	other := newTerminal(t, h, 60, 20)
 	other.joins()
-	other.types(fmt.Sprintf("inspan attach --remote %s %s", url, id))
-	other.shows("› owner: say: heron", "? bash asks", "or say what to do instead")
-	other.keys("y")
-	other.shows("✓ some", "■ done")
-	s.shows("answered by owner: bash is allowed", "✓ some")
+	other.Types(fmt.Sprintf("inspan attach --remote %s %s", url, id))
+	other.Shows("› owner: say: heron", "? bash asks", "or say what to do instead")
+	other.Keys("y")
+	other.Shows("✓ some", "■ done")
+	s.Shows("answered by owner: bash is allowed", "✓ some")
 
 	// A run that one has begun is the other's too.
-	other.types("bash: sleep 4071")
-	s.shows("› owner: bash: sleep 4071", "▸ bash sleep 4071")
-	other.shows("▸ bash sleep 4071", "Enter steers the run")
-	s.types("say: steered")
-	s.shows("↳ steering: say: steered")
-	s.tmux("send-keys", "-l", "say: queued")
-	s.keys("Tab")
-	s.shows("↳ queued: say: queued")
-	s.keys("Escape")
-	s.shows("› say: queued", "a queued message was taken back")
-	s.keys("C-u", "Escape")
-	s.shows("■ cancelled")
-	other.shows("■ cancelled")
+	other.idles()
+	other.Types("bash: sleep 4071")
+	s.Shows("› owner: bash: sleep 4071", "▸ bash sleep 4071")
+	other.Shows("▸ bash sleep 4071", "Enter steers the run")
+	s.Types("say: steered")
+	s.Shows("↳ steering: say: steered")
+	s.Writes("say: queued")
+	s.Keys("Tab")
+	s.Shows("↳ queued: say: queued")
+	s.Keys("Escape")
+	s.Shows("› say: queued", "a queued message was taken back")
+	s.Keys("C-u", "Escape")
+	s.Shows("■ cancelled")
+	other.Shows("■ cancelled")
 
 	// Text that waits while the model answers is taken back at once, and an interrupt leaves none.
-	s.tmux("send-keys", "-l", "delay: 4000s")
-	s.keys("C-j")
-	s.types("say: never")
-	s.shows("› delay: 4000s\n  say: never", "working")
+	s.idles()
+	s.Writes("delay: 4000s")
+	s.Keys("C-j")
+	s.Types("say: never")
+	s.Shows("› delay: 4000s\n  say: never", "working")
 	for _, text := range []string{"say: one", "say: two"} {
-		s.tmux("send-keys", "-l", text)
-		s.keys("Tab")
-		s.shows("↳ queued: " + text)
+		s.Writes(text)
+		s.Keys("Tab")
+		s.Shows("↳ queued: " + text)
 	}
-	s.keys("Escape", "Escape")
-	s.shows("› say: one\n  say: two", "taken back\n■ cancelled")
-	s.keys("C-c")
-	if text := s.shows("› say what to do"); strings.Count(text, "■ cancelled") != 2 || strings.Contains(text, "› say: one") {
+	s.Keys("Escape", "Escape")
+	s.Shows("› say: one\n  say: two", "taken back\n■ cancelled")
+	s.Keys("C-c")
+	if text := s.Shows("› say what to do"); strings.Count(text, "■ cancelled") != 2 || strings.Contains(text, "› say: one") {
 		t.Errorf("what was taken back ran:\n%s", text)
 	}
-	other.keys("C-d")
-	other.shows("it stays open on the server; come back with: inspan attach", "end it with: inspan stop --remote "+url)
+	other.Keys("C-d")
+	other.Shows("it stays open on the server; come back with: inspan attach", "end it with: inspan stop --remote "+url)
 
 	// Pull the plug of the server in the middle of a run, and type on.
-	s.types("bash: touch begun; sleep 4072")
-	s.shows("$ touch begun; sleep 4072", "or say what to do instead")
-	s.keys("y")
-	s.shows("▸ bash touch begun; sleep 4072")
-	backstage.types("kill -9 $SERVER; wait")
-	s.shows("! the connection is lost: the server at "+url+" can't be reached", "server away · ")
-	s.types("say: typed while it was away")
-	s.shows("↳ steering: say: typed while it was away")
-	backstage.serves(h, strings.TrimPrefix(url, "http://"))
-	s.shows("the connection is back", "› say: typed while it was away", "utcome unknown")
-	s.shows("■ done")
+	s.idles()
+	s.Types("bash: touch begun; sleep 4072")
+	s.Shows("$ touch begun; sleep 4072", "or say what to do instead")
+	s.Keys("y")
+	s.Shows("▸ bash touch begun; sleep 4072")
+	server.Kill()
+	s.Shows("! the connection is lost: the server at "+url, "server away · ") // the reason depends on what was under way
+	s.Types("say: typed while it was away")
+	s.Shows("↳ steering: say: typed while it was away")
+	_, server = serve(strings.TrimPrefix(url, "http://"))
+	s.Shows("the connection is back", "› say: typed while it was away", "utcome unknown")
+	s.idles()
 	logs := h.does(t, 0, "sessions", "show", "--events", id)
 	if n := strings.Count(logs, `"say: typed while it was away"`); n != 1 {
 		t.Errorf("it was said %d times:\n%s", n, logs)
 	}
 
 	// Nothing runs, and the server goes away for good.
-	backstage.types("kill -9 $SERVER; wait")
-	s.shows("server away · ")
-	s.types("say: never heard")
-	s.shows("↳ sending: say: never heard")
-	s.keys("C-d")
-	s.shows("session "+id, "not sent: say: never heard")
+	server.Kill()
+	s.Shows("server away · ")
+	s.Types("say: never heard")
+	s.Shows("↳ sending: say: never heard")
+	s.Keys("C-d")
+	s.Shows("session "+id, "not sent: say: never heard")
 }
 
 // slowly passes on connections to an address that comes later, a few bytes at a time, and returns its
@@ -174,14 +176,14 @@ func slowly(t *testing.T, to <-chan string) string {
 // or says in a sentence why it can't.
 func TestCommandsRemote(t *testing.T) {
 	h := withoutModel(t)
-	backstage := newTerminal(t, h, 100, 30)
 	to := make(chan string, 1)
 	link := slowly(t, to)
-	to <- strings.TrimPrefix(backstage.serves(h, "127.0.0.1:0", "--host", link), "http://")
+	url, _ := h.serves(t, "--model", "script", "--mode", "ask", "--listen", "127.0.0.1:0", "--host", link)
+	to <- strings.TrimPrefix(url, "http://")
 	s := newTerminal(t, h, 100, 50)
 	s.joins()
-	s.types("inspan --remote http://" + link + " 'say: heron'")
-	s.shows("› say: heron", "■ done")
+	s.Types("inspan --remote http://" + link + " 'say: heron'")
+	s.Shows("› say: heron", "■ done")
 	here := "is not for sessions of a server: "
 	table := []struct{ typed, want, then string }{
 		{"/help", "list the keys, if the input is empty", ""},
@@ -222,15 +224,16 @@ func TestCommandsRemote(t *testing.T) {
 	}
 	tried := map[string]bool{"quit": true} // as exit
 	for _, c := range table {
+		s.idles()
 		name, _, _ := strings.Cut(strings.TrimPrefix(c.typed, "/"), " ")
 		tried[name] = true
-		s.tmux("send-keys", "-l", c.typed)
-		s.shows("› " + c.typed)
-		s.keys("Enter")
-		s.shows(c.want)
+		s.Writes(c.typed)
+		s.Shows("› " + c.typed)
+		s.Keys("Enter")
+		s.Shows(c.want)
 		if c.then != "" {
-			s.keys(c.then)
-			soon(t, "the list to close", func() bool { return strings.Contains(s.tmux("capture-pane", "-p"), "say what to do") })
+			s.Keys(c.then)
+			testkit.WaitFor(t, "the list to close", func() bool { return strings.Contains(s.Screen(), "say what to do") }, s.Screen)
 		}
 	}
 	for _, c := range tui.Commands() {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/internal/tui"
 	"github.com/inspan/inspan/internal/words"
 )
@@ -53,36 +54,40 @@ func TestSlashes(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newTerminal(t, h, 100, 40)
-	s.types("inspan")
-	s.shows("say what to do")
+	s.Types("inspan")
+	s.Shows("say what to do")
 	have := map[string]bool{}
 	for _, row := range slashRows() {
-		s.tmux("clear-history")
-		s.types(row[0])
-		s.shows(row[1:]...)
+		s.idles()
+		s.Tmux("clear-history")
+		s.Types(row[0])
+		s.Shows(row[1:]...)
 		name, _, _ := words.Slash(row[0])
 		have[name] = true
 	}
-	tty := strings.TrimSpace(s.tmux("display-message", "-p", "#{pane_tty}"))
-	s.tmux("send-keys", "-l", "x")
-	s.shows("› x")
-	s.keys("BSpace")
-	s.shows("› say what to do") // so the last picture of the run is drawn, and falls into no rubbish
+	tty := strings.TrimSpace(s.Tmux("display-message", "-p", "#{pane_tty}"))
+	s.idles()
+	s.Writes("x")
+	s.Shows("› x")
+	s.Keys("BSpace")
+	s.Shows("› say what to do") // so the last picture of the run is drawn, and falls into no rubbish
 	if err := os.WriteFile(tty, []byte("rubbish"), 0); err != nil {
 		t.Fatal(err)
 	}
-	soon(t, "rubbish on the screen", func() bool { return strings.Contains(s.tmux("capture-pane", "-p"), "rubbish") })
-	s.keys("C-l")
-	soon(t, "the rubbish to go", func() bool { return !strings.Contains(s.tmux("capture-pane", "-p"), "rubbish") })
-	s.keys("C-z")
-	s.shows("Stopped")
-	composer := func() bool { return strings.Contains(s.tmux("capture-pane", "-p"), "say what to do") }
-	s.types("clear")
-	soon(t, "an empty screen", func() bool { return !composer() })
-	s.types("fg")
-	soon(t, "the composer", composer)
-	s.keys("C-d")
-	s.shows("continue with: inspan resume ")
+	testkit.WaitFor(t, "rubbish on the screen", func() bool { return strings.Contains(s.Screen(), "rubbish") })
+	s.Keys("C-l")
+	testkit.WaitFor(t, "the rubbish to go", func() bool { return !strings.Contains(s.Screen(), "rubbish") })
+	s.Keys("C-z")
+	s.Shows("Stopped")
+	s.Prompts()
+	composer := func() bool { return strings.Contains(s.Screen(), "say what to do") }
+	s.Types("clear")
+	testkit.WaitFor(t, "an empty screen", func() bool { return !composer() })
+	s.Prompts()
+	s.Types("fg")
+	testkit.WaitFor(t, "the composer", composer)
+	s.Keys("C-d")
+	s.Shows("continue with: inspan resume ")
 
 	t.Setenv("HOME", h.dir)
 	t.Setenv("INSPAN_STATE_DIR", filepath.Join(h.dir, "state"))

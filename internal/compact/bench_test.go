@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/internal/compact"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -96,7 +97,7 @@ const keep = 20_000 // tokens, as a caller would take
 // TestBench publishes how much is still known after a compaction.
 func TestBench(t *testing.T) {
 	all := benches(t)
-	if raceEnabled {
+	if testkit.Race {
 		all = all[:1]
 	}
 	plans := make([]compact.Plan, len(all))

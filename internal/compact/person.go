@@ -1,9 +1,9 @@
 package compact
 
 import (
+	"cmp"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/llm"
@@ -191,7 +191,7 @@ func (p Plan) weightiest(demands []string, most int) []string {
 		at[i] = i
 		size += p.src.tokens("- " + d + "\n")
 	}
-	sort.SliceStable(at, func(i, j int) bool { return p.words.weight(demands[at[i]]) < p.words.weight(demands[at[j]]) })
+	slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(p.words.weight(demands[a]), p.words.weight(demands[b])) })
 	for len(at) > 0 && size > most {
 		size -= p.src.tokens("- " + demands[at[0]] + "\n")
 		at = at[1:]

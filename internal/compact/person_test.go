@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/inspan/inspan/internal/compact"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -97,7 +98,7 @@ func plainWish(i int) string {
 // in it to the end.
 func TestNoMessageIsOneTooMany(t *testing.T) {
 	for window, n := range map[int]int{4000: 300, 8000: 300, 32_000: 400, 128_000: 1000} {
-		if raceEnabled {
+		if testkit.Race {
 			n = min(n, 80)
 		}
 		t.Run(fmt.Sprint(window), func(t *testing.T) {
@@ -120,7 +121,7 @@ func TestNoMessageIsOneTooMany(t *testing.T) {
 					t.Fatalf("message %d: the demand is lost after %d compactions:\n%s", i, c.compactions, all)
 				}
 			}
-			if most := spoken/(c.room/4) + 1; c.compactions > most || c.compactions == 0 && !raceEnabled {
+			if most := spoken/(c.room/4) + 1; c.compactions > most || c.compactions == 0 && !testkit.Race {
 				t.Errorf("%d compactions for %d tokens, want at most %d", c.compactions, spoken, most)
 			}
 			t.Logf("compact: window %d: %d messages of the person, %d compactions, %d tokens at the end", window, n, c.compactions, size(c.Messages))
@@ -234,7 +235,7 @@ func TestWhateverIsSaid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		small := rapid.IntRange(4000, 10_000)
 		windows, most := rapid.OneOf(small, small, small, rapid.IntRange(10_000, 40_000), rapid.SampledFrom([]int{128_000, 200_000})), 30
-		if raceEnabled {
+		if testkit.Race {
 			windows, most = rapid.IntRange(4000, 5000), 8
 		}
 		window := windows.Draw(t, "window")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/internal/compact"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -91,7 +92,7 @@ func (r *random) source() compact.Source {
 // TestProperties holds what must be true of every conversation.
 func TestProperties(t *testing.T) {
 	done, seeds := 0, uint64(150)
-	if raceEnabled {
+	if testkit.Race {
 		seeds = 15
 	}
 	for seed := range seeds {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"reflect"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -82,7 +81,7 @@ func (c *Config) Over(environment []string) (set []Setting, warnings []string, e
 		for key, value := range map[string]string{"mode": string(c.Mode), "max_turns": strconv.Itoa(*c.MaxTurns), "leftovers": c.Leftovers} {
 			set = append(set, Setting{Key: key, Value: value, File: "preset " + name})
 		}
-		sort.SliceStable(set, func(i, j int) bool { return set[i].Key < set[j].Key })
+		slices.SortStableFunc(set, func(a, b Setting) int { return strings.Compare(a.Key, b.Key) })
 	}
 	keys := scalars(reflect.TypeFor[Config](), "")
 	known := append(slices.Sorted(maps.Keys(keys)), others()...)

@@ -1,9 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -46,7 +47,7 @@ func Faulty(path string, errs ...error) error {
 		}
 		faults = append(faults, fault)
 	}
-	sort.SliceStable(faults, func(i, j int) bool { return faults[i].Line < faults[j].Line })
+	slices.SortStableFunc(faults, func(a, b Fault) int { return cmp.Compare(a.Line, b.Line) })
 	var out []error
 	for _, fault := range faults {
 		out = append(out, fault)

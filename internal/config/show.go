@@ -7,24 +7,19 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/keep"
 )
 
-// schemaJSON is made of the types of this package by its test, and compressed.
+// schemaJSON is written by TestSchema from the types of this package.
 //
-//go:embed schema.json.gz
+//go:embed schema.json
 var schemaJSON string
 
 // Schema is the JSON Schema (2020-12) of the user's settings, for editors.
-func Schema() []byte {
-	schema, _ := keep.Unpack(schemaJSON) // a test holds what it is
-	return schema
-}
+func Schema() []byte { return []byte(schemaJSON) }
 
 // Setting is one value that is set.
 type Setting struct {
@@ -65,9 +60,8 @@ func Settings(path string) ([]Setting, error) {
 	flatten("", tree, func(key, value string) {
 		out = append(out, Setting{Key: key, Value: value, File: path, Line: lineOf(lines, key)})
 	})
-	sort.SliceStable(out, func(i, j int) bool {
-		a, b := out[i], out[j]
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Key, b.Key)) < 0
+	slices.SortStableFunc(out, func(a, b Setting) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Key, b.Key))
 	})
 	return out, nil
 }

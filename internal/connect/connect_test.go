@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/oauth"
 	"github.com/inspan/inspan/internal/plugin"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -182,21 +182,10 @@ func TestHub(t *testing.T) {
 }
 
 // prompts waits until a server has told of its prompts.
-func prompts(t *testing.T, h *connect.Hubs, root string) []connect.PromptNamed {
+func prompts(t *testing.T, h *connect.Hubs, root string) (list []connect.PromptNamed) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(time.Minute)
-	for {
-		if list := h.Prompts(root); len(list) > 0 {
-			return list
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatal("there are no prompts")
-		}
-	}
+	testkit.WaitFor(t, "prompts", func() bool { list = h.Prompts(root); return len(list) > 0 })
+	return list
 }
 
 func TestPrompts(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/internal/keep"
@@ -61,7 +60,7 @@ func Find(root string) ([]Item, error) {
 		f.each(".claude/skills", Skill)
 	}
 	f.named()
-	sort.SliceStable(f.items, func(i, j int) bool { return byPath(f.items[i], f.items[j]) < 0 })
+	slices.SortStableFunc(f.items, byPath)
 	return f.items, nil
 }
 
@@ -208,7 +207,7 @@ func (f *finder) list(dir string) ([]fs.DirEntry, error) {
 		return nil, keep.Bare(err)
 	}
 	f.left -= len(entries)
-	sort.SliceStable(entries, func(i, j int) bool { return entries[i].Name() < entries[j].Name() })
+	slices.SortStableFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, nil
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/internal/consent"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 const childEnv = "CONSENT_TEST_CHILD" // a line of words: be a child process
@@ -48,7 +49,7 @@ func child(args []string) error {
 		count, err := strconv.Atoi(args[3])
 		for i := 0; i < count && err == nil; i++ {
 			rule := fmt.Sprintf("bash(%s %d)", args[2], i)
-			if err = s.Approve(context.Background(), always(rule)); err == nil {
+			if err = testkit.Patiently(func() error { return s.Approve(context.Background(), always(rule)) }); err == nil {
 				_, err = fmt.Println(rule)
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -259,7 +258,7 @@ func Sum(items []Item) string {
 		return ""
 	}
 	sorted := slices.Clone(items)
-	sort.SliceStable(sorted, func(i, j int) bool { return byPath(sorted[i], sorted[j]) < 0 })
+	slices.SortStableFunc(sorted, byPath)
 	h := sha256.New()
 	for _, it := range slices.CompactFunc(sorted, func(a, b Item) bool { return byPath(a, b) == 0 }) {
 		fmt.Fprintf(h, "%s %s\n", strconv.Quote(it.Path), it.Digest)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -40,16 +39,7 @@ func (s *screen) String() string {
 // shows waits until the text was printed.
 func (s *screen) shows(t *testing.T, text string) {
 	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	late := time.After(30 * time.Second)
-	for !strings.Contains(s.String(), text) {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatalf("%q is not shown:\n%s", text, s)
-		}
-	}
+	testkit.WaitFor(t, text, func() bool { return strings.Contains(s.String(), text) }, s.String)
 }
 
 // elsewhere is a session on disk with the steps of a model, and what opens it to be

@@ -55,9 +55,8 @@ func TestKeysAtATerminal(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			go func() { done <- c.Run(t.Context(), s, event.Say("go")) }()
-			screen.shows(t, "? note asks")
 			types(tc.early)
+			go func() { done <- c.Run(t.Context(), s, event.Say("go")) }()
 			screen.shows(t, "or say what to do instead: ")
 			first, rest := tc.keys, ""
 			if strings.HasPrefix(tc.keys, "\r") { // what follows is for the question that is put again

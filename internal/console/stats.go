@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -188,7 +187,7 @@ func (c counting) stats(by string) []Stat {
 		})
 	}
 	if by != "day" {
-		sort.SliceStable(out, func(i, j int) bool { return out[i].N > out[j].N })
+		slices.SortStableFunc(out, func(a, b Stat) int { return cmp.Compare(b.N, a.N) })
 	}
 	return out
 }

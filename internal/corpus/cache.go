@@ -4,7 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"time"
 
 	"github.com/inspan/inspan/internal/keep"
@@ -65,7 +65,7 @@ func (c cache) sweep() {
 		}
 		return nil
 	})
-	sort.Slice(all, func(i, j int) bool { return all[i].info.ModTime().Before(all[j].info.ModTime()) })
+	slices.SortFunc(all, func(a, b entry) int { return a.info.ModTime().Compare(b.info.ModTime()) })
 	for left := len(all); left > mostCached || size > mostCache; left-- {
 		one := all[len(all)-left]
 		_ = os.Remove(one.path)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -124,9 +123,8 @@ func Suppose(strategy string, turns []Turn, m *router.Model) Outcome {
 	for _, s := range shares {
 		o.Rules = append(o.Rules, *s)
 	}
-	sort.SliceStable(o.Rules, func(i, j int) bool {
-		a, b := o.Rules[i], o.Rules[j]
-		return cmp.Or(cmp.Compare(b.Turns, a.Turns), cmp.Compare(a.Rule, b.Rule)) < 0
+	slices.SortStableFunc(o.Rules, func(a, b Share) int {
+		return cmp.Or(cmp.Compare(b.Turns, a.Turns), cmp.Compare(a.Rule, b.Rule))
 	})
 	return o
 }

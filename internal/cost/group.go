@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/llm"
@@ -70,9 +69,8 @@ func Group(tallies []Tally, by string) ([]Row, error) {
 		out = append(out, *rows[key])
 	}
 	if by != "day" {
-		sort.SliceStable(out, func(i, j int) bool {
-			a, b := out[i], out[j]
-			return cmp.Or(cmp.Compare(b.Dollars, a.Dollars), cmp.Compare(b.tokens(), a.tokens())) < 0
+		slices.SortStableFunc(out, func(a, b Row) int {
+			return cmp.Or(cmp.Compare(b.Dollars, a.Dollars), cmp.Compare(b.tokens(), a.tokens()))
 		})
 	}
 	return out, nil

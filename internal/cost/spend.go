@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -158,10 +157,9 @@ func costliest(tallies []Tally) []Costly {
 		c.Key, c.Advice = c.words(), c.advice()
 		out = append(out, *c)
 	}
-	sort.SliceStable(out, func(i, j int) bool {
-		a, b := out[i], out[j]
+	slices.SortStableFunc(out, func(a, b Costly) int {
 		return cmp.Or(cmp.Compare(b.Dollars, a.Dollars), cmp.Compare(b.tokens(), a.tokens()), cmp.Compare(a.Session, b.Session),
-			cmp.Compare(a.Key, b.Key), cmp.Compare(a.Digest, b.Digest)) < 0
+			cmp.Compare(a.Key, b.Key), cmp.Compare(a.Digest, b.Digest))
 	})
 	return out[:min(mostCostly, len(out))]
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/custom"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -186,7 +187,7 @@ func TestLeftBehind(t *testing.T) {
 	b.write(t, "x", declare("x", "", "sleep 1000 & echo $! > "+mark+"\nsetsid sleep 1000 & echo $! >> "+mark+"\necho done"))
 	began := time.Now()
 	res, err := b.run(t, b.one(t, "x"), `{}`)
-	if err != nil || res.Parts.Text() != "done" || time.Since(began) > 10*time.Second {
+	if err != nil || res.Parts.Text() != "done" || time.Since(began) > testkit.Patience {
 		t.Errorf("%q, %v after %v", res.Parts.Text(), err, time.Since(began))
 	}
 	gone(t, mark)

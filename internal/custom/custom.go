@@ -42,7 +42,7 @@ import (
 	"context"
 	"maps"
 	"runtime"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -219,7 +219,7 @@ func (p *pass) tools() []tool.Tool {
 			out = append(out, caller{set: p.set, program: prog, declaration: a.declaration}.tool())
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	slices.SortStableFunc(out, func(a, b tool.Tool) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 

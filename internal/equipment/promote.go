@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -64,7 +63,7 @@ func (s *Set) Proposed(ctx context.Context, sessions store.Store, root string) (
 		}
 		out = append(out, found...)
 	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].Written.After(out[j].Written) })
+	slices.SortStableFunc(out, func(a, b Proposed) int { return b.Written.Compare(a.Written) })
 	kept := s.Promoted(root)
 	return slices.DeleteFunc(out, func(p Proposed) bool {
 		return slices.ContainsFunc(kept, func(k Promoted) bool {

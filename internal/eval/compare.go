@@ -9,7 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sort"
+	"strings"
 
 	"github.com/inspan/inspan/internal/stats"
 )
@@ -213,7 +213,7 @@ func tallies(r Run) map[string]*tally {
 		}
 	}
 	for _, t := range out {
-		sort.SliceStable(t.trials, func(i, j int) bool { return t.trials[i].Try < t.trials[j].Try })
+		slices.SortStableFunc(t.trials, func(a, b Trial) int { return cmp.Compare(a.Try, b.Try) })
 	}
 	return out
 }
@@ -227,9 +227,8 @@ func Order(suite string, tasks []string) []string {
 		return mixed(h.Sum64())
 	}
 	out := slices.Clone(tasks)
-	sort.Slice(out, func(i, j int) bool {
-		a, b := key(out[i]), key(out[j])
-		return a < b || a == b && out[i] < out[j]
+	slices.SortFunc(out, func(a, b string) int {
+		return cmp.Or(cmp.Compare(key(a), key(b)), strings.Compare(a, b))
 	})
 	return out
 }

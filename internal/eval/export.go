@@ -9,7 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,8 +79,8 @@ func (r *Run) Lines(w io.Writer, shape string) (left int, err error) {
 // sorted are the trials by task and try.
 func (r *Run) sorted() []Trial {
 	list := append([]Trial(nil), r.Trials...)
-	sort.Slice(list, func(i, j int) bool {
-		return list[i].Task < list[j].Task || list[i].Task == list[j].Task && list[i].Try < list[j].Try
+	slices.SortFunc(list, func(a, b Trial) int {
+		return cmp.Or(strings.Compare(a.Task, b.Task), cmp.Compare(a.Try, b.Try))
 	})
 	return list
 }

@@ -1,12 +1,14 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
-	"sort"
+	"slices"
+	"strings"
 
 	"github.com/inspan/inspan/store"
 )
@@ -46,9 +48,8 @@ func flips(p pairs) []Flip {
 	size := func(f Flip) float64 {
 		return math.Abs(float64(f.Candidate.Passed)/float64(f.Candidate.Tries) - float64(f.Base.Passed)/float64(f.Base.Tries))
 	}
-	sort.SliceStable(out, func(i, j int) bool {
-		a, b := size(out[i]), size(out[j])
-		return a > b || a == b && out[i].Task < out[j].Task
+	slices.SortStableFunc(out, func(a, b Flip) int {
+		return cmp.Or(cmp.Compare(size(b), size(a)), strings.Compare(a.Task, b.Task))
 	})
 	return out
 }

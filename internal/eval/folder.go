@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -130,7 +129,7 @@ func (f Folder) IDs() (ids []string, err error) {
 			ids, began[h.ID] = append(ids, h.ID), h.Began
 		}
 	}
-	sort.SliceStable(ids, func(i, j int) bool { return began[ids[i]].Before(began[ids[j]]) })
+	slices.SortStableFunc(ids, func(a, b string) int { return began[a].Compare(began[b]) })
 	return ids, err
 }
 

@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,7 +78,7 @@ func Signals(ctx context.Context, sessions store.Store, since time.Time) ([]Sign
 		}
 		out = append(out, s)
 	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].Began.Before(out[j].Began) })
+	slices.SortStableFunc(out, func(a, b Signal) int { return a.Began.Compare(b.Began) })
 	last := map[string]int{}
 	for i := range out {
 		if before, again := last[out[i].task]; again && len(out[i].task) == 2*sha256.Size {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/inspan/inspan/internal/keep"
@@ -113,7 +112,7 @@ func (f Folder) Standing(ctx context.Context, id string) (s Standing, err error)
 	}
 	states := s.states(run, claims)
 	tasks := slices.Clone(h.Tasks)
-	sort.Strings(tasks)
+	slices.Sort(tasks)
 	for _, task := range tasks {
 		t := StandingTask{Task: task}
 		for try := 1; try <= max(1, run.Tries); try++ {

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -102,7 +101,7 @@ func (s *Suite) check() error {
 	if len(s.Tasks) == 0 {
 		return words.Misuse{Err: fmt.Errorf("%s holds no tasks: a task is a folder with %s and %s", s.Path, taskFile, askFile)}
 	}
-	sort.SliceStable(s.Tasks, func(i, j int) bool { return s.Tasks[i].ID < s.Tasks[j].ID })
+	slices.SortStableFunc(s.Tasks, func(a, b *Task) int { return strings.Compare(a.ID, b.ID) })
 	for i, t := range s.Tasks[1:] {
 		if t.ID == s.Tasks[i].ID {
 			return fmt.Errorf("%s: two tasks have the id %s", s.Path, t.ID)

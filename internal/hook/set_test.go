@@ -5,6 +5,7 @@ package hook_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/inspan/inspan/internal/hook"
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -313,12 +315,12 @@ func TestWithoutWarn(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	s, w := set(t, hook.Config{
 		On: tool.RunStop, Command: "sleep 300 & echo $! > child; echo $$ > self; wait",
-		Timeout: 300 * time.Millisecond,
+		Timeout: 3 * time.Second,
 	})
 	if got := brief(must(t, s, at(tool.RunStop, s.Env))); got != "" {
 		t.Errorf("got %q", got)
 	}
-	has(t, "warning", w.take(), "it was not done after 300ms")
+	has(t, "warning", w.take(), "it was not done after 3s")
 	for _, name := range []string{"self", "child"} {
 		gone(t, name, pid(t, s.Env.Root, name))
 	}
@@ -336,16 +338,13 @@ func pid(t *testing.T, dir, name string) int {
 // gone waits until a process has ended, or is only waiting to be collected.
 func gone(t *testing.T, name string, pid int) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+	testkit.WaitFor(t, fmt.Sprintf("%s (%d) to end", name, pid), func() bool {
 		if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) {
-			return
+			return true
 		}
-		if stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); err == nil && strings.Contains(string(stat), ") Z ") {
-			return
-		}
-		<-time.After(5 * time.Millisecond)
-	}
-	t.Errorf("%s (%d) is still there", name, pid)
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		return err == nil && strings.Contains(string(stat), ") Z ")
+	})
 }
 
 func TestCancelled(t *testing.T) {
@@ -354,12 +353,10 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer cancel()
-		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
-			if _, err := os.Stat(filepath.Join(s.Env.Root, "started")); err == nil {
-				return
-			}
-			<-time.After(time.Millisecond)
-		}
+		testkit.Poll(testkit.Patience, func() bool {
+			_, err := os.Stat(filepath.Join(s.Env.Root, "started"))
+			return err == nil
+		})
 	}()
 	out, err := s.At(ctx, at(tool.BeforeCall, s.Env))
 	if !errors.Is(err, context.Canceled) || brief(out) != "" {

@@ -15,7 +15,6 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -212,7 +211,7 @@ func (f folder) list(dir string) []fs.DirEntry {
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		return e.Name() == ".git" || e.Name() == "node_modules" || f.rules.Ignored(path.Join(dir, e.Name()), e.IsDir())
 	})
-	sort.SliceStable(entries, func(i, j int) bool { return entries[i].Name() < entries[j].Name() })
+	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries
 }
 

@@ -1,11 +1,11 @@
 package lsp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"slices"
-	"sort"
 	"time"
 )
 
@@ -78,7 +78,7 @@ func (c *client) publish(params json.RawMessage) {
 
 // bounded keeps the worst ones.
 func bounded(list []wireDiagnostic) ([]wireDiagnostic, int) {
-	sort.SliceStable(list, func(i, j int) bool { return max(list[i].Severity, 1) < max(list[j].Severity, 1) })
+	slices.SortStableFunc(list, func(a, b wireDiagnostic) int { return cmp.Compare(max(a.Severity, 1), max(b.Severity, 1)) })
 	n := min(len(list), maxDiagnostics)
 	kept := slices.Clone(list[:n])
 	for i := range kept {
@@ -162,9 +162,8 @@ func (c *client) diagnose(ctx context.Context, path string, wait time.Duration) 
 	for _, w := range list {
 		out.List = append(out.List, Diagnostic{o.location(path, w.Range), severity(w.Severity), w.Source, code(w.Code), w.Message})
 	}
-	sort.SliceStable(out.List, func(i, j int) bool {
-		a, b := out.List[i], out.List[j]
-		return comparePositions(a.Location.Start, b.Location.Start) < 0
+	slices.SortStableFunc(out.List, func(a, b Diagnostic) int {
+		return comparePositions(a.Location.Start, b.Location.Start)
 	})
 	out.List = slices.Compact(out.List)
 	return out, nil

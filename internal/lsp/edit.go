@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
+	"strings"
 
 	"github.com/inspan/inspan/tool"
 )
@@ -37,7 +38,7 @@ func (c *client) edits(ctx context.Context, w workspaceEdit) ([]FileEdit, error)
 			out = append(out, e)
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].Path < out[j].Path })
+	slices.SortStableFunc(out, func(a, b FileEdit) int { return strings.Compare(a.Path, b.Path) })
 	for i := 1; i < len(out); i++ {
 		if out[i].Path == out[i-1].Path {
 			return nil, fmt.Errorf("%s is changed under two names", out[i].Path)

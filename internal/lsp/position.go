@@ -1,9 +1,10 @@
 package lsp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -138,7 +139,7 @@ func (s sheet) edit(edits []textEdit) (string, error) {
 		}
 		spans[i] = span{from, to, e.Text}
 	}
-	sort.SliceStable(spans, func(i, j int) bool { return spans[i].from < spans[j].from })
+	slices.SortStableFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	var b strings.Builder
 	at := 0
 	for _, e := range spans {

@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sort"
+	"slices"
 	"time"
 
 	"github.com/inspan/inspan/tool"
@@ -158,9 +158,8 @@ func (m *Manager) DocumentSymbols(ctx context.Context, path string) (Symbols, er
 		}
 		f := &flattener{o: o}
 		f.add(list, "", 0)
-		sort.SliceStable(f.out.List, func(i, j int) bool {
-			a, b := f.out.List[i], f.out.List[j]
-			return comparePositions(a.Location.Start, b.Location.Start) < 0
+		slices.SortStableFunc(f.out.List, func(a, b Symbol) int {
+			return comparePositions(a.Location.Start, b.Location.Start)
 		})
 		out = f.out
 		return nil
@@ -230,9 +229,8 @@ func (m *Manager) all() []target {
 			list = append(list, target{s.client.server, k.root})
 		}
 	}
-	sort.SliceStable(list, func(i, j int) bool {
-		a, b := list[i], list[j]
-		return cmp.Or(cmp.Compare(a.root, b.root), cmp.Compare(a.server.Name, b.server.Name)) < 0
+	slices.SortStableFunc(list, func(a, b target) int {
+		return cmp.Or(cmp.Compare(a.root, b.root), cmp.Compare(a.server.Name, b.server.Name))
 	})
 	return list
 }
@@ -291,9 +289,8 @@ func (r *reader) found(list []wireLocation) Found {
 			out.List = append(out.List, l)
 		}
 	}
-	sort.SliceStable(out.List, func(i, j int) bool {
-		a, b := out.List[i], out.List[j]
-		return cmp.Or(cmp.Compare(a.Path, b.Path), comparePositions(a.Start, b.Start), comparePositions(a.End, b.End)) < 0
+	slices.SortStableFunc(out.List, func(a, b Location) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), comparePositions(a.Start, b.Start), comparePositions(a.End, b.End))
 	})
 	return out
 }

@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 
 	"github.com/inspan/inspan/internal/managed"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // estate is what a tenant has for two agents, by kind and agent: "session b" and so on.
@@ -64,8 +64,8 @@ func newEstate(t *testing.T) *estate {
 		e.ids["resource "+name] = fmt.Sprint(e.must("GET", at, nil)["data"].([]any)[0].(object)["id"])
 		e.ids["run session "+name] = fmt.Sprint(e.must("GET", "/v1/deployment_runs/"+e.ids["run "+name], nil)["session_id"])
 	}
-	e.eventually(func() bool { return len(e.questions()) >= 4 })
-	e.eventually(func() bool { return len(e.must("GET", "/v1/environments/"+away+"/work", nil)["data"].([]any)) == 2 })
+	testkit.WaitFor(t, "four questions", func() bool { return len(e.questions()) >= 4 })
+	testkit.WaitFor(t, "two items of work", func() bool { return len(e.must("GET", "/v1/environments/"+away+"/work", nil)["data"].([]any)) == 2 })
 	for _, w := range e.must("GET", "/v1/environments/"+away+"/work", nil)["data"].([]any) {
 		name := map[bool]string{true: "work a", false: "work b"}[w.(object)["data"].(object)["id"] == e.ids["far a"]]
 		e.ids[name] = fmt.Sprint(w.(object)["id"])
@@ -79,21 +79,6 @@ func newEstate(t *testing.T) *estate {
 		}
 	}
 	return e
-}
-
-// eventually waits for something to be so.
-func (h *house) eventually(so func() bool) {
-	h.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(time.Minute)
-	for !so() {
-		select {
-		case <-tick.C:
-		case <-late:
-			h.t.Fatal("it never is")
-		}
-	}
 }
 
 // questions are those that wait for somebody.

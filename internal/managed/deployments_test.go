@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // clock is one that is set by hand.
@@ -70,8 +71,6 @@ func (c *clock) set(at string) {
 // seen waits until whoever waits for a time has seen which it is.
 func (c *clock) seen(t *testing.T) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
 	seen := func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -82,13 +81,7 @@ func (c *clock) seen(t *testing.T) {
 		}
 		return len(c.waits) > 0
 	}
-	for late := time.After(time.Minute); !seen(); {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatal("nobody has looked at the clock")
-		}
-	}
+	testkit.WaitFor(t, "somebody to look at the clock", seen)
 }
 
 // deployment and run are what the tests look at.
@@ -131,19 +124,12 @@ func ask[T any](h *house, method, path string, body any) (v T) {
 func (h *house) runs(query string, n int) []run {
 	h.t.Helper()
 	type list struct{ Data []run }
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.After(time.Minute); ; {
-		got := ask[list](h, "GET", "/v1/deployment_runs?"+query, nil).Data
-		if len(got) == n {
-			return got
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			h.t.Fatalf("runs of %s: %+v, want %d", query, got, n)
-		}
-	}
+	var got []run
+	testkit.WaitFor(h.t, fmt.Sprintf("%d runs of %q", n, query), func() bool {
+		got = ask[list](h, "GET", "/v1/deployment_runs?"+query, nil).Data
+		return len(got) == n
+	}, func() string { return fmt.Sprintf("%+v", got) })
+	return got
 }
 
 // keyed sends a request under an idempotency key.
@@ -170,26 +156,18 @@ func (h *house) keyed(method, path, key string) {
 func (h *house) said(session string) string {
 	h.t.Helper()
 	type list struct{ Data []struct{ Type string } }
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.After(time.Minute); ; {
-		var out []string
-		idle := false
+	var out []string
+	testkit.WaitFor(h.t, "session "+session+" to be idle", func() (idle bool) {
+		out = nil
 		for _, e := range ask[list](h, "GET", "/v1/sessions/"+session+"/events?limit=1000", nil).Data {
 			idle = e.Type == "session.status_idle"
 			if !strings.HasPrefix(e.Type, "session.") && !strings.HasPrefix(e.Type, "span.") {
 				out = append(out, e.Type)
 			}
 		}
-		if idle {
-			return strings.Join(out, " ")
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			h.t.Fatalf("session %s is not idle: %v", session, out)
-		}
-	}
+		return idle
+	}, func() string { return fmt.Sprint(out) })
+	return strings.Join(out, " ")
 }
 
 func someDeployment(h *house) object {

@@ -5,18 +5,19 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/managed"
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -105,7 +106,7 @@ func (h *house) streamed(ctx context.Context, path string) io.ReadCloser {
 // run says something to a session, and returns all events up to the end of what comes of it.
 func (h *house) run(session, text string) string {
 	h.t.Helper()
-	ctx, stop := context.WithTimeout(h.t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(h.t.Context(), testkit.Patience)
 	defer stop()
 	stream := h.streamed(ctx, "/v1/sessions/"+session+"/events/stream")
 	defer stream.Close()
@@ -126,20 +127,9 @@ func (h *house) run(session, text string) string {
 // until waits for a session to have a status.
 func (h *house) until(path, status string) {
 	h.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(time.Minute)
-	for {
-		v := h.must("GET", path, nil)
-		if v["status"] == status {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			h.t.Fatalf("%v, and never %s", v, status)
-		}
-	}
+	var v object
+	testkit.WaitFor(h.t, path+" to be "+status, func() bool { v = h.must("GET", path, nil); return v["status"] == status },
+		func() string { return fmt.Sprint(v) })
 }
 
 // must is the answer to a request that must be done.

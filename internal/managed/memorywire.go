@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -226,7 +225,7 @@ func (d *door) listMemories() (any, error) {
 		return nil, err
 	}
 	all := readMemories(d.Objects(ofMemory(m.store)))
-	sort.SliceStable(all, func(i, j int) bool { return all[i].Path < all[j].Path })
+	slices.SortStableFunc(all, func(a, b memory) int { return strings.Compare(a.Path, b.Path) })
 	var found []memory // one without an id stands for all below its path
 	for _, k := range all {
 		rest, below := strings.CutPrefix(k.Path, prefix)

@@ -9,7 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/internal/server"
@@ -119,7 +118,7 @@ func (k *secrets) furnish(v *server.Visit, t server.Task, dir string) error {
 		return err
 	}
 	list := slices.Clone(s.Resources)
-	sort.SliceStable(list, func(i, j int) bool { return list[i].Type > list[j].Type }) // files may be in repositories
+	slices.SortStableFunc(list, func(a, b resource) int { return strings.Compare(b.Type, a.Type) }) // files may be in repositories
 	for _, r := range list {
 		switch r.Type {
 		case repositoryType:

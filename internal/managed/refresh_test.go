@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // issuer is a token endpoint whose refresh tokens are good once. The token that it gives is what the
@@ -164,7 +165,7 @@ func TestRefresh(t *testing.T) {
 	}})
 	last := session()
 	told += h.run(last, call)
-	h.eventually(func() bool {
+	testkit.WaitFor(t, "the session to be as it was", func() bool {
 		_, text = h.do("GET", "/v1/sessions/"+last+"/events", nil)
 		return strings.Contains(text, "mcp_authentication_failed_error")
 	})
@@ -220,7 +221,7 @@ func TestRefusedToken(t *testing.T) {
 			h.run(session, "call: mcp__peer__repeat {}\nsay: x")
 		}
 		var text string
-		h.eventually(func() bool {
+		testkit.WaitFor(t, "the session to be as it was", func() bool {
 			_, text = h.do("GET", "/v1/sessions/"+session+"/events?limit=1000", nil)
 			return strings.Contains(text, "mcp_authentication_failed_error")
 		})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // news is a receiver of webhooks, which takes all.
@@ -41,7 +42,7 @@ func newNews(t *testing.T) *news {
 // own API.
 func (n *news) of(id, kind string) string {
 	n.t.Helper()
-	for late := time.After(time.Minute); !slices.Contains(n.all, [2]string{id, kind}); {
+	for late := time.After(testkit.Patience); !slices.Contains(n.all, [2]string{id, kind}); {
 		select {
 		case e := <-n.come:
 			n.all = append(n.all, e)

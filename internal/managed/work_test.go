@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 var elsewhere = object{"name": "e", "config": object{"type": "self_hosted"}}
@@ -68,21 +70,10 @@ type worker struct {
 }
 
 // poll waits for an item of the environment.
-func (y *yard) poll(h *house) *worker {
+func (y *yard) poll(h *house) (w *worker) {
 	y.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(time.Minute)
-	for {
-		if w := y.claim(h); w != nil {
-			return w
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			y.t.Fatal("there is no work")
-		}
-	}
+	testkit.WaitFor(y.t, "work", func() bool { w = y.claim(h); return w != nil })
+	return w
 }
 
 // claim claims an item; nil: there is none.
@@ -123,21 +114,10 @@ func (w *worker) beat(expected string) (status int, last string) {
 }
 
 // call waits for a call that no result is there for, and returns the id of its event.
-func (w *worker) call(permission string) string {
+func (w *worker) call(permission string) (id string) {
 	w.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(time.Minute)
-	for {
-		if id := w.unanswered(permission); id != "" {
-			return id
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			w.t.Fatalf("there is no call that is %s: %s", permission, w.events())
-		}
-	}
+	testkit.WaitFor(w.t, "a call that is "+permission, func() bool { id = w.unanswered(permission); return id != "" }, w.events)
+	return id
 }
 
 func (w *worker) events() string {
@@ -464,12 +444,10 @@ func TestWhoWorks(t *testing.T) {
 		t.Errorf("a forged token: %d", status)
 	}
 	v := y.must("GET", "/v1/environments/"+y.env+"/work", nil)
-	for late := time.Now().Add(20 * time.Second); len(v["data"].([]any)) < 2 && time.Now().Before(late); { // the other session begins beside it
+	testkit.WaitFor(t, "the work of the other session", func() bool {
 		v = y.must("GET", "/v1/environments/"+y.env+"/work", nil)
-	}
-	if len(v["data"].([]any)) != 2 {
-		t.Error(v)
-	}
+		return len(v["data"].([]any)) == 2
+	}, func() string { return fmt.Sprint(v) })
 	if v := y.must("POST", w.path, object{"metadata": object{"a": "b"}}); v["metadata"].(object)["a"] != "b" || v["secret"] != nil {
 		t.Error(v)
 	}

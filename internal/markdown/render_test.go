@@ -1,18 +1,14 @@
 package markdown_test
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/charmbracelet/x/ansi"
-	"github.com/google/go-cmp/cmp"
 
-	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/markdown"
-	"github.com/inspan/inspan/internal/testkit"
 )
 
 func TestRender(t *testing.T) {
@@ -168,46 +164,6 @@ func TestLexers(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestLexerArchive holds that the program carries the files of the folder, all and as they are.
-func TestLexerArchive(t *testing.T) {
-	const archive = "lexers.zip.gz"
-	want := lexerFiles(t, os.DirFS("lexers"))
-	if *update {
-		if err := testkit.PackAll(archive, want); err != nil {
-			t.Fatal(err)
-		}
-	}
-	packed, err := os.ReadFile(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shipped, err := keep.Archive(string(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, lexerFiles(t, shipped)); diff != "" {
-		t.Errorf("%s is not what the folder holds; run make update:\n%s", archive, diff)
-	}
-}
-
-// lexerFiles reads all lexers of a folder.
-func lexerFiles(t *testing.T, folder fs.FS) map[string]string {
-	t.Helper()
-	names, err := fs.Glob(folder, "*.xml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]string{}
-	for _, name := range names {
-		raw, err := fs.ReadFile(folder, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out[name] = string(raw)
-	}
-	return out
 }
 
 func TestDiff(t *testing.T) {

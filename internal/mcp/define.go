@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"sort"
+	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -103,7 +103,7 @@ func (c *client) defined(tools []*sdk.Tool, required map[string]bool) (*toolset,
 
 // define makes definitions of what a server said, ordered by name.
 func define(server string, tools []*sdk.Tool) (*toolset, error) {
-	sort.Slice(tools, func(i, j int) bool { return tools[i].Name < tools[j].Name })
+	slices.SortFunc(tools, func(a, b *sdk.Tool) int { return strings.Compare(a.Name, b.Name) })
 	sum := sha256.New()
 	size := 0
 	for _, t := range tools { // nothing else is used, agreed to or kept

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -44,7 +45,7 @@ func fake(mode string) {
 	case "mute":
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "deaf": // does not even end when it is asked to
-		select {}
+		<-time.After(time.Hour) // without a timer the runtime may find that nothing can go on, and end it
 	case "crash":
 		fmt.Fprintln(os.Stderr, "I can't \x1b[31mgo on with ghp_"+"Rk3vTq8ZbN1xYw7LcJ5mHd2PfSa9UeG4oKiM")
 		os.Exit(3)

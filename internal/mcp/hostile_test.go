@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -31,7 +32,7 @@ func TestServersThatFail(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t, self(t, "own", mode))
-			if h.Patience = 30 * time.Second; mode == "mute" || mode == "deaf" {
+			if h.Patience = testkit.Patience; mode == "mute" || mode == "deaf" {
 				h.Patience = 400 * time.Millisecond
 			}
 			s := h.begin("own", mcp.Failed)
@@ -41,11 +42,7 @@ func TestServersThatFail(t *testing.T) {
 			if len(h.Tools()) > 0 {
 				t.Error("it has tools")
 			}
-			began := time.Now()
-			h.Close()
-			if took := time.Since(began); took > 2*time.Second {
-				t.Errorf("closing took %v", took)
-			}
+			h.closes()
 		})
 	}
 }
@@ -456,11 +453,7 @@ func TestClosed(t *testing.T) {
 		_, err := look.Run(t.Context(), &tool.Call{Args: json.RawMessage("{}")})
 		failed <- err
 	}()
-	began := time.Now()
-	h.Close()
-	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("closing took %v", took)
-	}
+	h.closes()
 	if err := <-failed; err == nil {
 		t.Error("a call came through")
 	}

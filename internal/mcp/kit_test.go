@@ -84,16 +84,17 @@ func (h *house) warned() string {
 // until waits for something to become true.
 func (h *house) until(what string, is func() bool) {
 	h.t.Helper()
-	deadline := time.NewTimer(30 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !is() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			h.t.Fatalf("%s did not come to be: %+v", what, h.Status())
-		}
+	testkit.WaitFor(h.t, what, is, func() string { return fmt.Sprintf("%+v", h.Status()) })
+}
+
+// closes closes the manager, which waits neither for an answer nor for a server that does not end: for
+// those there are fifteen seconds and more.
+func (h *house) closes() {
+	h.t.Helper()
+	began := time.Now()
+	h.Close()
+	if took := time.Since(began); took > 12*time.Second {
+		h.t.Errorf("closing took %v", took)
 	}
 }
 

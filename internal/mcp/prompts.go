@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -49,9 +49,7 @@ func (m *Manager) Prompts() []Prompt {
 			out = append(out, s.prompts...)
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool {
-		return out[i].Server+"\x00"+out[i].Name < out[j].Server+"\x00"+out[j].Name
-	})
+	slices.SortStableFunc(out, func(a, b Prompt) int { return strings.Compare(a.Server+"\x00"+a.Name, b.Server+"\x00"+b.Name) })
 	return out
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/netguard"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // served is a server over HTTP, and the house that may reach it.
@@ -76,11 +77,7 @@ func TestRemote(t *testing.T) {
 			if err != nil || text(res) != "you said x" {
 				t.Errorf("%q, %v", text(res), err)
 			}
-			began := time.Now()
-			h.Close()
-			if took := time.Since(began); took > 2*time.Second {
-				t.Errorf("closing took %v", took)
-			}
+			h.closes()
 		})
 	}
 }
@@ -150,7 +147,7 @@ func TestRemoteFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := served(t, c.kind, "/mcp", c.handler)
-			h.Patience = 5 * time.Second
+			h.Patience = testkit.Patience
 			if name == "hang" {
 				h.Patience = 300 * time.Millisecond
 			}
@@ -158,11 +155,7 @@ func TestRemoteFailures(t *testing.T) {
 			if !strings.Contains(s.Why, c.want) {
 				t.Errorf("%q", s.Why)
 			}
-			began := time.Now()
-			h.Close()
-			if took := time.Since(began); took > 2*time.Second {
-				t.Errorf("closing took %v", took)
-			}
+			h.closes()
 		})
 	}
 	if elsewhere.Load() > 0 {
@@ -184,10 +177,9 @@ func TestRemoteThatDoesNotLetGo(t *testing.T) {
 		next.ServeHTTP(w, r)
 	}))
 	h.begin("far", mcp.Ready)
-	began := time.Now()
-	h.Close()
-	if took := time.Since(began); took > 2*time.Second || !left.Load() {
-		t.Errorf("closing took %v; was it told: %v", took, left.Load())
+	h.closes()
+	if !left.Load() {
+		t.Error("it was not told")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/inspan/inspan/internal/netguard"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // listen serves over HTTP behind a gate and returns the address.
@@ -90,7 +91,7 @@ func TestHTTP(t *testing.T) {
 		if err != nil || res.IsError || h.read("one.txt") != "1" || len(c.questions()) != 2 {
 			t.Errorf("%v %+v, %d questions", err, res, len(c.questions()))
 		}
-		until(t, "the progress", func() bool { return strings.Contains(c.heard(), "▸ write_file one.txt") })
+		testkit.WaitFor(t, "the progress", func() bool { return strings.Contains(c.heard(), "▸ write_file one.txt") })
 	})
 }
 
@@ -192,9 +193,9 @@ func TestHTTPEnds(t *testing.T) {
 				defer close(ended)
 				_, _ = c.agent(ctx, map[string]any{"task": "bash: sleep " + mark(20+i)})
 			}()
-			until(t, "the process", func() bool { return processes(t, mark(20+i)) > 0 })
+			testkit.WaitFor(t, "the process", func() bool { return processes(t, mark(20+i)) > 0 })
 			tc.end(h, c, cancel)
-			until(t, "its end", func() bool { return processes(t, mark(20+i)) == 0 })
+			testkit.WaitFor(t, "its end", func() bool { return processes(t, mark(20+i)) == 0 })
 			cancel()
 			<-ended
 			if tc.name != "server" {

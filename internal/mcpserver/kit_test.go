@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -229,22 +228,6 @@ func reportOf(t testing.TB, res *sdk.CallToolResult) (r struct {
 func says(choice string) func(*sdk.ElicitParams) *sdk.ElicitResult {
 	return func(*sdk.ElicitParams) *sdk.ElicitResult {
 		return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": choice}}
-	}
-}
-
-// until waits for something to become true.
-func until(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(30 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !is() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("%s did not come to be", what)
-		}
 	}
 }
 

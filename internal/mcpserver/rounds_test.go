@@ -6,6 +6,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // TestRounds holds what a client must bring to answer a question in the revision
@@ -80,7 +82,7 @@ func TestLateAnswers(t *testing.T) {
 		if revision == older && !strings.Contains(textOf(res), "nobody answered in time") {
 			t.Errorf("%s", textOf(res))
 		}
-		until(t, "the end of the wait", func() bool {
+		testkit.WaitFor(t, "the end of the wait", func() bool {
 			for info, err := range h.Host.List(t.Context()) {
 				if err == nil && strings.Contains(h.log(info.ID), "nobody answered in time") {
 					return true

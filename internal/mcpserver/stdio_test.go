@@ -50,7 +50,7 @@ func typed(t testing.TB, text string) (string, error) {
 		if _, err := io.WriteString(typing, text+ping); err == nil {
 			select {
 			case <-out.last:
-			case <-time.After(10 * time.Second):
+			case <-time.After(testkit.Patience):
 			}
 		}
 		_ = typing.Close()
@@ -170,7 +170,7 @@ func TestKill(t *testing.T) {
 				mark(40+i))
 			p.send(t, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"bash","arguments":{"command":"sleep %s & sleep %[1]s"}}}`,
 				mark(40+i))
-			until(t, "the processes", func() bool { return processes(t, mark(40+i)) > 2 })
+			testkit.WaitFor(t, "the processes", func() bool { return processes(t, mark(40+i)) > 2 })
 			victim := p.feeder
 			if who == "server" {
 				victim = p.server
@@ -178,17 +178,12 @@ func TestKill(t *testing.T) {
 			if err := victim.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			until(t, "their end", func() bool { return processes(t, mark(40+i)) == 0 })
+			testkit.WaitFor(t, "their end", func() bool { return processes(t, mark(40+i)) == 0 })
 			if who == "client" {
 				ended := make(chan error, 1)
 				go func() { ended <- p.server.Wait() }()
-				select {
-				case err := <-ended:
-					if err != nil {
-						t.Error(err)
-					}
-				case <-time.After(20 * time.Second):
-					t.Error("the server goes on")
+				if err := testkit.Receive(t, "the end of the server", ended); err != nil {
+					t.Error(err)
 				}
 			}
 		})
@@ -222,7 +217,7 @@ func TestInspector(t *testing.T) {
 			if name == "pipe" { // it hands on nothing of the environment but what is named
 				args = append(args, "-e", "INSPAN_STATE_DIR="+h.state, "-e", "INSPAN_CONFIG_DIR="+os.Getenv("INSPAN_CONFIG_DIR"))
 			}
-			if out, err := peer(t, time.Minute, dir, args...); err != nil || !strings.Contains(out, tc.want) {
+			if out, err := peer(t, 4*time.Minute, dir, args...); err != nil || !strings.Contains(out, tc.want) {
 				t.Errorf("%s, %v: %v\n%s", name, tc.args, err, out)
 			}
 		}
@@ -236,7 +231,7 @@ func TestInspector(t *testing.T) {
 	if n != 4 { // two calls of a tool and two agents
 		t.Errorf("%d sessions", n)
 	}
-	if out, err := peer(t, time.Minute, dir, "mcp-inspector", "--cli", url, "--transport", "http", "--method", "tools/list"); err == nil {
+	if out, err := peer(t, 4*time.Minute, dir, "mcp-inspector", "--cli", url, "--transport", "http", "--method", "tools/list"); err == nil {
 		t.Errorf("without a token: %s", out)
 	}
 }
@@ -258,7 +253,7 @@ func TestStops(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	until(t, "the process", func() bool { return processes(t, mark(50)) > 0 })
+	testkit.WaitFor(t, "the process", func() bool { return processes(t, mark(50)) > 0 })
 	cancel()
 	if err := <-served; !errors.Is(err, context.Canceled) {
 		t.Error(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/mcpserver"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -237,7 +238,7 @@ func TestSideBySide(t *testing.T) {
 		}
 		later("bash", map[string]any{"command": "touch ../waits; cat ../gate"})
 		later("run_agent", map[string]any{"task": "bash: touch agent; until [ -e over ]; do sleep 0.05; done\nsay: the agent is done"})
-		until(t, "two slow calls", func() bool { return h.has("waits") && h.has("agent") })
+		testkit.WaitFor(t, "two slow calls", func() bool { return h.has("waits") && h.has("agent") })
 		if err := c.Ping(t.Context(), nil); err != nil && revision == older {
 			t.Error(err)
 		}
@@ -279,7 +280,7 @@ func TestTaintIsShared(t *testing.T) {
 		defer close(slow)
 		_, _ = c.CallTool(t.Context(), &sdk.CallToolParams{Name: "bash", Arguments: map[string]any{"command": "touch waits; cat gate"}})
 	}()
-	until(t, "a slow call", func() bool { return h.has("waits") })
+	testkit.WaitFor(t, "a slow call", func() bool { return h.has("waits") })
 	c.call("bash", map[string]any{"command": "echo > gate"})
 	<-slow
 	var first []string

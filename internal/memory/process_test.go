@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/memory"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 const childEnv = "MEMORY_TEST_CHILD" // a line of words: be a child process
@@ -51,7 +52,10 @@ func child(args []string) error {
 			}
 		}
 		if err == nil {
-			_, err = s.Add(context.Background(), memory.User, memory.Entry{Text: text, Topic: "t"}, "more on "+text)
+			err = testkit.Patiently(func() error {
+				_, err := s.Add(context.Background(), memory.User, memory.Entry{Text: text, Topic: "t"}, "more on "+text)
+				return err
+			})
 		}
 		if err == nil {
 			_, err = fmt.Println(text)

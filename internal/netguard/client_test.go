@@ -360,7 +360,7 @@ func TestSlow(t *testing.T) {
 	})
 	for path, want := range map[string]string{"/body": "start", "/header": ""} {
 		g := local()
-		g.Timeout = 100 * time.Millisecond
+		g.Timeout = 2 * time.Second
 		got, err := get(g, at(s, "a.test")+path)
 		if got != want || err == nil || !strings.Contains(err.Error(), "a.test") || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %q, %v", path, got, err)

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/netguard"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // box is what a boxed process has: a socket.
@@ -86,7 +87,7 @@ func (b *box) dial() *net.UnixConn {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(testkit.Patience)); err != nil {
 		b.t.Fatal(err)
 	}
 	return conn.(*net.UnixConn)
@@ -351,7 +352,7 @@ func TestIdleRequestEnds(t *testing.T) {
 // TestSlowIsNotIdle has a host that takes longer than the idle time, but is
 // never silent for so long.
 func TestSlowIsNotIdle(t *testing.T) {
-	const idle, parts = 400 * time.Millisecond, 12
+	const idle, parts = 3 * time.Second, 12
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		tick := time.NewTicker(idle / 8)
 		defer tick.Stop()
@@ -362,9 +363,13 @@ func TestSlowIsNotIdle(t *testing.T) {
 		}
 	})
 	b := newBox(t, &netguard.Proxy{Idle: idle})
-	if _, text, err := b.get(at(s, "app.test"), nil); err != nil || len(text) != parts {
-		t.Errorf("request: %q, %v", text, err)
-	}
+	var request sync.WaitGroup
+	defer request.Wait()
+	request.Go(func() {
+		if _, text, err := b.get(at(s, "app.test"), nil); err != nil || len(text) != parts {
+			t.Errorf("request: %q, %v", text, err)
+		}
+	})
 	target := strings.TrimPrefix(at(s, "app.test"), "http://")
 	conn, r, got := b.say("CONNECT " + target + " HTTP/1.1\r\nHost: x\r\n\r\n")
 	if got.status != http.StatusOK {

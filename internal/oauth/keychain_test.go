@@ -18,6 +18,7 @@ import (
 	"github.com/zalando/go-keyring"
 
 	"github.com/inspan/inspan/internal/oauth"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // noBus takes the session bus away, and with it the keychain of Linux.
@@ -199,12 +200,15 @@ func TestNoKeychain(t *testing.T) {
 	})
 }
 
-// quick keeps things in a file although the keychain was asked for, and waits so often
-// for it, for two seconds each.
+// quick keeps things in a file although the keychain was asked for, and waits so often for it.
 func quick(t *testing.T, waits int) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "oauth")
-	s := &oauth.Keychain{Dir: dir}
+	wait := 5 * time.Second
+	if waits == 0 {
+		wait = testkit.Patience
+	}
+	s := &oauth.Keychain{Dir: dir, Wait: wait}
 	start := time.Now()
 	for i := range 5 {
 		must(t, s.Set(t.Context(), fmt.Sprint("mcp:", i), []byte(`"secret"`)))
@@ -212,7 +216,7 @@ func quick(t *testing.T, waits int) {
 			t.Error("it is in a keychain that is not there")
 		}
 	}
-	if took := time.Since(start); took >= time.Duration(waits+1)*2*time.Second {
+	if took := time.Since(start); took >= time.Duration(waits+1)*wait {
 		t.Errorf("took %s", took)
 	}
 }

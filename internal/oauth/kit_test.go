@@ -101,7 +101,7 @@ type browser struct {
 
 func newBrowser(origin string) *browser {
 	jar, _ := cookiejar.New(nil)
-	b := &browser{client: &http.Client{Jar: jar, Timeout: 20 * time.Second}}
+	b := &browser{client: &http.Client{Jar: jar, Timeout: testkit.Patience}}
 	b.client.CheckRedirect = func(req *http.Request, _ []*http.Request) error {
 		if !strings.HasPrefix(req.URL.String(), origin) {
 			b.left = req.URL.String()
@@ -226,7 +226,7 @@ func (v *visits) enter(origin string) func(string) {
 func newClient(t *testing.T) *oauth.Client {
 	t.Helper()
 	return &oauth.Client{
-		HTTP:     &http.Client{Timeout: 20 * time.Second},
+		HTTP:     &http.Client{Timeout: testkit.Patience},
 		Store:    &oauth.File{Dir: filepath.Join(t.TempDir(), "oauth")},
 		Patience: time.Minute,
 	}

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/responses"
+
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // TestChatClients lets OpenAI's own client talk to an agent of the real server: chat completions and
@@ -20,7 +21,7 @@ func TestChatClients(t *testing.T) {
 	client := openai.NewClient(option.WithBaseURL(s.url+"/v1"), option.WithAPIKey(s.token), option.WithMaxRetries(0))
 	step := func(name string, f func(ctx context.Context) error) {
 		t.Helper()
-		ctx, end := context.WithTimeout(t.Context(), time.Minute)
+		ctx, end := context.WithTimeout(t.Context(), testkit.Patience)
 		defer end()
 		if err := f(ctx); err != nil {
 			t.Fatalf("%s: %v\n%s", name, err, strings.Join(s.said(), "\n"))

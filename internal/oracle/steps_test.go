@@ -16,10 +16,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write steps.golden anew, from what the Go client does")
@@ -170,7 +171,7 @@ func TestStepsByGo(t *testing.T) {
 // does does a step, in a minute at most.
 func (s *script) does(number int, name string, do step) string {
 	s.t.Helper()
-	ctx, end := context.WithTimeout(s.t.Context(), time.Minute)
+	ctx, end := context.WithTimeout(s.t.Context(), testkit.Patience)
 	defer end()
 	defer func() {
 		switch failed := recover().(type) {

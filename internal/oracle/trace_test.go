@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,14 +27,7 @@ import (
 // receiver starts the collector's receiver of OTLP, and returns its address and what it takes in.
 func receiver(t *testing.T) (url string, got *consumertest.TracesSink, measured *consumertest.MetricsSink) {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := free.Addr().String()
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
+	at := testkit.Address(t)
 	factory := otlpreceiver.NewFactory()
 	config := factory.CreateDefaultConfig()
 	settings := confmap.NewFromStringMap(map[string]any{"protocols": map[string]any{"http": map[string]any{"endpoint": at}}})

@@ -12,7 +12,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/internal/custom"
@@ -277,9 +276,8 @@ func (r *reading) tools() {
 func (r *reading) entries(dir string) map[string]string {
 	lines, out := map[string][]string{}, map[string]string{}
 	leaves := slices.Clone(r.leaves) // as a walk through folders meets them
-	sort.SliceStable(leaves, func(i, j int) bool {
-		a, b := leaves[i], leaves[j]
-		return slices.Compare(strings.Split(a.path, "/"), strings.Split(b.path, "/")) < 0
+	slices.SortStableFunc(leaves, func(a, b leaf) int {
+		return slices.Compare(strings.Split(a.path, "/"), strings.Split(b.path, "/"))
 	})
 	for _, l := range leaves {
 		below, is := strings.CutPrefix(l.path, dir+"/")

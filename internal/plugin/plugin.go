@@ -25,7 +25,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/internal/keep"
@@ -214,7 +213,7 @@ func (s *Store) List(ctx context.Context) ([]Plugin, error) {
 		}
 		out = append(out, s.open(r))
 	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	slices.SortStableFunc(out, func(a, b Plugin) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
 }
 

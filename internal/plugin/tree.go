@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -82,7 +81,7 @@ func scan(from, into *os.Root, pinned bool) ([]leaf, error) {
 	if err := t.folder(".", 0); err != nil {
 		return nil, err
 	}
-	sort.SliceStable(t.leaves, func(i, j int) bool { return t.leaves[i].path < t.leaves[j].path })
+	slices.SortStableFunc(t.leaves, func(a, b leaf) int { return strings.Compare(a.path, b.path) })
 	return t.leaves, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -43,9 +42,8 @@ func (s *search) guess() ([]weight, error) {
 	}
 	var terms []term
 	for _, list := range likes {
-		sort.SliceStable(list, func(i, j int) bool {
-			a, b := list[i], list[j]
-			return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(b.docs, a.docs), cmp.Compare(a.word, b.word)) < 0
+		slices.SortStableFunc(list, func(a, b like) int {
+			return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(b.docs, a.docs), cmp.Compare(a.word, b.word))
 		})
 		for _, l := range list[:min(len(list), mostLike)] {
 			terms = appendTerm(terms, term{words: []string{l.word}})

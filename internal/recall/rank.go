@@ -3,7 +3,7 @@ package recall
 import (
 	"cmp"
 	"math"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
@@ -122,9 +122,8 @@ func (s *search) ranked(weighted []weight) []scored {
 	for i := range s.rows {
 		s.rows[i].score = s.rows[i].worth(weighted, float64(total)/float64(len(s.rows)), newest)
 	}
-	sort.Slice(s.rows, func(i, j int) bool {
-		a, b := s.rows[i], s.rows[j]
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.id, a.id)) < 0
+	slices.SortFunc(s.rows, func(a, b scored) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.id, a.id))
 	})
 	return s.rows
 }

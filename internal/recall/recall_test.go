@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/internal/recall"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 const childEnv = "RECALL_TEST_CHILD"
@@ -675,7 +676,7 @@ func child(path, name string) error {
 				{Seq: 1, Kind: recall.Said, Text: "shared words of " + session},
 				{Seq: 2, Kind: recall.Said, Text: "more of " + session},
 			}
-			if err := x.Add(ctx, session, recall.Mark{Seq: 2}, docs); err != nil {
+			if err := testkit.Patiently(func() error { return x.Add(ctx, session, recall.Mark{Seq: 2}, docs) }); err != nil {
 				return err
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"sort"
 )
 
 // Bounds of the work of one search. They are what keeps it fast where the words
@@ -322,7 +321,7 @@ func (s *search) loosen(terms []term) ([]weight, error) {
 		return nil, err
 	}
 	weighted = slices.DeleteFunc(weighted, func(w weight) bool { return w.docs == 0 })
-	sort.SliceStable(weighted, func(i, j int) bool { return weighted[i].docs < weighted[j].docs })
+	slices.SortStableFunc(weighted, func(a, b weight) int { return cmp.Compare(a.docs, b.docs) })
 	for _, lists := range looser(weighted) {
 		if err := s.read(weighted, lists, mostRead/2, false); err != nil || len(s.rows) >= s.limit() {
 			return weighted, err

@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/inspan/inspan/internal/keep"
@@ -64,7 +64,7 @@ func (t *Table) WithOpen(ctx context.Context, list []Driven) []Driven {
 		}
 		list = append(list, d)
 	}
-	sort.SliceStable(list, func(i, j int) bool { return list[i].ID < list[j].ID })
+	slices.SortStableFunc(list, func(a, b Driven) int { return strings.Compare(a.ID, b.ID) })
 	return list
 }
 

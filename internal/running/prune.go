@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -100,9 +99,8 @@ func (t *Table) families(ctx context.Context) ([]family, error) {
 	for _, f := range byLead {
 		out = append(out, *f)
 	}
-	sort.SliceStable(out, func(i, j int) bool {
-		a, b := out[i], out[j]
-		return cmp.Or(a.Modified.Compare(b.Modified), cmp.Compare(a.ID, b.ID)) < 0
+	slices.SortStableFunc(out, func(a, b family) int {
+		return cmp.Or(a.Modified.Compare(b.Modified), cmp.Compare(a.ID, b.ID))
 	})
 	return out, nil
 }

@@ -6,7 +6,7 @@ package running
 import (
 	"context"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -81,7 +81,7 @@ func (t *Table) List(ctx context.Context) ([]Driven, error) {
 			}
 		}
 	}
-	sort.SliceStable(list, func(i, j int) bool { return list[i].ID < list[j].ID }) // which puts children behind their parents
+	slices.SortStableFunc(list, func(a, b Driven) int { return strings.Compare(a.ID, b.ID) }) // which puts children behind their parents
 	return list, nil
 }
 

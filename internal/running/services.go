@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -161,7 +160,7 @@ func (t *Table) Services() ([]Service, error) {
 			_ = s.forget() // else the next one does
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].Since.Before(out[j].Since) })
+	slices.SortStableFunc(out, func(a, b Service) int { return a.Since.Compare(b.Since) })
 	return out, nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -108,9 +107,8 @@ func settled(best map[string]bind) []bind {
 		}
 		out = append(out, m)
 	}
-	sort.SliceStable(out, func(i, j int) bool {
-		a, b := out[i], out[j]
-		return cmp.Or(cmp.Compare(strings.Count(a.to, "/"), strings.Count(b.to, "/")), cmp.Compare(a.to, b.to)) < 0
+	slices.SortStableFunc(out, func(a, b bind) int {
+		return cmp.Or(cmp.Compare(strings.Count(a.to, "/"), strings.Count(b.to, "/")), cmp.Compare(a.to, b.to))
 	})
 	return out
 }

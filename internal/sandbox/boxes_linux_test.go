@@ -281,8 +281,8 @@ func TestEscapes(t *testing.T) {
 	tried, through := 0, 0
 	defer func() { t.Logf("escapes: %d attempts, %d got through", tried, through) }()
 	for i, a := range attempts() {
-		if raceEnabled && testing.Short() && i%4 != 0 {
-			continue // the race detector makes each start slow
+		if testing.Short() && i%4 != 0 {
+			continue // make test-long tries them all
 		}
 		t.Run(a.name, func(t *testing.T) {
 			for _, level := range []tool.Level{tool.BoxNone, tool.BoxRead, tool.BoxWorkspace} {
@@ -315,8 +315,8 @@ func TestEscapesOlder(t *testing.T) {
 	tried, through := 0, 0
 	defer func() { t.Logf("escapes: %d attempts on older kernels, %d got through", tried, through) }()
 	for i, a := range attempts() {
-		if raceEnabled && testing.Short() && i%16 != 0 {
-			continue // make safety tries them all
+		if testing.Short() && i%16 != 0 {
+			continue // so do make safety and make test-long
 		}
 		t.Run(a.name, func(t *testing.T) {
 			for _, landlock := range []int{5, -1} {
@@ -418,6 +418,7 @@ func TestBoxWorks(t *testing.T) {
 // TestNothingStray checks that boxes leave nothing in the workspace.
 func TestNothingStray(t *testing.T) {
 	for _, level := range []tool.Level{tool.BoxRead, tool.BoxWorkspace} {
+		t.Setenv("TMPDIR", t.TempDir()) // so that what is left is ours
 		env, _, _ := boxed(t)
 		need(t, env, level)
 		before := tree(t, env.Root)
@@ -425,8 +426,9 @@ func TestNothingStray(t *testing.T) {
 		if after := tree(t, env.Root); after != before {
 			t.Errorf("%s box: the workspace was\n%s\nand is\n%s", level, before, after)
 		}
+		shut(t, env)
 		if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "inspan-*")); len(left) > 0 {
-			t.Logf("temporary folders, maybe of others: %q", left)
+			t.Errorf("%s box: temporary folders are left: %q", level, left)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -110,13 +111,7 @@ func TestContainersEndWithUs(t *testing.T) {
 // quiet waits until the clients of the engine are gone and no container is left.
 func (d *dock) quiet(t *testing.T) {
 	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.Now().Add(20 * time.Second); len(living(d.image)) > 0; <-tick.C {
-		if time.Now().After(late) {
-			t.Fatal("a client of the engine is left")
-		}
-	}
+	testkit.WaitFor(t, "the clients of the engine to end", func() bool { return len(living(d.image)) == 0 })
 	d.empty(t)
 }
 
@@ -341,7 +336,7 @@ func TestContainerStartCancelled(t *testing.T) {
 		started <- err
 	}()
 	var client int
-	eventually(t, func() bool {
+	testkit.WaitFor(t, "the client of the engine", func() bool {
 		data, _ := os.ReadFile(pid)
 		client, _ = strconv.Atoi(strings.TrimSpace(string(data)))
 		return client > 0
@@ -358,17 +353,6 @@ func TestContainerStartCancelled(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(state, "container-*")); len(left) > 0 {
 		t.Errorf("left: %q", left)
-	}
-}
-
-func eventually(t *testing.T, cond func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.Now().Add(10 * time.Second); !cond(); <-tick.C {
-		if time.Now().After(late) {
-			t.Fatal("waited in vain")
-		}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // detach starts a shell as a detached process; the script finds the report at 3
@@ -87,10 +88,11 @@ func TestOrderedIsForDetachedProcesses(t *testing.T) {
 func TestEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
+		wait   time.Duration
 		killed bool
 	}{
-		"ends":    {`echo ready; exec sleep 300`, false},
-		"refuses": {`trap '' TERM; echo ready; exec sleep 300`, true},
+		"ends":    {`echo ready; exec sleep 300`, testkit.Patience, false},
+		"refuses": {`trap '' TERM; echo ready; exec sleep 300`, 300 * time.Millisecond, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pid, gone := victims(t, c.script)
@@ -102,7 +104,7 @@ func TestEnd(t *testing.T) {
 					return true
 				}
 			}
-			killed, err := sandbox.End(t.Context(), pid, 300*time.Millisecond, still)
+			killed, err := sandbox.End(t.Context(), pid, c.wait, still)
 			if killed != c.killed || err != nil || still() {
 				t.Errorf("killed %v, %v; want %v", killed, err, c.killed)
 			}
@@ -113,7 +115,7 @@ func TestEnd(t *testing.T) {
 // TestEndLeavesStrangersAlone gives a number that no longer means what was meant.
 func TestEndLeavesStrangersAlone(t *testing.T) {
 	pid, gone := victims(t, `trap 'exit 9' TERM; trap 'exit 3' WINCH; echo ready; while :; do sleep 0.01; done`)
-	if killed, err := sandbox.End(t.Context(), pid, time.Second, func() bool { return false }); killed || err != nil {
+	if killed, err := sandbox.End(t.Context(), pid, testkit.Patience, func() bool { return false }); killed || err != nil {
 		t.Errorf("killed %v, %v", killed, err)
 	}
 	// A shell looks at a lower signal first, had there been one.

@@ -12,7 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // dock is an engine that can run containers here, with an image in it.
@@ -213,15 +214,9 @@ func (d *dock) list(t testing.TB) []string {
 // empty waits until no container is left.
 func (d *dock) empty(t testing.TB) {
 	t.Helper()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
 	var list []string
-	for late := time.Now().Add(20 * time.Second); time.Now().Before(late); <-tick.C {
-		if list = d.list(t); len(list) == 0 {
-			return
-		}
-	}
-	t.Errorf("containers are left: %q", list)
+	testkit.WaitFor(t, "all containers to end", func() bool { list = d.list(t); return len(list) == 0 },
+		func() string { return fmt.Sprintf("%q", list) })
 }
 
 // close removes what was made for the tests.

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/internal/secret"
@@ -58,7 +57,7 @@ func Withhold(environment []string, o Options, whole bool) []Withheld {
 			out = append(out, Withheld{name, why})
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	slices.SortStableFunc(out, func(a, b Withheld) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 

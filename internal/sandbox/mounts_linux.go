@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -129,10 +128,9 @@ func (s *scene) collect(o order) error {
 	}
 	// What is above comes first. At one place a clone does, then what opens
 	// or closes it, and masks last.
-	sort.SliceStable(s.pieces, func(i, j int) bool {
-		a, b := s.pieces[i], s.pieces[j]
+	slices.SortStableFunc(s.pieces, func(a, b piece) int {
 		return cmp.Or(cmp.Compare(strings.Count(a.path, "/"), strings.Count(b.path, "/")), cmp.Compare(a.path, b.path),
-			compareBool(a.fd < 0, b.fd < 0), compareBool(a.mask, b.mask), compareBool(!a.write, !b.write)) < 0
+			compareBool(a.fd < 0, b.fd < 0), compareBool(a.mask, b.mask), compareBool(!a.write, !b.write))
 	})
 	s.pieces = slices.CompactFunc(s.pieces, func(a, b piece) bool {
 		return a.path == b.path && a.fd < 0 && b.fd < 0 && a.mask == b.mask && a.write == b.write

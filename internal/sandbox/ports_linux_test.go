@@ -8,11 +8,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -32,12 +34,15 @@ while True:
 // freePort is one that nothing of the machine listens on.
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	_, port, err := net.SplitHostPort(testkit.Address(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // greeting is what a server of the machine says; empty: nothing.
@@ -47,23 +52,17 @@ func greeting(host string, port int) string {
 		return ""
 	}
 	defer func() { _ = c.Close() }()
-	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(testkit.Patience))
 	line, _ := bufio.NewReader(c).ReadString('\n')
 	return strings.TrimSpace(line)
 }
 
-// greets waits until it says a word, for twenty seconds at most.
+// greets waits until it says a word.
 func greets(t *testing.T, host string, port int, want string) {
 	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
 	got := ""
-	for late := time.Now().Add(20 * time.Second); time.Now().Before(late); <-tick.C {
-		if got = greeting(host, port); got == want {
-			return
-		}
-	}
-	t.Errorf("%s, port %d says %q, want %q", host, port, got, want)
+	testkit.WaitFor(t, fmt.Sprintf("%s, port %d to say %q", host, port, want), func() bool { got = greeting(host, port); return got == want },
+		func() string { return fmt.Sprintf("it says %q", got) })
 }
 
 // TestPortsOfWhatIsKept reaches what a kept command listens on from the machine, while its

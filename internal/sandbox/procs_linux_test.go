@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,9 +12,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -78,17 +79,12 @@ func startWith(t *testing.T, ctx context.Context, env tool.Env, c tool.Command) 
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Kill)
-	select {
-	case line := <-out:
-		pid, err := strconv.Atoi(line)
-		if err != nil {
-			t.Fatalf("printed %q", line)
-		}
-		return p, pid
-	case <-time.After(10 * time.Second):
-		t.Fatal("printed nothing")
-		return nil, 0
+	line := testkit.Receive(t, "the process id", out)
+	pid, err := strconv.Atoi(line)
+	if err != nil {
+		t.Fatalf("printed %q", line)
 	}
+	return p, pid
 }
 
 // running reports whether a process runs; one that has ended and was not
@@ -104,13 +100,7 @@ func running(pid int) bool {
 
 func ends(t *testing.T, pid int) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.Now().Add(10 * time.Second); running(pid); <-tick.C {
-		if time.Now().After(late) {
-			t.Fatalf("process %d still runs", pid)
-		}
-	}
+	testkit.WaitFor(t, fmt.Sprintf("process %d to end", pid), func() bool { return !running(pid) })
 }
 
 // daemon leaves the group and the output of its parent.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -183,7 +184,7 @@ func TestFewWait(t *testing.T) {
 			all.Go(func() { script(t, env, tool.Box{Level: level}, "sleep 0.3") })
 		}
 		all.Wait()
-		eventually(t, func() bool { return len(waits()) <= 2 })
+		testkit.WaitFor(t, "most keepers to end", func() bool { return len(waits()) <= 2 })
 		waiting := waits()
 		if len(waiting) == 0 {
 			t.Errorf("%s: no keeper waits", level)

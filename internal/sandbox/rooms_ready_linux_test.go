@@ -2,12 +2,11 @@ package sandbox
 
 import (
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -33,11 +32,7 @@ func TestReady(t *testing.T) {
 			rooms := &ps.boxes.rooms
 			ps.Ready(box)
 			ps.Ready(box) // is about to be done
-			for late := time.Now().Add(time.Minute); rooms.empty(level); runtime.Gosched() {
-				if time.Now().After(late) {
-					t.Fatal("no keeper waits")
-				}
-			}
+			testkit.WaitFor(t, "a keeper that waits", func() bool { return !rooms.empty(level) })
 			before := waiting(rooms)
 			p, err := ps.Start(t.Context(), tool.Command{Args: []string{"true"}, Dir: env.Root, Box: box})
 			if err != nil {

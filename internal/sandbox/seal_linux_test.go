@@ -12,11 +12,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // breakouts are what a sealed process tries. Each is told the folder of the test and the test's own process.
@@ -103,7 +103,7 @@ func TestSeal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second) // one that isn't sealed off tries what may never return
+	ctx, stop := context.WithTimeout(t.Context(), testkit.Patience) // one that isn't sealed off tries what may never return
 	defer stop()
 	cmd := exec.CommandContext(ctx, sandbox.Self())
 	cmd.Env = append(os.Environ(), "SANDBOX_TEST_SEALED="+string(at))

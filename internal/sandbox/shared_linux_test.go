@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -43,7 +45,7 @@ func background(t *testing.T, env tool.Env, box tool.Box, text string) {
 // soon runs a script until it succeeds.
 func soon(t *testing.T, env tool.Env, box tool.Box, text string, vars ...string) string {
 	t.Helper()
-	return strings.TrimSpace(lasting(t, env, box, "for i in $(seq 100); do ( "+text+
+	return strings.TrimSpace(lasting(t, env, box, "for i in $(seq 1000); do ( "+text+
 		" ) 2>/tmp/why && exit 0; sleep 0.1; done; cat /tmp/why; exit 1", vars...))
 }
 
@@ -94,7 +96,7 @@ func TestOneLoopback(t *testing.T) {
 		}
 	}
 	if got := soon(t, env, workspace,
-		"python3 -m http.server 8125 >/dev/null 2>&1 & sleep 0.2; curl -sf localhost:8125/page"); got != "served" {
+		"python3 -m http.server 8125 >/dev/null 2>&1 & until curl -sf localhost:8125/page; do kill -0 $! || break; sleep 0.05; done"); got != "served" {
 		t.Errorf("in the same command: %q", got)
 	}
 	for _, address := range []string{"127.0.0.1:8123", "[::1]:8124"} {
@@ -125,6 +127,8 @@ func TestOneLoopback(t *testing.T) {
 func TestOneTmp(t *testing.T) {
 	env, _, _ := boxed(t)
 	need(t, env, tool.BoxWorkspace)
+	unique := "own-" + rand.Text() + "-"
+	own := func(text string) string { return strings.ReplaceAll(text, "own-", unique) }
 	read := func(path string) (string, error) {
 		path, err := env.Files.Resolve(t.Context(), path)
 		if err != nil {
@@ -139,18 +143,18 @@ func TestOneTmp(t *testing.T) {
 		return string(data), err
 	}
 	lasting(t, env, workspace,
-		"echo one >/tmp/own-x.log; echo two >$TMPDIR/own-y.log; echo three >/var/tmp/own-z.log; mkdir -p /tmp/own-d/e; ln -s /tmp/own-x.log "+
-			"/tmp/own-d/e/l; echo plain | tee /tmp/own-t.log")
-	if got := lasting(t, env, workspace, "cat /tmp/own-x.log $TMPDIR/own-y.log /var/tmp/own-z.log"); got != "one\ntwo\nthree\n" {
+		own("echo one >/tmp/own-x.log; echo two >$TMPDIR/own-y.log; echo three >/var/tmp/own-z.log; mkdir -p /tmp/own-d/e; ln -s /tmp/own-x.log ")+
+			own("/tmp/own-d/e/l; echo plain | tee /tmp/own-t.log"))
+	if got := lasting(t, env, workspace, own("cat /tmp/own-x.log $TMPDIR/own-y.log /var/tmp/own-z.log")); got != "one\ntwo\nthree\n" {
 		t.Errorf("the next box: %q", got)
 	}
-	box := tool.Box{Level: tool.BoxRead, Read: []string{"/tmp/own-x.log"}}
+	box := tool.Box{Level: tool.BoxRead, Read: []string{own("/tmp/own-x.log")}}
 	need(t, env, tool.BoxRead)
-	if got := lasting(t, env, box, "tail -n1 /tmp/own-x.log && seq 3 | sort -S1b >$TMPDIR/s && cat plain"); got != "one\nplain" {
+	if got := lasting(t, env, box, own("tail -n1 /tmp/own-x.log && seq 3 | sort -S1b >$TMPDIR/s && cat plain")); got != "one\nplain" {
 		t.Errorf("a read box: %q", got)
 	}
 	for _, text := range []string{
-		"echo x >/tmp/own-x.log", "echo x >/tmp/new", "rm /tmp/own-x.log", "echo x >plain",
+		own("echo x >/tmp/own-x.log"), "echo x >/tmp/new", own("rm /tmp/own-x.log"), "echo x >plain",
 		"exec 9<>/dev/tcp/127.0.0.1/8123", "grep secret .env", "cat $OUT/private",
 	} {
 		if code, out, _ := script(t, env, box, text, "OUT="+filepath.Join(filepath.Dir(env.Root), "home")); code == 0 {
@@ -158,34 +162,34 @@ func TestOneTmp(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		"/tmp/own-x.log": "one\n", "/tmp/own-d/e/l": "one\n", "/var/tmp/own-z.log": "three\n",
+		own("/tmp/own-x.log"): "one\n", own("/tmp/own-d/e/l"): "one\n", own("/var/tmp/own-z.log"): "three\n",
 		filepath.Join(env.Root, "plain"): "plain",
 	} {
 		if got, err := read(path); err != nil || got != want {
 			t.Errorf("%s: %q, %v", path, got, err)
 		}
-		if own := strings.Contains(path, "/own-"); env.Own(path, false) != own || env.Own(path, true) != own {
+		if ours := strings.Contains(path, unique); env.Own(path, false) != ours || env.Own(path, true) != ours {
 			t.Errorf("%s: is it the session's?", path)
 		}
 	}
-	if err := env.Files.Change(t.Context(), tool.Change{Path: "/tmp/own-w/new", Data: []byte("written"), Exact: true}); err != nil {
+	if err := env.Files.Change(t.Context(), tool.Change{Path: own("/tmp/own-w/new"), Data: []byte("written"), Exact: true}); err != nil {
 		t.Error(err)
 	}
-	if got := lasting(t, env, workspace, "cat /tmp/own-w/new && echo more >>/tmp/own-w/new"); got != "written" {
+	if got := lasting(t, env, workspace, own("cat /tmp/own-w/new && echo more >>/tmp/own-w/new")); got != "written" {
 		t.Errorf("what a tool has written: %q", got)
 	}
-	left, _ := filepath.Glob("/tmp/own-*")
-	if more, _ := filepath.Glob("/var/tmp/own-*"); len(left)+len(more) > 0 {
+	left, _ := filepath.Glob(own("/tmp/own-*"))
+	if more, _ := filepath.Glob(own("/var/tmp/own-*")); len(left)+len(more) > 0 {
 		t.Errorf("on the machine: %q, %q", left, more)
 	}
-	if _, err := env.Unwalled().Files.Open(t.Context(), "/tmp/own-x.log"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := env.Unwalled().Files.Open(t.Context(), own("/tmp/own-x.log")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without walls: %v", err)
 	}
 	other, _, _ := boxed(t)
-	lasting(t, other, workspace, "test ! -e /tmp/own-x.log")
-	lasting(t, env, workspace, "chmod -R a-w /tmp/own-d")
+	lasting(t, other, workspace, own("test ! -e /tmp/own-x.log"))
+	lasting(t, env, workspace, own("chmod -R a-w /tmp/own-d"))
 	shut(t, env)
-	lasting(t, env, workspace, "test ! -e /tmp/own-x.log") // opened anew
+	lasting(t, env, workspace, own("test ! -e /tmp/own-x.log")) // opened anew
 }
 
 // TestTmpOfTheMachine checks that what the machine has in its /tmp is read where
@@ -264,22 +268,17 @@ func TestTmpAfterKill(t *testing.T) {
 		t.Error(err)
 	}
 	_ = cmd.Wait()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.Now().Add(10 * time.Second); time.Now().Before(late); <-tick.C {
+	testkit.WaitFor(t, "all to end that the killed one has left", func() bool {
 		next, _, _ := boxed(t)
 		lasting(t, next, workspace, "true")
 		shut(t, next)
-		if list := folders(); len(list) == 1 && !slices.ContainsFunc(keepers, running) {
-			lasting(t, env, workspace, "cat /tmp/mine")
-			shut(t, env)
-			if list := folders(); len(list) != 0 {
-				t.Errorf("after the end: %q", list)
-			}
-			return
-		}
+		return len(folders()) == 1 && !slices.ContainsFunc(keepers, running)
+	}, func() string { return fmt.Sprintf("folders %q, processes %d", folders(), keepers) })
+	lasting(t, env, workspace, "cat /tmp/mine")
+	shut(t, env)
+	if list := folders(); len(list) != 0 {
+		t.Errorf("after the end: %q", list)
 	}
-	t.Errorf("left: %q, of the processes %d %v", folders(), keepers, slices.DeleteFunc(keepers, func(pid int) bool { return !running(pid) }))
 }
 
 // TestTmpAtOnce checks that sessions which begin and end at once leave each
@@ -287,7 +286,7 @@ func TestTmpAfterKill(t *testing.T) {
 func TestTmpAtOnce(t *testing.T) {
 	first, _, _ := boxed(t)
 	need(t, first, tool.BoxWorkspace)
-	pool := &sandbox.Pool{}
+	pool, name := &sandbox.Pool{}, rand.Text()
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
@@ -297,7 +296,7 @@ func TestTmpAtOnce(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				path := fmt.Sprintf("/tmp/own-%d", i)
+				path := fmt.Sprintf("/tmp/%s-%d", name, i)
 				err = env.Files.Change(t.Context(), tool.Change{Path: path, Data: []byte("x"), If: tool.NoFile})
 				f, err2 := env.Files.Open(t.Context(), path)
 				if err = errors.Join(err, err2); err == nil {
@@ -318,7 +317,7 @@ func TestGrantsStayApart(t *testing.T) {
 	server, env := reachable(t)
 	need(t, env, tool.BoxWorkspace)
 	granted := tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"allowed.example"}}
-	get := "curl -s -m 5 -o /dev/null -w '%{http_code}' http://allowed.example:" + server
+	get := "curl -s -m 60 -o /dev/null -w '%{http_code}' http://allowed.example:" + server
 	background(t, env, granted, "env >/tmp/granted; while sleep 0.05; do "+get+" >/tmp/code; done")
 	if got := soon(t, env, workspace, "grep 200 /tmp/code"); got != "200" {
 		t.Fatalf("the command that may: %q", got)

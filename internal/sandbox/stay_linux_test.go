@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -143,10 +144,7 @@ func goOn(t *testing.T, mark, refused, dir string) {
 			t.Errorf("%s: has ended", s.name)
 		case strings.HasPrefix(s.name, "talking"):
 			file := filepath.Join(dir, name)
-			before := printed(t, file, 1)
-			if printed(t, file, before+10) <= before {
-				t.Errorf("%s: prints no more", s.name)
-			}
+			printed(t, file, printed(t, file, 1)+10)
 		}
 	}
 }
@@ -187,7 +185,7 @@ func TestKeptOutputIsWhole(t *testing.T) {
 	if n := orphans(mark); n > 0 {
 		t.Fatal("it does not end")
 	}
-	if err := full.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := full.SetReadDeadline(time.Now().Add(testkit.Patience)); err != nil {
 		t.Fatal(err)
 	}
 	for n := 0; n < size; n++ { // byte by byte: a keeper that ends too soon does so meanwhile
@@ -195,16 +193,7 @@ func TestKeptOutputIsWhole(t *testing.T) {
 			t.Fatalf("%d of %d bytes are in its file: %v", n, size, err)
 		}
 	}
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.Now().Add(10 * time.Second); ; <-tick.C {
-		if runs, _ := sandbox.KeptRuns(kept); !runs {
-			return
-		}
-		if time.Now().After(late) {
-			t.Fatal("its keeper does not end")
-		}
-	}
+	testkit.WaitFor(t, "its keeper to end", func() bool { runs, _ := sandbox.KeptRuns(kept); return !runs })
 }
 
 // keptEnv is an environment with keepers.
@@ -221,20 +210,18 @@ func keptEnv(t *testing.T) tool.Env {
 	return env
 }
 
-// printed waits until a file has so many lines, for ten seconds at most, and counts them.
-func printed(t *testing.T, file string, want int) int {
+// printed waits until a file has so many lines, and counts them.
+func printed(t *testing.T, file string, want int) (n int) {
 	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.Now().Add(10 * time.Second); ; <-tick.C {
+	testkit.WaitFor(t, fmt.Sprintf("%d lines in %s", want, file), func() bool {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := strings.Count(string(data), "\n"); n >= want || time.Now().After(late) {
-			return n
-		}
-	}
+		n = strings.Count(string(data), "\n")
+		return n >= want
+	})
+	return n
 }
 
 // TestNothingIsKeptWithoutAKeeper says so.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -66,20 +67,12 @@ func living(mark string) []int {
 // orphans waits for all that carry the mark to end and kills and counts those
 // that don't.
 func orphans(mark string) int {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.Now().Add(5 * time.Second); ; <-tick.C {
-		left := living(mark)
-		if len(left) == 0 {
-			return 0
-		}
-		if time.Now().After(late) {
-			for _, pid := range left {
-				_ = syscall.Kill(pid, syscall.SIGKILL)
-			}
-			return len(left)
-		}
+	var left []int
+	testkit.Poll(testkit.Patience, func() bool { left = living(mark); return len(left) == 0 })
+	for _, pid := range left {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
+	return len(left)
 }
 
 // ready is a writer that tells when something was written.
@@ -103,8 +96,8 @@ func begin(ctx context.Context, env tool.Env, level tool.Level, text string) (to
 	select {
 	case <-out.ch:
 		return p, nil
-	case <-time.After(20 * time.Second):
-		return p, fmt.Errorf("not ready after 20 s")
+	case <-time.After(testkit.Patience):
+		return p, fmt.Errorf("not ready after %v", testkit.Patience)
 	}
 }
 
@@ -171,7 +164,7 @@ func promised(level tool.Level, way string, s shape) bool {
 // TestSupervisor counts what outlives commands of all shapes in all boxes.
 func TestSupervisor(t *testing.T) {
 	most := 1000
-	if testing.Short() || raceEnabled {
+	if testing.Short() || testkit.Race {
 		most = 100
 	}
 	env, _, _ := boxed(t)

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -211,7 +211,7 @@ func TestInitBelow(t *testing.T) {
 		t.Errorf("to one that was there: exit code %d, refused %q\n%s", code, refused, out)
 	}
 	code, out, refused = script(t, env, box,
-		"git init -q; for i in $(seq 500); do test -e .git || exit 0; sleep 0.02; done; exit 1", "HOME="+home)
+		"git init -q; for i in $(seq 9000); do test -e .git || exit 0; sleep 0.02; done; exit 1", "HOME="+home)
 	if code != 0 || len(refused) == 0 {
 		t.Errorf("in the place of that of the workspace: exit code %d, refused %q\n%s", code, refused, out)
 	}
@@ -236,13 +236,8 @@ func TestInitBesideAJob(t *testing.T) {
 		t.Fatalf("exit code %d, refused %q\n%s", code, refused, out)
 	}
 	lasting(t, env, workspace, "touch /tmp/go; until test -e /tmp/gone; do sleep 0.02; done")
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.Now().Add(5 * time.Second); time.Now().Before(late); <-tick.C {
-		if gone(filepath.Join(env.Root, ".git/hooks/post-commit")) && gone(filepath.Join(env.Root, ".git/config")) {
-			lasting(t, env, tool.Box{Level: tool.BoxRead}, "git log --oneline | grep one", "HOME="+home)
-			return
-		}
-	}
-	t.Error("the job names programs in the new repository")
+	testkit.WaitFor(t, "the programs that the job names in the new repository to be taken away", func() bool {
+		return gone(filepath.Join(env.Root, ".git/hooks/post-commit")) && gone(filepath.Join(env.Root, ".git/config"))
+	})
+	lasting(t, env, tool.Box{Level: tool.BoxRead}, "git log --oneline | grep one", "HOME="+home)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -111,7 +112,7 @@ test "$(cat moved)" = new; echo said >/tmp/kept`)
 	if code, out, _ = script(t, env, throwaway, "cat plain untracked; rm untracked"); out != "dirtyu" {
 		t.Errorf("a later box: exit code %d, %q", code, out)
 	}
-	eventually(t, func() bool {
+	testkit.WaitFor(t, "what was thrown away to be removed", func() bool {
 		left, err := filepath.Glob(filepath.Join(os.TempDir(), "inspan-session-*", "thrown-*"))
 		return err == nil && len(left) == 0
 	})

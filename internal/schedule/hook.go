@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -194,7 +193,7 @@ func (s *Schedule) saw(key, what string) {
 func (s *Schedule) took(call string, now time.Time) {
 	s.saw(call, now.Format(time.RFC3339))
 	keys := sortedKeys(s.Seen)
-	sort.SliceStable(keys, func(i, j int) bool { return s.Seen[keys[i]] < s.Seen[keys[j]] })
+	slices.SortStableFunc(keys, func(a, b string) int { return strings.Compare(s.Seen[a], s.Seen[b]) })
 	oldest := now.Add(-remembered).Format(time.RFC3339)
 	for i, key := range keys {
 		if s.Seen[key] < oldest || len(keys)-i > mostSeen {

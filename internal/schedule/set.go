@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -119,7 +118,7 @@ func (s *Set) List(ctx context.Context) (list []Schedule, err error) {
 			list = append(list, one)
 		}
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
+	slices.SortFunc(list, func(a, b Schedule) int { return strings.Compare(a.ID, b.ID) })
 	return list, err
 }
 

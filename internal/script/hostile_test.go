@@ -14,6 +14,7 @@ import (
 
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/script"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -27,14 +28,17 @@ const mostMemory = 250 << 20
 // TestHostileScripts runs scripts that mean harm. Each costs its own process and nothing else, within its
 // limits, and reaches nothing but the calls that it asks for.
 func TestHostileScripts(t *testing.T) {
-	if testing.Short() {
+	if testkit.Race {
 		t.Skip("with the race detector the engine computes ten times as long, and meets other limits first")
 	}
 	cases := strings.Split(hostile, "\n== ")[1:]
 	if len(cases) < 60 {
 		t.Fatalf("only %d scripts", len(cases))
 	}
-	for _, text := range cases {
+	for i, text := range cases {
+		if testing.Short() && i%4 != 0 {
+			continue
+		}
 		head, code, _ := strings.Cut(text, "\n")
 		name, wants, _ := strings.Cut(head, ": ")
 		t.Run(name, func(t *testing.T) { hostileScript(t, wants, code) })
@@ -75,11 +79,15 @@ func hostileScript(t *testing.T, wants, code string) {
 			}
 		},
 	}
+	busy := 50 * time.Second // on a busy machine what is to end in another way takes its time
+	if wants == "error" || strings.Contains(wants, "for as long as it may") {
+		busy = 2 * time.Second
+	}
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
-	res, err := script.Perform(ctx, call, sandbox.Self(), code, nil, script.Limits{Busy: 2 * time.Second})
-	if took := time.Since(began); took > 30*time.Second {
+	res, err := script.Perform(ctx, call, sandbox.Self(), code, nil, script.Limits{Busy: busy})
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}
 	got := res.Parts.Text()

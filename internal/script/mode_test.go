@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/script"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/llm"
 	scripted "github.com/inspan/inspan/llm/script"
@@ -254,7 +255,7 @@ func TestDenialsReachTheModel(t *testing.T) {
 
 // TestWhatScriptsMove holds that calls can't fill the disk with what they are given and bring.
 func TestWhatScriptsMove(t *testing.T) {
-	if testing.Short() {
+	if testkit.Race {
 		t.Skip("with the race detector the engine computes too long for 64 MB")
 	}
 	big := strings.Repeat("x", 1<<20)

@@ -1,9 +1,9 @@
 package secret
 
 import (
+	"cmp"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -41,7 +41,7 @@ func newIndex(values []string) *index {
 		}
 	}
 	for _, forms := range x.forms {
-		sort.SliceStable(forms, func(i, j int) bool { return len(forms[i].text) > len(forms[j].text) })
+		slices.SortStableFunc(forms, func(a, b form) int { return cmp.Compare(len(b.text), len(a.text)) })
 	}
 	x.heads = slices.Sorted(maps.Keys(x.forms))
 	return x

@@ -1,8 +1,8 @@
 package secret
 
 import (
+	"cmp"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -40,7 +40,7 @@ func (v *Vault) Pieces(text string) Pieces {
 		}
 		text = text[i+max(size, len(opening)):]
 	}
-	sort.Slice(p.words, func(i, j int) bool { return len(p.words[i]) > len(p.words[j]) })
+	slices.SortFunc(p.words, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	return p
 }
 

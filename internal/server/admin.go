@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -225,7 +224,7 @@ func (c *call) identities(nothing) (identityList, error) {
 			out.Identities = append(out.Identities, i.shown())
 		}
 	}
-	sort.SliceStable(out.Identities, func(i, j int) bool { return out.Identities[i].ID < out.Identities[j].ID })
+	slices.SortStableFunc(out.Identities, func(a, b shownIdentity) int { return strings.Compare(a.ID, b.ID) })
 	return out, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -84,7 +83,7 @@ func (c *call) board(in boardWanted) (board, error) {
 			out.Sessions = append(out.Sessions, r.shown(state))
 		}
 	}
-	sort.SliceStable(out.Inbox, func(i, j int) bool { return out.Inbox[i].Session < out.Inbox[j].Session }) // ids begin with their time
+	slices.SortStableFunc(out.Inbox, func(a, b shownQuestion) int { return strings.Compare(a.Session, b.Session) }) // ids begin with their time
 	return out, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/store"
 )
 
@@ -114,7 +115,7 @@ func TestBookIsReadWhileItIsWritten(t *testing.T) {
 		if n != 0 {
 			t.Errorf("the book has %d of what is not written yet", n)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(testkit.Patience):
 		t.Error("a reader waits for the disk")
 	}
 	close(l.goOn)

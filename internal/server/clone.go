@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -10,7 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -89,7 +90,7 @@ func (s *Server) addresses(ctx context.Context, from origin) ([]netip.Addr, erro
 		out[i] = at.Addr()
 	}
 	// What can be reached by IPv4 is, as that works more often.
-	sort.SliceStable(out, func(i, j int) bool { return out[i].BitLen() < out[j].BitLen() })
+	slices.SortStableFunc(out, func(a, b netip.Addr) int { return cmp.Compare(a.BitLen(), b.BitLen()) })
 	return out, nil
 }
 

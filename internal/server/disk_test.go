@@ -12,10 +12,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // small starts a server whose state and workspaces are in so much memory. It skips where users may
@@ -125,18 +125,10 @@ func TestDiskFullMeanwhile(t *testing.T) {
 // began waits until the first command of twoSteps runs.
 func (p *process) began(id string) {
 	p.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.After(patience); ; {
-		if _, err := os.Stat(filepath.Join(p.inside("state-tasks"), id, "began")); err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			p.t.Fatalf("task %s never begins\n%s", id, p.printed)
-		}
-	}
+	p.eventually("task "+id+" to begin", func() bool {
+		_, err := os.Stat(filepath.Join(p.inside("state-tasks"), id, "began"))
+		return err == nil
+	})
 }
 
 // TestDiskFloor holds that with less room than must stay no task begins, that one at work rests
@@ -228,9 +220,7 @@ func TestDiskFaults(t *testing.T) {
 			p.start("--keep", "always")
 			const tasks, faults = 12, 3
 			ids, refused := []string{}, 0
-			tick := time.NewTicker(20 * time.Millisecond)
-			defer tick.Stop()
-			for late := time.After(patience); len(ids) < tasks; {
+			p.eventually("all tasks to be taken", func() bool {
 				key := fmt.Sprint("key ", len(ids))
 				status, raw, err := p.send("POST", "/api/v1/tasks", key, server.Spec{Prompt: "say: done"}) // a command would be traced, too
 				var made server.Task
@@ -245,12 +235,8 @@ func TestDiskFaults(t *testing.T) {
 				default:
 					t.Fatalf("a task on a disk that fails: %d %s %v", status, raw, err)
 				}
-				select {
-				case <-tick.C:
-				case <-late:
-					t.Fatalf("%d requests were refused, and the server has taken %d tasks: %s\n%s", refused, len(ids), raw, p.printed)
-				}
-			}
+				return len(ids) == tasks
+			})
 			if refused < faults {
 				t.Errorf("only %d requests have met the fault", refused)
 			}
@@ -374,15 +360,14 @@ func (p *process) idles(id string) {
 // eventually waits until something is so.
 func (p *process) eventually(what string, is func() bool) {
 	p.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.After(patience); !is(); <-tick.C {
+	testkit.WaitFor(p.t, what, func() bool {
 		select {
-		case <-late:
-			p.t.Fatalf("not before long: %s\n%s", what, p.printed)
+		case <-p.ended:
+			p.t.Fatalf("the server has ended before %s\n%s", what, p.printed)
 		default:
 		}
-	}
+		return is()
+	}, p.printed.String)
 }
 
 // tracer is the path of strace. It skips where that can't trace.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan/internal/managed"
 	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // still is a clock that stands.
@@ -74,18 +75,9 @@ func TestKillWhenDue(t *testing.T) {
 	}
 	t.Logf("runs at the kills: %v", seen)
 	p.start()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(3 * patience)
 	wait := func(so func() bool) {
 		t.Helper()
-		for !so() {
-			select {
-			case <-tick.C:
-			case <-late:
-				t.Fatalf("%d runs\n%s", len(list.Data), p.printed)
-			}
-		}
+		testkit.WaitFor(t, "all runs", so, func() string { return fmt.Sprintf("%d runs", len(list.Data)) }, p.printed.String)
 	}
 	wait(func() bool { read("/v1/deployment_runs?limit=1000", &list); return len(list.Data) >= many })
 	var sessions struct{ Data []struct{ ID string } }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -34,6 +33,7 @@ type process struct {
 	under     []string // the program that the command runs under, with its arguments; empty: none
 	addr      string
 	cmd       *exec.Cmd
+	ended     chan struct{} // closed when the command has ended
 	printed   printed
 }
 
@@ -50,18 +50,10 @@ func (p printed) String() string {
 
 func newProcess(t testing.TB) *process {
 	t.Helper()
-	if testing.Short() {
+	if testkit.Race {
 		t.Skip("the servers are processes, and run without the race detector")
 	}
-	p := &process{t: t, bin: testkit.Command(t), home: t.TempDir(), token: ownersToken}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.addr = l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	p := &process{t: t, bin: testkit.Command(t), home: t.TempDir(), token: ownersToken, addr: testkit.Address(t)}
 	if err := os.MkdirAll(filepath.Join(p.home, "state"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -99,19 +91,19 @@ func (p *process) start(args ...string) {
 	if err := errors.Join(p.cmd.Start(), file.Close()); err != nil {
 		p.t.Fatal(err)
 	}
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.After(patience); ; {
-		if res, err := http.Get("http://" + p.addr + "/readyz"); err == nil {
+	cmd, ended := p.cmd, make(chan struct{})
+	p.ended = ended
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // it is killed
+	}()
+	p.eventually("the server to start", func() bool {
+		res, err := http.Get("http://" + p.addr + "/readyz")
+		if err == nil {
 			_ = res.Body.Close()
-			return
 		}
-		select {
-		case <-tick.C:
-		case <-late:
-			p.t.Fatalf("the server does not start: %s", p.printed)
-		}
-	}
+		return err == nil
+	})
 }
 
 // state is the state folder.
@@ -128,7 +120,7 @@ func (p *process) kill() {
 		return
 	}
 	_ = p.cmd.Process.Kill()
-	_ = p.cmd.Wait()
+	<-p.ended
 	p.cmd = nil
 }
 
@@ -283,18 +275,12 @@ func TestKill(t *testing.T) {
 func (p *process) ends(i int, id string, steps int) {
 	p.t.Helper()
 	var task server.Task
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.After(3 * patience); task.Stage != event.StageCompleted; {
+	testkit.WaitFor(p.t, fmt.Sprintf("task %d to end", i), func() bool {
 		if _, raw, err := p.send("GET", "/api/v1/tasks/"+id, "", nil); err != nil || json.Unmarshal(raw, &task) != nil {
 			p.t.Fatalf("task %d: %v %s", i, err, raw)
 		}
-		select {
-		case <-tick.C:
-		case <-late:
-			p.t.Fatalf("task %d is %s: %s\n%s", i, task.Stage, task.Why, p.printed)
-		}
-	}
+		return task.Stage == event.StageCompleted
+	}, func() string { return fmt.Sprintf("it is %s: %s", task.Stage, task.Why) }, p.printed.String)
 	raw, err := os.ReadFile(filepath.Join(task.Workspace, "log"))
 	if err != nil {
 		p.t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
@@ -172,8 +171,6 @@ func (h *house) task(id string) (t server.Task) {
 	return t
 }
 
-const patience = time.Minute
-
 // until waits for a task to be in one of the stages.
 func (h *house) until(id string, stages ...event.Stage) server.Task {
 	h.t.Helper()
@@ -183,20 +180,10 @@ func (h *house) until(id string, stages ...event.Stage) server.Task {
 // when waits for a task to be so.
 func (h *house) when(id, what string, so func(server.Task) bool) server.Task {
 	h.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(patience)
-	for {
-		t := h.task(id)
-		if so(t) {
-			return t
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			h.t.Fatalf("task %s is %s (%s), %+v, not %s", id, t.Stage, t.Why, t.Result, what)
-		}
-	}
+	var t server.Task
+	testkit.WaitFor(h.t, "task "+id+" to be "+what, func() bool { t = h.task(id); return so(t) },
+		func() string { return fmt.Sprintf("it is %s (%s), %+v", t.Stage, t.Why, t.Result) })
+	return t
 }
 
 // sessions are the store below the house, for whoever comes beside the server.
@@ -280,14 +267,6 @@ func (h *house) read(name string) string {
 // appears waits for a file to hold a text.
 func (h *house) appears(name, text string) {
 	h.t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(patience)
-	for !strings.Contains(h.read(name), text) {
-		select {
-		case <-tick.C:
-		case <-late:
-			h.t.Fatalf("%s never holds %q, but %q", name, text, h.read(name))
-		}
-	}
+	testkit.WaitFor(h.t, name+" to hold "+text, func() bool { return strings.Contains(h.read(name), text) },
+		func() string { return h.read(name) })
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
 )
@@ -120,10 +121,14 @@ func TestRemotePauses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var streams, others atomic.Int32
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
 			r := elsewhere(t, func(w http.ResponseWriter, r *http.Request) {
 				switch {
 				case strings.HasSuffix(r.URL.Path, "/stream"):
-					streams.Add(1)
+					if streams.Add(1) == 1 {
+						time.AfterFunc(900*time.Millisecond, stop)
+					}
 					stream(w)
 				case strings.HasSuffix(r.URL.Path, "/sessions"):
 					others.Add(1)
@@ -140,8 +145,6 @@ func TestRemotePauses(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer w.Close()
-			ctx, stop := context.WithTimeout(t.Context(), 900*time.Millisecond)
-			defer stop()
 			for e, err := range w.Events(ctx, 1) {
 				if name == "no end" && err != nil && strings.Contains(err.Error(), "sends more than") {
 					break // on a fast machine
@@ -232,13 +235,6 @@ func TestRemoteComesBack(t *testing.T) {
 // linked waits until a session is linked as it is wanted.
 func linked(t *testing.T, r *server.Remote, session string, wanted func(over bool, lost error) bool) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.After(30 * time.Second); !wanted(r.Link(session)); {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatal(r.Link(session))
-		}
-	}
+	testkit.WaitFor(t, "the link", func() bool { return wanted(r.Link(session)) },
+		func() string { return fmt.Sprint(r.Link(session)) })
 }

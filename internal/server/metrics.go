@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -134,7 +133,7 @@ func (c *call) metrics(nothing) (plainText, error) {
 	out.meters("inspan_model_requests", "Requests to models", "model", m.requests)
 	out.begin("inspan_model_tokens_total", "counter", "Tokens of requests to models.")
 	kinds := slices.Collect(maps.Keys(m.tokens))
-	sort.Slice(kinds, func(i, j int) bool { return slices.Compare(kinds[i][:], kinds[j][:]) < 0 })
+	slices.SortFunc(kinds, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
 	for _, k := range kinds {
 		out.line("inspan_model_tokens_total", float64(m.tokens[k]), "model", k[0], "kind", k[1])
 	}

@@ -1,32 +1,20 @@
 package server
 
 import (
-	_ "embed"
-	"io/fs"
+	"embed"
 	"net/http"
 	"path"
 	"strings"
 
-	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/tool"
 )
 
-// The web page is static: its files hold no data, so everybody may load them. All that it shows comes
-// from the endpoints (api.go), with the token of who looks at it. Its addresses are those of what it
-// shows, and each gets the same document. The archive is that of the folder page, which makes it a third;
-// make update writes it.
+// pageFiles is the web page. Its files hold no data, so everybody may load them: all that the page shows
+// comes from the endpoints (api.go), with the token of the visitor. Each address of the page gets the same
+// document.
 //
-//go:embed page.zip.gz
-var pageArchive string
-
-// pageFile is a file of the page. An error says that there is none.
-func pageFile(name string) ([]byte, error) {
-	files, err := keep.Archive(pageArchive)
-	if err != nil {
-		return nil, err
-	}
-	return fs.ReadFile(files, name)
-}
+//go:embed page
+var pageFiles embed.FS
 
 // pagePaths are the addresses of the page and its files. A part that is * stands for any name.
 func pagePaths() []string {
@@ -71,7 +59,7 @@ func servePage() http.Handler {
 		if !isFile {
 			name = "index.html"
 		}
-		data, err := pageFile(name)
+		data, err := pageFiles.ReadFile("page/" + name)
 		if err != nil {
 			RefuseWith(w, Missing("file", name))
 			return

@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -20,54 +18,11 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/server"
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
-
-var update = flag.Bool("update", false, "write the archive of the page anew")
-
-// TestPageArchive holds that the program carries the files of the page, all and as they are.
-func TestPageArchive(t *testing.T) {
-	const archive = "page.zip.gz"
-	want := filesOf(t, os.DirFS("page"))
-	if *update {
-		if err := testkit.PackAll(archive, want); err != nil {
-			t.Fatal(err)
-		}
-	}
-	packed, err := os.ReadFile(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shipped, err := keep.Archive(string(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, filesOf(t, shipped)); diff != "" {
-		t.Errorf("%s is not what the folder holds; run make update:\n%s", archive, diff)
-	}
-}
-
-// filesOf are the contents of all files of a folder, by their paths.
-func filesOf(t *testing.T, folder fs.FS) map[string]string {
-	t.Helper()
-	out := map[string]string{}
-	err := fs.WalkDir(folder, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		raw, err := fs.ReadFile(folder, name)
-		out[name] = string(raw)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
 
 // shown is an item of the page, as far as tests look at it.
 type shown struct {
@@ -127,7 +82,7 @@ type page struct {
 // look follows the view of a session until what is seen is so.
 func (h *house) look(session, query string, p *page, so func(*page) bool) {
 	h.t.Helper()
-	ctx, end := context.WithTimeout(h.t.Context(), patience)
+	ctx, end := context.WithTimeout(h.t.Context(), testkit.Patience)
 	defer end()
 	req := h.request(ctx, "GET", "/api/v1/sessions/"+session+"/view"+query, nil)
 	if p.id != "" {

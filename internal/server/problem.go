@@ -26,10 +26,7 @@ type Problem struct {
 // Error implements error.
 func (p *Problem) Error() string { return p.Message }
 
-// Wrong is a field that can't be as it is. Put into its 300 callers, as the compiler would, it takes
-// 94 KB.
-//
-//go:noinline
+// Wrong returns the problem of a field with an invalid value. what names the fault and want the remedy.
 func Wrong(field, what, want string) *Problem {
 	p := &Problem{Status: http.StatusBadRequest, Type: "invalid_request_error", Field: field, Want: want}
 	if p.Message = field + ": " + what; want != "" {

@@ -19,6 +19,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/netguard"
+	"github.com/inspan/inspan/internal/testkit"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/server"
@@ -294,11 +295,10 @@ func TestDrain(t *testing.T) {
 	h.appears("a", "ran")
 	drained := make(chan struct{})
 	go func() { defer close(drained); h.s.Drain(context.WithoutCancel(t.Context())) }()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for status := 0; status != http.StatusServiceUnavailable; <-tick.C {
-		status, _ = h.do(h.request(t.Context(), "GET", "/readyz", nil))
-	}
+	testkit.WaitFor(t, "the server to be not ready", func() bool {
+		status, _ := h.do(h.request(t.Context(), "GET", "/readyz", nil))
+		return status == http.StatusServiceUnavailable
+	})
 	h.call("POST", "/api/v1/tasks", server.Spec{Prompt: "bash: true"}, http.StatusServiceUnavailable, nil)
 	select {
 	case <-drained:
@@ -344,7 +344,7 @@ type seen struct {
 // follow reads a stream until so many events with a number have come, or a kind.
 func (h *house) follow(path, after string, most int, kind string) seen {
 	h.t.Helper()
-	ctx, end := context.WithTimeout(h.t.Context(), patience)
+	ctx, end := context.WithTimeout(h.t.Context(), testkit.Patience)
 	defer end()
 	req := h.request(ctx, "GET", path, nil)
 	if after != "" {

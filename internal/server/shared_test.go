@@ -18,6 +18,7 @@ import (
 	"github.com/inspan/inspan/internal/managed"
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/store"
 )
 
@@ -133,13 +134,8 @@ func TestLeaderHangs(t *testing.T) {
 	}()
 	<-asked
 	one.end()
-	select {
-	case status := <-answered:
-		if status != http.StatusServiceUnavailable {
-			t.Errorf("the request is answered with %d", status)
-		}
-	case <-time.After(20 * time.Second):
-		t.Fatal("the request waits for a server that does not lead")
+	if status := testkit.Receive(t, "the answer of a server that does not lead", answered); status != http.StatusServiceUnavailable {
+		t.Errorf("the request is answered with %d", status)
 	}
 }
 

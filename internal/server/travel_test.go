@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/managed"
 	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/store"
 )
 
@@ -176,16 +176,10 @@ func TestFleeting(t *testing.T) {
 		return filepath.Join(h.dir, "tasks", id)
 	}
 	pinned, small := work("bash: head -c 2000 /dev/zero > big"), work("bash: echo x > small")
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(patience); ; <-tick.C {
-		if _, err := os.Stat(small); errors.Is(err, os.ErrNotExist) {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("the worker keeps the workspace of a task that is over")
-		}
-	}
+	testkit.WaitFor(t, "the worker to drop the workspace of a task that is over", func() bool {
+		_, err := os.Stat(small)
+		return errors.Is(err, os.ErrNotExist)
+	})
 	if _, err := os.Stat(filepath.Join(pinned, "big")); err != nil {
 		t.Error("the workspace that is nowhere else:", err)
 	}

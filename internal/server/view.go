@@ -7,7 +7,6 @@ import (
 	"iter"
 	"reflect"
 	"slices"
-	"sort"
 	"strconv"
 	"time"
 
@@ -151,7 +150,7 @@ func (v *view) part(from int) (shownPart, error) {
 		}
 	}
 	clear(v.changed)
-	sort.SliceStable(out.Items, func(i, j int) bool { return out.Items[i].N < out.Items[j].N })
+	slices.SortStableFunc(out.Items, func(a, b shownItem) int { return cmp.Compare(a.N, b.N) })
 	var err error
 	if out.Now, err = v.now(); err == nil {
 		out.Write = v.writing()

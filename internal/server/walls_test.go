@@ -7,12 +7,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -67,21 +68,11 @@ func (p *process) attend(id string) server.Task {
 
 func (p *process) until(id string, stages ...event.Stage) (task server.Task) {
 	p.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.After(patience); ; {
+	testkit.WaitFor(p.t, fmt.Sprintf("task %s to be %v", id, stages), func() bool {
 		p.call("GET", "/api/v1/tasks/"+id, nil, http.StatusOK, &task)
-		for _, s := range stages {
-			if task.Stage == s {
-				return task
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			p.t.Fatalf("task %s is %s (%s), not %v\n%s", id, task.Stage, task.Why, stages, p.printed)
-		}
-	}
+		return slices.Contains(stages, task.Stage)
+	}, func() string { return fmt.Sprintf("it is %s (%s)", task.Stage, task.Why) }, p.printed.String)
+	return task
 }
 
 // said is all that a session has in its log, and those that work for it, so all that its models
@@ -111,9 +102,6 @@ const treasure = "TREASURE-of-red"
 // the approval of its tenant. The owner's token is closed like that, wherever its file lies. Where no
 // sandbox holds commands, its tenant can't approve any, and mode yolo is for tasks of no tenant.
 func TestWalls(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the servers are processes, and run without the race detector")
-	}
 	p := newProcess(t)
 	p.token = treasure + "-and-of-nobody-else-in-the-world"
 	if err := os.WriteFile(p.tokenFile(), []byte(p.token), 0o600); err != nil {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -221,7 +220,7 @@ func (v *Visit) Webhooks() []Webhook {
 			out = append(out, h.Webhook)
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].Compare(out[j]) < 0 })
+	slices.SortStableFunc(out, Webhook.Compare)
 	return out
 }
 

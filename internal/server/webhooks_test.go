@@ -26,6 +26,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // told is what a receiver was told.
@@ -96,7 +97,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // until waits until what was told is so.
 func (r *receiver) until(so func([]told) bool) []told {
 	r.t.Helper()
-	for late := time.After(patience); ; {
+	for late := time.After(testkit.Patience); ; {
 		r.mu.Lock()
 		got, news := slices.Clone(r.got), r.news
 		r.mu.Unlock()
@@ -335,16 +336,10 @@ func TestDeadWebhookIsDisabled(t *testing.T) {
 	for range 10 { // with six events each, of which each is tried for half an hour
 		h.submit(server.Spec{Prompt: "say: hi"})
 	}
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.After(patience); w.State == "enabled"; {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatal("the webhook is still enabled")
-		}
+	testkit.WaitFor(t, "the webhook to be disabled", func() bool {
 		h.call("GET", "/api/v1/webhooks/"+w.ID, nil, http.StatusOK, &w)
-	}
+		return w.State != "enabled"
+	})
 	if !strings.Contains(w.Reason, "503") {
 		t.Errorf("%+v", w)
 	}

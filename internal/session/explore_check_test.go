@@ -205,10 +205,7 @@ var depth = flag.Int("explore", 0, "explore plays in which so many things happen
 // TestExplorer holds that nothing goes wrong, whatever happens: no call is made twice, no decision counts
 // for what it was not given to, no word is lost.
 func TestExplorer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("one play after the other: runs without the race detector")
-	}
-	x, most := exploration{may: happenings[1:], every: 16 * session.Stride}, 2
+	x, most := exploration{may: happenings[1:], every: 16 * session.Stride()}, 2
 	if *depth > 0 {
 		x.every, most = 1, *depth
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -127,7 +126,7 @@ func (s *Store) unused(ctx context.Context, before time.Time) (out []Leftover, e
 		path := s.specPath(digest)
 		out = append(out, Leftover{Path: path, Spec: true, Size: s.length(path)})
 	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].Path < out[j].Path })
+	slices.SortStableFunc(out, func(a, b Leftover) int { return strings.Compare(a.Path, b.Path) })
 	return out, nil
 }
 

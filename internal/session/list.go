@@ -1,13 +1,13 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"regexp"
 	"slices"
-	"sort"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/store"
@@ -52,7 +52,7 @@ func (l *Log) describe(info *store.Info) (err error) {
 			at = append(at, *c)
 		}
 	}
-	sort.Slice(at, func(i, j int) bool { return at[i].Seq < at[j].Seq })
+	slices.SortFunc(at, func(a, b cursor) int { return cmp.Compare(a.Seq, b.Seq) })
 	for _, c := range slices.Compact(at) {
 		e, bad := l.at(c)
 		if err = errors.Join(err, bad); bad == nil {

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -11,12 +12,24 @@ import (
 // TestTold holds that a log among many learns by the system of what another process appends, long
 // before it would have looked, and that nothing is left of it once all logs are closed.
 func TestTold(t *testing.T) {
+	for range 5 { // on a busy machine it may take longer than until a look
+		if toldOfAppend(t) {
+			return
+		}
+	}
+	t.Error("the logs do not learn of an append before they would have looked")
+}
+
+// toldOfAppend reports whether all logs have learned of an append before they would have looked.
+func toldOfAppend(t *testing.T) bool {
+	t.Helper()
 	here := &Store{Dir: t.TempDir(), Sync: SyncKill}
 	elsewhere := &Store{Dir: here.Dir, Sync: SyncKill}
 	l := driven(t, here)
 	mustAppend(t, l, said("1"))
 	var logs []*Log
 	var waiting sync.WaitGroup
+	var late atomic.Bool
 	ctx, cancel := context.WithTimeout(t.Context(), lookEvery-time.Second)
 	defer cancel()
 	for range fewLogs + 1 {
@@ -27,11 +40,13 @@ func TestTold(t *testing.T) {
 		logs = append(logs, other)
 		waiting.Go(func() {
 			if err := other.Wait(ctx, 1); err != nil {
-				t.Errorf("wait: %v", err)
+				late.Store(true)
 			}
 		})
 	}
-	listening(t, ctx, elsewhere, 1)
+	if !listening(ctx, elsewhere, 1) {
+		late.Store(true)
+	}
 	mustAppend(t, l, said("2"))
 	waiting.Wait()
 	for _, other := range logs {
@@ -39,7 +54,12 @@ func TestTold(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	listening(t, ctx, elsewhere, 0)
+	rest, stop := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer stop()
+	if !listening(rest, elsewhere, 0) {
+		t.Error("the system still tells of files when all logs are closed")
+	}
+	return !late.Load()
 }
 
 // TestLooks holds that the system is asked for nothing in a short wait among few logs, and that such
@@ -65,9 +85,9 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// listening waits until the system tells the store of so many files.
-func listening(tb testing.TB, ctx context.Context, s *Store, files int) {
-	tb.Helper()
+// listening waits until the system tells the store of so many files. It reports false if that is not so
+// before the context ends.
+func listening(ctx context.Context, s *Store, files int) bool {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -75,12 +95,12 @@ func listening(tb testing.TB, ctx context.Context, s *Store, files int) {
 		n, open := len(s.notifier.files), s.notifier.watcher != nil
 		s.notifier.mu.Unlock()
 		if n == files && open == (files > 0) {
-			return
+			return true
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			tb.Fatalf("the system tells of %d files, not %d", n, files)
+			return false
 		}
 	}
 }

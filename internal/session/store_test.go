@@ -528,7 +528,7 @@ func TestIndex(t *testing.T) {
 		readEverywhere(t, s, id, 1000)
 	}
 	state("ok")
-	for i := 0; i < len(good); i += stride {
+	for i := 0; i < len(good); i += Stride() {
 		bad := bytes.Clone(good)
 		bad[i] ^= 1 << (i % 8)
 		write(t, path, bad)

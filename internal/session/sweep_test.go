@@ -138,7 +138,7 @@ func goodLines(data []byte) [][]byte {
 func TestTruncated(t *testing.T) {
 	data := sample(t, 21)
 	torn := 0
-	for n := 0; n <= len(data); n += stride {
+	for n := 0; n <= len(data); n += Stride() {
 		part := data[:n]
 		isTorn := n > 0 && part[n-1] != '\n'
 		if isTorn {
@@ -150,7 +150,7 @@ func TestTruncated(t *testing.T) {
 			t.Fatalf("cut at %d: the torn tail is not set aside", n)
 		}
 	}
-	if torn < len(data)/stride/2 {
+	if torn < len(data)/Stride()/2 {
 		t.Errorf("only %d of %d cuts tore a line", torn, len(data))
 	}
 }
@@ -207,7 +207,7 @@ func TestTruncatedBehindIndex(t *testing.T) {
 		t.Fatal("no index was written")
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 220 / stride {
+	for range 220 / Stride() {
 		n := random.IntN(len(data) + 1)
 		m := withLog(data[:n])
 		m.nodes["/store/"+sampleID+"/"+indexName] = &memFile{data: bytes.Clone(index.data)}
@@ -300,7 +300,7 @@ func TestNoise(t *testing.T) {
 
 func TestNULTail(t *testing.T) {
 	data := sample(t, 12)
-	for n := 0; n < len(data); n += stride {
+	for n := 0; n < len(data); n += Stride() {
 		holed := bytes.Clone(data)
 		clear(holed[n:])
 		resume(t, withLog(holed)).check(t, "NUL from", n, goodLines(data[:n]), true)
@@ -315,7 +315,7 @@ func TestNULMiddle(t *testing.T) {
 	lines := goodLines(data)
 	last := len(data) - len(lines[len(lines)-1]) - 1 // start of the last line
 	for _, size := range []int{1, 2, 17, 512, 4096} {
-		for n := 0; n+size < last; n += 13 * stride {
+		for n := 0; n+size < last; n += 13 * Stride() {
 			holed := bytes.Clone(data)
 			clear(holed[n : n+size])
 			f := resume(t, withLog(holed))
@@ -341,7 +341,7 @@ func TestBitFlips(t *testing.T) {
 	data := sample(t, 9)
 	lines := goodLines(data)
 	repaired, damaged := 0, 0
-	for n := 0; n < len(data)*8; n += stride {
+	for n := 0; n < len(data)*8; n += Stride() {
 		flipped := bytes.Clone(data)
 		flipped[n/8] ^= 1 << (n % 8)
 		f := resume(t, withLog(flipped))

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -214,7 +213,7 @@ func languages(root string) (out []Finding) {
 		}
 	}
 	advice := out[1:]
-	sort.SliceStable(advice, func(i, j int) bool { return advice[i].Remedy < advice[j].Remedy })
+	slices.SortStableFunc(advice, func(a, b Finding) int { return strings.Compare(a.Remedy, b.Remedy) })
 	return out
 }
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"unicode"
@@ -309,7 +308,7 @@ func ordered(f providers.Found) (ids []string, usual bool) {
 		}
 		return 2
 	}
-	sort.SliceStable(models, func(i, j int) bool { return first(models[i]) < first(models[j]) })
+	slices.SortStableFunc(models, func(a, b llm.Info) int { return cmp.Compare(first(a), first(b)) })
 	for _, m := range models {
 		ids = append(ids, m.Model)
 	}

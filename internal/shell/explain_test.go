@@ -177,6 +177,13 @@ func TestHostileSizes(t *testing.T) {
 		}
 		_, quarter := measure(size / 4)
 		p, whole := measure(size)
+		for range 4 { // the machine may have done something else meanwhile
+			if whole <= 12*quarter+time.Second {
+				break
+			}
+			_, again := measure(size)
+			whole = min(whole, again)
+		}
 		if whole > 12*quarter+time.Second {
 			t.Errorf("%q repeated took %v, a quarter of it %v", piece, whole, quarter)
 		}

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/internal/keep"
@@ -105,7 +105,7 @@ func first(f fs.File, most int) (entries []fs.DirEntry, more bool, err error) {
 	if more = len(entries) > most; more {
 		entries = entries[:most]
 	}
-	sort.SliceStable(entries, func(i, j int) bool { return entries[i].Name() < entries[j].Name() })
+	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, more, nil
 }
 
@@ -139,7 +139,7 @@ func walk(files fs.FS, depth, most int) (out []listed, more bool, err error) {
 		return err
 	}
 	err = in(".", depth)
-	sort.SliceStable(out, func(i, j int) bool { return out[i].path < out[j].path })
+	slices.SortStableFunc(out, func(a, b listed) int { return strings.Compare(a.path, b.path) })
 	return out, more, err
 }
 

@@ -155,7 +155,7 @@ func TestDecodeIsBounded(t *testing.T) {
 		var got values
 		start := time.Now()
 		err := skill.DecodeMatter([]byte(matter), &got)
-		if took := time.Since(start); err == nil && name != "blanks" && name != "folded" || took > 5*time.Second {
+		if took := time.Since(start); err == nil && name != "blanks" && name != "folded" || took > 30*time.Second {
 			t.Errorf("%s: %v, %d keys after %v", name, err, len(got), took)
 		}
 		if n := len(fmt.Sprint(got)); n > 2*len(matter)+10 {
@@ -238,7 +238,7 @@ func TestExpandIsBounded(t *testing.T) {
 	}
 	start := time.Now()
 	skill.Expand(strings.Repeat("${", 512<<10), "", map[string]string{"a": "b"})
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("took %v", took)
 	}
 }

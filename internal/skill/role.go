@@ -8,7 +8,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -66,7 +65,7 @@ func Roles(folders []Folder) (roles []Role, warnings []string) {
 			roles = append(roles, r)
 		}
 	}
-	sort.SliceStable(roles, func(i, j int) bool { return roles[i].Name < roles[j].Name })
+	slices.SortStableFunc(roles, func(a, b Role) int { return strings.Compare(a.Name, b.Name) })
 	return roles, s.warnings
 }
 

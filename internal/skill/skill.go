@@ -18,7 +18,6 @@ package skill
 import (
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -132,7 +131,7 @@ func (l *Library) look() (out []*found, warnings []string) {
 	}
 	l.known = s.seen
 	l.save()
-	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	slices.SortFunc(out, func(a, b *found) int { return strings.Compare(a.Name, b.Name) })
 	return out, s.warnings
 }
 

@@ -435,7 +435,7 @@ func TestManyFolders(t *testing.T) {
 	start := time.Now()
 	skills, warnings := l.List()
 	holds(t, "warnings", warnings, []string{"has more than 10000 entries"})
-	if took := time.Since(start); len(skills) > 0 || took > 5*time.Second {
+	if took := time.Since(start); len(skills) > 0 || took > 30*time.Second {
 		t.Errorf("%d after %v", len(skills), took)
 	}
 }

@@ -1,13 +1,13 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 
 	"github.com/inspan/inspan/internal/keep"
 )
@@ -284,12 +284,9 @@ func (m *marker) order(packs map[int32]bool) []digest {
 			out = append(out, d)
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool {
-		a, b := m.v.at[out[i]], m.v.at[out[j]]
-		if a.pack != b.pack {
-			return a.pack < b.pack
-		}
-		return a.off < b.off
+	slices.SortStableFunc(out, func(a, b digest) int {
+		x, y := m.v.at[a], m.v.at[b]
+		return cmp.Or(cmp.Compare(x.pack, y.pack), cmp.Compare(x.off, y.off))
 	})
 	return out
 }

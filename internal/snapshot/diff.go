@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -148,7 +148,7 @@ func changeOf(path string, old, now entry, why string) Change {
 }
 
 func sortChanges(list []Change) {
-	sort.Slice(list, func(i, j int) bool { return list[i].Path < list[j].Path })
+	slices.SortFunc(list, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // Diff returns what differs between two checkpoints, sorted by path.

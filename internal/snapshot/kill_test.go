@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // scene is a workspace in which an agent did a bit of everything.
@@ -88,7 +90,7 @@ func intact(t testing.TB, s *Store) int {
 
 // few is how many kills a sweep may leave out between two that it does.
 func few() int {
-	if testing.Short() || race {
+	if testing.Short() || testkit.Race {
 		return 5
 	}
 	return 1

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sort"
+	"slices"
 )
 
 const (
@@ -75,9 +75,8 @@ func (p *pack) commit(id string) error {
 func (p *pack) drop() { _ = errors.Join(p.f.Close(), os.Remove(p.f.Name())) }
 
 func encodeIndex(index []indexed) []byte {
-	sort.Slice(index, func(i, j int) bool {
-		a, b := index[i], index[j]
-		return bytes.Compare(a.sum[:], b.sum[:]) < 0
+	slices.SortFunc(index, func(a, b indexed) int {
+		return bytes.Compare(a.sum[:], b.sum[:])
 	})
 	b := make([]byte, 0, len(index)*indexedSize+trailerSize)
 	for _, x := range index {

@@ -11,7 +11,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 )
@@ -127,6 +126,6 @@ func (s *Store) records() (list []*record, damage error, err error) {
 		}
 		list = append(list, r)
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
+	slices.SortFunc(list, func(a, b *record) int { return strings.Compare(a.ID, b.ID) })
 	return list, damage, err
 }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -10,7 +11,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"sort"
+	"slices"
 	"sync"
 
 	"github.com/inspan/inspan/store"
@@ -325,7 +326,7 @@ func (w *sender) commit(m *manifest) (Sent, error) {
 		w.put += p.Size
 		m.Packs = append(m.Packs, p)
 	}
-	sort.SliceStable(m.Packs, func(i, j int) bool { return m.Packs[i].Size > m.Packs[j].Size })
+	slices.SortStableFunc(m.Packs, func(a, b sentPack) int { return cmp.Compare(b.Size, a.Size) })
 	name, size, err := w.s.sendManifest(w.ctx, w.blobs, m)
 	if err != nil {
 		return Sent{}, err

@@ -3,7 +3,6 @@ package stats
 import (
 	"math"
 	"slices"
-	"sort"
 
 	"gonum.org/v1/gonum/mathext"
 )
@@ -30,7 +29,7 @@ func Bootstrap(n, draws int, level float64, src Source, of func(tasks []int) flo
 	if 2*len(values) < draws {
 		return unknown
 	}
-	sort.Float64s(values)
+	slices.Sort(values)
 	tail := expanded((1-level)/2, n)
 	return Interval{percentile(values, tail), percentile(values, 1-tail)}
 }
@@ -67,7 +66,7 @@ func percentile(sorted []float64, p float64) float64 {
 // Median of values, of which there is at least one.
 func Median(values []float64) float64 {
 	sorted := slices.Clone(values)
-	sort.Float64s(sorted)
+	slices.Sort(sorted)
 	return percentile(sorted, 0.5)
 }
 

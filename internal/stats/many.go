@@ -1,6 +1,9 @@
 package stats
 
-import "sort"
+import (
+	"cmp"
+	"slices"
+)
 
 // Holm corrects the p-values of several comparisons, so that the chance to call any equal one
 // different stays what it is for one (Holm 1979). They stay in their places.
@@ -30,7 +33,7 @@ func FalseDiscoveries(ps []float64) []float64 {
 // ranked are the places of values, the smallest first.
 func ranked(values []float64) []int {
 	order := All(len(values))
-	sort.SliceStable(order, func(i, j int) bool { return values[order[i]] < values[order[j]] })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
 	return order
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 
@@ -162,7 +161,7 @@ func vote(children []*child, backs []event.Returned) (tool.Result, error) {
 		}
 		ballots[at].children = append(ballots[at].children, short(k.id))
 	}
-	sort.SliceStable(ballots, func(i, j int) bool { return len(ballots[i].children) > len(ballots[j].children) })
+	slices.SortStableFunc(ballots, func(a, b ballot) int { return cmp.Compare(len(b.children), len(a.children)) })
 	if len(ballots) == 0 {
 		return collect(children, backs, "[vote: no agent brought a result]")
 	}

@@ -204,9 +204,12 @@ func TestQuotaPausesTheTree(t *testing.T) {
 // watched drives a session for a while that it spends waiting, or until it stops.
 func watched(t *testing.T, s *inspan.Session, on func(e event.Event), inputs ...event.Body) (events []event.Event) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	quiet := time.AfterFunc(5*time.Second, cancel)
+	defer quiet.Stop()
 	for e, err := range s.Run(ctx, inputs...) {
+		quiet.Reset(2 * time.Second)
 		if err != nil && ctx.Err() == nil {
 			t.Fatal(err)
 		}

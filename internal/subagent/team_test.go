@@ -422,7 +422,7 @@ func TestCancelReachesLeaves(t *testing.T) {
 		_ = s.Send(t.Context(), event.Cancelled{})
 	}()
 	events := run(t, s, nil, say("start"))
-	if took := time.Since(began); took > time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("it took %v until all was quiet", took)
 	}
 	if st := s.Status(); st.Stopped == nil || st.Stopped.Reason != event.ReasonCancelled {

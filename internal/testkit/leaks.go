@@ -42,7 +42,7 @@ func AfterWithin(t testing.TB, bound time.Duration) {
 // left waits for goroutines that are about to end: a connection that an HTTP server closes takes half a
 // second, and a busy machine makes everything late.
 func left(before goleak.Option, bound time.Duration) (err error) {
-	poll(bound, func() bool {
+	Poll(bound, func() bool {
 		err = goleak.Find(before)
 		return err == nil
 	})

@@ -23,8 +23,7 @@ import (
 const unavailable = 3
 
 // Dir is the folder of the programs from npm, whose node_modules/.bin has them and
-// node22 to run them with. A test that can't have them is skipped, loudly; so is, for
-// the time that they take, one of a short run.
+// node22 to run them with. A test that can't have them is skipped, loudly.
 func Dir(t testing.TB) string {
 	t.Helper()
 	return run(t, "peers")
@@ -58,9 +57,6 @@ func Python(ctx context.Context) string {
 // run is what a script of ours prints, a folder.
 func run(t testing.TB, script string) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("programs of others take a while")
-	}
 	cmd := exec.CommandContext(t.Context(), "sh", filepath.Join(root(t), "scripts", script))
 	var said strings.Builder
 	cmd.Stderr = &said

@@ -70,9 +70,6 @@ func TestDir(t *testing.T) {
 // TestNoDir skips a test where the programs can't be had, and fails it where scripts/peers
 // has a flaw.
 func TestNoDir(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short runs have none of it")
-	}
 	for name, tc := range map[string]struct {
 		programs       []string
 		skips, failure string
@@ -108,9 +105,6 @@ func TestNoDir(t *testing.T) {
 
 // TestNowhere fails outside of the repository.
 func TestNowhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short runs have none of it")
-	}
 	t.Chdir(t.TempDir())
 	if end, _ := within(t, func(t testing.TB) { testkit.Dir(t) }); !strings.Contains(end.failed, "is not in the repository") {
 		t.Errorf("%+v", end)

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -14,7 +15,7 @@ const Patience = 3 * time.Minute
 // functions in state return then.
 func WaitFor(t testing.TB, what string, cond func() bool, state ...func() string) {
 	t.Helper()
-	if poll(Patience, cond) {
+	if Poll(Patience, cond) {
 		return
 	}
 	seen := ""
@@ -24,9 +25,9 @@ func WaitFor(t testing.TB, what string, cond func() bool, state ...func() string
 	t.Fatalf("waited %v for %s%s", Patience, what, seen)
 }
 
-// poll reports whether cond became true within a bound. It asks often at first and then less often, as
+// Poll reports whether cond became true within a bound. It asks often at first and then less often, as
 // asking may cost a process.
-func poll(bound time.Duration, cond func() bool) bool {
+func Poll(bound time.Duration, cond func() bool) bool {
 	late := time.Now().Add(bound)
 	for pause := time.Millisecond; !cond(); pause = min(2*pause, 50*time.Millisecond) {
 		if time.Now().After(late) {
@@ -51,4 +52,14 @@ func Receive[T any](t testing.TB, what string, from <-chan T) (v T) {
 		t.Fatalf("waited %v for %s", Patience, what)
 	}
 	return v
+}
+
+// Patiently calls a function again for as long as it gives up because another process has a lock. Locks
+// are asked for in turns that are not kept, so one of many writers may wait longer than it would.
+func Patiently(do func() error) (err error) {
+	Poll(Patience, func() bool {
+		err = do()
+		return err == nil || !strings.Contains(err.Error(), "is it stopped?")
+	})
+	return err
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,7 +93,7 @@ func modified(e fs.DirEntry) time.Time {
 }
 
 func foundText(all []foundFile, looked, unread int) string {
-	sort.SliceStable(all, func(i, j int) bool { return all[i].when.After(all[j].when) })
+	slices.SortStableFunc(all, func(a, b foundFile) int { return b.when.Compare(a.when) })
 	var b strings.Builder
 	for _, f := range all[:min(len(all), maxFound)] {
 		b.WriteString(f.name + "\n")

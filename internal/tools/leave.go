@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"sort"
 
 	"github.com/inspan/inspan/tool"
 )
@@ -95,7 +94,7 @@ func (sh *Shell) shut() []*job {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	jobs := slices.Collect(maps.Keys(sh.active))
-	sort.Slice(jobs, func(i, j int) bool { return jobs[i].started.Before(jobs[j].started) })
+	slices.SortFunc(jobs, func(a, b *job) int { return a.started.Compare(b.started) })
 	return jobs
 }
 

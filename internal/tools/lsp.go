@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -334,8 +333,8 @@ func (q question) diagnose(ctx context.Context) (string, error) {
 func problems(c *tool.Call, list []lsp.Diagnostic, most int) string {
 	rank := []string{lsp.Error, lsp.Warning, "info", "hint"}
 	list = slices.Clone(list)
-	sort.SliceStable(list, func(i, j int) bool {
-		return slices.Index(rank, list[i].Severity) < slices.Index(rank, list[j].Severity)
+	slices.SortStableFunc(list, func(a, b lsp.Diagnostic) int {
+		return cmp.Compare(slices.Index(rank, a.Severity), slices.Index(rank, b.Severity))
 	})
 	q := question{c: c}
 	var b strings.Builder

@@ -1,9 +1,10 @@
 package tools
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/internal/text"
@@ -124,7 +125,7 @@ func alike(have, wanted []string) []int {
 			places = append(places, place{max(i-anchor, 0), score})
 		}
 	}
-	sort.SliceStable(places, func(i, j int) bool { return places[i].score > places[j].score })
+	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(b.score, a.score) })
 	var best []int
 	for _, p := range places[:min(len(places), maxAlike)] {
 		best = append(best, p.at)

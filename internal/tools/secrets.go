@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -8,7 +9,6 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/internal/netguard"
@@ -127,7 +127,7 @@ func (v secretValues) fill(text string) string {
 // in base64.
 func (v secretValues) hide(text string) string {
 	names := slices.Collect(maps.Keys(v))
-	sort.Slice(names, func(i, j int) bool { return len(v[names[i]]) > len(v[names[j]]) })
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(len(v[b]), len(v[a])) })
 	var pairs []string
 	for _, name := range names {
 		value := v[name]

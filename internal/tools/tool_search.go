@@ -1,12 +1,12 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 	"unicode"
 
@@ -100,7 +100,7 @@ func Ranked(many []tool.Tool, query string) []tool.Tool {
 		}
 	}
 	found = slices.DeleteFunc(found, func(f scored) bool { return f.score == 0 })
-	sort.SliceStable(found, func(i, j int) bool { return found[i].score > found[j].score })
+	slices.SortStableFunc(found, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
 	out := make([]tool.Tool, len(found))
 	for i, f := range found {
 		out[i] = f.Tool

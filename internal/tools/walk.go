@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/internal/places"
@@ -124,7 +123,7 @@ func (t tree) list(ctx context.Context, dir string, rules *places.Ignores) (fold
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		return e.Name() == ".git" || rules.Ignored(t.rel(filepath.Join(dir, e.Name())), e.IsDir())
 	})
-	sort.SliceStable(entries, func(i, j int) bool { return entries[i].Name() < entries[j].Name() })
+	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return folder{path: dir, rules: rules, entries: entries}, nil
 }
 

@@ -128,6 +128,7 @@ func TestThrowawayBox(t *testing.T) {
 
 // TestRepositoryIsForPlainGit holds which commands get the repository.
 func TestRepositoryIsForPlainGit(t *testing.T) {
+	t.Setenv("FILTER_BRANCH_SQUELCH_WARNING", "1") // filter-branch waits ten seconds behind its warning
 	s := newSession(t)
 	procs := &spy{Procs: s.env.Procs}
 	s.env.Procs = procs

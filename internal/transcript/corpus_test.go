@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -131,7 +130,7 @@ sys.exit(3 if bad else 0)
 const rejected = 3 // exit code of validate
 
 func TestTrajectoriesAreValid(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	python := harbor(ctx, t)
 	dir := t.TempDir()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -118,7 +117,7 @@ func (c catalog) like(typed string) []choice {
 		}
 	}
 	if typed != "" { // of those that begin so, the shortest is the nearest
-		sort.SliceStable(ranks[1], func(i, j int) bool { return len(ranks[1][i].text) < len(ranks[1][j].text) })
+		slices.SortStableFunc(ranks[1], func(a, b choice) int { return cmp.Compare(len(a.text), len(b.text)) })
 	}
 	if named := slices.Concat(ranks[:3]...); len(named) > 0 {
 		return named

@@ -1,10 +1,11 @@
 package tui
 
 import (
+	"cmp"
 	"io"
 	"io/fs"
 	"os"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -21,7 +22,7 @@ func fuzzy(names []string, what string, limit int) []string {
 			hits = append(hits, hit{name, score})
 		}
 	}
-	sort.SliceStable(hits, func(i, j int) bool { return hits[i].score > hits[j].score })
+	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
 	var out []string
 	for _, h := range hits[:min(limit, len(hits))] {
 		out = append(out, h.name)

@@ -18,6 +18,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/internal/tui"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
@@ -209,7 +210,7 @@ func rowOf(width int, cell func(int) *uv.Cell) string {
 func (s *screen) wait(what string, ok func(text string) bool) string {
 	s.t.Helper()
 	late := false
-	timer := time.AfterFunc(30*time.Second, func() {
+	timer := time.AfterFunc(testkit.Patience, func() {
 		s.mu.Lock()
 		late = true
 		s.cond.Broadcast()
@@ -269,7 +270,7 @@ func (s *screen) ends() (code int, err error) {
 	s.t.Helper()
 	select {
 	case <-s.done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(testkit.Patience):
 		s.t.Fatal("it does not end:\n" + s.text())
 	}
 	return s.code, s.err

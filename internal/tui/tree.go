@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -56,9 +55,8 @@ func members(ctx context.Context, a *app.App, id string, working []string) ([]me
 			})
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool {
-		a, b := out[i], out[j]
-		return older(began, a.id, b.id) < 0
+	slices.SortStableFunc(out, func(a, b member) int {
+		return older(began, a.id, b.id)
 	})
 	return out, nil
 }

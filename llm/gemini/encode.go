@@ -1,9 +1,9 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/inspan/inspan/llm"
@@ -268,7 +268,7 @@ func (e *encoder) user(t wire.Turn, calls []llm.Call) {
 		place[c.ID] = i - len(calls)
 	}
 	results := slices.Clone(t.Results)
-	sort.SliceStable(results, func(i, j int) bool { return place[results[i].CallID] < place[results[j].CallID] })
+	slices.SortStableFunc(results, func(a, b llm.Result) int { return cmp.Compare(place[a.CallID], place[b.CallID]) })
 	e.Raw(`{"role":"user","parts":[`)
 	for i, r := range results {
 		if at, ok := place[r.CallID]; ok {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -103,7 +102,7 @@ func (m *Model) Decide(f Features, v View) Decision {
 		d.Passed = append(d.Passed, Passed{name, why, kind})
 		reserves = append(reserves, reserve{name, v.Models[info.Route()].Until})
 	}
-	sort.SliceStable(reserves, func(i, j int) bool { return reserves[i].until.Before(reserves[j].until) })
+	slices.SortStableFunc(reserves, func(a, b reserve) int { return a.until.Compare(b.until) })
 	for _, r := range reserves {
 		d.Reserve = append(d.Reserve, r.name)
 	}

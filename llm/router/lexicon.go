@@ -5,14 +5,12 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-
-	"github.com/inspan/inspan/internal/keep"
 )
 
-// wordsText is words.txt, compressed. It holds what tells how hard a task is, in many languages; its head says
-// how it is to be read.
+// wordsText holds the words that tell how hard a task is, in many languages. The head of the file
+// explains the format.
 //
-//go:embed words.txt.gz
+//go:embed words.txt
 var wordsText string
 
 // class is what a word says of a task.
@@ -37,8 +35,7 @@ type lexicon map[class][]string
 
 func newLexicon() lexicon {
 	l := lexicon{}
-	words, _ := keep.Unpack(wordsText) // a test holds what it is
-	for line := range strings.Lines(string(words)) {
+	for line := range strings.Lines(wordsText) {
 		head, list, ok := strings.Cut(strings.TrimSpace(line), ":")
 		if !ok || strings.HasPrefix(head, "#") {
 			continue

@@ -15,7 +15,7 @@ import (
 	"github.com/inspan/inspan/llm/router"
 )
 
-var update = flag.Bool("update", false, "write anew what is made: the tables of docs/ROUTING.md, words.txt.gz")
+var update = flag.Bool("update", false, "write the tables of docs/ROUTING.md anew")
 
 // labelled is a request that a person would send to one of two models, and the state of the
 // conversation that it comes in.

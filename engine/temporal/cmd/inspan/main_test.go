@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -119,14 +120,15 @@ func (s *said) String() string {
 // address is one that is free.
 func address(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 { // ports from 32768 on are given to others that take any
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000)))
+		if err == nil {
+			_ = l.Close()
+			return l.Addr().String()
+		}
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 func (h *house) serve(args ...string) *served {
@@ -159,7 +161,7 @@ func (s *served) says(what string) {
 // until waits until something is so.
 func (h *house) until(what string, is func() bool) {
 	h.t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); {
+	for end := time.Now().Add(3 * time.Minute); !is(); {
 		if time.Now().After(end) {
 			h.t.Fatalf("waited in vain for: %s", what)
 		}

@@ -1,0 +1,89 @@
+package netguard
+
+import (
+	"errors"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+)
+
+// errInternational explains why a name that is not ASCII is rejected.
+var errInternational = errors.New("has characters that not all programs read alike; write the name in its xn-- form")
+
+// international returns a name with its labels that are not ASCII in punycode, as IDNA2008 registers them:
+// a label with a character that would first have to be mapped to another one, such as a full-width digit
+// or the Kelvin sign, is rejected. So are symbols, and labels that mix scripts with letters that look alike.
+func international(name string) (string, error) {
+	labels := strings.Split(name, ".")
+	for i, label := range labels {
+		if ascii(label) {
+			continue
+		}
+		label = strings.Map(lowerASCII, label)
+		if !lettersOfOneScript(label) {
+			return "", errInternational
+		}
+		code, err := idna.Registration.ToASCII(label)
+		if err != nil {
+			return "", errInternational
+		}
+		labels[i] = code
+	}
+	return strings.Join(labels, "."), nil
+}
+
+func ascii(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+}
+
+func lowerASCII(r rune) rune {
+	if r >= 'A' && r <= 'Z' {
+		return r + 'a' - 'A'
+	}
+	return r
+}
+
+// lettersOfOneScript reports whether a label has only letters, their marks, ASCII digits and hyphens, and
+// letters of at most one of the scripts that look alike. Han and kana go together, for instance, as neither
+// looks like another script.
+func lettersOfOneScript(label string) bool {
+	var script *unicode.RangeTable
+	before := rune(0)
+	for _, r := range label {
+		switch {
+		case r < utf8.RuneSelf && (r == '-' || unicode.IsDigit(r) || unicode.IsLetter(r)):
+		case r < utf8.RuneSelf:
+			return false
+		case unicode.IsMark(r): // a mark on a Latin letter is drawn as part of it
+			if before < 0x0590 {
+				return false
+			}
+		case unicode.Is(unicode.Lm, r) && r != '々' && r != 'ー': // modifiers look like quotes and small letters
+			return false
+		case !unicode.IsLetter(r):
+			return false
+		}
+		if s := scriptOf(r); s != nil {
+			if script != nil && script != s {
+				return false
+			}
+			script = s
+		}
+		before = r
+	}
+	return true
+}
+
+// scriptOf returns the script of a letter, nil if no letters of other scripts look like its letters.
+func scriptOf(r rune) *unicode.RangeTable {
+	for _, script := range []*unicode.RangeTable{
+		unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Armenian, unicode.Hebrew, unicode.Arabic, unicode.Cherokee,
+	} {
+		if unicode.Is(script, r) {
+			return script
+		}
+	}
+	return nil
+}
