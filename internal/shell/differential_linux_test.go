@@ -29,7 +29,7 @@ import (
 )
 
 var (
-	lineCount = flag.Int("lines", 0, "how many made-up lines to hold against bash; 0: a few thousand")
+	lineCount = flag.Int("lines", 0, "how many made-up lines to hold against bash; 0: 20,000, and 1,500 if the test is short")
 	lineSeed  = flag.Uint64("lines-seed", 0, "seed of the made-up lines; 0: by the clock")
 )
 
@@ -48,7 +48,7 @@ const batch = 100
 func TestProverAgainstBash(t *testing.T) {
 	n := *lineCount
 	if n == 0 {
-		n = 6000
+		n = 20_000
 		if testing.Short() {
 			n = 1500
 		}

@@ -34,6 +34,7 @@ import (
 //	Compound Commands         ((...)), for ((...)), select,  judge.opaque
 //	                          coproc, functions
 //	                          [[ -v ]], [[ -eq ]]            judge.testExpr
+//	                          [[ =~ (<(...)) ]]              regularExpression
 //	                          case patterns                  judge.caseClause
 //	ALIASES                   values                         evaluatesWords
 //	SIMPLE COMMAND EXPANSION  assignments before the words   assignments
@@ -108,6 +109,39 @@ func plainParameter(text string) int {
 		return 0
 	}
 	return len("${}") + name
+}
+
+// regularExpression judges the right side of =~. The parser takes a group for
+// text, and bash evaluates what is in it.
+func (j *judge) regularExpression(x syntax.TestExpr, s scope, v *verdict) {
+	w, ok := x.(*syntax.Word)
+	if !ok {
+		return
+	}
+	for _, p := range w.Parts {
+		lit, ok := p.(*syntax.Lit)
+		if !ok {
+			continue
+		}
+		for i := 0; i < len(lit.Value); i++ {
+			next := lit.Value[min(i+1, len(lit.Value)):]
+			switch lit.Value[i] {
+			case '\\':
+				i++
+				continue
+			case '`':
+			case '<', '>', '$':
+				if !strings.HasPrefix(next, "(") {
+					continue
+				}
+			default:
+				continue
+			}
+			v.full("bash evaluates a part of the regular expression")
+			j.unproven(s, s.text(w), "bash evaluates a part of the regular expression")
+			return
+		}
+	}
 }
 
 // variableRedirect judges a {NAME[SUBSCRIPT]} right before a redirect, which

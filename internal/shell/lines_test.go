@@ -142,7 +142,9 @@ func (l lines) command(depth int) string {
 	if l.IntN(3) == 0 {
 		return l.builtin(w)
 	}
-	switch l.IntN(30) {
+	switch l.IntN(31) {
+	case 30:
+		return "[[ x =~ " + l.pick("(", "^(", "[", `\(`, `\$(`, "(a ") + w() + l.pick(")", "|b)", "]", `\)`, ")$") + " ]]"
 	case 0:
 		return "cat <<X\n" + w() + "\nX"
 	case 1:
