@@ -452,7 +452,7 @@ func TestDenyWhatBashEvaluates(t *testing.T) {
 		}
 	}
 	for _, line := range []string{
-		`echo "${x:-none}"`, `test -v x`, `[ -v x ] || exit 1`, `printf -v x '%s' y`, `read -r -p 'name: ' x`, `mapfile -t files < <(find .)`, `wait -n`,
+		`echo "${x:-none}"`, `test -v x`, `[ -v x ] || exit 1`, `printf -v x '[%s]' y`, `read -r -p 'name: ' x`, `mapfile -t files < <(find .)`, `wait -n`,
 		`unset x y`, `SECONDS=0 make`, `PS4='+ ' make`, `set -euxo pipefail; make`, `shopt -s nullglob globstar; make`, `PAGER=less git log`,
 		`FOO=bar make`, `exec {lock}>.lock`, `alias ll='ls -l'`, `.venv/bin/python x.py`, `make > log 2>&1`, `x+=a make`, `./run.sh BASE=1`,
 	} {

@@ -17,6 +17,7 @@ import (
 //
 //	section of bash(1)        what is evaluated              judged by
 //	QUOTING                   $'...', $"..."                 building.single, building.double
+//	                          lines that continue            joinedToken
 //	PARAMETERS, Arrays        subscripts; NAME[SUBSCRIPT]=   oddParam, assignments
 //	Shell Variables           RANDOM and its like, which     evaluatedVariable
 //	                          are integers; BASH_ENV, ENV,
@@ -30,6 +31,7 @@ import (
 //	Arithmetic Expansion      $((...)), $[...]               constant
 //	Process Substitution      <(...), >(...)                 building.process
 //	REDIRECTION               the word; here-documents       judge.redirect
+//	                          the word of >&, once more      judge.duplicated
 //	                          {NAME[SUBSCRIPT]}>             variableRedirect
 //	Compound Commands         ((...)), for ((...)), select,  judge.opaque
 //	                          coproc, functions
@@ -212,6 +214,7 @@ func evaluatesWords(name string, args []word) bool {
 	case "read", "mapfile", "readarray", "getopts", "unset":
 		return holds("[$`") || setsEvaluated || option("C")
 	case "printf":
+		args = args[:min(2, len(args))] // -v and the name
 		return option("v") && (setsEvaluated || holds("[$`"))
 	case "test", "[":
 		if name == "[" && len(args) > 0 {
