@@ -50,8 +50,10 @@ lint:
 safety:
 	./scripts/safety
 
+# Then made-up command lines, which a throwaway box runs, hold the proofs of commands against bash.
 fuzz:
 	./scripts/fuzz 20s
+	CGO_ENABLED=0 go test -count=1 -timeout 60m -run TestProverAgainstBash -v ./internal/shell -lines 200000
 
 # Everything that can happen to a session in any two places of the protocol between
 # its drivers and its log; make test plays a part of it.

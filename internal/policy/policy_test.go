@@ -427,6 +427,41 @@ func TestDenyWhatShellsRun(t *testing.T) {
 	}
 }
 
+// TestDenyWhatBashEvaluates holds that a deny rule finds a command in all text
+// that bash evaluates, or asks where that can't be seen.
+func TestDenyWhatBashEvaluates(t *testing.T) {
+	p := rule(t, tool.Deny, "bash(touch *)")
+	for _, line := range []string{
+		`ls ${x:->(touch P)}`, `echo "${x:-'$(touch P)'}"`, "cat <<X\n${x:-'$(touch P)'}\nX", `test -v 'a[$(touch P)]'`, `[ -v 'a[$(touch P)]' ]`,
+		`printf -v 'a[$(touch P)]' x`, `printf -v'a[$(touch P)]' x`, `BASH_ENV=<(echo touch P) bash -c :`, `BASH_ENV='$(touch P)' bash -c :`,
+		`env BASH_ENV='$(touch P)' bash -c :`, `sudo BASH_ENV='$(touch P)' bash -c :`, `PS4='$(touch P)'; set -x; ls`, `ENV=/dev/stdin sh -i <<< 'touch P'`,
+		`env 'BASH_FUNC_ls%%=() { touch P; }' bash -c ls`, `read 'a[$(touch P)]' <<< x`, `read RANDOM <<< 'a[$(touch P)]'`, `unset 'a[$(touch P)]'`,
+		`true & wait -n -p 'a[$(touch P)]'`, `\declare 'a[$(touch P)]=1'`, `builtin declare -i x=y`, `command local -n r=x`, `\let 'a[$(touch P)]'`,
+		`\let y`, `RANDOM='a[$(touch P)]' ls`, `a['$(touch P)']=1 ls`, `x+=$(touch P) ls`, `ls {x}>$(touch P)`, `ls {a['$(touch P)']}>/dev/null`,
+		`ls >&'$(touch P)'`, `exec >&\${a[v]}`, "echo \"$\\\n(touch P)\"", `compgen -W '$(touch P)'`, `mapfile -c1 -C eval <<< 'x; touch P'`, `jobs -x touch P`,
+		`history -s ls; fc -e 'touch P' -1`, "shopt -s expand_aliases; alias q=\"echo '\"\nq $(touch P)", "shopt -u interactive_comments\nls # $(touch P)",
+		`set -k; bash -c : BASH_ENV=x`, `env -S 'touch\_P'`, `env -S '${X} P'`, `/usr/bin/../bin/bash -c 'touch P'`, `/opt/bin/bash -c "$x"`, `./xargs touch`,
+		`/usr/bin/../bin/find . -exec touch P \;`, `/opt/bin/sudo touch P`, `trap 'x=$(touch P)' EXIT`, "sed '1{s/.*/touch P/;e\n}' x", `bash -xc 'x=$(touch P)'`,
+		`EDITOR="$x" git commit`, `env EDITOR='touch P' git commit`,
+	} {
+		if v := judge(t, p, call("bash", "yolo"), typed(line)); v.Action == tool.Allow {
+			t.Errorf("%s: runs unasked", line)
+		}
+		if v := judge(t, policy.Policy{Map: here()}, call("bash", "yolo"), typed(line)); v.Action != tool.Allow {
+			t.Errorf("%s: without a rule: %s (%s)", line, v.Action, v.Reason)
+		}
+	}
+	for _, line := range []string{
+		`echo "${x:-none}"`, `test -v x`, `[ -v x ] || exit 1`, `printf -v x '[%s]' y`, `read -r -p 'name: ' x`, `mapfile -t files < <(find .)`, `wait -n`,
+		`unset x y`, `SECONDS=0 make`, `PS4='+ ' make`, `set -euxo pipefail; make`, `shopt -s nullglob globstar; make`, `PAGER=less git log`,
+		`FOO=bar make`, `exec {lock}>.lock`, `alias ll='ls -l'`, `.venv/bin/python x.py`, `make > log 2>&1`, `x+=a make`, `./run.sh BASE=1`,
+	} {
+		if v := judge(t, p, call("bash", "yolo"), typed(line)); v.Action != tool.Allow {
+			t.Errorf("%s: %s (%s)", line, v.Action, v.Reason)
+		}
+	}
+}
+
 func TestOrder(t *testing.T) {
 	parse := func(action tool.Action, text, scope string) policy.Rule {
 		r, err := policy.ParseRule(action, text, scope)

@@ -19,7 +19,7 @@ func (b *building) dynamic(p syntax.WordPart, quoted bool) {
 		if p.Unsigned || !constant(p.X) {
 			b.j.unproven(b.s, b.s.text(p), "arithmetic with names evaluates what they hold")
 		}
-		b.nested(p.X)
+		b.j.nested(p.X, b.s)
 		b.unknown(quoted)
 	case *syntax.ProcSubst:
 		b.process(p)
@@ -57,10 +57,14 @@ func (b *building) process(p *syntax.ProcSubst) {
 
 // param adds a parameter expansion.
 func (b *building) param(p *syntax.ParamExp, quoted bool) {
+	text := b.s.text(p)
 	if why := oddParam(p); why != "" {
-		b.j.unproven(b.s, b.s.text(p), why)
+		b.j.unproven(b.s, text, why)
+	} else if !plainExpansion(text) {
+		b.j.unproven(b.s, text, "more than plain text in an expansion is not judged")
 	}
 	b.paramWords(p)
+	quoted = quoted && !strings.ContainsAny(text, `'"`) // shells disagree about quotes within quotes
 	bare := p.Param != nil && p.Exp == nil && p.Repl == nil && p.Slice == nil && p.Index == nil && !p.Excl && p.Names == 0
 	switch {
 	case p.Length || bare && (p.Param.Value == "#" || p.Param.Value == "?" || p.Param.Value == "$"):
@@ -111,20 +115,20 @@ func (b *building) paramWords(p *syntax.ParamExp) {
 		}
 	}
 	if p.Slice != nil {
-		b.nested(p.Slice.Offset)
-		b.nested(p.Slice.Length)
+		b.j.nested(p.Slice.Offset, b.s)
+		b.j.nested(p.Slice.Length, b.s)
 	}
-	b.nested(p.Index)
+	b.j.nested(p.Index, b.s)
 }
 
 // nested judges the substitutions within arithmetic.
-func (b *building) nested(x syntax.ArithmExpr) {
+func (j *judge) nested(x syntax.ArithmExpr, s scope) {
 	if x == nil {
 		return
 	}
 	syntax.Walk(x, func(n syntax.Node) bool {
 		if st, ok := n.(*syntax.Stmt); ok {
-			b.j.stmt(st, b.s.deeper())
+			j.stmt(st, s.deeper())
 			return false
 		}
 		return true

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,8 +14,8 @@ const maxInside = 64
 // inside lists the commands that an unproven command would run itself, so that
 // rules which deny can see them. It proves nothing: the command stays Full.
 func (c *call) inside(words []word) {
-	name, _ := program(words[0].text)
-	if !words[0].known || name == "" || len(words) < 2 {
+	name := path.Base(words[0].text) // in whatever folder
+	if !words[0].known || !plain(name) && name != "[" || len(words) < 2 {
 		return
 	}
 	before := c.j.inside
@@ -26,6 +27,14 @@ func (c *call) inside(words []word) {
 		return
 	}
 	args := words[1:]
+	for _, w := range args {
+		if variable, value, ok := strings.Cut(w.text, "="); ok && w.known {
+			c.j.insideVariable(variable, literal(value), c.s)
+		}
+	}
+	if evaluatesWords(name, args) {
+		c.unseen(spell(words), "what "+name+" evaluates can't be known")
+	}
 	if rest, ok := strings.CutPrefix(name, "git-"); ok {
 		name, args = "git", append([]word{literal(rest)}, args...)
 	}
@@ -40,6 +49,17 @@ func (c *call) inside(words []word) {
 		c.parallel(args)
 	default:
 		c.insideShell(name, args)
+		if known, _ := program(words[0].text); known == "" { // such as /opt/bin/xargs
+			(&call{j: c.j, s: c.s, v: &verdict{}, name: name, args: args}).elsewhere()
+		}
+	}
+}
+
+// elsewhere looks into what a wrapper would run that lies in another folder
+// than those of the system.
+func (c *call) elsewhere() {
+	if _, _, carries := carriers(c.name); !carries {
+		c.wrapper()
 	}
 }
 
@@ -57,6 +77,10 @@ func (c *call) insideShell(name string, args []word) {
 		}
 	case "mapfile", "readarray", "compgen", "complete":
 		c.texts(values(args, "-C"))
+	case "jobs":
+		if len(args) > 1 && args[0].text == "-x" {
+			c.under(args[1:])
+		}
 	case "env":
 		c.splitText(args)
 	case "su", "runuser", "script":
@@ -67,7 +91,11 @@ func (c *call) insideShell(name string, args []word) {
 		c.texts(values(args, "-c", "--command"))
 	}
 	if takes, operands, ok := carriers(name); ok {
-		if args = skipOptions(args, takes); len(args) > operands {
+		args = skipOptions(args, takes)
+		for len(args) > 0 && args[0].known && isSetting(args[0].text) {
+			args = args[1:]
+		}
+		if len(args) > operands {
 			c.under(args[operands:])
 		}
 	}
@@ -112,7 +140,7 @@ func carriers(name string) (takes string, operands int, ok bool) {
 }
 
 // skipOptions passes over options, and over the words that those of takes
-// have, and over what env would set.
+// have.
 func skipOptions(args []word, takes string) []word {
 	rest := args
 	for len(rest) > 0 && rest[0].known && strings.HasPrefix(rest[0].text, "-") {
@@ -121,9 +149,6 @@ func skipOptions(args []word, takes string) []word {
 			n = min(2, len(rest))
 		}
 		rest = rest[n:]
-	}
-	for len(rest) > 0 && rest[0].known && isSetting(rest[0].text) {
-		rest = rest[1:]
 	}
 	return rest
 }
@@ -228,6 +253,9 @@ func (c *call) splitText(args []word) {
 		if value != "" {
 			rest = append([]word{literal(value)}, rest...)
 		}
+		if len(rest) > 0 && strings.ContainsAny(rest[0].text, `\$#`) {
+			c.unseen(rest[0].text, "env reads this differently than shells")
+		}
 		c.joined(rest)
 		return
 	}
@@ -305,6 +333,9 @@ func (c *call) insideSed(text string) {
 		case "e runs a command":
 			line, _, _ := strings.Cut(s.text[s.at:], "\n")
 			s.at += len(line)
+			if strings.Trim(line, " \t;}") == "" { // it runs the line that was read
+				c.unseen(text, "what sed runs can't be known")
+			}
 			c.text(literal(line))
 		case "s///e runs a command":
 			c.unseen(text, "what sed runs can't be known")

@@ -101,15 +101,3 @@ func (c *call) insideSubcommand(name string, args []word) {
 		}
 	}
 }
-
-// insideVariable looks into the values of variables that programs run.
-func (j *judge) insideVariable(name string, value word, s scope) {
-	if !value.known || !slices.Contains([]string{
-		"EDITOR", "VISUAL", "PAGER", "MANPAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF",
-		"GIT_ASKPASS", "PROMPT_COMMAND", "LESSOPEN",
-	}, name) {
-		return
-	}
-	c := &call{j: j, s: s, v: &verdict{}}
-	c.text(value)
-}

@@ -22,7 +22,9 @@ func (j *judge) redirects(redirs []*syntax.Redirect, s scope) verdict {
 func (j *judge) redirect(r *syntax.Redirect, s scope, v *verdict) {
 	if r.N != nil && !digits(r.N.Value) {
 		v.full("a redirect that sets a variable")
-		return
+		if !shellName(strings.Trim(r.N.Value, "{}")) {
+			j.unproven(s, s.slice(r.Pos(), redirEnd(r)), "a redirect that sets a variable")
+		}
 	}
 	switch r.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
@@ -35,6 +37,9 @@ func (j *judge) redirect(r *syntax.Redirect, s scope, v *verdict) {
 		return
 	}
 	words := j.expand([]*syntax.Word{r.Word}, s)
+	if r.Op == syntax.DplOut || r.Op == syntax.DplIn {
+		j.duplicated(r, words, s, v)
+	}
 	if len(words) != 1 || words[0].values() == nil {
 		if len(words) == 1 && r.Op == syntax.RdrIn && words[0].paths != nil && strings.HasPrefix(words[0].text, "/dev/fd/") {
 			return // <(...), judged with the substitution
@@ -44,6 +49,22 @@ func (j *judge) redirect(r *syntax.Redirect, s scope, v *verdict) {
 	}
 	for _, path := range words[0].values() {
 		j.open(r, literal(path), s, v)
+	}
+}
+
+// duplicated judges the word after >&. If it names a file, bash expands again
+// what has come of it.
+func (j *judge) duplicated(r *syntax.Redirect, words []word, s scope, v *verdict) {
+	plain := func(text string) bool { return strings.Trim(text, letters+numbers+"_./+,:@%-") == "" }
+	for _, w := range words {
+		if values := w.values(); values != nil && !slices.ContainsFunc(values, func(text string) bool { return !plain(text) }) {
+			continue
+		}
+		v.full("bash expands the word after >& twice")
+		j.unproven(s, s.slice(r.Pos(), redirEnd(r)), "bash expands the word after >& twice")
+		if w.known {
+			j.script("echo "+w.text, s.deeper(), dialects{bash: true})
+		}
 	}
 }
 

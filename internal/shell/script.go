@@ -89,6 +89,10 @@ func oversized(text string) string {
 // For bash it is none.
 const hiddenLine = "(?m)(^|[\\s;&|()<>`])#[^\n]*\\\\$"
 
+// joinedToken finds lines that continue within what bash takes for one token and
+// parsers don't, such as $ and ( on the next line.
+const joinedToken = "[$<>({`]\\\\\n|[^\\s;&|]\\\\\n[(<>]"
+
 // odd finds characters that shells and people read differently.
 func odd(line string) string {
 	switch {
@@ -96,6 +100,8 @@ func odd(line string) string {
 		return "it is not valid UTF-8"
 	case strings.Contains(line, "\\\n") && regexp.MustCompile(hiddenLine).MatchString(line):
 		return "a comment ends with a backslash, which shells and parsers read differently"
+	case strings.Contains(line, "\\\n") && regexp.MustCompile(joinedToken).MatchString(line):
+		return "a token continues on the next line, which shells and parsers read differently"
 	case text.Holds(line, text.Unproven):
 		return "it holds a control or an invisible character"
 	}

@@ -6,7 +6,7 @@ import "strings"
 func (c *call) sed(p parsed) {
 	c.prefix, c.v.noRule = nil, true
 	var scripts []string
-	files, inPlace := p.operands, false
+	files, inPlace, suffix := p.operands, false, ""
 	for _, o := range p.options {
 		switch o.name {
 		case "-e", "--expression":
@@ -15,8 +15,8 @@ func (c *call) sed(p parsed) {
 			}
 			scripts = append(scripts, o.value.text)
 		case "-i", "--in-place":
-			inPlace = true
-			if strings.ContainsAny(o.value.text, "/*") {
+			inPlace, suffix = true, o.value.text
+			if strings.ContainsAny(suffix, "/*") || o.value.one && !o.value.known {
 				c.v.full("sed keeps a copy elsewhere")
 			}
 		}
@@ -33,6 +33,11 @@ func (c *call) sed(p parsed) {
 	}
 	if inPlace {
 		c.writes(files)
+		for _, w := range files {
+			if suffix != "" && w.known {
+				c.j.write(literal(w.text+suffix), c.s, c.v, "sed -i")
+			}
+		}
 	}
 	c.reads(files)
 }

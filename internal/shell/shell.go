@@ -11,6 +11,9 @@
 //   - a PATH of system folders that the user can't write;
 //   - no terminal, so that nothing starts a pager or an editor;
 //   - where [Plan.Git] is set, what that field says.
+//
+// Bash evaluates text in many places that don't look like commands. The file
+// evaluated.go lists them and states the law for them.
 package shell
 
 import (

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -31,6 +32,7 @@ func (j *judge) simple(st *syntax.Stmt, cmd *syntax.CallExpr, s scope) flow {
 	}
 	at := j.add(Segment{Text: s.slice(begin, end), Depth: s.depth})
 	v := j.redirects(st.Redirs, s)
+	j.variableRedirect(cmd.Args, st.Redirs, s, &v)
 	v.noRule, v.opens = v.class == Full, v.class == Workspace
 	// What read splits at is over when it is done.
 	reads := false
@@ -98,6 +100,12 @@ func (c *call) under(words []word) flow {
 		c.v.full("commands are nested too deep")
 		return flow{}
 	}
+	at := c.j.add(Segment{Text: spell(words), Depth: s.depth})
+	return c.j.run(at, words, s, verdict{})
+}
+
+// spell writes words as a command line, for people.
+func spell(words []word) string {
 	var text []string
 	for i, w := range words {
 		if i == 100 {
@@ -110,8 +118,7 @@ func (c *call) under(words []word) flow {
 			text = append(text, w.text+"…")
 		}
 	}
-	at := c.j.add(Segment{Text: strings.Join(text, " "), Depth: s.depth})
-	return c.j.run(at, words, s, verdict{})
+	return strings.Join(text, " ")
 }
 
 func quote(text string) string {
@@ -134,7 +141,9 @@ func (c *call) dispatch(words []word) {
 	c.name = name
 	switch {
 	case name == "":
-		c.prefix = []string{first.text}
+		if !carriesCommand(path.Base(first.text)) {
+			c.prefix = []string{first.text}
+		}
 		c.v.full(first.text + " is no program of the system")
 	case folder || !c.builtin():
 		c.external()
@@ -142,6 +151,12 @@ func (c *call) dispatch(words []word) {
 	if c.prefix != nil && folder {
 		c.prefix = nil // a rule for the bare name would not match these words
 	}
+}
+
+// carriesCommand reports whether a program of that name runs what its words
+// say, in whatever folder it is. Git tells by its own words what it does.
+func carriesCommand(name string) bool {
+	return name != "git" && (&call{j: &judge{}, v: &verdict{}, name: name}).wrapper()
 }
 
 // program returns the name of a program that may be looked up in the tables:
@@ -191,17 +206,24 @@ func (c *call) unknown() {
 // the text.
 func (j *judge) assignments(assigns []*syntax.Assign, s scope, v *verdict, reads, alone bool) {
 	for _, a := range assigns {
+		value := literal("")
+		if a.Value != nil {
+			value = j.resolveWord(a.Value, s)
+		}
 		if a.Array != nil || a.Index != nil || a.Append || a.Naked || a.Name == nil {
 			v.noRule = true
 			v.full("this assignment is not understood")
 			if a.Array != nil {
 				j.opaque(a.Array, s)
 			}
+			if a.Index != nil && !subscript(a.Index) {
+				j.unproven(s, s.text(a), "subscripts are evaluated")
+				j.nested(a.Index, s)
+			}
+			if a.Name != nil {
+				j.insideVariable(a.Name.Value, word{}, s)
+			}
 			continue
-		}
-		value := literal("")
-		if a.Value != nil {
-			value = j.resolveWord(a.Value, s)
 		}
 		if !harmlessAssign(a.Name.Value, value) && (!reads || a.Name.Value != "IFS") && (!alone || !shellName(a.Name.Value)) {
 			v.noRule = true

@@ -296,6 +296,9 @@ func (j *judge) testExpr(x syntax.TestExpr, s scope, v *verdict) {
 				v.full("comparing numbers in [[ ]] evaluates what the words hold; use [ ] instead")
 			}
 		}
+		if x.Op == syntax.TsReMatch {
+			j.regularExpression(x.Y, s, v)
+		}
 		j.testExpr(x.X, s, v)
 		j.testExpr(x.Y, s, v)
 	default:

@@ -342,7 +342,10 @@ func (b *building) unquoted(text string, first bool) {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {
 		case '\\':
-			if i++; i < len(text) && text[i] != '\n' {
+			switch i++; {
+			case i == len(text): // the end of the whole text, where bash keeps it
+				b.unknown(true)
+			case text[i] != '\n':
 				b.literal(text[i : i+1])
 			}
 		case '*', '?', '[':

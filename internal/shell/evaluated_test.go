@@ -1,0 +1,20 @@
+package shell
+
+import "testing"
+
+// TestPlainExpansion holds the law on expansions: plain text and plain
+// parameters, however quotes are read.
+func TestPlainExpansion(t *testing.T) {
+	for text, want := range map[string]bool{
+		"$x": true, "${x}": true, "$1": true, "$@": true, "${x:-}": true, "${x:-a b}": true, "${x%.*}": true, "${x##*/}": true, `${x//\//_}`: true,
+		"${x:-$y/a}": true, "${x:-${y}}": true, "${x:-'a'}": true, `${x:-"a"}`: true, `${x#"$y"}`: true, "${x//[^a-z]/}": true, "${x:-$1$2}": true,
+		"${x:-$(ls)}": false, "${x:-`ls`}": false, "${x:-<(ls)}": false, "${x:->(ls)}": false, "${x:-'$(ls)'}": false, `${x:-\$(ls)}`: false,
+		"${x:-$'a'}": false, `${x:-$"a"}`: false, "${x:-$((1))}": false, "${x:-$[1]}": false, "${x:-${y:-a}}": false, "${x:-${y[1]}}": false,
+		"${x:-{a,b}}": false, `${x:-\}}`: false, "${x:-'}": false, `${x:-"}`: false, `${x:-'"'}`: false, `${x:-\'}`: false, "${x:-$}": false,
+		"${x:-\\\n}": false, "${x:-@(a)}": false, "": false, "x": false, "$": false, "$(ls)": false, "${x": false,
+	} {
+		if got := plainExpansion(text); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
