@@ -189,7 +189,11 @@ func (o Options) Check() error {
 
 // line is what the options say of permissions.
 func (o Options) line() permission.Line {
-	return permission.Line{Allow: o.Allow, Ask: o.Ask, Deny: o.Deny, Trust: o.Trust, KeepJobs: o.KeepJobs, Unapproved: o.Unapproved}
+	l := permission.Line{Allow: o.Allow, Ask: o.Ask, Deny: o.Deny, Trust: o.Trust, KeepJobs: o.KeepJobs, Unapproved: o.Unapproved}
+	for _, t := range o.Tools {
+		l.Given = append(l.Given, t.Name)
+	}
+	return l
 }
 
 // Host builds the host for a command. Warn receives what a person should know
