@@ -10,6 +10,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
+// NoSuchTool is why a rule is not understood that names a tool which inspan does not have.
+const NoSuchTool = "inspan has no such tool"
+
 // Is reports whether a rule is written in the form of another agent: it names one of its tools.
 func Is(text string) bool {
 	name := toolOf(text)
@@ -167,7 +170,10 @@ func serverRules(name string, pattern bool) ([]string, string) {
 // kind of thing: there, a rule for Edit is for every tool that edits, one for Read for every tool that reads.
 func bareRules(action tool.Action, name string) ([]string, string) {
 	if !slices.Contains(claudeTools(), name) {
-		return nil, "inspan has no such tool"
+		if near := tool.Nearest(name, claudeTools()); near != "" && tool.Distance(name, near) <= max(1, len(name)/3) {
+			return nil, NoSuchTool + "; did you mean " + near + "?"
+		}
+		return nil, NoSuchTool
 	}
 	rules := OwnTools(name)
 	switch {
