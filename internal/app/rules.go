@@ -72,7 +72,7 @@ func (b *build) rulesMatch(ctx context.Context) error {
 	for _, n := range notes {
 		switch {
 		case n.Unmatched == nil:
-		case n.Scope == "command line":
+		case n.Scope == "command line" && !b.o.Patient:
 			return misused("--%s: %w", n.Action, n.Unmatched)
 		case n.Action == tool.Allow:
 		case b.o.Unattended, b.o.Patient:

@@ -1,6 +1,7 @@
 package equipment
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -11,9 +12,13 @@ import (
 
 // ToolNames lists the names of the tools that a session in the folder root can have beside the
 // built-in ones and those of MCP servers: programs of the user, of plugins and of the workspace. Those
-// that nobody trusts yet are among them, by the names of their files.
+// that nobody trusts yet are among them, by the names of their files. Without a root those of a
+// workspace are left out.
 func (s *Set) ToolNames(ctx context.Context, root string) (names []string) {
-	dirs := []string{s.ToolsDir(), filepath.Join(root, ".inspan", "tools")}
+	dirs := []string{s.ToolsDir()}
+	if root != "" {
+		dirs = append(dirs, filepath.Join(root, ".inspan", "tools"))
+	}
 	for _, p := range s.Plugins() {
 		for _, f := range p.Tools {
 			dirs = append(dirs, f.Dir)
@@ -30,7 +35,7 @@ func (s *Set) ToolNames(ctx context.Context, root string) (names []string) {
 	if len(names) == 0 {
 		return nil
 	}
-	env, err := s.Env(root)
+	env, err := s.Env(cmp.Or(root, os.TempDir()))
 	if err != nil {
 		return names
 	}
