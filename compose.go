@@ -1,6 +1,7 @@
 package inspan
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/inspan/inspan/internal/guard"
@@ -65,13 +66,19 @@ func (a *Agent) rules() (policy.Policy, error) {
 		m.Look = looker.Look
 	}
 	p.Map = m.Indexed()
+	var names []string
+	for _, t := range a.Tools {
+		names = append(names, t.Name)
+	}
 	for _, rule := range a.Rules {
-		r, err := policy.ParseRule(rule.Action, rule.Text, rule.Scope)
+		read, err := policy.Read(rule.Action, rule.Text, rule.Scope, names...)
 		if err != nil {
 			return p, fmt.Errorf("%s %w", rule.Action, err)
 		}
-		r.Reason = rule.Reason
-		p.Rules = append(p.Rules, r)
+		for _, r := range read {
+			r.Reason, r.Written = rule.Reason, cmp.Or(rule.Written, r.Written)
+			p.Rules = append(p.Rules, r)
+		}
 	}
 	p.Map = policy.Close(p.Map, p.Rules)
 	return p, nil

@@ -198,9 +198,12 @@ const DefaultMaxTurns = 200
 // "network(*.example.com)" hosts.
 type Rule struct {
 	Action tool.Action // Allow, Ask or Deny
-	Text   string
-	Scope  string // where the rule comes from, for people; may be empty
-	Reason string // shown where it asks or denies; may be empty
+	// Text is the rule in the grammar of docs/SECURITY.md, or in the form of Claude Code, Codex,
+	// opencode or Gemini.
+	Text    string
+	Written string // the rule as a person wrote it, if Text is a translation of that
+	Scope   string // where the rule comes from, for people; may be empty
+	Reason  string // shown where it asks or denies; may be empty
 }
 
 // Run runs the agent in a new session in memory. See [Session.Run].

@@ -67,6 +67,7 @@ var rank = map[string]int{
 	"internal/custom":             20,
 	"internal/lsp":                20,
 	"internal/words":              15,
+	"internal/foreign":            15,
 	"internal/stats":              20,
 	"internal/skill":              20,
 	"internal/memory":             20,

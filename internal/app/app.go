@@ -181,7 +181,18 @@ func (o Options) Check() error {
 	if err := (event.Opened{Labels: o.Labels}).Check(); err != nil {
 		return misused("--label: %w", err)
 	}
-	if err := o.line().Check(func(list tool.Action) string { return "--" + string(list) }, nil); err != nil {
+	return o.checkRules(nil)
+}
+
+// CheckNames looks whether the rules name tools that there are: the built-in ones, those of the
+// options, and others that are installed. What can't match is a [words.Misuse].
+func (o Options) CheckNames(installed []string) error {
+	l := o.line()
+	return o.checkRules(slices.Concat(equipment.Names(), l.Given, installed))
+}
+
+func (o Options) checkRules(known []string) error {
+	if err := o.line().Check(func(list tool.Action) string { return "--" + string(list) }, known); err != nil {
 		return misused("%w", err)
 	}
 	return nil
@@ -189,7 +200,11 @@ func (o Options) Check() error {
 
 // line is what the options say of permissions.
 func (o Options) line() permission.Line {
-	return permission.Line{Allow: o.Allow, Ask: o.Ask, Deny: o.Deny, Trust: o.Trust, KeepJobs: o.KeepJobs, Unapproved: o.Unapproved}
+	l := permission.Line{Allow: o.Allow, Ask: o.Ask, Deny: o.Deny, Trust: o.Trust, KeepJobs: o.KeepJobs, Unapproved: o.Unapproved}
+	for _, t := range o.Tools {
+		l.Given = append(l.Given, t.Name)
+	}
+	return l
 }
 
 // Host builds the host for a command. Warn receives what a person should know

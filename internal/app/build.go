@@ -53,7 +53,7 @@ func (a *App) build(ctx context.Context, o Options, at inspan.Place, warn func(s
 	}
 	b.export()
 	b.agent.Close = b.close
-	for _, step := range []func(context.Context) error{b.choose, b.permit, b.judge, b.trust, b.equip, b.brief} {
+	for _, step := range []func(context.Context) error{b.choose, b.permit, b.judge, b.trust, b.equip, b.rulesMatch, b.brief} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, b.close())
 		}
@@ -111,6 +111,11 @@ func (b *build) perMinute() bool { return b.Config.MinuteCost != nil && *b.Confi
 func (b *build) permit(context.Context) (err error) {
 	if b.rules, err = b.Permission.RulesFor(b.at.Root, b.o.line()); err != nil {
 		return err
+	}
+	if (b.o.Unattended || b.o.Patient) && !b.o.shown {
+		if err := b.Permission.Unread(b.at.Root); err != nil {
+			return err
+		}
 	}
 	b.agent.Rules = b.rules
 	// a child has the placeholders of its parent

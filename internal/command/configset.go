@@ -1,6 +1,8 @@
 package command
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -164,6 +166,7 @@ func (c *command) change(cmd *cobra.Command, cwd string, project bool, changes .
 		c.warn("the file still has faults:\n" + err.Error())
 	}
 	c.doubt(changes)
+	c.doubtRules(cmd.Context(), cwd, changes)
 	return nil
 }
 
@@ -177,6 +180,30 @@ func (c *command) doubt(changes []config.Change) {
 		named := slices.ContainsFunc(changes, func(c config.Change) bool { return c.Key == m.Key && len(c.Values) > 0 })
 		if doubt := a.Providers.Doubt(m.Value); named && doubt != "" {
 			c.warn(m.Key + ": " + doubt)
+		}
+	}
+}
+
+// doubtRules warns of rules that were set and match nothing here, or change nothing, and shows what
+// those in the form of another agent became.
+func (c *command) doubtRules(ctx context.Context, cwd string, changes []config.Change) {
+	a, root, err := c.at(cwd)
+	if err != nil {
+		return // it was told
+	}
+	notes, _ := a.Rules(ctx, root)
+	for _, n := range notes {
+		set := slices.ContainsFunc(changes, func(c config.Change) bool {
+			return c.Key == string(n.Action) && slices.Contains(c.Values, cmp.Or(n.Written, n.Text))
+		})
+		switch {
+		case !set:
+		case n.Unmatched != nil:
+			c.warn(n.Unmatched.Error() + "; it matches nothing here")
+		case n.Written != "":
+			c.warn(fmt.Sprintf("%s %s holds as %s", n.Action, n.Written, n.Text))
+		case n.By != nil:
+			c.warn(fmt.Sprintf("%s %s changes nothing: %s %s decides all that it matches", n.Action, n.Text, n.By.Action, n.By.Text))
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (c *command) policyExplain() *cobra.Command {
 		Short: "Explain what a command line does, and whether it asks",
 		Long: "inspan splits a bash command line into simple commands and classifies each. \"read\" only reads and prints.\n" +
 			"\"workspace\" also writes to known paths in the workspace. \"full\" can do anything, or can't be proven harmless.\n" +
-			"Then it shows the verdict of the mode and your rules, and the narrowest rule that would allow the command.\n\n" +
+			"Then it shows the verdict of the mode and your rules, which rules it tried, and the narrowest rule that would allow the command.\n\n" +
 			"It runs nothing.",
 		Example: "  inspan policy explain 'git log --oneline | head -5'\n  inspan policy explain --mode edit 'find . -name \"*.tmp\" -delete'",
 		Args:    exactly(1, 1, "a COMMAND in quotes"),
@@ -55,14 +55,15 @@ func (c *command) policyRules() *cobra.Command {
 		Use:   "rules",
 		Short: "List the rules in force and their sources",
 		Long: "Rules come from the organisation, your settings, the project, and your approvals \"for this project\" or \"always\".\n" +
-			"Deny beats ask, and ask beats allow.",
+			"Deny beats ask, and ask beats allow. Rules in the form of another agent are shown as what they became.\n" +
+			"inspan says which rules match nothing here, and which change nothing because another one decides first.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a, root, err := c.at(cwd)
 			if err != nil {
 				return err
 			}
-			rules, err := a.Permission.Rules(root)
+			rules, err := a.Rules(cmd.Context(), root)
 			if err != nil {
 				return err
 			}

@@ -148,7 +148,7 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 func (c *command) equip(a *app.App, s *server.Server) (err error) {
 	s.Sessions, s.Send, s.Redact, s.Git, s.Warn = a.Running.Sessions, a.Send, a.Permission.Redacted, a.Extensions.Store().Git, c.warn
 	hosts := &app.Hosts{Self: c.self, Warn: c.warn, Nice: server.Nice, Closed: a.Permission.Closed, Sessions: a.Running.Sessions}
-	s.Host = hosts.Host
+	s.Host, s.ToolNames = hosts.Host, a.Extensions.ToolNames
 	s.HasModel, s.Rewind, s.Workflows = a.Providers.Known, a.Rewind, app.Workflows(a, "", "").Checked
 	s.Schedules = c.schedules(a)
 	managed.Join(s)

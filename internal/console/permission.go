@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/consent"
 	"github.com/inspan/inspan/internal/permission"
 	"github.com/inspan/inspan/internal/text"
@@ -37,6 +37,16 @@ func Explained(out io.Writer, e permission.Explained) error {
 			fmt.Fprintf(out, "  %s: %s\n", f.Verdict.Action, words.OneLine(f.Verdict.Reason, 300))
 		}
 	}
+	for i, t := range e.Tried {
+		if i == 0 {
+			fmt.Fprintln(out, "Rules tried:")
+		}
+		matches := "no match"
+		if t.Matches {
+			matches = "matches"
+		}
+		fmt.Fprintf(out, "  %s %s (%s): %s\n", t.Rule.Action, words.OneLine(t.Rule.Text, 200), t.Rule.Scope, matches)
+	}
 	switch {
 	case e.Verdict.Action == tool.Deny:
 	case len(e.Rules) > 0:
@@ -56,10 +66,20 @@ func quoteAll(texts []string) string {
 }
 
 // Rules prints rules with where they come from.
-func Rules(out io.Writer, rules []inspan.Rule) error {
+func Rules(out io.Writer, rules []app.RuleNote) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, r := range rules {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", r.Action, words.OneLine(r.Text, 200), r.Scope)
+		var notes []string
+		if r.Written != "" {
+			notes = append(notes, "written as "+words.OneLine(r.Written, 200))
+		}
+		switch {
+		case r.Unmatched != nil:
+			notes = append(notes, "matches nothing here: "+words.OneLine(r.Unmatched.Error(), 300))
+		case r.By != nil:
+			notes = append(notes, fmt.Sprintf("changes nothing beside %s %s (%s)", r.By.Action, words.OneLine(r.By.Text, 200), r.By.Scope))
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Action, words.OneLine(r.Text, 200), r.Scope, strings.Join(notes, "; "))
 	}
 	return w.Flush()
 }

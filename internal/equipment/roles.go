@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/hook"
+	"github.com/inspan/inspan/internal/foreign"
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/tool"
 )
@@ -33,8 +33,8 @@ func (s *Set) Roles(root string, warn func(string)) []skill.Role {
 
 // Pick picks those of a list of tools that a kind of agent gets.
 func Pick(role skill.Role) func([]tool.Tool) []tool.Tool {
-	without := ours(role.Without, hook.DeniedTools)
-	kind := ours(slices.DeleteFunc(slices.Clone(role.Tools), patterned), hook.OwnTools)
+	without := ours(role.Without, foreign.DeniedTools)
+	kind := ours(slices.DeleteFunc(slices.Clone(role.Tools), patterned), foreign.OwnTools)
 	return func(list []tool.Tool) []tool.Tool {
 		return slices.DeleteFunc(slices.Clone(list), func(t tool.Tool) bool {
 			return slices.Contains(without, t.Name) || role.Tools != nil && !slices.Contains(kind, t.Name)

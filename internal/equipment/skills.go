@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/hook"
+	"github.com/inspan/inspan/internal/foreign"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/policy"
@@ -132,7 +132,7 @@ func (g *skillGrants) add(c *tool.Call) {
 		return
 	}
 	for _, written := range skills[i].Tools {
-		rules, _ := hook.OwnRules(tool.Allow, written)
+		rules, _ := foreign.Rules(tool.Allow, written)
 		for _, text := range rules {
 			if r, err := policy.ParseRule(tool.Allow, text, "skill "+skills[i].Name); err == nil {
 				g.rules = append(g.rules, r)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/foreign"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -72,7 +73,7 @@ func checkTools(text string, names []string) error {
 			return fmt.Errorf("match %q: no tool is called %q; a regular expression stands between slashes, as in /^bash$/", text, name)
 		}
 		// Only Claude Code begins names with a capital letter.
-		if near := tool.Nearest(name, foreignNames()); near != "" && near != name &&
+		if near := tool.Nearest(name, foreign.Names()); near != "" && near != name &&
 			name[0] >= 'A' && name[0] <= 'Z' && !strings.Contains(name, "*") {
 			return fmt.Errorf("match %q: no tool is called %q; did you mean %q? One that is really called so is matched by /^%s$/",
 				text, name, near, name)
@@ -117,7 +118,7 @@ func (m matcher) subjects(p tool.Point) []string {
 	case p.Call == nil:
 		return []string{p.Why}
 	case m.claude:
-		return claudeNames(p.Call.Name)
+		return foreign.ClaudeNames(p.Call.Name)
 	}
 	// A tool that stands for another is found by both names.
 	// Whole names of Claude Code are understood; "*" must not find them, or "*e*"
@@ -126,7 +127,7 @@ func (m matcher) subjects(p tool.Point) []string {
 	if p.Call.As != "" {
 		out = append(out, p.Call.As)
 	}
-	for _, name := range claudeNames(p.Call.Name) {
+	for _, name := range foreign.ClaudeNames(p.Call.Name) {
 		if slices.Contains(m.names, name) {
 			out = append(out, name)
 		}

@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strings"
 
+	"github.com/inspan/inspan/internal/foreign"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -52,7 +51,7 @@ func ReadPermissions(data []byte, source string) (Permissions, error) {
 				continue
 			}
 			t := Translated{Action: action, Text: rule}
-			t.Rules, t.Why = OwnRules(action, rule)
+			t.Rules, t.Why = foreign.Rules(action, rule)
 			out.Rules = append(out.Rules, t)
 		}
 	}
@@ -62,143 +61,4 @@ func ReadPermissions(data []byte, source string) (Permissions, error) {
 	delete(file.Permissions, "additionalDirectories")
 	out.Other = slices.Sorted(maps.Keys(file.Permissions))
 	return out, nil
-}
-
-// OwnRules writes a permission rule of Claude Code, such as "Bash(git diff:*)", as rules of ours.
-// What they deny or ask about is at least what it does, and what they allow at most. Why says why
-// there are none.
-func OwnRules(action tool.Action, text string) (rules []string, why string) {
-	name, pattern, some := strings.Cut(strings.TrimSpace(text), "(")
-	name = strings.TrimSpace(name)
-	if some {
-		inner, closed := strings.CutSuffix(strings.TrimSpace(pattern), ")")
-		if !closed {
-			return nil, "its bracket is not closed"
-		}
-		pattern = strings.TrimSpace(inner)
-		some = pattern != "" && pattern != "*"
-	}
-	switch {
-	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' }):
-		return nil, "it contains control characters"
-	case strings.HasPrefix(name, "mcp__"):
-		return serverRules(name, some)
-	case !some:
-		return bareRules(action, name)
-	}
-	switch name {
-	case "Bash":
-		return commandRules(pattern)
-	case "Read":
-		return pathRules(action, tool.Read, pattern)
-	case "Edit", "Write", "MultiEdit", "NotebookEdit":
-		return pathRules(action, tool.Write, pattern)
-	case "WebFetch":
-		host, ok := strings.CutPrefix(pattern, "domain:")
-		switch {
-		case !ok || strings.ContainsAny(host, " /()"):
-			return nil, "only domain: and a name are understood"
-		case action == tool.Allow: // for this tool, and not for what commands reach
-			return []string{"web_fetch(" + host + ")"}, ""
-		}
-		return []string{"network(" + host + ")"}, ""
-	}
-	if _, why := bareRules(action, name); why != "" {
-		return nil, why
-	}
-	return nil, "inspan has no patterns for " + name
-}
-
-// serverRules are for the tools of an MCP server.
-func serverRules(name string, pattern bool) ([]string, string) {
-	switch {
-	case pattern:
-		return nil, "inspan has no patterns for tools of MCP servers"
-	case !regexp.MustCompile(`^mcp__[\w*-]+$`).MatchString(name):
-		return nil, "it is not the name of a tool"
-	case !strings.Contains(strings.TrimPrefix(name, "mcp__"), "__"):
-		name += "__*"
-	}
-	return []string{name}, ""
-}
-
-// bareRules are for all that a tool does. What asks or denies is for all our tools that do the same
-// kind of thing: there, a rule for Edit is for every tool that edits, one for Read for every tool that reads.
-func bareRules(action tool.Action, name string) ([]string, string) {
-	if !slices.Contains(append(foreignNames(), "NotebookEdit", "Skill", "AskUserQuestion"), name) {
-		return nil, "inspan has no such tool"
-	}
-	rules := OwnTools(name)
-	switch {
-	case action == tool.Allow && name == "Edit":
-		return append(rules, "write_file"), ""
-	case action == tool.Allow:
-		return rules, ""
-	}
-	switch name {
-	case "Read":
-		return []string{string(tool.Read)}, ""
-	case "Edit", "MultiEdit", "Write":
-		return []string{string(tool.Write)}, ""
-	case "Glob", "LS":
-		return []string{"find_files", "list_files"}, ""
-	case "WebFetch":
-		return append(rules, "http_request"), ""
-	}
-	return rules, ""
-}
-
-// DeniedTools lists our tools that go where a file takes a tool of Claude Code away from an agent. They
-// are those of a rule that denies it: Edit is every tool that edits files. One that it does not
-// have keeps its name.
-func DeniedTools(name string) []string {
-	rules, why := bareRules(tool.Deny, name)
-	switch {
-	case why != "" || slices.Contains(rules, string(tool.Read)): // an agent may search what it may not read whole
-		return OwnTools(name)
-	case slices.Contains(rules, string(tool.Write)):
-		return []string{"write_file", "edit_file", "edit_lines", "delete_file", "notebook_edit"}
-	}
-	return rules
-}
-
-// commandRules are for commands. Each looks at one simple command.
-func commandRules(pattern string) ([]string, string) {
-	if prefix, ok := strings.CutSuffix(pattern, ":*"); ok {
-		pattern = prefix + " *"
-	}
-	if strings.ContainsAny(pattern, "|;&<>$`()\"\\") || strings.Count(pattern, "'")%2 != 0 {
-		return nil, "it is about more than one simple command"
-	}
-	return []string{"bash(" + pattern + ")"}, ""
-}
-
-// pathRules are for files. Patterns there are those of .gitignore: a name is meant in any folder,
-// and a folder with all that it holds. What allows means no more than it says.
-func pathRules(action tool.Action, kind tool.EffectKind, pattern string) ([]string, string) {
-	if strings.HasPrefix(pattern, "!") || strings.ContainsAny(pattern, "{}\\") {
-		return nil, "exceptions, braces and backslashes in patterns are not understood"
-	}
-	glob := strings.TrimSuffix(pattern, "/")
-	name := !strings.Contains(glob, "/")
-	switch {
-	case strings.HasPrefix(glob, "//"):
-		glob = glob[1:]
-	case glob == "~":
-		glob = "~/**"
-	case strings.HasPrefix(glob, "~/"):
-	default:
-		glob = strings.TrimPrefix(strings.TrimPrefix(glob, "./"), "/")
-	}
-	if glob == "" || glob == "." {
-		glob = "**"
-	}
-	if action != tool.Allow && name && glob != "**" && glob != "~/**" {
-		glob = "**/" + glob
-	}
-	rules := []string{string(kind) + "(" + glob + ")"}
-	if action != tool.Allow && !strings.HasSuffix(glob, "**") {
-		rules = append(rules, string(kind)+"("+glob+"/**)")
-	}
-	return rules, ""
 }

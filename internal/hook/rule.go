@@ -9,6 +9,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/inspan/inspan/internal/foreign"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -54,7 +55,7 @@ func fits(rule string, p tool.Point) bool {
 // named reports whether a rule for a tool of Claude Code is one for ours. A rule
 // for Edit is for all that change files.
 func named(name, own string) bool {
-	return slices.Contains(claudeNames(own), name) || name == "Edit" && own == "write_file"
+	return slices.Contains(foreign.ClaudeNames(own), name) || name == "Edit" && own == "write_file"
 }
 
 // runs reports whether a command line has a command that fits a pattern.

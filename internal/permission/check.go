@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/internal/config"
@@ -81,17 +82,20 @@ func projectAt(path string) (config.Project, error) {
 
 // checkRule returns an error for a rule that can't be read, or is not what its examples say.
 func checkRule(r config.Rule) error {
-	rule, err := policy.ParseRule(r.Action, r.Text, "")
+	rules, err := policy.Read(r.Action, r.Text, "")
 	if err != nil {
 		return err
 	}
+	speak := func(text string) bool {
+		return slices.ContainsFunc(rules, func(rule policy.Rule) bool { return speaksOf(rule, text) })
+	}
 	for _, text := range r.Match {
-		if !speaksOf(rule, text) {
+		if !speak(text) {
 			return fmt.Errorf("rule %q does not match its example %q", r.Text, text)
 		}
 	}
 	for _, text := range r.NotMatch {
-		if speaksOf(rule, text) {
+		if speak(text) {
 			return fmt.Errorf("rule %q matches %q, which it must not", r.Text, text)
 		}
 	}

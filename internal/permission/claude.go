@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/foreign"
 	"github.com/inspan/inspan/internal/hook"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/text"
@@ -61,7 +63,7 @@ func claudeRules(root string) (out []inspan.Rule) {
 			continue
 		}
 		for _, rule := range c.Rules {
-			out = append(out, inspan.Rule{Action: c.Action, Text: rule, Scope: c.file, Reason: c.file + " says " + text.Line(text.Short(c.Text, 200))})
+			out = append(out, inspan.Rule{Action: c.Action, Text: rule, Written: c.Text, Scope: c.file, Reason: c.file + " says " + text.Line(text.Short(c.Text, 200))})
 		}
 	}
 	return out
@@ -76,6 +78,23 @@ func (s *Set) Unheeded(root string) []string {
 		}
 	}
 	return out
+}
+
+// Unread returns an error if Claude Code's settings in a workspace have rules that ask or deny and can't
+// be read, so that nobody knows what they would stop. A rule for a tool that inspan does not have stops
+// nothing.
+func (s *Set) Unread(root string) error {
+	list, out := claudes(root)
+	for _, c := range list {
+		if c.Action != tool.Allow && c.Why != "" && c.Why != foreign.NoSuchTool {
+			out = append(out, fmt.Sprintf("%s: %s %s can't be read: %s", c.file, c.Action, text.Line(text.Short(c.Text, 200)),
+				text.Line(text.Short(c.Why, 200))))
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return config.Error{Err: errors.New(strings.Join(out, "; ") + "; correct it: rules that can't be read stop unattended work")}
 }
 
 // Heeded says what Claude Code's settings in a workspace mean here, one rule a line, with what has no

@@ -3,6 +3,7 @@
 package permission
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -46,6 +47,7 @@ type Line struct {
 	Trust            string   // as in [consent.Store.ReviewRunning]
 	KeepJobs         bool     // whatever bash is told to keep goes on after the session, unasked
 	Unapproved       bool     // what a person has allowed for a project or always does not hold
+	Given            []string // names of the tools that the session is given beside its own
 }
 
 // Check looks whether the rules can be read, in this order. Name is how the caller calls a list, in
@@ -56,9 +58,11 @@ func (l Line) Check(name func(tool.Action) string, tools []string) error {
 		texts  []string
 	}{{tool.Allow, l.Allow}, {tool.Ask, l.Ask}, {tool.Deny, l.Deny}} {
 		for _, text := range rules.texts {
-			rule, err := policy.ParseRule(rules.action, text, "")
-			if err == nil && tools != nil {
-				err = rule.Names(tools)
+			read, err := policy.Read(rules.action, text, "", l.Given...)
+			for _, rule := range read {
+				if err == nil && tools != nil {
+					err = rule.Names(tools)
+				}
 			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", name(rules.action), err)
@@ -96,12 +100,14 @@ func (s *Set) Wire(agent *inspan.Agent, root string) {
 func parsed(rules []inspan.Rule) ([]policy.Rule, error) {
 	var out []policy.Rule
 	for _, r := range rules {
-		rule, err := policy.ParseRule(r.Action, r.Text, r.Scope)
+		read, err := policy.Read(r.Action, r.Text, r.Scope)
 		if err != nil {
 			return nil, config.Error{Err: fmt.Errorf("%s %w", r.Action, err)}
 		}
-		rule.Reason = r.Reason
-		out = append(out, rule)
+		for _, rule := range read {
+			rule.Reason, rule.Written = r.Reason, cmp.Or(r.Written, rule.Written)
+			out = append(out, rule)
+		}
 	}
 	return out, nil
 }
@@ -127,7 +133,13 @@ func (s *Set) RulesFor(root string, l Line) ([]inspan.Rule, error) {
 		{"command line", config.AllRules(l.allowed(), l.Ask, l.Deny, nil)},
 	} {
 		for _, r := range scope.rules {
-			out = append(out, inspan.Rule{Action: r.Action, Text: r.Text, Scope: scope.name, Reason: r.Reason})
+			read, err := policy.Read(r.Action, r.Text, scope.name, l.Given...)
+			if err != nil {
+				return nil, config.Error{Err: fmt.Errorf("%s: %s %w", scope.name, r.Action, err)}
+			}
+			for _, own := range read {
+				out = append(out, inspan.Rule{Action: r.Action, Text: own.Text, Written: own.Written, Scope: scope.name, Reason: r.Reason})
+			}
 		}
 	}
 	var approved []inspan.Rule

@@ -583,6 +583,83 @@ func TestBadRules(t *testing.T) {
 	}
 }
 
+// TestImpossibleRules holds that a rule that can never match is refused with the nearest that can.
+func TestImpossibleRules(t *testing.T) {
+	for text, nearest := range map[string]string{
+		"bash(touch:*)":                 "did you mean bash(touch *)?",
+		"execute(rm:*)":                 "did you mean execute(rm *)?",
+		"read(//etc/passwd)":            "did you mean read(/etc/passwd)?",
+		"write(/src/../x/**)":           "did you mean write(/x/**)?",
+		"write(/srv/)":                  "did you mean write(/srv)?",
+		"read(~)":                       "did you mean read(~/**)?",
+		"read(~ann/x)":                  "write the home folder in full",
+		"read_file(//etc/passwd)":       "did you mean read_file(/etc/passwd)?",
+		"external(x)":                   "use external",
+		"mcp__a__b(x)":                  "use mcp__a__b",
+		"network(https://x.org/a)":      "did you mean network(x.org)?",
+		"network(domain:x.org)":         "did you mean network(x.org)?",
+		"web_fetch(https://x.org:8/a*)": "did you mean web_fetch(x.org:8)?",
+		"http_request(x.org/a)":         "did you mean http_request(x.org)?",
+		"Bash(curl * | sh)":             "more than one simple command",
+		"Agent(Explore)":                "no patterns for Agent",
+		"WebFetch(https://x)":           "only domain:",
+	} {
+		if _, err := policy.Read(tool.Deny, text, ""); err == nil || !strings.Contains(err.Error(), nearest) {
+			t.Errorf("%s: %v, want %q", text, err, nearest)
+		}
+	}
+}
+
+// TestRead holds what rules become that are written as other agents have them.
+func TestRead(t *testing.T) {
+	for _, c := range []struct {
+		action tool.Action
+		text   string
+		tools  []string // that the session was given
+		want   string
+	}{
+		{tool.Deny, "bash(touch *)", nil, "bash(touch *)"},
+		{tool.Deny, "Bash(touch:*)", nil, "bash(touch *)"},
+		{tool.Deny, "Read(./x)", nil, "read(x)|read(x/**)"},
+		{tool.Deny, "Read(//etc/x)", nil, "read(/etc/x)|read(/etc/x/**)"},
+		{tool.Deny, "bash(npm run test:*)", nil, "bash(npm run test:*)|bash(npm run test *)"},
+		{tool.Deny, "bash(npm run 'test:'*)", nil, "bash(npm run 'test:'*)"},
+		{tool.Allow, "bash(npm run test:*)", nil, "bash(npm run test:*)"},
+		{tool.Deny, "glob", nil, "find_files|list_files"},
+		{tool.Deny, "glob", []string{"glob"}, "glob"},
+		{tool.Deny, "Read", []string{"glob", "Read"}, "Read"},
+		{tool.Deny, "mcp__github", nil, "mcp__github__*"},
+	} {
+		rules, err := policy.Read(c.action, c.text, "user", c.tools...)
+		var got []string
+		for _, r := range rules {
+			got = append(got, r.Text)
+			if (r.Written == "") != (r.Text == c.text) || r.Scope != "user" {
+				t.Errorf("%s: %q was written as %q by %q", c.text, r.Text, r.Written, r.Scope)
+			}
+		}
+		if strings.Join(got, "|") != c.want || err != nil {
+			t.Errorf("%s: %q %v, want %q", c.text, got, err, c.want)
+		}
+	}
+}
+
+// TestNames holds which rules can speak of a tool that is there, or may come.
+func TestNames(t *testing.T) {
+	for text, want := range map[string]string{
+		"bash": "", "bash(touch *)": "", "edits": "", "read(x)": "", "deploy": "", "dep*": "", "*": "", "*_issue": "", "mcp__a__b": "",
+		"bahs(touch *)": `did you mean "bash"?`, "Nonsense(x)": "no tool or kind", "deplyo": `did you mean "deploy"?`, "reads": `did you mean "read"?`,
+	} {
+		r, err := policy.ParseRule(tool.Deny, text, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Names([]string{"bash", "deploy"}); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
 func TestJudgesKeepTheContract(t *testing.T) {
 	for name, p := range map[string]policy.Policy{
 		"mode": {}, "allow": rule(t, tool.Allow, "edit_file(/etc/*)"), "deny": rule(t, tool.Deny, "*"), "ask": rule(t, tool.Ask, "bash(x *)"),

@@ -2,7 +2,10 @@ package policy
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"net/url"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -10,6 +13,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/inspan/inspan/internal/foreign"
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/tool"
@@ -40,7 +44,8 @@ const edit = "edits"
 // time. A call is denied if any is, and allowed if all are.
 type Rule struct {
 	Action  tool.Action // Allow, Ask or Deny
-	Text    string      // as written
+	Text    string      // in the grammar above
+	Written string      // as a person wrote it, if that was in the form of another agent; see [Read]
 	Scope   string      // where it comes from, for people: "organisation", "user", "project", "session"
 	Reason  string      // for people and models, shown where it asks or denies; may be empty
 	tool    string
@@ -48,7 +53,44 @@ type Rule struct {
 	command command
 }
 
-// ParseRule reads a rule.
+// Read reads a rule as a person writes it: in the grammar of [Rule], or in the form of Claude Code,
+// Codex, opencode or Gemini, which can become several rules. Tools are those that a session was given
+// by name; a rule that names one means it, whatever another agent has by this name. A rule that
+// denies or asks about bash(npm run test:*) is for both meanings of its end.
+func Read(action tool.Action, text, scope string, tools ...string) ([]Rule, error) {
+	name, _, _ := strings.Cut(text, "(")
+	if !foreign.Is(text) || slices.Contains(tools, strings.TrimSpace(name)) {
+		r, err := ParseRule(action, text, scope)
+		if err != nil {
+			return nil, err
+		}
+		out := []Rule{r}
+		if also := r.loose(); also != "" {
+			if l, err := ParseRule(action, also, scope); err == nil {
+				l.Written = r.Text
+				out = append(out, l)
+			}
+		}
+		return out, nil
+	}
+	translated, why := foreign.Translate(action, text)
+	if why != "" {
+		return nil, fmt.Errorf("rule %q: %s", text, why)
+	}
+	var out []Rule
+	for _, own := range translated {
+		r, err := ParseRule(action, own, scope)
+		if err != nil {
+			return nil, fmt.Errorf("rule %q means %w", text, err)
+		}
+		r.Written = strings.TrimSpace(text)
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// ParseRule reads a rule of the grammar of [Rule]. A pattern that can never match is an error, which
+// names the nearest that can.
 func ParseRule(action tool.Action, text, scope string) (Rule, error) {
 	fail := func(why string) (Rule, error) {
 		return Rule{}, fmt.Errorf("rule %q: %s", text, why)
@@ -71,25 +113,94 @@ func ParseRule(action tool.Action, text, scope string) (Rule, error) {
 	if _, err := filepath.Match(r.tool, ""); err != nil {
 		return fail("bad pattern for the tool's name")
 	}
+	if err := r.checkPattern(); err != nil {
+		return fail(err.Error())
+	}
 	var err error
 	if r.command, err = parseCommand(r.pattern); err != nil && r.runs() {
 		return fail(err.Error())
 	}
-	if r.tool == string(tool.Network) && r.pattern != "" {
-		if err := netguard.CheckHost(r.pattern); err != nil {
-			return fail(err.Error())
-		}
-	}
-	if !doublestar.ValidatePattern(r.pattern) && !r.runs() {
-		return fail("bad pattern")
-	}
 	return r, nil
 }
 
-// Names returns an error if the rule can speak of none of the tools, and of no kind of effect.
+// checkPattern returns an error for a pattern that can't be read or can never match.
+func (r Rule) checkPattern() error {
+	switch {
+	case r.pattern == "":
+		return nil
+	case r.runs():
+		return r.checkCommand()
+	case r.tool == string(tool.External), strings.HasPrefix(r.tool, "mcp__"):
+		return fmt.Errorf("it takes no pattern; use %s", r.tool)
+	case r.tool == string(tool.Network), r.tool == "web_fetch", r.tool == "http_request":
+		if err := netguard.CheckHost(r.pattern); err != nil {
+			if host := hostIn(r.pattern); host != "" {
+				return fmt.Errorf("%w; did you mean %s(%s)?", err, r.tool, host)
+			}
+			return err
+		}
+		return nil
+	case !doublestar.ValidatePattern(r.pattern):
+		return errors.New("bad pattern")
+	}
+	return r.checkPath()
+}
+
+// checkCommand refuses the form of Claude Code after our name for the tool, where the whole name of a
+// program would have to match.
+func (r Rule) checkCommand() error {
+	prefix, ok := strings.CutSuffix(r.pattern, ":*")
+	if ok && prefix != "" && !strings.ContainsAny(prefix, " \t'") {
+		return fmt.Errorf("no program is called %q; did you mean %s(%s *)?", r.pattern, r.tool, prefix)
+	}
+	return nil
+}
+
+// loose is what a pattern that ends with :* may also have been meant to say: as in Claude Code, the
+// command with any arguments. Empty: it can't.
+func (r Rule) loose() string {
+	prefix, ok := strings.CutSuffix(r.pattern, ":*")
+	if !r.runs() || !ok || strings.HasSuffix(prefix, "'") || r.Action == tool.Allow {
+		return ""
+	}
+	return r.tool + "(" + prefix + " *)"
+}
+
+// checkPath refuses a pattern of paths that no path matches, as paths are compared cleaned and in full.
+func (r Rule) checkPath() error {
+	home, user := strings.CutPrefix(r.pattern, "~")
+	clean := r.pattern
+	switch {
+	case user && home == "":
+		clean = "~/**"
+	case user && !strings.HasPrefix(home, "/") && strings.Contains(home, "/"):
+		return errors.New("~NAME is not understood; write the home folder in full, or ./~NAME for a folder of the workspace")
+	case path.IsAbs(r.pattern):
+		clean = path.Clean(r.pattern)
+	}
+	if clean != r.pattern {
+		return fmt.Errorf("no path looks like that; did you mean %s(%s)?", r.tool, clean)
+	}
+	return nil
+}
+
+// hostIn is the host in an address, or behind the domain: of Claude Code; empty: there is none.
+func hostIn(text string) string {
+	text = strings.TrimPrefix(text, "domain:")
+	if u, err := url.Parse(text); err == nil && u.Host != "" {
+		text = u.Host
+	}
+	if host, _, _ := strings.Cut(text, "/"); netguard.CheckHost(host) == nil {
+		return host
+	}
+	return ""
+}
+
+// Names returns an error if the rule can speak of none of the tools, and of no kind of effect. MCP
+// servers come and go, so what looks like the name of a tool of one counts as known.
 func (r Rule) Names(tools []string) error {
 	known := append(append(kinds(), edit), tools...)
-	if strings.HasPrefix(r.tool, "mcp__") || slices.ContainsFunc(known, func(name string) bool {
+	if strings.HasPrefix(r.tool, "mcp__") || strings.HasPrefix(r.tool, "*") || slices.ContainsFunc(known, func(name string) bool {
 		ok, _ := filepath.Match(r.tool, name) // it was looked at when the rule was read
 		return ok
 	}) {

@@ -34,9 +34,18 @@ type ClientTool struct {
 }
 
 // checkAgent reports what is wrong with what a spec of a tenant says of its agent. Tenants can't
-// have the server talk to its own machine.
-func (p Spec) checkAgent(tenant string) error {
-	if err := (app.Options{Ask: p.Ask, Deny: p.Deny}).Check(); err != nil {
+// have the server talk to its own machine. Installed are the names of the tools beside the built-in
+// ones and those of the spec.
+func (p Spec) checkAgent(tenant string, installed []string) error {
+	o := app.Options{Ask: p.Ask, Deny: p.Deny}
+	for _, made := range p.Tools {
+		o.Tools = append(o.Tools, made.tool())
+	}
+	err := o.Check()
+	if err == nil {
+		err = o.CheckNames(installed)
+	}
+	if err != nil {
 		field, what, _ := strings.Cut(strings.TrimPrefix(err.Error(), "--"), ": ")
 		return Wrong(field, what, "rules such as bash or write(docs/**)")
 	}
@@ -68,6 +77,18 @@ func (p Spec) checkAgent(tenant string) error {
 		}
 	}
 	return nil
+}
+
+// installed are the names of tools that a session can have beside the built-in ones. They are looked
+// for only if there are rules that could name them.
+func (s *Server) installed(ctx context.Context, p Spec) (names []string) {
+	for _, t := range s.Options.Tools {
+		names = append(names, t.Name)
+	}
+	if s.ToolNames != nil && len(p.Ask)+len(p.Deny) > 0 {
+		names = append(names, s.ToolNames(ctx, p.Folder)...)
+	}
+	return names
 }
 
 // tool is the tool as the model has it.

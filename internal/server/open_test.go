@@ -3,6 +3,8 @@ package server_test
 import (
 	"encoding/json"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -182,6 +184,29 @@ func TestDenied(t *testing.T) {
 		t.Errorf("a denied call was made: %q", got)
 	}
 	h.until(h.submit(server.Spec{Prompt: "bash: echo hi > made", Folder: h.root, Ask: []string{"bash"}}).ID, event.StageWaiting)
+}
+
+// TestImpossibleRules holds that a rule which can match nothing is refused, and that one in the form of
+// another agent holds.
+func TestImpossibleRules(t *testing.T) {
+	h := newHouse(t, nil)
+	ours := []server.ClientTool{{Name: "glob", Description: "Look.", Schema: json.RawMessage(`{"type":"object"}`)}}
+	for rule, want := range map[string]string{
+		"bahs(touch *)": `did you mean \"bash\"?`, "Nonsense(x)": "no tool or kind of effect", "bash(touch:*)": "did you mean bash(touch *)?",
+		"external(x)": "use external", "Agent(Explore)": "no patterns for Agent", "globs": `did you mean \"glob\"?`,
+	} {
+		spec := server.Spec{Prompt: "x", Folder: h.root, Tools: ours, Deny: []string{rule}}
+		var refused json.RawMessage
+		h.call("POST", "/api/v1/tasks", spec, http.StatusBadRequest, &refused)
+		if !strings.Contains(string(refused), want) || !strings.Contains(string(refused), `"field":"deny"`) {
+			t.Errorf("%s: %s, want %s", rule, refused, want)
+		}
+	}
+	spec := server.Spec{Prompt: "bash: touch made", Folder: h.root, Tools: ours, Deny: []string{"Bash(touch:*)", "glob", "mcp__later__tool"}}
+	h.until(h.submit(spec).ID, event.StageCompleted)
+	if _, err := os.Stat(filepath.Join(h.root, "made")); err == nil {
+		t.Error("a denied call was made")
+	}
 }
 
 // TestBeside holds that a task can work in the workspace of one that stays open, and leaves it

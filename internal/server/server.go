@@ -94,6 +94,9 @@ type Setup struct {
 	Sessions store.Store
 	// Host makes the agents of a task.
 	Host func(app.Options) (*inspan.Host, error)
+	// ToolNames lists the tools that are installed for sessions in a folder, as
+	// [equipment.Set.ToolNames] does. Nil: there are none.
+	ToolNames func(ctx context.Context, root string) []string
 	// Send appends what a client says to a session, as [app.App.Send] does.
 	Send func(ctx context.Context, session string, m app.Message) (event.Event, error)
 	// Redact takes the secrets out of what is written into the book. Nil: nothing is.

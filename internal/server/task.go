@@ -211,7 +211,7 @@ func (s *Server) check(ctx context.Context, tenant string, p Spec) error {
 			return err
 		}
 	}
-	if err := p.checkAgent(tenant); err != nil {
+	if err := p.checkAgent(tenant, s.installed(ctx, p)); err != nil {
 		return err
 	}
 	if p.Session != "" { // it names its folder

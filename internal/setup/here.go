@@ -32,6 +32,7 @@ func here(ctx context.Context, a *app.App, root string, probe bool) []Finding {
 	out := refused(a, root)
 	if !slices.ContainsFunc(out, func(f Finding) bool { return f.State == Bad }) { // else it keeps these from being made
 		out = append(out, sandboxed(a, root), ownTools(ctx, a, root))
+		out = append(out, rules(ctx, a, root)...)
 		if probe {
 			out = append(out, servers(ctx, a, root)...)
 		}
@@ -108,6 +109,37 @@ func sandboxed(a *app.App, root string) Finding {
 		}
 	}
 	return f
+}
+
+// rules tells which rules match nothing, and which change nothing because another one decides first.
+func rules(ctx context.Context, a *app.App, root string) (out []Finding) {
+	notes, err := a.Rules(ctx, root)
+	if err != nil {
+		return []Finding{{Check: "rules", State: Bad, Found: err.Error(), Remedy: "correct the rule"}}
+	}
+	for _, n := range notes {
+		said := n.Scope + ": " + string(n.Action) + " " + words.OneLine(cmp.Or(n.Written, n.Text), 200)
+		switch {
+		case n.Unmatched != nil:
+			f := Finding{Check: "rules", State: Warn, Found: said + " matches nothing here: " + n.Unmatched.Error(), Remedy: "correct or remove it"}
+			if n.Action != tool.Allow {
+				f.State, f.Remedy = Bad, "correct or remove it: unattended work does not start with it"
+			}
+			out = append(out, f)
+		case n.By != nil:
+			out = append(out, Finding{
+				Check: "rules", State: Warn, Remedy: "remove one of them",
+				Found: fmt.Sprintf("%s changes nothing: %s %s (%s) decides all that it matches", said, n.By.Action, words.OneLine(n.By.Text, 200), n.By.Scope),
+			})
+		}
+	}
+	if err := a.Permission.Unread(root); err != nil {
+		out = append(out, Finding{Check: "rules", State: Bad, Found: err.Error(), Remedy: "correct the file"})
+	}
+	if out == nil {
+		out = []Finding{{Check: "rules", State: Good, Found: text.Count(len(notes), "rule") + "; 'inspan policy rules' lists them"}}
+	}
+	return out
 }
 
 // ownTools starts the programs in the folders of tools, as far as they are trusted.

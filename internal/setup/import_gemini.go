@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/hook"
+	"github.com/inspan/inspan/internal/foreign"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -132,9 +132,9 @@ func (i *Import) geminiTools(path string, action tool.Action, list []string) {
 			i.ignored(path, what, "inspan has no patterns for it")
 			continue
 		}
-		rules, why := hook.OwnTools(rule), "" // of a tool alone, as there each of them is named
+		rules, why := foreign.OwnTools(rule), "" // of a tool alone, as there each of them is named
 		if some {
-			rules, why = hook.OwnRules(action, rule)
+			rules, why = foreign.Rules(action, rule)
 		}
 		if why == "" {
 			why = i.wrong(action, rules)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/hook"
+	"github.com/inspan/inspan/internal/foreign"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -168,7 +168,7 @@ func (i *Import) opencodeRule(path, name, pattern string, action tool.Action) {
 		}
 		written = theirs + "(" + glob + ")"
 	}
-	rules, why := hook.OwnRules(action, written)
+	rules, why := foreign.Rules(action, written)
 	if why == "" {
 		why = i.wrong(action, rules)
 	}

@@ -1,0 +1,251 @@
+// Package foreign translates the names of tools and the permission rules of other agents into ours.
+package foreign
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// NoSuchTool is why a rule is not understood that names a tool which inspan does not have.
+const NoSuchTool = "inspan has no such tool"
+
+// Is reports whether a rule is written in the form of another agent: it names one of its tools.
+func Is(text string) bool {
+	name := toolOf(text)
+	server, ours := strings.CutPrefix(name, "mcp__")
+	return slices.Contains(claudeTools(), name) || claudeName(name) != "" || name == prefixRule ||
+		ours && server != "" && !strings.ContainsAny(server, "*?[") && !strings.Contains(server, "__")
+}
+
+// Translate writes a permission rule of Claude Code, Codex, opencode or Gemini as rules of ours.
+// Why says why there are none.
+func Translate(action tool.Action, text string) (rules []string, why string) {
+	text = strings.TrimSpace(text)
+	name, written := toolOf(text), ""
+	if name == prefixRule {
+		return prefixRules(action, text)
+	}
+	if claude := claudeName(name); claude != "" {
+		if written = strings.TrimPrefix(text, name); slices.Contains(prefixed(), name) && strings.HasSuffix(written, ")") {
+			if inner := strings.TrimSuffix(written, ")"); !strings.HasSuffix(inner, "*") {
+				written = inner + ":*)" // Gemini names how a command begins
+			}
+		}
+		text = claude + written
+	}
+	return Rules(action, text)
+}
+
+func toolOf(text string) string {
+	name, _, _ := strings.Cut(strings.TrimSpace(text), "(")
+	return strings.TrimSpace(name)
+}
+
+// claudeTools are the tools that Claude Code's rules name.
+func claudeTools() []string { return append(Names(), "NotebookEdit", "Skill", "AskUserQuestion") }
+
+// claudeName is the name that Claude Code has for a tool of Codex, opencode or Gemini; empty: there is
+// none, or we have a tool or a kind of effect of that name.
+func claudeName(name string) string {
+	switch name {
+	case "run_shell_command", "ShellTool", "shell", "local_shell", "exec_command":
+		return "Bash"
+	case "ReadFileTool", "ReadManyFilesTool", "read_many_files":
+		return "Read"
+	case "WriteFileTool":
+		return "Write"
+	case "edit", "replace", "EditTool", "apply_patch", "patch":
+		return "Edit"
+	case "webfetch", "WebFetchTool":
+		return "WebFetch"
+	case "websearch", "google_web_search":
+		return "WebSearch"
+	case "task":
+		return "Task"
+	case "grep", "search_file_content", "grep_search":
+		return "Grep"
+	case "glob":
+		return "Glob"
+	case "list", "list_directory":
+		return "LS"
+	case "todowrite", "write_todos":
+		return "TodoWrite"
+	}
+	return ""
+}
+
+// prefixed are the tools in whose rules a pattern is how a command begins.
+func prefixed() []string { return []string{"run_shell_command", "ShellTool"} }
+
+// prefixRule is how a rule of Codex begins: prefix_rule(pattern = ["git", "push"], decision = "forbidden").
+const prefixRule = "prefix_rule"
+
+// prefixRules are for commands, by the first words of which Codex decides.
+func prefixRules(action tool.Action, text string) ([]string, string) {
+	_, list, found := strings.Cut(text, "[")
+	list, rest, closed := strings.Cut(list, "]")
+	var words []string
+	if !found || !closed || json.Unmarshal([]byte("["+list+"]"), &words) != nil || len(words) == 0 {
+		return nil, "only a pattern with a list of words is understood"
+	}
+	if m := regexp.MustCompile(`decision\s*=\s*"(\w+)"`).FindStringSubmatch(rest); m != nil {
+		said := map[string]tool.Action{"allow": tool.Allow, "prompt": tool.Ask, "forbidden": tool.Deny}[m[1]]
+		if said != action {
+			return nil, "its decision is " + m[1] + ", and it is in a list of rules that " + string(action)
+		}
+	}
+	for i, word := range words {
+		if word == "" || strings.ContainsAny(word, " *'\t") {
+			if words[i] = "'" + word + "'"; word == "" || strings.Contains(word, "'") {
+				return nil, "its words can't be written as a pattern"
+			}
+		}
+	}
+	return []string{"bash(" + strings.Join(words, " ") + " *)"}, ""
+}
+
+// Rules writes a permission rule of Claude Code, such as "Bash(git diff:*)", as rules of ours.
+// What they deny or ask about is at least what it does, and what they allow at most. Why says why
+// there are none.
+func Rules(action tool.Action, text string) (rules []string, why string) {
+	name, pattern, some := strings.Cut(strings.TrimSpace(text), "(")
+	name = strings.TrimSpace(name)
+	if some {
+		inner, closed := strings.CutSuffix(strings.TrimSpace(pattern), ")")
+		if !closed {
+			return nil, "its bracket is not closed"
+		}
+		pattern = strings.TrimSpace(inner)
+		some = pattern != "" && pattern != "*"
+	}
+	switch {
+	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' }):
+		return nil, "it contains control characters"
+	case strings.HasPrefix(name, "mcp__"):
+		return serverRules(name, some)
+	case !some:
+		return bareRules(action, name)
+	}
+	switch name {
+	case "Bash":
+		return commandRules(pattern)
+	case "Read":
+		return pathRules(action, tool.Read, pattern)
+	case "Edit", "Write", "MultiEdit", "NotebookEdit":
+		return pathRules(action, tool.Write, pattern)
+	case "WebFetch":
+		host, ok := strings.CutPrefix(pattern, "domain:")
+		switch {
+		case !ok || strings.ContainsAny(host, " /()"):
+			return nil, "only domain: and a name are understood"
+		case action == tool.Allow: // for this tool, and not for what commands reach
+			return []string{"web_fetch(" + host + ")"}, ""
+		}
+		return []string{"network(" + host + ")"}, ""
+	}
+	if _, why := bareRules(action, name); why != "" {
+		return nil, why
+	}
+	return nil, "inspan has no patterns for " + name
+}
+
+// serverRules are for the tools of an MCP server.
+func serverRules(name string, pattern bool) ([]string, string) {
+	switch {
+	case pattern:
+		return nil, "inspan has no patterns for tools of MCP servers"
+	case !regexp.MustCompile(`^mcp__[\w*-]+$`).MatchString(name):
+		return nil, "it is not the name of a tool"
+	case !strings.Contains(strings.TrimPrefix(name, "mcp__"), "__"):
+		name += "__*"
+	}
+	return []string{name}, ""
+}
+
+// bareRules are for all that a tool does. What asks or denies is for all our tools that do the same
+// kind of thing: there, a rule for Edit is for every tool that edits, one for Read for every tool that reads.
+func bareRules(action tool.Action, name string) ([]string, string) {
+	if !slices.Contains(claudeTools(), name) {
+		if near := tool.Nearest(name, claudeTools()); near != "" && tool.Distance(name, near) <= max(1, len(name)/3) {
+			return nil, NoSuchTool + "; did you mean " + near + "?"
+		}
+		return nil, NoSuchTool
+	}
+	rules := OwnTools(name)
+	switch {
+	case action == tool.Allow && name == "Edit":
+		return append(rules, "write_file"), ""
+	case action == tool.Allow:
+		return rules, ""
+	}
+	switch name {
+	case "Read":
+		return []string{string(tool.Read)}, ""
+	case "Edit", "MultiEdit", "Write":
+		return []string{string(tool.Write)}, ""
+	case "Glob", "LS":
+		return []string{"find_files", "list_files"}, ""
+	case "WebFetch":
+		return append(rules, "http_request"), ""
+	}
+	return rules, ""
+}
+
+// DeniedTools lists our tools that go where a file takes a tool of Claude Code away from an agent. They
+// are those of a rule that denies it: Edit is every tool that edits files. One that it does not
+// have keeps its name.
+func DeniedTools(name string) []string {
+	rules, why := bareRules(tool.Deny, name)
+	switch {
+	case why != "" || slices.Contains(rules, string(tool.Read)): // an agent may search what it may not read whole
+		return OwnTools(name)
+	case slices.Contains(rules, string(tool.Write)):
+		return []string{"write_file", "edit_file", "edit_lines", "delete_file", "notebook_edit"}
+	}
+	return rules
+}
+
+// commandRules are for commands. Each looks at one simple command.
+func commandRules(pattern string) ([]string, string) {
+	if prefix, ok := strings.CutSuffix(pattern, ":*"); ok {
+		pattern = strings.TrimSpace(prefix) + " *"
+	}
+	if strings.ContainsAny(pattern, "|;&<>$`()\"\\") || strings.Count(pattern, "'")%2 != 0 {
+		return nil, "it is about more than one simple command"
+	}
+	return []string{"bash(" + pattern + ")"}, ""
+}
+
+// pathRules are for files. Patterns there are those of .gitignore: a name is meant in any folder,
+// and a folder with all that it holds. What allows means no more than it says.
+func pathRules(action tool.Action, kind tool.EffectKind, pattern string) ([]string, string) {
+	if strings.HasPrefix(pattern, "!") || strings.ContainsAny(pattern, "{}\\") {
+		return nil, "exceptions, braces and backslashes in patterns are not understood"
+	}
+	glob := strings.TrimSuffix(pattern, "/")
+	name := !strings.Contains(glob, "/")
+	switch {
+	case strings.HasPrefix(glob, "//"):
+		glob = glob[1:]
+	case glob == "~":
+		glob = "~/**"
+	case strings.HasPrefix(glob, "~/"):
+	default:
+		glob = strings.TrimPrefix(strings.TrimPrefix(glob, "./"), "/")
+	}
+	if glob == "" || glob == "." {
+		glob = "**"
+	}
+	if action != tool.Allow && name && glob != "**" && glob != "~/**" {
+		glob = "**/" + glob
+	}
+	rules := []string{string(kind) + "(" + glob + ")"}
+	if action != tool.Allow && !strings.HasSuffix(glob, "**") {
+		rules = append(rules, string(kind)+"("+glob+"/**)")
+	}
+	return rules, ""
+}
