@@ -21,6 +21,10 @@ import (
 // what runs as another user, or hangs in the kernel, takes longer.
 const patience = 5 * time.Second
 
+// answerTime is how long a keeper may take to answer. One that dies closes its connection, so only a busy
+// machine makes it this late.
+const answerTime = time.Minute
+
 // kept runs a process through a keeper of its own.
 type kept struct {
 	boxes   *boxes
@@ -361,7 +365,7 @@ func (k *kept) keep(out *os.File, pipe int, register func(tool.Kept) error) ([]t
 	if err := k.ask(request{Op: opKeep, Pipe: pipe >= 0}, fds...); err != nil {
 		return nil, err
 	}
-	late := time.NewTimer(patience)
+	late := time.NewTimer(answerTime)
 	defer late.Stop()
 	select {
 	case <-k.stays:
