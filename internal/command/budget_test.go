@@ -1,10 +1,8 @@
 package command
 
-// Checks of the built binary: how much it allocates before main, and which modules it links. The
-// benchmarks measure time, which depends on how busy the machine is.
+// Which modules the built binary links, and what it does before main.
 
 import (
-	"bufio"
 	"bytes"
 	"debug/buildinfo"
 	"fmt"
@@ -17,41 +15,34 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 )
 
-// TestInitIsSmall holds what is done before main in bytes and allocations,
-// which are the same on every machine. On the machine this was written on, the
-// whole took 1.2 ms and 430 KB; the budgets are those of about 5 ms for the
-// whole and 1 ms for a package of ours.
-func TestInitIsSmall(t *testing.T) {
-	t.Parallel()
-	const mostOfAll, mostOfOurs = 1 << 20, 400 << 10
-	cmd := exec.Command(testkit.Command(t), "version")
-	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
-	var trace bytes.Buffer
-	cmd.Stderr = &trace
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+// BenchmarkInit reports what all packages do before main, in bytes and milliseconds, as the runtime traces it.
+// docs/BENCHMARKS.md has the budget of a start.
+func BenchmarkInit(b *testing.B) {
+	bin := testkit.Command(b)
 	bytesOfAll, clockOfAll, packages := 0, 0.0, 0
-	lines := bufio.NewScanner(&trace)
-	for lines.Scan() {
-		var path string
-		var at, clock float64
-		var size, allocs int
-		if _, err := fmt.Sscanf(lines.Text(), "init %s @%f ms, %f ms clock, %d bytes, %d allocs",
-			&path, &at, &clock, &size, &allocs); err != nil {
-			t.Errorf("%q: %v", lines.Text(), err)
+	for b.Loop() {
+		cmd := exec.Command(bin, "version")
+		cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+		var trace bytes.Buffer
+		cmd.Stderr = &trace
+		if err := cmd.Run(); err != nil {
+			b.Fatal(err)
 		}
-		packages++
-		bytesOfAll += size
-		clockOfAll += clock
-		if (path == "main" || strings.HasPrefix(path, "github.com/inspan/")) && size > mostOfOurs {
-			t.Errorf("%s: init takes %d bytes and %v ms", path, size, clock)
+		for line := range strings.Lines(trace.String()) {
+			var path string
+			var at, clock float64
+			var size, allocs int
+			if _, err := fmt.Sscanf(line, "init %s @%f ms, %f ms clock, %d bytes, %d allocs", &path, &at, &clock, &size, &allocs); err != nil {
+				b.Errorf("%q: %v", line, err)
+			}
+			packages++
+			bytesOfAll += size
+			clockOfAll += clock
 		}
 	}
-	t.Logf("%d packages, %d bytes, %.2f ms", packages, bytesOfAll, clockOfAll)
-	if packages < 10 || bytesOfAll > mostOfAll {
-		t.Errorf("%d packages take %d bytes before main, more than %d:\n%s", packages, bytesOfAll, mostOfAll, trace.Bytes())
-	}
+	b.ReportMetric(float64(packages)/float64(b.N), "packages")
+	b.ReportMetric(float64(bytesOfAll)/float64(b.N), "bytes-before-main")
+	b.ReportMetric(clockOfAll/float64(b.N), "ms-before-main")
 }
 
 // TestModulesAreDecided holds that every module in the binary has its row in
