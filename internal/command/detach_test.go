@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -123,6 +124,9 @@ func TestDetachedIsKilled(t *testing.T) {
 // so that all that belongs to it gets SIGHUP.
 func TestDetachedSurvivesItsTerminal(t *testing.T) {
 	t.Parallel()
+	if signal.Ignored(syscall.SIGHUP) {
+		t.Skip("the tests run under nohup, so that no terminal's end is noticed")
+	}
 	h := withoutModel(t)
 	window, tty := pseudoTerminal(t)
 	shell := exec.CommandContext(t.Context(), "sh", "-c", h.bin+
