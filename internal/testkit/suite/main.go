@@ -5,18 +5,19 @@
 //
 // With -rerun, a test that failed runs again, alone, at most so often. If it passes then, suite prints a
 // line that begins with FLAKY, and the output of both runs; the exit status does not count it. A package
-// that failed without a failed test, as it did not compile or ran out of time, is never run again.
+// whose tests have not all run, as it did not compile, panicked or ran out of time, is not run again: that
+// one test passes would say nothing about the others.
 package main
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -51,7 +52,6 @@ func (r report) play(rerun, slow int, args []string) int {
 type event struct {
 	Action, Package, Test, Output string
 	Elapsed                       float64
-	ImportPath                    string // of what is compiled
 }
 
 // result is the end of a test, or of a package if test is empty.
@@ -68,51 +68,59 @@ func (r result) String() string {
 	return r.pkg + " " + r.test
 }
 
+// whole reports whether all tests of a package have run: then the testing package prints its verdict. A
+// panic, a timeout and a call of os.Exit leave out the tests that were to come.
+func (r result) whole() bool {
+	return strings.HasPrefix(r.output, "FAIL\n") || strings.Contains(r.output, "\nFAIL\n")
+}
+
 type report struct {
 	out     io.Writer
 	done    []result
-	failed  []result // tests, and packages without a failed test
+	failed  []result // tests of packages whose tests have all run, and other packages
 	flaky   []string
 	skipped []result
 }
 
 // run runs 'go test' once and adds to the report.
 func (r *report) run(args []string) error {
-	results, err := goTest(append([]string{"test", "-json"}, args...), func(ended result) {
-		if ended.test == "" && ended.action != "skip" {
-			r.printPackage(ended)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	broken := map[string]bool{}
-	for _, ended := range results {
+	return goTest(append([]string{"test", "-json"}, args...), r.add)
+}
+
+// add takes the results of a package, its own being the last.
+func (r *report) add(results []result) {
+	pkg := results[len(results)-1]
+	r.done = append(r.done, results...)
+	var failed []result
+	for _, ended := range results[:len(results)-1] {
 		switch {
-		case ended.action == "skip" && ended.test != "":
+		case ended.action == "skip":
 			r.skipped = append(r.skipped, ended)
-		case ended.action == "fail" && ended.test != "" && !failedByPart(results, ended):
-			r.failed = append(r.failed, ended)
-			broken[ended.pkg] = true
+		case ended.action == "fail" && !failedByPart(results, ended):
+			failed = append(failed, ended)
 		}
 	}
-	for _, ended := range results {
-		if ended.action == "fail" && ended.test == "" && !broken[ended.pkg] {
-			r.failed = append(r.failed, ended)
-		}
+	if pkg.action != "skip" {
+		r.printPackage(pkg)
 	}
-	for _, f := range r.failed {
+	for _, f := range failed {
 		fmt.Fprintf(r.out, "\n=== FAIL %s (%v)\n%s", f, f.took, f.output)
 	}
-	r.done = results
-	return nil
+	switch {
+	case pkg.action != "fail":
+	case len(failed) > 0 && pkg.whole():
+		r.failed = append(r.failed, failed...)
+	default:
+		fmt.Fprintf(r.out, "\n=== FAIL %s (%v), and not all of its tests have run\n%s", pkg, pkg.took, pkg.output)
+		r.failed = append(r.failed, pkg)
+	}
 }
 
 // failedByPart reports whether a test failed only because a subtest did. Then the subtest is reported, and
 // it is enough to run that one again.
 func failedByPart(results []result, whole result) bool {
 	return reason(whole.output) == "" && slices.ContainsFunc(results, func(part result) bool {
-		return part.action == "fail" && part.pkg == whole.pkg && strings.HasPrefix(part.test, whole.test+"/")
+		return part.action == "fail" && strings.HasPrefix(part.test, whole.test+"/")
 	})
 }
 
@@ -142,8 +150,8 @@ func (r *report) passesAlone(f result, most int, args []string) bool {
 	said := "--- it had failed with\n" + f.output
 	for try := range most {
 		again := slices.Concat([]string{"test", "-json", "-count=1", "-run", pattern(f.test)}, flagsOf(args), []string{f.pkg})
-		results, err := goTest(again, func(result) {})
-		if err != nil {
+		var results []result
+		if err := goTest(again, func(got []result) { results = got }); err != nil {
 			fmt.Fprintln(r.out, "suite:", err)
 			return false
 		}
@@ -235,64 +243,83 @@ func reason(output string) (said string) {
 	return said
 }
 
-// goTest runs the go command and returns how all tests and packages ended. Each is handed to ended as it
-// comes. That tests fail is no error.
-func goTest(args []string, ended func(result)) ([]result, error) {
+// goTest runs the go command, and hands over how the tests of each package ended as soon as it has ended,
+// the package last. That tests fail is no error.
+func goTest(args []string, ended func([]result)) error {
 	cmd := exec.Command("go", args...)
-	var errs bytes.Buffer
-	cmd.Stderr = io.MultiWriter(&errs, os.Stderr)
+	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, err
+		return err
 	}
-	results := collect(stdout, ended)
-	err = cmd.Wait()
-	failed := (*exec.ExitError)(nil)
-	if err != nil && (!errors.As(err, &failed) || !slices.ContainsFunc(results, func(r result) bool { return r.action == "fail" })) {
-		return nil, fmt.Errorf("go %s: %w", strings.Join(args, " "), err)
+	failed := false
+	collect(stdout, func(results []result) {
+		failed = failed || results[len(results)-1].action == "fail"
+		ended(results)
+	})
+	exit := (*exec.ExitError)(nil)
+	if err := cmd.Wait(); err != nil && (!errors.As(err, &exit) || !failed) {
+		return fmt.Errorf("go %s: %w", strings.Join(args, " "), err)
 	}
-	return results, nil
+	return nil
 }
 
-func collect(from io.Reader, ended func(result)) (results []result) {
-	output := map[[2]string]*strings.Builder{}
+// running is a package of which some tests have ended.
+type running struct {
+	results []result
+	output  map[string]*strings.Builder // of what has not ended; that of the package by ""
+}
+
+func collect(from io.Reader, ended func([]result)) {
+	packages := map[string]*running{}
 	lines := bufio.NewReader(from)
 	for {
 		line, err := lines.ReadBytes('\n')
 		var e event
 		if json.Unmarshal(line, &e) == nil {
-			key := [2]string{e.Package, e.Test}
-			if output[key] == nil {
-				output[key] = &strings.Builder{}
+			p := packages[e.Package]
+			if p == nil {
+				p = &running{output: map[string]*strings.Builder{}}
+				packages[e.Package] = p
 			}
-			switch e.Action {
-			case "build-output":
+			if e.Package == "" { // of a build
 				fmt.Fprint(os.Stderr, e.Output)
-			case "output":
-				output[key].WriteString(e.Output)
-			case "pass", "fail", "skip":
-				r := result{e.Package, e.Test, e.Action, time.Duration(e.Elapsed * float64(time.Second)), output[key].String()}
-				delete(output, key)
-				results = append(results, r)
-				ended(r)
+			} else if p.take(e) {
+				delete(packages, e.Package)
+				ended(p.results)
 			}
 		}
 		if err != nil {
-			return unended(results, output)
+			return
 		}
 	}
 }
 
-// unended adds the tests that were running when their package was ended by a panic or a timeout, as
-// failed ones: go names no result for them.
-func unended(results []result, output map[[2]string]*strings.Builder) []result {
-	for key, text := range output {
-		if key[1] != "" && text.Len() > 0 {
-			results = append(results, result{pkg: key[0], test: key[1], action: "fail", output: text.String() + "it did not end\n"})
+// take reports whether the package has ended. Its tests that have not are failed then: go names no result
+// for them.
+func (p *running) take(e event) bool {
+	text := p.output[e.Test]
+	if text == nil {
+		text = &strings.Builder{}
+		p.output[e.Test] = text
+	}
+	switch e.Action {
+	case "output":
+		text.WriteString(e.Output)
+		return false
+	case "pass", "fail", "skip":
+	default:
+		return false
+	}
+	delete(p.output, e.Test)
+	if e.Test == "" {
+		for _, test := range slices.Sorted(maps.Keys(p.output)) {
+			p.results = append(p.results, result{pkg: e.Package, test: test, action: "fail", output: p.output[test].String() + "it did not end\n"})
 		}
 	}
-	return results
+	p.results = append(p.results, result{e.Package, e.Test, e.Action, time.Duration(e.Elapsed * float64(time.Second)), text.String()})
+	return e.Test == ""
 }

@@ -65,8 +65,12 @@ func TestBroken(t *testing.T) {
 	head := "package a\n\nimport \"testing\"\n\n"
 	for name, tt := range map[string]struct{ text, want string }{
 		"does not compile": {head + "func TestA(*testing.T) { moon() }\n", `FAIL sample/a\n`},
-		"panics":           {head + "func TestA(*testing.T) { go panic(1); select {} }\n", `FAIL sample/a TestA`},
-		"exits":            {head + "import \"os\"\n\nfunc TestMain(m *testing.M) { m.Run(); os.Exit(3) }\n\nfunc TestA(*testing.T) {}\n", `FAIL sample/a\n`},
+		"panics once": {
+			head + "import \"os\"\n\nfunc TestA(*testing.T) {\n\tif os.Mkdir(\"been\", 0o700) == nil {\n\t\tpanic(1)\n\t}\n}\n\n" +
+				"func TestB(t *testing.T) { t.Error(\"never seen\") }\n", `FAIL sample/a\n`,
+		},
+		"panics": {head + "func TestA(*testing.T) { go panic(1); select {} }\n", `=== FAIL sample/a TestA(?s:.*)\nFAIL sample/a\n`},
+		"exits":  {head + "import \"os\"\n\nfunc TestMain(m *testing.M) { m.Run(); os.Exit(3) }\n\nfunc TestA(*testing.T) {}\n", `FAIL sample/a\n`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, code := played(t, map[string]string{"a/a_test.go": tt.text}); code != 1 || !regexp.MustCompile(tt.want).MatchString(got) {
