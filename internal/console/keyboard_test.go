@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 )
@@ -64,10 +65,12 @@ func TestKeysAtATerminal(t *testing.T) {
 			}
 			types(first)
 			if rest != "" {
-				screen.shows(t, "Please answer")
+				testkit.WaitFor(t, "the question again", func() bool {
+					return strings.Count(screen.String(), "or say what to do instead: ") == 2
+				}, screen.String)
 				types(rest)
 			}
-			<-done
+			testkit.Receive(t, "the run to end", done)
 			if !slices.Equal(ran, tc.ran) || !strings.Contains(screen.String(), tc.shown) {
 				t.Errorf("ran %q:\n%s", ran, screen.String())
 			}
