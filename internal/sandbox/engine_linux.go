@@ -122,7 +122,7 @@ func needsLoader(path string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", path, err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	return slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }), nil
 }
 

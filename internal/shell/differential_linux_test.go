@@ -353,7 +353,7 @@ func loopback() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	request, err := unix.NewIfreq("lo")
 	if err != nil {
 		return err
@@ -466,7 +466,7 @@ func look(i int) result {
 	did := result{Ran: os.Remove("/m/"+strconv.Itoa(i)) == nil}
 	dir := place(i)
 	found := false
-	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	_ = filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		if err != nil || path == dir {
 			return err
 		}

@@ -37,7 +37,7 @@ var command = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer lock.Close()
+	defer func() { _ = lock.Close() }() // the system gives it back in any case
 	path := filepath.Join(dir, "inspan")
 	cmd := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", path, "./cmd/inspan")
 	cmd.Dir, cmd.Env = top, append(os.Environ(), "CGO_ENABLED=0")
