@@ -68,7 +68,7 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 	}
 	some := equipment.Pick(ord.Role)
 	agent.Tools = some(agent.Tools)
-	equipment.Furnish(agent, a.Installation, func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
+	equipment.Furnish(agent, a.Installation, b.mode(), func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
 	agent.Tools = slices.Concat(agent.Tools, some(b.wrap(equipment.Ordered(o.Tools, ord.Wants))))
 	b.corpus(ord.Role, cmp.Or(a.Config.Agents.Small, ord.Route), nil, ord.Held)
 	return agent, nil

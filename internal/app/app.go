@@ -285,7 +285,7 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 		return nil, errors.Join(err, b.close())
 	}
 	b.agent.Tools = some(b.agent.Tools)
-	equipment.Furnish(b.agent, a.Installation, func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
+	equipment.Furnish(b.agent, a.Installation, b.mode(), func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
 	b.agent.Tools = slices.Concat(b.agent.Tools, some(b.wrap(o.Tools)))
 	if err := b.answers(ctx, role, team.Held); err != nil {
 		return nil, errors.Join(err, b.close())
