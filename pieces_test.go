@@ -109,8 +109,7 @@ func TestPiecesOfSecrets(t *testing.T) {
 
 // TestCommandsThatReadSecrets holds that a command which only reads gets the secret that its
 // placeholder stands for, and never the placeholder, whose brackets are a pattern for a shell; that
-// a person is asked about it, whatever rules say, but where it can reach nobody; and that without one it
-// does not run.
+// a person is asked about it, whatever rules say; and that without one it does not run.
 func TestCommandsThatReadSecrets(t *testing.T) {
 	const value = "correct-horse-battery-9174"
 	call := `call: bash {"command":"grep -rn ` + placeholder(t, value) + ` ."}`
@@ -127,7 +126,7 @@ func TestCommandsThatReadSecrets(t *testing.T) {
 			if err := c.Run(t.Context(), said("go")); err != nil {
 				t.Fatal(err)
 			}
-			free := mode == tool.ModeYolo || mode == tool.ModeAuto // where it is in a sandbox
+			free := mode == tool.ModeYolo
 			if runs := free || !unattended; runs != (len(procs.got) == 1 && strings.Contains(procs.got[0], "grep -rn "+value+" .")) || !runs && len(procs.got) > 0 {
 				t.Errorf("%s, unattended %v: started %q", mode, unattended, procs.got)
 			}

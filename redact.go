@@ -180,7 +180,7 @@ func (s *secrets) noted(c loop.Call, mode tool.Mode, walls tool.Walls) known {
 	}
 	pieces := s.vault.Pieces(string(c.Args))
 	k = known{args: c.Args, effects: c.Effects, stored: func(text string) string { return pieces.Hide(s.vault.Redact(text)) }}
-	if c.Private && (c.Asked > 0 || policy.Hand(true, mode, walls, c.Effects).Action != tool.Ask) {
+	if c.Private && (c.Asked > 0 || policy.Hand(true, s.vault.Named(string(c.Args)), mode, walls, c.Effects).Action != tool.Ask) {
 		k.args = s.revealed(c.Args)
 		k.lost = secret.Holds(string(k.args))
 	}
