@@ -25,6 +25,7 @@ import (
 	"github.com/inspan/inspan/internal/providers"
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/subagent"
 	"github.com/inspan/inspan/tool"
 )
@@ -168,6 +169,7 @@ type Options struct {
 	shown bool            // somebody only looks at the agent: it is not told what waits for trust
 	alone bool            // the session is one call
 	order *subagent.Order // of a session that works for another
+	role  skill.Role      // of a session that answers from a corpus
 }
 
 // Store is where the sessions lie.

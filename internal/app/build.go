@@ -308,8 +308,20 @@ func (b *build) brief(ctx context.Context) error {
 	if ord := b.o.order; ord != nil { // what holds for a child is set when it is made
 		b.prompt.Limits = knowledge.Limits{Mode: ord.Mode, MaxTurns: ord.MaxTurns, MaxCost: ord.MaxCost, MaxTime: ord.MaxTime}
 	}
+	if !b.loads() {
+		b.prompt.Skills = nil
+	}
 	b.agent.System = b.Knowledge.System(ctx, b.agent, b.prompt, b.warn)
 	return nil
+}
+
+// loads reports whether the agent gets the tool that loads skills.
+func (b *build) loads() bool {
+	role, named := b.o.role, []string(nil)
+	if ord := b.o.order; ord != nil {
+		role, named = ord.Role, ord.Tools
+	}
+	return len(equipment.Pick(role)([]tool.Tool{{Name: "skill"}})) > 0 && (named == nil || slices.Contains(named, "skill"))
 }
 
 // settle fills in what the command left open.

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -88,6 +89,58 @@ func TestToolsFollowTheMode(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// TestPromptsNameWhatIsThere holds that an agent is told of skills only if it has the tool that loads them,
+// and that one which works in a copy is told so.
+func TestPromptsNameWhatIsThere(t *testing.T) {
+	root := t.TempDir()
+	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "--allow-empty", "-m", "a"}} {
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		if cmd.Dir = root; cmd.Run() != nil {
+			t.Skip("no git")
+		}
+	}
+	for args, want := range map[string]struct{ skills, apart bool }{
+		`{"task":"say: hi"}`:                            {skills: true},
+		`{"task":"say: hi","agent":"explore"}`:          {},
+		`{"task":"say: hi","tools":["read_file"]}`:      {},
+		`{"task":"say: hi","isolation":"worktree"}`:     {skills: true, apart: true},
+		`{"task":"say: hi","tools":["skill"]}`:          {skills: true},
+		`{"task":"say: hi","agent":"reviewer"}`:         {skills: false},
+		`{"task":"say: hi","agent":"worker","count":1}`: {skills: true},
+	} {
+		a := load(t, "mode = 'auto'")
+		host := a.Host(app.Options{Model: "script"}, func(string) {})
+		s, err := host.New(t.Context(), root)
+		st := works(t, s, err, "call: spawn_agent "+args)
+		if len(st.Children) != 1 {
+			t.Fatalf("%s: %d agents", args, len(st.Children))
+		}
+		child := st.Children[0].Child
+		log, err := host.Sessions().Open(t.Context(), child)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := ""
+		for e, err := range log.Read(t.Context(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, is := e.Body.(event.Added); is {
+				said += b.Text
+			}
+		}
+		_ = log.Close()
+		tools, _ := toldTools(t, host, child)
+		_, has := tools["skill"]
+		if told := strings.Contains(said, "the tool skill"); told != has || told != want.skills {
+			t.Errorf("%s: told of skills: %v, has the tool: %v", args, told, has)
+		}
+		if told := strings.Contains(said, "a copy of the workspace "+st.Root); told != want.apart {
+			t.Errorf("%s: told of its copy: %v", args, told)
 		}
 	}
 }
