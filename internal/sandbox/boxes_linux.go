@@ -35,6 +35,9 @@ type boxes struct {
 	watches watches
 	temp    *temp // nil: boxes have folders of their own, each
 
+	keepables func() []keepable
+	giving    sync.Mutex // held while what a box left in copies of git directories is taken over
+
 	mu       sync.Mutex
 	scanners map[string]*scanner
 	makers   int // boxes that are open and may make repositories
@@ -48,7 +51,7 @@ type boxes struct {
 
 func newProcs(root string, o Options) *procs {
 	m := o.Map
-	return &procs{mark: rand.Text(), boxes: boxes{o: o, root: root, engine: newEngine(o), temp: &temp{except: slices.DeleteFunc(
+	return &procs{mark: rand.Text(), boxes: boxes{o: o, root: root, keepables: sync.OnceValue(keepables), engine: newEngine(o), temp: &temp{except: slices.DeleteFunc(
 		slices.Concat([]string{root, m.Home, m.Settings}, m.State, m.Apart), func(path string) bool { return path == "" },
 	)}}}
 }

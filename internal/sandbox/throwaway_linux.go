@@ -109,7 +109,7 @@ func (s *scene) lay(root, dir string) error {
 	}
 	fd, err := overlay(dir)
 	if err = errors.Join(err, os.Chdir("/")); err != nil {
-		return setup("lay a throwaway copy over "+root+" (nothing may be mounted in it)", err)
+		return setup("lay a copy over "+root+" (nothing may be mounted in it)", err)
 	}
 	s.pieces = append(s.pieces, piece{path: root, fd: fd, write: true})
 	return nil
