@@ -33,6 +33,7 @@ type boxes struct {
 	mounts  mounts
 	known   knownSecrets
 	watches watches
+	nests   nests
 	temp    *temp // nil: boxes have folders of their own, each
 
 	keepables func() []keepable
@@ -64,6 +65,7 @@ func (b *boxes) close() error {
 	b.rooms.close()
 	b.network.close()
 	b.watches.close()
+	b.nests.close()
 	return errors.Join(b.mounts.close(), b.temp.close())
 }
 

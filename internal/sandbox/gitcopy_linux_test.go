@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/worktree"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -243,4 +245,83 @@ func TestGitCopiesAreTakenOverAtTheEnd(t *testing.T) {
 	testkit.WaitFor(t, "the tag", func() bool {
 		return exec.Command("git", "-C", env.Root, "rev-parse", "-q", "--verify", "later").Run() == nil
 	})
+}
+
+// TestNestsAreSettled has a command make repositories below the workspace whose settings name
+// programs, in every way there is, and go on: what names them is gone while it still runs.
+func TestNestsAreSettled(t *testing.T) {
+	t.Parallel()
+	env, _ := repository(t)
+	const evil = "printf '[core]\\n\\tfsmonitor = ./wicked\\n' >>"
+	for name, text := range map[string]string{
+		"at once":            "git init -q n/a && " + evil + "n/a/.git/config",
+		"by a rename":        "git init -q --bare x && mkdir -p n && " + evil + "x/config; mv x n/.git",
+		"of its folder":      "git init -q x/y && " + evil + "x/y/.git/config; mv x n",
+		"unpacked":           "git init -q /tmp/x && " + evil + "/tmp/x/.git/config && mkdir n && tar -cC /tmp x | tar -xC n; rm -r /tmp/x",
+		"deep":               "mkdir -p n/1/2/3 && git init -q n/1/2/3 && " + evil + "n/1/2/3/.git/config",
+		"bare":               "git init -q --bare n/b.git && " + evil + "n/b.git/config",
+		"by a link":          "git init -q --bare n/b && echo gitdir: b >n/.git && " + evil + "n/b/config",
+		"with a common one":  "git init -q --bare n/c && " + evil + "n/c/config; mkdir n/d && cp n/c/HEAD n/d/ && echo ../c >n/d/commondir",
+		"hooks":              "git init -q n && echo wicked >n/.git/hooks/post-checkout",
+		"attributes":         "git init -q n && mkdir -p n/.git/info && echo '* filter=wicked' >n/.git/info/attributes",
+		"again and again":    "git init -q n; for i in 1 2 3; do " + evil + "n/.git/config; done",
+		"settings in place":  "git init -q n; dd if=/dev/stdin of=n/.git/config conv=notrunc <<<'[core] fsmonitor = ./wicked ' 2>/dev/null",
+		"in an old folder":   "mkdir -p old && git init -q old && " + evil + "old/.git/config",
+		"as a link to a dir": "git init -q --bare n/e && " + evil + "n/e/config && ln -s e n/.git",
+	} {
+		p, err := env.Procs.Start(t.Context(), tool.Command{
+			Args: []string{"bash", "-c", text + "; touch ready; until test -e go; do sleep 0.01; done; rm -rf go n x old"},
+			Dir:  env.Root, Box: tool.Box{Level: tool.BoxWorkspace}, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		testkit.WaitFor(t, name, func() bool { return os.Remove(filepath.Join(env.Root, "ready")) == nil })
+		testkit.WaitFor(t, name+": no program is named", func() bool {
+			out, err := exec.Command("grep", "-rlE", "wicked", env.Root).Output()
+			return err != nil && len(out) == 0
+		})
+		put(t, env.Root, map[string]string{"go": ""})
+		if _, err := p.Wait(); err != nil {
+			t.Error(name, err)
+		}
+	}
+	// What names none stays while the command runs, as tests of programs that use git need it.
+	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "git init -q n && cd n && git config user.name x && git config user.email x@y && "+
+		"echo 1 >f && git add f && git commit -qm x && git clone -q . ../m && git -C ../m log -1"); code != 0 {
+		t.Error(out)
+	}
+}
+
+// TestOurGitBesideAJob has a job swap what leads git to its settings, over and over, while git of
+// ours and of the person works on the same repository: no filter of the job's ever runs.
+func TestOurGitBesideAJob(t *testing.T) {
+	t.Parallel()
+	env, outside := repository(t)
+	mark := filepath.Join(filepath.Dir(env.Root), "ran")
+	outside("mkdir cg && cp -r .git/objects .git/refs cg && cp .git/config cg/config && printf '[filter \"w\"]\\n\\tclean = touch " + mark +
+		"\\n[core]\\n\\tfsmonitor = touch " + mark + "\\n' >>cg/config && echo '* filter=w' >.gitattributes && echo 7 >plain")
+	p, err := env.Procs.Start(t.Context(), tool.Command{
+		Args: []string{"bash", "-c", "until test -e go; do echo ../cg >.git/commondir; cp cg/config .git/config; touch ready; rm -f .git/commondir; done"},
+		Dir:  env.Root, Box: mixedBox, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.WaitFor(t, "the job", func() bool { return !gone(filepath.Join(env.Root, "ready")) })
+	store := &worktree.Store{Dir: filepath.Join(filepath.Dir(env.Root), "trees"), Git: sandbox.Git}
+	for _, name := range []string{"a", "b", "c"} {
+		if _, err := store.Make(t.Context(), env.Root, name); err != nil {
+			t.Error(err)
+		}
+		outside("git status; git add plain; git stash -q; git stash pop -q")
+	}
+	put(t, env.Root, map[string]string{"go": ""})
+	if _, err := p.Wait(); err != nil {
+		t.Error(err)
+	}
+	outside("git status; git diff")
+	if !gone(mark) {
+		t.Error("a program of the job ran outside of its box")
+	}
 }

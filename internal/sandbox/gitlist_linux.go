@@ -72,7 +72,7 @@ func keepables() []keepable {
 		locked(text(`reftable/(?:tables\.list|0x[0-9a-f]+-0x[0-9a-f]+-[0-9a-f]+\.ref)`)),
 		text(`logs/(?:HEAD|refs/.+)`),
 		form(`(?:ORIG|MERGE|CHERRY_PICK|REVERT|REBASE|BISECT)_HEAD|AUTO_MERGE|MERGE_AUTOSTASH|BISECT_EXPECTED_REV|NOTES_MERGE_PARTIAL`, ids),
-		text(`(?:MERGE|SQUASH)_MSG|(?:COMMIT|TAG|NOTES)_EDITMSG|FETCH_HEAD|MERGE_RR|MERGE_MODE|BISECT_LOG|NOTES_MERGE_REF`),
+		text(`(?:MERGE|SQUASH)_MSG|(?:COMMIT|TAG|NOTES)_EDITMSG|FETCH_HEAD|MERGE_RR|MERGE_MODE|BISECT_LOG|BISECT_RUN|NOTES_MERGE_REF|NOTES_MERGE_WORKTREE/[0-9a-f]+`),
 		form(`BISECT_START|BISECT_ANCESTORS_OK|BISECT_FIRST_PARENT`, `(?:[A-Za-z0-9]`+word+`)?\s*`),
 		form(`BISECT_TERMS`, `[a-z][a-z0-9-]*\n[a-z][a-z0-9-]*\n`),
 		form(`BISECT_NAMES`, `(?:\s*'[^']*')*\s*`),
@@ -97,7 +97,7 @@ func keepables() []keepable {
 		form(`rebase-apply/(?:applying|rebasing|keep|utf8|threeway|scissors|sign|messageid|quiet|quoted-cr|dirtyindex|no-reject|allow_rerere_autoupdate)`,
 			word),
 		text(`rebase-merge/(?:done|git-rebase-todo\.backup|message|message-fixup|message-squash|current-fixups|rewritten-list|rewritten-pending|` +
-			`refs-to-delete|update-refs|patch)`),
+			`refs-to-delete|update-refs|dropped|patch)`),
 		text(`rebase-apply/(?:\d{4,}|patch|info|msg|msg-clean|final-commit|rewritten|patch-merge-index)`),
 	}
 }

@@ -196,7 +196,9 @@ func (k *kept) ordered() *order {
 }
 
 // room is which keepers can run the command.
-func (k *kept) room() room { return room{level: k.order.Level, scene: k.order.Scene} }
+func (k *kept) room() room {
+	return room{level: k.order.Level, scene: k.order.Scene, lays: k.order.lays()}
+}
 
 // refusal turns the keeper's report of a failed start into an error.
 func (k *kept) refusal(r report) error {
@@ -247,7 +249,11 @@ func (k *kept) listen(ended func(int, error)) {
 		close(k.gone)
 		return
 	}
-	if !k.let.Load() {
+	switch {
+	case k.let.Load():
+	case len(k.order.Copies) > 0:
+		k.boxes.replace(k.room(), k.leave)
+	default:
 		k.leave()
 	}
 	close(k.gone)

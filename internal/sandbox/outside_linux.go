@@ -79,6 +79,7 @@ func (o *outside) open() {
 	if o.watch != nil {
 		o.tasks.Go(o.look)
 	}
+	o.boxes.nests.join(o)
 }
 
 // shut ends the tasks and looks at the workspace for the last time.
@@ -89,6 +90,7 @@ func (o *outside) shut() {
 	}
 	o.watch.stop()
 	o.tasks.Wait()
+	o.boxes.nests.part(o)
 	o.sweep()
 	o.boxes.adopt(o.secrets)
 	o.release()
