@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/internal/worktree"
@@ -324,4 +325,53 @@ func TestOurGitBesideAJob(t *testing.T) {
 	if !gone(mark) {
 		t.Error("a program of the job ran outside of its box")
 	}
+}
+
+// TestGitAround has sessions in a package of a repository, in a submodule and in a worktree work
+// with git, and in places whose repository is not theirs.
+func TestGitAround(t *testing.T) {
+	t.Parallel()
+	env, outside := repository(t)
+	outside("git init -qb main ../lib && git -C ../lib -c user.name=x -c user.email=x@y commit -qm l --allow-empty && " +
+		"git -c protocol.file.allow=always submodule add -q ../lib deep/lib && git -C deep/lib config user.name x && git -C deep/lib config user.email x@y && " +
+		"mkdir -p packages/a && echo 1 >packages/a/f && echo 2 >other && git add . && git commit -qm all && git worktree add -q ../tree && " +
+		"mkdir foreign && echo gitdir: ../.git >foreign/.git")
+	base := filepath.Dir(env.Root)
+	work := "echo new >new && git add new && git commit -qm new && git status --porcelain . && git log -1 --format=%s"
+	for dir, want := range map[string]bool{
+		"ws/packages/a": true, "ws/deep/lib": true, "tree": true, "ws/foreign": false, "home": false,
+	} {
+		root := filepath.Join(base, dir)
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		inner, err := sandbox.Local(root, nil, sandbox.Options{Self: self, Map: places.Map{Home: filepath.Join(base, "home")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = inner.Close() })
+		box := plainBox
+		if dir == "ws/packages/a" {
+			box.Read = []string{env.Root}
+		}
+		before := gitTree(t, env.Root)
+		code, out, refused := script(t, inner, box, work)
+		switch {
+		case want && (code != 0 || len(refused) > 0 || strings.TrimSpace(out) != "new"):
+			t.Errorf("%s: exit code %d, refused %q\n%s", dir, code, refused, out)
+		case want:
+			out, err := exec.Command("git", "-C", root, "log", "-1", "--format=%s").Output()
+			if err != nil || string(out) != "new\n" {
+				t.Errorf("%s: outside the last commit is %q, %v", dir, out, err)
+			}
+		case code == 0 || !maps.Equal(before, gitTree(t, env.Root)):
+			t.Errorf("%s: exit code %d\n%s", dir, code, out)
+		}
+	}
+	// From the top, too.
+	if code, out, refused := script(t, env, mixedBox, "cd deep/lib && git commit -q --allow-empty -m in && cd ../.. && git add deep/lib && git commit -qm sub"); code != 0 || len(refused) > 0 {
+		t.Errorf("exit code %d, refused %q\n%s", code, refused, out)
+	}
+	outside("git -C deep/lib log -1 --format=%s | grep in && git log -1 --format=%s | grep sub")
 }

@@ -33,7 +33,7 @@ type nests struct {
 	open  []*outside
 }
 
-// join has what a box makes looked at.
+// join has what a box makes looked at. Its command has not begun.
 func (n *nests) join(o *outside) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -50,7 +50,7 @@ func (n *nests) join(o *outside) {
 	go func() { // the command need not wait for that
 		for _, dir := range o.boxes.scanner(o.boxes.root).looked() {
 			n.mu.Lock()
-			n.add(dir, unix.IN_CREATE|unix.IN_MOVED_TO)
+			n.add(dir)
 			n.mu.Unlock()
 		}
 	}()
@@ -76,8 +76,14 @@ func (n *nests) close() {
 	}
 }
 
-// add watches a folder. n.mu is held.
-func (n *nests) add(dir string, changes uint32) {
+// add watches a folder, one of a new repository more closely. n.mu is held.
+func (n *nests) add(dir string) {
+	changes := uint32(unix.IN_CREATE | unix.IN_MOVED_TO)
+	for git := range n.made {
+		if slices.Contains(nestFolders(git), dir) {
+			changes |= unix.IN_MODIFY | unix.IN_CLOSE_WRITE
+		}
+	}
 	if _, ok := n.known[dir]; ok || len(n.known) >= mostNests {
 		return
 	}
@@ -130,6 +136,9 @@ func (n *nests) follow(file *os.File) {
 			rest = rest[size:]
 			dir, ok := n.at[id]
 			switch {
+			case mask&unix.IN_Q_OVERFLOW != 0 && len(n.open) > 0:
+				clear(n.known)
+				n.deepen(n.open[0].boxes.root)
 			case ok && mask&unix.IN_IGNORED != 0:
 				delete(n.at, id)
 				delete(n.known, dir)
@@ -168,7 +177,7 @@ func (n *nests) deepen(dir string) {
 	if len(n.known) >= mostNests {
 		return
 	}
-	n.add(dir, unix.IN_CREATE|unix.IN_MOVED_TO)
+	n.add(dir)
 	entries, err := readDir(dir)
 	if err != nil {
 		return
@@ -201,7 +210,7 @@ func (n *nests) look(git string) {
 	n.made[git] = true
 	for _, dir := range nestFolders(git) {
 		delete(n.known, dir) // it is to tell of more
-		n.add(dir, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_MODIFY|unix.IN_CLOSE_WRITE)
+		n.add(dir)
 	}
 	n.settleBy(o, git)
 }
@@ -209,7 +218,7 @@ func (n *nests) look(git string) {
 // settle looks at a repository again. n.mu is held.
 func (n *nests) settle(git string) {
 	for _, dir := range nestFolders(git) {
-		n.add(dir, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_MODIFY|unix.IN_CLOSE_WRITE)
+		n.add(dir)
 	}
 	n.settleBy(n.open[len(n.open)-1], git)
 }

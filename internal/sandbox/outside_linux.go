@@ -65,6 +65,7 @@ func (b *boxes) outside(k *kept) *outside {
 	} else {
 		o.covers.watch(o.watch)
 	}
+	b.nests.join(o)
 	return o
 }
 
@@ -79,7 +80,6 @@ func (o *outside) open() {
 	if o.watch != nil {
 		o.tasks.Go(o.look)
 	}
-	o.boxes.nests.join(o)
 }
 
 // shut ends the tasks and looks at the workspace for the last time.
@@ -101,6 +101,7 @@ func (o *outside) release() {
 	if o == nil {
 		return
 	}
+	o.boxes.nests.part(o)
 	if o.box.Init {
 		o.boxes.making(-1)
 	}
