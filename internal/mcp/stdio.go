@@ -109,6 +109,7 @@ func (s Server) box(ctx context.Context, env tool.Env, level tool.Level) tool.Bo
 		return b
 	}
 	b.Hosts = slices.Concat(s.Hosts, registries(s.Command[0]))
+	b.Cache = strings.Join(append([]string{"mcp", s.Source}, s.Command...), "\x00") // so that it is fetched once
 	read := s.Read
 	if s.Source == User || s.Source == Client { // else a file of a repository opens folders
 		read = slices.Concat(read, keep.Installed(s.Command))

@@ -34,6 +34,7 @@ type boxes struct {
 	known   knownSecrets
 	watches watches
 	temp    *temp // nil: boxes have folders of their own, each
+	cache   cache
 
 	mu       sync.Mutex
 	scanners map[string]*scanner
@@ -61,7 +62,7 @@ func (b *boxes) close() error {
 	b.rooms.close()
 	b.network.close()
 	b.watches.close()
-	return errors.Join(b.mounts.close(), b.temp.close())
+	return errors.Join(b.mounts.close(), b.temp.close(), b.cache.close())
 }
 
 func (b *boxes) options() Options { return b.o }
