@@ -126,7 +126,7 @@ func (t *trial) examine(ctx context.Context) (first tool.Verdict, err error) {
 	t.judged.Private = t.rules().Private(policy.Judged(findings)) || given
 	t.findings = clearFindings(findings, t.shown)
 	t.judged.Effects = policy.Judged(t.findings)
-	return policy.Hand(given, t.call.Mode, t.judged.Effects), nil
+	return policy.Hand(given, t.vault.Named(string(t.call.Args)), t.call.Mode, t.call.Env.Walls, t.judged.Effects), nil
 }
 
 // shown takes secrets out of a text for people and the log, and parts of those that the call is

@@ -233,6 +233,7 @@ type Job struct {
 	ID      string `json:"id"` // unique among the jobs of a session that run
 	Command string `json:"command"`
 	Keep    bool   `json:"keep,omitempty"` // it is to outlive the session
+	Late    bool   `json:"late,omitempty"` // its time was over: it was not started to go on in the background
 }
 
 // JobEnd is how a job has ended.

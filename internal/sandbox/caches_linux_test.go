@@ -55,7 +55,7 @@ func TestFetchedOnce(t *testing.T) {
 		t.Errorf("fetched to %q, %v", kept, err)
 	}
 	box.Read = []string{goroot}
-	if code, out, _ := script(t, env, box, "go build ./...", vars...); code != 0 {
+	if code, out, _ := script(t, env, box, "go list -deps ./... && go mod verify", vars...); code != 0 || !strings.Contains(out, "go-cmp/cmp\n") {
 		t.Errorf("%d %s", code, out)
 	}
 	// so that it can be removed
