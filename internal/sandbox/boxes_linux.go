@@ -35,6 +35,7 @@ type boxes struct {
 	watches watches
 	nests   nests
 	temp    *temp // nil: boxes have folders of their own, each
+	cache   cache
 
 	keepables func() []keepable
 	giving    sync.Mutex // held while what a box left in copies of git directories is taken over
@@ -66,7 +67,7 @@ func (b *boxes) close() error {
 	b.network.close()
 	b.watches.close()
 	b.nests.close()
-	return errors.Join(b.mounts.close(), b.temp.close())
+	return errors.Join(b.mounts.close(), b.temp.close(), b.cache.close())
 }
 
 func (b *boxes) options() Options { return b.o }

@@ -24,7 +24,7 @@ type seen struct {
 // workspace puts the walls of a workspace box on paper.
 func (b *boxes) workspace(k *kept, found []spot) error {
 	o, box := &k.order, k.command.Box
-	cache, vars, err := b.caches(len(box.Hosts) > 0)
+	cache, vars, err := b.caches(box)
 	if err != nil {
 		return err
 	}
