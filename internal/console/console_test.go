@@ -287,7 +287,7 @@ func TestEveryReasonHasItsCode(t *testing.T) {
 	}
 	for _, kind := range []llm.Kind{
 		llm.KindTransient, llm.KindRateLimited, llm.KindQuota, llm.KindOverloaded, llm.KindTimeout, llm.KindStreamCut, llm.KindWindow,
-		llm.KindTooLarge, llm.KindAuthExpired, llm.KindAuth, llm.KindBilling, llm.KindHistory, llm.KindInvalid, llm.KindNoModel, llm.KindNoTools,
+		llm.KindTooLarge, llm.KindAuthExpired, llm.KindAuth, llm.KindBilling, llm.KindHistory, llm.KindInvalid, llm.KindNoModel, llm.KindNoTools, llm.KindNoReply,
 	} {
 		ends = append(ends, end{event.ReasonFailed, kind})
 	}
