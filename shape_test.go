@@ -28,6 +28,7 @@ var rank = map[string]int{
 	"tool":                        1,
 	"event":                       2,
 	"llm/catalog":                 3,
+	"llm/family":                  3,
 	"internal/text":               3,
 	"store":                       4,
 	"internal/places":             4,
