@@ -46,6 +46,7 @@ var rank = map[string]int{
 	"llm/limit":                   10,
 	"llm/router":                  10,
 	"llm/prompted":                10,
+	"llm/heal":                    10,
 	"llm/anthropic/anthropictest": 12,
 	"llm/openai/openaitest":       12,
 	"llm/gemini/geminitest":       12,
