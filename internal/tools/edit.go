@@ -24,6 +24,11 @@ func applyEdit(raw string, e edit) (string, int, error) {
 	}
 	v := newView(raw)
 	found := v.find(want, e.All)
+	if len(found) == 0 {
+		if out, n := v.typed(want, with, e.All); n > 0 {
+			return out, n, nil
+		}
+	}
 	switch {
 	case len(found) == 0:
 		return "", 0, errors.New(notFound(v.text, want))
@@ -94,6 +99,40 @@ func (v *view) replace(found []int, length int, with string) string {
 	}
 	b.WriteString(v.raw[done:])
 	return b.String()
+}
+
+// typed replaces what is wanted where the text spells it otherwise, as [typedText] compares. Only what
+// differs between want and with changes: beside it the text keeps its own bytes. n is 0 if there is no
+// match, or more than one and not all are meant.
+func (v *view) typed(want, with string, all bool) (out string, n int) {
+	if len(v.text) > maxCompared {
+		return "", 0
+	}
+	have, sought := newTyped(v.text), newTyped(want).text
+	before, after := common(want, with)
+	first, last := len(newTyped(want[:before]).text), len(newTyped(want[len(want)-after:]).text)
+	var b strings.Builder
+	done := 0
+	for i := 0; ; {
+		j := strings.Index(have.text[i:], sought)
+		if j < 0 {
+			break
+		}
+		from, to := i+j+first, i+j+len(sought)-last
+		i += j + len(sought)
+		if !have.begins(from) || !have.begins(to) {
+			continue
+		}
+		n++
+		b.WriteString(v.raw[done:v.rawOffset(have.at[from])])
+		b.WriteString(with[before : len(with)-after])
+		done = v.rawOffset(have.at[to])
+	}
+	if n > 1 && !all {
+		return "", 0
+	}
+	b.WriteString(v.raw[done:])
+	return b.String(), n
 }
 
 // lineList names the lines of offsets, at most twenty of them.

@@ -14,13 +14,14 @@ import (
 // maxFile is the largest file that is read as a whole, in bytes.
 const maxFile = 64 << 20
 
-// Resolve returns the real path a call means. It is joined and not cleaned
-// before links are followed, so that ".." means what it means to the kernel.
+// Resolve returns the real path a call means, also if it spells a name otherwise than the file system
+// does ([asSpelled]). It is joined and not cleaned before links are followed, so that ".." means what it
+// means to the kernel.
 func Resolve(ctx context.Context, c *tool.Call, path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = c.Cwd + string(filepath.Separator) + path
 	}
-	return c.Env.Files.Resolve(ctx, path)
+	return c.Env.Files.Resolve(ctx, asSpelled(ctx, c, path))
 }
 
 // Shown writes a path short: relative to the workspace if it is inside.

@@ -1,0 +1,108 @@
+package tools
+
+import (
+	"context"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// typedText is a text as people type it: with composed letters, plain spaces and straight quotes, however
+// it is spelled. Models type so what they have read in another spelling.
+type typedText struct {
+	text string
+	at   []int // where each byte of it comes from, and the end
+}
+
+// typists has what keyboards have in the place of what word processors and file systems make of it.
+func typists() *strings.Replacer {
+	return strings.NewReplacer(
+		"\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d", `"`,
+		"\u00a0", " ", "\u2007", " ", "\u2009", " ", "\u202f", " ",
+	)
+}
+
+func newTyped(text string) typedText {
+	var t typedText
+	var b strings.Builder
+	var parts norm.Iter
+	typed := typists()
+	for parts.InitString(norm.NFC, text); !parts.Done(); {
+		from := parts.Pos()
+		part := typed.Replace(string(parts.Next()))
+		b.WriteString(part)
+		for range len(part) {
+			t.at = append(t.at, from)
+		}
+	}
+	t.text, t.at = b.String(), append(t.at, len(text))
+	return t
+}
+
+// begins reports whether something in the text as it is begins or ends at a place of the typed one.
+func (t typedText) begins(i int) bool { return i == 0 || t.at[i] != t.at[i-1] }
+
+// common is how many bytes two texts have in common at their beginnings and ends, in whole letters.
+func common(a, b string) (before, after int) {
+	whole := func(s string) bool { return s == "" || utf8.RuneStart(s[0]) && norm.NFC.PropertiesString(s).BoundaryBefore() }
+	for before < min(len(a), len(b)) && a[before] == b[before] {
+		before++
+	}
+	for before > 0 && !(whole(a[before:]) && whole(b[before:])) {
+		before--
+	}
+	for after < min(len(a), len(b))-before && a[len(a)-1-after] == b[len(b)-1-after] {
+		after++
+	}
+	for after > 0 && !whole(a[len(a)-after:]) {
+		after--
+	}
+	return before, after
+}
+
+// asSpelled is a path as the file system spells it, where it is there in another spelling of the same
+// letters, spaces and quotes, and only one. Any other path stays.
+func asSpelled(ctx context.Context, c *tool.Call, path string) string {
+	if !strings.ContainsFunc(path, func(r rune) bool { return r > '~' || r == ' ' || r == '\'' || r == '"' }) {
+		return path
+	}
+	dir, rest := string(filepath.Separator), strings.TrimPrefix(path, string(filepath.Separator))
+	if below, inside := strings.CutPrefix(path, c.Env.Root+string(filepath.Separator)); inside {
+		dir, rest = c.Env.Root, below
+	}
+	for name := range strings.SplitSeq(rest, string(filepath.Separator)) {
+		if name == "" || name == "." || name == ".." {
+			return path
+		}
+		entries, err := readDir(ctx, c.Env.Files, dir)
+		if err != nil {
+			return path
+		}
+		found, ok := spelled(entries, name)
+		if !ok {
+			return path
+		}
+		dir = filepath.Join(dir, found)
+	}
+	return dir
+}
+
+// spelled is the name of an entry that a name means: that one, or else the only one typed alike.
+func spelled(entries []fs.DirEntry, name string) (found string, ok bool) {
+	typed, alike := newTyped(name).text, 0
+	for _, e := range entries {
+		if e.Name() == name {
+			return name, true
+		}
+		if newTyped(e.Name()).text == typed {
+			found = e.Name()
+			alike++
+		}
+	}
+	return found, alike == 1
+}
