@@ -373,7 +373,11 @@ func (g *giver) file(name string) {
 		listed = true
 	}
 	if !ok || !listed {
-		g.refuse(name, notListed)
+		why := notListed
+		if below == "gitdir" || below == "commondir" {
+			why = "leads out of the workspace, or not back from it"
+		}
+		g.refuse(name, why)
 		return
 	}
 	c := gitChange{name: name, kind: kind, is: is}
