@@ -47,11 +47,19 @@ type gitHeld struct {
 	told            map[string]bool
 }
 
-var errNoCopies = fmt.Errorf("%w: copies of repositories are unavailable here", tool.ErrNoBox)
-
 // overlays reports whether boxes write copies of git directories.
 func (b *boxes) overlays() bool {
 	return b.engine == nil && b.o.Pool != nil && b.o.Pool.overlays()
+}
+
+// flattened reports whether a box could not be built for its copies: not every file system can be
+// below an overlay. From then on the boxes of this workspace find git directories closed.
+func (k *kept) flattened(err error) bool {
+	if len(k.order.Copies) == 0 || !errors.Is(err, tool.ErrNoBox) || !strings.Contains(err.Error(), layCopy) || k.boxes.flat.Swap(true) {
+		return false
+	}
+	k.order, k.outside, k.copies, k.leaving = order{}, nil, nil, nil
+	return true
 }
 
 // gitCopies lists the git directories that a box is to have copies of: that of the repository
