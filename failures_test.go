@@ -211,7 +211,7 @@ func TestEveryFailureIsNamed(t *testing.T) {
 		llm.KindWindow: event.ReasonFailed, llm.KindTooLarge: event.ReasonFailed, llm.KindAuthExpired: event.ReasonFailed,
 		llm.KindAuth: event.ReasonFailed, llm.KindBilling: event.ReasonFailed, llm.KindRefused: event.ReasonRefused,
 		llm.KindHistory: event.ReasonFailed, llm.KindInvalid: event.ReasonFailed, llm.KindNoModel: event.ReasonFailed,
-		llm.KindNoTools: event.ReasonFailed, llm.KindBudget: event.ReasonBudget, llm.KindPanic: event.ReasonFailed,
+		llm.KindNoTools: event.ReasonFailed, llm.KindNoReply: event.ReasonFailed, llm.KindBudget: event.ReasonBudget, llm.KindPanic: event.ReasonFailed,
 	} {
 		v := &vendor{}
 		for range 10 {

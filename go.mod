@@ -24,6 +24,7 @@ require (
 	charm.land/bubbletea/v2 v2.1.1
 	github.com/a2aproject/a2a-go/v2 v2.4.0
 	github.com/alecthomas/chroma/v2 v2.27.0
+	github.com/andybalholm/brotli v1.2.3
 	github.com/charmbracelet/ultraviolet v0.0.0-20261008173134-6b8d4baf91b4
 	github.com/charmbracelet/x/ansi v0.11.9
 	github.com/charmbracelet/x/vt v0.0.0-20260823001701-96af6d2cb5f6

@@ -28,6 +28,7 @@ var rank = map[string]int{
 	"tool":                        1,
 	"event":                       2,
 	"llm/catalog":                 3,
+	"llm/family":                  3,
 	"internal/text":               3,
 	"store":                       4,
 	"internal/places":             4,
@@ -45,6 +46,7 @@ var rank = map[string]int{
 	"llm/limit":                   10,
 	"llm/router":                  10,
 	"llm/prompted":                10,
+	"llm/heal":                    10,
 	"llm/anthropic/anthropictest": 12,
 	"llm/openai/openaitest":       12,
 	"llm/gemini/geminitest":       12,
@@ -324,7 +326,8 @@ func TestRootPullsInLittle(t *testing.T) {
 		"github.com/google/jsonschema-go",
 		"github.com/bmatcuk/doublestar/v4",
 		"golang.org/x/sys",
-		"golang.org/x/net/idna", // for names of hosts in rules, and what it imports:
+		"golang.org/x/net/http/httpproxy", // of net/http too, under another name
+		"golang.org/x/net/idna",           // for names of hosts in rules, and what it imports:
 		"golang.org/x/text/secure/bidirule", "golang.org/x/text/transform", "golang.org/x/text/unicode",
 	}
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()

@@ -21,7 +21,10 @@ import (
 const everyRefusal = `
 302
 Location: http://elsewhere/
-= invalid_request
+= no_reply
+
+200 <html><head><title>Sign in</title></head></html>
+= no_reply
 
 401
 = auth

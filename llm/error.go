@@ -29,6 +29,7 @@ const (
 	KindHistory     Kind = "invalid_history"   // the request is malformed in a way that repairing the history can cure
 	KindInvalid     Kind = "invalid_request"   // the request is malformed
 	KindNoModel     Kind = "model_not_found"   // no such model, or not for this account
+	KindNoReply     Kind = "no_reply"          // the address answers with what is no reply of a model: a web page, a redirect, text without an end
 	KindNoTools     Kind = "tools_unsupported" // the model, or the way it is served, takes no tools
 	KindBudget      Kind = "budget"            // a limit of ours on money is reached; nothing was sent
 	KindPanic       Kind = "panic"             // the code that asks the model panicked; a fault of the program
@@ -66,7 +67,7 @@ func (k Kind) Policy() Policy {
 		return PolicyShrink
 	case KindWindow:
 		return PolicyCompact
-	case KindAuth, KindBilling, KindNoModel, KindNoTools:
+	case KindAuth, KindBilling, KindNoModel, KindNoReply, KindNoTools:
 		return PolicyElsewhere
 	}
 	return PolicyStop // KindRefused, KindInvalid, KindBudget, KindPanic, KindCancelled

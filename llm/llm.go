@@ -203,5 +203,6 @@ const (
 	StopRefusal Stop = "refusal" // it declined, or a filter did
 	StopWindow  Stop = "window"  // the context window is full; the text so far is good
 	StopCut     Stop = "cut"     // interrupted by us; text is partial
+	StopSpoken  Stop = "spoken"  // its text has what looks like a call and may be none; nothing was called
 	StopOther   Stop = "other"
 )

@@ -116,6 +116,10 @@ type Box struct {
 	// Init lets repositories stay that the process makes in the workspace, but
 	// for settings and hooks that name programs. BoxWorkspace only.
 	Init bool
+	// Cache names a cache of the workspace that outlives the session, and that only boxes with
+	// this name see. Empty: the caches that programs in the box write end with the session.
+	// BoxWorkspace only.
+	Cache string
 	// Throwaway lets the process see the workspace as it is, at its path, and keeps
 	// what it changes there away from it: that is gone with the last process of the
 	// box. Nothing else may be opened for writing, and no host. BoxWorkspace only.

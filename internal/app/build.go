@@ -224,7 +224,7 @@ func (b *build) cautions() {
 		}
 	}
 	if b.env.Walls.Why != "" && b.mode() != tool.ModeYolo { // which asks for nothing, and has no box
-		b.warn("no full sandbox: " + b.env.Walls.Why + "; more commands will ask, see 'inspan doctor sandbox'")
+		b.warn("no full sandbox: " + b.env.Walls.Why + "; more commands will ask, and hooks run without it, see 'inspan doctor sandbox'")
 	}
 	if b.at.Parent == "" && tool.Inside(b.env.Root, keep.Home()) {
 		b.warn("the workspace " + b.env.Root + " holds your home folder: all your files are its content, and there are no checkpoints; " +

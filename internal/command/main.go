@@ -22,6 +22,7 @@ import (
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/setup"
 	"github.com/inspan/inspan/internal/words"
 )
@@ -37,6 +38,7 @@ func (p Program) Run() {
 	if ran, code := app.Helper(); ran {
 		os.Exit(code)
 	}
+	netguard.HeedAllProxy()
 	usual := debug.SetGCPercent(startGarbage)
 	ballast := make([]byte, ballastSize)
 	time.AfterFunc(startTime, func() { debug.SetGCPercent(usual) })

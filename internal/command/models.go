@@ -14,7 +14,8 @@ func (c *command) models() *cobra.Command {
 		Use:   "models [PROVIDER]",
 		Short: "List providers, their state and their models",
 		Long: "inspan lists the providers, which of them are ready, the models of local servers, and the default model.\n" +
-			"With a PROVIDER, it lists the models that the provider reports.\n\n" +
+			"With a PROVIDER, it lists the models that the provider reports. What a server has refused in a model's requests is\n" +
+			"listed with its day: inspan leaves it out for a month.\n\n" +
 			"Models are named provider/model, such as anthropic/claude-sonnet-5-5 or ollama/qwen3-coder. You can add any server\n" +
 			"that speaks the OpenAI Chat Completions API in the settings, with kind = \"openai\" and a base_url.",
 		Args: exactly(0, 1, "at most one PROVIDER"),
@@ -40,6 +41,7 @@ func (c *command) models() *cobra.Command {
 					return err
 				}
 			}
+			console.Refused(out, a.Providers.Refused())
 			choice, err := a.Providers.Model(cmd.Context(), "", "")
 			if err != nil {
 				fmt.Fprintf(out, "\n%v\n", err)

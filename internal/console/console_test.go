@@ -215,7 +215,7 @@ func TestFailureEndsTheLine(t *testing.T) {
 	}
 	defer s.Close()
 	var out bytes.Buffer
-	c := &console.Console{Out: &out, Err: &out}
+	c := &console.Console{Out: &out, Err: &out, Width: func(io.Writer) int { return 80 }}
 	if code := c.Run(t.Context(), s, event.Say("go")); code != 32 || !strings.HasPrefix(out.String(), "I think\nfailed") {
 		t.Errorf("code %d: %q", code, out.String())
 	}
@@ -287,7 +287,7 @@ func TestEveryReasonHasItsCode(t *testing.T) {
 	}
 	for _, kind := range []llm.Kind{
 		llm.KindTransient, llm.KindRateLimited, llm.KindQuota, llm.KindOverloaded, llm.KindTimeout, llm.KindStreamCut, llm.KindWindow,
-		llm.KindTooLarge, llm.KindAuthExpired, llm.KindAuth, llm.KindBilling, llm.KindHistory, llm.KindInvalid, llm.KindNoModel, llm.KindNoTools,
+		llm.KindTooLarge, llm.KindAuthExpired, llm.KindAuth, llm.KindBilling, llm.KindHistory, llm.KindInvalid, llm.KindNoModel, llm.KindNoTools, llm.KindNoReply,
 	} {
 		ends = append(ends, end{event.ReasonFailed, kind})
 	}
@@ -418,7 +418,7 @@ func TestFitsTheTerminal(t *testing.T) {
 }
 
 // TestReplyIsCompleted holds that a reader who has missed some of what the model wrote shows
-// all that it said in the end.
+// all that it said in the end, and that a file or a pipe has nothing else.
 func TestReplyIsCompleted(t *testing.T) {
 	for name, tc := range map[string]struct {
 		deltas []event.Delta
@@ -430,16 +430,18 @@ func TestReplyIsCompleted(t *testing.T) {
 		"it broke off":      {[]event.Delta{{Text: "Ze"}, {Void: true}, {Text: "One"}}, "Ze\nOne two.\n"},
 		"it was changed":    {[]event.Delta{{Text: "Three"}}, "Three\n"},
 	} {
-		var out bytes.Buffer
-		c := console.Console{Out: &out, Err: io.Discard}
-		err := c.Show(func(yield func(event.Event, error) bool) {
-			for _, d := range tc.deltas {
-				yield(event.Event{Body: d}, nil)
+		for width, want := range map[int]string{80: tc.want, 0: "One two.\n"} {
+			var out bytes.Buffer
+			c := console.Console{Out: &out, Err: io.Discard, Width: func(io.Writer) int { return width }}
+			err := c.Show(func(yield func(event.Event, error) bool) {
+				for _, d := range tc.deltas {
+					yield(event.Event{Body: d}, nil)
+				}
+				yield(event.Event{Seq: 1, Body: event.Replied{Parts: llm.Say("One two.")}}, nil)
+			}, false)
+			if err != nil || out.String() != want {
+				t.Errorf("%s, width %d: %q, %v", name, width, out.String(), err)
 			}
-			yield(event.Event{Seq: 1, Body: event.Replied{Parts: llm.Say("One two.")}}, nil)
-		}, false)
-		if err != nil || out.String() != tc.want {
-			t.Errorf("%s: %q, %v", name, out.String(), err)
 		}
 	}
 }

@@ -5,9 +5,11 @@ import (
 	"io"
 	"strconv"
 	"text/tabwriter"
+	"time"
 
 	"github.com/inspan/inspan/internal/providers"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/llm/heal"
 )
 
 // Providers prints who provides models.
@@ -59,4 +61,15 @@ func orDash(s string) string {
 		return "-"
 	}
 	return s
+}
+
+// Refused lists what servers have refused in the requests of models, and what became of it.
+func Refused(out io.Writer, all []*heal.Facts) {
+	head := "\nRefused by servers, and so changed in requests:\n"
+	for _, f := range all {
+		for _, fact := range f.List() {
+			fmt.Fprintf(out, "%s%s, since %s: %s (%s)\n", head, text.Line(f.Route), fact.At.Format(time.DateOnly), text.Line(fact.Words()), text.Short(fact.Said, 200))
+			head = ""
+		}
+	}
 }

@@ -199,6 +199,9 @@ func (v *view) replied(r *transcript.Reply) error {
 		v.written, v.reply.thought = true, len(r.Thought)
 	}
 	rest, more := strings.CutPrefix(r.Text, v.reply.text) // what was changed after it was shown can't be taken back
+	if r.State == transcript.Written && v.width(v.Out) == 0 {
+		return nil // in a file or a pipe nothing can be taken back: a thought may turn out to be one at its end
+	}
 	if more && rest != "" && (v.reply.text != "" || r.State == transcript.Written || strings.TrimSpace(rest) != "") {
 		v.reply.text = r.Text
 		if err := v.write(rest); err != nil {

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -20,9 +21,23 @@ func (s *State) replied(b event.Replied, seq uint64, at time.Time) {
 	s.Total.Usage = s.Total.Usage.Add(b.Usage)
 	s.Total.Cost += b.Cost
 	s.Total.Unpriced = s.Total.Unpriced || b.Unpriced
-	r.Reply, r.Answered = classify(b), at
+	before := r.Again
+	r.Reply, r.Answered, r.Again, r.Thought = classify(b), at, replyNone, ""
+	switch {
+	case r.Reply == replySpoken && before == replySpoken:
+		r.Reply = replyAnswer // it means the text
+	case r.Reply == replySpoken, r.Reply == replyThought:
+		r.Again = r.Reply
+	}
+	if r.Reply == replyThought {
+		r.Thought = thought(b.Parts)
+	}
 	switch r.Reply {
-	case replyEmpty, replyLength, replyCut:
+	case replyThought:
+		if r.Nudges++; before == replyThought {
+			r.Nudges = max(r.Nudges, maxNudges+1)
+		}
+	case replyEmpty, replyLength, replyCut, replySpoken:
 		r.Nudges++
 	default:
 		r.Nudges = 0
@@ -49,8 +64,12 @@ func classify(b event.Replied) replyKind {
 		return replyCalls
 	case b.Stop == llm.StopPause:
 		return replyPause
+	case blank(b.Parts) && thought(b.Parts) != "":
+		return replyThought
 	case blank(b.Parts):
 		return replyEmpty
+	case b.Stop == llm.StopSpoken:
+		return replySpoken
 	case b.Stop == llm.StopLength:
 		return replyLength
 	case b.Stop == llm.StopCut:
@@ -59,6 +78,17 @@ func classify(b event.Replied) replyKind {
 		return replyWindow
 	}
 	return replyAnswer
+}
+
+// thought is what the parts have of thoughts, for people.
+func thought(parts llm.Parts) string {
+	var texts []string
+	for _, p := range parts {
+		if t, ok := p.(llm.Reasoning); ok && strings.TrimSpace(t.Text) != "" {
+			texts = append(texts, strings.TrimSpace(t.Text))
+		}
+	}
+	return strings.Join(texts, "\n")
 }
 
 // newCalls lists the calls of a reply. Those of a cut reply are incomplete and

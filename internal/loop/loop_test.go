@@ -179,7 +179,8 @@ func TestUnusableReplies(t *testing.T) {
 	}{
 		{"empty", reply(llm.StopEnd), "steer Your reply was empty"},
 		{"white space", reply(llm.StopEnd, llm.Text{Text: " \n"}), "steer Your reply was empty"},
-		{"only thoughts", reply(llm.StopEnd, llm.Reasoning{Text: "hm"}), "steer Your reply was empty"},
+		{"only thoughts", reply(llm.StopEnd, llm.Reasoning{Text: "hm"}), "steer Your reply had thoughts and nothing else"},
+		{"what looks like a call", reply(llm.StopSpoken, llm.Text{Text: "<tool_call>"}), "steer Your reply has what looks like a call"},
 		{"cut text", reply(llm.StopLength, llm.Text{Text: "half a"}), "steer Your reply was cut"},
 		{"cut call", reply(llm.StopLength, call("1", "w")), "end 1=cut"},
 		{"call when the window is full", reply(llm.StopWindow, call("1", "w")), "end 1=cut"},
@@ -193,6 +194,28 @@ func TestUnusableReplies(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			newTape(t, said("x"), event.Asked{Turn: 1}, tc.reply).want(tc.want)
 		})
+	}
+}
+
+// A reply that looks like a call, or has thoughts alone, is asked for once more; then it counts as it is.
+func TestAskedForOnceMore(t *testing.T) {
+	for _, tc := range []struct {
+		reply event.Body
+		want  string
+	}{
+		{reply(llm.StopSpoken, llm.Text{Text: "<tool_call>"}), "stop done"},
+		{reply(llm.StopEnd, llm.Reasoning{Text: "it is 42"}), "stop failed"},
+	} {
+		tp := newTape(t, said("x"), event.Asked{Turn: 1}, tc.reply)
+		steer, ok := tp.Next().(loop.Steer)
+		if !ok {
+			t.Fatalf("next = %+v", tp.Next())
+		}
+		tp.add(steer.Steered, event.Asked{Turn: 2}, tc.reply)
+		tp.want(tc.want)
+		if stop, ok := tp.Next().(loop.Stop); !ok || tc.want == "stop failed" && !strings.Contains(stop.Stopped.Detail, "it is 42") {
+			t.Errorf("%+v", tp.Next())
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -240,6 +241,8 @@ func (s *State) over() (event.Stopped, bool) {
 		return stop(event.ReasonDone, "")
 	case r.Reply == replyWindow:
 		return stop(event.ReasonFailed, "the context window is full; the reply was cut")
+	case r.Nudges > maxNudges && r.Reply == replyThought:
+		return stop(event.ReasonFailed, "the model has thought and not answered, although it was asked again; its thoughts were: %s", r.Thought)
 	case r.Nudges > maxNudges:
 		return stop(event.ReasonFailed, "%d replies in a row were empty or cut by the output limit", r.Nudges)
 	case s.stuck():
@@ -283,6 +286,11 @@ func (s *State) nudge() (text string, why event.Why) {
 	switch {
 	case r.Reply == replyEmpty:
 		return "Your reply was empty. Go on with the task, or say in words that it is finished.", event.WhyReply
+	case r.Reply == replyThought:
+		return "Your reply had thoughts and nothing else, which nobody sees. Give your answer as text, or go on with the task.", event.WhyReply
+	case r.Reply == replySpoken:
+		return "Your reply has what looks like a call of a tool in its text. Nothing was called. If you meant a call, make it now in the way that " +
+			"your tools are called, or write it alone, without a code block and with nothing behind it. If you did not, give your answer again.", event.WhyReply
 	case r.Reply == replyLength:
 		return "Your reply was cut by the output limit. Go on exactly where it stopped.", event.WhyReply
 	case r.Reply == replyCut:
@@ -303,6 +311,6 @@ func (s *State) stuck() bool {
 // repeating reports whether the model must be told that it repeats itself.
 func (s *State) repeating() bool {
 	r := &s.Run
-	return r.Repeats.Most >= steerAt && !r.Repeats.Warned && s.Levers.Repeats != event.LeverOff && r.Reply != replyEmpty &&
-		r.Reply != replyLength && r.Reply != replyCut
+	unusable := []replyKind{replyEmpty, replyThought, replySpoken, replyLength, replyCut}
+	return r.Repeats.Most >= steerAt && !r.Repeats.Warned && s.Levers.Repeats != event.LeverOff && !slices.Contains(unusable, r.Reply)
 }

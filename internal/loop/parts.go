@@ -131,6 +131,8 @@ type Run struct {
 	Calls     []Call         `json:"calls"`               // of the last reply, until all have ended
 	Steer     []words        `json:"steer"`               // to be put before the model with the results
 	Reply     replyKind      `json:"reply"`               // what the last reply was
+	Again     replyKind      `json:"again,omitempty"`     // the same, where it was asked for once more and may be no better then
+	Thought   string         `json:"thought,omitempty"`   // all that it had, if that were thoughts
 	Nudges    int            `json:"nudges"`              // unusable replies in a row
 	Heard     string         `json:"heard,omitempty"`     // the person's words that no hook has seen and no model
 	Rounds    int            `json:"rounds,omitempty"`    // how often a hook has made it go on
@@ -212,7 +214,9 @@ const (
 	replyAnswer  replyKind = "answer" // text and no calls
 	replyCalls   replyKind = "calls"
 	replyEmpty   replyKind = "empty"
-	replyLength  replyKind = "length" // text, cut by the output limit
+	replyThought replyKind = "thought" // thoughts and nothing else
+	replySpoken  replyKind = "spoken"  // text that has what looks like a call
+	replyLength  replyKind = "length"  // text, cut by the output limit
 	replyPause   replyKind = "pause"
 	replyRefusal replyKind = "refusal"
 	replyWindow  replyKind = "window" // text, cut because the context window is full

@@ -169,7 +169,7 @@ func (s *Set) unreached(p Provider, e *llm.Error) (failed, remedy string) {
 		return fmt.Sprintf("the certificate of %s is not trusted here (%v)", host, unknown),
 			"if a proxy inspects traffic, name its certificate in SSL_CERT_FILE"
 	case errors.As(e.Err, &op) && op.Op == "proxyconnect":
-		return fmt.Sprintf("the proxy of HTTPS_PROXY or HTTP_PROXY does not answer (%v)", op.Err), "correct the variable"
+		return fmt.Sprintf("the proxy of HTTPS_PROXY, HTTP_PROXY or ALL_PROXY does not answer (%v)", op.Err), "correct the variable"
 	case errors.As(e.Err, &name):
 		return fmt.Sprintf("the name %s can't be looked up (%s)", name.Name, name.Err), "check the network; behind a proxy, set HTTPS_PROXY"
 	case errors.Is(e.Err, syscall.ECONNREFUSED):

@@ -3,6 +3,7 @@ package providers
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"path/filepath"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/inspan/inspan/llm/anthropic"
 	"github.com/inspan/inspan/llm/cloud"
 	"github.com/inspan/inspan/llm/gemini"
+	"github.com/inspan/inspan/llm/heal"
 	"github.com/inspan/inspan/llm/limit"
 	"github.com/inspan/inspan/llm/ollama"
 	"github.com/inspan/inspan/llm/openai"
@@ -25,14 +27,24 @@ func (s *Set) build(ctx context.Context, p Provider, id string) (llm.Model, erro
 		return nil, err
 	}
 	noTools := s.probe(ctx, &at, p)
+	at.HTTP = &heal.Transport{Next: at.HTTP}
 	m, err := adapter(p.Kind, &at)
 	if err != nil {
 		return nil, config.Error{Err: fmt.Errorf("provider %s: %w", p.Name, err)}
 	}
 	needs := profile.For(m.Info().Route(), s.Config.Profiles)
 	inPrompt := noTools || needs.Tools == "prompt" || p.Models[id].NoTools
-	return &advised{s.limits(p).Model(needs.Model(&prompted.Model{Model: m, Always: inPrompt})), s, p, id}, nil
+	return &advised{s.limits(p).Model(needs.Model(&prompted.Model{Model: &heal.Model{Model: m, Facts: s.Facts(p, id)}, Always: inPrompt})), s, p, id}, nil
 }
+
+// Facts are what the server of a model has refused.
+func (s *Set) Facts(p Provider, id string) *heal.Facts {
+	where := sha256.Sum256([]byte(p.Kind + "\n" + p.BaseURL + "\n" + id))
+	return &heal.Facts{Path: filepath.Join(s.StateDir, "facts", fmt.Sprintf("%s-%x.json", p.Name, where[:8])), Route: p.Name + "/" + id}
+}
+
+// Refused are the facts about all models, by the names of these.
+func (s *Set) Refused() []*heal.Facts { return heal.All(filepath.Join(s.StateDir, "facts")) }
 
 // Endpoint is what the settings say of a provider's model.
 func (s *Set) Endpoint(p Provider, id string) llm.Endpoint {

@@ -36,6 +36,7 @@ type boxes struct {
 	watches watches
 	nests   nests
 	temp    *temp // nil: boxes have folders of their own, each
+	cache   cache
 
 	keepables func() []keepable
 	flat      atomic.Bool // copies of git directories could not be made here
@@ -68,7 +69,7 @@ func (b *boxes) close() error {
 	b.network.close()
 	b.watches.close()
 	b.nests.close()
-	return errors.Join(b.mounts.close(), b.temp.close())
+	return errors.Join(b.mounts.close(), b.temp.close(), b.cache.close())
 }
 
 func (b *boxes) options() Options { return b.o }

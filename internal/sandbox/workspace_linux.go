@@ -27,7 +27,7 @@ func (b *boxes) workspace(k *kept, found []spot) error {
 		k.command.Box.Git, k.command.Box.Mixed = false, false // a copy or nothing
 	}
 	o, box := &k.order, k.command.Box
-	cache, vars, err := b.caches(len(box.Hosts) > 0)
+	cache, vars, err := b.caches(box)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,11 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 		defer reply.Close()
 		d := newDecoder(info.Route(), names)
 		d.reply.RequestID = reply.RequestID()
-		done, err := d.run(source(at, reply), func(c llm.Chunk) bool { return yield(c, nil) })
+		emit, over := wire.Bounded(func(c llm.Chunk) bool { return yield(c, nil) })
+		done, err := d.run(source(at, reply), emit)
+		if err == nil {
+			err = over()
+		}
 		switch {
 		case err != nil:
 			e := llm.AsError(err)
@@ -75,8 +79,11 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 // source returns what reads the events' data of a stream, one by one, and io.EOF
 // at its end.
 func source(p platform, reply *wire.Reply) func() ([]byte, error) {
-	if p == bedrock {
+	switch {
+	case p == bedrock:
 		return newFrames(reply).next
+	case reply.Whole():
+		return whole(reply)
 	}
 	return serverSent(reply)
 }

@@ -49,7 +49,8 @@ type event struct {
 		PartialJSON string `json:"partial_json"`
 		StopReason  string `json:"stop_reason"`
 	} `json:"delta"`
-	Usage usage `json:"usage"`
+	Usage usage           `json:"usage"`
+	Error json.RawMessage `json:"error"`
 }
 
 // usage has pointers because a later event repeats only some of the figures.
@@ -74,6 +75,65 @@ func serverSent(r io.Reader) func() ([]byte, error) {
 		ev, err := events.Next()
 		return ev.Data, err
 	}
+}
+
+// whole makes the events of a stream out of a message that came as a whole, or the error that came
+// in its place.
+func whole(r io.Reader) func() ([]byte, error) {
+	var events [][]byte
+	read := false
+	return func() ([]byte, error) {
+		if !read {
+			body, err := io.ReadAll(io.LimitReader(r, wire.MaxEvent))
+			if err != nil {
+				return nil, err
+			}
+			events, read = eventsOf(body), true
+		}
+		if len(events) == 0 {
+			return nil, io.EOF
+		}
+		first := events[0]
+		events = events[1:]
+		return first, nil
+	}
+}
+
+func eventsOf(body []byte) [][]byte {
+	var m struct {
+		Type    string            `json:"type"`
+		Content []json.RawMessage `json:"content"`
+		Stop    string            `json:"stop_reason"`
+		Usage   json.RawMessage   `json:"usage"`
+		Error   json.RawMessage   `json:"error"`
+	}
+	if json.Unmarshal(body, &m) != nil || m.Type == "error" || len(m.Error) > 0 {
+		return [][]byte{body}
+	}
+	var events [][]byte
+	add := func(e map[string]any) {
+		b, _ := json.Marshal(e) // of valid JSON
+		events = append(events, b)
+	}
+	for i, block := range m.Content {
+		var signed struct {
+			Signature string `json:"signature"`
+		}
+		add(map[string]any{"type": "content_block_start", "index": i, "content_block": block})
+		if json.Unmarshal(block, &signed) == nil && signed.Signature != "" {
+			add(map[string]any{"type": "content_block_delta", "index": i, "delta": map[string]string{"type": "signature_delta", "signature": signed.Signature}})
+		}
+		add(map[string]any{"type": "content_block_stop", "index": i})
+	}
+	last := map[string]any{"type": "message_delta", "delta": map[string]string{"stop_reason": m.Stop}}
+	if len(m.Usage) > 0 {
+		last["usage"] = m.Usage
+	}
+	add(last)
+	if m.Stop != "" {
+		add(map[string]any{"type": "message_stop"})
+	}
+	return events
 }
 
 // run reads the stream to its end. It returns true if the reply is complete,
@@ -139,6 +199,10 @@ func (d *decoder) event(data []byte) (chunk llm.Chunk, done bool, err error) {
 		return chunk, true, nil
 	case "error":
 		return chunk, false, classify(200, data)
+	case "":
+		if len(ev.Error) > 0 && string(ev.Error) != "null" { // of a gateway
+			return chunk, false, classify(200, data)
+		}
 	}
 	return chunk, false, nil
 }

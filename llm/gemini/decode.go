@@ -90,17 +90,48 @@ func (u *usage) usage() llm.Usage {
 	}
 }
 
+// serverSent reads the chunks of a stream.
+func serverSent(r io.Reader) func() ([]byte, error) {
+	events := wire.NewEvents(r, wire.MaxEvent)
+	return func() ([]byte, error) {
+		ev, err := events.Next()
+		return ev.Data, err
+	}
+}
+
+// whole reads the list of chunks, or the only one, that comes from servers that do not stream.
+func whole(r io.Reader) func() ([]byte, error) {
+	var list []json.RawMessage
+	read := false
+	return func() ([]byte, error) {
+		if !read {
+			body, err := io.ReadAll(io.LimitReader(r, wire.MaxEvent))
+			if err != nil {
+				return nil, err
+			}
+			if read = true; json.Unmarshal(body, &list) != nil {
+				list = []json.RawMessage{body}
+			}
+		}
+		if len(list) == 0 {
+			return nil, io.EOF
+		}
+		first := list[0]
+		list = list[1:]
+		return first, nil
+	}
+}
+
 // run reads the stream to its end, which nothing marks but the end of the
 // body. It returns true if the reply is complete, false without error if the
 // consumer wants no more.
-func (d *decoder) run(r io.Reader, emit func(llm.Chunk) bool) (bool, error) {
-	events := wire.NewEvents(r, wire.MaxEvent)
+func (d *decoder) run(next func() ([]byte, error), emit func(llm.Chunk) bool) (bool, error) {
 	for {
-		ev, err := events.Next()
+		data, err := next()
 		if err != nil {
 			return d.end(err)
 		}
-		more, err := d.event(ev.Data, emit)
+		more, err := d.event(data, emit)
 		if err != nil {
 			return d.end(err)
 		}

@@ -152,11 +152,11 @@ func refineQuota(e *llm.Error, s status, has func(...string) bool) {
 	}
 	switch {
 	case noLimit.MatchString(e.Message), has("prepayment credits"):
-		e.Kind = llm.KindBilling
+		e.Kind, e.RetryAfter = llm.KindBilling, wire.NoWait
 	case has("model_capacity_exhausted", "no capacity available"):
 		e.Kind, e.RetryAfter = llm.KindOverloaded, delay(s)
-	case daily:
-		e.Kind = llm.KindQuota
+	case daily: // the wait that it names is that of another limit
+		e.Kind, e.RetryAfter = llm.KindQuota, wire.NoWait
 	case has("quota_exhausted"):
 		e.Kind, e.RetryAfter = llm.KindQuota, delay(s)
 	default:

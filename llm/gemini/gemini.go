@@ -52,7 +52,15 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 		}
 		defer reply.Close()
 		d := newDecoder(info.Route(), names, req.Messages)
-		done, err := d.run(reply, func(c llm.Chunk) bool { return yield(c, nil) })
+		emit, over := wire.Bounded(func(c llm.Chunk) bool { return yield(c, nil) })
+		next := serverSent(reply)
+		if reply.Whole() {
+			next = whole(reply)
+		}
+		done, err := d.run(next, emit)
+		if err == nil {
+			err = over()
+		}
 		switch {
 		case err != nil:
 			yield(llm.Chunk{}, reply.Complete(err))

@@ -119,7 +119,7 @@ func TestRefusals(t *testing.T) {
 func decodeAll(r io.Reader) (llm.Reply, string, error) {
 	d := newDecoder("gemini/gemini-3-m", wire.NewAliases(toolName), make([]llm.Message, 3))
 	var text strings.Builder
-	done, err := d.run(r, func(c llm.Chunk) bool {
+	done, err := d.run(serverSent(r), func(c llm.Chunk) bool {
 		text.WriteString(c.Text)
 		return true
 	})

@@ -61,7 +61,11 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 		}
 		defer reply.Close()
 		d := decoder{model: m.ID, history: req.Messages, reply: llm.Reply{Route: m.Info().Route()}}
-		done, err := d.run(reply, func(c llm.Chunk) bool { return yield(c, nil) })
+		emit, over := wire.Bounded(func(c llm.Chunk) bool { return yield(c, nil) })
+		done, err := d.run(reply, emit)
+		if err == nil {
+			err = over()
+		}
 		if done {
 			reply.Finish()
 			if err = overflowed(m.Window, req.Bytes(), d.reply.Usage.Prompt()); err == nil {

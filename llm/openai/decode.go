@@ -165,29 +165,44 @@ func (d *decoder) call(t toolCall) *call {
 	return c
 }
 
-// known returns the call that a delta goes on with, nil if it begins one. The
-// index says it; without one it is the last call unless a new id or a name
-// comes. Some servers number every call 0: there a name begins a call that
-// comes with a new id, or with arguments when those of the last are complete.
+// known returns the call that a delta goes on with, nil if it begins one.
+//
+//   - An id that is known says it, whatever the index: some servers number every call 0, or anew in
+//     each chunk.
+//   - A new id that comes with a name begins a call, and so does one with an index of its own. One
+//     without either is a server's that makes up an id for each chunk.
+//   - Without an id the index says it, where some call has it. A name beside it begins a call if
+//     arguments come with it and those of the last are complete.
+//   - What has neither goes on with the last call, unless it has a name or that one is complete.
 func (d *decoder) known(t toolCall) *call {
-	var c *call
-	for _, k := range d.calls {
-		if t.Index == nil || k.index == *t.Index {
-			c = k
+	var at, last *call
+	for _, c := range d.calls {
+		if t.ID != "" && c.id == t.ID {
+			return c
 		}
+		if t.Index != nil && c.index == *t.Index {
+			at = c
+		}
+		last = c
 	}
 	named := t.Function.Name != ""
 	switch {
-	case c == nil:
-	case t.Index == nil && t.ID == "" && named:
+	case last == nil:
 		return nil
-	case t.ID != "" && c.id != "" && t.ID != c.id && (named || t.Index == nil):
+	case t.ID != "" && at != nil && at.id != "" && named, t.ID != "" && at == nil && (named || t.Index != nil):
 		return nil
-	case t.ID == "" && named && t.Function.Arguments != "" && c.args.Len() > 0 && json.Valid([]byte(c.args.String())):
+	case at == nil && (named || complete(last) && t.Function.Arguments != ""):
+		return nil
+	case at == nil:
+		return last
+	case t.ID == "" && named && t.Function.Arguments != "" && complete(at):
 		return nil
 	}
-	return c
+	return at
 }
+
+// complete reports whether the arguments of a call are.
+func complete(c *call) bool { return c.args.Len() > 0 && json.Valid([]byte(c.args.String())) }
 
 // finish turns what came into the reply. The error is one the server put into
 // the finish reason.

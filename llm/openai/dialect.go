@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/family"
 )
 
 // Dialect is one of the servers that speak the wire, and where it is to be had.
@@ -200,12 +201,14 @@ func (d dialect) at(base string) bool {
 	})
 }
 
-// forModel adds what a model wants wherever it is served. The templates of
-// Mistral's models refuse what their API refuses.
+// forModel adds what the model's family wants wherever it is served. OpenAI has only its own, whatever
+// people call those that they have tuned.
 func (d dialect) forModel(id string) dialect {
-	if !d.own && containsAny(strings.ToLower(id), "mistral", "ministral", "magistral", "mixtral", "devstral", "codestral", "pixtral") {
-		d.nineIDs, d.bridge = true, true
+	f := family.Of(id)
+	if d.Name == "openai" {
+		return d
 	}
+	d.nineIDs, d.bridge, d.emptyThought = d.nineIDs || f.NineIDs, d.bridge || f.Bridge, d.emptyThought || f.EmptyThought
 	return d
 }
 

@@ -113,8 +113,11 @@ func (s server) exchange(ctx context.Context, d replyReader, yield func(llm.Chun
 		return
 	}
 	defer reply.Close()
-	streamed := !strings.Contains(reply.Header.Get("Content-Type"), "application/json")
-	done, err := d.read(reply, streamed, func(c llm.Chunk) bool { return yield(c, nil) })
+	emit, over := wire.Bounded(func(c llm.Chunk) bool { return yield(c, nil) })
+	done, err := d.read(reply, !reply.Whole(), emit)
+	if err == nil {
+		err = over()
+	}
 	var result *llm.Reply
 	if done && err == nil {
 		result = d.result(len(s.body))

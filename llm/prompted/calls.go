@@ -48,7 +48,9 @@ func (s *scanner) head() verdict {
 			if at = next; key == "name" || key == "function" {
 				name = word
 			}
-			if name != "" && !s.offered(name) {
+			if offered, ok := s.tool(name); ok {
+				name = offered
+			} else if name != "" {
 				return foreign
 			}
 		case key != "function" && key != "arguments" && key != "parameters":
@@ -199,10 +201,11 @@ func (s *scanner) envelope(e envelope) (llm.Call, bool) {
 	if args == nil {
 		args = e.Parameters
 	}
-	if !s.offered(e.Name) || args == nil && !s.call.form.sure() {
+	name, offered := s.tool(e.Name)
+	if !offered || args == nil && !s.call.form.sure() {
 		return llm.Call{}, false
 	}
-	return newCall(e.Name, string(args), false), true
+	return newCall(name, string(args), false), true
 }
 
 // salvage makes a call of a body that is not to be read as a whole, if it has

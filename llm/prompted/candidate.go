@@ -45,6 +45,8 @@ func (s *scanner) inCall() bool {
 		return s.start()
 	case c.done:
 		return s.behind()
+	case c.form.block != nil:
+		return s.inBlock()
 	case c.form.named && s.buf[c.start] == '<':
 		return s.parameters()
 	}
@@ -55,6 +57,10 @@ func (s *scanner) inCall() bool {
 func (s *scanner) start() bool {
 	c := s.call
 	at := len(c.form.open)
+	if c.form.block != nil {
+		c.body = body{start: at, seen: at}
+		return true
+	}
 	if c.form.open == "{" || c.form.open == "[" {
 		at = 0
 	}
@@ -63,10 +69,13 @@ func (s *scanner) start() bool {
 		if n < 0 && !s.final && len(s.buf) < at+maxName {
 			return false
 		}
-		if n < 0 || !s.offered(string(s.buf[at:at+n])) {
+		offered := false
+		if n >= 0 {
+			c.name, offered = s.tool(string(s.buf[at : at+n]))
+		}
+		if !offered {
 			return s.reject()
 		}
-		c.name = string(s.buf[at : at+n])
 		at += n + 1
 	}
 	at = skip(s.buf, at, space)
@@ -80,6 +89,14 @@ func (s *scanner) start() bool {
 		return true
 	case !c.form.named && (first == '{' || first == '['):
 		c.body = body{start: at, scan: balance{pos: at}}
+		return true
+	case first != '<' && strings.HasSuffix(c.form.open, "<tool_call>"):
+		c.form.closers, c.form.block = []string{"</tool_call>"}, glmBlock
+		c.body = body{start: at, seen: at}
+		return true
+	case first != '<' && c.form.open == "[TOOL_CALLS]":
+		c.form.block = mistralBlock
+		c.body = body{start: at, seen: at}
 		return true
 	case first == '<' && strings.HasSuffix(c.form.open, "<tool_call>"):
 		return s.nested(at)
@@ -269,6 +286,16 @@ func (s *scanner) behind() bool {
 			c.end, c.form.closers = at+len(closer), c.form.closers[i+1:]
 			return true
 		case !s.final && strings.HasPrefix(closer, rest):
+			return false
+		}
+	}
+	for _, mark := range s.marks {
+		switch {
+		case !c.form.whole:
+		case strings.HasPrefix(rest, mark):
+			c.end = at + len(mark)
+			return true
+		case rest != "" && !s.final && strings.HasPrefix(mark, rest):
 			return false
 		}
 	}

@@ -11,6 +11,9 @@ type form struct {
 	whole bool
 	// named: the name of the tool follows what opens it.
 	named bool
+	// block reads all between what opens and what closes it; nil: it is read as it comes. Each of the
+	// closers ends it.
+	block block
 }
 
 // sure reports whether a call of this form is one as soon as its name is read.
@@ -30,6 +33,14 @@ func (f form) sure() bool { return !f.whole && f.fence == 0 }
 //	{"name":…,"parameters":{…}}, [{"name":…}]        the same and Mistral, without the mark
 //	```json, ```tool_call, ``` around an object      models that were not trained for calls
 //	the same, or ```xml, around one of the tags      the same
+//	<tool_call>NAME<arg_key>K</arg_key>…             GLM 4.5
+//	[TOOL_CALLS]NAME[ARGS]{…}                        Mistral since its tokenizer v11
+//	<|tool_calls_section_begin|>…                    Kimi K2
+//	<｜tool▁calls▁begin｜>…                           DeepSeek V3, R1, V3.1
+//	<｜DSML｜function_calls><｜DSML｜invoke name=…       DeepSeek V3.2
+//	<minimax:tool_call><invoke name=…                MiniMax M2; Claude has other tags around it
+//	<|tool_call>call:NAME{…}<tool_call|>             Gemma 4
+//	<|channel|>commentary to=functions.NAME…         gpt-oss, see harmony.go
 //
 // Several objects may stand in one form. A call counts only if it names a tool
 // that is offered; and in the last four, if it has arguments. Anything else is
@@ -45,6 +56,18 @@ func forms() []form {
 		{open: "<|python_tag|>", closers: []string{"<|eom_id|>", "<|eot_id|>"}, whole: true},
 		{open: "{", whole: true},
 		{open: "[", whole: true},
+		{open: "<|tool_calls_section_begin|>", closers: []string{"<|tool_calls_section_end|>"}, block: kimiBlock},
+		{open: "<|tool_call_begin|>", closers: []string{"<|tool_call_end|>"}, block: kimiBlock},
+		{open: "<｜tool▁calls▁begin｜>", closers: []string{"<｜tool▁calls▁end｜>"}, block: deepseekBlock},
+		{open: "<|tool▁calls▁begin|>", closers: []string{"<|tool▁calls▁end|>"}, block: deepseekBlock},
+		{open: "<|tool_calls_begin|>", closers: []string{"<|tool_calls_end|>"}, block: deepseekBlock},
+		{open: "<｜tool▁call▁begin｜>", closers: []string{"<｜tool▁call▁end｜>"}, block: deepseekBlock},
+		{open: "<｜DSML｜function_calls>", closers: []string{"</｜DSML｜function_calls>"}, block: invokeBlock},
+		{open: "<｜DSML｜tool_calls>", closers: []string{"</｜DSML｜tool_calls>"}, block: invokeBlock},
+		{open: "<|DSML|function_calls>", closers: []string{"</|DSML|function_calls>"}, block: invokeBlock},
+		{open: "<minimax:tool_call>", closers: []string{"</minimax:tool_call>"}, block: invokeBlock},
+		{open: "<function_calls>", closers: []string{"</function_calls>"}, block: invokeBlock},
+		{open: "<|tool_call>", closers: []string{"<tool_call|>"}, block: gemmaBlock},
 	}
 }
 
@@ -60,8 +83,25 @@ const (
 	space  = " \t\r\n"
 )
 
-// thoughts are the tags around what models think aloud before they reply.
-func thoughts() []string { return []string{"think", "thinking", "thought", "reasoning"} }
+// thoughts are what stands around what models think aloud before they reply.
+func thoughts() [][2]string {
+	var list [][2]string
+	for _, name := range []string{"think", "thinking", "thought", "thoughts", "reasoning", "reason", "seed:think"} {
+		list = append(list, [2]string{"<" + name + ">", "</" + name + ">"})
+	}
+	return append(list, [2]string{"◁think▷", "◁/think▷"}, [2]string{"[THINK]", "[/THINK]"}, [2]string{"<|START_THINKING|>", "<|END_THINKING|>"},
+		[2]string{"<|channel>thought", "<channel|>"})
+}
+
+// templateMarks are what templates put around a message. At its ends they are no part of it.
+func templateMarks() []string {
+	return []string{
+		"<|im_start|>assistant", "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>", "<|end_of_turn|>",
+		"<end_of_turn>", "<start_of_turn>model", "<eos>", "</s>", "<|end|>", "<|return|>", "<|call|>", "<|assistant|>", "<|user|>", "<|observation|>",
+		"<|begin_of_text|>", "<|start_header_id|>assistant<|end_header_id|>", "<｜end▁of▁sentence｜>", "<｜begin▁of▁sentence｜>", "<｜Assistant｜>",
+		"<|end_of_sentence|>", "[/INST]", "<|END_RESPONSE|>", "<|START_RESPONSE|>", "<turn|>", "<|start|>assistant", "<|start|>", "<|channel|>final", "<|channel|>", "<|message|>",
+	}
+}
 
 // fenced reports whether a code block of this language may be a call.
 func fenced(language string) bool {

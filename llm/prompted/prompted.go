@@ -1,6 +1,7 @@
-// Package prompted gives tools to models that have none: the tools are
-// described in the system prompt, calls are read out of the text, and results
-// go back as text.
+// Package prompted reads what models write into their text that is none: calls
+// of tools, thoughts, and marks of their templates. It also gives tools to models
+// that have none: the tools are described in the system prompt, calls are read out
+// of the text, and results go back as text.
 //
 //	m = &prompted.Model{Model: m}
 //
@@ -12,11 +13,13 @@ package prompted
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"sync/atomic"
 
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/family"
 )
 
 // Model is a model whose tools may live in the prompt. Safe for concurrent use
@@ -60,13 +63,24 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 // tools; nothing that counts has been yielded then.
 func (m *Model) refused(ctx context.Context, req llm.Request, yield func(llm.Chunk, error) bool) bool {
 	streamed := false
-	for c, err := range m.Model.Stream(ctx, req) {
+	keeps := family.Of(m.Info().Model).KeepsThoughts
+	h := newHearing(req, keeps)
+	for c, err := range m.Model.Stream(ctx, spokenAgain(req, keeps, m.Info().Route())) {
 		if err != nil && !streamed && llm.AsError(err).Kind == llm.KindNoTools {
 			return true
 		}
 		streamed = c.Retry == nil && c.Routed == nil
-		if !yield(c, err) {
+		if err != nil {
+			yield(c, err)
 			return false
+		}
+		if !streamed {
+			h = newHearing(req, keeps)
+		}
+		for _, c := range h.hear(c) {
+			if !yield(c, nil) {
+				return false
+			}
 		}
 	}
 	return false
@@ -107,6 +121,8 @@ func display(events []event) []llm.Chunk {
 		switch {
 		case e.text != "":
 			out = append(out, llm.Chunk{Text: e.text})
+		case e.thought != "":
+			out = append(out, llm.Chunk{Reasoning: e.thought})
 		case e.delta != nil:
 			out = append(out, llm.Chunk{Call: e.delta})
 		}
@@ -116,15 +132,8 @@ func display(events []event) []llm.Chunk {
 
 // read returns the reply with the calls that its text holds.
 func read(in *llm.Reply, req llm.Request) *llm.Reply {
-	r := reader{scanner: newScanner(req.Tools), last: lastID(req.Messages)}
-	for _, p := range in.Parts {
-		if t, ok := p.(llm.Text); ok {
-			r.add(r.write(t.Text))
-		} else {
-			r.parts = append(r.parts, p)
-		}
-	}
-	r.add(r.end(cut(in.Stop)))
+	r := reader{scanner: newScanner(req.Tools), last: lastID(req.Messages), route: in.Route}
+	r.read(in)
 	out := *in
 	out.Parts = r.parts
 	if in.Stop == llm.StopEnd && len(out.Calls()) > 0 {
@@ -137,7 +146,23 @@ func read(in *llm.Reply, req llm.Request) *llm.Reply {
 type reader struct {
 	*scanner
 	parts llm.Parts
-	last  int // number of the last id
+	last  int        // number of the last id
+	route string     // of the model whose thoughts these are
+	keeps bool       // they go back in the text
+	calls []llm.Call // those that stood in the text
+	loose bool       // one of the calls stood in a block of code
+}
+
+// read takes in a reply.
+func (r *reader) read(in *llm.Reply) {
+	for _, p := range in.Parts {
+		if t, ok := p.(llm.Text); ok {
+			r.add(r.write(t.Text))
+		} else {
+			r.parts = append(r.parts, p)
+		}
+	}
+	r.add(r.end(cut(in.Stop)))
 }
 
 func (r *reader) add(events []event) {
@@ -146,11 +171,41 @@ func (r *reader) add(events []event) {
 		case e.call != nil:
 			r.last++
 			e.call.ID = fmt.Sprintf("call_%d", r.last)
+			r.calls = append(r.calls, *e.call)
 			r.parts = append(r.parts, *e.call)
+			r.loose = r.loose || e.fenced
 		case e.text != "":
 			r.say(e.text)
+		case e.thought != "":
+			r.think(e.thought)
+		case e.ended:
+			for i, p := range r.parts {
+				if t, ok := p.(llm.Text); ok {
+					r.parts[i] = r.thought(t.Text)
+				}
+			}
 		}
 	}
+}
+
+// think adds to the thought that stands at the end.
+func (r *reader) think(text string) {
+	if n := len(r.parts); n > 0 {
+		if t, ok := r.parts[n-1].(llm.Reasoning); ok && (t.Opaque == nil || r.keeps && t.Opaque[0] == '"') {
+			r.parts[n-1] = r.thought(t.Text + text)
+			return
+		}
+	}
+	r.parts = append(r.parts, r.thought(text))
+}
+
+// thought is one that stood in the text. Only models that want it get it back.
+func (r *reader) thought(text string) llm.Reasoning {
+	t := llm.Reasoning{Text: text, Route: r.route}
+	if r.keeps {
+		t.Opaque = json.RawMessage(compact("<think>" + text + "</think>"))
+	}
+	return t
 }
 
 // say adds text to that which stands at the end.

@@ -5,31 +5,42 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/inspan/inspan/llm"
 )
 
 // An event is what the scanner made of a piece of text. One field is set.
 type event struct {
-	text  string
-	delta *llm.CallDelta
-	call  *llm.Call
+	text    string
+	thought string // what the model thinks aloud
+	ended   bool   // all text so far was a thought, of which only the end was marked
+	delta   *llm.CallDelta
+	call    *llm.Call
+	fenced  bool // the call stands in a block of code
 }
 
 // A scanner tells calls from text while both come in. It decides nothing that
 // the text to come could change, so what comes out does not depend on how the
 // text is cut into pieces. White space around calls is dropped.
 type scanner struct {
-	forms []form
-	tools []string // names of those that are offered
-	buf   []byte   // what is not decided yet; it begins with a call if there is one
-	final bool     // no more text comes
-	cut   bool     // though there would be more
-	said  []byte   // text that is passed on, not yet in out
-	out   []event
+	forms    []form
+	thoughts [][2]string
+	marks    []string // of templates
+	tools    []string // names of those that are offered
+	part     []byte   // the beginning of a character whose end has not come
+	buf      []byte   // what is not decided yet; it begins with a call if there is one
+	final    bool     // no more text comes
+	cut      bool     // though there would be more
+	said     []byte   // text that is passed on, not yet in out
+	out      []event
 
-	held  string // white space that may stand before a call
+	held  string // white space that may stand before a call, and marks of templates that may end the text
 	after bool   // a call came last
+	fresh bool   // white space that comes belongs to nothing
+	lone  bool   // a thought has ended of which only the end was marked
+	doubt bool   // something began as a call does and was none
+	tried int    // what has begun so
 	over  bool   // what comes is made up
 
 	call   *candidate // nil outside of what may be a call
@@ -37,11 +48,11 @@ type scanner struct {
 	inLine bool       // more than white space was read in this line
 	inCode bool       // code within the line
 	fence  int        // backticks around the code block; 0: none
-	thinks string     // what closes the thoughts that the reply begins with; empty: it is not in them
+	thinks []string   // what closes the thoughts that it is in; empty: it is not in any
 }
 
 func newScanner(tools []llm.ToolSpec) *scanner {
-	s := &scanner{}
+	s := &scanner{thoughts: thoughts(), marks: templateMarks()}
 	for _, t := range tools {
 		s.tools = append(s.tools, t.Name)
 	}
@@ -53,15 +64,28 @@ func newScanner(tools []llm.ToolSpec) *scanner {
 
 // write takes the next piece of text.
 func (s *scanner) write(text string) []event {
-	s.buf = append(s.buf, text...)
+	all := append(s.part, text...)
+	n := len(all)
+	for i := max(0, n-utf8.UTFMax+1); i < n; i++ {
+		if !utf8.FullRune(all[i:]) {
+			n = i
+			break
+		}
+	}
+	s.buf = append(s.buf, all[:n]...)
+	s.part = append([]byte(nil), all[n:]...)
 	return s.run()
 }
 
 // end tells that the text is over. cut says that it was cut off.
 func (s *scanner) end(cut bool) []event {
 	s.final, s.cut = true, cut
+	s.buf = append(s.buf, s.part...)
 	out := s.run()
-	if s.held != "" && !s.after {
+	if slices.ContainsFunc(s.marks, func(mark string) bool { return strings.Contains(s.held, mark) }) {
+		s.held = ""
+	}
+	if s.held != "" && !s.after && !s.fresh {
 		out = append(out, event{text: s.held})
 	}
 	return out
@@ -104,7 +128,7 @@ func (s *scanner) step() bool {
 		return s.inCall()
 	case s.fence > 0:
 		return s.inFence()
-	case s.thinks != "":
+	case len(s.thinks) > 0:
 		return s.inThoughts()
 	}
 	return s.inText()
@@ -112,7 +136,7 @@ func (s *scanner) step() bool {
 
 // inText passes text on up to what may open a call or a code block.
 func (s *scanner) inText() bool {
-	switch i := bytes.IndexAny(s.buf, "`<[{"); {
+	switch i := bytes.IndexAny(s.buf, "`<[{◁"); {
 	case i < 0:
 		s.say(len(s.buf))
 		return false
@@ -127,7 +151,7 @@ func (s *scanner) inText() bool {
 
 // mark looks at what may be the mark of a form.
 func (s *scanner) mark() bool {
-	if s.inCode || len(s.tools) == 0 {
+	if s.inCode || s.tried > mostTried {
 		s.say(1)
 		return true
 	}
@@ -136,18 +160,26 @@ func (s *scanner) mark() bool {
 		return true
 	}
 	more := s.after && s.begins(madeUp)
-	for _, name := range thoughts() {
-		open := "<" + name + ">"
+	for _, tag := range s.thoughts {
 		switch {
-		case s.begun || s.after:
-		case bytes.HasPrefix(s.buf, []byte(open)):
-			s.say(len(open))
-			s.thinks = "</" + name + ">"
+		case !s.begun && bytes.HasPrefix(s.buf, []byte(tag[0])):
+			s.buf = s.buf[len(tag[0]):]
+			s.thinks, s.held = []string{tag[1]}, ""
 			return true
-		default:
-			more = more || s.begins(open)
+		case !s.lone && bytes.HasPrefix(s.buf, []byte(tag[1])):
+			s.buf = s.buf[len(tag[1]):]
+			s.put(event{ended: true})
+			s.lone, s.fresh, s.held = true, true, ""
+			s.begun, s.inLine, s.inCode = false, false, false
+			return true
 		}
+		more = more || !s.begun && s.begins(tag[0]) || !s.lone && s.begins(tag[1])
 	}
+	found, wait := s.harmony()
+	if found {
+		return true
+	}
+	more = more || wait
 	for _, f := range s.forms {
 		switch {
 		case f.whole && s.begun:
@@ -158,31 +190,61 @@ func (s *scanner) mark() bool {
 			more = more || s.begins(f.open)
 		}
 	}
+	for _, mark := range s.marks {
+		switch {
+		case bytes.HasPrefix(s.buf, []byte(mark)) && !more:
+			if s.buf = s.buf[len(mark):]; s.begun {
+				s.held += mark
+			} else {
+				s.fresh = true
+			}
+			return true
+		default:
+			more = more || s.begins(mark)
+		}
+	}
 	if more {
 		return false
 	}
-	s.say(1)
+	_, n := utf8.DecodeRune(s.buf)
+	s.say(n)
 	return true
 }
+
+// mostTried bounds what may begin as a call and be none: what comes behind is text.
+const mostTried = 64
 
 // inThoughts passes on what a model thinks aloud: a call in it is one that it thinks of.
 // What comes behind is read like a reply of its own.
 func (s *scanner) inThoughts() bool {
-	end := bytes.Index(s.buf, []byte(s.thinks))
-	if end < 0 {
-		most := len(s.buf) // but what may be the beginning of the end
-		for i := max(0, most-len(s.thinks)+1); i < most && !s.final; i++ {
-			if strings.HasPrefix(s.thinks, string(s.buf[i:])) {
-				most = i
+	end, closer := len(s.buf), ""
+	for _, c := range s.thinks {
+		if n := bytes.Index(s.buf[:min(len(s.buf), end+len(c))], []byte(c)); n >= 0 && n < end {
+			end, closer = n, c
+		}
+	}
+	for i := max(0, end-longestCloser); i < end && closer == "" && !s.final; i++ { // what may be the beginning of the end
+		for _, c := range s.thinks {
+			if len(c) > end-i && strings.HasPrefix(c, string(s.buf[i:end])) {
+				end = i
 			}
 		}
-		s.say(most)
+	}
+	if end > 0 {
+		s.put(event{thought: string(s.buf[:end])})
+		s.buf = s.buf[end:]
+	}
+	if closer == "" {
 		return false
 	}
-	s.say(end + len(s.thinks))
-	s.thinks, s.begun, s.inLine, s.inCode = "", false, false, false
+	if !slices.Contains(heads(), closer) {
+		s.buf = s.buf[len(closer):]
+	}
+	s.thinks, s.begun, s.inLine, s.inCode, s.fresh = nil, false, false, false, true
 	return true
 }
+
+const longestCloser = 24 // bytes, of what ends thoughts
 
 // begins reports whether all there is may be the beginning of mark.
 func (s *scanner) begins(mark string) bool {
@@ -242,16 +304,17 @@ func (s *scanner) say(n int) {
 	for _, c := range text {
 		s.track(c)
 	}
-	all := s.held + string(text)
-	if s.after {
-		all = strings.TrimLeft(all, space)
+	said := strings.TrimRight(string(text), space)
+	tail := string(text[len(said):])
+	if said == "" {
+		s.held += tail
+		return
 	}
-	said := strings.TrimRight(all, space)
-	s.held = all[len(said):]
-	if said != "" {
-		s.said = append(s.said, said...)
-		s.after = false
+	if said = s.held + said; s.after || s.fresh {
+		said = strings.TrimLeft(said, space)
 	}
+	s.said, s.held = append(s.said, said...), tail
+	s.after, s.fresh = false, false
 }
 
 // track notes where in a line the text is, behind c.
@@ -269,6 +332,8 @@ func (s *scanner) track(c byte) {
 func (s *scanner) reject() bool {
 	f := s.call.form
 	s.call = nil
+	s.tried++
+	s.doubt = s.doubt || f.sure() && len(f.open) > 1
 	s.say(max(len(f.open), 1))
 	s.fence = f.fence
 	return true
@@ -280,7 +345,7 @@ func (s *scanner) accept(n int) bool {
 		if !w.shown {
 			s.put(event{delta: &llm.CallDelta{Name: w.call.Name, Args: cmp.Or(w.call.Invalid, string(w.call.Args))}})
 		}
-		s.put(event{call: &w.call})
+		s.put(event{call: &w.call, fenced: s.call.form.fence > 0})
 	}
 	s.call = nil
 	s.buf = s.buf[n:]
@@ -288,5 +353,22 @@ func (s *scanner) accept(n int) bool {
 	return true
 }
 
-// offered reports whether there is a tool of this name.
-func (s *scanner) offered(name string) bool { return slices.Contains(s.tools, name) }
+// tool returns the offered tool that a name stands for. Templates leave marks on names, such as
+// functions.bash, bash<|channel|>commentary, functions.bash:0 and bash</arg_value>.
+func (s *scanner) tool(name string) (string, bool) { return toolOf(s.tools, name) }
+
+func toolOf(tools []string, name string) (string, bool) {
+	for _, clean := range []func(string) string{
+		func(n string) string { return n },
+		strings.TrimSpace,
+		func(n string) string { return strings.TrimSpace(n[:max(0, strings.IndexAny(n+"<", "<[({\n"))]) },
+		func(n string) string { return strings.TrimRight(strings.TrimRight(n, "0123456789"), ":") },
+		func(n string) string { return n[strings.LastIndexAny(n, "./:")+1:] },
+		func(n string) string { return strings.Trim(n, "\"'` ") },
+	} {
+		if name = clean(name); slices.Contains(tools, name) {
+			return name, true
+		}
+	}
+	return "", false
+}

@@ -1,6 +1,7 @@
 package prompted_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/prompted"
@@ -18,11 +19,18 @@ import (
 type talker struct {
 	pieces []string
 	stop   llm.Stop
+	plain  bool // it takes no tools
+	calls  llm.Parts
+	id     string
+	asked  llm.Request // last
 }
 
-func (m *talker) Info() llm.Info { return llm.Info{Provider: "p", Model: "m", NoTools: true} }
+func (m *talker) Info() llm.Info {
+	return llm.Info{Provider: "p", Model: cmp.Or(m.id, "m"), NoTools: m.plain}
+}
 
-func (m *talker) Stream(context.Context, llm.Request) iter.Seq2[llm.Chunk, error] {
+func (m *talker) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	m.asked = req
 	return func(yield func(llm.Chunk, error) bool) {
 		for _, p := range m.pieces {
 			if p != "" && !yield(llm.Chunk{Text: p}, nil) {
@@ -33,7 +41,7 @@ func (m *talker) Stream(context.Context, llm.Request) iter.Seq2[llm.Chunk, error
 		if stop == "" {
 			stop = llm.StopEnd
 		}
-		yield(llm.Chunk{Reply: &llm.Reply{Parts: llm.Say(strings.Join(m.pieces, "")), Stop: stop, Route: "p/m"}}, nil)
+		yield(llm.Chunk{Reply: &llm.Reply{Parts: append(llm.Say(strings.Join(m.pieces, "")), m.calls...), Stop: stop, Route: "p/m"}}, nil)
 	}
 }
 
@@ -42,6 +50,7 @@ type outcome struct {
 	Parts        llm.Parts
 	Stop         llm.Stop
 	Shown, Calls string // text and calls as they were displayed
+	Thoughts     string // the same
 }
 
 func outcomeOf(t testing.TB, stop llm.Stop, tools []string, pieces ...string) outcome {
@@ -50,7 +59,13 @@ func outcomeOf(t testing.TB, stop llm.Stop, tools []string, pieces ...string) ou
 	for _, name := range tools {
 		req.Tools = append(req.Tools, llm.ToolSpec{Name: name})
 	}
-	m := &prompted.Model{Model: &talker{pieces, stop}}
+	return heard(t, &prompted.Model{Model: &talker{pieces: pieces, stop: stop, plain: true}}, req)
+}
+
+// heard is what comes of a request. What is displayed is what is replied, but for a thought of which
+// only the end was marked: it was displayed as text.
+func heard(t testing.TB, m llm.Model, req llm.Request) outcome {
+	t.Helper()
 	var o outcome
 	last := ""
 	for c, err := range m.Stream(t.Context(), req) {
@@ -67,9 +82,10 @@ func outcomeOf(t testing.TB, stop llm.Stop, tools []string, pieces ...string) ou
 			o.Parts, o.Stop = c.Reply.Parts, c.Reply.Stop
 		default:
 			o.Shown += c.Text
+			o.Thoughts += c.Reasoning
 		}
 	}
-	if text := o.Parts.Text(); text != o.Shown {
+	if text := o.Parts.Text(); text != o.Shown && !strings.HasSuffix(o.Shown, text) {
 		t.Errorf("displayed %q, replied %q", o.Shown, text)
 	}
 	return o
@@ -82,6 +98,8 @@ func show(parts llm.Parts) string {
 		switch v := p.(type) {
 		case llm.Text:
 			list = append(list, v.Text)
+		case llm.Reasoning:
+			list = append(list, "("+v.Text+")")
 		case llm.Call:
 			s := fmt.Sprintf("%s%s", v.Name, v.Args)
 			if v.Invalid != "" {
@@ -169,10 +187,10 @@ func rows() []row {
 		same("code with two ticks", "Write ``<tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call>`` to call."),
 		{name: "fence with tags", text: "Like this:\n" + fence + "xml\n<tool_call>\n{\"name\":\"now\",\"arguments\":{}}\n</tool_call>\n" + fence + "\n", want: `Like this: ⏎ now{}`},
 		{name: "fence with a function", text: fence + "\n<function=read><parameter=path>a</parameter></function>\n" + fence, want: `read{"path":"a"}`},
-		{name: "call behind thoughts", text: "<think>\nMaybe <tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call>?\n</think>\n<tool_call>{\"name\":\"read\",\"arguments\":{\"path\":\"a\"}}</tool_call>", want: "<think>\nMaybe <tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call>?\n</think> ⏎ read{\"path\":\"a\"}"},
-		{name: "bare call behind thoughts", text: "<think>so</think>\n{\"name\": \"read\", \"parameters\": {\"path\": \"a\"}}", want: "<think>so</think> ⏎ read{\"path\":\"a\"}"},
-		same("thoughts alone", "<thinking>I'd call <tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call></thinking>"),
-		same("thoughts not closed", "<think>I'd call <tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call>"),
+		{name: "call behind thoughts", text: "<think>\nMaybe <tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call>?\n</think>\n<tool_call>{\"name\":\"read\",\"arguments\":{\"path\":\"a\"}}</tool_call>", want: "(\nMaybe <tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call>?\n) ⏎ read{\"path\":\"a\"}"},
+		{name: "bare call behind thoughts", text: "<think>so</think>\n{\"name\": \"read\", \"parameters\": {\"path\": \"a\"}}", want: "(so) ⏎ read{\"path\":\"a\"}"},
+		{name: "thoughts alone", text: "<thinking>I'd call <tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call></thinking>", want: "(I'd call <tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call>)"},
+		{name: "thoughts not closed", text: "<think>I'd call <tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call>", want: "(I'd call <tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call>)"},
 		same("code block of text", "Like this:\n"+fence+"text\n<tool_call>\n{\"name\":\"now\",\"arguments\":{}}\n</tool_call>\n"+fence+"\n"),
 		same("code block in Go", fence+"go\nx := `<tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call>`\n"+fence),
 		same("json block", fence+"json\n{\"a\": 1}\n"+fence),
@@ -203,11 +221,11 @@ func TestForms(t *testing.T) {
 				t.Errorf("Stop = %q, want %q", whole.Stop, stop)
 			}
 			for i := range r.text {
-				if diff := cmp.Diff(whole, outcomeOf(t, r.stop, offered(), r.text[:i], r.text[i:])); diff != "" {
+				if diff := gocmp.Diff(whole, outcomeOf(t, r.stop, offered(), r.text[:i], r.text[i:])); diff != "" {
 					t.Fatalf("cut at %d:\n%s", i, diff)
 				}
 			}
-			if diff := cmp.Diff(whole, outcomeOf(t, r.stop, offered(), strings.Split(r.text, "")...)); diff != "" {
+			if diff := gocmp.Diff(whole, outcomeOf(t, r.stop, offered(), strings.Split(r.text, "")...)); diff != "" {
 				t.Errorf("in single characters:\n%s", diff)
 			}
 		})
@@ -216,7 +234,7 @@ func TestForms(t *testing.T) {
 
 // TestDisplay holds that a call is shown while it is written, and text at once.
 func TestDisplay(t *testing.T) {
-	m := &prompted.Model{Model: &talker{pieces: []string{"Hello ", "you <", "b> ", "<tool", "_call>{\"name\":\"read\",", "\"arguments\":{\"path\":", "\"a\"", "}}", "</tool_call>"}}}
+	m := &prompted.Model{Model: &talker{plain: true, pieces: []string{"Hello ", "you <", "b> ", "<tool", "_call>{\"name\":\"read\",", "\"arguments\":{\"path\":", "\"a\"", "}}", "</tool_call>"}}}
 	req := llm.Request{Tools: []llm.ToolSpec{{Name: "read"}}}
 	var got []string
 	for c, err := range m.Stream(t.Context(), req) {
@@ -230,7 +248,7 @@ func TestDisplay(t *testing.T) {
 		}
 	}
 	want := []string{"Hello", " you", " <b>", "read:", `read:{"path":`, `read:"a"`, `read:}`}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -254,7 +272,7 @@ func FuzzScanner(f *testing.F) {
 			pieces = append(pieces, rest[:n])
 			rest = rest[n:]
 		}
-		if diff := cmp.Diff(whole, outcomeOf(t, stop, offered(), pieces...)); diff != "" {
+		if diff := gocmp.Diff(whole, outcomeOf(t, stop, offered(), pieces...)); diff != "" {
 			t.Error(diff)
 		}
 		for _, c := range whole.Parts.Calls() {
@@ -263,8 +281,12 @@ func FuzzScanner(f *testing.F) {
 				t.Errorf("%+v", c)
 			}
 		}
-		if o := outcomeOf(t, stop, nil, text); o.Parts.Text() != text {
-			t.Errorf("without tools %q becomes %q", text, o.Parts.Text())
+		native := func(pieces ...string) outcome {
+			req := llm.Request{Tools: []llm.ToolSpec{{Name: "read"}, {Name: "now"}}}
+			return heard(t, &prompted.Model{Model: &talker{pieces: pieces, stop: stop}}, req)
+		}
+		if diff := gocmp.Diff(native(text), native(pieces...)); diff != "" {
+			t.Error(diff)
 		}
 	})
 }

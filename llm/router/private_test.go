@@ -219,7 +219,7 @@ func TestPrivateStays(t *testing.T) {
 	kinds := []llm.Kind{
 		llm.KindTransient, llm.KindRateLimited, llm.KindQuota, llm.KindOverloaded, llm.KindTimeout, llm.KindStreamCut, llm.KindWindow,
 		llm.KindTooLarge, llm.KindAuthExpired, llm.KindAuth, llm.KindBilling, llm.KindRefused, llm.KindHistory, llm.KindInvalid,
-		llm.KindNoModel, llm.KindNoTools, llm.KindBudget,
+		llm.KindNoModel, llm.KindNoTools, llm.KindNoReply, llm.KindBudget,
 	}
 	openly, privately := 0, 0 // requests that left the machine, and private ones answered
 	rapid.Check(t, func(t *rapid.T) {

@@ -131,6 +131,7 @@ func TestChain(t *testing.T) {
 		llm.KindBilling:     next,
 		llm.KindNoModel:     next,
 		llm.KindNoTools:     next,
+		llm.KindNoReply:     next,
 		llm.KindAuthExpired: up,
 		llm.KindHistory:     up,
 		llm.KindTooLarge:    up,

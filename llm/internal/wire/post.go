@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -42,6 +43,8 @@ type Reply struct {
 	provider string
 	secrets  []string // what no error may repeat
 	body     io.ReadCloser
+	in       *bufio.Reader // body, unpacked and within bounds
+	size     int64         // bytes of body so far
 	parent   context.Context
 	ctx      context.Context
 	watch    *watchdog
@@ -58,11 +61,23 @@ func (p Post) Send(ctx context.Context, classify func(status int, body []byte) *
 		return nil, &llm.Error{Kind: llm.KindAuth, Provider: p.Provider, Message: "no API key: " + err.Error(), Err: err}
 	}
 	r, err := p.do(ctx, header)
-	if err != nil || r.Status == http.StatusOK {
-		return r, err
+	if err != nil {
+		return nil, err
+	}
+	page := r.Status == http.StatusOK && r.first() == "<"
+	if r.Status == http.StatusOK && !page {
+		return r, nil
 	}
 	defer r.Close()
-	return nil, r.Complete(classify(r.Status, r.ErrorBody()))
+	body := r.ErrorBody()
+	e := p.elsewhere(r, body, page)
+	if e == nil {
+		e = classify(r.Status, body)
+	}
+	if e.RetryAfter == 0 {
+		e.RetryAfter = retryInfo(body)
+	}
+	return nil, r.Complete(e)
 }
 
 // Ask sends a question that has one short answer, and returns its body of at
@@ -146,6 +161,7 @@ func (p Post) do(parent context.Context, header http.Header) (*Reply, error) {
 		return nil, r.failure(err, llm.KindTransient)
 	}
 	r.Status, r.Header, r.body = resp.StatusCode, resp.Header, resp.Body
+	r.in = bufio.NewReader(unpacked(resp.Header.Get("Content-Encoding"), sized{r}))
 	return r, nil
 }
 
@@ -202,21 +218,40 @@ func (r *Reply) failure(err error, kind llm.Kind) error {
 
 // Read implements [io.Reader].
 func (r *Reply) Read(b []byte) (int, error) {
-	n, err := r.body.Read(b)
-	if n > 0 {
-		r.watch.touch()
-	}
+	n, err := r.in.Read(b)
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = r.failure(err, llm.KindStreamCut)
 	}
 	return n, err
 }
 
+// sized reads the bytes of a body as they come over the network, of which there may be so many.
+type sized struct{ r *Reply }
+
+// maxBody is above what the longest replies take, each token in an event of its own.
+const maxBody = 128 << 20
+
+func (s sized) Read(b []byte) (int, error) {
+	n, err := s.r.body.Read(b)
+	if n > 0 {
+		s.r.watch.touch()
+	}
+	if s.r.size += int64(n); s.r.size > maxBody {
+		return 0, Endless()
+	}
+	return n, err
+}
+
+// Endless is the error of a reply that is longer than any model's.
+func Endless() *llm.Error {
+	return &llm.Error{Kind: llm.KindNoReply, Message: "the reply has no end: it was given up because it is longer than any model writes"}
+}
+
 // Finish reads what little may follow the last event, so that the connection
 // can be used again, and closes. It waits at most 50 ms.
 func (r *Reply) Finish() {
 	r.watch.enter("drain", 50*time.Millisecond)
-	_, _ = io.CopyN(io.Discard, r.body, 16<<10)
+	_, _ = io.CopyN(io.Discard, r.in, 16<<10)
 	r.Close()
 }
 

@@ -17,13 +17,17 @@ const longestWait = 31 * 24 * time.Hour
 // clocks are not that exact.
 const shortestWait = time.Second
 
+// NoWait is the wait of an error of which the adapter knows that none is named, whatever it looks
+// like. [Reply.Complete] makes nothing of it.
+const NoWait time.Duration = -1
+
 // RetryAfter returns how long the server asks to wait, at most 31 days; 0 if it does not say. The
 // first of these that can be understood decides:
 //
-//   - Retry-After-Ms, which OpenAI and Azure send, in milliseconds;
+//   - Retry-After-Ms, which OpenAI and Azure send, and Azure's X-Ms-Retry-After-Ms, in milliseconds;
 //   - Retry-After (RFC 9110, section 10.2.3), in seconds or as a date;
 //   - the resets of single limits, as [resets] has it;
-//   - the words "try again in 1.5s" of the message.
+//   - the words of the message: "try again in 1.5s", "retry after 30 seconds".
 //
 // Servers don't keep to the units that their documents name, so all headers may hold all forms,
 // see [parseWait]. What can't be understood, and what is negative, says nothing. A time of day is
@@ -33,8 +37,10 @@ func RetryAfter(h http.Header, message string, now time.Time) time.Duration {
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		now = date
 	}
-	if d, ok := parseWait(h.Get("Retry-After-Ms"), time.Millisecond, now); ok {
-		return d
+	for _, name := range []string{"Retry-After-Ms", "X-Ms-Retry-After-Ms"} {
+		if d, ok := parseWait(h.Get(name), time.Millisecond, now); ok {
+			return d
+		}
 	}
 	if d, ok := parseWait(h.Get("Retry-After"), time.Second, now); ok {
 		return d
@@ -43,13 +49,27 @@ func RetryAfter(h http.Header, message string, now time.Time) time.Duration {
 		return d
 	}
 	if m := tryAgain.FindStringSubmatch(message); m != nil {
-		d, _ := parseWait(m[1], time.Second, now)
+		d, _ := parseWait(m[1]+unitOf(m[2]), time.Second, now)
 		return d
 	}
 	return 0
 }
 
-var tryAgain = regexp.MustCompile(`(?i)\btry again in ((?:\d+(?:\.\d+)?(?:h|ms|m|s))+)`)
+// tryAgain finds "try again in 1m30s", OpenAI's and Groq's, "retry after 42 seconds", Azure's, "retry
+// in 26.4s", Gemini's, and "wait 5 minutes before".
+var tryAgain = regexp.MustCompile(`(?i)\b(?:try(?:ing)? again|retry(?:ing)?|wait)(?: your request)?(?: in| after| for)?(?: about| at least)? ` +
+	`((?:\d+(?:\.\d+)?(?:h|ms|m|s)\b)+|(?:\d+(?:\.\d+)?(?:h|ms|m|s))+|\d+(?:\.\d+)?)(?: ?(milliseconds?|seconds?|secs?|minutes?|mins?|hours?|hrs?)\b)?`)
+
+// unitOf is the unit that a word stands for.
+func unitOf(word string) string {
+	switch word = strings.ToLower(word); {
+	case word == "":
+		return ""
+	case strings.HasPrefix(word, "milli"):
+		return "ms"
+	}
+	return word[:1]
+}
 
 // Wait is what a number in the body of an error asks for: seconds from now, or a Unix time in
 // seconds or milliseconds.
@@ -106,26 +126,22 @@ func bounded(d time.Duration) time.Duration { return min(max(d, 0), longestWait)
 // limit says what remains of it, the shortest wait of all counts. Limits that have something left
 // are not why the request was refused, and say nothing.
 //
-// The names are those of the draft of the IETF (draft-ietf-httpapi-ratelimit-headers-03) with and
-// without X-, which many gateways send; of OpenAI, with durations; and of Anthropic, with dates of
+// Their names have "RateLimit" and "Reset" in them, and what remains has the same name with
+// "Remaining": those of the draft of the IETF (draft-ietf-httpapi-ratelimit-headers-03) with and
+// without X-, which many gateways send; of OpenAI, Azure, Groq and Cerebras with a limit behind it
+// (X-RateLimit-Reset-Tokens, -Requests-Day); and of Anthropic with the limit before it, with dates of
 // RFC 3339 (docs.anthropic.com, "Rate limits", response headers).
 func resets(h http.Header, now time.Time) time.Duration {
 	var used, least time.Duration
-	for _, names := range [][2]string{
-		{"RateLimit-Reset", "RateLimit-Remaining"},
-		{"X-RateLimit-Reset", "X-RateLimit-Remaining"},
-		{"X-RateLimit-Reset-Requests", "X-RateLimit-Remaining-Requests"},
-		{"X-RateLimit-Reset-Tokens", "X-RateLimit-Remaining-Tokens"},
-		{"Anthropic-RateLimit-Requests-Reset", "Anthropic-RateLimit-Requests-Remaining"},
-		{"Anthropic-RateLimit-Tokens-Reset", "Anthropic-RateLimit-Tokens-Remaining"},
-		{"Anthropic-RateLimit-Input-Tokens-Reset", "Anthropic-RateLimit-Input-Tokens-Remaining"},
-		{"Anthropic-RateLimit-Output-Tokens-Reset", "Anthropic-RateLimit-Output-Tokens-Remaining"},
-	} {
-		d, ok := parseWait(h.Get(names[0]), time.Second, now)
+	for name := range h {
+		if !strings.Contains(name, "Ratelimit") || !strings.Contains(name, "Reset") {
+			continue
+		}
+		d, ok := parseWait(h.Get(name), time.Second, now)
 		if !ok || d == 0 {
 			continue
 		}
-		switch strings.TrimSpace(h.Get(names[1])) {
+		switch strings.TrimSpace(h.Get(strings.Replace(name, "Reset", "Remaining", 1))) {
 		case "0":
 			used = max(used, d)
 		case "":

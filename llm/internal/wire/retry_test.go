@@ -25,7 +25,8 @@ func TestRetryAfter(t *testing.T) {
 	} {
 		for _, name := range []string{
 			"Retry-After", "RateLimit-Reset", "X-RateLimit-Reset", "X-RateLimit-Reset-Requests", "X-RateLimit-Reset-Tokens",
-			"Anthropic-RateLimit-Requests-Reset", "Anthropic-RateLimit-Input-Tokens-Reset",
+			"Anthropic-RateLimit-Requests-Reset", "Anthropic-RateLimit-Input-Tokens-Reset", "X-RateLimit-Reset-Tokens-Minute",
+			"X-RateLimit-Reset-Requests-Day", "X-RateLimit-Reset-Input-Tokens",
 		} {
 			check(t, want, "", name, value)
 		}
@@ -35,6 +36,7 @@ func TestRetryAfter(t *testing.T) {
 		"2026-11-21T12:01:00Z": time.Minute, "-1": 0,
 	} {
 		check(t, want, "", "Retry-After-Ms", value)
+		check(t, want, "", "X-Ms-Retry-After-Ms", value)
 	}
 	for message, want := range map[string]time.Duration{
 		"Please try again in 1.5s. Visit us.": 1500 * time.Millisecond,
@@ -43,6 +45,16 @@ func TestRetryAfter(t *testing.T) {
 		"Please try again in 99999h.":         month,
 		"Please try again in 99999999h.":      0,
 		"Please try again in a moment.":       0,
+
+		"Please retry after 42 seconds.":                                  42 * time.Second, // Azure
+		"Your limit is exceeded. Please retry after 1 second. Contact us": time.Second,
+		"Please retry in 26.426s.":                                        26426 * time.Millisecond, // Gemini
+		"Retry after 30":                                                  30 * time.Second,
+		"Rate limited. Please wait 2 minutes before trying again.":        2 * time.Minute,
+		"try again in 20 milliseconds":                                    20 * time.Millisecond,
+		"Retrying is useless.":                                            0,
+		"Please wait for the operator, who has 5 minutes.":                0,
+		"Please try again in 1h12m.":                                      72 * time.Minute,
 	} {
 		check(t, want, message)
 	}

@@ -1,0 +1,293 @@
+package heal
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// refuses are words of a refusal, in lower case.
+var refuses = regexp.MustCompile(`unsupported|not support|unrecogni[sz]ed|unknown|not permitted|extra inputs|extra_forbidden|unexpected|not allowed|` +
+	`invalid|deprecated|not available|incompatible|must be|cannot|can't|missing|not a valid|too many|maximum|at most|range of|only|not one of|refused|disallowed`)
+
+// needed are the fields that a request can't do without, and those that hold what is said.
+func needed() []string {
+	return []string{
+		"model", "messages", "input", "contents", "content", "role", "type", "text", "parts", "tools", "function", "functions", "function_declarations",
+		"functiondeclarations", "functionresponse", "functioncall", "response", "name", "description", "parameters", "input_schema", "tool_calls",
+		"tool_call_id", "call_id", "id", "arguments", "args", "output", "tool_use_id", "tool_name", "image_url", "url", "source", "data", "media_type",
+		"inlinedata", "inline_data", "mimetype", "mime_type", "system", "instructions", "systeminstruction", "stream", "summary", "signature",
+		"thoughtsignature", "encrypted_content", "images", "options", "generationconfig", "title",
+	}
+}
+
+// closed are the fields that hold what a tool's author or a model wrote. Nothing in them is a field of a request.
+func closed() []string {
+	return []string{"parameters", "input_schema", "parametersJsonSchema", "arguments", "args", "response", "properties", "output"}
+}
+
+var (
+	toolAt  = regexp.MustCompile(`tools?[.\[](\d+)`)
+	atMost  = regexp.MustCompile(`(?:at most|<=|less than or equal to|maximum (?:value |allowed )?(?:is|of)|can only afford|range of max_tokens should be \[\d+,|\[1,)\s*(\d+)`)
+	quoted  = regexp.MustCompile("['\"`]([A-Za-z0-9_.:-]{1,128})['\"`]")
+	newRole = regexp.MustCompile(`\b(system|developer|user)\b`)
+)
+
+// read returns the fact that a refusal of a request states, the most certain one first: a field that
+// goes by another name, one that is missing, a role, a tool, and any field that the request has and can
+// do without. A field whose name is a word of English counts only where it is marked as a name, and not
+// if the conversation was refused.
+func read(sent []byte, refusal string, conversation bool) (Fact, bool) {
+	body := members(sent)
+	words := strings.ToLower(refusal)
+	if body == nil || !refuses.MatchString(words) {
+		return Fact{}, false
+	}
+	for _, other := range [][2]string{{"max_tokens", "max_completion_tokens"}, {"max_completion_tokens", "max_tokens"}, {"reasoning_content", "reasoning"}} {
+		if body.get(other[0]) != nil && names(words, other[0]) && names(words, other[1]) {
+			return Fact{Field: other[0], To: "as " + other[1]}, true
+		}
+	}
+	if m := atMost.FindStringSubmatch(words); m != nil {
+		for _, field := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
+			var now int
+			n, err := strconv.Atoi(m[1])
+			if json.Unmarshal(body.get(field), &now) == nil && err == nil && n > 0 && n < now && (names(words, field) || strings.Contains(words, "afford")) {
+				return Fact{Field: field, To: m[1]}, true
+			}
+		}
+	}
+	if names(words, "reasoning_content") && (strings.Contains(words, "must be passed") || strings.Contains(words, "missing")) {
+		return Fact{Field: "reasoning_content", To: `""`}, true
+	}
+	if f, found := role(body, words); found {
+		return f, true
+	}
+	best := ""
+	for _, name := range fields(sent, nil) {
+		plain := strings.ToLower(name) == name && !strings.Contains(name, "_")
+		if plain && (conversation || !marked(words, name)) {
+			continue
+		}
+		if names(words, strings.ToLower(name)) && len(name) > len(best) {
+			best = name
+		}
+	}
+	if best != "" {
+		return Fact{Field: best}, true
+	}
+	return tool(body, refusal)
+}
+
+// names reports whether words have a name as a word, also with its capitals made low lines or the
+// other way round.
+func names(words, name string) bool {
+	for at := 0; ; {
+		n := strings.Index(words[at:], name)
+		if n < 0 {
+			return false
+		}
+		at += n
+		end := at + len(name)
+		if (at == 0 || !inName(words[at-1])) && (end == len(words) || !inName(words[end])) {
+			return true
+		}
+		at = end
+	}
+}
+
+// marked reports whether words have a name in quotes, in a path, or as that of a parameter.
+func marked(words, name string) bool {
+	name = regexp.QuoteMeta(name)
+	return regexp.MustCompile("['\"`\\].]" + name + "['\"`.:\\[]|(?:^|\\W)" + name + "[.:]|(?:parameter|argument|field|param|option|setting|key)s?:? " + name + `\b|\b` + name +
+		" (?:parameter|argument|field|option)").MatchString(words)
+}
+
+func inName(c byte) bool {
+	return c == '_' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
+}
+
+// fields are the fields of a request that it can do without.
+func fields(raw []byte, into []string) []string {
+	for _, e := range elements(raw) {
+		into = fields(e, into)
+	}
+	for _, m := range members(raw) {
+		if !slices.Contains(needed(), strings.ToLower(m.key)) && !slices.Contains(into, m.key) {
+			into = append(into, m.key)
+		}
+		if !slices.Contains(closed(), m.key) && (m.key != "input" || m.value[0] == '[') {
+			into = fields(m.value, into)
+		}
+	}
+	return into
+}
+
+// role reads the refusal of a role that the request has.
+func role(body object, words string) (Fact, bool) {
+	if !strings.Contains(words, "role") && !strings.Contains(words, "system message") {
+		return Fact{}, false
+	}
+	has := map[string]bool{}
+	for _, e := range append(elements(body.get("messages")), elements(body.get("input"))...) {
+		var name string
+		_ = json.Unmarshal(members(e).get("role"), &name) // "" for what has none
+		has[name] = true
+	}
+	for _, name := range newRole.FindAllString(words, -1) {
+		switch {
+		case name == "developer" && has[name]:
+			return Fact{Field: "role developer", To: "as system"}, true
+		case name == "system" && has[name] && strings.Contains(words, "developer") && !strings.Contains(words, "not one of"):
+			return Fact{Field: "role system", To: "as developer"}, true
+		case name == "system" && has[name]:
+			return Fact{Field: "role system", To: "as user"}, true
+		}
+	}
+	return Fact{}, false
+}
+
+// tool reads the refusal of one tool, by its place or its name.
+func tool(body object, refusal string) (Fact, bool) {
+	var offered []string
+	for _, e := range elements(body.get("tools")) {
+		offered = append(offered, toolName(e))
+	}
+	if m := toolAt.FindStringSubmatch(strings.ToLower(refusal)); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil && n < len(offered) && offered[n] != "" {
+			return Fact{Field: "tool " + offered[n]}, true
+		}
+	}
+	if !strings.Contains(strings.ToLower(refusal), "schema") && !strings.Contains(strings.ToLower(refusal), "function") {
+		return Fact{}, false
+	}
+	for _, m := range quoted.FindAllStringSubmatch(refusal, -1) {
+		if slices.Contains(offered, m[1]) {
+			return Fact{Field: "tool " + m[1]}, true
+		}
+	}
+	return Fact{}, false
+}
+
+// toolName is the name of a tool as the wires have it.
+func toolName(raw json.RawMessage) string {
+	o := members(raw)
+	if inner := members(o.get("function")); inner != nil {
+		o = inner
+	}
+	var name string
+	_ = json.Unmarshal(o.get("name"), &name) // "" for a vendor's own
+	return name
+}
+
+// apply returns the body of a request as facts want it.
+func apply(body []byte, facts []Fact) []byte {
+	for _, f := range facts {
+		if o := members(body); o != nil {
+			body = f.apply(o).encode()
+		}
+	}
+	return body
+}
+
+func (f Fact) apply(body object) object {
+	name, isTool := strings.CutPrefix(f.Field, "tool ")
+	from, isRole := strings.CutPrefix(f.Field, "role ")
+	for i, m := range body {
+		switch {
+		case isTool && m.key == "tools":
+			left := slices.DeleteFunc(elements(m.value), func(e json.RawMessage) bool { return toolName(e) == name })
+			body[i].value = list(left)
+		case isRole && (m.key == "messages" || m.key == "input"):
+			body[i].value = recast(m.value, from, strings.TrimPrefix(f.To, "as "))
+		case f.Field == "reasoning_content" && f.To == `""` && m.key == "messages":
+			body[i].value = thought(m.value)
+		}
+	}
+	if isTool {
+		return slices.DeleteFunc(body, func(m member) bool { return m.key == "tools" && string(m.value) == "[]" })
+	}
+	if isRole || f.To == `""` {
+		return body
+	}
+	return members(f.change(body.encode()))
+}
+
+// change drops a field, or gives it another name or value, wherever it stands.
+func (f Fact) change(raw json.RawMessage) json.RawMessage {
+	if of := elements(raw); of != nil {
+		for i, e := range of {
+			of[i] = f.change(e)
+		}
+		return list(of)
+	}
+	o := members(raw)
+	if o == nil {
+		return raw
+	}
+	out := object{}
+	for _, m := range o {
+		switch {
+		case m.key != f.Field:
+			if !slices.Contains(closed(), m.key) && (m.key != "input" || m.value[0] == '[') {
+				m.value = f.change(m.value)
+			}
+			out = append(out, m)
+		case strings.HasPrefix(f.To, "as "):
+			out = append(out, member{f.To[3:], m.value})
+		case f.To != "":
+			out = append(out, member{m.key, json.RawMessage(f.To)})
+		}
+	}
+	return out.encode()
+}
+
+// recast gives the messages of a role another one. What becomes a user's goes before the first of
+// theirs, as many templates want roles to alternate.
+func recast(raw json.RawMessage, from, to string) json.RawMessage {
+	of := elements(raw)
+	var out []json.RawMessage
+	lead := ""
+	for _, e := range of {
+		o := members(e)
+		var role, text string
+		_ = json.Unmarshal(o.get("role"), &role)    // "" for what has none
+		_ = json.Unmarshal(o.get("content"), &text) // "" for what is no text
+		for i, m := range o {
+			switch {
+			case m.key == "role" && role == from:
+				o[i].value, _ = json.Marshal(to)
+			case m.key == "content" && role == "user" && lead != "" && text != "":
+				o[i].value, _ = json.Marshal(lead + "\n\n" + text)
+				lead = ""
+			}
+		}
+		if role == from && to == "user" && text != "" {
+			lead = strings.TrimPrefix(lead+"\n\n"+text, "\n\n")
+			continue
+		}
+		if o != nil {
+			e = o.encode()
+		}
+		out = append(out, e)
+	}
+	if lead != "" {
+		text, _ := json.Marshal(lead)
+		out = append([]json.RawMessage{object{{"role", json.RawMessage(`"user"`)}, {"content", text}}.encode()}, out...)
+	}
+	return list(out)
+}
+
+// thought gives each message of the model a reasoning_content.
+func thought(raw json.RawMessage) json.RawMessage {
+	of := elements(raw)
+	for i, e := range of {
+		o := members(e)
+		if string(o.get("role")) == `"assistant"` && o.get("reasoning_content") == nil {
+			of[i] = append(o, member{"reasoning_content", json.RawMessage(`""`)}).encode()
+		}
+	}
+	return list(of)
+}

@@ -1,0 +1,161 @@
+package wire
+
+import (
+	"bufio"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/andybalholm/brotli"
+
+	"github.com/inspan/inspan/llm"
+)
+
+// unpacked reads a body in its encoding. Compression is never asked for, as it would delay events;
+// some gateways compress all the same.
+func unpacked(encoding string, r io.Reader) io.Reader {
+	switch encoding = strings.ToLower(strings.TrimSpace(encoding)); encoding {
+	case "", "identity":
+		return r
+	case "br":
+		return brotli.NewReader(r)
+	case "gzip", "x-gzip", "deflate":
+		return &inflated{src: bufio.NewReader(r)}
+	}
+	return refused{&llm.Error{Kind: llm.KindNoReply, Message: fmt.Sprintf("the answer is in the encoding %q, which was not asked for", encoding)}}
+}
+
+// refused is a body that is not read.
+type refused struct{ err error }
+
+func (r refused) Read([]byte) (int, error) { return 0, r.err }
+
+// inflated is a gzip body, or a deflated one, in the form of RFC 9110 or without its two bytes in
+// front, as some servers send it. Nothing is read before it is asked for.
+type inflated struct {
+	src *bufio.Reader
+	z   io.Reader
+}
+
+func (i *inflated) Read(b []byte) (int, error) {
+	if i.z == nil {
+		head, err := i.src.Peek(2)
+		switch {
+		case len(head) < 2:
+			return 0, err
+		case head[0] == 0x1f && head[1] == 0x8b:
+			i.z, err = gzip.NewReader(i.src)
+		case head[0]&0x0f == 8 && (int(head[0])<<8+int(head[1]))%31 == 0:
+			i.z, err = zlib.NewReader(i.src)
+		default:
+			i.z, err = flate.NewReader(i.src), nil
+		}
+		if err != nil {
+			i.z = refused{err}
+		}
+	}
+	return i.z.Read(b)
+}
+
+// Whole reports whether the body is one JSON value and no stream, as some servers send it even if a
+// stream was asked for. It looks at the first byte, as types of contents are often wrong.
+func (r *Reply) Whole() bool { return strings.ContainsAny(r.first(), "{[") }
+
+// first is the first character of the body that is no white space; empty: there is none.
+func (r *Reply) first() string {
+	for n := 1; ; n++ {
+		head, err := r.in.Peek(n)
+		if err != nil {
+			return ""
+		}
+		if c := head[n-1]; strings.IndexByte(" \t\r\n\xef\xbb\xbf", c) < 0 {
+			return string(c)
+		}
+	}
+}
+
+// elsewhere is the error of an answer that does not come from a model's server, such as a page for
+// people, or sends the request on to another; nil: it does.
+func (p Post) elsewhere(r *Reply, body []byte, page bool) *llm.Error {
+	to := r.Header.Get("Location")
+	switch {
+	case r.Status >= 300 && r.Status < 400 && to != "":
+		return &llm.Error{Kind: llm.KindNoReply, Status: r.Status, Message: "the server sends the request on to " + p.resolve(to) +
+			"; it was not followed, as the key would go there too. If that is right, set base_url to it"}
+	case r.Status == http.StatusProxyAuthRequired:
+		return &llm.Error{
+			Kind: llm.KindAuth, Status: r.Status,
+			Message: "the proxy wants a name and a password; put them into the address in HTTPS_PROXY, as http://NAME:PASSWORD@HOST",
+		}
+	case page, r.Status == http.StatusNetworkAuthenticationRequired:
+		return &llm.Error{Kind: llm.KindNoReply, Message: titleOf(body) + " came instead of a reply; log in to the network or the proxy that shows it, or correct base_url"}
+	}
+	return nil
+}
+
+// resolve returns where an answer points to, without what may be secret.
+func (p Post) resolve(to string) string {
+	base, err := url.Parse(p.URL)
+	if err != nil {
+		return Excerpt([]byte(to))
+	}
+	u, err := base.Parse(to)
+	if err != nil {
+		return Excerpt([]byte(to))
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return Excerpt([]byte(u.String()))
+}
+
+var titled = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+
+// titleOf says what a page for people calls itself.
+func titleOf(page []byte) string {
+	if m := titled.FindSubmatch(page); m != nil && Visible(string(m[1])) {
+		return fmt.Sprintf("an HTML page with the title %q", Excerpt([]byte(html.UnescapeString(string(m[1])))))
+	}
+	return "an HTML page"
+}
+
+var retryDelay = regexp.MustCompile(`"retry_?[dD]elay"\s*:\s*"(\d+(?:\.\d+)?s)"`)
+
+// retryInfo is for how long the body of an error asks to wait in the form of Google's RetryInfo
+// (google/rpc/error_details.proto), which gateways pass on; 0: it does not.
+func retryInfo(body []byte) time.Duration {
+	m := retryDelay.FindSubmatch(body)
+	if m == nil {
+		return 0
+	}
+	d, err := time.ParseDuration(string(m[1]))
+	if err != nil {
+		return 0
+	}
+	return bounded(d)
+}
+
+// Bounded passes on the chunks of a reply while it is no longer than any model's. over tells that it
+// is longer.
+func Bounded(emit func(llm.Chunk) bool) (bounded func(llm.Chunk) bool, over func() error) {
+	const most = 8 << 20 // bytes: two million tokens
+	size := 0
+	return func(c llm.Chunk) bool {
+			size += len(c.Text) + len(c.Reasoning)
+			if c.Call != nil {
+				size += len(c.Call.Args)
+			}
+			return size <= most && emit(c)
+		}, func() error {
+			if size > most {
+				return Endless()
+			}
+			return nil
+		}
+}

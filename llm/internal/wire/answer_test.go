@@ -1,0 +1,188 @@
+package wire
+
+import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/andybalholm/brotli"
+
+	"github.com/inspan/inspan/llm"
+)
+
+// answer sends one answer through a Post, whose classify knows nothing.
+func answer(t *testing.T, status int, header map[string]string, body []byte) (*Reply, error) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for name, value := range header {
+			w.Header().Set(name, value)
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write(body)
+	}))
+	t.Cleanup(server.Close)
+	p := Post{Provider: "p", URL: server.URL + "/v1/chat"}
+	return p.Send(t.Context(), func(status int, body []byte) *llm.Error {
+		return &llm.Error{Kind: llm.KindRateLimited, Status: status, Message: Excerpt(body)}
+	})
+}
+
+// TestEncodings holds that a body is read however it was compressed, and cut in it is an error.
+func TestEncodings(t *testing.T) {
+	text := strings.Repeat("data: {\"a\":1}\n\n", 1000)
+	packed := func(w func(io.Writer) io.WriteCloser) []byte {
+		var buf bytes.Buffer
+		z := w(&buf)
+		_, _ = io.WriteString(z, text)
+		_ = z.Close()
+		return buf.Bytes()
+	}
+	for encoding, body := range map[string][]byte{
+		"": []byte(text), "identity": []byte(text),
+		"gzip":    packed(func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }),
+		"X-GZip":  packed(func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }),
+		"deflate": packed(func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) }),
+		"Deflate": packed(func(w io.Writer) io.WriteCloser {
+			z, _ := flate.NewWriter(w, 5)
+			return z
+		}),
+		"br": packed(func(w io.Writer) io.WriteCloser { return brotli.NewWriter(w) }),
+	} {
+		r, err := answer(t, 200, map[string]string{"Content-Encoding": encoding}, body)
+		if err != nil {
+			t.Errorf("%s: %v", encoding, err)
+			continue
+		}
+		if got, err := io.ReadAll(r); string(got) != text || err != nil {
+			t.Errorf("%s: %d bytes, %v", encoding, len(got), err)
+		}
+		r.Close()
+		if encoding == "" || encoding == "identity" {
+			continue
+		}
+		if r, err = answer(t, 200, map[string]string{"Content-Encoding": encoding}, body[:len(body)/2]); err == nil {
+			_, err = io.ReadAll(r)
+			r.Close()
+		}
+		if e := llm.AsError(err); e == nil || e.Kind != llm.KindStreamCut {
+			t.Errorf("half of %s: %v", encoding, err)
+		}
+	}
+	r, err := answer(t, 200, map[string]string{"Content-Encoding": "zstd"}, []byte("x"))
+	if err == nil {
+		defer r.Close()
+		_, err = io.ReadAll(r)
+	}
+	if e := llm.AsError(err); e == nil || e.Kind != llm.KindNoReply || !strings.Contains(e.Message, "zstd") {
+		t.Errorf("zstd: %v", err)
+	}
+}
+
+// TestElsewhere holds what is said of answers that are no model's.
+func TestElsewhere(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		header map[string]string
+		body   string
+		kind   llm.Kind
+		says   []string
+	}{
+		"a login page": {200, map[string]string{"Content-Type": "text/html"}, "\n<!DOCTYPE html><head><TITLE lang=en>Sign in &amp; go\n on</title>", llm.KindNoReply, []string{`"Sign in & go on"`, "log in", "base_url"}},
+		"no type":      {200, map[string]string{"Content-Type": "text/event-stream"}, "<html><body>hello", llm.KindNoReply, []string{"an HTML page came"}},
+		"to elsewhere": {307, map[string]string{"Location": "https://u:p@b.example/v2?key=1#x"}, "", llm.KindNoReply, []string{"to https://b.example/v2;", "base_url"}},
+		"to a path":    {308, map[string]string{"Location": "/v2/chat"}, "", llm.KindNoReply, []string{"http://127.0.0.1:", "/v2/chat;"}},
+		"a proxy":      {407, nil, "", llm.KindAuth, []string{"proxy", "HTTPS_PROXY"}},
+		"a network":    {511, nil, "<html><title>Hotel</title>", llm.KindNoReply, []string{`"Hotel"`}},
+		"nowhere":      {304, nil, "", llm.KindRateLimited, nil},
+	} {
+		r, err := answer(t, c.status, c.header, []byte(c.body))
+		if err == nil {
+			r.Close()
+		}
+		e := llm.AsError(err)
+		if e == nil || e.Kind != c.kind {
+			t.Errorf("%s: %v, want %s", name, err, c.kind)
+			continue
+		}
+		for _, word := range c.says {
+			if !strings.Contains(e.Message, word) {
+				t.Errorf("%s: %q lacks %q", name, e.Message, word)
+			}
+		}
+	}
+}
+
+// TestWhole holds that one JSON value is told from a stream by its first character, whatever its type.
+func TestWhole(t *testing.T) {
+	for body, want := range map[string]bool{
+		`{"a":1}`: true, "\xef\xbb\xbf\n [1]": true, "data: {}\n\n": false, ": ping\n\ndata: {}": false, "event: x\n": false, "": false,
+	} {
+		r, err := answer(t, 200, map[string]string{"Content-Type": "application/json"}, []byte(body))
+		if err != nil {
+			t.Errorf("%q: %v", body, err)
+			continue
+		}
+		if r.Whole() != want {
+			t.Errorf("%q: whole is %v", body, !want)
+		}
+		if all, err := io.ReadAll(r); string(all) != body || err != nil {
+			t.Errorf("%q became %q, %v", body, all, err)
+		}
+		r.Close()
+	}
+}
+
+// TestRetryInfo holds the wait that only the body of an error tells.
+func TestRetryInfo(t *testing.T) {
+	for body, want := range map[string]time.Duration{
+		`{"error":{"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"}]}}`: 34500 * time.Millisecond,
+		`{"retry_delay": "3s"}`:      3 * time.Second,
+		`{"retryDelay":"99999999s"}`: longestWait,
+		`{"retryDelay":"soon"}`:      0,
+	} {
+		_, err := answer(t, 429, nil, []byte(body)) //nolint:bodyclose // there is none
+		if e := llm.AsError(err); e == nil || e.RetryAfter != want {
+			t.Errorf("%s: %+v, want %v", body, e, want)
+		}
+	}
+}
+
+// endless is a body that never ends.
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) { return len(b), nil }
+func (endless) Close() error               { return nil }
+
+func (endless) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: endless{}}, nil
+}
+
+// TestEndless holds that neither a body nor a reply goes on for ever.
+func TestEndless(t *testing.T) {
+	r, err := Post{URL: "http://x", HTTP: endless{}}.Send(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	n, err := io.Copy(io.Discard, r)
+	if e := llm.AsError(err); e == nil || e.Kind != llm.KindNoReply || n > maxBody {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	chunks := 0
+	emit, over := Bounded(func(llm.Chunk) bool { chunks++; return true })
+	for emit(llm.Chunk{Text: strings.Repeat("y", 1<<20)}) && emit(llm.Chunk{Call: &llm.CallDelta{Args: "{}"}}) {
+	}
+	if e := llm.AsError(over()); e == nil || e.Kind != llm.KindNoReply || chunks > 20 {
+		t.Errorf("%d chunks, %v", chunks, over())
+	}
+	if emit, over = Bounded(func(llm.Chunk) bool { return false }); emit(llm.Chunk{Text: "a"}) || over() != nil {
+		t.Errorf("a consumer that wants no more: %v", over())
+	}
+}

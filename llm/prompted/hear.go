@@ -1,0 +1,189 @@
+package prompted
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/internal/wire"
+)
+
+// A model that takes tools may write a call into its text all the same, because the server has no
+// parser for its template or the parser has failed. What becomes of it:
+//
+//   - A call between marks, or one that is the whole reply, is made, if nothing but calls comes behind
+//     it.
+//   - Anything else that looks like a call is not made, and the reply says so ([llm.StopSpoken]): a call
+//     that is explained or quoted can't be told from one that is meant.
+//   - Beside calls that came in their own way none is made: the same call would be made twice.
+//   - One in the thoughts is made only if the reply has nothing else.
+
+// hearing is one reply as it comes in.
+type hearing struct {
+	*scanner
+	req   llm.Request
+	keeps bool
+	shown int  // bytes of text that were passed on
+	holds bool // what may be a call has come: nothing more is shown until the reply is there
+}
+
+func newHearing(req llm.Request, keeps bool) *hearing {
+	return &hearing{scanner: newScanner(req.Tools), req: req, keeps: keeps}
+}
+
+// hear returns what becomes of a chunk.
+func (h *hearing) hear(c llm.Chunk) []llm.Chunk {
+	switch {
+	case c.Text != "":
+		return h.show(h.write(c.Text))
+	case c.Reply != nil:
+		out := h.show(h.end(cut(c.Reply.Stop)))
+		reply := heard(c.Reply, h.req, h.keeps)
+		if text := reply.Parts.Text(); len(text) > h.shown {
+			out = append(out, llm.Chunk{Text: text[h.shown:]})
+		}
+		if len(c.Reply.Calls()) == 0 {
+			for _, call := range reply.Calls() {
+				out = append(out, llm.Chunk{Call: &llm.CallDelta{Name: call.Name, Args: string(call.Args)}})
+			}
+		}
+		return append(out, llm.Chunk{Reply: reply})
+	case c.Call != nil:
+		if name, ok := h.tool(c.Call.Name); ok {
+			c.Call = &llm.CallDelta{Name: name, Args: c.Call.Args}
+		}
+	}
+	return []llm.Chunk{c}
+}
+
+// show returns what is shown of events: all that stands before what may be a call.
+func (h *hearing) show(events []event) []llm.Chunk {
+	var out []llm.Chunk
+	for _, e := range events {
+		if h.holds = h.holds || e.call != nil || e.delta != nil; h.holds {
+			break
+		}
+		if h.shown += len(e.text); e.ended {
+			h.shown = 0 // what was shown was a thought
+		}
+		out = append(out, display([]event{e})...)
+	}
+	return out
+}
+
+// heard returns a reply without what in its text is no text.
+func heard(in *llm.Reply, req llm.Request, keeps bool) *llm.Reply {
+	out := *in
+	native := in.Calls()
+	with := reader{scanner: newScanner(req.Tools), last: lastID(req.Messages), route: in.Route, keeps: keeps}
+	with.read(in)
+	plain := reader{scanner: newScanner(nil), route: in.Route, keeps: keeps}
+	plain.read(in)
+	switch {
+	case len(native) > 0:
+		out.Parts = with.once(native)
+	case len(with.calls) > 0 && !cut(in.Stop) && with.sure():
+		out.Parts, out.Stop = with.parts, llm.StopCalls
+	case cut(in.Stop):
+		out.Parts = plain.parts
+	case len(with.calls) > 0 || with.doubt:
+		out.Parts, out.Stop = plain.parts, llm.StopSpoken
+	default:
+		out.Parts = with.parts
+		if !wire.Visible(out.Parts.Text()) {
+			out.Parts, out.Stop = with.thoughtOf(out.Parts, in.Stop)
+		}
+	}
+	for i, p := range out.Parts {
+		if c, ok := p.(llm.Call); ok {
+			if name, offered := with.tool(c.Name); offered {
+				c.Name = name
+				out.Parts[i] = c
+			}
+		}
+	}
+	return &out
+}
+
+// sure reports whether the calls in the text are meant: nothing but calls stands behind the first of
+// them, and nothing before one in a block of code.
+func (r *reader) sure() bool {
+	called := false
+	for _, p := range r.parts {
+		switch v := p.(type) {
+		case llm.Call:
+			called = true
+		case llm.Text:
+			if (called || r.loose) && wire.Visible(v.Text) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// once returns the parts with the calls that came in their own way. One in the text that is among them
+// is left out, and any other is text.
+func (r *reader) once(native []llm.Call) llm.Parts {
+	var out llm.Parts
+	for _, p := range r.parts {
+		c, ok := p.(llm.Call)
+		switch {
+		case !ok || !slices.ContainsFunc(r.calls, func(s llm.Call) bool { return s.ID == c.ID }) ||
+			slices.ContainsFunc(native, func(n llm.Call) bool { return n.ID == c.ID }):
+			out = append(out, p)
+		case !slices.ContainsFunc(native, func(n llm.Call) bool {
+			name, _ := r.tool(n.Name)
+			return name == c.Name && (c.Invalid != "" || bytes.Equal(wire.AppendJSON(nil, n.Args), wire.AppendJSON(nil, c.Args)))
+		}):
+			out = append(out, llm.Text{Text: compactCall(c)})
+		}
+	}
+	return out
+}
+
+// thoughtOf looks for calls in the thoughts of a reply that has nothing else.
+func (r *reader) thoughtOf(parts llm.Parts, stop llm.Stop) (llm.Parts, llm.Stop) {
+	inner := reader{scanner: newScanner(nil), last: r.last}
+	inner.tools, inner.forms = r.tools, r.scanner.forms
+	for _, p := range parts {
+		if t, ok := p.(llm.Reasoning); ok {
+			inner.add(inner.write(t.Text))
+		}
+	}
+	inner.add(inner.end(false))
+	if len(inner.calls) == 0 || inner.loose || !inner.sure() {
+		return parts, stop
+	}
+	out := slices.Clone(parts)
+	for _, c := range inner.calls {
+		out = append(out, c)
+	}
+	return out, llm.StopCalls
+}
+
+// spokenAgain returns the request with thoughts back in the text that they were part of, for models
+// that want that.
+func spokenAgain(req llm.Request, keeps bool, route string) llm.Request {
+	if !keeps {
+		return req
+	}
+	messages := slices.Clone(req.Messages)
+	for i, m := range messages {
+		for j, p := range m.Parts {
+			t, ok := p.(llm.Reasoning)
+			var text string
+			if !ok || t.Route != route || json.Unmarshal(t.Opaque, &text) != nil || !strings.HasPrefix(text, "<think>") {
+				continue
+			}
+			if &messages[i].Parts[0] == &req.Messages[i].Parts[0] {
+				messages[i].Parts = slices.Clone(m.Parts)
+			}
+			messages[i].Parts[j] = llm.Text{Text: text}
+		}
+	}
+	req.Messages = messages
+	return req
+}
