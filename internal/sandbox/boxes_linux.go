@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -38,7 +39,8 @@ type boxes struct {
 	cache   cache
 
 	keepables func() []keepable
-	giving    sync.Mutex // held while what a box left in copies of git directories is taken over
+	flat      atomic.Bool // copies of git directories could not be made here
+	giving    sync.Mutex  // held while what a box left in copies of git directories is taken over
 
 	mu       sync.Mutex
 	scanners map[string]*scanner

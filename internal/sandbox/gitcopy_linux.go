@@ -47,11 +47,19 @@ type gitHeld struct {
 	told            map[string]bool
 }
 
-var errNoCopies = fmt.Errorf("%w: copies of repositories are unavailable here", tool.ErrNoBox)
-
 // overlays reports whether boxes write copies of git directories.
 func (b *boxes) overlays() bool {
 	return b.engine == nil && b.o.Pool != nil && b.o.Pool.overlays()
+}
+
+// flattened reports whether a box could not be built for its copies: not every file system can be
+// below an overlay. From then on the boxes of this workspace find git directories closed.
+func (k *kept) flattened(err error) bool {
+	if len(k.order.Copies) == 0 || !errors.Is(err, tool.ErrNoBox) || !strings.Contains(err.Error(), layCopy) || k.boxes.flat.Swap(true) {
+		return false
+	}
+	k.order, k.outside, k.copies, k.leaving = order{}, nil, nil, nil
+	return true
 }
 
 // gitCopies lists the git directories that a box is to have copies of: that of the repository
@@ -373,7 +381,11 @@ func (g *giver) file(name string) {
 		listed = true
 	}
 	if !ok || !listed {
-		g.refuse(name, notListed)
+		why := notListed
+		if below == "gitdir" || below == "commondir" {
+			why = "leads out of the workspace, or not back from it"
+		}
+		g.refuse(name, why)
 		return
 	}
 	c := gitChange{name: name, kind: kind, is: is}

@@ -128,7 +128,7 @@ func gitTree(t *testing.T, root string) map[string]string {
 func TestGitCopiesHold(t *testing.T) {
 	env, outside := repository(t)
 	id := outside("git rev-parse side")
-	outside("mkdir other && git init -q --bare other/x && mv other /tmp/other-$$ && mv /tmp/other-$$ ../other; git gc -q; git worktree add -q ../tree")
+	outside("mkdir other && git init -q --bare other/x && mv other /tmp/other-$$ && mv /tmp/other-$$ ../other; git gc -q; git commit -q --allow-empty -m loose; git worktree add -q ../tree")
 	state := "mkdir -p .git/rebase-merge && echo 'pick " + id + " 2' >.git/rebase-merge/git-rebase-todo && echo refs/heads/main >.git/rebase-merge/head-name && "
 	sequence := "mkdir -p .git/sequencer && echo 'pick " + id + " 2' >.git/sequencer/todo && echo " + id + " >.git/sequencer/head && "
 	for name, text := range map[string]string{

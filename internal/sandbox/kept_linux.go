@@ -57,6 +57,14 @@ type kept struct {
 
 // launch implements runner.
 func (k *kept) launch(cmd *exec.Cmd, e ends, ended func(int, error)) error {
+	err := k.launchOnce(cmd, e, ended)
+	if k.flattened(err) {
+		return k.launchOnce(cmd, e, ended)
+	}
+	return err
+}
+
+func (k *kept) launchOnce(cmd *exec.Cmd, e ends, ended func(int, error)) error {
 	k.program = cmd.Args[0]
 	k.order.Path, k.order.Args, k.order.Dir, k.order.Env = cmd.Path, cmd.Args, cmd.Dir, cmd.Env
 	k.order.TTY, k.order.Serves = k.command.TTY != (tool.TTY{}), k.command.Serves

@@ -21,8 +21,8 @@ import (
 //
 // In between a program outside of the box can meet them. What it then does is
 // no worse than what it would do for a person who typed the same, and the box
-// can't start such a program; but a prompt of a shell that asks git for the
-// state of a nested repository can come in time. Also taken away is what a
+// can't start such a program. What names programs in new repositories goes at once, see
+// nests_linux.go; a prompt of a shell that asks git there can still come in time. Also taken away is what a
 // person makes in the workspace while a box is open: it is kept and named.
 
 // anchor is a folder that boxes write in. It is held open, so that what is

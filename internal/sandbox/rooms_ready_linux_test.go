@@ -10,6 +10,42 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
+// TestFlat holds that where no overlay can be laid over a repository it is closed, and never open
+// itself.
+func TestFlat(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := Local(t.TempDir(), nil, Options{Self: self})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = env.Close() }()
+	if !env.Walls.Workspace {
+		t.Skipf("THE BOX CAN'T BE BUILT HERE: %s", env.Walls.Why)
+	}
+	if err := os.MkdirAll(env.Root+"/.git/refs", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	env.Procs.(*procs).boxes.flat.Store(true)
+	for _, mixed := range []bool{false, true} {
+		p, err := env.Procs.Start(t.Context(), tool.Command{
+			Args: []string{"sh", "-c", "echo x >here; echo x >.git/refs/x"}, Dir: env.Root, Box: tool.Box{Level: tool.BoxWorkspace, Git: true, Mixed: mixed},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code, err := p.Wait(); code == 0 || err != nil {
+			t.Error(code, err)
+		}
+		if _, err := os.Lstat(env.Root + "/here"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestReady holds that a box that was made ready serves the first command, and that none are
 // made ready once they are not wanted any more, or the environment is closed.
 func TestReady(t *testing.T) {

@@ -96,6 +96,8 @@ func noted(path string) error {
 	return unix.Removexattr(path, name)
 }
 
+const layCopy = "lay a copy over "
+
 // lay puts an overlay in the place of the workspace.
 func (s *scene) lay(root, dir string) error {
 	at, err := openPath(root)
@@ -109,7 +111,7 @@ func (s *scene) lay(root, dir string) error {
 	}
 	fd, err := overlay(dir)
 	if err = errors.Join(err, os.Chdir("/")); err != nil {
-		return setup("lay a copy over "+root+" (nothing may be mounted in it)", err)
+		return setup(layCopy+root+" (nothing may be mounted in it)", err)
 	}
 	s.pieces = append(s.pieces, piece{path: root, fd: fd, write: true})
 	return nil

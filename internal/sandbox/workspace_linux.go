@@ -23,6 +23,9 @@ type seen struct {
 
 // workspace puts the walls of a workspace box on paper.
 func (b *boxes) workspace(k *kept, found []spot) error {
+	if b.flat.Load() || k.command.Box.Mixed && !b.overlays() {
+		k.command.Box.Git, k.command.Box.Mixed = false, false // a copy or nothing
+	}
 	o, box := &k.order, k.command.Box
 	cache, vars, err := b.caches(box)
 	if err != nil {
@@ -38,9 +41,6 @@ func (b *boxes) workspace(k *kept, found []spot) error {
 		}
 	}
 	o.Write = append(o.Write, b.gitWritable(box)...)
-	if box.Mixed && !b.overlays() {
-		return errNoCopies
-	}
 	o.Copies = b.gitCopies(box, found)
 	closed := b.closedPlaces(box, found)
 	if len(o.Copies) > 0 {

@@ -175,6 +175,40 @@ func TestRepositoryIsForPlainGit(t *testing.T) {
 	}
 }
 
+// TestCopiesAreForAnyLine holds that where boxes have copies of repositories, a line has one if it
+// names git, whatever else it runs, and that plain git keeps the environment of plain git.
+func TestCopiesAreForAnyLine(t *testing.T) {
+	s := newSession(t)
+	procs := &spy{Procs: s.env.Procs}
+	s.env.Procs = procs
+	s.env.Walls = tool.Walls{Read: true, Workspace: true, Hosts: true, Throwaway: true}
+	gitRepository(t, s.env.Root)
+	s.mode = "yes"
+	for line, want := range map[string][2]bool{
+		"git tag a": {true, false}, "git tag b; true | ./x": {true, true}, "./x && git add -A && git commit -m x": {true, true},
+		"sh -c 'git tag; ./x'": {true, true}, "git rebase -i b2": {true, true}, "git am x.patch": {true, true}, "git -C . tag v4": {true, true},
+		"./x": {false, false}, "cat .gitignore; ./x": {false, false},
+	} {
+		s.run("bash", args{"command": line})
+		if got := procs.boxes[len(procs.boxes)-1]; [2]bool{got.Git, got.Mixed} != want || got.Level != tool.BoxWorkspace {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+	// From a package of the repository git looks at all of its work tree.
+	top := s.env.Root
+	s.env.Root = filepath.Join(top, "packages", "a")
+	s.cwd = s.env.Root
+	if err := os.MkdirAll(s.env.Root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]bool{"git status": true, "git commit -m x": true, "ls": false} {
+		reads := slices.ContainsFunc(s.effects("bash", args{"command": line}), func(e tool.Effect) bool { return e.Kind == tool.Read && e.Path == top })
+		if reads != want {
+			t.Errorf("%s: reads the repository: %t", line, reads)
+		}
+	}
+}
+
 // TestRemotesNearby holds that a call whose repositories are all of this machine asks for
 // no host.
 func TestRemotesNearby(t *testing.T) {
