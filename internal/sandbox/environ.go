@@ -105,7 +105,7 @@ func environ(ours []string, o Options, root string, c tool.Command) []string {
 	switch {
 	case o.Container != nil:
 		env = slices.DeleteFunc(env, func(kv string) bool { return !onboard(kv, o.Environ) })
-	case c.Box.Level == tool.BoxRead || c.Box.Git:
+	case c.Box.Level == tool.BoxRead || c.Box.Git && !c.Box.Mixed:
 		named := slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return !isOne(kv, o.Environ) })
 		env = with(shell.ReadEnvironment(env, root), named...)
 	}

@@ -121,6 +121,9 @@ func (k *keeper) workspaceRules(abi int) (*ruleset, error) {
 		return nil, err
 	}
 	writable := append([]string{"/tmp", "/var/tmp", "/dev/shm", "/dev/pts", "/dev/tty", cacheDir}, k.order.Write...)
+	for _, c := range k.order.Copies {
+		writable = append(writable, c.Path)
+	}
 	if k.order.Level == tool.BoxRead {
 		writable = []string{ownTemp, "/dev/pts", "/dev/tty"}
 	}
