@@ -146,7 +146,7 @@ func (cs *calls) begin(ctx context.Context) {
 func (cs *calls) launch(c loop.Call) {
 	cs.running[c.ID] = cs.doing(c)
 	why := strayed(cs.ctx, cs.driver, c)
-	k := cs.noted(c, cs.state.Mode)
+	k := cs.noted(c, cs.state.Mode, cs.agent.Env.Walls)
 	if k.lost {
 		why = lostSecret
 	}

@@ -61,9 +61,10 @@ func (t *trial) hold(ctx context.Context, c llm.Call) []event.Body {
 	written, as, problem := c.Args, "", ""
 	t.tool, problem = t.fit(c)
 	if problem == "" && t.tool.Stands != nil {
-		as = c.Name
-		problem = t.stand(ctx, &c)
-		t.judged.Tool = c.Name
+		named := c.Name
+		if problem = t.stand(ctx, &c); c.Name != named {
+			as, t.judged.Tool = named, c.Name
+		}
 	}
 	if problem != "" {
 		return unfit(c, problem)
@@ -126,7 +127,7 @@ func (t *trial) examine(ctx context.Context) (first tool.Verdict, err error) {
 	t.judged.Private = t.rules().Private(policy.Judged(findings)) || given
 	t.findings = clearFindings(findings, t.shown)
 	t.judged.Effects = policy.Judged(t.findings)
-	return policy.Hand(given, t.call.Mode, t.judged.Effects), nil
+	return policy.Hand(given, t.vault.Named(string(t.call.Args)), t.call.Mode, t.call.Env.Walls, t.judged.Effects), nil
 }
 
 // shown takes secrets out of a text for people and the log, and parts of those that the call is
@@ -247,12 +248,17 @@ const mostStands = 3
 func (t *trial) stand(ctx context.Context, c *llm.Call) (problem string) {
 	for range mostStands {
 		checked, err := fitted(t.tool, c.Args)
-		if err == nil {
-			c.Name, c.Args, err = t.stood(ctx, t.driver.call(*c, checked))
-		}
 		if err != nil {
 			return err.Error()
 		}
+		name, args, err := t.stood(ctx, t.driver.call(*c, checked))
+		switch {
+		case err != nil:
+			return err.Error()
+		case name == "":
+			return ""
+		}
+		c.Name, c.Args = name, args
 		if t.tool, problem = t.fit(*c); problem != "" || t.tool.Stands == nil {
 			return problem
 		}
@@ -284,7 +290,7 @@ func (d *driver) call(c llm.Call, args json.RawMessage) *tool.Call {
 	return &tool.Call{
 		ID: c.ID, Key: key, Name: c.Name, Args: args, Session: d.state.Session,
 		Env: env, Cwd: d.state.Cwd, Mode: d.state.Mode, Task: d.state.Asked(), Led: d.state.TaskBy == event.OriginLead, Seen: d.seen.asStored,
-		Untrusted: d.state.Untrusted,
+		Untrusted: d.state.Untrusted, Todo: d.state.Todo,
 		Progress:  func(string) {},
 	}
 }

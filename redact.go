@@ -167,7 +167,7 @@ func (s *secrets) note(id string, k known) {
 // Those that came to stand for something since, by a call beside it, stay. Of a call that another
 // process has judged the log tells whether it was given secrets: it was private, and somebody was
 // asked where that is needed. They have the same placeholders still.
-func (s *secrets) noted(c loop.Call, mode tool.Mode) known {
+func (s *secrets) noted(c loop.Call, mode tool.Mode, walls tool.Walls) known {
 	s.mu.Lock()
 	k, here := s.held[c.ID]
 	delete(s.held, c.ID)
@@ -180,7 +180,7 @@ func (s *secrets) noted(c loop.Call, mode tool.Mode) known {
 	}
 	pieces := s.vault.Pieces(string(c.Args))
 	k = known{args: c.Args, effects: c.Effects, stored: func(text string) string { return pieces.Hide(s.vault.Redact(text)) }}
-	if c.Private && (c.Asked > 0 || policy.Hand(true, mode, c.Effects).Action != tool.Ask) {
+	if c.Private && (c.Asked > 0 || policy.Hand(true, s.vault.Named(string(c.Args)), mode, walls, c.Effects).Action != tool.Ask) {
 		k.args = s.revealed(c.Args)
 		k.lost = secret.Holds(string(k.args))
 	}

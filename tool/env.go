@@ -107,11 +107,19 @@ type Box struct {
 	// "*.example.com", with ":443" for one port only, or "*". BoxWorkspace only.
 	Hosts []string
 	// Git opens the insides of the workspace's repository for writing, but for
-	// its settings and hooks. BoxWorkspace only.
+	// its settings and hooks. Where the system can, the process writes a copy of them, of
+	// which only what names no program is taken over when it has ended. BoxWorkspace only.
 	Git bool
+	// Mixed says that programs besides plain git run where Git is set. The process gets the
+	// environment of any other, and the copy of the repository or none.
+	Mixed bool
 	// Init lets repositories stay that the process makes in the workspace, but
 	// for settings and hooks that name programs. BoxWorkspace only.
 	Init bool
+	// Cache names a cache of the workspace that outlives the session, and that only boxes with
+	// this name see. Empty: the caches that programs in the box write end with the session.
+	// BoxWorkspace only.
+	Cache string
 	// Throwaway lets the process see the workspace as it is, at its path, and keeps
 	// what it changes there away from it: that is gone with the last process of the
 	// box. Nothing else may be opened for writing, and no host. BoxWorkspace only.

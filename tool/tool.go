@@ -52,7 +52,8 @@ type Tool struct {
 
 	// Stands, if not nil, says that a call of this tool is one of another: of
 	// which, and with which arguments. Judges see the other, and Effects, Preview
-	// and Run are not used. The error is shown to the model.
+	// and Run are not used. An empty name: the call is one of this tool. The error is
+	// shown to the model.
 	Stands func(ctx context.Context, c *Call) (name string, args json.RawMessage, err error)
 
 	// Ready, if not nil, is told whenever a model is asked that knows the tool: what a call
@@ -149,7 +150,8 @@ type Call struct {
 	Led bool
 	// Answer is what the person said to a call with the effect [Question].
 	Answer string
-	Seen   Seen // files that the session has read or written, as it was when the call began
+	Seen   Seen   // files that the session has read or written, as it was when the call began
+	Todo   []Todo // the session's list of things to do, the same
 	// Untrusted says that the session has seen content that nobody vouches for,
 	// such as a web page.
 	Untrusted bool
@@ -233,6 +235,7 @@ type Job struct {
 	ID      string `json:"id"` // unique among the jobs of a session that run
 	Command string `json:"command"`
 	Keep    bool   `json:"keep,omitempty"` // it is to outlive the session
+	Late    bool   `json:"late,omitempty"` // its time was over: it was not started to go on in the background
 }
 
 // JobEnd is how a job has ended.

@@ -13,6 +13,7 @@ import (
 	"github.com/inspan/inspan/internal/equipment"
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/subagent"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
@@ -53,6 +54,10 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 	for _, rule := range ord.Rules {
 		o.Allow = append(o.Allow[:len(o.Allow):len(o.Allow)], rule)
 	}
+	if ord.Copy != nil && ord.Copy.Of != "" {
+		o.AppendSystem = strings.TrimSpace(fmt.Sprintf("You work in a copy of the workspace %s. Files that git ignores there, such as what was installed or built, "+
+			"are not in it. What you change comes back only if it is merged when you have ended.\n\n", text.Line(ord.Copy.Of)) + o.AppendSystem)
+	}
 	if ord.Copy != nil && ord.Copy.Closed {
 		o.Deny = append(o.Deny[:len(o.Deny):len(o.Deny)], "network")
 	}
@@ -68,7 +73,7 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 	}
 	some := equipment.Pick(ord.Role)
 	agent.Tools = some(agent.Tools)
-	equipment.Furnish(agent, a.Installation, func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
+	equipment.Furnish(agent, a.Installation, b.mode(), func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
 	agent.Tools = slices.Concat(agent.Tools, some(b.wrap(equipment.Ordered(o.Tools, ord.Wants))))
 	b.corpus(ord.Role, cmp.Or(a.Config.Agents.Small, ord.Route), nil, ord.Held)
 	return agent, nil
@@ -100,7 +105,7 @@ func (o Options) leadOn(at inspan.Place) (Options, skill.Role, func([]tool.Tool)
 	}
 	role := equipment.CorpusRole()
 	o.AppendSystem = strings.TrimSpace(role.Prompt + "\n\n" + o.AppendSystem)
-	o.Mode = cmp.Or(o.Mode, role.Mode)
+	o.Mode, o.role = cmp.Or(o.Mode, role.Mode), role
 	return o, role, equipment.Pick(role)
 }
 

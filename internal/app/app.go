@@ -25,6 +25,7 @@ import (
 	"github.com/inspan/inspan/internal/providers"
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/subagent"
 	"github.com/inspan/inspan/tool"
 )
@@ -168,6 +169,7 @@ type Options struct {
 	shown bool            // somebody only looks at the agent: it is not told what waits for trust
 	alone bool            // the session is one call
 	order *subagent.Order // of a session that works for another
+	role  skill.Role      // of a session that answers from a corpus
 }
 
 // Store is where the sessions lie.
@@ -285,7 +287,7 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 		return nil, errors.Join(err, b.close())
 	}
 	b.agent.Tools = some(b.agent.Tools)
-	equipment.Furnish(b.agent, a.Installation, func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
+	equipment.Furnish(b.agent, a.Installation, b.mode(), func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
 	b.agent.Tools = slices.Concat(b.agent.Tools, some(b.wrap(o.Tools)))
 	if err := b.answers(ctx, role, team.Held); err != nil {
 		return nil, errors.Join(err, b.close())

@@ -209,7 +209,12 @@ func (b *build) trust(ctx context.Context) error {
 }
 
 // mode is the one that the session begins in.
-func (b *build) mode() tool.Mode { return cmp.Or(b.o.Mode, b.at.Mode, b.Config.Mode) }
+func (b *build) mode() tool.Mode {
+	if ord := b.o.order; ord != nil {
+		return cmp.Or(b.at.Mode, ord.Mode)
+	}
+	return cmp.Or(b.o.Mode, b.at.Mode, b.Config.Mode)
+}
 
 // cautions tells a person what is not as they may think.
 func (b *build) cautions() {
@@ -219,7 +224,7 @@ func (b *build) cautions() {
 		}
 	}
 	if b.env.Walls.Why != "" && b.mode() != tool.ModeYolo { // which asks for nothing, and has no box
-		b.warn("no full sandbox: " + b.env.Walls.Why + "; more commands will ask, see 'inspan doctor sandbox'")
+		b.warn("no full sandbox: " + b.env.Walls.Why + "; more commands will ask, and hooks run without it, see 'inspan doctor sandbox'")
 	}
 	if b.at.Parent == "" && tool.Inside(b.env.Root, keep.Home()) {
 		b.warn("the workspace " + b.env.Root + " holds your home folder: all your files are its content, and there are no checkpoints; " +
@@ -238,7 +243,7 @@ func (b *build) equip(ctx context.Context) error {
 	shell := b.Running.NewShell(b.at.ID, noKeep, b.Permission.Explained)
 	shell.NoJobs = b.o.alone
 	b.letGo = func() error { return b.Running.Drop(b.at.ID, shell, b.env.Close) }
-	b.agent.KeepJobs = b.Config.Keeps(b.mode())
+	b.agent.KeepJobs = noKeep == "" && b.Config.Keeps(b.mode())
 	b.agent.NoKeep = noKeep != "" || b.o.Unattended && !running.MayKeep(b.rules)
 	b.agent.Leave = func(normal bool, mode tool.Mode) inspan.Leftovers {
 		return b.Running.Leave(b.at.ID, shell, normal, mode)
@@ -303,8 +308,20 @@ func (b *build) brief(ctx context.Context) error {
 	if ord := b.o.order; ord != nil { // what holds for a child is set when it is made
 		b.prompt.Limits = knowledge.Limits{Mode: ord.Mode, MaxTurns: ord.MaxTurns, MaxCost: ord.MaxCost, MaxTime: ord.MaxTime}
 	}
+	if !b.loads() {
+		b.prompt.Skills = nil
+	}
 	b.agent.System = b.Knowledge.System(ctx, b.agent, b.prompt, b.warn)
 	return nil
+}
+
+// loads reports whether the agent gets the tool that loads skills.
+func (b *build) loads() bool {
+	role, named := b.o.role, []string(nil)
+	if ord := b.o.order; ord != nil {
+		role, named = ord.Role, ord.Tools
+	}
+	return len(equipment.Pick(role)([]tool.Tool{{Name: "skill"}})) > 0 && (named == nil || slices.Contains(named, "skill"))
 }
 
 // settle fills in what the command left open.

@@ -76,6 +76,7 @@ func (c *command) evalRun() *cobra.Command {
 	fl.StringArrayVar(&e.Only, "task", nil, "`glob` over the ids of tasks to try; repeatable")
 	fl.IntVar(&e.Tries, "tries", 1, "`number` of trials of each task")
 	fl.BoolVar(&e.Visible, "visible", false, "allow a run in which the agent can see the checkers")
+	fl.BoolVar(&e.Outside, "open-checks", false, "allow checkers that run without the sandbox (open = true)")
 	fl.StringVar(&e.Repos, "repos", "", "`folder` with clones of the repositories that rows of SWE-bench name")
 	addEvalBounds(cmd, &e)
 	return cmd

@@ -177,6 +177,7 @@ func TestActionRuns(t *testing.T) {
 		{"say: $(touch made) `touch made`\nsay: text<<EOF", "plan", "", 0, "$(touch made) `touch made`text<<EOF"},
 		{"bash: touch made", "plan", "", 0, "Done: 1 step."},
 		{"-v is what I mean", "plan", "--max-turns=3\n--label=a=b c\n", 0, "This is the offline model, not an AI."},
+		{"say: ::add-mask::x", "plan", "", 0, "::add-mask::x"},
 		{"say: x", "nonsense", "", 2, ""},
 	} {
 		tmp := t.TempDir()
@@ -190,6 +191,12 @@ func TestActionRuns(t *testing.T) {
 		if code != tc.code || len(lines) < 4 || lines[0] != "result="+filepath.Join(tmp, "inspan-result.json") ||
 			!strings.HasPrefix(lines[2], tc.text) || strings.TrimPrefix(lines[1], "text<<") != lines[len(lines)-2] {
 			t.Errorf("%q: code %d\n%s\n%s", tc.task, code, out, raw)
+		}
+		// The runner reads no command between these lines, which are the first and the last.
+		printed := strings.Split(strings.TrimSpace(out), "\n")
+		word, stops := strings.CutPrefix(printed[0], "::stop-commands::")
+		if !stops || len(word) < 32 || printed[len(printed)-1] != "::"+word+"::" || strings.Count(out, word) != 2 {
+			t.Errorf("%q prints %s", tc.task, out)
 		}
 	}
 	if h.has("made") {

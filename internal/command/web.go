@@ -15,7 +15,7 @@ func (c *command) web() *cobra.Command {
 	f := serverDefaults()
 	f.keep = string(server.KeepAlways)
 	s := server.Server{Setup: server.Setup{Ours: true, AtOnce: server.DefaultAtOnce}}
-	w := server.Web{Tell: func(text string) { fmt.Fprintln(c.console.Err, "inspan: "+text) }} // with its code, which warnings would hide
+	w := server.Web{Private: c.console.Live, Tell: func(text string) { fmt.Fprintln(c.console.Err, "inspan: "+text) }} // with its code, which warnings would hide
 	cmd := &cobra.Command{
 		Use:   "web",
 		Short: "Open the web page: all sessions of this machine, and all that waits for you",
@@ -30,7 +30,7 @@ func (c *command) web() *cobra.Command {
 				return err
 			}
 			f.folders = append(f.folders, cwd)
-			f.show = func(address string) { w.Show(cmd.Context(), address, s.Code()) }
+			f.show = func(address string) { w.Show(cmd.Context(), f.state, address, s.Code()) }
 			err = c.runServer(cmd.Context(), &f, &s)
 			return w.Elsewhere(cmd.Context(), err, f.state, cmp.Or(f.TokenFile, filepath.Join(f.state, "server.token")))
 		},

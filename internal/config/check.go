@@ -23,7 +23,7 @@ import (
 
 func (s Sandbox) check() error {
 	_, local := s.Ranges()
-	var engine, environment error
+	var engine, environment, outside error
 	if e := s.Engine; e != "" && e != "podman" && e != "docker" && filepath.Base(e) == e {
 		engine = fmt.Errorf("engine: %q is neither podman nor docker nor a path", e)
 	}
@@ -32,7 +32,12 @@ func (s Sandbox) check() error {
 			environment = fmt.Errorf("environment: %q is not the name of a variable", name)
 		}
 	}
-	return errors.Join(local, engine, environment,
+	for _, path := range s.Outside {
+		if !filepath.IsAbs(path) || filepath.Clean(path) != path {
+			outside = fmt.Errorf("outside: %q is not the absolute path of a program", path)
+		}
+	}
+	return errors.Join(local, engine, environment, outside,
 		checkRange("processes", int64(s.Processes), math.MaxInt64),
 		checkRange("cpu_seconds", int64(s.CPU), math.MaxInt64/int64(time.Second)),
 		checkRange("memory_mb", s.Memory, mostMegabytes),

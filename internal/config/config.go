@@ -83,6 +83,7 @@ type Sandbox struct {
 	Off         bool     `toml:"off"`         // no sandbox; more commands will ask
 	Container   string   `toml:"container"`   // run commands in a container of this image instead of the kernel sandbox; empty: none
 	Engine      string   `toml:"engine"`      // podman or docker, name or path; empty: the first found
+	Outside     []string `toml:"outside"`     // programs, by absolute path, that your own hooks and status line may run without the sandbox
 	Environment []string `toml:"environment"` // variables to pass to commands although they look like secrets
 	Local       []string `toml:"local"`       // private ranges that hosts may have addresses in, such as "10.0.0.0/8"
 	Memory      int64    `toml:"memory_mb"`   // most megabytes of one process; 0: no limit

@@ -120,7 +120,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		"[[hook]]\non = 'before_cal'\ncommand = 'true'":              ":1: hook[0]: on is \"before_cal\", not a moment",
 		"[providers.x]\nkind='openai'\napi_key='abc'":                `:3: unknown key "providers.x.api_key"; settings hold no keys`,
 		"[[hook]]\nclaud = 'x'":                                      `:2: unknown key "hook[0].claud"; did you mean "claude"?`,
-		"[[hook]]\nevent = 'x'":                                      `unknown key "hook[0].event"; known here: on, match, command, args, url`,
+		"[[hook]]\nevent = 'x'":                                      `unknown key "hook[0].event"; known here: on, match, command, args, hosts, read`,
 		"effort = 'hig'":                                             `did you mean "high"?`,
 		"model = 3":                                                  "config.toml:1: model: 3 is not a text in quotes",
 		"[[rule]]\naction='forbid'\nrule='x'":                        `:2: rule[0].action: unknown value "forbid"; use allow, ask, deny`,

@@ -41,6 +41,7 @@ type Eval struct {
 	Fresh   bool
 	Keep    bool
 	Visible bool
+	Outside bool
 	Budget  float64
 	Time    time.Duration
 	JSON    bool
@@ -79,7 +80,7 @@ func (e *Eval) Run(ctx context.Context, path string) error {
 	}
 	p := eval.Plan{
 		Suite: s, Repos: e.Repos, Mode: e.Mode, Flags: e.Flags, Version: e.Version, Split: eval.Split(e.Split), Only: e.Only,
-		Tries: e.Tries, Visible: e.Visible,
+		Tries: e.Tries, Visible: e.Visible, Outside: e.Outside,
 	}
 	if p.Config, p.Settings, err = e.settings(); err != nil {
 		return err

@@ -23,12 +23,13 @@ const (
 // Furnish says which of the tools of an agent the model is told of in each request: those
 // of every day. The others are found by tool_search, built-in ones always, those that come
 // and go where there are many. Told: it is told
-// of all of them. Come lists those that come and go. It is the last that is done to an agent.
-func Furnish(agent *inspan.Agent, c *config.Installation, come func(context.Context) []tool.Tool, told bool) {
+// of all of them. Come lists those that come and go. Mode is that of the session; empty: the usual one.
+// It is the last that is done to an agent.
+func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come func(context.Context) []tool.Tool, told bool) {
 	levers, unattended := agent.Levers, agent.Unattended
-	mode := cmp.Or(agent.Mode, tool.ModeAsk)
+	mode = cmp.Or(mode, tool.ModeAsk)
 	all := tools.Told(agent.Tools, tools.Truth{
-		Mode: mode, Walls: agent.Env.Walls, Unattended: unattended, Keeps: !agent.NoKeep && !c.Config.Keeps(mode),
+		Mode: mode, Walls: agent.Env.Walls, Unattended: unattended, Keeps: !agent.NoKeep && !agent.KeepJobs, GoesOn: agent.KeepJobs,
 	})
 	if unattended {
 		all = slices.DeleteFunc(slices.Clone(all), func(t tool.Tool) bool { return slices.Contains(attended(), t.Name) })

@@ -22,8 +22,7 @@ import (
 const hooksEnd = 5 * time.Second
 
 // Hooks are the hooks of a session: the user's own, and those of the workspace
-// whose exact content the person trusts. What a person set up runs outside of
-// walls, as if they had run it. The function ends them.
+// whose exact content the person trusts. All run in the sandbox of commands. The function ends them.
 func (s *Set) Hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.Hook, func(), error) {
 	mine, theirs := slices.Clone(s.Config.Hooks), []hook.Config(nil)
 	for i := range mine {
@@ -70,16 +69,16 @@ func (s *Set) Hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.H
 	}
 	var out []tool.Hook
 	var sets []*hook.Set
-	add := func(list []hook.Config, as func(*hook.Set) tool.Hook) {
+	add := func(list []hook.Config, own bool, as func(*hook.Set) tool.Hook) {
 		if len(list) > 0 {
-			s := s.hookSet(list, env, warn)
+			s := s.hookSet(list, own, env, warn)
 			out, sets = append(out, as(s)), append(sets, s)
 		}
 	}
-	add(mine, func(s *hook.Set) tool.Hook { return s })
-	add(theirs, func(s *hook.Set) tool.Hook { return tightening{s, still} })
+	add(mine, true, func(s *hook.Set) tool.Hook { return s })
+	add(theirs, false, func(s *hook.Set) tool.Hook { return tightening{s, still} })
 	for _, p := range s.Plugins() {
-		add(p.Hooks, func(s *hook.Set) tool.Hook { return tightening{s, p.Check} })
+		add(p.Hooks, false, func(s *hook.Set) tool.Hook { return tightening{s, p.Check} })
 	}
 	return out, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), hooksEnd)
@@ -90,12 +89,12 @@ func (s *Set) Hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.H
 	}, nil
 }
 
-func (s *Set) hookSet(list []hook.Config, env tool.Env, warn func(string)) *hook.Set {
+func (s *Set) hookSet(list []hook.Config, own bool, env tool.Env, warn func(string)) *hook.Set {
 	// Hooks are reached at addresses of the person's settings, which may be this
 	// machine.
 	env.HTTP = netguard.Here(s.Local()).Unredirected()
 	return &hook.Set{
-		Hooks: list, Env: env, Box: tool.Box{Level: tool.BoxNone}, Getenv: os.Getenv,
+		Hooks: list, Env: env, Walls: hook.Walls{Own: own, Outside: s.Config.Sandbox.Outside}, Getenv: os.Getenv,
 		Log:  func(id string) string { return filepath.Join(s.SessionsDir(), id, "log.jsonl") },
 		Warn: func(_, text string) { warn(text) },
 	}

@@ -182,7 +182,7 @@ func TestFurnish(t *testing.T) {
 			Tools: list, Env: tool.Env{Root: "/w"}, Model: &script.Model{}, Unattended: unattended,
 			Levers: event.Levers{Deferred: deferred, Names: event.LeverOff},
 		}
-		equipment.Furnish(a, &config.Installation{}, func(context.Context) []tool.Tool { return come }, told)
+		equipment.Furnish(a, &config.Installation{}, "", func(context.Context) []tool.Tool { return come }, told)
 		s, h := a.Extra(t.Context())
 		return named(a.Tools), named(s), named(h)
 	}

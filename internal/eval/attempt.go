@@ -303,13 +303,13 @@ func needs(t *Task) error {
 }
 
 // walls are those around the checker, which may run what the agent has written.
-func (w *work) walls(t *Task) sandbox.Options {
+func (r *Runner) walls(t *Task) sandbox.Options {
 	o := sandbox.Options{
-		Self: w.Table.Self, State: w.Table.StateDir,
-		Map: places.Map{Home: keep.Home(), State: []string{w.Table.StateDir}, Settings: filepath.Dir(w.Table.ConfigPath)},
+		Self: r.Table.Self, State: r.Table.StateDir,
+		Map: places.Map{Home: keep.Home(), State: []string{r.Table.StateDir}, Settings: filepath.Dir(r.Table.ConfigPath)},
 	}
 	if t.Image != "" {
-		o.Container = &sandbox.Container{Image: t.Image, Engine: w.Table.Config.Sandbox.Engine}
+		o.Container = &sandbox.Container{Image: t.Image, Engine: r.Table.Config.Sandbox.Engine}
 	}
 	return o
 }

@@ -319,6 +319,28 @@ func TestYoloIsRefused(t *testing.T) {
 	}
 }
 
+// TestOpenCheckers holds that a checker runs without a sandbox only if a person has allowed it.
+func TestOpenCheckers(t *testing.T) {
+	b := newBench(t)
+	mark := filepath.Join(b.dir, "mark")
+	b.task("open", "[check]\nopen = true", "say: hi", "touch "+mark)
+	suite, err := eval.OpenSuite(b.suite, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.plan.Suite = suite
+	if _, err := b.Begin(b.plan); err == nil || !strings.Contains(err.Error(), "--open-checks") {
+		t.Errorf("it begins: %v", err)
+	}
+	b.plan.Outside = true
+	if got := b.run(); got["open#1"].Outcome != eval.Passed {
+		t.Errorf("%+v", got)
+	}
+	if _, err := os.Stat(mark); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestInterrupted holds that a run which is interrupted stops its sessions, and goes on.
 func TestInterrupted(t *testing.T) {
 	b := newBench(t)

@@ -33,7 +33,7 @@ func policies(t *testing.T, name string, mode tool.Mode, only ...string) (*bench
 	t.Helper()
 	b := newBench(t)
 	b.suite = filepath.Join("testdata", name)
-	b.plan.Mode, b.plan.Only, b.plan.Settings = mode, only, []byte("model = \"script\"\n")
+	b.plan.Mode, b.plan.Only, b.plan.Settings, b.plan.Outside = mode, only, []byte("model = \"script\"\n"), true
 	for name, value := range map[string]string{"GOFLAGS": "-mod=mod", "GOPROXY": "off", "LANG": "C.UTF-8"} {
 		t.Setenv(name, value)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/running"
+	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -61,6 +62,7 @@ type Plan struct {
 	Only     []string // globs over ids; none: all
 	Tries    int      // 0: one
 	Visible  bool     // the agent may be able to see the checkers
+	Outside  bool     // checkers may run without a sandbox
 }
 
 // Errors that end a run early. It can go on later.
@@ -106,13 +108,41 @@ func (r *Runner) Begin(p Plan) (*Run, error) {
 	if len(h.Tasks) == 0 {
 		return nil, words.Misuse{Err: fmt.Errorf("the suite %s has no such task", p.Suite.Name)}
 	}
-	if err := r.visible(h, p); err != nil {
+	if err := errors.Join(r.visible(h, p), r.outside(h, p)); err != nil {
 		return nil, err
 	}
 	return &h.Run, r.folder().add(h, p.Settings)
 }
 
 func (r *Runner) folder() Folder { return FolderIn(r.Table.StateDir) }
+
+// outside refuses a run with checkers that have no sandbox, unless a person has allowed them: a suite may
+// come from anywhere, and such a checker does what the person can do.
+func (r *Runner) outside(h *header, p Plan) error {
+	if p.Outside {
+		return nil
+	}
+	env, err := sandbox.Local(os.TempDir(), nil, r.walls(&Task{}))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = env.Close() }()
+	for _, t := range p.Suite.Tasks {
+		why := "open = true in its [check]"
+		switch {
+		case !slices.Contains(h.Tasks, t.ID) || len(t.Check.Commands) == 0:
+			continue
+		case t.Check.Open:
+		case t.Image != "" || env.Walls.Workspace:
+			continue
+		default:
+			why = cmp.Or(env.Walls.Why, "there is none here")
+		}
+		return words.Misuse{Err: fmt.Errorf("the checker of %s would run without a sandbox (%s): read it, and add --open-checks if you trust "+
+			"all checkers of the suite", t.ID, why)}
+	}
+	return nil
+}
 
 // visible refuses a run whose agents could look at the checkers: mode yolo has no sandbox.
 func (r *Runner) visible(h *header, p Plan) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -38,6 +39,11 @@ type Config struct {
 	// Args, if not nil, makes Command a program that is run with them as they
 	// are, without a shell between.
 	Args []string `toml:"args"`
+	// Hosts, Read and Write are what the sandbox opens to Command: hosts, and absolute paths beside the
+	// workspace. Read and Write count in the person's own settings only.
+	Hosts []string `toml:"hosts"`
+	Read  []string `toml:"read"`
+	Write []string `toml:"write"`
 	// URL gets a POST request: https, or http on this machine.
 	URL     string            `toml:"url"`
 	Headers map[string]string `toml:"headers"` // of the request
@@ -83,6 +89,11 @@ func (c Config) compile() (matcher, error) {
 	}
 	if strings.ContainsRune(c.Command+strings.Join(c.Args, ""), 0) {
 		return matcher{}, errors.New("its command has a NUL in it")
+	}
+	for _, path := range slices.Concat(c.Read, c.Write) {
+		if !filepath.IsAbs(path) {
+			return matcher{}, fmt.Errorf("read and write: %q is not an absolute path", path)
+		}
 	}
 	if c.Timeout < 0 || c.Timeout > maxTimeout {
 		return matcher{}, fmt.Errorf("timeout is %v, not between 0 and %v", c.Timeout, maxTimeout)

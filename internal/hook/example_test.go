@@ -106,7 +106,7 @@ func TestExamples(t *testing.T) {
 	if got := read(t, root, "formatted"); got != "-w "+root+"/a.go\n" {
 		t.Errorf("formatted %q", got)
 	}
-	if n := strings.Count(read(t, root, ".git/calls.jsonl"), "\n"); n != 3 {
+	if n := strings.Count(read(t, root, ".calls.jsonl"), "\n"); n != 3 {
 		t.Errorf("%d calls are logged", n)
 	}
 	has(t, "told", w.take())

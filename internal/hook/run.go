@@ -41,7 +41,7 @@ func (s *Set) ask(ctx context.Context, c Config, p tool.Point) (tool.Outcome, er
 	if c.URL != "" {
 		via = s.post
 	}
-	a, err := via(limited, c, in, traceparent(p))
+	a, err := via(limited, c, in, p)
 	if limited.Err() != nil && ctx.Err() == nil {
 		return tool.Outcome{}, fmt.Errorf("it was not done after %v", c.timeout())
 	}
@@ -109,17 +109,18 @@ func block(m tool.Moment, why string) (out tool.Outcome, note string) {
 
 // command runs a command line. What it prints comes through descriptor 3, so
 // that it can be told from what it says on standard error.
-func (s *Set) command(ctx context.Context, c Config, in []byte, span string) (answer, error) {
+func (s *Set) command(ctx context.Context, c Config, in []byte, point tool.Point) (answer, error) {
 	if s.Env.Procs == nil {
 		return answer{}, errors.New("no process can be started here")
 	}
 	out, errs := keep.Head{Limit: maxOutput}, keep.Head{Limit: maxOutput}
 	var vars []string
-	if span != "" {
+	if span := traceparent(point); span != "" {
 		vars = []string{"TRACEPARENT=" + span}
 	}
 	p, err := s.Env.Procs.Start(ctx, tool.Command{
-		Args: c.argv(s.Env.Root), Dir: s.Env.Root, Vars: vars, Stdin: bytes.NewReader(in), Output: &errs, Report: &out, Box: s.Box,
+		Args: c.argv(s.Env.Root), Dir: s.Env.Root, Vars: vars, Stdin: bytes.NewReader(in), Output: &errs, Report: &out,
+		Box: s.Walls.Box(ctx, s.Env, point.Mode, c),
 	})
 	if err != nil {
 		return answer{}, err
@@ -166,7 +167,7 @@ func (c Config) argv(root string) []string {
 }
 
 // post asks a server.
-func (s *Set) post(ctx context.Context, c Config, in []byte, span string) (answer, error) {
+func (s *Set) post(ctx context.Context, c Config, in []byte, point tool.Point) (answer, error) {
 	if s.Env.HTTP == nil {
 		return answer{}, errors.New("no server can be reached here")
 	}
@@ -175,7 +176,7 @@ func (s *Set) post(ctx context.Context, c Config, in []byte, span string) (answe
 		return answer{}, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if span != "" {
+	if span := traceparent(point); span != "" {
 		req.Header.Set("Traceparent", span)
 	}
 	for name, value := range c.Headers {

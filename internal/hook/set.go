@@ -31,8 +31,8 @@ type Set struct {
 	// HTTP or processes makes the hooks fail that need them. Requests go to the
 	// addresses of the hooks and nowhere else; a guard of the network must let
 	// loopback addresses through if hooks are to be reached there.
-	Env tool.Env
-	Box tool.Box // the walls around commands
+	Env   tool.Env
+	Walls Walls // around commands
 	// Getenv gives the variables that [Config.HeaderEnv] names. Nil: they are empty.
 	Getenv func(name string) string
 	// Log gives the path of the log of a session, which hooks of Claude Code are

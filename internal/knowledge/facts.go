@@ -42,7 +42,7 @@ type Prompt struct {
 	Replace, Append string // as in [Input]
 	Root            string // where instruction files are looked for
 	Limits          Limits
-	Skills          *skill.Library
+	Skills          *skill.Library // nil: the agent can't load any
 	Memory          *memory.Store
 	Elsewhere       bool // the session's files and commands are on another machine
 }
@@ -161,8 +161,11 @@ func (k *Base) machine(ctx context.Context, env tool.Env) Machine {
 const maxSkills = 24 << 10
 
 // skillList is what the prompt says of the skills of a library; empty if there are
-// none.
+// none, or the agent has no tool for them: then there is no library.
 func skillList(l *skill.Library, warn func(string)) string {
+	if l == nil {
+		return ""
+	}
 	skills, warnings := l.List()
 	for _, w := range warnings {
 		warn(w)

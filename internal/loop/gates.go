@@ -97,9 +97,9 @@ func (s *State) undone() string {
 		"\nDo them now. If one is not needed, take it off the list and say why."
 }
 
-// unproven names what was changed and not checked since.
+// unproven names what was changed and not checked since, or the last check of the run if that has failed.
 func (s *State) unproven() string {
-	if len(s.Work.Unchecked) == 0 {
+	if len(s.Work.Unchecked) == 0 && !s.Run.Broken {
 		return ""
 	}
 	var names []string
@@ -116,9 +116,11 @@ func (s *State) unproven() string {
 			shown += " It said: " + last.Line
 		}
 	}
+	if len(names) > 0 {
+		shown = "Changed files: " + strings.Join(most(names), ", ") + ". " + shown
+	}
 	return "Before you finish: the task was, word for word:\n> " +
-		strings.ReplaceAll(cut(strings.TrimSpace(s.Asked()), maxTask), "\n", "\n> ") +
-		"\n\nChanged files: " + strings.Join(most(names), ", ") + ". " + shown +
+		strings.ReplaceAll(cut(strings.TrimSpace(s.Asked()), maxTask), "\n", "\n> ") + "\n\n" + shown +
 		"\nRun what proves that each part of the task is done, and mend what is not. If nothing can check it, answer again and say so."
 }
 

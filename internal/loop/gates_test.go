@@ -68,6 +68,11 @@ func TestUncheckedFilesAreNoEnd(t *testing.T) {
 		{"checked", func(tp *tape) { code(tp); tp.runs("go test ./...", 0, tool.Unproven) }, false},
 		{"checked before", func(tp *tape) { tp.runs("go test ./...", 0, tool.Unproven); code(tp) }, true},
 		{"the check failed", func(tp *tape) { code(tp); tp.runs("go test ./...", 1, tool.Unproven) }, true},
+		{"a check failed, and nothing was changed", func(tp *tape) { tp.runs("go test ./...", 1, tool.Unproven) }, true},
+		{"a check failed, and the next did not", func(tp *tape) {
+			tp.runs("go test ./...", 1, tool.Unproven)
+			tp.runs("go test ./...", 0, tool.Unproven)
+		}, false},
 		{"only looked", func(tp *tape) { code(tp); tp.runs("echo all tests pass", 0, tool.ProvenRead) }, true},
 		{"only recorded", func(tp *tape) { code(tp); tp.runs("git commit -am done", 0, tool.Unproven) }, true},
 		{"prose", func(tp *tape) { tp.does("write", edited("/w/answer.txt"), write("/w/answer.txt")) }, true},
@@ -172,7 +177,7 @@ func TestBudgetIsTold(t *testing.T) {
 func TestJobsEndLoudly(t *testing.T) {
 	tp := alone(t, event.Levers{}, said("build it"))
 	zero := 0
-	tp.does("bash", event.Ended{Job: &tool.Job{ID: "1", Command: "make all"}})
+	tp.does("bash", event.Ended{Job: &tool.Job{ID: "1", Command: "make all", Late: true}})
 	tp.does("bash", event.Ended{Job: &tool.Job{ID: "2", Command: "make docs"}})
 	tp.add(event.Finished{Job: "2", Exit: &zero, Seconds: 3, Line: "built"})
 	if text := tp.steered(event.WhyEnded); !strings.Contains(text, "job 2 has ended: exit code 0, after 3 seconds; last line: built") {
@@ -218,23 +223,29 @@ func TestTellsOnce(t *testing.T) {
 	tp.want("stop done")
 }
 
-// TestServersDoNotHoldARun holds that a run ends beside jobs that are to go on, that
-// somebody watches, or that it has waited for long enough.
+// TestServersDoNotHoldARun holds that a run ends beside jobs that are to go on, that were started to run
+// in the background, that somebody watches, or that it has waited for long enough.
 func TestServersDoNotHoldARun(t *testing.T) {
-	serves := func(claim event.Claimed, keep bool) *tape {
+	serves := func(claim event.Claimed, keep, late bool) *tape {
 		tp := alone(t, event.Levers{}, said("serve"), claim)
-		tp.does("bash", event.Ended{Job: &tool.Job{ID: "1", Command: "serve", Keep: keep}})
+		tp.does("bash", event.Ended{Job: &tool.Job{ID: "1", Command: "serve", Keep: keep, Late: late}})
 		tp.answer("it runs")
 		return tp
 	}
-	serves(event.Claimed{Epoch: 2, Unattended: true}, true).want("stop done")
+	serves(event.Claimed{Epoch: 2, Unattended: true}, true, true).want("stop done")
 	for _, claim := range []event.Claimed{{Epoch: 2}, {Epoch: 2, Unattended: true, Keeps: true}} {
-		tp := serves(claim, false)
+		tp := serves(claim, false, true)
 		tp.steered(event.WhyJobs)
 		tp.answer("it runs")
 		tp.want("stop done")
 	}
-	tp := serves(event.Claimed{Epoch: 2, Unattended: true}, false)
+	server := serves(event.Claimed{Epoch: 2, Unattended: true}, false, false)
+	if text := server.steered(event.WhyJobs); !strings.Contains(text, "they end with it") || strings.Contains(text, "it waits for first") {
+		t.Errorf("it is told %q", text)
+	}
+	server.answer("it runs")
+	server.want("stop done")
+	tp := serves(event.Claimed{Epoch: 2, Unattended: true}, false, true)
 	tp.steered(event.WhyJobs)
 	if !tp.Patience().IsZero() {
 		t.Error("it waits before the model has answered")

@@ -140,7 +140,11 @@ func (s *State) running() string {
 	case s.Keeps:
 		b.WriteString("What still runs at the end goes on afterwards, unless it has a terminal.")
 	case s.Unattended:
-		fmt.Fprintf(&b, "If you answer again, the run waits %v for them at most, and ends them then; %s.", s.patience(), keeping(s.NoKeep))
+		wait := ""
+		if len(s.awaited()) > 0 {
+			wait = fmt.Sprintf(" Those that took longer than their timeout it waits for first, %v at most.", s.patience())
+		}
+		fmt.Fprintf(&b, "If you answer again, the run ends and they end with it; %s.%s", keeping(s.NoKeep), wait)
 	default:
 		b.WriteString("If you answer again, they go on beside the conversation and end with it.")
 	}
@@ -164,9 +168,15 @@ func opening(text string) string {
 	return cut(line, maxLine)
 }
 
+// awaited are those of them whose time was over, and that may end by themselves. What was started to go
+// on in the background is mostly a server, which does not: the model was asked what is to become of it.
+func (s *State) awaited() []Job {
+	return slices.DeleteFunc(s.lingering(), func(j Job) bool { return !j.Late })
+}
+
 // awaitsJobs reports whether a final answer stands, and the run waits for jobs.
 func (s *State) awaitsJobs() bool {
-	return s.Levers.Jobs.Active(s.Unattended) && s.Unattended && !s.Keeps && !s.Run.Impatient && len(s.lingering()) > 0
+	return s.Levers.Jobs.Active(s.Unattended) && s.Unattended && !s.Keeps && !s.Run.Impatient && len(s.awaited()) > 0
 }
 
 // Patience is when the run has waited long enough for its jobs; zero: it does not wait for
@@ -185,7 +195,7 @@ func (s *State) patience() time.Duration {
 // Awaited tells what a run that has answered waits for, and for how long.
 func (s *State) Awaited() string {
 	var list []string
-	for _, j := range s.lingering() {
+	for _, j := range s.awaited() {
 		list = append(list, fmt.Sprintf("job %s (%s)", j.ID, opening(j.Command)))
 	}
 	most, setting := s.patience(), "levers.jobs"

@@ -140,6 +140,7 @@ type Run struct {
 	Gate      string         `json:"gate,omitempty"`      // what they have put last
 	Warned    int            `json:"warned,omitempty"`    // of which part of its limits the model was told, in percent
 	Answered  time.Time      `json:"answered,omitzero"`   // when the model answered last
+	Broken    bool           `json:"broken,omitempty"`    // its last check has failed
 	Failing   int            `json:"failing,omitempty"`   // calls that have failed since the last check that succeeded
 	Impatient bool           `json:"impatient,omitempty"` // it has waited long enough for its jobs
 	Cancelled bool           `json:"cancelled"`

@@ -125,10 +125,13 @@ func prose(path string) bool {
 	}, strings.ToLower(filepath.Ext(path)))
 }
 
-// tried counts the calls that have failed since the last check that succeeded. A command that
-// only looks and finds nothing has not failed.
+// tried counts the calls that have failed since the last check that succeeded, and remembers whether the
+// last check has failed. A command that only looks and finds nothing has not failed.
 func (r *Run) tried(c Call, b event.Ended) {
 	check := slices.ContainsFunc(c.Effects, func(e tool.Effect) bool { return e.Kind == tool.Execute && checks(e) })
+	if check && b.Exit != nil {
+		r.Broken = *b.Exit != 0 || failing.MatchString(b.Parts.Text())
+	}
 	switch {
 	case b.Outcome == event.OutcomeFailed, check && b.Exit != nil && (*b.Exit != 0 || failing.MatchString(b.Parts.Text())):
 		r.Failing++

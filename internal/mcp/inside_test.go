@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/inspan/inspan/internal/keep"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -19,7 +21,7 @@ func TestInstalled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := installed([]string{
+	got := keep.Installed([]string{
 		at("bin", "node"), "-x", at("x", "node_modules", "a", "node_modules", "b", "index.js"), at("bin"), at("gone"),
 		"bin/node", at("bin", "node"), at("run.sh"),
 	})

@@ -45,15 +45,14 @@ func chromium(t *testing.T) string {
 
 // web is 'inspan web' as it serves a folder, in a process that can be killed.
 type web struct {
-	t    *testing.T
-	bin  string // the command
-	dir  string
-	cmd  *exec.Cmd
-	at   string // address
-	code string
+	t   *testing.T
+	bin string // the command
+	dir string
+	cmd *exec.Cmd
+	at  string // address
 }
 
-var opensAt = regexp.MustCompile(`open http://([^/]+)/#code=(\S+)`)
+var opensAt = regexp.MustCompile(`the page is at http://([^/]+)/`)
 
 // newWeb starts the command.
 func newWeb(t *testing.T) *web {
@@ -90,7 +89,7 @@ func (w *web) start() {
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {
 		if m := opensAt.FindStringSubmatch(lines.Text()); m != nil {
-			w.at, w.code = m[1], m[2]
+			w.at = m[1]
 			go func() { _, _ = io.Copy(io.Discard, stderr) }()
 			return
 		}
@@ -105,13 +104,9 @@ func (w *web) kill() {
 	_ = w.cmd.Wait()
 }
 
-// signIn is a code that signs a browser in: that which the command has told, and then others.
+// signIn is a code that signs a browser in.
 func (w *web) signIn() string {
 	w.t.Helper()
-	if code := w.code; code != "" {
-		w.code = ""
-		return code
-	}
 	return w.post("/api/v1/codes", nil)["code"].(string)
 }
 

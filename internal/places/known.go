@@ -176,6 +176,13 @@ func frozenRoot() []string { return []string{".git", ".inspan", ".hg", ".svn", "
 func guardedNames() []string {
 	return []string{
 		".gitmodules", ".mcp.json", ".envrc", ".vscode", ".idea", ".fleet", ".zed", ".devcontainer", ".devcontainer.json", ".husky", ".githooks",
+		// Editors whose settings of a folder name language servers, builders or code: Helix, Kakoune, Vim with coc.nvim and YouCompleteMe,
+		// Neovim, Emacs, Nova, Lapce, Lite XL, Theia, Visual Studio, those that run in a browser, and other agents.
+		".helix", ".kakrc", ".vim", ".ycm_extra_conf.py", ".nvim", ".dir-locals-2.el", ".nova", ".lapce", ".lite_project.lua", ".theia", ".vs",
+		".gitpod.yml", ".replit", ".stackblitzrc", ".codesandbox", ".idx", ".kilocode", ".trae", ".junie",
+		// Version managers, hooks of git, and interpreters and debuggers that load a file of the folder in which they start.
+		".tool-versions", ".rtx.toml", ".prototools", ".shadowenv.d", ".overcommit.yml", ".lefthook", ".lefthook-local.yml", "lefthook-local.yml",
+		"lefthook.toml", "lefthook.json", ".byebugrc", ".iex.exs", ".ocamlinit", ".psysh.php", ".radian_profile", ".perldb",
 		".lefthook.yml", ".lefthook.yaml", "lefthook.yml", "lefthook.yaml",
 		".pre-commit-config.yaml", ".pre-commit-hooks.yaml", ".hg", ".svn", ".jj", "opencode.jsonc", "crush.json", ".crush.json", ".qwen",
 		".mise", "mise.local.toml", ".rprofile", ".ghci", ".pnp.cjs", ".pnp.loader.mjs",

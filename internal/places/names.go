@@ -22,9 +22,11 @@ func (ix *index) byName(path string) (Guard, string) {
 			g, w = Frozen, "tells inspan what to do"
 		case name == ".ssh" || name == ".aws" || name == ".gnupg":
 			g, w = Secret, "is named like a folder of secrets"
+		case i > 0 && name == "config.json" && names[i-1] == ".docker":
+			g, w = Secret, "holds logins of registries"
 		case i == 2 && names[1] == "dev" && !ordinaryDevice(name):
 			g, w = Frozen, "is a device of the machine"
-		case ix.guarded[name] || strings.HasSuffix(name, ".code-workspace"):
+		case ix.guarded[name] || strings.HasSuffix(name, ".code-workspace"), strings.HasSuffix(name, ".sublime-project"):
 			g, w = Guarded, "names programs that others run"
 		}
 		if stricter(g, guard) {
@@ -178,7 +180,8 @@ func knownSecret(name string) bool {
 	}
 	return slices.Contains([]string{
 		".netrc", "_netrc", ".pgpass", "pgpass.conf", ".pypirc", ".git-credentials", ".htpasswd", ".htdigest", ".dockercfg", ".dockerconfigjson",
-		".vault-token", ".vault_pass", ".vault_pass.txt", ".vault-password", ".vault_password",
+		".vault-token", ".vault_pass", ".vault_pass.txt", ".vault-password", ".vault_password", "vault_pass", "vault_pass.txt",
+		"vault-password", "vault_password", "vault_password_file", "vault.yml", "vault.yaml", "vault.json", "vault-keys.json", "vault_keys.json",
 		".my.cnf", ".mylogin.cnf", ".s3cfg", ".boto", "credentials", ".credentials", "kubeconfig", "master.key", "terraform.tfstate.backup",
 		".terraformrc", "keystore.properties", "key.properties", "google-services.json",
 		".bash_history", ".zsh_history", ".databrickscfg", "wallet.dat", "shadow", "gshadow", ".rediscli_auth", "htpasswd", "secring.gpg",

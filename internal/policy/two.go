@@ -65,9 +65,22 @@ func Leave(untrusted, private bool, mode tool.Mode, effects []tool.Effect) tool.
 // Hand asks about a call that would give what a placeholder of a secret stands for to a
 // command, which could print it in other letters, or to something beyond this machine that no
 // effect describes, such as a server: a rule that allows them says nothing about secrets. No
-// rule answers it.
-func Hand(secret bool, mode tool.Mode, effects []tool.Effect) tool.Verdict {
-	out := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.External || e.Kind == tool.Execute })
+// rule answers it. In mode auto a command in a sandbox from which it reaches nobody gets what came with a
+// text, as from another command; named says that some is a key or variable of the person, which boxes lack.
+func Hand(secret, named bool, mode tool.Mode, walls tool.Walls, effects []tool.Effect) tool.Verdict {
+	held := mode == tool.ModeAuto && walls.Workspace && !named
+	command := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.Execute })
+	out := slices.ContainsFunc(effects, func(e tool.Effect) bool {
+		switch e.Kind {
+		case tool.External, tool.Keep:
+			return true
+		case tool.Execute:
+			return !held
+		case tool.Network:
+			return command && !netguard.Loopback(e.Text)
+		}
+		return false
+	})
 	if !out || !secret || mode == tool.ModeYolo {
 		return tool.Verdict{}
 	}

@@ -33,7 +33,12 @@ type boxes struct {
 	mounts  mounts
 	known   knownSecrets
 	watches watches
+	nests   nests
 	temp    *temp // nil: boxes have folders of their own, each
+	cache   cache
+
+	keepables func() []keepable
+	giving    sync.Mutex // held while what a box left in copies of git directories is taken over
 
 	mu       sync.Mutex
 	scanners map[string]*scanner
@@ -48,7 +53,7 @@ type boxes struct {
 
 func newProcs(root string, o Options) *procs {
 	m := o.Map
-	return &procs{mark: rand.Text(), boxes: boxes{o: o, root: root, engine: newEngine(o), temp: &temp{except: slices.DeleteFunc(
+	return &procs{mark: rand.Text(), boxes: boxes{o: o, root: root, keepables: sync.OnceValue(keepables), engine: newEngine(o), temp: &temp{except: slices.DeleteFunc(
 		slices.Concat([]string{root, m.Home, m.Settings}, m.State, m.Apart), func(path string) bool { return path == "" },
 	)}}}
 }
@@ -61,7 +66,8 @@ func (b *boxes) close() error {
 	b.rooms.close()
 	b.network.close()
 	b.watches.close()
-	return errors.Join(b.mounts.close(), b.temp.close())
+	b.nests.close()
+	return errors.Join(b.mounts.close(), b.temp.close(), b.cache.close())
 }
 
 func (b *boxes) options() Options { return b.o }

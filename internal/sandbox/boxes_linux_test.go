@@ -456,12 +456,18 @@ func TestBoxGit(t *testing.T) {
 	}
 	box := tool.Box{Level: tool.BoxWorkspace, Git: true}
 	for text, want := range map[string]bool{
-		"git add plain && git commit -qm one && git checkout -qb other": true, "git config core.pager x": false,
-		"echo x >.git/hooks/pre-commit": false,
-		"mv .git g":                     false, "mv .git/hooks .git/h": false, "echo x >.git/config": false,
+		"git add plain && git commit -qm one && git checkout -qb other": true, "echo x >.git/hooks/pre-commit": false,
+		"mv .git g": false, "mv .git/hooks .git/h": false,
 	} {
 		if code, out, refused := script(t, env, box, text); want != (code == 0) || len(refused) > 0 {
 			t.Errorf("%s: exit code %d, refused %q\n%s", text, code, refused, out)
+		}
+	}
+	before := textOf(t, filepath.Join(env.Root, ".git/config"))
+	for _, text := range []string{"git config core.pager x", "echo x >.git/config", "git config branch.other.remote https://x"} {
+		_, _, refused := script(t, env, box, text)
+		if now := textOf(t, filepath.Join(env.Root, ".git/config")); len(refused) != 1 || now != before {
+			t.Errorf("%s: refused %q, and the settings are %q", text, refused, now)
 		}
 	}
 	if _, _, refused := script(t, env, box, "mkdir -p .git/info; echo '* filter=x' >.git/info/attributes"); len(refused) == 0 {

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"cmp"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -10,6 +11,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/tool"
 )
 
 // cacheDir is where a workspace box sees its caches. Their true place may lie
@@ -43,20 +49,31 @@ func cached() [][2]string {
 // fetched here: a box without hosts could not bring what those hold.
 func fetched() [][2]string { return [][2]string{{"GOMODCACHE", "go-mod"}, {"CARGO_HOME", "cargo"}} }
 
-// caches makes the folder where boxes of this workspace keep what they fetch and build, and
+// sessionCaches begins the names of folders of caches that end with their session.
+const sessionCaches = "session-"
+
+// caches makes the folder where boxes of this session keep what they fetch and build, and
 // the variables that lead there. The user's own caches are not written: what a box puts
-// there would run outside of it. Fetches says that the box reaches hosts.
-func (b *boxes) caches(fetches bool) (folder string, vars []string, err error) {
+// there would run outside of it. For the same reason the folder ends with the session: what
+// a command leaves in it would run in the next one, and no digest tells. Only programs that have
+// a cache of their own find it again.
+func (b *boxes) caches(box tool.Box) (folder string, vars []string, err error) {
 	if b.o.State == "" {
 		return "", nil, nil
 	}
-	key := b.root
-	if b.engine != nil {
-		key += "\x00" + b.o.Container.Image // other libraries, so other results
+	dir := ""
+	if box.Cache == "" {
+		dir, err = b.cache.open(filepath.Join(b.o.State, "cache"), b.root)
+	} else {
+		key := b.root + "\x00" + box.Cache
+		if b.engine != nil {
+			key += "\x00" + b.o.Container.Image // other libraries, so other results
+		}
+		sum := sha256.Sum256([]byte(key))
+		dir = filepath.Join(b.o.State, "cache", hex.EncodeToString(sum[:8]))
+		err = nameCache(dir, b.root)
 	}
-	sum := sha256.Sum256([]byte(key))
-	dir := filepath.Join(b.o.State, "cache", hex.EncodeToString(sum[:8]))
-	if err := nameCache(dir, b.root); err != nil {
+	if err != nil {
 		return "", nil, fmt.Errorf("make cache: %w", err)
 	}
 	list := cached()
@@ -64,7 +81,7 @@ func (b *boxes) caches(fetches bool) (folder string, vars []string, err error) {
 		list = append(list, [2]string{"UV_PYTHON_INSTALL_DIR", "uv-python"}, [2]string{"UV_PYTHON_BIN_DIR", "bin"})
 	}
 	for _, c := range fetched() {
-		if fetches || !empty(filepath.Join(dir, c[1])) {
+		if len(box.Hosts) > 0 || !empty(filepath.Join(dir, c[1])) {
 			list = append(list, c)
 		}
 	}
@@ -126,4 +143,67 @@ func nameCache(dir, root string) error {
 	}
 	_, err = f.WriteString(root)
 	return errors.Join(err, f.Close())
+}
+
+// cache is the folder of caches of a session. It is locked by whoever uses it, as that for temporary
+// files is.
+type cache struct {
+	mu   sync.Mutex
+	dir  string // empty until a box needs it
+	lock *os.File
+}
+
+// open makes the folder in another, if there is none yet.
+func (c *cache) open(parent, root string) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dir != "" {
+		return c.dir, nil
+	}
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return "", err
+	}
+	parent, err := filepath.EvalSymlinks(parent)
+	if err != nil {
+		return "", err
+	}
+	sweepCaches(parent)
+	for range 20 { // whoever sweeps can come between the folder and its lock
+		dir := filepath.Join(parent, sessionCaches+rand.Text())
+		if err = os.Mkdir(dir, 0o700); err != nil {
+			continue
+		}
+		if c.lock, err = lockTemp(dir, unix.LOCK_SH); err == nil {
+			c.dir = dir
+			return dir, nameCache(dir, root)
+		}
+	}
+	return "", err
+}
+
+// close removes the folder, unless a process that was let go of still uses it.
+func (c *cache) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dir == "" {
+		return nil
+	}
+	dir, lock := c.dir, c.lock
+	c.dir, c.lock = "", nil
+	defer lock.Close()
+	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return nil // it is swept later
+	}
+	return errors.Join(removeTree(dir), os.RemoveAll(CacheRoot(dir)))
+}
+
+// sweepCaches removes what sessions left that were killed.
+func sweepCaches(parent string) {
+	list, _ := filepath.Glob(filepath.Join(parent, sessionCaches+"*"))
+	for _, dir := range list {
+		if lock, err := lockTemp(dir, unix.LOCK_EX); err == nil {
+			_ = errors.Join(removeTree(dir), os.RemoveAll(CacheRoot(dir)))
+			lock.Close()
+		}
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/inspan/inspan/internal/places"
+	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -53,11 +55,75 @@ func TestFetchedOnce(t *testing.T) {
 		t.Errorf("fetched to %q, %v", kept, err)
 	}
 	box.Read = []string{goroot}
-	if code, out, _ := script(t, env, box, "go build ./...", vars...); code != 0 {
+	if code, out, _ := script(t, env, box, "go list -deps ./... && go mod verify", vars...); code != 0 || !strings.Contains(out, "go-cmp/cmp\n") {
 		t.Errorf("%d %s", code, out)
 	}
 	// so that it can be removed
 	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "chmod -R u+w $GOMODCACHE", vars...); code != 0 {
 		t.Errorf("%d %s", code, out)
+	}
+}
+
+// TestCachesEndWithTheSession holds that what a session leaves in a cache is not there for the next
+// one, which would run it, and that a program with a cache of its own finds that again, alone.
+func TestCachesEndWithTheSession(t *testing.T) {
+	env, _, state := boxed(t)
+	need(t, env, tool.BoxWorkspace)
+	open := func() tool.Env {
+		env, err := sandbox.Local(env.Root, nil, sandbox.Options{
+			Self: sandbox.Self(), Map: places.Map{State: []string{state}}, State: state,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return env
+	}
+	mine := tool.Box{Level: tool.BoxWorkspace, Cache: "server"}
+	list := func(env tool.Env, box tool.Box) string {
+		code, out, _ := script(t, env, box, "ls $XDG_CACHE_HOME $GOCACHE $npm_config_cache | grep evil | tr '\\n' ' '")
+		if code != 0 {
+			t.Fatal(code, out)
+		}
+		return strings.TrimSpace(out)
+	}
+	first, second := open(), open()
+	put := "for d in $XDG_CACHE_HOME $GOCACHE $npm_config_cache; do touch $d/evil; done"
+	if code, out, _ := script(t, first, tool.Box{Level: tool.BoxWorkspace}, put); code != 0 {
+		t.Fatal(out)
+	}
+	if code, out, _ := script(t, first, mine, "touch $XDG_CACHE_HOME/evil-server"); code != 0 {
+		t.Fatal(out)
+	}
+	if got := list(first, tool.Box{Level: tool.BoxWorkspace}); got != "evil evil evil" {
+		t.Errorf("the session's next command finds %q", got)
+	}
+	if got := list(second, tool.Box{Level: tool.BoxWorkspace}); got != "" {
+		t.Errorf("another session finds %q", got)
+	}
+	shut(t, first)
+	shut(t, second)
+	third := open()
+	t.Cleanup(func() { shut(t, third) })
+	if got := list(third, tool.Box{Level: tool.BoxWorkspace}); got != "" {
+		t.Errorf("the next session finds %q", got)
+	}
+	if got := list(third, mine); got != "evil-server" {
+		t.Errorf("the program finds %q", got)
+	}
+	if left, _ := filepath.Glob(filepath.Join(state, "cache", "session-*")); len(left) != 2 { // a folder and its note
+		t.Errorf("sessions left %q", left)
+	}
+	// A session that was killed leaves its folder to whoever comes by.
+	killed := filepath.Join(state, "cache", "session-KILLED")
+	if err := os.MkdirAll(filepath.Join(killed, "xdg"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	fourth := open()
+	t.Cleanup(func() { shut(t, fourth) })
+	if got := list(fourth, tool.Box{Level: tool.BoxWorkspace}); got != "" {
+		t.Errorf("the session after a kill finds %q", got)
+	}
+	if _, err := os.Stat(killed); err == nil {
+		t.Error("what a killed session left is still there")
 	}
 }

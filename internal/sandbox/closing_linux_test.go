@@ -44,8 +44,8 @@ func TestBareRepositories(t *testing.T) {
 		".git/config": "[core]\n\thooksPath = hooks\n",
 	})
 	box := tool.Box{Level: tool.BoxWorkspace}
-	if _, _, refused := script(t, env, box, "mkdir -p b/objects b/refs; echo x >b/HEAD; echo x >b/config"); len(refused) != 1 ||
-		!gone(filepath.Join(env.Root, "b/HEAD")) || gone(filepath.Join(env.Root, "b/config")) {
+	if _, _, refused := script(t, env, box, "mkdir -p b/objects b/refs; echo x >b/HEAD; echo x >b/config"); len(refused) != 2 ||
+		!gone(filepath.Join(env.Root, "b/HEAD")) || !gone(filepath.Join(env.Root, "b/config")) {
 		t.Errorf("refused %q", refused)
 	}
 	for text, want := range map[string]bool{
@@ -105,12 +105,15 @@ func TestWorktrees(t *testing.T) {
 	}
 	box, vars := tool.Box{Level: tool.BoxWorkspace, Git: true}, "REPO="+env.Root
 	for text, want := range map[string]bool{
-		"echo x >new && git add new && git commit -qm two": true, "git config core.pager x": false, "echo x >>$REPO/.git/hooks/x": false,
-		"echo x >>$REPO/.git/worktrees/ws/commondir": false,
+		"echo x >new && git add new && git commit -qm two": true, "echo x >>$REPO/.git/hooks/x": false,
 	} {
 		if code, out, refused := script(t, other, box, text, vars); want != (code == 0) || len(refused) > 0 {
 			t.Errorf("%s: exit code %d, refused %q\n%s", text, code, refused, out)
 		}
+	}
+	lead := filepath.Join(env.Root, ".git/worktrees/ws/commondir")
+	if _, _, refused := script(t, other, box, "echo x >>"+lead); len(refused) != 1 || textOf(t, lead) != "../..\n" {
+		t.Errorf("refused %q, and it leads to %q", refused, textOf(t, lead))
 	}
 	script(t, other, box, "echo x >>$REPO/plain", vars) // what it writes is gone with the box
 	if data, err := os.ReadFile(filepath.Join(env.Root, "plain")); err != nil || string(data) != "plain" {

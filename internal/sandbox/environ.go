@@ -25,15 +25,20 @@ func dull(value string) bool {
 	return len(value) <= 4 || value[0] != '0' && strings.HasSuffix(value, "000")
 }
 
-// settings keep programs from asking questions, paging and drawing.
-func settings() []string {
-	return []string{
+// settings keep programs from asking questions, paging and drawing. On a terminal somebody can write in
+// an editor: there it is the person's, or that of the image.
+func settings(terminal bool) []string {
+	var editors []string
+	if !terminal {
+		editors = []string{"EDITOR=true", "VISUAL=true", "GIT_EDITOR=true"}
+	}
+	return append(
+		editors,
 		"TERM=dumb", "NO_COLOR=1",
 		"PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "SYSTEMD_PAGER=cat",
-		"EDITOR=true", "VISUAL=true", "GIT_EDITOR=true",
 		"GIT_TERMINAL_PROMPT=0", "SSH_ASKPASS_REQUIRE=never",
 		"DEBIAN_FRONTEND=noninteractive", "PIP_NO_INPUT=1", "PYTHONUNBUFFERED=1",
-	}
+	)
 }
 
 // Withheld is a variable of this process that commands don't get.
@@ -100,11 +105,11 @@ func environ(ours []string, o Options, root string, c tool.Command) []string {
 	switch {
 	case o.Container != nil:
 		env = slices.DeleteFunc(env, func(kv string) bool { return !onboard(kv, o.Environ) })
-	case c.Box.Level == tool.BoxRead || c.Box.Git:
+	case c.Box.Level == tool.BoxRead || c.Box.Git && !c.Box.Mixed:
 		named := slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return !isOne(kv, o.Environ) })
 		env = with(shell.ReadEnvironment(env, root), named...)
 	}
-	env = with(with(with(env, settings()...), o.Vars...), c.Vars...)
+	env = with(with(with(env, settings(c.TTY != (tool.TTY{}))...), o.Vars...), c.Vars...)
 	if o.Container != nil { // what is to be taken away may come from the image
 		env = append(env, slices.DeleteFunc(slices.Clone(c.Vars), func(kv string) bool { return strings.Contains(kv, "=") })...)
 	}

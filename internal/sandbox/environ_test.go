@@ -10,7 +10,7 @@ import (
 
 // without returns what an environment has beside our settings, as names.
 func without(env []string) []string {
-	env = slices.DeleteFunc(env, func(kv string) bool { return slices.Contains(settings(), kv) })
+	env = slices.DeleteFunc(env, func(kv string) bool { return slices.Contains(settings(false), kv) })
 	for i, kv := range env {
 		env[i], _, _ = strings.Cut(kv, "=")
 	}
@@ -92,5 +92,21 @@ func TestWithhold(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestEditors holds that a command without a terminal gets an editor that does nothing, and one on a
+// terminal the person's.
+func TestEditors(t *testing.T) {
+	ours := []string{"EDITOR=nano", "PATH=/bin"}
+	plain := environ(ours, Options{}, "/w", tool.Command{})
+	terminal := environ(ours, Options{}, "/w", tool.Command{TTY: tool.TTY{Rows: 40, Cols: 120}})
+	for _, name := range []string{"EDITOR", "VISUAL", "GIT_EDITOR"} {
+		if !slices.Contains(plain, name+"=true") || slices.Contains(terminal, name+"=true") {
+			t.Errorf("%s: %q, and on a terminal %q", name, plain, terminal)
+		}
+	}
+	if !slices.Contains(terminal, "EDITOR=nano") {
+		t.Errorf("on a terminal %q", terminal)
 	}
 }

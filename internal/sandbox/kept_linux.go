@@ -43,6 +43,7 @@ type kept struct {
 	writing sync.Mutex
 
 	outside  *outside      // of a workspace box
+	copies   []*gitHeld    // of git directories
 	leaving  []func()      // each takes away what was made for it in the session's folder
 	session  int           // of the command, as this process numbers it; 0 if it can't be told
 	left     chan bool     // answers to opLeft
@@ -107,6 +108,10 @@ func (k *kept) stand() (err error) {
 		if err := k.discard(); err != nil {
 			return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
 		}
+	}
+	if err := k.copyGit(); err != nil {
+		k.release()
+		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
 	}
 	if k.order.Tmp == "" {
 		return nil
@@ -191,7 +196,9 @@ func (k *kept) ordered() *order {
 }
 
 // room is which keepers can run the command.
-func (k *kept) room() room { return room{level: k.order.Level, scene: k.order.Scene} }
+func (k *kept) room() room {
+	return room{level: k.order.Level, scene: k.order.Scene, lays: k.order.lays()}
+}
 
 // refusal turns the keeper's report of a failed start into an error.
 func (k *kept) refusal(r report) error {
@@ -230,6 +237,9 @@ func (k *kept) listen(ended func(int, error)) {
 	if !k.farewell && !k.let.Load() {
 		k.abandoned()
 	}
+	if !k.let.Load() {
+		k.giveGit()
+	}
 	if k.outside != nil {
 		k.outside.shut()
 	}
@@ -239,7 +249,11 @@ func (k *kept) listen(ended func(int, error)) {
 		close(k.gone)
 		return
 	}
-	if !k.let.Load() {
+	switch {
+	case k.let.Load():
+	case len(k.order.Copies) > 0:
+		k.boxes.replace(k.room(), k.leave)
+	default:
 		k.leave()
 	}
 	close(k.gone)
@@ -334,8 +348,10 @@ func (k *kept) settle() bool {
 	case left := <-k.left:
 		if !left {
 			k.await(patience)
+			return false
 		}
-		return left
+		k.giveGit() // what goes on gives what it changes later when it ends
+		return true
 	case <-k.gone:
 		return false
 	}
@@ -379,6 +395,7 @@ func (k *kept) keep(out *os.File, pipe int, register func(tool.Kept) error) ([]t
 		return nil, errors.New("the keeper does not answer")
 	}
 	k.let.Store(true)
+	k.giveGit()        // for the last time: nobody is there when it ends
 	_ = k.conn.Close() // never fails
 	<-k.gone
 	if unreachable != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // The first build in a workspace would compile the standard library, as boxes don't write the
-// person's build cache. So they read it: below the cache of the workspace lies that of the
+// person's build cache. So they read it: below the cache of the session lies that of the
 // person, which the box sees read-only anyway. The go command asks a program of its own for
 // both (GOCACHEPROG), which is this one, at a place of its own in the box and behind the same
 // walls.
@@ -62,7 +62,7 @@ func serveLayers(below string) int {
 }
 
 // builtCold is what those who ran such a build are told, after "the sandbox".
-const builtCold = "built with an empty build cache of Go, as it could read none of yours; later builds in this workspace are faster"
+const builtCold = "built with an empty build cache of Go, as it could read none of yours; later builds in this session are faster"
 
 // builtCold reports whether the command built with an empty cache.
 func (k *kept) builtCold() bool {

@@ -157,7 +157,7 @@ func (b *boxes) keeper(k *kept) (l link, waited bool, err error) {
 		return l, true, nil
 	}
 	if k.order.Scene {
-		l, err = b.network.spawn(b.o, k.order.Throw != "")
+		l, err = b.network.spawn(b.o, k.order.lays())
 		return l, false, err
 	}
 	l, err = b.spawn()

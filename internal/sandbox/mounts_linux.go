@@ -73,7 +73,7 @@ func devices() []string {
 func (s *scene) collect(o order) error {
 	for _, g := range o.Read {
 		// A device that was mounted as a file would be none.
-		if g.Path == "/proc" || slices.Contains(o.Write, g.Path) || slices.Contains(devices(), g.Path) {
+		if g.Path == "/proc" || slices.Contains(o.Write, g.Path) || o.copied(g.Path) || slices.Contains(devices(), g.Path) {
 			continue
 		}
 		if err := s.add(g.Path, false, false); err != nil {
@@ -86,6 +86,11 @@ func (s *scene) collect(o order) error {
 			open = func() error { return s.lay(path, o.Throw) }
 		}
 		if err := open(); err != nil {
+			return err
+		}
+	}
+	for _, c := range o.Copies {
+		if err := s.lay(c.Path, c.Dir); err != nil {
 			return err
 		}
 	}

@@ -26,13 +26,14 @@ type order struct {
 	Root   string  // the workspace
 	Read   []grant // what may be read
 	Write  []string
-	Cache  string // a folder that stands at cacheDir, to be written; empty: none
-	Layer  string // the person's build cache of Go, to be read below the one in Cache; empty: none
-	Temp   string // a folder to make for temporary files and to remove again; BoxRead only
-	Scene  bool   // it has a file system and namespaces of its own, in the network of its session
-	Tmp    string // the session's folder for temporary files; empty: there is none
-	Throw  string // a folder for what is written in the workspace, which is not to stay; empty: it stays
-	View   view   // BoxWorkspace only
+	Cache  string    // a folder that stands at cacheDir, to be written; empty: none
+	Layer  string    // the person's build cache of Go, to be read below the one in Cache; empty: none
+	Temp   string    // a folder to make for temporary files and to remove again; BoxRead only
+	Scene  bool      // it has a file system and namespaces of its own, in the network of its session
+	Tmp    string    // the session's folder for temporary files; empty: there is none
+	Throw  string    // a folder for what is written in the workspace, which is not to stay; empty: it stays
+	Copies []gitCopy // git directories that are copied when they are written
+	View   view      // BoxWorkspace only
 	Map    places.Map
 	Box    tool.Box
 	Limits limits
@@ -49,7 +50,10 @@ type order struct {
 }
 
 // alone reports whether the box is made for this command and serves no other.
-func (o order) alone() bool { return o.Container || o.Throw != "" || o.Proxy || o.Serves }
+func (o order) alone() bool { return o.Container || o.lays() || o.Proxy || o.Serves }
+
+// lays reports whether the box has overlays.
+func (o order) lays() bool { return o.Throw != "" || len(o.Copies) > 0 }
 
 // grant opens a file, or a folder with all below it but the holes.
 type grant struct {

@@ -39,6 +39,11 @@ func CaptureIn(ctx context.Context, c tool.Command) (printed []byte, complaints 
 	if err != nil {
 		return nil, "", 0, err
 	}
+	return CaptureFrom(ctx, env, c)
+}
+
+// CaptureFrom is [CaptureIn] in an environment, with the walls that the command asks for.
+func CaptureFrom(ctx context.Context, env tool.Env, c tool.Command) (printed []byte, complaints string, code int, err error) {
 	var out, errs bytes.Buffer
 	// Standard output goes to descriptor 3, apart from the complaints.
 	c.Args = append([]string{"sh", "-c", `exec "$@" >&3 3>&-`, "sh"}, c.Args...)

@@ -65,6 +65,7 @@ func (b *boxes) outside(k *kept) *outside {
 	} else {
 		o.covers.watch(o.watch)
 	}
+	b.nests.join(o)
 	return o
 }
 
@@ -89,6 +90,7 @@ func (o *outside) shut() {
 	}
 	o.watch.stop()
 	o.tasks.Wait()
+	o.boxes.nests.part(o)
 	o.sweep()
 	o.boxes.adopt(o.secrets)
 	o.release()
@@ -99,6 +101,7 @@ func (o *outside) release() {
 	if o == nil {
 		return
 	}
+	o.boxes.nests.part(o)
 	if o.box.Init {
 		o.boxes.making(-1)
 	}

@@ -19,6 +19,13 @@ type Pool struct {
 	starts keep.Turns // of processes, as walls take a processor to build
 }
 
+// overlays reports whether boxes with overlays were seen to work.
+func (p *Pool) overlays() bool {
+	p.trying.Lock()
+	defer p.trying.Unlock()
+	return p.walls != nil && p.walls.Throwaway
+}
+
 // tried is what is kept of a try between programs.
 type tried struct {
 	Where string // it was made

@@ -85,11 +85,11 @@ type post struct {
 	orphan atomic.Bool            // the connection has ended
 	stays  atomic.Bool            // and that is no reason to end
 
-	room  order    // the last order; its walls stand
-	cell  *cell    // a thread behind them; nil: there is none
-	temp  string   // the folder that was made for temporary files; empty: none was
-	rules *ruleset // of a read box; nil: none were made
-	using *os.File // keeps the session's folder for temporary files; nil if it is not seen
+	room  order      // the last order; its walls stand
+	cell  *cell      // a thread behind them; nil: there is none
+	temp  string     // the folder that was made for temporary files; empty: none was
+	rules *ruleset   // of a read box; nil: none were made
+	using []*os.File // keep the session's folders for temporary files and caches
 }
 
 // commission is an order with the descriptors of its command.
@@ -148,7 +148,9 @@ func (p *post) serve() {
 
 // leave gives up what is kept from one command to the next. It may be called again.
 func (p *post) leave() {
-	_ = p.using.Close()
+	for _, lock := range p.using {
+		_ = lock.Close()
+	}
 	if p.temp != "" {
 		_ = os.RemoveAll(p.temp)
 	}

@@ -59,6 +59,15 @@ func gitInsides(git string) []spot {
 	return out
 }
 
+// gitSettled lists what in a git directory, and in those of its submodules, a box finds closed
+// although it has a copy: hooks and the like, so that programs say at once that they stay.
+func gitSettled(git string) []spot {
+	return slices.DeleteFunc(gitInsides(git), func(s spot) bool {
+		rel, _ := filepath.Rel(git, s.Path)
+		return strings.HasPrefix(rel, "worktrees/") || !slices.Contains([]string{"config.worktree", "hooks", "attributes"}, filepath.Base(rel))
+	})
+}
+
 // gitNamed lists what in the workspace the settings of its repository name as
 // programs or as more settings.
 func (b *boxes) gitNamed(git string) []spot {
@@ -139,7 +148,7 @@ func runsPrograms(path string) bool {
 // gitWritable returns the folders outside of the workspace that a box may
 // write to change its repository: those of a worktree.
 func (b *boxes) gitWritable(box tool.Box) []string {
-	if !box.Git {
+	if !box.Git || b.overlays() {
 		return nil
 	}
 	return slices.DeleteFunc(gitElsewhere(b.root), func(dir string) bool { return tool.Inside(b.root, dir) || tool.Inside(dir, b.root) })
@@ -172,7 +181,7 @@ func (b *boxes) newWorktrees(box tool.Box) map[string]bool {
 	if !box.Git {
 		return out
 	}
-	for _, git := range append(b.gitWritable(box), filepath.Join(b.root, ".git")) {
+	for _, git := range append(gitElsewhere(b.root), filepath.Join(b.root, ".git")) {
 		entries, err := readDir(filepath.Join(git, "worktrees"))
 		if err != nil {
 			continue

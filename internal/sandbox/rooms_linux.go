@@ -33,6 +33,7 @@ const (
 type room struct {
 	level tool.Level
 	scene bool
+	lays  bool // with a privilege more, for overlays; none has walls yet
 }
 
 // rooms are the keepers of a session that wait for another command. The zero value is
@@ -58,7 +59,7 @@ func (ps *procs) Ready(list ...tool.Box) {
 	}
 	ps.boxes.rooms.expect(func() {
 		for _, box := range list {
-			if !ps.boxes.o.Pool.starts.Taken() && ps.boxes.rooms.empty(ps.boxes.o.level(box)) {
+			if !ps.boxes.o.Pool.starts.Taken() && ps.boxes.rooms.empty(room{level: ps.boxes.o.level(box)}) {
 				ps.try(box)
 			}
 		}
@@ -81,6 +82,9 @@ func (r *rooms) expect(do func()) {
 		return
 	}
 	r.soon = time.AfterFunc(readyAfter, func() {
+		r.mu.Lock()
+		r.soon = nil
+		r.mu.Unlock()
 		if r.begin() {
 			defer r.leaving.Done()
 			do()
@@ -97,26 +101,43 @@ func (r *rooms) expectNone() {
 	}
 }
 
-// begin reports whether boxes are to be made ready, which leaving then waits for.
+// replace starts in the background a keeper like the one that a command has just used up, and
+// takes away what was made for that.
+func (b *boxes) replace(kind room, leave func()) {
+	if !b.rooms.begin() {
+		leave()
+		return
+	}
+	go func() {
+		defer b.rooms.leaving.Done()
+		if b.rooms.empty(kind) {
+			if l, err := b.network.spawn(b.o, kind.lays); err == nil { // else the next command tells
+				b.rooms.give(kind, l)
+			}
+		}
+		leave()
+	}()
+}
+
+// begin reports whether something is to be made ready, which leaving then waits for.
 func (r *rooms) begin() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.soon = nil
 	if !r.closed {
 		r.leaving.Add(1)
 	}
 	return !r.closed
 }
 
-// empty reports whether keepers of a level may wait, and none does.
-func (r *rooms) empty(level tool.Level) bool {
+// empty reports whether keepers of a kind may wait, and none does.
+func (r *rooms) empty(want room) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return false
 	}
 	for kind, list := range r.waiting {
-		if kind.level == level && len(list) > 0 {
+		if kind.level == want.level && kind.lays == want.lays && len(list) > 0 {
 			return false
 		}
 	}
@@ -130,7 +151,7 @@ func (r *rooms) take(kind room, walls string) (link, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	list := r.waiting[kind]
-	i := slices.IndexFunc(list, func(l link) bool { return l.walls == walls && (walls != "" || !kind.scene) })
+	i := slices.IndexFunc(list, func(l link) bool { return l.walls == walls && (walls != "" || !kind.scene || kind.lays) })
 	if i < 0 && !kind.scene {
 		i = len(list) - 1
 	}

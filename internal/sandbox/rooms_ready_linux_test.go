@@ -32,7 +32,7 @@ func TestReady(t *testing.T) {
 			rooms := &ps.boxes.rooms
 			ps.Ready(box)
 			ps.Ready(box) // is about to be done
-			testkit.WaitFor(t, "a keeper that waits", func() bool { return !rooms.empty(level) })
+			testkit.WaitFor(t, "a keeper that waits", func() bool { return !rooms.empty(room{level: level}) })
 			before := waiting(rooms)
 			p, err := ps.Start(t.Context(), tool.Command{Args: []string{"true"}, Dir: env.Root, Box: box})
 			if err != nil {

@@ -2,8 +2,10 @@ package sandbox
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -75,6 +77,13 @@ func newScanner(root string, m places.Map) *scanner {
 func (s *scanner) scan() ([]spot, error) {
 	list, err := s.all(true)
 	return s.told(list), err
+}
+
+// looked lists the folders that the last scan has looked into.
+func (s *scanner) looked() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.folders))
 }
 
 // told leaves out files that only their names make secret and that hold no

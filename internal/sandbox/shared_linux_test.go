@@ -62,23 +62,29 @@ func lasting(t *testing.T, env tool.Env, box tool.Box, text string, vars ...stri
 // reached from others of the session, with the clients that people use, and
 // from nowhere else.
 func TestOneLoopback(t *testing.T) {
-	env, _, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
-	put(t, env.Root, map[string]string{
-		"page": "served",
+	client := t.TempDir()
+	put(t, client, map[string]string{
 		"get.go": "package main\nimport (\"fmt\"; \"io\"; \"net/http\"; \"os\")\n" +
 			"func main() { r, err := http.Get(os.Args[1]); if err != nil { panic(err) }; b, _ := io.ReadAll(r.Body); fmt.Print(string(b)) }\n",
 	})
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", "get", "get.go")
+	build.Dir = client
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	env, _, _ := boxed(t)
+	need(t, env, tool.BoxWorkspace)
+	put(t, env.Root, map[string]string{"page": "served"})
+	if err := os.Rename(filepath.Join(client, "get"), filepath.Join(env.Root, "get")); err != nil {
+		t.Fatal(err)
+	}
 	background(t, env, workspace, "exec python3 -m http.server 8123")
 	background(t, env, workspace, "exec python3 -m http.server 8124 --bind ::1")
-	if _, err := exec.LookPath("go"); err == nil {
-		lasting(t, env, workspace, "go build -o /tmp/get get.go >/tmp/build.log", "PATH="+os.Getenv("PATH"))
-	}
 	proxy := []string{"http_proxy=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1", "NODE_USE_ENV_PROXY=1"}
 	clients := map[string]string{
 		"curl":    "curl -sf $URL/page",
 		"python3": "python3 -c 'import os, urllib.request; print(urllib.request.urlopen(os.environ[\"URL\"]+\"/page\").read().decode())'",
-		"node":    "node -e 'fetch(process.env.URL+\"/page\").then(r => r.text()).then(console.log)'", "go": "/tmp/get $URL/page",
+		"node":    "node -e 'fetch(process.env.URL+\"/page\").then(r => r.text()).then(console.log)'", "go": "./get $URL/page",
 	}
 	for name, get := range clients {
 		if _, err := exec.LookPath(name); err != nil {

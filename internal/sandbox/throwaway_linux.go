@@ -109,7 +109,7 @@ func (s *scene) lay(root, dir string) error {
 	}
 	fd, err := overlay(dir)
 	if err = errors.Join(err, os.Chdir("/")); err != nil {
-		return setup("lay a throwaway copy over "+root+" (nothing may be mounted in it)", err)
+		return setup("lay a copy over "+root+" (nothing may be mounted in it)", err)
 	}
 	s.pieces = append(s.pieces, piece{path: root, fd: fd, write: true})
 	return nil
@@ -132,8 +132,11 @@ func overlay(dir string) (int, error) {
 			return -1, fmt.Errorf("%s: %w", o[0], err)
 		}
 	}
-	if err := unix.FsconfigSetFlag(fs, "userxattr"); err != nil {
-		return -1, err
+	// What is there outlives no crash, so nothing waits for the disk.
+	for _, flag := range []string{"userxattr", "volatile"} {
+		if err := unix.FsconfigSetFlag(fs, flag); err != nil {
+			return -1, fmt.Errorf("%s: %w", flag, err)
+		}
 	}
 	if err := unix.FsconfigCreate(fs); err != nil {
 		return -1, err

@@ -24,7 +24,7 @@ type seen struct {
 // workspace puts the walls of a workspace box on paper.
 func (b *boxes) workspace(k *kept, found []spot) error {
 	o, box := &k.order, k.command.Box
-	cache, vars, err := b.caches(len(box.Hosts) > 0)
+	cache, vars, err := b.caches(box)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,17 @@ func (b *boxes) workspace(k *kept, found []spot) error {
 		}
 	}
 	o.Write = append(o.Write, b.gitWritable(box)...)
+	if box.Mixed && !b.overlays() {
+		return errNoCopies
+	}
+	o.Copies = b.gitCopies(box, found)
 	closed := b.closedPlaces(box, found)
+	if len(o.Copies) > 0 {
+		// Git removes the way from a worktree in the workspace to its repository.
+		links := b.newWorktrees(box)
+		found = slices.DeleteFunc(found, func(s spot) bool { return links[s.Path] })
+		closed = b.closedInCopies(o, b.closedPlaces(box, found))
+	}
 	for _, s := range closed {
 		if st, ok := stampOf(s.Path); ok {
 			o.View.Frozen = append(o.View.Frozen, s.Path)
@@ -51,6 +61,9 @@ func (b *boxes) workspace(k *kept, found []spot) error {
 		}
 	}
 	o.View.Pinned = b.pins(box, found)
+	for _, c := range o.Copies {
+		o.View.Pinned = b.above(o.View.Pinned, c.Path)
+	}
 	if len(o.View.Frozen)+len(o.View.Pinned) > mostMounts {
 		return fmt.Errorf("%w: the workspace holds too many sensitive places", tool.ErrNoBox)
 	}
@@ -98,7 +111,7 @@ func (b *boxes) closedPlaces(box tool.Box, found []spot) []spot {
 		if s.Guard != places.Frozen && s.Guard != places.Guarded && !s.Blind || s.Guard == places.Guarded && insideAny(box.Write, s.Path) {
 			continue
 		}
-		if info, err := os.Lstat(s.Path); box.Git && s.Path == git && err == nil && info.IsDir() {
+		if info, err := os.Lstat(s.Path); box.Git && !b.overlays() && s.Path == git && err == nil && info.IsDir() {
 			out = append(out, gitInsides(git)...)
 			continue
 		}
@@ -127,7 +140,7 @@ func (b *boxes) closedPlaces(box tool.Box, found []spot) []spot {
 func (b *boxes) pins(box tool.Box, found []spot) []string {
 	_, out := b.gitOutside(box)
 	git := filepath.Join(b.root, ".git")
-	if info, err := os.Lstat(git); box.Git && err == nil && info.IsDir() {
+	if info, err := os.Lstat(git); box.Git && !b.overlays() && err == nil && info.IsDir() {
 		out = append(out, git)
 		for _, s := range gitInsides(git) {
 			out = b.above(out, s.Path)
@@ -152,10 +165,57 @@ func (b *boxes) above(list []string, path string) []string {
 	return list
 }
 
-// gitElsewhere returns the folders that a workspace's .git file leads to: of
-// the worktree and of the repository it belongs to. Anybody can write such a
-// file, so it counts only if the worktree there names this workspace.
+// closedInCopies lists what a box can't change of closed places if it has copies of git
+// directories.
+func (b *boxes) closedInCopies(o *order, closed []spot) []spot {
+	out := slices.DeleteFunc(closed, func(s spot) bool { return o.copied(s.Path) })
+	for _, c := range o.Copies {
+		out = append(out, gitSettled(c.Path)...)
+		if st, ok := stampOf(c.Path); ok {
+			o.View.Before = append(o.View.Before, seen{c.Path, st.dev, st.ino, st.link})
+		}
+	}
+	return out
+}
+
+// gitAround returns the folder with the repository that git finds from a folder, and the git
+// directories of that: of the work tree, and what it shares with others. A repository above the
+// workspace counts if it belongs to whom the workspace belongs to, as for git.
+func gitAround(root string) (top string, dirs []string) {
+	first, err := stampAt(root)
+	if err != nil {
+		return "", nil
+	}
+	home, _ := os.UserHomeDir()
+	for top = root; ; top = filepath.Dir(top) {
+		st, err := stampAt(top)
+		if err != nil || st.dev != first.dev || top == "/" || top != root && (!st.own || home != "" && tool.Inside(top, home)) {
+			return "", nil
+		}
+		git := filepath.Join(top, ".git")
+		switch st, err := stampAt(git); {
+		case err != nil:
+		case st.dir:
+			if _, err := os.Lstat(filepath.Join(git, "HEAD")); err == nil {
+				return top, []string{git}
+			}
+		default:
+			return top, gitLinked(top)
+		}
+	}
+}
+
+// gitElsewhere returns the git directories of a workspace that a link leads to or that lie
+// above it.
 func gitElsewhere(root string) []string {
+	_, dirs := gitAround(root)
+	return slices.DeleteFunc(dirs, func(dir string) bool { return dir == filepath.Join(root, ".git") })
+}
+
+// gitLinked returns the folders that a workspace's .git file leads to: of
+// the worktree and of the repository it belongs to, or of a submodule. Anybody can write such a
+// file, so it counts only if what is there names this workspace.
+func gitLinked(root string) []string {
 	data, err := os.ReadFile(filepath.Join(root, ".git"))
 	dir, isLink := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir:")
 	if err != nil || !isLink {
@@ -167,6 +227,9 @@ func gitElsewhere(root string) []string {
 	dir, err = filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil
+	}
+	if len(moduleOf(dir, root)) > 0 {
+		return []string{dir}
 	}
 	back, err := os.ReadFile(filepath.Join(dir, "gitdir"))
 	if err != nil || strings.TrimSpace(string(back)) != filepath.Join(root, ".git") {
@@ -186,4 +249,22 @@ func gitElsewhere(root string) []string {
 		out = append(out, path)
 	}
 	return out
+}
+
+// moduleOf returns the git directory of a submodule if its settings say that its work tree is a
+// folder.
+func moduleOf(dir, root string) string {
+	if !strings.Contains(dir, "/modules/") {
+		return ""
+	}
+	for line := range strings.Lines(smallFile(filepath.Join(dir, "config"))) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		if strings.TrimSpace(key) != "worktree" {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(filepath.Join(dir, strings.TrimSpace(value))); err == nil && real == root {
+			return dir
+		}
+	}
+	return ""
 }

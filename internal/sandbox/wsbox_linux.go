@@ -66,12 +66,19 @@ func (o order) temporary(own string) []string {
 	return []string{"TMPDIR=" + dir, "TMP=" + dir, "TEMP=" + dir}
 }
 
-// use keeps the session's folder for temporary files while the box is open.
-func (k *keeper) use() (err error) {
-	if k.order.Tmp != "" {
-		k.using, err = lockTemp(k.order.Tmp, unix.LOCK_SH)
+// use keeps the session's folders for temporary files and caches while the box is open.
+func (k *keeper) use() error {
+	for _, dir := range []string{k.order.Tmp, k.order.Cache} {
+		if dir == "" {
+			continue
+		}
+		lock, err := lockTemp(dir, unix.LOCK_SH)
+		if err != nil {
+			return err
+		}
+		k.using = append(k.using, lock)
 	}
-	return err
+	return nil
 }
 
 // enterScene puts the current thread into the box. Landlock is a second wall
@@ -114,6 +121,9 @@ func (k *keeper) workspaceRules(abi int) (*ruleset, error) {
 		return nil, err
 	}
 	writable := append([]string{"/tmp", "/var/tmp", "/dev/shm", "/dev/pts", "/dev/tty", cacheDir}, k.order.Write...)
+	for _, c := range k.order.Copies {
+		writable = append(writable, c.Path)
+	}
 	if k.order.Level == tool.BoxRead {
 		writable = []string{ownTemp, "/dev/pts", "/dev/tty"}
 	}

@@ -31,10 +31,11 @@ const MaxEvent = 256 << 10
 
 const (
 	secretMark = "whsec_"
-	mostSeen   = 5000             // calls that are remembered
+	mostSeen   = 5000             // calls that are remembered, and bodies
 	clockSkew  = 5 * time.Minute  // by which the time of a call may differ from ours
 	remembered = 24 * time.Hour   // for which a call counts once
 	mostNews   = 64 << 10         // bytes of an event that a task is told
+	mostID     = 256              // bytes of the name of a call
 	github     = "github"         // that calls, in what is typed
 	eventField = "X-Github-Event" // the header of GitHub that names the event
 	before     = "it was taken before"
@@ -120,7 +121,8 @@ func (s *Set) Called(ctx context.Context, id string, c Call) (string, error) {
 	}
 	what := "the run begins"
 	_, err = s.update(ctx, id, func(one *Schedule) error {
-		if _, known := one.Seen[key]; known {
+		now := s.now()
+		if one.knows(key, c, now) {
 			what = before
 			return nil
 		}
@@ -128,29 +130,30 @@ func (s *Set) Called(ctx context.Context, id string, c Call) (string, error) {
 		if err := json.Compact(&compact, c.Body); err != nil {
 			return err
 		}
-		now := s.now()
 		if !one.add(Occasion{Key: key + now.Format(" "+time.RFC3339Nano), At: now, Event: compact.Bytes()}) {
 			return ErrFull
 		}
-		one.took(key, now)
+		one.took(key, c, now)
 		return nil
 	})
 	return what, err
 }
 
 // signed reports whether a call is signed with the secret, and by what it is known again. Two forms
-// are known: that of Standard Webhooks, whose calls have a time, and that of GitHub. What GitHub signs
-// is the body alone, so that the body tells the call.
+// are known: that of Standard Webhooks, whose calls have a time, and that of GitHub, which signs the
+// body alone: the name of a delivery tells equal bodies apart, see [Schedule.knows].
 func (h *Hook) signed(c Call, now time.Time) (key string, ok bool) {
 	if sum, some := strings.CutPrefix(c.Header.Get("X-Hub-Signature-256"), "sha256="); some {
 		given, err := hex.DecodeString(sum)
-		digest := sha256.Sum256(c.Body)
-		return "body " + hex.EncodeToString(digest[:]), err == nil && hmac.Equal(given, mac([]byte(h.Secret), string(c.Body)))
+		if key = c.body(); c.delivery() != "" {
+			key = "delivery " + c.delivery()
+		}
+		return key, err == nil && len(c.delivery()) <= mostID && hmac.Equal(given, mac([]byte(h.Secret), string(c.Body)))
 	}
 	id, stamp := c.Header.Get("Webhook-Id"), c.Header.Get("Webhook-Timestamp")
 	secret, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(h.Secret, secretMark))
 	unix, bad := strconv.ParseInt(stamp, 10, 64)
-	if err != nil || bad != nil || id == "" || len(id) > 256 || time.Unix(unix, 0).Sub(now).Abs() > clockSkew {
+	if err != nil || bad != nil || id == "" || len(id) > mostID || time.Unix(unix, 0).Sub(now).Abs() > clockSkew {
 		return "", false
 	}
 	want := mac(secret, id+"."+stamp+"."+string(c.Body))
@@ -189,14 +192,50 @@ func (s *Schedule) saw(key, what string) {
 	s.Seen[key] = what
 }
 
-// took remembers a call, and forgets those that are older than they are remembered, and more than are.
-func (s *Schedule) took(call string, now time.Time) {
-	s.saw(call, now.Format(time.RFC3339))
+// bodyMark begins what a body is known again by that is signed without a time.
+const bodyMark = "body "
+
+func (c Call) body() string {
+	digest := sha256.Sum256(c.Body)
+	return bodyMark + hex.EncodeToString(digest[:])
+}
+
+// delivery is how GitHub names a call. It is not signed.
+func (c Call) delivery() string { return c.Header.Get("X-GitHub-Delivery") }
+
+// timeless reports whether the signature holds for ever.
+func (c Call) timeless() bool { return c.Header.Get("X-Hub-Signature-256") != "" }
+
+// knows reports whether a call was taken before. Whoever has read one that is signed without a time
+// could send it again under other names of deliveries, so its body counts for as long as calls are
+// remembered, and never again.
+func (s *Schedule) knows(key string, c Call, now time.Time) bool {
+	if _, known := s.Seen[key]; known || !c.timeless() {
+		return known
+	}
+	first, known := s.Seen[c.body()]
+	return known && first < now.Add(-remembered).Format(time.RFC3339)
+}
+
+// took remembers a call. Calls are forgotten after a while, and bodies that are signed without a time
+// when there are too many of them.
+func (s *Schedule) took(call string, c Call, now time.Time) {
+	if _, known := s.Seen[c.body()]; c.timeless() && !known {
+		s.saw(c.body(), now.Format(time.RFC3339))
+	}
+	if !strings.HasPrefix(call, bodyMark) {
+		s.saw(call, now.Format(time.RFC3339))
+	}
 	keys := sortedKeys(s.Seen)
-	slices.SortStableFunc(keys, func(a, b string) int { return strings.Compare(s.Seen[a], s.Seen[b]) })
+	slices.SortStableFunc(keys, func(a, b string) int { return strings.Compare(s.Seen[b], s.Seen[a]) }) // the newest first
 	oldest := now.Add(-remembered).Format(time.RFC3339)
-	for i, key := range keys {
-		if s.Seen[key] < oldest || len(keys)-i > mostSeen {
+	bodies, calls := 0, 0
+	for _, key := range keys {
+		if strings.HasPrefix(key, bodyMark) {
+			if bodies++; bodies > mostSeen {
+				delete(s.Seen, key)
+			}
+		} else if calls++; calls > mostSeen || s.Seen[key] < oldest {
 			delete(s.Seen, key)
 		}
 	}
@@ -205,7 +244,7 @@ func (s *Schedule) took(call string, now time.Time) {
 // answer answers the steps of workflows that wait for the webhook. A call that answered none may come
 // again.
 func (s *Set) answer(ctx context.Context, one Schedule, key string, c Call) (string, error) {
-	if _, known := one.Seen[key]; known {
+	if one.knows(key, c, s.now()) {
 		return before, nil
 	}
 	sessions := []string{c.Session}
@@ -225,7 +264,7 @@ func (s *Set) answer(ctx context.Context, one Schedule, key string, c Call) (str
 	}
 	var err error
 	if answered > 0 {
-		_, err = s.update(ctx, one.ID, func(one *Schedule) error { one.took(key, s.now()); return nil })
+		_, err = s.update(ctx, one.ID, func(one *Schedule) error { one.took(key, c, s.now()); return nil })
 	}
 	return fmt.Sprintf("steps that were answered: %d", answered), err
 }

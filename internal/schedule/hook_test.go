@@ -156,12 +156,12 @@ func TestReplay(t *testing.T) {
 	d.calls(one.ID, gh, "it was taken before")
 	d.at = d.at.Add(time.Second)
 	d.calls(one.ID, standard(secret, "m3", d.at, `{}`), "the run begins")
-	if seen := d.find(one.ID).Seen; len(seen) != 2 {
+	if seen := d.find(one.ID).Seen; len(seen) != 3 { // with the body that is signed without a time
 		t.Errorf("calls of a day ago are remembered: %v", seen)
 	}
 	d.due()
-	d.calls(one.ID, gh, "the run begins") // the same body a day later is another event
-	d.comes(d.at.Format(time.RFC3339))
+	d.calls(one.ID, gh, "it was taken before") // nor may anybody send it a day later
+	d.calls(one.ID, with(gh, "X-GitHub-Delivery", "other"), "it was taken before")
 
 	d.remembers(one.ID, 5000)
 	d.calls(one.ID, standard(secret, "m4", d.at, `{}`), "the run begins")
@@ -170,6 +170,26 @@ func TestReplay(t *testing.T) {
 		t.Errorf("%d calls are remembered, and the oldest: %v", len(seen), oldest)
 	}
 	d.calls(one.ID, standard(secret, "m4", d.at, `{}`), "it was taken before")
+}
+
+// TestDeliveries holds that equal bodies of different deliveries both count, each once.
+func TestDeliveries(t *testing.T) {
+	d := newDesk(t, "2026-10-20T12:00:00Z")
+	one := d.hooked()
+	body := byGitHub(one.Hook.Secret, "push", `{}`)
+	first, second := with(body, "X-GitHub-Delivery", "d1"), with(body, "X-GitHub-Delivery", "d2")
+	d.calls(one.ID, first, "the run begins")
+	d.calls(one.ID, second, "the run begins")
+	d.calls(one.ID, first, "it was taken before")
+	d.at = d.at.Add(24 * time.Hour)
+	d.calls(one.ID, with(body, "X-GitHub-Delivery", "d3"), "the run begins")
+	d.at = d.at.Add(24*time.Hour + time.Second) // all names are forgotten by now
+	for _, again := range []schedule.Call{first, second, with(body, "X-GitHub-Delivery", "d4"), body} {
+		d.calls(one.ID, again, "it was taken before")
+	}
+	if _, err := d.Called(t.Context(), one.ID, with(body, "X-GitHub-Delivery", strings.Repeat("d", 257))); !errors.Is(err, schedule.ErrSignature) {
+		t.Error(err)
+	}
 }
 
 // remembers has a schedule remember calls, one each second until now.

@@ -72,6 +72,8 @@ const (
 	busy    // a setting or an address may begin with it
 	dot     // the middle of a token
 	dash    // a private key, an option
+	comma   // the value behind a name in quotes
+	closing // the text of an element of XML
 	odd     // a word behind it may begin later than it seems
 	bracket // the same, and a placeholder
 )
@@ -83,6 +85,7 @@ func kinds() (out [256]uint8) {
 		}
 	}
 	out[':'], out['='], out['.'], out['-'], out['['] = busy, busy, dot, dash, bracket
+	out[','], out['>'] = comma, closing
 	out['\\'], out['%'], out[';'] = odd, odd, odd
 	return out
 }

@@ -291,12 +291,6 @@ func (s *scanner) saying(from int, c check) (Found, bool) {
 			return Found{}, false
 		}
 		return s.password(begin, end)
-	case element:
-		end := s.until(from, &s.stops.element, longest)
-		if s.at(end) != '<' || s.at(end+1) != '/' {
-			return Found{}, false
-		}
-		return s.password(from, end)
 	}
 	begin, end, ok := s.argumentWord(from)
 	for n := 0; ok && c == account && n < 3 && s.text[begin] == '-'; n++ {

@@ -39,6 +39,24 @@ func (s *scanner) pem(i int) (Found, bool) {
 	return Found{i, len(s.text), privateKey}, s.atEnd(s.margin(body))
 }
 
+// vaulted looks at the lines of hex under the header of a file or a text that Ansible has encrypted. It
+// may stand in a string, or with numbers or marks before its lines, as a private key may.
+func (s *scanner) vaulted(i, from int) (Found, bool) {
+	for from-i < 96 && !s.atEnd(from) && s.text[from] != '\n' && s.text[from] != '\\' {
+		from++
+	}
+	begin := s.margin(from)
+	end := begin
+	for line := begin; end-i < longestPE; line = s.margin(end) {
+		stop := s.span(line, hexes, longest)
+		if stop == line || stop-line < 16 && (end == begin || !s.atEnd(stop)) {
+			break
+		}
+		end = stop
+	}
+	return Found{begin, end, "a vault of Ansible"}, end > begin
+}
+
 // label reads the rest of a line such as -----BEGIN RSA PRIVATE KEY-----; -1:
 // it is not that of a private key.
 func (s *scanner) label(i int) int {

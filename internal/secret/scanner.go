@@ -235,6 +235,10 @@ func (s *scanner) may(i int, kind uint8) bool {
 			return text[i+1] == '-' || isAlnum(text[i+1])
 		}
 		return text[i+1] == '-' && strings.HasPrefix(text[i:], beginPEM)
+	case comma:
+		return i > 0 && (text[i-1] == '"' || text[i-1] == '\'') && mayName(nameIn(text[max(0, i-longestName):i]))
+	case closing:
+		return text[i+1] != '<' && !isSpace(text[i+1]) && s.mayHold(i)
 	}
 	return strings.HasPrefix(text[i:], opening)
 }
@@ -280,6 +284,10 @@ func (s *scanner) event(i int) (Found, bool) {
 		return s.flag(i)
 	case ':', '=':
 		return s.setting(i)
+	case ',':
+		return s.argued(i)
+	case '>':
+		return s.element(i)
 	case '.':
 		return s.split(i)
 	case '[':

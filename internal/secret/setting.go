@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -43,6 +44,11 @@ func (s *scanner) setting(i int) (Found, bool) {
 	if key == "" {
 		return Found{}, false
 	}
+	if strings.EqualFold(key, "value") {
+		if key = s.namedBefore(i); key == "" {
+			return Found{}, false
+		}
+	}
 	v := value{name: key, lead: lead, sign: s.text[i]}
 	v.kind = kindOf(key, s.cookie)
 	if v.kind == ordinary && s.signs(i, key) {
@@ -60,6 +66,81 @@ func (s *scanner) setting(i int) (Found, bool) {
 	}
 	return s.judge(&v)
 }
+
+// named is a pair of attributes, or of lines, the first of which names what the second has the value
+// of: key="ClearTextPassword" value=, "name": "DB_PASSWORD", "value":, - name: DB_PASSWORD.
+var named = regexp.MustCompile(`(?i)\b(?:name|key|parameterkey|id)["']?\s*[=:]\s*["']?([\w.:-]+)["']?[\s,]+["']?(?:parameter)?value$`)
+
+// namedBefore is the name that stands before the word value, which ends at i; empty: there is none.
+func (s *scanner) namedBefore(i int) string {
+	m := named.FindStringSubmatch(strings.TrimRight(s.before(i, longestPair), "\"' \t"))
+	if m == nil {
+		return ""
+	}
+	return m[1][strings.LastIndexByte(m[1], ':')+1:]
+}
+
+// argued looks at the comma behind a name in quotes that is the first argument of a call. The value
+// is the next: define('DB_PASSWORD', '...').
+func (s *scanner) argued(i int) (Found, bool) {
+	quote := s.text[max(0, i-1)]
+	key, _ := s.keyBefore(i)
+	call, quoted := strings.CutSuffix(s.before(i, longestName), string(quote)+key+string(quote))
+	if quote != '"' && quote != '\'' || key == "" || !quoted || !strings.HasSuffix(strings.TrimRight(call, " \t\r\n"), "(") {
+		return Found{}, false
+	}
+	v := value{name: key, sign: ':', kind: kindOf(key, false), code: true, from: i + 1}
+	for v.from-i < 32 && isSpace(s.at(v.from)) {
+		v.from++
+	}
+	if c := s.at(v.from); v.kind == ordinary || c != '"' && c != '\'' {
+		return Found{}, false
+	}
+	v.quote = s.text[v.from : v.from+1]
+	v.from++
+	v.end = s.valueEnd(v.from, "\r\n"+v.quote, v.quote)
+	if s.atEnd(v.end) || s.text[v.end] != v.quote[0] {
+		return Found{}, false
+	}
+	return s.judge(&v)
+}
+
+// What names the text of an element of XML: its tag, an attribute of it or of the element around it,
+// or the element before it.
+var (
+	tagged = regexp.MustCompile(`<([\w.:-]+)$`)
+	given  = regexp.MustCompile(`(?i)<[\w.:-]+\s(?:[^<>]*\s)?(?:name|key)\s*=\s*["']([\w.:-]+)["'][^<>]*(?:>\s*<value)?$`)
+	paired = regexp.MustCompile(`(?i)<(?:name|key)>([\w.:-]+)</(?:name|key)>\s*<(?:value|string)$`)
+)
+
+// mayHold is a quick look at the end of a tag, see element.
+func (s *scanner) mayHold(i int) bool {
+	name := s.text[max(0, i-longestName):i]
+	return mayName(nameIn(name)) || strings.HasSuffix(name, "<string") || strings.HasSuffix(name, `"`) || strings.HasSuffix(name, "'")
+}
+
+// element looks at the text of an element of XML, the tag of which ends at i.
+func (s *scanner) element(i int) (Found, bool) {
+	if i == s.start || !s.mayHold(i) {
+		return Found{}, false
+	}
+	before := s.before(i, longestPair)
+	for _, names := range []*regexp.Regexp{tagged, given, paired} {
+		m := names.FindStringSubmatch(before)
+		if m == nil || kindOf(m[1], false) == ordinary {
+			continue
+		}
+		end := s.until(i+1, &s.stops.element, longest)
+		if s.at(end) != '<' || s.at(end+1) != '/' {
+			return Found{}, false
+		}
+		return s.judge(&value{name: m[1], sign: ':', kind: kindOf(m[1], false), quote: ">", from: i + 1, end: end})
+	}
+	return Found{}, false
+}
+
+// longestPair is how many bytes a pair is looked for in.
+const longestPair = 160
 
 // namesSource reports whether the colon at i follows what a password source is told with.
 func (s *scanner) namesSource(i int) bool {
@@ -116,7 +197,7 @@ func (s *scanner) keyBefore(i int) (key, lead string) {
 func kindOf(key string, cookie bool) kind {
 	last, rest := lastWord(key)
 	before, _ := lastWord(rest)
-	if last == "base" && before == "key" {
+	if (last == "base" || last == "data") && before == "key" {
 		return secretly
 	}
 	switch {
@@ -138,8 +219,10 @@ func kindOf(key string, cookie bool) kind {
 		return secretly
 	case last == "key" && slices.Contains([]string{
 		"api", "access", "private", "secret", "signing", "encryption", "master", "auth", "account",
-		"app", "service", "shared", "storage", "session", "hmac", "webhook", "license",
+		"app", "service", "shared", "storage", "session", "hmac", "webhook", "license", "nonce",
 	}, before):
+		return secretly
+	case strings.HasSuffix(key, "_IN_KEY"), last == "salt" && slices.Contains([]string{"auth", "in", "nonce"}, before): // of WordPress
 		return secretly
 	case strings.HasSuffix(last, "token") && !slices.Contains([]string{
 		"next", "page", "continuation", "continue", "sync", "cursor", "eos", "bos", "pad", "unk", "sep", "cls", "mask", "stop", "start", "end",
@@ -157,7 +240,7 @@ func mayName(key string) bool {
 		return false
 	}
 	switch uint32(key[n-3]|0x20)<<16 | uint32(key[n-2]|0x20)<<8 | uint32(key[n-1]|0x20) {
-	case 'r'<<16 | 'e'<<8 | 't', 'k'<<16 | 'e'<<8 | 'n', 'o'<<16 | 'r'<<8 | 'd', 's'<<16 | 'w'<<8 | 'd', 'a'<<16 | 's'<<8 | 's',
+	case 'l'<<16 | 'u'<<8 | 'e', 'a'<<16 | 'l'<<8 | 't', 'a'<<16 | 't'<<8 | 'a', 'r'<<16 | 'e'<<8 | 't', 'k'<<16 | 'e'<<8 | 'n', 'o'<<16 | 'r'<<8 | 'd', 's'<<16 | 'w'<<8 | 'd', 'a'<<16 | 's'<<8 | 's',
 		'p'<<16 | 'w'<<8 | 'd',
 		'a'<<16 | 's'<<8 | 'e', 'a'<<16 | 'l'<<8 | 's', 'i'<<16 | 'a'<<8 | 'l', 'k'<<16 | 'e'<<8 | 'y', 'u'<<16 | 't'<<8 | 'h', 'i'<<16 | 'o'<<8 | 'n', 'k'<<16 | 'i'<<8 | 'e':
 		return true

@@ -13,7 +13,7 @@ const (
 	netrc         // a password in a file of logins; the prefix is no part of it
 	quoted        // a password in quotes, the first of which ends the prefix, which is no part of it
 	worded        // a password that is the next word; the prefix is no part of it
-	element       // the text of an element of XML; the prefix is no part of it
+	vaulted       // lines of hex under a header that names what encrypted them
 	account       // a password behind the name of a user and a slash; neither is a part of it
 )
 

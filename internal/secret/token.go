@@ -140,7 +140,9 @@ func (s *scanner) proven(i int, sh *shape) (Found, bool) {
 	switch sh.check {
 	case netrc:
 		return s.netrc(i, from)
-	case quoted, worded, element, account:
+	case vaulted:
+		return s.vaulted(i, from)
+	case quoted, worded, account:
 		return s.saying(from, sh.check)
 	}
 	least, end := s.tail(from, sh.tail)

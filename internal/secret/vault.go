@@ -201,6 +201,20 @@ func (v *Vault) Redact(text string) string {
 	return out
 }
 
+// Named reports whether a text holds a placeholder of a value that was made known by a name, and so did
+// not come with a text alone.
+func (v *Vault) Named(text string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, rest, more := strings.Cut(text, opening); more; _, rest, more = strings.Cut(rest, opening) {
+		size, _ := parsePlaceholder(opening + rest)
+		if e, _ := v.stands((opening + rest)[:size]); e != nil && v.names[slices.Index(v.values, e.value)] != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // Resolve puts the secrets back for the placeholders of [Vault.Redact], in the
 // form in which they stood. Placeholders that stand for nothing stay.
 func (v *Vault) Resolve(text string) string {

@@ -488,3 +488,19 @@ func TestWithheld(t *testing.T) {
 		t.Error("a word that stands everywhere is hidden")
 	}
 }
+
+// TestNamedValues holds which placeholders are those of values that were made known by a name.
+func TestNamedValues(t *testing.T) {
+	v := &secret.Vault{}
+	v.Add("DEPLOY_TOKEN", "correct-horse-battery-9174")
+	found := v.Redact("token ghp_f7Kq2LmX9vRt4YsB6nWc3ZpD8hJg5EaU1oQi")
+	named := v.Redact("a correct-horse-battery-9174")
+	for text, want := range map[string]bool{
+		"": false, "plain": false, found: false, named: true, found + " " + named: true, v.Redact("Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5LTkxNzQ="): true,
+		"[secret:aaaaaaaa]": false, "[secret:": false, "[secret:x] " + named: true,
+	} {
+		if v.Named(text) != want {
+			t.Errorf("%q: %v", text, !want)
+		}
+	}
+}

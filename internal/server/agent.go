@@ -49,9 +49,6 @@ func (p Spec) checkAgent(tenant string, installed []string) error {
 		field, what, _ := strings.Cut(strings.TrimPrefix(err.Error(), "--"), ": ")
 		return Wrong(field, what, "rules such as bash or write(docs/**)")
 	}
-	if len(p.System) > mostPrompt {
-		return Wrong("system", fmt.Sprintf("it has %d bytes", len(p.System)), fmt.Sprintf("at most %d", mostPrompt))
-	}
 	for i, s := range p.Servers {
 		if strings.Contains(s.URL, "${") { // variables of the server itself would be filled in
 			return Wrong(fmt.Sprintf("servers.%d.url", i), "it names a variable", "an address without ${")

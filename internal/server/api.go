@@ -248,8 +248,8 @@ func optional(t reflect.Type) bool {
 	return true
 }
 
-// clean reports a text in a request with control characters other than ends of lines and tabs.
-// Texts come to models and terminals, which they would steer.
+// clean reports a text in a request with control characters other than ends of lines and tabs, and
+// what is beyond its budget. Texts come to models and terminals, which they would steer.
 func clean(field string, v reflect.Value) error {
 	below := func(name string) string { return strings.TrimPrefix(field+"."+name, ".") }
 	switch v.Kind() {
@@ -275,8 +275,16 @@ func clean(field string, v reflect.Value) error {
 			if !f.IsExported() {
 				continue
 			}
-			if err := clean(below(name), v.Field(i)); err != nil {
+			of := v.Type().Name() + "." + name
+			if err := cmp.Or(fits(below(name), of, v.Field(i)), clean(below(name), v.Field(i))); err != nil {
 				return err
+			}
+			if list := v.Field(i); list.Kind() == reflect.Slice && list.Type().Elem().Kind() == reflect.String {
+				for n := range list.Len() {
+					if err := fits(below(name+"."+strconv.Itoa(n)), of+"[]", list.Index(n)); err != nil {
+						return err
+					}
+				}
 			}
 		}
 	case reflect.Slice:

@@ -1,9 +1,11 @@
 package server
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -24,8 +26,96 @@ const (
 	mostWhole = 1<<53 - 1                // that every client can write
 )
 
+// What one request may hold. A body has a small multiple of its bytes in memory, however it is made.
+const (
+	mostDepth  = 64     // of lists and objects in each other
+	mostValues = 20_000 // texts, numbers, lists and objects in a body
+
+	mostShort = 256  // characters of names and ids
+	mostRule  = 1000 // and of a rule
+	mostPath  = 4096
+)
+
+// budgets say of the fields of types, named as clients name them, how many entries a list or an object
+// may have, and how many characters a text; with [] those of each entry.
+func budgets() map[string]int {
+	return map[string]int{
+		"Spec.prompt": mostPrompt, "Spec.title": mostTitle, "Spec.system": mostPrompt, "Spec.model": mostShort, "Spec.workflow": mostShort, "Spec.beside": mostShort,
+		"Spec.session": mostShort, "Spec.folder": mostPath, "Spec.github": mostAddress, "Spec.inputs": 100,
+		"Spec.ask": 1000, "Spec.ask[]": mostRule, "Spec.deny": 1000, "Spec.deny[]": mostRule, "Spec.servers": 20, "Spec.tools": 256,
+		"Repository.url": mostAddress, "Fork.task": mostShort, "MCPServer.url": mostAddress, "ClientTool.description": 65_536,
+		"said.text": mostPrompt, "Decision.also": 1000,
+		"completionRequest.messages": 2048, "responseRequest.instructions": mostPrompt,
+		"NewWebhook.enabled_events": 100, "newIdentity.claims": mostClaims, "newIdentity.agents": mostConfines, "newIdentity.environments": mostConfines,
+	}
+}
+
+// fits reports a field that holds more than its budget.
+func fits(field, of string, v reflect.Value) error {
+	most, bounded := budgets()[of]
+	if !bounded {
+		return nil
+	}
+	n, what := 0, "characters"
+	switch v.Kind() {
+	case reflect.String:
+		n = utf8.RuneCountInString(v.String())
+	case reflect.Slice, reflect.Map:
+		n, what = v.Len(), "entries"
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return fits(field, of, v.Elem())
+		}
+	}
+	if n > most {
+		return Wrong(field, fmt.Sprintf("it has %d %s", n, what), fmt.Sprintf("at most %d", most))
+	}
+	return nil
+}
+
+// shallow reports a body that nests too deeply or holds too many values, before anything is made of it.
+func shallow(raw []byte) error {
+	depth, values, quoted := 0, 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			depth++
+			values++
+		case c == ']' || c == '}':
+			depth--
+		case c == ',':
+			values++
+		}
+		if depth > mostDepth {
+			return Wrong(theBody, fmt.Sprintf("its lists and objects are more than %d deep", mostDepth), fmt.Sprintf("at most %d in each other", mostDepth))
+		}
+		if values > mostValues {
+			return Wrong(theBody, fmt.Sprintf("it holds more than %d values", mostValues), "fewer values")
+		}
+	}
+	return nil
+}
+
 // narrow says of a field of a type, named as clients name it, what it may hold.
 func narrow(s *jsonschema.Schema, of reflect.Type, name string) {
+	if most, bounded := budgets()[of.Name()+"."+name]; bounded {
+		switch {
+		case s.Items != nil:
+			s.MaxItems = &most
+		case s.AdditionalProperties != nil:
+			s.MaxProperties = &most
+		default:
+			s.MaxLength = &most
+		}
+	}
+	if most, bounded := budgets()[of.Name()+"."+name+"[]"]; bounded && s.Items != nil {
+		s.Items.MaxLength = &most
+	}
 	switch of.Name() + "." + name {
 	case "said.text":
 		s.Pattern = someText

@@ -74,7 +74,7 @@ func ReadBody(r io.Reader) ([]byte, error) {
 	case !utf8.Valid(raw):
 		return nil, Wrong(theBody, "it is not in UTF-8", "JSON in UTF-8")
 	}
-	return raw, nil
+	return raw, shallow(raw)
 }
 
 // mistake is the first thing in a JSON value that is not as a type has it, or nil.

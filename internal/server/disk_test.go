@@ -69,6 +69,7 @@ const twoSteps = "bash: touch began; until [ -e go ]; do sleep 0.02; done; echo 
 // again, requests are told to come again, the operator is told once, and when there is room all
 // goes on.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	p := small(t, "12m", "--disk", "0", "--keep", "always")
 	id := p.submit(server.Spec{Prompt: twoSteps})
 	task := p.until(id, event.StageRunning)
@@ -105,6 +106,7 @@ func TestDiskFull(t *testing.T) {
 // TestDiskFullMeanwhile holds that a task goes on whose call has run all the time in which there was
 // no room.
 func TestDiskFullMeanwhile(t *testing.T) {
+	t.Parallel()
 	p := small(t, "64m", "--disk", "32", "--keep", "always")
 	id := p.submit(server.Spec{Prompt: twoSteps})
 	p.began(id)
@@ -134,6 +136,7 @@ func (p *process) began(id string) {
 // TestDiskFloor holds that with less room than must stay no task begins, that one at work rests
 // between two calls and says why, and that both go on when there is room again.
 func TestDiskFloor(t *testing.T) {
+	t.Parallel()
 	p := small(t, "64m", "--disk", "32", "--keep", "always")
 	works := p.submit(server.Spec{Prompt: twoSteps})
 	p.began(works)
@@ -207,9 +210,11 @@ func diskQuota(t *testing.T, set func(*server.Server)) {
 //
 // strace injects the faults into what the real command does with its book, until it is ended.
 func TestDiskFaults(t *testing.T) {
+	t.Parallel()
 	strace := tracer(t)
 	for _, fault := range []string{"write:error=EDQUOT", "write:error=EIO", "fdatasync:error=EIO"} {
 		t.Run(strings.ReplaceAll(fault, ":", " "), func(t *testing.T) {
+			t.Parallel()
 			p := newProcess(t)
 			call, _, _ := strings.Cut(fault, ":")
 			p.under = []string{
@@ -280,9 +285,11 @@ func (p *process) untrace() {
 // nothing of it: what is said is refused or taken, the same again counts once, no call is made twice,
 // and the task goes on.
 func TestSessionDiskFault(t *testing.T) {
+	t.Parallel()
 	strace := tracer(t)
 	for _, fault := range []string{"write:error=EIO", "fdatasync:error=EIO"} {
 		t.Run(strings.ReplaceAll(fault, ":", " "), func(t *testing.T) {
+			t.Parallel()
 			p := newProcess(t)
 			p.start("--keep", "always")
 			id := p.submit(server.Spec{Prompt: "say: heron", Open: true})

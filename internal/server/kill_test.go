@@ -216,6 +216,7 @@ func kills(t *testing.T) int {
 // no call is made twice, no task is there twice, and clients that go on behind the last event that
 // they have seen see each event once.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	const tasks = 30
 	times := kills(t)
 	steps := max(12, times) // so that there is work left when it dies last

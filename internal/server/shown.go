@@ -1,9 +1,7 @@
 package server
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -44,7 +42,7 @@ type shownItem struct {
 	State   string       `json:"state,omitempty" jsonschema:"of a call or an agent: made, judged, waiting, running or over"`
 	Failed  string       `json:"failed,omitempty" jsonschema:"how a call has failed"`
 	Took    string       `json:"took,omitempty"`
-	Call    string       `json:"call,omitempty" jsonschema:"arguments of a call, as indented JSON"`
+	Call    string       `json:"call,omitempty" jsonschema:"a call as it will run: its command, and the other arguments as JSON"`
 	Effects []string     `json:"effects,omitempty"`
 	Answer  string       `json:"answer,omitempty" jsonschema:"who or what has denied a call, or answered its question"`
 	Depth   int          `json:"depth,omitempty" jsonschema:"how many calls a call is within"`
@@ -73,7 +71,7 @@ type shownQuestion struct {
 
 	Title string `json:"title,omitempty" jsonschema:"of the session"`
 	Root  string `json:"root,omitempty" jsonschema:"the workspace"`
-	Call  string `json:"call" jsonschema:"the arguments as indented JSON, with hidden characters spelled out"`
+	Call  string `json:"call" jsonschema:"the call as it will run, decoded: its command, and the other arguments as JSON, with hidden characters spelled out"`
 	Diff  string `json:"diff,omitempty" jsonschema:"the preview, with hidden characters spelled out"`
 
 	Set []shownWish `json:"set,omitempty" jsonschema:"the calls that the question is about, the first one included, where several are asked about together; with names the others"`
@@ -94,7 +92,7 @@ func showQuestion(t Task, p inspan.Pending) shownQuestion {
 	for i := range a.Rules {
 		a.Rules[i] = text.Visible(a.Rules[i])
 	}
-	out := shownQuestion{Approval: a, Call: indented(a.Arguments), Diff: text.VisibleLines(a.Preview)}
+	out := shownQuestion{Approval: a, Call: shownCall(p.Call), Diff: text.VisibleLines(a.Preview)}
 	if len(p.Set) > 0 {
 		out.Tool, out.Why, out.With = p.Name(), words.Together(p.Root, p.Calls()), p.Answer(event.Decided{}).Also
 	}
@@ -105,13 +103,10 @@ func showQuestion(t Task, p inspan.Pending) shownQuestion {
 	return out
 }
 
-// indented is JSON to be read.
-func indented(raw json.RawMessage) string {
-	var b bytes.Buffer
-	if len(raw) == 0 || json.Indent(&b, raw, "", "  ") != nil {
-		return text.VisibleLines(string(raw))
-	}
-	return text.VisibleLines(b.String())
+// shownCall is a call as it will run: its command, if it has one, and the other arguments below.
+func shownCall(c llm.Call) string {
+	command, others := words.Asked(c)
+	return strings.TrimSpace(command + "\n" + others)
 }
 
 // Bounds of the texts of one item, in bytes. Who asks for a single item gets more.
@@ -178,7 +173,7 @@ func (s shower) call(c *transcript.Call) shownItem {
 	out := shownItem{
 		Kind: "call", Seq: c.Seq, Time: c.Started, Tool: text.Visible(c.Call.Name), Depth: c.Depth(),
 		Subject: words.OneLine(words.Subject(c.Call), 300),
-		State:   [...]string{"made", "judged", "waiting", "running", "over"}[c.State], Call: indented(c.Call.Args), Effects: words.Effects(c.Effects(), false),
+		State:   [...]string{"made", "judged", "waiting", "running", "over"}[c.State], Call: shownCall(c.Call), Effects: words.Effects(c.Effects(), false),
 	}
 	if !s.whole {
 		out.Call = text.Head(out.Call, mostOfItem)

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A browser signs in with a code: an address with a token in it would stand in histories, and in the
-// list of processes of the command that opens it. A code is a bearer token within a minute, for one
-// request, which can only be to sign in.
+// A browser signs in with a code: an address with a token in it would stand in histories. A code is a
+// bearer token within a minute, for one request, which can only be to sign in. It reaches the browser by
+// a private file ([Web.Show]).
 
 const (
 	codeMark = "inspan-code-"

@@ -65,8 +65,8 @@ const (
 func (k Keep) Known() bool { return slices.Contains([]Keep{"", KeepNever, KeepFailed, KeepAlways}, k) }
 
 const (
-	mostPrompt     = 1 << 20 // bytes
-	mostTitle      = 500     // bytes
+	mostPrompt     = 1 << 20 // characters
+	mostTitle      = 500     // characters
 	mostRef        = 200     // bytes of the name of a branch
 	labelTask      = "task"  // that sessions have, and the next
 	labelTenant    = "tenant"
@@ -162,10 +162,6 @@ func (s *Server) check(ctx context.Context, tenant string, p Spec) error {
 		return Wrong("inputs", "no workflow is set", "a workflow that has them")
 	case strings.TrimSpace(p.Prompt) == "" && !p.Open && p.GitHub == "":
 		return Wrong("prompt", "it is missing", "a text that says what to do")
-	case len(p.Prompt) > mostPrompt:
-		return Wrong("prompt", fmt.Sprintf("it has %d bytes", len(p.Prompt)), fmt.Sprintf("at most %d", mostPrompt))
-	case len(p.Title) > mostTitle:
-		return Wrong("title", fmt.Sprintf("it has %d bytes", len(p.Title)), fmt.Sprintf("at most %d", mostTitle))
 	case strings.ContainsAny(p.Title, "\r\n\t"):
 		return Wrong("title", "it has more than one line", "a title on one line")
 	case p.Timeout < 0 || p.Timeout > int(mostTimeout/time.Second):

@@ -102,6 +102,7 @@ const treasure = "TREASURE-of-red"
 // the approval of its tenant. The owner's token is closed like that, wherever its file lies. Where no
 // sandbox holds commands, its tenant can't approve any, and mode yolo is for tasks of no tenant.
 func TestWalls(t *testing.T) {
+	t.Parallel()
 	p := newProcess(t)
 	p.token = treasure + "-and-of-nobody-else-in-the-world"
 	if err := os.WriteFile(p.tokenFile(), []byte(p.token), 0o600); err != nil {

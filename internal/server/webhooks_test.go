@@ -471,6 +471,7 @@ func TestTenantsWebhooks(t *testing.T) {
 // TestKillDelivers kills the real server while it delivers. The receiver is told everything at least
 // once, what comes twice has the same id, and what it is told of a task is in order.
 func TestKillDelivers(t *testing.T) {
+	t.Parallel()
 	p := newProcess(t)
 	p.start("--webhook-to", "127.0.0.1")
 	r := newReceiver(t, func(told) int {

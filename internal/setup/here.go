@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,7 +32,7 @@ const serverTime = 10 * time.Second
 func here(ctx context.Context, a *app.App, root string, probe bool) []Finding {
 	out := refused(a, root)
 	if !slices.ContainsFunc(out, func(f Finding) bool { return f.State == Bad }) { // else it keeps these from being made
-		out = append(out, sandboxed(a, root), ownTools(ctx, a, root))
+		out = append(out, sandboxed(a, root), outside(a, root), ownTools(ctx, a, root))
 		out = append(out, rules(ctx, a, root)...)
 		if probe {
 			out = append(out, servers(ctx, a, root)...)
@@ -103,10 +104,39 @@ func sandboxed(a *app.App, root string) Finding {
 	defer func() { _ = env.Close() }() // nothing ran in it
 	if env.Walls.Why != "" {
 		f.State, f.Found = Warn, "incomplete: "+env.Walls.Why
-		f.Remedy = "until then more commands will ask; 'inspan doctor sandbox' tests each barrier"
+		f.Remedy = "until then more commands will ask, and hooks run without it; 'inspan doctor sandbox' tests each barrier"
 		if a.Config.Sandbox.Off {
 			f.Remedy = "remove off = true from the table sandbox"
 		}
+	}
+	return f
+}
+
+// outside lists what runs without the sandbox although no person types it.
+func outside(a *app.App, root string) Finding {
+	f := Finding{Check: "outside", State: Good, Found: "no hook, status line or MCP server runs outside the sandbox"}
+	var list, unused []string
+	for _, path := range a.Config.Sandbox.Outside {
+		real, err := filepath.EvalSymlinks(path)
+		switch {
+		case err != nil:
+			unused = append(unused, path+" is missing")
+		case tool.Inside(root, real):
+			unused = append(unused, path+" is in this folder, where sessions can change it")
+		default:
+			list = append(list, path+" (sandbox.outside)")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Config.MCP.Servers)) {
+		if s := a.Config.MCP.Servers[name]; s.Bare && !s.Off && !a.Config.MCP.Off {
+			list = append(list, "MCP server "+name+" (no_sandbox)")
+		}
+	}
+	if len(list) > 0 {
+		f.Found = "runs outside the sandbox: " + strings.Join(list, ", ")
+	}
+	if len(unused) > 0 {
+		f.State, f.Remedy = Warn, "stays in the sandbox: "+strings.Join(unused, ", ")+"; correct sandbox.outside"
 	}
 	return f
 }

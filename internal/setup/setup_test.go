@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/setup"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic/anthropictest"
@@ -230,6 +231,33 @@ func TestNoModel(t *testing.T) {
 		); err != nil || string(now) != settings || a.Logins.HasKey("anthropic") ||
 			a.Logins.HasKey("gone") {
 			t.Errorf("%s: something was written: %v\n%s", name, err, now)
+		}
+	}
+}
+
+// TestDoctorOutside holds that it lists what runs outside the sandbox, and what is meant to and does not.
+func TestDoctorOutside(t *testing.T) {
+	root := keep.Real(t.TempDir())
+	t.Chdir(root)
+	if err := os.WriteFile(filepath.Join(root, "mine"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		settings      string
+		state         setup.State
+		found, remedy string
+	}{
+		{"", setup.Good, "no hook, status line or MCP server", ""},
+		{"[sandbox]\noutside = ['/bin/sh']", setup.Good, "/bin/sh (sandbox.outside)", ""},
+		{"[mcp.servers.x]\ncommand = ['x']\nno_sandbox = true", setup.Good, "MCP server x (no_sandbox)", ""},
+		{"[sandbox]\noutside = ['" + root + "/mine']", setup.Warn, "no hook", "in this folder"},
+		{"[sandbox]\noutside = ['/no/such']", setup.Warn, "no hook", "/no/such is missing"},
+	} {
+		home(t, c.settings)
+		all := setup.Doctor(t.Context(), "", "", false)
+		at := slices.IndexFunc(all, func(f setup.Finding) bool { return f.Check == "outside" })
+		if at < 0 || all[at].State != c.state || !strings.Contains(all[at].Found, c.found) || !strings.Contains(all[at].Remedy, c.remedy) {
+			t.Errorf("%q: %+v", c.settings, all)
 		}
 	}
 }

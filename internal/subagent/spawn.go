@@ -297,7 +297,7 @@ func (t *Team) apart(ctx context.Context, isolation string, parent inspan.Status
 	if err != nil {
 		return nil, fmt.Errorf("isolation %s: %w", isolation, err)
 	}
-	return &Copy{Root: tree.Root, Closed: isolation == "sandbox", Left: tree.Left}, nil
+	return &Copy{Root: tree.Root, Of: parent.Root, Closed: isolation == "sandbox", Left: tree.Left}, nil
 }
 
 // stricter is the isolation that holds where a call asks for one and the kind of agent

@@ -127,6 +127,7 @@ type Order struct {
 // Copy is a workspace apart.
 type Copy struct {
 	Root   string
+	Of     string   // the workspace that it is a copy of
 	Closed bool     // it may not reach the network
 	Left   []string // files that are not in it; known only when it was just made
 }

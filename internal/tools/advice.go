@@ -57,9 +57,8 @@ func (j *job) gitAdvice(text string) string {
 	return "\n" + adviceGit
 }
 
-const adviceGit = "[.git is read-only here, because this line runs more than plain git; call git add, git commit and the like in a call " +
-	"of their own, " +
-	"without other programs, and with values written out instead of variables]"
+const adviceGit = "[.git is read-only here, because this line does not name git: call git in the line itself, as in make && git commit -m x; " +
+	"where repositories can't be copied, call it without other programs and with values written out]"
 
 const adviceSettings = "[the settings of the repository are closed in the sandbox, as they can name programs: the person changes them, " +
 	"or a call with outside, which needs approval; " +

@@ -206,7 +206,7 @@ func (sh *Shell) background(c *tool.Call, j *job) (res tool.Result, moved bool, 
 	}
 	text := endLine(sh.fresh(j))
 	res = tool.Text(fmt.Sprintf("%s[still running as job %s; use the jobs tool to wait, read on, feed or kill it]", text, j.id))
-	res.Job, res.Left = &tool.Job{ID: j.id, Command: j.command, Keep: j.keep}, sh.leaves()
+	res.Job, res.Left = &tool.Job{ID: j.id, Command: j.command, Keep: j.keep, Late: j.input == nil}, sh.leaves()
 	return res, true, nil
 }
 

@@ -345,3 +345,11 @@ func TestProgress(t *testing.T) {
 		t.Errorf("%q, %v", r.Parts.Text(), err)
 	}
 }
+
+// TestBashLongCommand runs a command that is longer than an argument can be.
+func TestBashLongCommand(t *testing.T) {
+	s := newSession(t)
+	text := strings.Repeat("é", 150_000)
+	got := s.run("bash", args{"command": "echo $# \"$0\" \"${1-none}\"; cat >long <<'EOF'\n" + text + "\nEOF\nwc -c <long; exit 3"})
+	says(t, got, "0 bash none\n300001\n[exit code 3]")
+}

@@ -2,10 +2,12 @@ package tools
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/inspan/inspan/internal/text"
@@ -310,4 +312,31 @@ func lineItems(source string) []string {
 		out = append(out, line)
 	}
 	return out
+}
+
+// cellOf is the number, from 1, of the cell with an id. Where cells have none, "cell-3" and "3" are the
+// fourth.
+func cellOf(ctx context.Context, c *tool.Call, path, id string) (int, error) {
+	resolved, err := Resolve(ctx, c, path)
+	if err != nil {
+		return 0, err
+	}
+	data, err := readWhole(ctx, c, resolved)
+	if err != nil {
+		return 0, err
+	}
+	nb, err := parseNotebook(data)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", Shown(c, resolved), err)
+	}
+	for i, one := range nb.cells {
+		var known string
+		if at, some := one.fields["id"]; some && json.Unmarshal(data[at.from:at.to], &known) == nil && known == id {
+			return i + 1, nil
+		}
+	}
+	if n, err := strconv.Atoi(strings.TrimPrefix(id, "cell-")); err == nil && n >= 0 && n < len(nb.cells) {
+		return n + 1, nil
+	}
+	return 0, fmt.Errorf("there is no cell %q in %s, which has %s", id, Shown(c, resolved), text.Count(len(nb.cells), "cell"))
 }

@@ -189,13 +189,28 @@ func launch(ctx context.Context, c *tool.Call, j *job) (tool.Process, error) {
 			before += gitAlone
 		}
 	}
-	command.Args = []string{"bash", "--noprofile", "--norc", "-c", before + bashScript, "bash", j.command}
+	pieces, whole := inPieces(j.command)
+	script := func(text string) string { return before + strings.Replace(text, `"$1"`, whole, 1) }
+	command.Args = append([]string{"bash", "--noprofile", "--norc", "-c", script(bashScript), "bash"}, pieces...)
 	p, err := c.Env.Procs.Start(ctx, command)
 	if errors.Is(err, fs.ErrNotExist) {
-		command.Args = []string{"sh", "-c", before + shScript, "sh", j.command}
+		command.Args = append([]string{"sh", "-c", script(shScript), "sh"}, pieces...)
 		p, err = c.Env.Procs.Start(ctx, command)
 	}
 	return p, err
+}
+
+// mostArgument is how many bytes one argument of a process may have on Linux, with some room
+// (MAX_ARG_STRLEN, execve(2)).
+const mostArgument = 120 << 10
+
+// inPieces parts a command into arguments that the kernel takes. Whole is all of them as a shell writes it.
+func inPieces(command string) (pieces []string, whole string) {
+	for piece := range slices.Chunk([]byte(command), mostArgument) {
+		pieces = append(pieces, string(piece))
+		whole += fmt.Sprintf("${%d}", len(pieces))
+	}
+	return pieces, `"` + whole + `"`
 }
 
 // see waits for the end of a job and cleans up behind it.
@@ -389,7 +404,7 @@ const gitScript = `export GIT_OPTIONAL_LOCKS=0 GIT_CONFIG_COUNT=3 GIT_CONFIG_KEY
 // walls hold what those name.
 const gitAlone = `export GIT_CONFIG_COUNT=4 GIT_CONFIG_KEY_3=diff.ignoreSubmodules GIT_CONFIG_VALUE_3=all; `
 
-// bashScript runs the command in $1 and reports where it ended, and what it
+// bashScript runs the command in $1, or in the arguments that stand for it, and reports where it ended, and what it
 // exports, whether it comes to its end, exits or fails. The report's
 // descriptor moves out of the way first, as commands may use 3 themselves. An
 // EXIT trap of the command's own wins; then an exit in the middle goes
@@ -413,5 +428,5 @@ const shScript = `exec 8>&3 3>&-; ` +
 	`{ printf '%s\0' "$(pwd -P)"; env -0; printf '.\0'; } 2>/dev/null >&8; }; ` + runScript
 
 const runScript = `trap '{ __inspan_code=$?; set +x; } 2>/dev/null; __inspan_report' EXIT; ` +
-	`eval "shift;$1"; ` +
+	`eval "shift $#;""$1"; ` +
 	`{ __inspan_code=$?; set +x; } 2>/dev/null; __inspan_report; exit "$__inspan_code"`

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/inspan/inspan/tool"
 )
@@ -13,6 +14,7 @@ type Truth struct {
 	Walls      tool.Walls
 	Unattended bool // nobody is there to answer
 	Keeps      bool // what a call says decides whether something goes on after the end
+	GoesOn     bool // what still runs at the end goes on
 }
 
 // Told returns tools whose descriptions tell what is so. A call that has an argument which
@@ -20,6 +22,9 @@ type Truth struct {
 func Told(list []tool.Tool, s Truth) []tool.Tool {
 	out := slices.Clone(list)
 	for i, t := range out {
+		if t.Name == "jobs" {
+			out[i].Doc = strings.Replace(t.Doc, "\n", " "+s.ends()+"\n", 1)
+		}
 		if t.Name != "bash" {
 			continue
 		}
@@ -40,6 +45,17 @@ func Told(list []tool.Tool, s Truth) []tool.Tool {
 		}
 	}
 	return out
+}
+
+// ends says what becomes of jobs at the end of the session.
+func (s Truth) ends() string {
+	switch {
+	case s.GoesOn:
+		return "What still runs when the session ends goes on; end what nobody needs."
+	case s.Keeps:
+		return "At the end of the session jobs end, unless they are kept."
+	}
+	return "At the end of the session jobs end."
 }
 
 const (

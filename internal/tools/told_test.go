@@ -19,39 +19,42 @@ func TestTold(t *testing.T) {
 	}{
 		{
 			"yolo",
-			tools.Truth{Mode: tool.ModeYolo, Walls: walls},
-			nil,
-			[]string{"sandbox", "approv", "decides", `"network"`, `"outside"`, `"keep"`},
+			tools.Truth{Mode: tool.ModeYolo, Walls: walls, GoesOn: true},
+			[]string{"What still runs when the session ends goes on"},
+			[]string{"sandbox", "approv", "decides", `"network"`, `"outside"`, `"keep"`, "jobs end"},
 		},
 		{
 			"auto",
 			tools.Truth{Mode: tool.ModeAuto, Walls: walls, Keeps: true},
-			[]string{"in a sandbox", "A person then decides", `"network"`, `"outside"`, `"keep"`},
+			[]string{"in a sandbox", "A person then decides", `"network"`, `"outside"`, `"keep"`, "jobs end, unless they are kept."},
 			[]string{"Nobody"},
 		},
 		{
 			"unattended",
 			tools.Truth{Mode: tool.ModeAuto, Walls: walls, Unattended: true},
-			[]string{"in a sandbox", "Nobody is there"},
-			[]string{"A person"},
+			[]string{"in a sandbox", "Nobody is there", "jobs end."},
+			[]string{"A person", "are kept"},
 		},
 		{"no walls", tools.Truth{Mode: tool.ModeAsk}, []string{"need approval", `"network"`}, []string{"sandbox", `"outside"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			text := ""
 			for _, one := range tools.Told(tools.Core(&tools.Shell{}, ""), tt.truth) {
+				if one.Name == "bash" || one.Name == "jobs" {
+					spec := one.Spec()
+					text += spec.Description + string(spec.Schema)
+				}
 				if one.Name != "bash" {
 					continue
 				}
-				spec := one.Spec()
-				text := spec.Description + string(spec.Schema)
-				says(t, text, tt.says...)
-				for _, lie := range tt.lies {
-					if strings.Contains(text, lie) {
-						t.Errorf("%q is in %s", lie, text)
-					}
-				}
 				if _, err := one.Check([]byte(`{"command":"true","network":["example.com"],"outside":true,"keep":true}`)); err != nil {
 					t.Errorf("after a change of mode: %v", err)
+				}
+			}
+			says(t, text, tt.says...)
+			for _, lie := range tt.lies {
+				if strings.Contains(text, lie) {
+					t.Errorf("%q is in %s", lie, text)
 				}
 			}
 		})

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +24,7 @@ func Usual(list []tool.Tool) []tool.Tool {
 	for _, t := range list {
 		have[t.Name] = true
 	}
-	var out []tool.Tool
+	out := []tool.Tool{several()}
 	for _, u := range habits() {
 		for _, name := range u.names {
 			if !have[name] && (u.target == "" || have[u.target]) {
@@ -38,7 +40,7 @@ type habit struct {
 	target string
 	names  []string
 	// means tells the call that is meant, where the name alone does not.
-	means func(args map[string]any) (target string, out map[string]any, err error)
+	means func(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error)
 }
 
 func habits() []habit {
@@ -60,8 +62,14 @@ func habits() []habit {
 		{target: "skill", names: []string{"Skill"}},
 		{target: "ask_user", names: []string{"AskUserQuestion", "ask_followup_question"}},
 		{target: "jobs", names: []string{"BashOutput", "TaskOutput"}, means: jobsBy("read")},
-		{target: "jobs", names: []string{"KillShell", "KillBash"}, means: jobsBy("kill")},
+		{target: "jobs", names: []string{"KillShell", "KillBash", "TaskStop"}, means: jobsBy("kill")},
 		{target: "jobs", names: []string{"write_stdin"}, means: jobsBy("feed")},
+		{names: []string{"Monitor"}, means: monitored},
+		{target: "todo", names: []string{"TaskCreate", "TaskUpdate", "TaskList", "TaskGet"}, means: listed},
+		{target: "tool_search", names: []string{"ToolSearch"}, means: selected},
+		{target: "notebook_edit", names: []string{"NotebookEdit", "edit_notebook"}, means: cellEdited},
+		{target: "read_file", names: []string{"read_many_files", "ReadManyFiles"}, means: readTogether},
+		{names: []string{"multi_tool_use.parallel", "multi_tool_use_parallel", "parallel"}, means: together},
 		{names: []string{"str_replace_editor", "str_replace_based_edit_tool", "text_editor"}, means: editorCommand},
 		{names: []string{"apply_patch", "ApplyPatch"}, means: patched},
 	}
@@ -70,7 +78,7 @@ func habits() []habit {
 func stand(name string, u habit) tool.Tool {
 	return tool.Tool{
 		Name: name, Doc: "Stands for " + u.target + ".", Schema: json.RawMessage(`{"type":"object"}`),
-		Stands: func(_ context.Context, c *tool.Call) (string, json.RawMessage, error) {
+		Stands: func(ctx context.Context, c *tool.Call) (string, json.RawMessage, error) {
 			if u.means == nil {
 				return u.target, c.Args, nil
 			}
@@ -78,7 +86,7 @@ func stand(name string, u habit) tool.Tool {
 			if err := json.Unmarshal(c.Args, &args); err != nil {
 				return "", nil, err
 			}
-			target, out, err := u.means(args)
+			target, out, err := u.means(ctx, c, args)
 			if err != nil {
 				return "", nil, err
 			}
@@ -88,8 +96,8 @@ func stand(name string, u habit) tool.Tool {
 	}
 }
 
-func jobsBy(action string) func(map[string]any) (string, map[string]any, error) {
-	return func(args map[string]any) (string, map[string]any, error) {
+func jobsBy(action string) func(context.Context, *tool.Call, map[string]any) (string, map[string]any, error) {
+	return func(_ context.Context, _ *tool.Call, args map[string]any) (string, map[string]any, error) {
 		args["action"] = action
 		move(args, "session_id", "id")
 		move(args, "chars", "input")
@@ -99,7 +107,7 @@ func jobsBy(action string) func(map[string]any) (string, map[string]any, error) 
 }
 
 // editorCommand is a call of the editor that one vendor's models are trained with.
-func editorCommand(args map[string]any) (target string, out map[string]any, err error) {
+func editorCommand(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	command, _ := args["command"].(string)
 	delete(args, "command")
 	switch command {
@@ -114,47 +122,45 @@ func editorCommand(args map[string]any) (target string, out map[string]any, err 
 			args["new_str"] = "" // left out, it deletes
 		}
 		return "edit_file", args, nil
+	case "insert":
+		return inserted(ctx, c, args)
 	}
-	return "", nil, fmt.Errorf("command %q is not one of view, create, str_replace; use read_file, write_file and edit_file", command)
+	return "", nil, fmt.Errorf("command %q is not one of view, create, str_replace, insert; change the file with edit_file", command)
 }
 
-// patched is a patch of one file, in the form that one vendor's models are trained with:
-// "*** Begin Patch", "*** Update File: PATH", hunks after "@@", "*** End Patch".
-func patched(args map[string]any) (target string, out map[string]any, err error) {
+// patched is a patch in the form that one vendor's models are trained with: "*** Begin Patch", for each
+// file "*** Update File: PATH" and hunks after "@@", "*** End Patch".
+func patched(_ context.Context, _ *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	text := ""
 	for _, name := range []string{"input", "patch", "patch_text", "patchText", "diff"} {
 		if s, ok := args[name].(string); ok {
 			text = s
 		}
 	}
-	var heads []string
-	var body []string
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\r\n")
-		switch {
-		case strings.HasPrefix(line, "*** Begin Patch"), strings.HasPrefix(line, "*** End Patch"), strings.HasPrefix(line, "*** End of File"):
-		case strings.HasPrefix(line, "*** "):
-			heads = append(heads, strings.TrimPrefix(line, "*** "))
+	var calls []oneOfSeveral
+	for part := range strings.SplitSeq("\n"+text, "\n*** ") {
+		head, rest, _ := strings.Cut(strings.ReplaceAll(part, "\r\n", "\n"), "\n")
+		action, path, _ := strings.Cut(strings.TrimSpace(head), ": ")
+		body := strings.Split(strings.TrimSuffix(rest, "\n"), "\n")
+		switch action {
+		case "", "Begin Patch", "End Patch", "End of File":
+		case "Add File":
+			for i, line := range body {
+				body[i] = strings.TrimPrefix(line, "+")
+			}
+			calls = append(calls, oneOfSeveral{"write_file", map[string]any{"path": path, "content": strings.Join(body, "\n") + "\n"}})
+		case "Delete File":
+			calls = append(calls, oneOfSeveral{"delete_file", map[string]any{"path": path}})
+		case "Update File":
+			calls = append(calls, oneOfSeveral{"edit_file", map[string]any{"path": path, "edits": hunks(body)}})
 		default:
-			body = append(body, line)
+			return "", nil, fmt.Errorf("a patch can't do %q; use edit_file", action)
 		}
 	}
-	if len(heads) != 1 {
-		return "", nil, errors.New("a patch is taken for one file at a time; change the files with edit_file, write_file and delete_file")
+	if len(calls) == 0 {
+		return "", nil, errors.New("the patch names no file; it begins with *** Begin Patch and *** Update File: PATH")
 	}
-	action, path, _ := strings.Cut(heads[0], ": ")
-	switch action {
-	case "Add File":
-		for i, line := range body {
-			body[i] = strings.TrimPrefix(line, "+")
-		}
-		return "write_file", map[string]any{"path": path, "content": strings.Join(body, "\n") + "\n"}, nil
-	case "Delete File":
-		return "delete_file", map[string]any{"path": path}, nil
-	case "Update File":
-		return "edit_file", map[string]any{"path": path, "edits": hunks(body)}, nil
-	}
-	return "", nil, fmt.Errorf("a patch can't do %q; use edit_file", action)
+	return asOne(calls)
 }
 
 // hunks makes an edit of each hunk: what it takes away, with the lines around it, becomes
@@ -185,13 +191,222 @@ func hunks(body []string) []any {
 	return edits
 }
 
+// monitored is a command that goes on in the background, or a wait for one that does.
+func monitored(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+	drop(args, "description", "persistent")
+	if _, command := args["command"]; command {
+		drop(args, "timeout_ms", "timeout")
+		args["background"] = true
+		return "bash", args, nil
+	}
+	return jobsBy("wait")(ctx, c, args)
+}
+
+// listed is the to-do list with one item more, or with one that has changed. Items are numbered from 1.
+func listed(_ context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+	items := []any{}
+	for _, t := range c.Todo {
+		items = append(items, map[string]any{"text": t.Text, "state": string(t.State)})
+	}
+	first(args, "text", "subject", "content", "title")
+	first(args, "id", "taskId", "task_id")
+	id, numbered := args["id"]
+	switch text, _ := args["text"].(string); {
+	case c.Name == "TaskCreate" || !numbered && text != "":
+		state := "open"
+		if args["status"] == "in_progress" {
+			state = "doing"
+		}
+		items = append(items, map[string]any{"text": text, "state": state})
+	case numbered && c.Name == "TaskUpdate":
+		n, err := strconv.Atoi(fmt.Sprint(id))
+		if err != nil || n < 1 || n > len(items) {
+			return "", nil, fmt.Errorf("there is no item %v; the list has %d, numbered from 1", id, len(items))
+		}
+		item := items[n-1].(map[string]any)
+		if text != "" {
+			item["text"] = text
+		}
+		if status, some := args["status"]; some {
+			item["status"] = status
+			delete(item, "state")
+		}
+		if args["status"] == "deleted" {
+			items = append(items[:n-1], items[n:]...)
+		}
+	}
+	all := map[string]any{"items": items}
+	mendTodo(all)
+	return "todo", all, nil
+}
+
+// selected is a search for tools whose query may name them.
+func selected(_ context.Context, _ *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+	if query, ok := args["query"].(string); ok {
+		args["query"] = strings.NewReplacer(",", " ", "+", " ").Replace(strings.TrimPrefix(query, "select:"))
+	}
+	return "tool_search", args, nil
+}
+
+// cellEdited is a change of one cell of a notebook, which is named by its id or by its number from 0.
+func cellEdited(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+	first(args, "path", "notebook_path", "target_notebook")
+	first(args, "source", "new_source", "new_string")
+	first(args, "type", "cell_type", "cell_language")
+	first(args, "action", "edit_mode")
+	if _, given := args["action"]; !given {
+		args["action"] = "replace"
+	}
+	for _, name := range []string{"cell_number", "cell_idx"} {
+		if n, ok := number(args[name]); ok {
+			args["cell"] = whole(n + 1)
+		}
+		delete(args, name)
+	}
+	id, named := args["cell_id"].(string)
+	if delete(args, "cell_id"); named {
+		path, _ := args["path"].(string)
+		n, err := cellOf(ctx, c, path, id)
+		if err != nil {
+			return "", nil, err
+		}
+		if args["action"] == "insert" {
+			n++ // behind the cell
+		}
+		args["cell"] = n
+	} else if _, given := args["cell"]; !given && args["action"] == "insert" {
+		args["cell"] = 1
+	}
+	return "notebook_edit", args, nil
+}
+
+// readTogether reads several files.
+func readTogether(_ context.Context, _ *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+	first(args, "paths", "include", "files", "file_paths")
+	list, _ := args["paths"].([]any)
+	var calls []oneOfSeveral
+	for _, v := range list {
+		path, _ := v.(string)
+		if strings.ContainsAny(path, "*?[{") {
+			return "", nil, fmt.Errorf("%q is a pattern; find_files finds the files, and read_file reads one", path)
+		}
+		calls = append(calls, oneOfSeveral{"read_file", map[string]any{"path": path}})
+	}
+	if len(calls) == 0 {
+		return "", nil, errors.New("paths is missing, want a list of files")
+	}
+	return asOne(calls)
+}
+
+// together is several calls that a model makes as one.
+func together(_ context.Context, _ *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+	first(args, "tool_uses", "calls", "tools")
+	list, _ := args["tool_uses"].([]any)
+	var calls []oneOfSeveral
+	for _, v := range list {
+		one, _ := v.(map[string]any)
+		first(one, "recipient_name", "name", "tool", "tool_name")
+		first(one, "parameters", "arguments", "args", "input")
+		name, _ := one["recipient_name"].(string)
+		given, _ := one["parameters"].(map[string]any)
+		calls = append(calls, oneOfSeveral{strings.TrimPrefix(name, "functions."), given})
+	}
+	if len(calls) == 0 {
+		return "", nil, errors.New("tool_uses is missing, want a list of calls with recipient_name and parameters")
+	}
+	return asOne(calls)
+}
+
+// inserted puts lines behind a line of a file; behind line 0 they come first.
+func inserted(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+	first(args, "text", "insert_text", "new_str", "new_text")
+	path, _ := args["path"].(string)
+	added, _ := args["text"].(string)
+	n, ok := number(args["insert_line"])
+	if !ok {
+		return "", nil, errors.New("insert_line is missing, want the number of the line to insert behind")
+	}
+	resolved, err := Resolve(ctx, c, path)
+	if err != nil {
+		return "", nil, err
+	}
+	data, err := readWhole(ctx, c, resolved)
+	if err != nil {
+		return "", nil, err
+	}
+	text, _, ok := decode(data)
+	if !ok {
+		return "", nil, errBinary(Shown(c, resolved), data)
+	}
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if n < 0 || int(n) > len(lines) {
+		return "", nil, fmt.Errorf("there is no line %d; the file has %d", int(n), len(lines))
+	}
+	added = strings.TrimSuffix(added, "\n")
+	for around := 1; ; around++ { // so much of what is there that it stands in the file once
+		before := lines[max(0, int(n)-around):int(n)]
+		after := lines[int(n):min(len(lines), int(n)+around)]
+		old := strings.Join(slices.Concat(before, after), "\n")
+		if strings.Index(text, old) == strings.LastIndex(text, old) || around > len(lines) {
+			put := strings.Join(slices.Concat(before, []string{added}, after), "\n")
+			return "edit_file", map[string]any{"path": path, "edits": []any{map[string]any{"old_string": old, "new_string": put}}}, nil
+		}
+	}
+}
+
+// patchInBash is a command that only feeds a patch to apply_patch, as one vendor's models write it, perhaps
+// in another folder.
+var patchInBash = regexp.MustCompile(`(?s)^\s*(?:cd\s+([\w./-]+)\s*&&\s*)?(?:apply_patch|applypatch)\s*<<-?\s*['"]?(\w+)['"]?[ \t]*\n(.*)\n(\w+)\s*$`)
+
+// patchedInBash makes such a command the change of files that it is meant to be. Any other is one of bash.
+func patchedInBash(ctx context.Context, c *tool.Call) (name string, args json.RawMessage, err error) {
+	in, err := tool.Args[bashArgs](c)
+	if err != nil {
+		return "", nil, err
+	}
+	m := patchInBash.FindStringSubmatch(in.Command)
+	if m == nil || m[2] != m[4] {
+		return "", nil, nil
+	}
+	target, out, err := patched(ctx, c, map[string]any{"input": m[3]})
+	if err != nil {
+		return "", nil, err
+	}
+	if m[1] != "" {
+		for _, one := range append([]map[string]any{out}, argsOf(out)...) {
+			if path, ok := one["path"].(string); ok && !filepath.IsAbs(path) {
+				one["path"] = filepath.Join(m[1], path)
+			}
+		}
+	}
+	raw, err := json.Marshal(out)
+	return target, raw, err
+}
+
+// argsOf are the arguments of the calls that one stands for.
+func argsOf(args map[string]any) (out []map[string]any) {
+	calls, _ := args["calls"].([]oneOfSeveral)
+	for _, one := range calls {
+		out = append(out, one.Args)
+	}
+	return out
+}
+
+// asOne is one call that stands for all of them.
+func asOne(calls []oneOfSeveral) (target string, out map[string]any, err error) {
+	if len(calls) == 1 {
+		return calls[0].Tool, calls[0].Args, nil
+	}
+	return severalName, map[string]any{"calls": calls}, nil
+}
+
 // mending are, by the name of a tool, the forms of its arguments that models bring from
 // elsewhere beyond the names in tool/aliases.go.
 func mending(name string) func(args map[string]any) {
 	return map[string]func(map[string]any){
 		"bash": mendBash, "read_file": mendRead, "search_files": mendSearch, "list_files": mendList, "find_files": mendFind, "todo": mendTodo,
 		"tool_search": func(args map[string]any) { drop(args, "max_results", "limit") },
-		"jobs":        mendJobs, "web_fetch": func(args map[string]any) { drop(args, "prompt", "format") }, "spawn_agent": mendSpawn,
+		"edit_file":   mendEdit, "write_file": mendEdit, "jobs": mendJobs, "web_fetch": func(args map[string]any) { drop(args, "prompt", "format") }, "spawn_agent": mendSpawn,
 	}[name]
 }
 
@@ -201,6 +416,9 @@ func Mended(list []tool.Tool) []tool.Tool {
 	for i := range out {
 		if mend := mending(out[i].Name); mend != nil {
 			out[i].Mend = mend
+		}
+		if out[i].Name == "bash" {
+			out[i].Stands = patchedInBash
 		}
 	}
 	return out
@@ -224,7 +442,7 @@ func mendBash(args map[string]any) {
 	if n, ok := number(args["timeout"]); ok && n >= mostSeconds {
 		args["timeout"] = whole((n + 999) / 1000)
 	}
-	for _, name := range []string{"cwd", "workdir", "working_directory", "workingDir", "dir", "directory"} {
+	for _, name := range []string{"cwd", "workdir", "working_directory", "workingDir", "dir", "directory", "dir_path"} {
 		dir, ok := args[name].(string)
 		command, _ := args["command"].(string)
 		if !ok {
@@ -322,6 +540,11 @@ func mendFind(args map[string]any) {
 
 func mendJobs(args map[string]any) {
 	drop(args, "filter", "block")
+}
+
+// mendEdit drops what a model says about its edit beside it.
+func mendEdit(args map[string]any) {
+	drop(args, "instruction", "instructions", "expected_replacements", "description", "explanation")
 }
 
 func mendSpawn(args map[string]any) {

@@ -15,7 +15,7 @@ import (
 // run.
 func meant(t *testing.T, name, args string) string {
 	t.Helper()
-	list := Mended(slices.Concat(WithLSP(&lsp.Manager{}, Core(&Shell{}, "")), Web{}.Tools()))
+	list := Mended(slices.Concat(WithLSP(&lsp.Manager{}, Core(&Shell{}, "")), Web{}.Tools(), Deferred(nil)))
 	list = append(list, Usual(list)...)
 	find := func(name string) tool.Tool {
 		i := slices.IndexFunc(list, func(t tool.Tool) bool { return t.Name == name })
@@ -30,11 +30,13 @@ func meant(t *testing.T, name, args string) string {
 		if err != nil {
 			return err.Error()
 		}
-		to, args, err := tl.Stands(context.Background(), &tool.Call{Name: name, Args: checked})
+		to, args, err := tl.Stands(context.Background(), &tool.Call{Name: name, Args: checked, Todo: []tool.Todo{{Text: "a", State: tool.TodoOpen}}})
 		if err != nil {
 			return err.Error()
 		}
-		tl, raw = find(to), args
+		if to != "" {
+			tl, raw = find(to), args
+		}
 	}
 	checked, err := tl.Check(raw)
 	if err != nil {
@@ -84,7 +86,7 @@ func TestHabitsCostNoTurn(t *testing.T) {
 			"str_replace_based_edit_tool", `{"command":"str_replace","path":"a","old_str":"x"}`,
 			`edit_file {"edits":[{"new_string":"","old_string":"x"}],"path":"a"}`,
 		},
-		{"str_replace_editor", `{"command":"undo_edit","path":"a"}`, `command "undo_edit" is not one of view, create, str_replace`},
+		{"str_replace_editor", `{"command":"undo_edit","path":"a"}`, `command "undo_edit" is not one of view, create, str_replace, insert`},
 		{
 			"apply_patch", `{"input":"*** Begin Patch\n*** Update File: a.go\n@@ func\n one\n-two\n+2\n three\n*** End Patch"}`,
 			`edit_file {"edits":[{"new_string":"one\n2\nthree","old_string":"one\ntwo\nthree"}],"path":"a.go"}`,
@@ -93,7 +95,42 @@ func TestHabitsCostNoTurn(t *testing.T) {
 			"apply_patch", `{"patch":"*** Begin Patch\n*** Add File: a.go\n+one\n+two\n*** End Patch"}`,
 			`write_file {"content":"one\ntwo\n","path":"a.go"}`,
 		},
-		{"apply_patch", `{"input":"*** Begin Patch\n*** Delete File: a\n*** Delete File: b\n*** End Patch"}`, `one file at a time`},
+		{
+			"apply_patch", `{"input":"*** Begin Patch\n*** Delete File: a\n*** Add File: b\n+x\n*** End Patch"}`,
+			`several_calls {"calls":[{"args":{"path":"a"},"tool":"delete_file"},{"args":{"content":"x\n","path":"b"},"tool":"write_file"}]}`,
+		},
+		{"apply_patch", `{"input":"--- a\n+++ b\n"}`, `the patch names no file`},
+		{
+			"bash", `{"command":"cd src && apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a.py\n@@\n-x = 1\n+x = 2\n*** End Patch\nEOF\n"}`,
+			`edit_file {"edits":[{"new_string":"x = 2","old_string":"x = 1"}],"path":"src/a.py"}`,
+		},
+		{"bash", `{"command":"cat <<'EOF' >a\n*** Begin Patch\nEOF"}`, "bash {\"command\":\"cat <<'EOF' >a\\n*** Begin Patch\\nEOF\"}"},
+		{"bash", `{"command":"apply_patch <<EOF\nx\nEOF\nls"}`, "bash {\"command\":\"apply_patch"},
+		{"run_shell_command", `{"command":"ls","description":"d","dir_path":"."}`, `bash {"command":"ls"}`},
+		{"replace", `{"file_path":"a","instruction":"i","old_string":"x","new_string":"y","expected_replacements":1}`, `edit_file {"edits":[{"new_string":"y","old_string":"x"}],"path":"a"}`},
+		{"read_many_files", `{"paths":["a","b"]}`, `several_calls {"calls":[{"args":{"path":"a"},"tool":"read_file"},{"args":{"path":"b"},"tool":"read_file"}]}`},
+		{"read_many_files", `{"include":["a"]}`, `read_file {"path":"a"}`},
+		{"read_many_files", `{"paths":["**/*.go"]}`, `is a pattern`},
+		{
+			"multi_tool_use.parallel", `{"tool_uses":[{"recipient_name":"functions.bash","parameters":{"command":"ls"}},{"recipient_name":"read_file","parameters":{"path":"a"}}]}`,
+			`several_calls {"calls":[{"args":{"command":"ls"},"tool":"bash"},{"args":{"path":"a"},"tool":"read_file"}]}`,
+		},
+		{"Monitor", `{"command":"tail -f log","description":"d","timeout_ms":1000,"persistent":false}`, `bash {"background":true,"command":"tail -f log"}`},
+		{"Monitor", `{"bash_id":"2"}`, `jobs {"action":"wait","id":"2"}`},
+		{"TaskStop", `{"task_id":"2"}`, `jobs {"action":"kill","id":"2"}`},
+		{"ToolSearch", `{"query":"select:git,lsp","max_results":5}`, `tool_search {"query":"git lsp"}`},
+		{
+			"TaskCreate", `{"subject":"b","description":"all of b","activeForm":"doing b"}`,
+			`todo {"items":[{"state":"open","text":"a"},{"state":"open","text":"b"}]}`,
+		},
+		{"TaskUpdate", `{"taskId":"1","status":"in_progress"}`, `todo {"items":[{"state":"doing","text":"a"}]}`},
+		{"TaskUpdate", `{"taskId":"1","status":"deleted"}`, `todo {"items":[]}`},
+		{"TaskUpdate", `{"taskId":"7","status":"completed"}`, `there is no item 7; the list has 1`},
+		{"TaskList", `{}`, `todo {"items":[{"state":"open","text":"a"}]}`},
+		{
+			"NotebookEdit", `{"notebook_path":"n.ipynb","cell_number":0,"new_source":"1","cell_type":"code","edit_mode":"replace"}`,
+			`notebook_edit {"action":"replace","cell":1,"path":"n.ipynb","source":"1","type":"code"}`,
+		},
 		{
 			"Grep", `{"pattern":"x","path":"src","output_mode":"content","-i":true,"-n":true,"-A":2,"-B":3}`,
 			`search_files {"context":3,"ignore_case":true,"path":"src","pattern":"x"}`,

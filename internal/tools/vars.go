@@ -35,7 +35,7 @@ type vars []string
 // inside is what of the changes a command gets in a box: one that is proven to read, and git that
 // writes its repository, get none of what could lead them astray.
 func (v vars) inside(b tool.Box, root string) vars {
-	if b.Level == tool.BoxRead || b.Git {
+	if b.Level == tool.BoxRead || b.Git && !b.Mixed {
 		return shell.Inherited(v, root)
 	}
 	return v

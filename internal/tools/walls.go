@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -24,10 +25,14 @@ type plan struct {
 	class   tool.Class
 	git     bool // it reads the repository, whose settings are inert
 	writes  bool // all that is not proven is git, which may have the repository
+	mixed   bool // git runs beside other programs; it may have a copy of the repository
 	makes   bool // it makes a repository, and nothing that could be led astray by it
 	outside bool // it can't run inside of walls
 	throws  bool // what it changes in the workspace is thrown away
 }
+
+// namesGit finds git in the text of a command, whatever it is there: what it may write is a copy.
+var namesGit = regexp.MustCompile(`\bgit\b`)
 
 // plan tells what a call of bash would do.
 func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
@@ -57,6 +62,10 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 		out.git = false // nothing rests on what git can't do, and the hooks of a commit are to run
 	}
 	out.writes = onlyGit(out.effects, plainGit)
+	out.mixed = out.class == tool.Unproven && c.Env.Walls.Throwaway && namesGit.MatchString(in.Command)
+	if top := repositoryTop(ctx, c.Env); top != "" && top != c.Env.Root && namesGit.MatchString(in.Command) {
+		out.effects = append(out.effects, tool.Effect{Kind: tool.Read, Path: top}) // git looks at all of its work tree
+	}
 	for _, host := range in.Network {
 		if host == "true" { // what a model means that writes network: true
 			host = "*"
@@ -214,7 +223,8 @@ func (p plan) box(c *tool.Call, in bashArgs) tool.Box {
 			b.Hosts = add(b.Hosts, cmp.Or(e.Text, "*"))
 		}
 	}
-	b.Git = b.Level == tool.BoxWorkspace && p.writes && !p.throws
+	b.Git = b.Level == tool.BoxWorkspace && (p.writes || p.mixed) && !p.throws
+	b.Mixed = b.Git && !p.writes
 	b.Init = b.Level == tool.BoxWorkspace && p.makes && !p.throws
 	return b
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -56,7 +57,7 @@ func newModel(ctx context.Context, t *TUI, keys keymap) *model {
 	if h.vim {
 		m.composer.vim = &vim{}
 	}
-	m.line = &statusLine{command: h.statusLine, version: cmp.Or(t.Version, inspan.Version), ctx: ctx, clock: t.clock}
+	m.line = &statusLine{command: h.statusLine, version: cmp.Or(t.Version, inspan.Version), ctx: ctx, clock: t.clock, app: app.StatusLine{App: t.App}}
 	m.lacks = newLacks(ctx, t)
 	m.alert = newAlert(t)
 	m.talk.regain = m.composer.regain

@@ -2,6 +2,7 @@ package tui_test
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"strings"
 	"sync"
@@ -44,31 +45,24 @@ func loops(t *testing.T, change func(*tui.TUI), steps ...script.Step) (*screen, 
 	}, steps...), clock
 }
 
-// rests waits until so many runs have ended, and returns when the next one is to come, in the time
-// that is left by now.
-func (s *screen) rests(runs int, clock *hand) time.Duration {
+// rests waits until so many runs have ended and the next one is to come in so much time, but for what
+// the test itself takes. What the status line said before a run ended may stand for a moment.
+func (s *screen) rests(runs int, clock *hand, want time.Duration) {
 	s.t.Helper()
 	at := regexp.MustCompile(`· loop at (\d\d:\d\d:\d\d)`)
-	all := s.wait("the end of the run", func(all string) bool { return strings.Count(all, "■ ") == runs && at.MatchString(all) })
-	found := at.FindAllStringSubmatch(all, -1)
-	next, err := time.Parse(time.TimeOnly, found[len(found)-1][1])
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	now := clock.now()
-	left := time.Date(now.Year(), now.Month(), now.Day(), next.Hour(), next.Minute(), next.Second(), 0, now.Location()).Sub(now)
-	if left < -12*time.Hour {
-		left += 24 * time.Hour
-	}
-	return left
-}
-
-// nears holds that a time is what is left of another one, but for what the test itself takes.
-func nears(t *testing.T, left, want time.Duration) {
-	t.Helper()
-	if left > want || left < want-30*time.Second {
-		t.Errorf("the next run comes in %v, want %v", left, want)
-	}
+	s.wait(fmt.Sprintf("the end of run %d, with the next one in %v", runs, want), func(all string) bool {
+		found := at.FindAllStringSubmatch(all, -1)
+		if strings.Count(all, "■ ") != runs || len(found) == 0 {
+			return false
+		}
+		next, err := time.Parse(time.TimeOnly, found[len(found)-1][1])
+		now := clock.now()
+		left := time.Date(now.Year(), now.Month(), now.Day(), next.Hour(), next.Minute(), next.Second(), 0, now.Location()).Sub(now)
+		if left < -12*time.Hour {
+			left += 24 * time.Hour
+		}
+		return err == nil && left <= want && left >= want-30*time.Second
+	})
 }
 
 // TestLoop holds when a prompt comes again, until the model says that it is done.
@@ -76,7 +70,7 @@ func TestLoop(t *testing.T) {
 	s, clock := loops(t, nil, sayStep("Heron."), sayStep("Egret.\nAll LOOP DONE soon."), sayStep("Stork."), sayStep("Over.\n LOOP DONE \n"))
 	s.typed("/loop 5m which bird?", enter)
 	s.shows("repeats every 5m00s after a run has ended: which bird?", "› which bird?", "[This prompt repeats every 5m00s.", "Heron.")
-	nears(t, s.rests(1, clock), 5*time.Minute)
+	s.rests(1, clock, 5*time.Minute)
 	clock.forward(4 * time.Minute)
 	s.typed("/loop", enter)
 	if all := s.shows(", every 5m00s after a run has ended: which bird?"); strings.Contains(all, "Egret") {
@@ -84,11 +78,11 @@ func TestLoop(t *testing.T) {
 	}
 	clock.forward(time.Minute)
 	s.shows("Egret.")
-	nears(t, s.rests(2, clock), 5*time.Minute)
+	s.rests(2, clock, 5*time.Minute)
 	clock.forward(4 * time.Minute)
 	s.typed("hello", enter) // a run of the person's puts it off
 	s.shows("Stork.")
-	nears(t, s.rests(3, clock), 5*time.Minute)
+	s.rests(3, clock, 5*time.Minute)
 	clock.forward(5 * time.Minute)
 	s.shows("Over.", "the loop has ended: the model says that it is done")
 	s.wait("the end of it in the status line", func(all string) bool { return !strings.Contains(all, "· loop ") })
@@ -130,7 +124,7 @@ func TestLoopEnds(t *testing.T) {
 			s, clock := loops(t, c.change, c.steps...)
 			s.typed("/loop 10s go", enter)
 			if c.then != nil {
-				nears(t, s.rests(1, clock), 10*time.Second)
+				s.rests(1, clock, 10*time.Second)
 				c.then(s)
 			}
 			s.wait(c.want, func(all string) bool { return strings.Contains(all, c.want) && !strings.Contains(all, "· loop ") })
@@ -151,9 +145,9 @@ func TestLoopEnds(t *testing.T) {
 func TestLoopFails(t *testing.T) {
 	s, clock := loops(t, nil, script.Step{Fail: 400, Times: 9})
 	s.typed("/loop 10s go", enter)
-	nears(t, s.rests(1, clock), 10*time.Second)
+	s.rests(1, clock, 10*time.Second)
 	clock.forward(10 * time.Second)
-	nears(t, s.rests(2, clock), 10*time.Second)
+	s.rests(2, clock, 10*time.Second)
 	clock.forward(10 * time.Second)
 	s.shows("the loop has ended: 3 runs in a row have failed")
 }
@@ -167,13 +161,13 @@ func TestLoopWaits(t *testing.T) {
 	s.shows("loop after this run")
 	clock.forward(time.Hour)
 	s.press(esc)
-	nears(t, s.rests(1, clock), 10*time.Second)
+	s.rests(1, clock, 10*time.Second)
 	clock.forward(10 * time.Second)
 	s.shows("? note asks", "loop after this run")
 	clock.forward(time.Hour)
 	s.press("y")
 	s.shows("Egret.")
-	nears(t, s.rests(2, clock), 10*time.Second)
+	s.rests(2, clock, 10*time.Second)
 	if n := strings.Count(s.text(), "[This prompt repeats"); n != 1 {
 		t.Errorf("the prompt came %d times", n)
 	}
@@ -201,11 +195,11 @@ func TestLoopArguments(t *testing.T) {
 	}
 	s.typed("/loop 1m /greet you", enter)
 	s.shows("greet you!\n", "Heron.")
-	nears(t, s.rests(1, clock), time.Minute)
+	s.rests(1, clock, time.Minute)
 	clock.forward(time.Minute)
 	s.shows("greet you!!\n", "Egret.")
-	nears(t, s.rests(2, clock), time.Minute)
+	s.rests(2, clock, time.Minute)
 	s.typed("/loop go", enter) // in the place of that
 	s.shows("repeats every 10m00s", "Stork.")
-	nears(t, s.rests(3, clock), 10*time.Minute)
+	s.rests(3, clock, 10*time.Minute)
 }

@@ -3,15 +3,13 @@ package tui
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
@@ -24,6 +22,7 @@ type statusLine struct {
 	version string
 	ctx     context.Context
 	clock   func() time.Time
+	app     app.StatusLine
 
 	shown string // empty: our own line stands
 	state string // that was given last
@@ -72,13 +71,13 @@ func (s *statusLine) refresh(st status, t *talk) tea.Cmd {
 		return nil
 	}
 	s.runs = true
-	wait, root := s.next.Sub(s.clock()), t.local()
+	wait, root, mode := s.next.Sub(s.clock()), t.local(), tool.Mode(st.mode)
 	if wait > 0 { // the state may change until then
 		return tea.Tick(wait, func(time.Time) tea.Msg { return later(func() tea.Cmd { s.runs = false; return nil }) })
 	}
 	s.state, s.next = state, s.clock().Add(lineEvery)
 	return func() tea.Msg {
-		line := s.run(root, state)
+		line := s.run(root, mode, state)
 		return later(func() tea.Cmd {
 			s.shown, s.runs = line, false
 			return nil
@@ -88,20 +87,14 @@ func (s *statusLine) refresh(st status, t *talk) tea.Cmd {
 
 // run is the first line that the command prints, without anything that drives a terminal; empty: it
 // failed, or took too long.
-func (s *statusLine) run(root, state string) string {
+func (s *statusLine) run(root string, mode tool.Mode, state string) string {
 	ctx, cancel := context.WithTimeout(s.ctx, lineTime)
 	defer cancel()
-	dir, err := filepath.Abs(root)
+	printed, err := s.app.Run(ctx, root, mode, state)
 	if err != nil {
 		return ""
 	}
-	printed, _, code, err := sandbox.CaptureIn(ctx, tool.Command{
-		Args: []string{"sh", "-c", s.command}, Dir: dir, Env: os.Environ(), Stdin: strings.NewReader(state),
-	})
-	if err != nil || code != 0 {
-		return ""
-	}
-	line, _, _ := strings.Cut(strings.TrimSpace(string(printed)), "\n")
+	line, _, _ := strings.Cut(strings.TrimSpace(printed), "\n")
 	return text.Line(text.Cut(ansi.Strip(line), mostLine))
 }
 

@@ -131,7 +131,7 @@ func (t *TUI) Run(ctx context.Context) (code int, err error) {
 	t.report(m.talk, id, driver, busy)
 	cancel()
 	<-pumped
-	return t.result(m, errors.Join(err, ended))
+	return t.result(m, errors.Join(err, ended, m.line.app.Close()))
 }
 
 // signals makes a signal end the program in order.

@@ -17,28 +17,30 @@ import (
 // Asked is all that a call would do, without hidden characters, for whoever
 // decides on it: its command, if it has one, and all other arguments as JSON.
 // Either may have several lines, and be empty. Nothing is left out, because a
-// person can not decide on what is not shown. A call that has a preview is shown
-// by that.
+// person can not decide on what is not shown, and it is shown as it will run, however
+// the model has spelled its JSON. A call that has a preview is shown by that.
 func Asked(c llm.Call) (command, others string) {
-	var args map[string]json.RawMessage
-	if json.Unmarshal(c.Args, &args) != nil || json.Unmarshal(args["command"], &command) != nil || command == "" {
-		var pretty bytes.Buffer
-		if json.Indent(&pretty, c.Args, "", "  ") != nil {
-			return "", text.VisibleLines(string(c.Args))
-		}
-		return "", text.VisibleLines(pretty.String())
+	var args map[string]any
+	dec := json.NewDecoder(bytes.NewReader(c.Args))
+	dec.UseNumber()
+	if dec.Decode(&args) != nil || dec.More() {
+		return "", text.VisibleLines(string(c.Args))
+	}
+	if command, _ = args["command"].(string); command == "" {
+		return "", text.VisibleLines(plainJSON(args, "  "))
 	}
 	if delete(args, "command"); len(args) > 0 {
-		others = text.Visible(compact(args))
+		others = text.Visible(plainJSON(args, ""))
 	}
 	return text.VisibleLines(command), others
 }
 
-// compact writes arguments on one line, sorted.
-func compact(args map[string]json.RawMessage) string {
+// plainJSON writes arguments sorted, with no more escapes than JSON needs.
+func plainJSON(args map[string]any, indent string) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
 	_ = enc.Encode(args) // they were read from JSON
 	return strings.TrimSpace(b.String())
 }

@@ -250,14 +250,16 @@ func TestResult(t *testing.T) {
 
 func TestAsked(t *testing.T) {
 	for args, want := range map[string][2]string{
-		`{"command":"ls\n\u001b[2J\ttmp"}`:                       {"ls\n\\x1b[2J    tmp", ""},
-		`{"outside":true,"command":"a","network":["<x>\u202e"]}`: {"a", `{"network":["<x>\u202e"],"outside":true}`},
-		`{"a":"x<y` + "\u202e" + `"}`:                            {"", "{\n  \"a\": \"x<y\\u202e\"\n}"},
-		`{"command":""}`:                                         {"", "{\n  \"command\": \"\"\n}"},
-		`{"command":["a"]}`:                                      {"", "{\n  \"command\": [\n    \"a\"\n  ]\n}"},
-		`{"Command":"rm","command":"ls"}`:                        {"ls", `{"Command":"rm"}`},
-		"no \x1b json":                                           {"", `no \x1b json`},
-		"":                                                       {"", ""},
+		`{"command":"ls\n\u001b[2J\ttmp"}`:                                    {"ls\n\\x1b[2J    tmp", ""},
+		`{"outside":true,"command":"a","network":["<x>\u202e"]}`:              {"a", `{"network":["<x>\u202e"],"outside":true}`},
+		`{"a":"x<y` + "\u202e" + `"}`:                                         {"", "{\n  \"a\": \"x<y\\u202e\"\n}"},
+		`{"command":""}`:                                                      {"", "{\n  \"command\": \"\"\n}"},
+		`{"command":["a"]}`:                                                   {"", "{\n  \"command\": [\n    \"a\"\n  ]\n}"},
+		`{"command":"\u0065cho a \u003e\u003e b","n":1.50,"\u0070":"\u0026"}`: {"echo a >> b", `{"n":1.50,"p":"&"}`},
+		`{"path":"\u0061","content":"x"}`:                                     {"", "{\n  \"content\": \"x\",\n  \"path\": \"a\"\n}"},
+		`{"Command":"rm","command":"ls"}`:                                     {"ls", `{"Command":"rm"}`},
+		"no \x1b json":                                                        {"", `no \x1b json`},
+		"":                                                                    {"", ""},
 	} {
 		command, others := words.Asked(call(args))
 		if diff := cmp.Diff(want, [2]string{command, others}); diff != "" {

@@ -1,4 +1,4 @@
-package mcp
+package keep
 
 import (
 	"cmp"
@@ -7,14 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/tool"
 )
 
-// installed finds where a program lies that is named by paths, or found in the PATH of a
+// Installed finds where a program lies that is named by paths, or found in the PATH of a
 // home: the projects that its files belong to, or else their folders. The walls around it
 // hide them else, as they may be anywhere below the person's home.
-func installed(command []string) []string {
+func Installed(command []string) []string {
 	var out []string
 	add := func(path string) {
 		for _, dir := range append([]string{path}, interpreters(path)...) {
@@ -44,7 +43,7 @@ func installed(command []string) []string {
 // one of the system first, or not at all.
 func inHome(name string) string {
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		if at := filepath.Join(dir, name); exists(at) {
+		if at := filepath.Join(dir, name); regular(at) {
 			if below(dir) {
 				return at
 			}
@@ -85,10 +84,10 @@ func interpreters(dir string) []string {
 	var out []string
 	for _, env := range []string{dir, filepath.Join(dir, ".venv"), filepath.Join(dir, "venv")} {
 		real, err := filepath.EvalSymlinks(filepath.Join(env, "bin", "python"))
-		if err != nil || dir == "" || !exists(filepath.Join(env, "pyvenv.cfg")) {
+		if err != nil || dir == "" || !regular(filepath.Join(env, "pyvenv.cfg")) {
 			continue
 		}
-		if prefix := filepath.Dir(filepath.Dir(real)); prefix != "/" && prefix != keep.Home() {
+		if prefix := filepath.Dir(filepath.Dir(real)); prefix != "/" && prefix != Home() {
 			out = append(out, prefix)
 		}
 	}
@@ -104,7 +103,7 @@ func around(path string) string {
 	if dir := project(filepath.Dir(path)); dir != "" {
 		return dir
 	}
-	if dir := filepath.Dir(path); dir != keep.Home() && dir != filepath.Dir(dir) {
+	if dir := filepath.Dir(path); dir != Home() && dir != filepath.Dir(dir) {
 		return dir
 	}
 	return path
@@ -115,10 +114,10 @@ func around(path string) string {
 func project(dir string) string {
 	for ; below(dir); dir = filepath.Dir(dir) {
 		for _, name := range []string{"package.json", "pyproject.toml", "pyvenv.cfg"} {
-			if !exists(filepath.Join(dir, name)) {
+			if !regular(filepath.Join(dir, name)) {
 				continue
 			}
-			if up := filepath.Dir(dir); name == "pyvenv.cfg" && below(up) && exists(filepath.Join(up, "pyproject.toml")) {
+			if up := filepath.Dir(dir); name == "pyvenv.cfg" && below(up) && regular(filepath.Join(up, "pyproject.toml")) {
 				return up // whose code it may lead to
 			}
 			return dir
@@ -129,11 +128,11 @@ func project(dir string) string {
 
 // below reports whether a folder is one in the person's home, not the home itself.
 func below(dir string) bool {
-	home := keep.Home()
+	home := Home()
 	return dir != home && tool.Inside(home, dir)
 }
 
-func exists(path string) bool {
+func regular(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
 }
