@@ -5,3 +5,5 @@ go 1.26.0
 replace github.com/inspan/inspan => ../..
 
 require github.com/inspan/inspan v0.0.0
+
+require github.com/andybalholm/brotli v1.2.3 // indirect
