@@ -23,6 +23,7 @@ func local(t testing.TB) tool.Env {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = env.Close() })
 	return env
 }
 

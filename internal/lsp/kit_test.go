@@ -107,6 +107,7 @@ func newProject(t testing.TB, server lsp.Server, files map[string]string) *proje
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = env.Close() })
 	p := &project{&lsp.Manager{Env: env, Servers: []lsp.Server{server}}, t}
 	for name, text := range files {
 		p.put(name, text)

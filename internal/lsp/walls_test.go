@@ -34,6 +34,7 @@ func TestGoplsBehindWalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = env.Close() })
 	if !env.Walls.Workspace {
 		t.Skip("no walls here: " + env.Walls.Why)
 	}

@@ -63,6 +63,7 @@ func newHouse(t testing.TB, servers ...mcp.Server) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = env.Close() })
 	h := &house{t: t}
 	h.Manager = &mcp.Manager{Env: env, Level: tool.BoxNone, Servers: servers, Warn: h.warn}
 	t.Cleanup(h.Close)
