@@ -162,7 +162,10 @@ func (c *client) startProgram(m *Manager, server Server) (*program, error) {
 	if c.life.Err() != nil {
 		return nil, context.Cause(c.life)
 	}
-	return startProgram(m.Env, m.Level, server)
+	return startProgram(m.Env, m.Level, server, func(line []byte) {
+		m.warnOf("noise of "+server.Name, fmt.Sprintf("The MCP server %s writes lines to its standard output that are no messages of the "+
+			"protocol; they are skipped, from the first: %s", server.Name, words.OneLine(printed(string(line)), 120)))
+	})
 }
 
 // capture keeps the connection that a transport makes, which the SDK leaves open

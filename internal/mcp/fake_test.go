@@ -25,6 +25,8 @@ func fake(mode string) {
 	case "noisy":
 		fmt.Println("Welcome to the server!")
 		fmt.Println("{half a frame")
+		fmt.Println(`{"level":"info","message":"starting"}`)
+		fmt.Println(`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no such notification"}}`)
 		fmt.Fprintln(os.Stderr, strings.Repeat("noise on standard error\n", 10_000))
 		_ = honest().Run(context.Background(), &sdk.StdioTransport{})
 	case "flood":

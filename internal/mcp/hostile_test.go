@@ -81,12 +81,15 @@ func TestServersThatCanNotBe(t *testing.T) {
 	}
 }
 
-// TestNoise is passed over.
+// TestNoise is passed over, and told once.
 func TestNoise(t *testing.T) {
 	h := newHouse(t, self(t, "own", "noisy"))
 	h.begin("own", mcp.Ready)
 	if res, err := h.call(t.Context(), "mcp__own__echo", `{"text":"x"}`); err != nil || text(res) != "you said x" {
 		t.Errorf("%q, %v", text(res), err)
+	}
+	if told := h.warned(); strings.Count(told, "skipped") != 1 || !strings.Contains(told, "Welcome to the server!") {
+		t.Errorf("told %q", told)
 	}
 }
 
