@@ -87,7 +87,7 @@ func (r retrier) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 		waited := map[llm.Policy]time.Duration{}
 		renewed := false
 		for attempt := 1; ; attempt++ {
-			err, open := r.attempt(ctx, req, yield)
+			err, open := r.attempt(ctx, req, waited, yield)
 			if err == nil || !open {
 				return
 			}
@@ -144,11 +144,21 @@ func (r retrier) told(err *llm.Error, waited time.Duration) *llm.Error {
 }
 
 // attempt passes one stream on. It returns how it failed, nil if it did not,
-// and whether the consumer still listens.
-func (r retrier) attempt(ctx context.Context, req llm.Request, yield func(llm.Chunk, error) bool) (failed *llm.Error, open bool) {
+// and whether the consumer still listens. What it waits for before it is sent counts as waited, and is
+// not waited for if that takes too long.
+func (r retrier) attempt(
+	ctx context.Context, req llm.Request, waited map[llm.Policy]time.Duration, yield func(llm.Chunk, error) bool,
+) (failed *llm.Error, open bool) {
 	for chunk, err := range r.Model.Stream(ctx, req) {
 		if err != nil {
 			return llm.AsError(err), true
+		}
+		if held := chunk.Retry; held != nil && held.Cause != nil {
+			policy, wait := held.Cause.Kind.Policy(), time.Duration(held.Wait*float64(time.Second))
+			if waited[policy]+wait > r.patience(held.Cause.Kind) {
+				return held.Cause, true
+			}
+			waited[policy] += wait
 		}
 		if !yield(chunk, nil) {
 			return nil, false

@@ -299,3 +299,20 @@ func TestDeadlinesEndAllWaits(t *testing.T) {
 		})
 	}
 }
+
+// TestRetryForBoundsEarlierWaits holds that what an earlier request was told to wait for is waited for no
+// longer than one request may wait.
+func TestRetryForBoundsEarlierWaits(t *testing.T) {
+	eachVendor(t, http.Header{"Retry-After": {"25"}}, func(t *testing.T, g *gate, one, two llm.Model) {
+		if got, took := stops(t, inspan.Agent{Model: one, RetryFor: 2 * time.Second}); got.Cause != llm.KindRateLimited || took > 3*time.Second {
+			t.Errorf("stopped %+v after %v", got, took)
+		}
+		g.closed.Store(false)
+		if got, took := stops(t, inspan.Agent{Model: two, RetryFor: 3 * time.Second}); got.Cause != llm.KindRateLimited || took > 3*time.Second {
+			t.Errorf("the next stopped %+v after %v", got, took)
+		}
+		if got, took := stops(t, inspan.Agent{Model: two, RetryFor: time.Minute}); got.Reason != event.ReasonDone || took < 20*time.Second {
+			t.Errorf("with more patience it stopped %+v after %v", got, took)
+		}
+	})
+}

@@ -154,7 +154,7 @@ func TestFirstMessage(t *testing.T) {
 func TestGoodbye(t *testing.T) {
 	t.Parallel()
 	h := withoutModel(t)
-	held, warm := filepath.Join(h.dir, "held"), filepath.Join(h.dir, "warm")
+	held, warm := filepath.Join(h.work, "held"), filepath.Join(h.dir, "warm") // the hook sees the workspace
 	if err := exec.CommandContext(t.Context(), "mkfifo", held).Run(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package consent
 
 import (
+	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/internal/text"
 )
 
@@ -15,6 +17,7 @@ import (
 type findings struct {
 	lines []string // for people
 	words []word   // that could name files of the workspace
+	quiet bool     // the values of what is visited stand beside a command already
 }
 
 // takeApart tells what a settings file would run, whatever keys it uses: each
@@ -64,8 +67,15 @@ func (f *findings) visit(n node, label string, left int) {
 			}
 		case leads(kid.key) && kid.scalar != "":
 			f.lines = append(f.lines, at+": connects to "+text.Quoted(kid.scalar)+around(n))
+		case !f.quiet && !n.shownWhole(kid.key) && !private(kid.key):
+			if values := kid.values(); len(values) > 0 {
+				f.lines = append(f.lines, at+" = "+strings.Join(values, ", "))
+			}
 		}
+		quiet := f.quiet
+		f.quiet = quiet || n.shownWhole(kid.key)
 		f.visit(kid, at, left-1)
+		f.quiet = quiet
 	}
 }
 
@@ -129,15 +139,61 @@ func (n node) names() []string {
 	return out
 }
 
-// named lists names with the values that take something from elsewhere.
+// named lists names with their values, but for those that are named like secrets and take nothing from
+// elsewhere.
 func (n node) named() []string {
 	out := n.names()
 	for i, kid := range n.kids {
-		if !n.list && strings.Contains(kid.scalar, "$") {
-			out[i] += "=" + text.Quoted(kid.scalar)
+		name, value, ok := kid.key, kid.scalar, kid.scalar != ""
+		if n.list {
+			name, value, ok = strings.Cut(kid.scalar, "=")
+		}
+		if ok && (!private(name) || strings.Contains(value, "$")) {
+			out[i] += "=" + shown(value)
 		}
 	}
 	return out
+}
+
+// private reports whether the value behind a name may be a secret.
+func private(name string) bool { return secret.Named(name) || strings.EqualFold(name, "authorization") }
+
+// values is the value of a setting that is a scalar, or a list of them; none of an object.
+func (n node) values() []string {
+	if !n.list {
+		if n.scalar == "" {
+			return nil
+		}
+		return []string{shown(n.scalar)}
+	}
+	var out []string
+	for _, kid := range n.kids {
+		if len(kid.kids) == 0 {
+			out = append(out, shown(kid.scalar))
+		}
+	}
+	return out
+}
+
+// shownWhole reports whether what an object sets for a key stands beside its command or address.
+func (n node) shownWhole(key string) bool {
+	if !slices.ContainsFunc(n.kids, func(kid node) bool { return runs(kid.key) || leads(kid.key) }) {
+		return false
+	}
+	return slices.Contains([]string{
+		"cwd", "dir", "directory", "workdir", "working_directory", "env", "environment", "headers", "hosts", "read", "write", "args", "arguments",
+	}, strings.ToLower(key))
+}
+
+// mostShown is how many bytes of a value people are shown.
+const mostShown = 300
+
+// shown is a value as people see it.
+func shown(value string) string {
+	if cut := text.Cut(value, mostShown); cut != value {
+		return text.Quoted(cut) + fmt.Sprintf(" ... (%d bytes)", len(value))
+	}
+	return text.Quoted(value)
 }
 
 // words is a text, or the texts of a list and of lists in it.

@@ -201,15 +201,15 @@ func TestRuns(t *testing.T) {
 	}{
 		{".mcp.json", `{"mcpServers": {"a b": {"command": "npx", "args": ["-y", "two words", "", "$X"], "env": {"B": "1", "A": "2"}, "cwd": ` +
 			`"x"}}}`, []string{
-			"sets mcpServers", `mcpServers.a b: npx -y "two words" "" "$X" (environment B, A; in x)`,
+			"sets mcpServers", `mcpServers.a b: npx -y "two words" "" "$X" (environment B=1, A=2; in x)`,
 		}},
 		{
 			".mcp.json", `{"s": {"command": "a", "hosts": ["x.example"], "read": ["/opt/a", "/opt/b"], "write": ["/srv/a"], "dir": "docs", "cwd": ` +
 				`"/etc", "env": {"LEVEL": "${DATABASE_URL}", "A": "1"}}}`,
 			[]string{"sets s", "s: a (may reach x.example; may read /opt/a, /opt/b; may change /srv/a; in docs; in /etc; environment " +
-				"LEVEL=${DATABASE_URL}, A)"},
+				"LEVEL=${DATABASE_URL}, A=1)"},
 		},
-		{".mcp.json", "\ufeff" + `{"s": {"command": "a" /* b */, "env": ["X=1", "Y"],},} // end`, []string{"sets s", "s: a (environment X, Y)"}},
+		{".mcp.json", "\ufeff" + `{"s": {"command": "a" /* b */, "env": ["X=1", "Y"],},} // end`, []string{"sets s", "s: a (environment X=1, Y)"}},
 		{".mcp.json", `{"command": "a", "command": "b"}`, []string{"sets command", "command: a", "command: b"}},
 		{".mcp.json", `{"s": {"command": "a // b, ]"}}`, []string{"sets s", "s: a // b, ]"}},
 		{".mcp.json", `{"command": "a\n\u202eb\u001b[2J\u3164"}`, []string{"sets command", `command: "a\n\u202eb\x1b[2J\u3164"`}},
@@ -224,8 +224,15 @@ func TestRuns(t *testing.T) {
 		},
 		{".mcp.json", "{} {}", []string{"is not understood, so what it runs is not known: something follows its end"}},
 		{".inspan/config.toml", "model = 'x'\n[providers.p]\nkey_command = 'pass x'\nbase_url = 'http://h'", []string{
-			"sets model, providers", "providers.p.base_url: connects to http://h", "providers.p.key_command: pass x",
+			"sets model, providers", "model = x", "providers.p.base_url: connects to http://h", "providers.p.key_command: pass x",
 		}},
+		{
+			".inspan/config.toml", "mode = 'yolo'\nallow = ['bash(rm *)', 'read(~/**)']\n[sandbox]\noff = true\n[[hook]]\non = 'stop'\ncommand = 'make'\nhosts = ['x.example']",
+			[]string{
+				"sets allow, hook, mode, sandbox", "allow = bash(rm *), read(~/**)", "hook: make (may reach x.example)", "hook.on = stop", "mode = yolo",
+				"sandbox.off = true",
+			},
+		},
 		{".inspan/tools/x", "", []string{".inspan/tools/x"}},
 		{".inspan/notes.txt", "", nil},
 	} {

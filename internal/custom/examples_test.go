@@ -170,6 +170,7 @@ func worked(t *testing.T, o sandbox.Options) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = env.Close() })
 	b := &bench{}
 	b.Set = &custom.Set{
 		Env: env, Warn: b.warn, Folders: []custom.Folder{{Dir: "../../examples/tools", Source: "user"}},

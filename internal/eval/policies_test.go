@@ -119,7 +119,7 @@ func TestHabits(t *testing.T) {
 	}
 	calls, cost := 0, 0
 	for _, body := range b.events(one.Session) {
-		if e, ok := body.(event.Ended); ok {
+		if e, ok := body.(event.Ended); ok && e.Parent == "" {
 			if calls++; e.Outcome != event.OutcomeOK {
 				cost++
 			}

@@ -85,6 +85,7 @@ func (s *Set) walls(m places.Map, image string) sandbox.Options {
 		Shown:     s.Shown(),
 		Nice:      s.Nice,
 		Alone:     s.Guests,
+		Results:   !s.Guests && len(s.Apart) == 0,
 		Self:      s.Self, Map: m, State: s.StateDir, Default: tool.BoxWorkspace, Environ: box.Environment, Keys: s.keys(), Pool: &s.pool,
 		Limits: sandbox.Limits{
 			CPU: time.Duration(box.CPU) * time.Second, Memory: box.Memory << 20, Processes: box.Processes, FileSize: box.FileSize << 20,

@@ -18,6 +18,7 @@ import (
 	"github.com/inspan/inspan/llm/ollama"
 	"github.com/inspan/inspan/llm/openai"
 	"github.com/inspan/inspan/llm/prompted"
+	"github.com/inspan/inspan/tool"
 )
 
 // build makes the adapter for the wire a provider speaks.
@@ -34,7 +35,7 @@ func (s *Set) build(ctx context.Context, p Provider, id string) (llm.Model, erro
 	}
 	needs := profile.For(m.Info().Route(), s.Config.Profiles)
 	inPrompt := noTools || needs.Tools == "prompt" || p.Models[id].NoTools
-	return &advised{s.limits(p).Model(needs.Model(&prompted.Model{Model: &heal.Model{Model: m, Facts: s.Facts(p, id)}, Always: inPrompt})), s, p, id}, nil
+	return &advised{s.limits(p, id).Model(needs.Model(&prompted.Model{Model: &heal.Model{Model: m, Facts: s.Facts(p, id)}, Always: inPrompt})), s, p, id}, nil
 }
 
 // Facts are what the server of a model has refused.
@@ -110,7 +111,12 @@ func (s *Set) credentials(at *llm.Endpoint, p Provider) error {
 	return nil
 }
 
-// limits is what the provider's key may do, shared by all sessions of it.
-func (s *Set) limits(p Provider) *limit.Limit {
-	return &limit.Limit{Path: filepath.Join(s.StateDir, "limits", p.Name+".pace"), Requests: p.Requests, Tokens: p.Tokens}
+// limits is what the provider's key may do, shared by all sessions of it. Vendors count for each model:
+// what one is told to wait for holds no other back, unless the settings bound the key as a whole.
+func (s *Set) limits(p Provider, id string) *limit.Limit {
+	name := p.Name
+	if p.Requests == 0 && p.Tokens == 0 {
+		name += "." + tool.Digest([]byte(id))[:16]
+	}
+	return &limit.Limit{Path: filepath.Join(s.StateDir, "limits", name+".pace"), Requests: p.Requests, Tokens: p.Tokens}
 }

@@ -3,6 +3,7 @@ package providers_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -492,6 +493,45 @@ func TestBareNameOfALocalModel(t *testing.T) {
 		_, err := s.Model(t.Context(), name, "")
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(want, "no ") && strings.Contains(err.Error(), ":30b?") {
 			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}
+
+// TestAllowancesAreOfModels holds that what one model is told to wait for holds no other of its key back,
+// unless the settings bound the key as a whole.
+func TestAllowancesAreOfModels(t *testing.T) {
+	for _, bounded := range []bool{false, true} {
+		p := config.Provider{Kind: "openai"}
+		if bounded {
+			p.Requests = 1000
+		}
+		asked := map[string]int{}
+		h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			raw, _ := io.ReadAll(r.Body)
+			for _, id := range []string{"one", "two"} {
+				if strings.Contains(string(raw), `"model":"`+id+`"`) {
+					asked[id]++
+				}
+			}
+			w.Header().Set("Retry-After", "3600")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}))
+		t.Cleanup(h.Close)
+		p.BaseURL = h.URL
+		s := set(t, config.Config{Providers: map[string]config.Provider{"p": p}})
+		for _, id := range []string{"one", "one", "two"} {
+			c, err := s.Model(t.Context(), "p/"+id, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, err := range c.Model.Stream(t.Context(), llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("hi")}}}) {
+				if err != nil && llm.AsError(err).Kind != llm.KindRateLimited {
+					t.Fatal(err)
+				}
+			}
+		}
+		if want := map[bool]int{false: 1, true: 0}[bounded]; asked["one"] != 1 || asked["two"] != want {
+			t.Errorf("bounded as a whole: %v, asked %v", bounded, asked)
 		}
 	}
 }

@@ -55,7 +55,7 @@ type boxes struct {
 
 func newProcs(root string, o Options) *procs {
 	m := o.Map
-	return &procs{mark: rand.Text(), boxes: boxes{o: o, root: root, keepables: sync.OnceValue(keepables), engine: newEngine(o), temp: &temp{except: slices.DeleteFunc(
+	return &procs{mark: rand.Text(), boxes: boxes{o: o, root: root, keepables: sync.OnceValue(keepables), engine: newEngine(o), temp: &temp{results: o.Results, except: slices.DeleteFunc(
 		slices.Concat([]string{root, m.Home, m.Settings}, m.State, m.Apart), func(path string) bool { return path == "" },
 	)}}}
 }

@@ -115,6 +115,9 @@ func (f *files) Change(ctx context.Context, c tool.Change) error {
 			f.look.made(at)
 		}
 	}
+	if err == nil && at != path {
+		f.temp.wrote(path)
+	}
 	var pe *fs.PathError
 	if at != path && errors.As(err, &pe) {
 		pe.Path = f.temp.seen(pe.Path)

@@ -45,6 +45,10 @@ type Options struct {
 	// Alone keeps read boxes from seeing the processes outside: each has namespaces of its own, as
 	// workspace boxes have. Without, they can't signal or inspect these, and read their arguments.
 	Alone bool
+	// Results has files that tools have written into the session's own folders for temporary files, as
+	// /tmp/report.txt, be in those of the machine when the environment is closed, unless there is
+	// something of that name.
+	Results bool
 	// Swap replaces what stands for secrets in what processes in boxes send. Nil: nothing is.
 	Swap *netguard.Swap
 	// Vars are variables that processes get besides, as NAME=VALUE.

@@ -4,9 +4,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -25,14 +28,16 @@ import (
 // The folder is locked by whoever uses it, inspan and the keepers of boxes. One
 // that nobody locks is removed by whoever comes by.
 type temp struct {
-	except []string // never in it, wherever they lie: the workspace, the home folder and what inspan keeps
+	results bool     // what tools have written is to be on the machine afterwards
+	except  []string // never in it, wherever they lie: the workspace, the home folder and what inspan keeps
 
-	mu     sync.Mutex
-	dir    string // empty until something is put there
-	lock   *os.File
-	tops   []anchor        // the folders in it
-	points map[string]int  // places made for what is mounted over them, with how many boxes need each
-	given  map[string]bool // names that a judge was told are the session's: what appears on the machine later is another
+	mu      sync.Mutex
+	dir     string // empty until something is put there
+	lock    *os.File
+	tops    []anchor        // the folders in it
+	points  map[string]int  // places made for what is mounted over them, with how many boxes need each
+	written map[string]bool // files that tools have written, as the session sees them
+	given   map[string]bool // names that a judge was told are the session's: what appears on the machine later is another
 }
 
 const tempPrefix = "inspan-session-"
@@ -79,6 +84,75 @@ func (t *temp) give(root int, below string) {
 		t.given = make(map[string]bool)
 	}
 	t.given[tempRoots()[root][0]+"/"+name] = true
+}
+
+// wrote takes note of a file that a tool has changed.
+func (t *temp) wrote(path string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.written == nil {
+		t.written = make(map[string]bool)
+	}
+	t.written[path] = true
+}
+
+// handOut copies what tools have written to where they said, if nothing is there: a model says that it wrote
+// /tmp/report.txt, and a person looks there. What commands have written is the session's. t.mu is held.
+func (t *temp) handOut() error {
+	var failed error
+	for _, path := range slices.Sorted(maps.Keys(t.written)) {
+		if root, below, ok := t.within(path); ok && t.results && !foundByOthers(below) {
+			r := tempRoots()[root]
+			failed = errors.Join(failed, handOut(filepath.Join(t.dir, r[1]), r[0], below))
+		}
+	}
+	return failed
+}
+
+// foundByOthers reports whether programs that work below the folder look there for a file of that name,
+// which would steer them: hidden ones, and those that say what a project is.
+func foundByOthers(below string) bool {
+	parts := strings.Split(below, "/")
+	return slices.ContainsFunc(parts, func(name string) bool { return strings.HasPrefix(name, ".") || name == "node_modules" }) ||
+		slices.Contains([]string{
+			"package.json", "tsconfig.json", "jsconfig.json", "go.mod", "go.work", "conftest.py", "pytest.ini", "tox.ini", "setup.cfg",
+			"pyproject.toml", "Cargo.toml", "rust-toolchain.toml", "pom.xml", "settings.gradle", "Gemfile", "composer.json", "mise.toml", "WORKSPACE", "MODULE.bazel",
+			"CMakeLists.txt", "AGENTS.md", "CLAUDE.md",
+		}, parts[len(parts)-1])
+}
+
+func handOut(from, to, name string) error {
+	ours, err := os.OpenRoot(from)
+	if err != nil {
+		return err
+	}
+	defer ours.Close()
+	machine, err := os.OpenRoot(to)
+	if err != nil {
+		return err
+	}
+	defer machine.Close()
+	info, err := ours.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil //nolint:nilerr // it is gone, or a command has put something else there
+	}
+	if _, err := machine.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+		return nil //nolint:nilerr // what is there stays
+	}
+	if err := machine.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	in, err := ours.Open(name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := machine.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
 }
 
 // owns reports whether a path is the session's and not the machine's.
@@ -199,14 +273,15 @@ func (t *temp) close() error {
 	if t.dir == "" {
 		return nil
 	}
+	failed := t.handOut()
 	release(t.tops)
 	dir, lock := t.dir, t.lock
 	t.dir, t.lock, t.tops, t.points = "", nil, nil, nil
 	defer lock.Close()
 	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
-		return nil // it is swept later
+		return failed // it is swept later
 	}
-	return removeTree(dir)
+	return errors.Join(failed, removeTree(dir))
 }
 
 // lockTemp locks a folder of a session. The lock ends with the file, in

@@ -9,4 +9,5 @@ type temp struct{}
 func (*temp) at(path string) (string, error)      { return path, nil }
 func (*temp) seen(path string) string             { return path }
 func (*temp) resolve(path string) (string, error) { return resolve(path) }
+func (*temp) wrote(string)                        {}
 func (*temp) temporary(string, bool) bool         { return false }

@@ -49,18 +49,29 @@ func (t typedText) begins(i int) bool { return i == 0 || t.at[i] != t.at[i-1] }
 
 // common is how many bytes two texts have in common at their beginnings and ends, in whole letters.
 func common(a, b string) (before, after int) {
-	whole := func(s string) bool { return s == "" || utf8.RuneStart(s[0]) && norm.NFC.PropertiesString(s).BoundaryBefore() }
-	for before < min(len(a), len(b)) && a[before] == b[before] {
-		before++
+	whole := func(s string) bool { return s == "" || norm.NFC.PropertiesString(s).BoundaryBefore() }
+	for before < len(a) {
+		_, n := utf8.DecodeRuneInString(a[before:])
+		if !strings.HasPrefix(b[before:], a[before:before+n]) {
+			break
+		}
+		before += n
 	}
 	for before > 0 && !(whole(a[before:]) && whole(b[before:])) {
-		before--
+		_, n := utf8.DecodeLastRuneInString(a[:before])
+		before -= n
 	}
-	for after < min(len(a), len(b))-before && a[len(a)-1-after] == b[len(b)-1-after] {
-		after++
+	left := min(len(a), len(b)) - before
+	for after < left {
+		_, n := utf8.DecodeLastRuneInString(a[:len(a)-after])
+		if after+n > left || !strings.HasSuffix(b[:len(b)-after], a[len(a)-after-n:len(a)-after]) {
+			break
+		}
+		after += n
 	}
 	for after > 0 && !whole(a[len(a)-after:]) {
-		after--
+		_, n := utf8.DecodeRuneInString(a[len(a)-after:])
+		after -= n
 	}
 	return before, after
 }

@@ -10,6 +10,7 @@ import (
 	"image/jpeg"
 	"image/png"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -63,7 +64,11 @@ func TestOrphans(t *testing.T) {
 			}, llm.Text{Text: "x"}},
 		}, {Role: llm.User, Parts: llm.Say("and?")}},
 	} {
-		m := &Model{ID: "m", BaseURL: "http://vendor", HTTP: anthropictest.Transport(t, &anthropictest.Server{})}
+		m := &Model{ID: "m", BaseURL: "http://vendor", HTTP: refusing(func(r *http.Request) (*http.Response, error) {
+			w := httptest.NewRecorder() // no judge sits here: the vendor is to refuse these
+			(&anthropictest.Server{}).ServeHTTP(w, r)
+			return w.Result(), nil
+		})}
 		var last error
 		for _, err := range m.Stream(t.Context(), llm.Request{Messages: messages, Tools: []llm.ToolSpec{{Name: "now"}}}) {
 			last = err
@@ -73,6 +78,10 @@ func TestOrphans(t *testing.T) {
 		}
 	}
 }
+
+type refusing func(*http.Request) (*http.Response, error)
+
+func (f refusing) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func picture(t *testing.T, kind string, width, height int) llm.Image {
 	t.Helper()

@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/inspan/inspan/llm/internal/fake"
 )
 
 // request holds those fields of a request that are looked at.
@@ -120,7 +122,7 @@ func validate(dialect string, body []byte) error {
 		checkThinking, checkTools, checkRoles, checkBlocks, checkImages, checkPairs, checkMarkers,
 	} {
 		if err := check(&r); err != nil {
-			return err
+			return fake.Violation{Why: err}
 		}
 	}
 	return nil

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/inspan/inspan/llm/internal/fake"
 )
 
 // request is what a request may hold; any other field is refused.
@@ -103,7 +105,7 @@ func Validate(model string, body []byte) error {
 	v := validator{request: r, model: model, modern: modern(model)}
 	for _, check := range []func() error{v.thinking, v.declarations, v.roles, v.parts, v.pairs, v.signatures} {
 		if err := check(); err != nil {
-			return err
+			return fake.Violation{Why: err}
 		}
 	}
 	return nil

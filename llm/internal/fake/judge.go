@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// Violation is what a vendor refuses about the tools of a request. An adapter must never send it.
+// Violation is what a vendor refuses about the tools or the messages of a request: roles and their order,
+// calls and their results, ids, empty texts, thoughts, images. An adapter must never send it.
 type Violation struct{ Why error }
 
 func (v Violation) Error() string { return v.Why.Error() }

@@ -83,10 +83,13 @@ func checkResponses(body []byte, r *responseRequest) error {
 	}
 	for i, it := range items {
 		if err := checkItem(i, it); err != nil {
-			return err
+			return fake.Violation{Why: err}
 		}
 	}
-	return checkSequence(items)
+	if err := checkSequence(items); err != nil {
+		return fake.Violation{Why: err}
+	}
+	return nil
 }
 
 func knownFields(body []byte) error {

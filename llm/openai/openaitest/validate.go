@@ -100,11 +100,11 @@ func (rules rules) validate(body []byte, r *request) error {
 	}
 	for i, m := range r.Messages {
 		if err := checkMessage(i, m); err != nil {
-			return err
+			return fake.Violation{Why: err}
 		}
 	}
 	if err := checkPairs(r.Messages); err != nil {
-		return err
+		return fake.Violation{Why: err}
 	}
 	return rules.history(r)
 }
