@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -23,6 +24,9 @@ type frames struct {
 	noise io.Writer
 	// skipped is told of each line that goes to the noise. Nil: nobody is told.
 	skipped func(line []byte)
+	// answered says that an error for no request is the answer to the first request if nothing
+	// came before it: so some servers refuse what they don't know before the handshake.
+	answered bool
 
 	line    []byte
 	dropped int
@@ -56,7 +60,10 @@ func (f *frames) Write(p []byte) (int, error) {
 func (f *frames) pass() {
 	line := bytes.TrimSpace(f.line)
 	if said := messages(line); said != nil {
+		f.answered = false
 		_, f.err = f.to.Write(append(said, '\n'))
+	} else if f.answered && orphan(line) {
+		f.err = errors.New("it answered the first request with an error for no request")
 	} else if f.dropped += len(line) + 1; f.dropped > maxNoise {
 		f.err = fmt.Errorf("it wrote more than %d MiB to its standard output that are no messages", maxNoise>>20)
 	} else {
@@ -69,6 +76,12 @@ func (f *frames) pass() {
 	if f.line = f.line[:0]; cap(f.line) > maxKept {
 		f.line = nil
 	}
+}
+
+// orphan reports whether a line is an error that answers nothing.
+func orphan(line []byte) bool {
+	var m struct{ ID, Error json.RawMessage }
+	return json.Unmarshal(line, &m) == nil && m.Error != nil && (m.ID == nil || string(m.ID) == "null")
 }
 
 // messages is what the SDK can read of a line, which would end the connection at anything else: the

@@ -93,6 +93,22 @@ func TestNoise(t *testing.T) {
 	}
 }
 
+// TestErrorsForNoRequest are the answer to the first request, and else passed over and told once.
+func TestErrorsForNoRequest(t *testing.T) {
+	h := newHouse(t, self(t, "own", "refuses"))
+	h.Patience = testkit.Patience
+	h.begin("own", mcp.Ready)
+	if res, err := h.call(t.Context(), "mcp__own__look", `{}`); err != nil || text(res) != "seen" {
+		t.Errorf("%q, %v", text(res), err)
+	}
+	if told := h.warned(); strings.Count(told, "skipped") != 1 || !strings.Contains(told, "no such notification") {
+		t.Errorf("told %q", told)
+	}
+	if n := h.status("own").Restarts; n != 0 {
+		t.Errorf("%d restarts", n)
+	}
+}
+
 // TestOldServer ends when it is asked for the newest revision.
 func TestOldServer(t *testing.T) {
 	h := newHouse(t, self(t, "own", "old"))

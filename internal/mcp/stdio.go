@@ -60,15 +60,15 @@ type program struct {
 }
 
 // startProgram starts the process of a server. See is to be called then. Skipped is told of lines
-// that are no messages.
-func startProgram(env tool.Env, level tool.Level, s Server, skipped func(line []byte)) (*program, error) {
+// that are no messages. Legacy says that it is spoken to with a handshake.
+func startProgram(env tool.Env, level tool.Level, s Server, legacy bool, skipped func(line []byte)) (*program, error) {
 	if env.Procs == nil {
 		return nil, final("processes can't be started here")
 	}
 	box := s.box(context.Background(), env, level)
 	p := &program{out: keep.NewInput(maxWaiting), dead: make(chan struct{}), boxed: box.Level == tool.BoxWorkspace}
 	p.in, p.into = io.Pipe()
-	p.frames = frames{to: p.into, noise: &p.errors, skipped: skipped}
+	p.frames = frames{to: p.into, noise: &p.errors, skipped: skipped, answered: !legacy}
 	setup, end, err := assignments(s.Env)
 	if err != nil {
 		return nil, err
