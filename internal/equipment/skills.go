@@ -37,11 +37,12 @@ func (s *Set) Skills(root string) *skill.Library {
 	if s.Config.Skills.Off {
 		return &skill.Library{}
 	}
-	folders := append([]skill.Folder{
-		{Path: filepath.Join(root, ".inspan", "skills"), Source: "project"},
-		{Path: filepath.Join(root, ".agents", "skills"), Source: "project"},
-		{Path: filepath.Join(root, ".claude", "skills"), Source: "project"},
-	}, s.own("skills", ".agents", ".claude")...)
+	var folders []skill.Folder
+	within := keep.Repository(root)
+	for _, dir := range []string{".inspan", ".agents", ".claude"} {
+		folders = append(folders, skill.Folder{Path: filepath.Join(root, dir, "skills"), Source: skill.FromProject, Within: within})
+	}
+	folders = append(folders, s.own("skills", ".agents", ".claude")...)
 	for _, path := range s.Config.Skills.Folders {
 		folders = append(folders, skill.Folder{Path: path, Source: "user"})
 	}

@@ -501,6 +501,47 @@ func TestArgs(t *testing.T) {
 	has(t, "told", w.take(), "exit code 127")
 }
 
+// TestInlineGuard runs scripts as they stand in files of Claude Code: in bash, and nothing passes
+// where a guard could not look.
+func TestInlineGuard(t *testing.T) {
+	t.Parallel()
+	const broken = "it failed, and nothing passes without it"
+	for _, tc := range []struct{ script, more, before, after string }{
+		{"# a comment\nnames=(a ls)\nif [[ \"${names[1]}\" =~ ^l ]]; then echo 'not now' >&2; exit 2; fi", "", "deny reason=not now", ""},
+		{"[[ x == y ]] || true", `"shell":"bash",`, "", ""},
+		{"if no-such-judge; then exit 2; fi", "", broken + ": bash: line 1: no-such-judge: command not found", ""},
+		{"what=$(no-such-judge)\n[[ -z $what ]] || exit 2", "", broken, ""},
+		{"if no-such-judge 2>/dev/null; then exit 2; fi", "", "", ""},
+		{"[ 1 -gt x ] && exit 2; true", "", broken, ""},
+		{"if true; then", "", "deny reason=bash: -c: line", ""},
+		{"./not-there.sh", "", broken + ": exit code 127", "exit code 127"},
+		{"echo lost >&2; exit 1", "", broken + ": exit code 1: lost", "exit code 1: lost"},
+		{"echo lost >&2; exit 1", `"onFailure":"allow",`, "", "exit code 1: lost"},
+		{"echo 'app.txt: line 3: is long' >&2", "", "", ""},
+	} {
+		command, err := json.Marshal(tc.script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := `[{"hooks":[{"type":"command",` + tc.more + `"command":` + string(command) + `}]}]`
+		hooks, notes, err := hook.ReadClaude([]byte(`{"hooks":{"PreToolUse":`+one+`,"PostToolUse":`+one+`}}`), "x.json")
+		if err != nil || len(hooks) != 2 || len(notes) != 0 {
+			t.Fatal(hooks, notes, err)
+		}
+		var w warnings
+		s := &hook.Set{Env: local(t), Hooks: hooks, Warn: w.add}
+		got := brief(must(t, s, at(tool.BeforeCall, s.Env)))
+		if tc.before == "" && got != "" || !strings.Contains(got, tc.before) || tc.before != "" && !strings.HasPrefix(got, "deny") {
+			t.Errorf("%q before a call: %q", tc.script, got)
+		}
+		w.take()
+		must(t, s, at(tool.AfterCall, s.Env))
+		if told := w.take(); !strings.Contains(told, tc.after) {
+			t.Errorf("%q after a call: told %q", tc.script, told)
+		}
+	}
+}
+
 func TestReadClaude(t *testing.T) {
 	hooks, notes, err := hook.ReadClaude([]byte("\ufeff"+`{"hooks":{
 		"UserPromptSubmit":[{"matcher":"ignored","hooks":[{"type":"command","command":"a"},{"type":"command","command":"b","timeout":0.5}]}],
@@ -510,8 +551,8 @@ func TestReadClaude(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []hook.Config{
-		{On: tool.PromptSaid, Event: "UserPromptSubmit", Command: "a", Timeout: 30 * time.Second},
-		{On: tool.PromptSaid, Event: "UserPromptSubmit", Command: "b", Timeout: 500 * time.Millisecond},
+		{On: tool.PromptSaid, Event: "UserPromptSubmit", Command: "a", Timeout: 30 * time.Second, OnFailure: hook.Deny},
+		{On: tool.PromptSaid, Event: "UserPromptSubmit", Command: "b", Timeout: 500 * time.Millisecond, OnFailure: hook.Deny},
 		{
 			On: tool.BeforeCall, Event: "PreToolUse", Match: "Bash", URL: "https://example.com/h", Headers: map[string]string{"A": "$B"},
 			HeaderEnv: []string{"B"}, Timeout: time.Hour, OnFailure: hook.Deny,

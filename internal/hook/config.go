@@ -34,7 +34,7 @@ type Config struct {
 	// understood where a whole name is given. At other moments it is matched
 	// against [tool.Point.Why]; a prompt has nothing to match. Empty or * is all.
 	Match string `toml:"match"`
-	// Command is run by sh in the workspace. Either it or URL is set.
+	// Command is run in the workspace, by sh, or by bash if Claude is set. Either it or URL is set.
 	Command string `toml:"command"`
 	// Args, if not nil, makes Command a program that is run with them as they
 	// are, without a shell between.

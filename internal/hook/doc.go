@@ -4,8 +4,8 @@
 //
 // # What a command is told
 //
-// A command is run by sh in the workspace. It finds one line of JSON on its
-// standard input:
+// A command is run by sh in the workspace, one of Claude Code by bash. It finds one line
+// of JSON on its standard input:
 //
 //	{"version":1,"moment":"before_call","session":"20261122-x7","root":"/home/ann/shop","mode":"ask",
 //	 "cwd":"/home/ann/shop","call":"c1","tool":"bash","args":{"command":"go test ./..."},
@@ -38,7 +38,8 @@
 //	          after_call              the model is told, beside the result
 //	          any other moment        people are told; nothing is stopped
 //	other   the hook failed: people are told the first line of standard error, and
-//	        the session goes on, unless on_failure is "deny"
+//	        the session goes on, unless on_failure is "deny", as it is for commands of
+//	        Claude Code. A shell that says it can't run a line has then failed with 0, too
 //
 // So it is when it takes longer than its timeout (all it has started is ended), or
 // can't be started. Beware that shells and Python end with 2 themselves when they

@@ -164,7 +164,7 @@ func (h handler) supported() error {
 	case h.Type == "http" && h.URL == "":
 		return errors.New("it has no url")
 	case h.Shell != "" && h.Shell != "bash" && h.Shell != "sh":
-		return fmt.Errorf("shell %q is not there, only sh", h.Shell)
+		return fmt.Errorf("shell %q is not there, only bash", h.Shell)
 	}
 	return nil
 }
@@ -182,7 +182,9 @@ func (h handler) config(e known, match, source string) Config {
 	} else {
 		c.Command, c.Args = h.Command, h.Args
 	}
-	if h.OnFailure == "block" && deniable(e.moment) && !c.Background {
+	// A command that can deny is a guard, and what a guard has not looked at does not pass.
+	guards := h.OnFailure == "block" || h.OnFailure == "" && h.Type == "command"
+	if guards && deniable(e.moment) && !c.Background {
 		c.OnFailure = Deny
 	}
 	return c

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -133,6 +134,10 @@ func (s *Set) command(ctx context.Context, c Config, in []byte, point tool.Point
 	switch code {
 	case 0:
 		data, more := out.Bytes()
+		// A guard whose shell stumbled has looked at nothing, whatever its last command returned.
+		if stumble := stumbled(said); stumble != "" && c.OnFailure == Deny && !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+			return answer{}, errors.New(brief(stumble))
+		}
 		return answer{text: strings.ToValidUTF8(string(data), "\ufffd"), cut: more}, nil
 	case 2:
 		return answer{blocked: true, why: said}, nil
@@ -143,10 +148,19 @@ func (s *Set) command(ctx context.Context, c Config, in []byte, point tool.Point
 	return answer{}, fmt.Errorf("exit code %d: %s", code, first(said))
 }
 
-// argv is how a command is started.
+// stumbled is the first line in which a shell says that it could not run something as it is
+// written. What the author of a script has silenced (2>/dev/null) is not there.
+func stumbled(said string) string {
+	return regexp.MustCompile(`(?m)^.*:(?: line)? ?\d+: (?:.*not found.*|.*[Ss]yntax error.*|.*unexpected EOF.*|.*[Bb]ad substitution.*|` +
+		`.*unbound variable|.*parameter not set|.*expected|.*too many arguments|.*[Nn]o such file(?: or directory)?|.*[Pp]ermission denied)$`).FindString(said)
+}
+
+// argv is how a command is started. Hooks of Claude Code are written for bash.
 func (c Config) argv(root string) []string {
 	var script strings.Builder
+	interpreter := "sh"
 	if c.Claude {
+		interpreter = "bash"
 		fmt.Fprintf(&script, "export CLAUDE_PROJECT_DIR=%s; ", shell.Quote(root))
 		if c.PluginRoot != "" {
 			fmt.Fprintf(&script, "export CLAUDE_PLUGIN_ROOT=%s; ", shell.Quote(c.PluginRoot))
@@ -154,7 +168,7 @@ func (c Config) argv(root string) []string {
 	}
 	script.WriteString("exec 1>&3 3>&-; ")
 	if c.Args == nil {
-		return []string{"sh", "-c", script.String() + c.Command, "sh"}
+		return []string{interpreter, "-c", script.String() + c.Command, interpreter}
 	}
 	words := append([]string{c.Command}, c.Args...)
 	if c.Claude {

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+
+	"github.com/inspan/inspan/tool"
 )
 
 // ErrNoFolder says that what is there is something else.
@@ -33,8 +36,8 @@ func OpenFile(root *os.Root, name string) (*os.File, error) {
 // OpenNames opens a folder for its names and their kinds, whatever is there by now: nothing makes
 // the caller wait. What else the entries tell of themselves may be of another folder, so it does
 // not count. A folder in an [os.Root] looks at each of its entries, which takes longer.
-func OpenNames(root *os.Root) (*os.File, error) {
-	return os.OpenFile(root.Name(), os.O_RDONLY|nonblock, 0)
+func OpenNames(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|nonblock, 0)
 }
 
 // Bare leaves out the operation and the path of an error, which are told beside it and
@@ -45,4 +48,17 @@ func Bare(err error) error {
 		return p.Err
 	}
 	return err
+}
+
+// Repository is the folder around a folder, or itself, that git keeps; the folder itself if
+// none does, or if it is a home or more.
+func Repository(dir string) string {
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		if home := Home(); at == filepath.Dir(at) || home != "" && tool.Inside(at, home) {
+			return dir
+		}
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+	}
 }

@@ -68,3 +68,26 @@ func TestHome(t *testing.T) {
 		}
 	}
 }
+
+func TestRepository(t *testing.T) {
+	dir := t.TempDir()
+	below := filepath.Join(dir, "a", "b")
+	if err := os.MkdirAll(below, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := keep.Repository(below); got != below {
+		t.Errorf("without one: %s", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a", ".git"), []byte("gitdir: elsewhere"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{below, filepath.Dir(below)} {
+		if got := keep.Repository(at); got != filepath.Join(dir, "a") {
+			t.Errorf("of %s: %s", at, got)
+		}
+	}
+	t.Setenv("HOME", filepath.Join(dir, "a"))
+	if got := keep.Repository(below); got != below {
+		t.Errorf("a home in git: %s", got)
+	}
+}

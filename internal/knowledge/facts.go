@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -63,7 +64,8 @@ func (k *Base) System(ctx context.Context, agent *inspan.Agent, p Prompt, warn f
 	beside.Go(func() { in.Facts = k.facts(ctx, agent, p) })
 	in.Memory, in.Claimed = k.remembered(p.Memory, warn)
 	if !p.Elsewhere {
-		in.Files, in.Skills = k.instructions(p.Root, root), skillList(p.Skills, warn)
+		in.Files, _ = k.instructions(p.Root, root)
+		in.Skills = skillList(p.Skills, warn)
 	}
 	beside.Wait()
 	blocks, warnings := Blocks(in)
@@ -73,10 +75,15 @@ func (k *Base) System(ctx context.Context, agent *inspan.Agent, p Prompt, warn f
 	return asSeen(blocks, warn)
 }
 
-// Instructions returns what reads the instruction files between a workspace and a file in it.
+// Instructions returns what reads the instruction files between a workspace and a file in it,
+// without the texts that the prompt of the workspace has.
 func (k *Base) Instructions(root string) func(path string) []event.Added {
+	above := sync.OnceValue(func() texts {
+		_, taken := k.instructions(root, root)
+		return taken
+	})
 	return func(path string) []event.Added {
-		return asSeen(nested(Below(root, path, k.reader(root))), func(string) {})
+		return asSeen(nested(maps.Clone(above()).gather(below(root, path), k.reader(root))), func(string) {})
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // Imports go so deep, and have so many files and bytes for one file of
@@ -20,9 +22,10 @@ const (
 var mention = regexp.MustCompile(`(^|\s)@([^\s@` + "`" + `]+)`)
 
 // imported returns the text of an instruction file with the files it names as
-// @path behind it, each once. Paths are relative to the file. What is in code is
-// no import, and what can't be read is left as it stands: it may be a name.
-func imported(text, path string, read func(path string) ([]byte, error)) string {
+// @path behind it, unless their text was taken. Paths are relative to the file, or
+// to the home with ~/. What is in code is no import, and what can't be read is left
+// as it stands: it may be a name.
+func (t texts) imported(text, path string, read func(path string) ([]byte, error)) string {
 	seen := map[string]bool{path: true}
 	var b strings.Builder
 	b.WriteString(text)
@@ -32,6 +35,9 @@ func imported(text, path string, read func(path string) ([]byte, error)) string 
 			file := filepath.Join(filepath.Dir(path), name)
 			if filepath.IsAbs(name) {
 				file = filepath.Clean(name)
+			}
+			if rest, own := strings.CutPrefix(name, "~/"); own {
+				file = keep.AtHome(rest)
 			}
 			if seen[file] {
 				continue
@@ -47,7 +53,10 @@ func imported(text, path string, read func(path string) ([]byte, error)) string 
 				fmt.Fprintf(&b, "\n\n[%s is not imported: imports go %d files deep]", file, maxImports)
 				continue
 			}
-			inner := strings.TrimSpace(strings.ToValidUTF8(string(raw), "\uFFFD"))
+			inner, fresh := t.take(raw)
+			if !fresh {
+				continue
+			}
 			fmt.Fprintf(&b, "\n\nImported from %s:\n\n%s", file, inner)
 			follow(inner, file, depth+1)
 		}

@@ -57,16 +57,13 @@ func (k *Base) Personal() []string {
 	return slices.DeleteFunc(own, func(path string) bool { return path == "" })
 }
 
-// instructions are those of the person and, after them, those that count in a folder of a workspace.
-func (k *Base) instructions(dir, root string) []File {
-	files := Gather(k.Personal(), k.personalReader(root))
-	files = append(files, Gather(append(Paths(dir), rules(filepath.Join(root, ".claude", "rules"))...), k.reader(root))...)
-	seen := map[string]bool{}
-	return slices.DeleteFunc(files, func(f File) bool {
-		again := seen[f.Text]
-		seen[f.Text] = true
-		return again
-	})
+// instructions are those of the person and, after them, those that count in a folder of a workspace,
+// and all of their texts.
+func (k *Base) instructions(dir, root string) ([]File, texts) {
+	taken := texts{}
+	files := taken.gather(k.Personal(), k.personalReader(root))
+	shared := append(Paths(dir), rules(filepath.Join(root, ".claude", "rules"))...)
+	return append(files, taken.gather(shared, k.reader(root))...), taken
 }
 
 // personalReader reads instruction files of the person, and what they import: nothing that tools

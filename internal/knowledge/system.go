@@ -124,11 +124,15 @@ func Paths(dir string) []string {
 // Below returns the instruction files in the folders from below root down to the
 // one of path, which lies below root. Root and path are absolute.
 func Below(root, path string, read func(path string) ([]byte, error)) []File {
+	return texts{}.gather(below(root, path), read)
+}
+
+func below(root, path string) []string {
 	var dirs []string
 	for d := filepath.Dir(filepath.Clean(path)); d != root && d != filepath.Dir(d); d = filepath.Dir(d) {
 		dirs = append([]string{d}, dirs...)
 	}
-	return Gather(in(dirs), read)
+	return in(dirs)
 }
 
 func in(dirs []string) (paths []string) {
@@ -141,19 +145,51 @@ func in(dirs []string) (paths []string) {
 }
 
 // Gather returns the instruction files of paths, in their order. The same text is taken once, where
-// it comes first, so a CLAUDE.md that repeats AGENTS.md, is a link to it or differs only in the case
-// of its name costs nothing. read returns an error for a file that is not there or must not be used.
+// it comes first, so a CLAUDE.md that repeats AGENTS.md, imports it, is a link to it or differs only
+// in the case of its name costs nothing. read returns an error for a file that is not there or must
+// not be used.
 func Gather(paths []string, read func(path string) ([]byte, error)) []File {
+	return texts{}.gather(paths, read)
+}
+
+// texts are the texts of instructions that were taken.
+type texts map[string]bool
+
+// take returns a text as it is told, and whether it is to be: it is not empty and was not taken.
+func (t texts) take(raw []byte) (string, bool) {
+	text := strings.TrimPrefix(strings.ToValidUTF8(string(raw), "\uFFFD"), "\uFEFF")
+	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
+	fresh := text != "" && !t[text]
+	t[text] = true
+	return text, fresh
+}
+
+func (t texts) gather(paths []string, read func(path string) ([]byte, error)) []File {
 	var files []File
-	seen := map[string]bool{"": true}
 	for _, path := range paths {
 		raw, err := read(path)
-		text := strings.TrimSpace(strings.ToValidUTF8(string(raw), "\uFFFD"))
-		if err != nil || seen[text] {
+		if err != nil {
 			continue
 		}
-		seen[text] = true
-		files = append(files, File{Path: path, Text: imported(text, path, read)})
+		at := path
+		if to := linked(raw, path); to != "" {
+			if target, err := read(to); err == nil {
+				raw, at = target, to
+			}
+		}
+		if text, fresh := t.take(raw); fresh {
+			files = append(files, File{Path: path, Text: t.imported(text, at, read)})
+		}
 	}
 	return files
+}
+
+// linked is where a file leads whose only text could be a path, as git writes links where the file
+// system has none; empty: nowhere.
+func linked(raw []byte, path string) string {
+	to := strings.TrimSpace(string(raw))
+	if to == "" || strings.ContainsAny(to, "\n\x00@") || filepath.IsAbs(to) {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(path), filepath.FromSlash(to))
 }

@@ -46,6 +46,30 @@ func TestFindTakesTheSameTextOnce(t *testing.T) {
 	}
 }
 
+// TestEachTextStandsOnce however one file of instructions names another.
+func TestEachTextStandsOnce(t *testing.T) {
+	t.Parallel()
+	for name, files := range map[string]map[string]string{
+		"imported":          {"/w/AGENTS.md": "RULE", "/w/CLAUDE.md": "@AGENTS.md\n\nMore."},
+		"in a folder":       {"/w/AGENTS.md": "RULE", "/w/.claude/CLAUDE.md": "@../AGENTS.md"},
+		"from above":        {"/AGENTS.md": "@w/AGENTS.md", "/w/AGENTS.md": "RULE"},
+		"twice":             {"/w/AGENTS.md": "@a.md", "/w/CLAUDE.md": "@b.md", "/w/a.md": "RULE", "/w/b.md": "RULE\n"},
+		"a link as text":    {"/w/AGENTS.md": "RULE", "/w/CLAUDE.md": "AGENTS.md"},
+		"a link to another": {"/w/CLAUDE.md": "docs/guide.md\n", "/w/docs/guide.md": "RULE"},
+		"behind a link":     {"/w/CLAUDE.md": "docs/guide.md", "/w/docs/guide.md": "@rule.md", "/w/docs/rule.md": "RULE"},
+		"other line ends":   {"/w/AGENTS.md": "RULE\nx", "/w/CLAUDE.md": "\ufeffRULE\r\nx\r\n"},
+		"each other":        {"/w/AGENTS.md": "@CLAUDE.md RULE", "/w/CLAUDE.md": "@AGENTS.md"},
+	} {
+		all := ""
+		for _, f := range knowledge.Gather(knowledge.Paths("/w"), reader(files)) {
+			all += f.Text + "\n"
+		}
+		if n := strings.Count(all, "RULE"); n != 1 {
+			t.Errorf("%s: %d times in %q", name, n, all)
+		}
+	}
+}
+
 func TestBlocksAreOrderedAndNamed(t *testing.T) {
 	blocks, warnings := knowledge.Blocks(knowledge.Input{
 		Files: []knowledge.File{{Path: "/AGENTS.md", Text: "use tabs"}},

@@ -97,7 +97,7 @@ func (m *Manager) patience() time.Duration {
 
 // open starts or reaches the server and introduces itself.
 func (c *client) open(m *Manager, server Server, legacy bool) error {
-	transport, err := c.transport(m, server)
+	transport, err := c.transport(m, server, legacy)
 	if err != nil {
 		close(c.done)
 		return err
@@ -130,7 +130,7 @@ func (c *client) open(m *Manager, server Server, legacy bool) error {
 	return nil
 }
 
-func (c *client) transport(m *Manager, server Server) (sdk.Transport, error) {
+func (c *client) transport(m *Manager, server Server, legacy bool) (sdk.Transport, error) {
 	switch server.kind() {
 	case Stdio:
 	case Inside:
@@ -142,7 +142,7 @@ func (c *client) transport(m *Manager, server Server) (sdk.Transport, error) {
 	default:
 		return remoteTransport(c.life, c.cancel, m, server)
 	}
-	p, err := c.startProgram(m, server)
+	p, err := c.startProgram(m, server, legacy)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (c *client) transport(m *Manager, server Server) (sdk.Transport, error) {
 
 // startProgram starts the process of a server. No more are started at once than there are
 // processors: the first are there sooner then, and an end has fewer to wait for.
-func (c *client) startProgram(m *Manager, server Server) (*program, error) {
+func (c *client) startProgram(m *Manager, server Server, legacy bool) (*program, error) {
 	select {
 	case m.starting <- struct{}{}:
 		defer func() { <-m.starting }()
@@ -162,7 +162,10 @@ func (c *client) startProgram(m *Manager, server Server) (*program, error) {
 	if c.life.Err() != nil {
 		return nil, context.Cause(c.life)
 	}
-	return startProgram(m.Env, m.Level, server)
+	return startProgram(m.Env, m.Level, server, legacy, func(line []byte) {
+		m.warnOf("noise of "+server.Name, fmt.Sprintf("The MCP server %s writes lines to its standard output that are no messages of the "+
+			"protocol; they are skipped, from the first: %s", server.Name, words.OneLine(printed(string(line)), 120)))
+	})
 }
 
 // capture keeps the connection that a transport makes, which the SDK leaves open

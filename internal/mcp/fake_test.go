@@ -25,6 +25,7 @@ func fake(mode string) {
 	case "noisy":
 		fmt.Println("Welcome to the server!")
 		fmt.Println("{half a frame")
+		fmt.Println(`{"level":"info","message":"starting"}`)
 		fmt.Fprintln(os.Stderr, strings.Repeat("noise on standard error\n", 10_000))
 		_ = honest().Run(context.Background(), &sdk.StdioTransport{})
 	case "flood":
@@ -75,10 +76,17 @@ func serve(mode string) {
 			} `json:"params"`
 		}
 		if json.Unmarshal(line, &m) != nil || m.ID == nil {
+			if mode == "refuses" {
+				fmt.Println(`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no such notification"}}`)
+			}
 			continue
 		}
 		switch m.Method {
 		case "server/discover":
+			if mode == "refuses" { // as servers do that can't say to what
+				fmt.Println(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no handshake"}}`)
+				continue
+			}
 			if mode == "old" { // as servers do that know nothing before the handshake
 				os.Exit(1)
 			}

@@ -3,8 +3,11 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 const (
@@ -14,11 +17,16 @@ const (
 )
 
 // frames passes on what a server writes: one message a line. Lines that are none
-// go to the noise, as many programs greet on standard output. What comes after
+// go to the noise, as many programs greet or log on standard output. What comes after
 // an error is dropped.
 type frames struct {
 	to    io.Writer
 	noise io.Writer
+	// skipped is told of each line that goes to the noise. Nil: nobody is told.
+	skipped func(line []byte)
+	// answered says that an error for no request is the answer to the first request if nothing
+	// came before it: so some servers refuse what they don't know before the handshake.
+	answered bool
 
 	line    []byte
 	dropped int
@@ -51,14 +59,59 @@ func (f *frames) Write(p []byte) (int, error) {
 // pass handles a whole line.
 func (f *frames) pass() {
 	line := bytes.TrimSpace(f.line)
-	if len(line) > 0 && (line[0] == '{' || line[0] == '[') && json.Valid(line) {
-		_, f.err = f.to.Write(append(line, '\n'))
+	if said := messages(line); said != nil {
+		f.answered = false
+		_, f.err = f.to.Write(append(said, '\n'))
+	} else if f.answered && orphan(line) {
+		f.err = errors.New("it answered the first request with an error for no request")
 	} else if f.dropped += len(line) + 1; f.dropped > maxNoise {
 		f.err = fmt.Errorf("it wrote more than %d MiB to its standard output that are no messages", maxNoise>>20)
 	} else {
-		_, _ = f.noise.Write(append(line[:min(len(line), 500)], '\n')) // a tail never fails
+		line = line[:min(len(line), 500)]
+		if f.skipped != nil && len(line) > 0 {
+			f.skipped(line)
+		}
+		_, _ = f.noise.Write(append(line, '\n')) // a tail never fails
 	}
 	if f.line = f.line[:0]; cap(f.line) > maxKept {
 		f.line = nil
 	}
+}
+
+// orphan reports whether a line is an error that answers nothing.
+func orphan(line []byte) bool {
+	var m struct{ ID, Error json.RawMessage }
+	return json.Unmarshal(line, &m) == nil && m.Error != nil && (m.ID == nil || string(m.ID) == "null")
+}
+
+// messages is what the SDK can read of a line, which would end the connection at anything else: the
+// message that it is, or those of a batch; nil: nothing. An error that answers nothing, as its id
+// is null, is no message: some servers write one for a notification that they don't know.
+func messages(line []byte) []byte {
+	if len(line) == 0 || line[0] != '[' {
+		if _, err := jsonrpc.DecodeMessage(line); err != nil {
+			return nil
+		}
+		return line
+	}
+	var batch, kept []json.RawMessage
+	if json.Unmarshal(line, &batch) != nil {
+		return nil
+	}
+	for _, one := range batch {
+		if messages(one) != nil && one[0] == '{' {
+			kept = append(kept, one)
+		}
+	}
+	switch len(kept) {
+	case 0:
+		return nil
+	case len(batch):
+		return line
+	}
+	out, err := json.Marshal(kept)
+	if err != nil {
+		return nil
+	}
+	return out
 }

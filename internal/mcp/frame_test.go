@@ -2,22 +2,45 @@ package mcp
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"testing"
 )
 
+// TestMessages are what the SDK can read; the rest would end the connection.
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	const (
+		answer = `{"jsonrpc":"2.0","id":1,"result":{}}`
+		notice = `{"jsonrpc":"2.0","method":"notifications/message","params":{}}`
+		orphan = `{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"what?"}}`
+	)
+	for line, want := range map[string]string{
+		answer: answer, notice: notice, `{"jsonrpc":"2.0","id":"a","method":"ping"}`: `{"jsonrpc":"2.0","id":"a","method":"ping"}`,
+		"up and running": "", "": "", "7": "", "null": "", "{}": "", "[]": "", "[INFO] up": "", `"text"`: "",
+		`{"level":"info","msg":"up"}`: "", `{"id":1,"result":{}}`: "", `{"jsonrpc":"1.0","id":1,"result":{}}`: "",
+		orphan: "", `{"jsonrpc":"2.0","error":{"code":1,"message":"x"}}`: "", `{"jsonrpc":"2.0"}`: "",
+		"[" + answer + "," + notice + "]":             "[" + answer + "," + notice + "]",
+		"[" + orphan + "," + answer + ",7,[{}],null]": "[" + answer + "]",
+		"[" + orphan + "]":                            "",
+	} {
+		if got := string(messages([]byte(line))); got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}
+
 // FuzzFrames passes on messages, whole and in order, however they are cut.
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte("hello\n{\"a\":1}\r\n\n[1]\n{\"half\n7\n"), 3)
 	f.Add([]byte("{}\n{}"), 1)
+	f.Add([]byte("up\n{\"jsonrpc\":\"2.0\",\"method\":\"ping\"}\r\n[{\"jsonrpc\":\"2.0\",\"method\":\"ping\"},1]\n"), 5)
 	f.Fuzz(func(t *testing.T, data []byte, size int) {
 		var want bytes.Buffer
 		lines := bytes.Split(data, []byte("\n"))
 		for _, line := range lines[:len(lines)-1] {
-			if line = bytes.TrimSpace(line); json.Valid(line) && (line[0] == '{' || line[0] == '[') {
-				want.Write(append(bytes.Clone(line), '\n'))
+			if said := messages(bytes.TrimSpace(line)); said != nil {
+				want.Write(append(bytes.Clone(said), '\n'))
 			}
 		}
 		var got bytes.Buffer
@@ -39,7 +62,7 @@ func FuzzFrames(f *testing.F) {
 func TestFramesOfNobody(t *testing.T) {
 	gone := errors.New("gone")
 	fr := frames{to: failing{gone}, noise: io.Discard}
-	if _, err := fr.Write([]byte("{}\n")); !errors.Is(err, gone) {
+	if _, err := fr.Write([]byte(`{"jsonrpc":"2.0","method":"ping"}` + "\n")); !errors.Is(err, gone) {
 		t.Error(err)
 	}
 	if _, err := fr.Write([]byte("x\n")); !errors.Is(err, gone) {

@@ -81,12 +81,31 @@ func TestServersThatCanNotBe(t *testing.T) {
 	}
 }
 
-// TestNoise is passed over.
+// TestNoise is passed over, and told once.
 func TestNoise(t *testing.T) {
 	h := newHouse(t, self(t, "own", "noisy"))
 	h.begin("own", mcp.Ready)
 	if res, err := h.call(t.Context(), "mcp__own__echo", `{"text":"x"}`); err != nil || text(res) != "you said x" {
 		t.Errorf("%q, %v", text(res), err)
+	}
+	if told := h.warned(); strings.Count(told, "skipped") != 1 || !strings.Contains(told, "Welcome to the server!") {
+		t.Errorf("told %q", told)
+	}
+}
+
+// TestErrorsForNoRequest are the answer to the first request, and else passed over and told once.
+func TestErrorsForNoRequest(t *testing.T) {
+	h := newHouse(t, self(t, "own", "refuses"))
+	h.Patience = testkit.Patience
+	h.begin("own", mcp.Ready)
+	if res, err := h.call(t.Context(), "mcp__own__look", `{}`); err != nil || text(res) != "seen" {
+		t.Errorf("%q, %v", text(res), err)
+	}
+	if told := h.warned(); strings.Count(told, "skipped") != 1 || !strings.Contains(told, "no such notification") {
+		t.Errorf("told %q", told)
+	}
+	if n := h.status("own").Restarts; n != 0 {
+		t.Errorf("%d restarts", n)
 	}
 }
 

@@ -438,7 +438,10 @@ func (m *Manager) again(s *slot) {
 }
 
 // warn tells the person something once.
-func (m *Manager) warn(text string) {
+func (m *Manager) warn(text string) { m.warnOf(text, text) }
+
+// warnOf tells the person something once for a problem, whatever its text is then.
+func (m *Manager) warnOf(problem, text string) {
 	if m.Warn == nil {
 		return
 	}
@@ -446,8 +449,8 @@ func (m *Manager) warn(text string) {
 	if m.told == nil {
 		m.told = map[string]bool{}
 	}
-	known := m.told[text] || len(m.told) > maxTold
-	m.told[text] = true
+	known := m.told[problem] || len(m.told) > maxTold
+	m.told[problem] = true
 	m.mu.Unlock()
 	if !known {
 		m.Warn(text)

@@ -59,15 +59,16 @@ type program struct {
 	why error // how it ended; nil: it runs
 }
 
-// startProgram starts the process of a server. See is to be called then.
-func startProgram(env tool.Env, level tool.Level, s Server) (*program, error) {
+// startProgram starts the process of a server. See is to be called then. Skipped is told of lines
+// that are no messages. Legacy says that it is spoken to with a handshake.
+func startProgram(env tool.Env, level tool.Level, s Server, legacy bool, skipped func(line []byte)) (*program, error) {
 	if env.Procs == nil {
 		return nil, final("processes can't be started here")
 	}
 	box := s.box(context.Background(), env, level)
 	p := &program{out: keep.NewInput(maxWaiting), dead: make(chan struct{}), boxed: box.Level == tool.BoxWorkspace}
 	p.in, p.into = io.Pipe()
-	p.frames = frames{to: p.into, noise: &p.errors}
+	p.frames = frames{to: p.into, noise: &p.errors, skipped: skipped, answered: !legacy}
 	setup, end, err := assignments(s.Env)
 	if err != nil {
 		return nil, err
@@ -210,8 +211,11 @@ const shut = `(?i)no such file|cannot find|can't (open|find)|not found|no module
 // people put it into reports.
 func (p *program) said() string {
 	head, tail := p.errors.text()
-	return strings.TrimSpace((&secret.Vault{}).Redact(text.Printed(head + tail)))
+	return printed(head + tail)
 }
+
+// printed is something that a server wrote as people may see it.
+func printed(s string) string { return strings.TrimSpace((&secret.Vault{}).Redact(text.Printed(s))) }
 
 // end notes why the program is over. The first reason counts.
 func (p *program) end(err error) {

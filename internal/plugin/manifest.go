@@ -68,9 +68,6 @@ func readManifest(root *os.Root, fallback string) (manifest, error) {
 		}
 		return m, nil
 	}
-	if _, err := root.Lstat(".claude-plugin/marketplace.json"); err == nil {
-		return manifest{}, errors.New("it is a marketplace, not a plugin: install one of the folders in it; of a git source, SOURCE#:FOLDER")
-	}
 	if !slices.ContainsFunc(usual(), func(at string) bool { _, err := root.Lstat(at); return err == nil }) {
 		return manifest{}, errors.New("it is not a plugin: it has no .claude-plugin/plugin.json, and no folder that a plugin has")
 	}

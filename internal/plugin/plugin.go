@@ -360,6 +360,9 @@ func (s *Store) stage(ctx context.Context, src source) (got staged, err error) {
 		defer func() { _ = sub.Close() }()
 		top = sub
 	}
+	if err := market(top, src); err != nil {
+		return got, err
+	}
 	got.Name, got.Source, got.Dir = src.name(), src.text, filepath.Join(got.temp, "copy")
 	return got, got.copy(ctx, top)
 }

@@ -35,7 +35,8 @@ func TestBadFolders(t *testing.T) {
 		"too deep":             {with(map[string]string{deep: "x"}), nil, "more than 20 folders"},
 		"a long path":          {with(map[string]string{strings.Repeat(strings.Repeat("a", 100)+"/", 3) + "x": "x"}), nil, "a path of"},
 		"no plugin":            {map[string]string{"x": "x"}, nil, "it is not a plugin"},
-		"a marketplace":        {map[string]string{".claude-plugin/marketplace.json": "{}", "commands/x.md": "x"}, nil, "it is a marketplace"},
+		"a marketplace":        {map[string]string{".claude-plugin/marketplace.json": "{}", "commands/x.md": "x"}, nil, "a marketplace, not a plugin, and offers no"},
+		"a broken marketplace": {map[string]string{".claude-plugin/marketplace.json": "{", "commands/x.md": "x"}, nil, "a marketplace, not a plugin, and its"},
 		"broken JSON":          {map[string]string{manifest: "{"}, nil, "is not understood"},
 		"a list":               {map[string]string{manifest: "[]"}, nil, "is not understood"},
 		"no name":              {map[string]string{manifest: "{}"}, nil, "name: "},
@@ -148,5 +149,38 @@ func TestLayouts(t *testing.T) {
 				t.Errorf("%+v", p)
 			}
 		})
+	}
+}
+
+// TestMarketplace lists what a marketplace offers, each with the command that installs it.
+func TestMarketplace(t *testing.T) {
+	s, src := store(t), filepath.Join(t.TempDir(), "my market")
+	put(t, src, map[string]string{
+		"plugins/docs/agents/writer.md": "---\nname: writer\ndescription: writes\n---\nWrite.\n",
+		".claude-plugin/marketplace.json": "\ufeff" + `{"name":"m","metadata":{"pluginRoot":"./plugins"},"plugins":[
+			{"name":"docs","source":"./docs","description":"Writes\ndocs"},
+			{"name":"hub","source":{"source":"github","repo":"ann/hub","ref":"v2"}},
+			{"name":"part","source":{"source":"git-subdir","url":"https://example.com/all.git","path":"a/part","sha":"` + strings.Repeat("a", 40) + `"}},
+			{"name":"packed","source":{"source":"npm","package":"packed"}},
+			{"name":"out","source":"../../out"},
+			{"name":"odd","source":{"source":"url","url":"file:///etc"}},
+			{"name":"whole","source":".."}]}`,
+	})
+	_, err := s.Install(t.Context(), src)
+	refused(t, err, "a marketplace")
+	for _, want := range []string{
+		"offers 7 plugins", "docs: Writes docs\n    inspan plugin install '" + filepath.Join(src, "plugins", "docs") + "'",
+		"inspan plugin install 'https://github.com/ann/hub#v2'",
+		"inspan plugin install 'https://example.com/all.git#" + strings.Repeat("a", 40) + ":a/part'",
+		"packed\n    can't be installed: it comes from npm", "out\n    can't be installed", "odd\n    can't be installed",
+		"whole\n    can't be installed: it is the whole repository",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in:\n%v", want, err)
+		}
+	}
+	empty(t, s)
+	if _, err := s.Install(t.Context(), filepath.Join(src, "plugins", "docs")); err != nil {
+		t.Errorf("what it names can't be installed: %v", err)
 	}
 }

@@ -67,7 +67,7 @@ type Import struct {
 type setting struct{ value, by string }
 
 // Agents are those that can be imported from.
-func Agents() []string { return []string{"claude", "codex", "opencode", "gemini"} }
+func Agents() []string { return []string{"claude", "codex", "opencode", "gemini", "cursor", "copilot"} }
 
 // Look looks at what other agents have, in the person's home and in the workspace root. It changes
 // nothing, and whatever is broken, too large or not a file becomes an item that says so.
@@ -103,6 +103,8 @@ func Look(a *app.App, root string, agents []string) (*Import, error) {
 		{"codex", "Codex", i.codex, []string{i.at(".codex")}, []string{i.at(".codex"), filepath.Join(root, ".codex")}},
 		{"opencode", "opencode", i.opencode, []string{i.at(".config", "opencode")}, []string{i.at(".config", "opencode")}},
 		{"gemini", "Gemini CLI", i.gemini, []string{i.at(".gemini")}, []string{i.at(".gemini"), filepath.Join(root, ".gemini")}},
+		{"cursor", "Cursor", i.cursor, nil, nil},
+		{"copilot", "GitHub Copilot", i.copilot, nil, nil},
 	} {
 		if len(agents) > 0 && !slices.Contains(agents, agent.name) {
 			continue

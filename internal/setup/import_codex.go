@@ -3,10 +3,12 @@ package setup
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/inspan/inspan/internal/config"
@@ -52,10 +54,77 @@ func (i *Import) codex() {
 		i.ignored(path, "", "a login belongs to the program that made it; 'inspan setup' stores a key")
 	}
 	i.sessions(filepath.Join(dir, "sessions"), ".jsonl")
-	if path := filepath.Join(i.root, ".codex", "config.toml"); exists(path) {
-		i.ignored(path, "", "a folder can't choose model, mode or servers; copy what you want to your settings")
+	if path := filepath.Join(dir, "hooks.json"); exists(path) {
+		i.ignored(path, "", codexHooks)
 	}
+	i.codexProject(filepath.Join(i.root, ".codex", "config.toml"))
 	i.used(filepath.Join(i.root, "AGENTS.md"), "instructions of this folder")
+}
+
+// codexHooks is why hooks of Codex are not taken over.
+const codexHooks = "inspan doesn't read hooks of Codex; write them as [[hook]] in your settings, see docs/HOOKS.md"
+
+// codexProject names what the settings of a folder have, and where the same can be said here.
+func (i *Import) codexProject(path string) {
+	if !exists(path) {
+		return
+	}
+	var all map[string]any
+	data, err := config.ReadFile(path)
+	if err == nil {
+		err = config.Decode(path, data, &all)
+	}
+	if err != nil {
+		i.unread(path, err)
+		return
+	}
+	var rest []string
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		switch key {
+		case "hooks":
+			i.ignored(path, key, "write them as hooks of .claude/settings.json, which run once this folder is trusted; see docs/HOOKS.md")
+		case "agents":
+			i.ignored(path, key, "write kinds of subagents as files in .inspan/agents, see docs/SUBAGENTS.md; only your own settings set limits")
+		case "web_search":
+			i.ignored(path, key, "only your own settings choose how the web is searched (web.search)")
+		case "mcp_servers":
+			i.ignored(path, key, ".mcp.json takes the servers of a folder")
+		default:
+			rest = append(rest, key)
+		}
+	}
+	if len(rest) > 0 || len(all) == 0 {
+		i.ignored(path, strings.Join(rest, ", "), "a folder can't choose model, mode or servers; copy what you want to your settings")
+	}
+}
+
+// codexAgents takes over the limits of subagents, and names the kinds.
+func (i *Import) codexAgents(path string, agents map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(agents)) {
+		what := "agents." + words.OneLine(name, 60)
+		number, is := agents[name].(int64)
+		key := map[string]string{"max_threads": "open", "max_concurrent_threads_per_session": "open", "max_depth": "depth"}[name]
+		switch _, kind := agents[name].(map[string]any); {
+		case key != "" && is && number > 0:
+			i.becomes(path, what, "agents."+key, strconv.FormatInt(number, 10))
+		case key != "":
+			i.ignored(path, what, "it is not a number above 0")
+		case kind:
+			i.ignored(path, what, "write it as a kind of subagent: a file in ~/.config/inspan/agents, see docs/SUBAGENTS.md")
+		default:
+			i.ignored(path, what, "inspan has no such limit of subagents")
+		}
+	}
+}
+
+// codexSearch takes over that the web is not searched; how it is searched is for the person to choose.
+func (i *Import) codexSearch(path, key string, value any) {
+	what := fmt.Sprintf("%s %v", key, value)
+	if value == "disabled" || value == false {
+		i.joins(path, what, string(tool.Deny), "web_search")
+		return
+	}
+	i.ignored(path, what, "inspan searches the web through an engine that you choose: inspan config set web.search ENGINE")
 }
 
 // codexPrompt is a prompt of Codex as a command of ours: $$ is a dollar there, and $FILES what the
@@ -95,6 +164,7 @@ type codexFile struct {
 	Approval  any                       `toml:"approval_policy"`
 	Sandbox   string                    `toml:"sandbox_mode"`
 	Providers map[string]map[string]any `toml:"model_providers"`
+	Agents    map[string]any            `toml:"agents"`
 }
 
 func (i *Import) codexSettings(path string) {
@@ -131,10 +201,38 @@ func (i *Import) codexSettings(path string) {
 			i.ignored(path, key, "allow folders and hosts with rules such as write(/path/**) and network(example.com)")
 		case "shell_environment_policy":
 			i.ignored(path, key, "commands get no variables that look like secrets, but for those in sandbox.environment")
+		case "hooks":
+			i.ignored(path, key, codexHooks)
+		case "notify":
+			i.ignored(path, key, "write a [[hook]] with on = \"stop\" in your settings, see docs/HOOKS.md")
+		case "agents":
+			i.codexAgents(path, file.Agents)
+		case "web_search":
+			i.codexSearch(path, key, all[key])
+		case "tools":
+			i.codexTools(path, all[key])
+		case "default_permissions", "permissions":
+			i.ignored(path, key, "choose a mode and rules yourself; see 'inspan run --help'")
+		case "instructions", "developer_instructions", "model_instructions_file", "experimental_instructions_file":
+			i.ignored(path, key, "move the text to AGENTS.md beside your settings")
+		case "project_doc_fallback_filenames":
+			i.ignored(path, key, "import the files in AGENTS.md with lines such as @docs/style.md")
 		case "tui":
 			i.ignored(path, key, "choose what you want of tui.theme, tui.status_line and tui.vim: inspan config set")
 		default:
 			i.ignored(path, key, "inspan has no such setting")
+		}
+	}
+}
+
+// codexTools looks at the table of tools, where older versions say whether the web is searched.
+func (i *Import) codexTools(path string, value any) {
+	tools, _ := value.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(tools)) {
+		if what := "tools." + words.OneLine(name, 60); name == "web_search" {
+			i.codexSearch(path, what, tools[name])
+		} else {
+			i.ignored(path, what, "deny tools with rules: inspan config set --add deny TOOL")
 		}
 	}
 }

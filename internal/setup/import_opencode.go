@@ -31,9 +31,18 @@ func (i *Import) opencode() {
 	for _, folder := range []string{"plugin", "plugins"} {
 		i.folder(Ignored, filepath.Join(dir, folder), "", "file", "plugins of opencode are its own; write hooks or tools")
 	}
+	for _, dir := range []string{i.root, filepath.Join(i.root, ".opencode")} {
+		for _, name := range []string{"opencode.json", "opencode.jsonc"} {
+			i.opencodeProject(filepath.Join(dir, name))
+		}
+	}
 	for _, name := range []string{"opencode.json", "opencode.jsonc", ".opencode"} {
-		if path := filepath.Join(i.root, name); exists(path) {
-			i.ignored(path, "", "a folder can't choose model, permissions or commands this way; .inspan/config.toml takes deny and ask rules, .mcp.json servers")
+		if path := filepath.Join(i.root, name); exists(path) && !slices.Contains(i.broken, path) {
+			what := ""
+			if slices.Contains(i.told, path) {
+				what = "all else"
+			}
+			i.ignored(path, what, "a folder can't choose model, permissions or commands this way; .inspan/config.toml takes deny and ask rules, .mcp.json servers")
 		}
 	}
 	share := i.at(".local", "share", "opencode")
@@ -41,6 +50,24 @@ func (i *Import) opencode() {
 		i.ignored(path, "", "a login belongs to the program that made it; 'inspan setup' stores a key")
 	}
 	i.sessions(filepath.Join(share, "storage", "session"), ".json")
+}
+
+// opencodeProject names the instructions that the settings of a folder add.
+func (i *Import) opencodeProject(path string) {
+	var file struct {
+		Instructions json.RawMessage `json:"instructions"`
+	}
+	if i.read(path, &file) && file.Instructions != nil {
+		i.opencodeInstructions(path, file.Instructions)
+	}
+}
+
+// opencodeInstructions names files of instructions, which may be patterns and addresses there.
+func (i *Import) opencodeInstructions(path string, raw json.RawMessage) {
+	var list []string
+	_ = json.Unmarshal(raw, &list) // what is no list names no files
+	i.ignored(path, strings.TrimSpace("instructions "+strings.Join(list, ", ")),
+		"inspan doesn't read them; import each file in AGENTS.md with a line such as @docs/style.md")
 }
 
 // commands takes over command files, whose form is that of ours.
@@ -75,7 +102,7 @@ func (i *Import) opencodeSettings(path string) {
 		case "permission":
 			i.opencodePermission(path, file[key])
 		case "instructions":
-			i.ignored(path, key, "import the files in AGENTS.md with lines such as @docs/style.md")
+			i.opencodeInstructions(path, file[key])
 		case "provider":
 			i.ignored(path, key, "add providers as docs/config.sample.toml shows, or with 'inspan setup'")
 		case "agent", "command":

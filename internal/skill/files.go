@@ -26,6 +26,9 @@ type Folder struct {
 	// Root is what ${CLAUDE_PLUGIN_ROOT} and ${INSPAN_PLUGIN_ROOT} stand for in
 	// instructions. Empty: nothing.
 	Root string
+	// Within is a folder around Path out of which no link leads, such as the repository.
+	// Empty: Path.
+	Within string
 }
 
 // place is a folder of skills, or those that are built in.
@@ -45,29 +48,42 @@ func (p *place) open() (files fs.FS, path string, end func(), err error) {
 	if err != nil {
 		return nil, "", nil, err
 	}
-	root, err := keep.OpenFolder(path)
+	bound, dir := path, "."
+	if rel, err := filepath.Rel(p.Within, path); p.Within != "" && err == nil && filepath.IsLocal(rel) {
+		bound, dir = p.Within, rel
+	}
+	root, err := keep.OpenFolder(bound)
 	if err != nil {
 		return nil, "", nil, err
 	}
-	return rooted{root}, path, func() { _ = root.Close() }, nil
+	if _, err := root.Stat(dir); err != nil {
+		_ = root.Close()
+		return nil, "", nil, err
+	}
+	return rooted{root, dir}, path, func() { _ = root.Close() }, nil
 }
 
-// rooted is a folder whose files open without waiting.
-type rooted struct{ root *os.Root }
+// rooted is a folder in a root whose files open without waiting. No link leads out of the root.
+type rooted struct {
+	root *os.Root
+	dir  string // from the root
+}
+
+func (r rooted) at(name string) string { return filepath.Join(r.dir, filepath.FromSlash(name)) }
 
 func (r rooted) Open(name string) (fs.File, error) {
-	f, err := keep.OpenFile(r.root, name)
+	f, err := keep.OpenFile(r.root, r.at(name))
 	if err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-func (r rooted) Stat(name string) (fs.FileInfo, error) { return r.root.Stat(name) }
+func (r rooted) Stat(name string) (fs.FileInfo, error) { return r.root.Stat(r.at(name)) }
 
-func (r rooted) Lstat(name string) (fs.FileInfo, error) { return r.root.Lstat(name) }
+func (r rooted) Lstat(name string) (fs.FileInfo, error) { return r.root.Lstat(r.at(name)) }
 
-func (r rooted) ReadLink(name string) (string, error) { return r.root.Readlink(name) }
+func (r rooted) ReadLink(name string) (string, error) { return r.root.Readlink(r.at(name)) }
 
 // names is list for a whole folder of which only names and kinds of entries count.
 func names(files fs.FS, most int) (entries []fs.DirEntry, more bool, err error) {
@@ -75,7 +91,7 @@ func names(files fs.FS, most int) (entries []fs.DirEntry, more bool, err error) 
 	if !ok {
 		return list(files, ".", most)
 	}
-	f, err := keep.OpenNames(r.root)
+	f, err := keep.OpenNames(filepath.Join(r.root.Name(), r.dir))
 	if err != nil {
 		return nil, false, err
 	}

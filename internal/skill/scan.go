@@ -79,12 +79,16 @@ func (s *scan) look(p *place) (out []*found) {
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		return !e.IsDir() && e.Type()&fs.ModeSymlink == 0 || strings.HasPrefix(e.Name(), ".") || p.Only != nil && !slices.Contains(p.Only, e.Name())
 	})
+	bound := "folder"
+	if p.Within != "" {
+		bound = "repository"
+	}
 	for i, k := range s.all(files, path, entries) {
 		if len(out) == MaxSkills {
 			s.warn("%s has more than %d skills; the rest are left out", path, MaxSkills)
 			break
 		}
-		if !s.one(files, filepath.Join(path, entries[i].Name()), entries[i].Name(), k) {
+		if !s.one(files, filepath.Join(path, entries[i].Name()), entries[i].Name(), bound, k) {
 			continue
 		}
 		k.own = !p.builtin && p.Source != FromProject
@@ -138,23 +142,35 @@ func (s *scan) again(files fs.FS, dir string, e fs.DirEntry) *known {
 // enough is how many skills are worth a reader of their own.
 const enough = 16
 
-// one takes a skill that was read in a folder, if it can be used.
-func (s *scan) one(files fs.FS, dir, name string, k *known) bool {
+// one takes a skill that was read in a folder, if it can be used. Bound is what no link leads out of.
+func (s *scan) one(files fs.FS, dir, name, bound string, k *known) bool {
 	at := name + "/" + file
 	switch {
+	case k.err == nil && bound != "folder" && !markdownBehind(files, dir, at):
+		s.warn("%s is left out: its %s is a link to a file that is no markdown", dir, file)
 	case k.err == nil:
 		k.dir, s.seen[dir] = dir, k
 		return true
 	case leadsOut(files, name):
 		if !s.elsewhere(dir) {
-			s.warn("%s is left out: it is a link that leads out of its folder, or nowhere", dir)
+			s.warn("%s is left out: it is a link that leads out of its %s, or nowhere", dir, bound)
 		}
 	case leadsOut(files, at):
-		s.warn("%s is left out: its %s is a link that leads out of its folder, or nowhere", dir, file)
+		s.warn("%s is left out: its %s is a link that leads out of its %s, or nowhere", dir, file, bound)
 	case !errors.Is(k.err, fs.ErrNotExist):
 		s.warn("%s is not a usable skill: %v", dir, keep.Bare(k.err))
 	}
 	return false
+}
+
+// markdownBehind reports whether a SKILL.md is no link, or one to markdown: what else lies in a
+// repository, such as a file with keys, must not come before a model as the words of a skill.
+func markdownBehind(files fs.FS, dir, at string) bool {
+	if link, err := fs.Lstat(files, at); err != nil || link.Mode()&fs.ModeSymlink == 0 {
+		return true
+	}
+	to, err := filepath.EvalSymlinks(filepath.Join(dir, file))
+	return err == nil && strings.EqualFold(filepath.Ext(to), ".md")
 }
 
 // leadsOut reports whether something is a link that can't be followed inside of the

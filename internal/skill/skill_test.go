@@ -334,6 +334,53 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// TestLinksWithin holds that links are followed as far as the repository reaches, to folders, to
+// single skills and to their files, and no further.
+func TestLinksWithin(t *testing.T) {
+	t.Parallel()
+	outside, root := t.TempDir(), t.TempDir()
+	put(t, outside, map[string]string{"x/SKILL.md": fmt.Sprintf(simple, "x"), "x.md": fmt.Sprintf(simple, "y")})
+	put(t, root, map[string]string{
+		"shared/ship/SKILL.md": fmt.Sprintf(simple, "ship"), "shared/ship/more.md": "more of ship", "docs/brew.md": fmt.Sprintf(simple, "brew"),
+		".keys": "KEY=1", "pkg/.agents/skills/own/SKILL.md": fmt.Sprintf(simple, "own"), "pkg/.agents/skills/brew/x": "x",
+		"pkg/.agents/skills/far/x": "x", "pkg/.agents/skills/keys/x": "x",
+	})
+	skills := filepath.Join(root, "pkg", ".agents", "skills")
+	link(t, "../../../shared/ship", filepath.Join(skills, "ship"))
+	link(t, "../../../../docs/brew.md", filepath.Join(skills, "brew", "SKILL.md"))
+	link(t, "../../../../shared/ship/more.md", filepath.Join(skills, "own", "more.md"))
+	link(t, "../../../../.keys", filepath.Join(skills, "keys", "SKILL.md"))
+	link(t, filepath.Join(outside, "x"), filepath.Join(skills, "x"))
+	link(t, filepath.Join(outside, "x.md"), filepath.Join(skills, "far", "SKILL.md"))
+	put(t, root, map[string]string{"pkg/.claude/x": ""})
+	link(t, "../.agents/skills", filepath.Join(root, "pkg", ".claude", "skills"))
+	for _, folder := range []string{".agents", ".claude"} {
+		l := &skill.Library{Folders: []skill.Folder{{Path: filepath.Join(root, "pkg", folder, "skills"), Source: skill.FromProject, Within: root}}}
+		list, warnings := l.List()
+		if got := named(list); !slices.Equal(got, []string{"brew", "own", "ship"}) {
+			t.Errorf("%s: %q", folder, got)
+		}
+		holds(t, "warnings", warnings, []string{
+			"far is left out: its SKILL.md is a link that leads out of its repository", "a link to a file that is no markdown",
+			"x is left out: it is a link that leads out of its repository",
+		})
+		for name, file := range map[string]string{"ship": "more.md", "own": "more.md"} {
+			if data, err := l.File(name, file); err != nil || string(data) != "more of ship" {
+				t.Errorf("%s of %s: %q, %v", file, name, data, err)
+			}
+		}
+		if text, _, err := l.Invoke("brew", ""); err != nil || !strings.Contains(text, "Text of brew.") {
+			t.Errorf("%q, %v", text, err)
+		}
+	}
+	put(t, root, map[string]string{"other/x": ""})
+	link(t, outside, filepath.Join(root, "other", "skills"))
+	l := &skill.Library{Folders: []skill.Folder{{Path: filepath.Join(root, "other", "skills"), Source: skill.FromProject, Within: root}}}
+	if list, warnings := l.List(); len(list) > 0 || len(warnings) != 1 {
+		t.Errorf("a folder outside: %v, %q", list, warnings)
+	}
+}
+
 // TestLinks holds that links are followed inside of a folder, and never out of it.
 func TestLinks(t *testing.T) {
 	outside := t.TempDir()

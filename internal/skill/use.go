@@ -51,7 +51,8 @@ func (l *Library) Invoke(name, args string) (str string, s Skill, err error) {
 	return f.heading(files) + expand(strings.TrimSpace(text.Clean(body)), args, vars), f.Skill, nil
 }
 
-// open returns the folder of a skill.
+// open returns the folder of a skill. No link leads out of it, or out of what its place lies
+// within.
 func (f *found) open() (fs.FS, func(), error) {
 	files, _, end, err := f.from.open()
 	if err != nil {
@@ -62,12 +63,15 @@ func (f *found) open() (fs.FS, func(), error) {
 		sub, err := fs.Sub(files, f.Name)
 		return sub, end, err
 	}
+	if f.from.Within != "" {
+		return rooted{r.root, r.at(filepath.Base(f.Dir))}, end, nil
+	}
 	defer end()
-	root, err := r.root.OpenRoot(filepath.Base(f.Dir))
+	root, err := r.root.OpenRoot(r.at(filepath.Base(f.Dir)))
 	if err != nil {
 		return nil, nil, err
 	}
-	return rooted{root}, func() { _ = root.Close() }, nil
+	return rooted{root, "."}, func() { _ = root.Close() }, nil
 }
 
 // heading says where a skill lies and which other files it has.
@@ -98,7 +102,7 @@ func (f *found) others(files fs.FS) []listed {
 }
 
 // File returns a file of a skill, named by its path from the folder of the skill
-// or by an absolute one in it. No link leads out of the folder. The SKILL.md is not
+// or by an absolute one in it. No link leads out, see [Folder.Within]. The SKILL.md is not
 // among them: it is there to be invoked.
 func (l *Library) File(name, file string) ([]byte, error) {
 	f, err := l.get(name)
