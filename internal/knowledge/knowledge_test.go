@@ -285,6 +285,11 @@ func TestInstructions(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
+	write(t, filepath.Join(root, "AGENTS.md"), "ROOT")
+	write(t, filepath.Join(root, "pkg", "CLAUDE.md"), "@../AGENTS.md PKG")
+	if got := read("pkg/x.go"); !strings.Contains(got, "PKG") || strings.Contains(got, "ROOT") {
+		t.Errorf("what the prompt has already: %s", got)
+	}
 	if got := read("huge/x.go"); len(got) > 1<<20 || !strings.Contains(got, "HUGE") {
 		t.Errorf("%d bytes of instructions", len(got))
 	}
