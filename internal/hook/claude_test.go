@@ -513,6 +513,8 @@ func TestInlineGuard(t *testing.T) {
 		{"what=$(no-such-judge)\n[[ -z $what ]] || exit 2", "", broken, ""},
 		{"if no-such-judge 2>/dev/null; then exit 2; fi", "", "", ""},
 		{"[ 1 -gt x ] && exit 2; true", "", broken, ""},
+		{"[[ a == b ]] && exit 2", "", "", ""},
+		{"exit 3", "", broken + ": exit code 3", "exit code 3"},
 		{"if true; then", "", "deny reason=bash: -c: line", ""},
 		{"./not-there.sh", "", broken + ": exit code 127", "exit code 127"},
 		{"echo lost >&2; exit 1", "", broken + ": exit code 1: lost", "exit code 1: lost"},

@@ -142,6 +142,9 @@ func (s *Set) command(ctx context.Context, c Config, in []byte, point tool.Point
 	case 2:
 		return answer{blocked: true, why: said}, nil
 	}
+	if c.Claude && code == 1 && said == "" {
+		return answer{}, nil // [[ it is bad ]] && exit 2, and it is not
+	}
 	if said == "" {
 		return answer{}, fmt.Errorf("exit code %d", code)
 	}
