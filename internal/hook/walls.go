@@ -2,6 +2,7 @@ package hook
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,12 +35,31 @@ func (w Walls) Box(ctx context.Context, env tool.Env, mode tool.Mode, c Config) 
 	if !w.Own {
 		return b
 	}
-	read := slices.Clone(c.Read)
+	read, write := slices.Clone(c.Read), slices.Clone(c.Write)
 	for _, s := range segments {
 		read = append(read, keep.Installed(s.Argv)...)
+		for _, e := range s.Effects { // the person has named the file that takes the output
+			if e.Kind == tool.Write && e.Path != "" && !tool.Inside(env.Root, e.Path) && redirected(s.Text, e.Path) {
+				create(e.Path)
+				write = append(write, e.Path)
+			}
+		}
 	}
-	b.Read, b.Write = resolved(ctx, env, read), resolved(ctx, env, c.Write)
+	b.Read, b.Write = resolved(ctx, env, read), resolved(ctx, env, write)
 	return b
+}
+
+// redirected reports whether a segment sends output to a file, which a shell then makes.
+func redirected(segment, path string) bool {
+	_, rest, some := strings.Cut(segment, ">")
+	return some && strings.Contains(rest, filepath.Base(path))
+}
+
+// create makes a file that is not there, as the shell would: a box opens what is there.
+func create(path string) {
+	if f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil { // else the hook says why
+		_ = f.Close()
+	}
 }
 
 // out reports whether a command is one program that may run without a sandbox, and that the

@@ -74,6 +74,8 @@ func TestBoxes(t *testing.T) {
 		"not another":                       {hook.Config{Command: "/bin/sh " + notify}, "auto", false, ""},
 		"not what the workspace has":        {hook.Config{Command: inside}, "auto", false, ""},
 		"nor where a link leads there":      {hook.Config{Command: linked}, "auto", false, ""},
+		"its own output":                    {hook.Config{Command: "cat >>" + mark + "; touch made"}, "auto", false, "made mark"},
+		"not that of a repository's":        {hook.Config{Command: "cat >>" + mark}, "auto", true, ""},
 		"a folder that is opened":           {hook.Config{Command: "cp -r " + notes + "/old made; touch " + notes + "/new", Write: []string{notes}}, "auto", false, "made new"},
 		"a repository opens no folder":      {hook.Config{Command: "touch made " + notes + "/new", Write: []string{notes}}, "auto", true, "made"},
 		"a file that is opened for reading": {hook.Config{Command: "cp -r " + notes + "/old made; touch " + notes + "/new", Read: []string{notes}}, "auto", false, "made"},
