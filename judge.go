@@ -291,7 +291,7 @@ func (d *driver) call(c llm.Call, args json.RawMessage) *tool.Call {
 		ID: c.ID, Key: key, Name: c.Name, Args: args, Session: d.state.Session,
 		Env: env, Cwd: d.state.Cwd, Mode: d.state.Mode, Task: d.state.Asked(), Led: d.state.TaskBy == event.OriginLead, Seen: d.seen.asStored,
 		Untrusted: d.state.Untrusted, Todo: d.state.Todo,
-		Progress:  func(string) {},
+		Progress: func(string) {},
 	}
 }
 
