@@ -246,7 +246,15 @@ func (b *build) equip(ctx context.Context) error {
 	b.agent.KeepJobs = noKeep == "" && b.Config.Keeps(b.mode())
 	b.agent.NoKeep = noKeep != "" || b.o.Unattended && !running.MayKeep(b.rules)
 	b.agent.Leave = func(normal bool, mode tool.Mode) inspan.Leftovers {
-		return b.Running.Leave(b.at.ID, shell, normal, mode)
+		left := b.Running.Leave(b.at.ID, shell, normal, mode)
+		if b.at.Parent == "" && !b.o.Elsewhere {
+			written, err := b.Knowledge.Wrote(context.WithoutCancel(ctx), b.at.ID, root)
+			if err != nil {
+				b.warn(err.Error())
+			}
+			left.Instructions = written
+		}
+		return left
 	}
 
 	needs := b.Providers.Needs(b.model)

@@ -90,6 +90,8 @@ type Result struct {
 	// What the session had started and still ran: it goes on, or was ended with it.
 	Kept  []tool.Leftover `json:"kept,omitempty"`
 	Ended []tool.Leftover `json:"ended,omitempty"`
+	// Files with instructions for agents that changed while it ran, without a person having been asked.
+	Instructions []string `json:"instructions,omitempty"`
 
 	over bool // nothing of it can go on
 }
@@ -134,7 +136,7 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	r := v.result(s.Status(), err)
 	if r.ExitCode != ExitWaiting { // else it may go on here
 		left := s.Leave()
-		r.Kept, r.Ended = left.Kept, left.Ended
+		r.Kept, r.Ended, r.Instructions = left.Kept, left.Ended, left.Instructions
 	}
 	return c.finish(r)
 }
