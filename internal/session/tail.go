@@ -271,7 +271,7 @@ func (l *Log) alone(ctx context.Context, do func() error) error {
 	lock, err := l.store.fs().Open(filepath.Join(l.dir, lockName), os.O_RDONLY)
 	if err == nil {
 		defer func() { _ = errors.Join(lock.Unlock(), lock.Close()) }()
-		_, err = acquire(ctx, lock, true)
+		_, err = l.acquire(ctx, lock, true)
 	}
 	switch {
 	case ctx.Err() != nil:
