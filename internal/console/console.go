@@ -61,6 +61,8 @@ type Console struct {
 	// means.
 	Unattended bool
 
+	patience time.Duration // with who reads, see queue; 0: patience
+
 	writing sync.Mutex // of whole lines of JSON
 	claude  *claude    // of the run that goes on
 }
@@ -122,8 +124,8 @@ func openIn(st inspan.Status) (out []Open) {
 // Run drives the session until it stops and returns the exit code.
 func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Body) int {
 	run := c.conductor(s)
+	printed := c.throughQueue()
 	ctx, stop := c.interrupts(ctx, run)
-	defer stop()
 	v := c.follow(run)
 	for _, p := range s.Status().Open {
 		v.open(p)
@@ -138,7 +140,9 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 		left := s.Leave()
 		r.Kept, r.Ended, r.Instructions = left.Kept, left.Ended, left.Instructions
 	}
-	return c.finish(r)
+	c.finish(r)
+	stop() // from here on a signal ends the process
+	return printed(r, time.Duration(s.Status().Limits.Seconds*float64(time.Second)))
 }
 
 // opening writes the events of a new session that come before its first run, so that a
