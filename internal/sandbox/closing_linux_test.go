@@ -120,7 +120,9 @@ func TestBareRepositories(t *testing.T) {
 		".git/config": "[core]\n\thooksPath = hooks\n",
 	})
 	box := tool.Box{Level: tool.BoxWorkspace}
-	if _, _, refused := script(t, env, box, "mkdir -p b/objects b/refs; echo x >b/HEAD; echo x >b/config"); len(refused) != 2 ||
+	// What names programs goes while the command runs, and what makes a repository of the folder at the end.
+	const waits = "; for i in $(seq 1000); do [ -e b/config ] || exit 0; sleep 0.05; done; exit 1"
+	if code, _, refused := script(t, env, box, "mkdir -p b/objects b/refs; echo x >b/HEAD; echo x >b/config"+waits); code != 0 || len(refused) != 2 ||
 		!gone(filepath.Join(env.Root, "b/HEAD")) || !gone(filepath.Join(env.Root, "b/config")) {
 		t.Errorf("refused %q", refused)
 	}

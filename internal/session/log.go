@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // Log is the log of one session. It implements [event.Log], [event.Waiter]
@@ -417,7 +418,7 @@ func (l *Log) write(bodies []event.Body) ([]event.Event, error) {
 		err = io.ErrShortWrite
 	}
 	if err != nil {
-		return nil, l.takeBack(err)
+		return nil, l.takeBack(keep.Fault{Err: err})
 	}
 	l.remember(l.tail)
 	for i, b := range bodies {
@@ -456,6 +457,7 @@ func (l *Log) flush(end int64) error {
 	if err == nil {
 		return nil
 	}
+	err = keep.Fault{Err: err}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.broken == nil {
