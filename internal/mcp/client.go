@@ -21,7 +21,7 @@ const lastHandshake = "2025-11-25"
 
 // client is one connection to a server.
 type client struct {
-	name    string
+	server  Server
 	life    context.Context //nolint:containedctx // ends with the connection, as all that goes on for it must
 	cancel  context.CancelCauseFunc
 	program *program // nil: it is reached over HTTP
@@ -62,7 +62,7 @@ func (m *Manager) connect(ctx context.Context, s *slot) (*client, *toolset, time
 
 // try connects once. It took so long to read the tools.
 func (m *Manager) try(ctx context.Context, server Server, legacy bool) (_ *client, _ *toolset, took time.Duration, _ error) {
-	c := &client{name: server.Name, done: make(chan struct{}), changed: make(chan struct{}, 1), progress: map[string]func(string){}}
+	c := &client{server: server, done: make(chan struct{}), changed: make(chan struct{}, 1), progress: map[string]func(string){}}
 	c.life, c.cancel = context.WithCancelCause(context.Background()) // its end can take longer than ctx lasts
 	abort := context.AfterFunc(ctx, func() { c.cancel(ctx.Err()) })
 	defer abort()

@@ -10,8 +10,9 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/inspan/inspan/internal/text"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 // remote holds requests to one server, for as long as the connection is wanted:
