@@ -162,10 +162,13 @@ func (c *client) startProgram(m *Manager, server Server, legacy bool) (*program,
 	if c.life.Err() != nil {
 		return nil, context.Cause(c.life)
 	}
-	return startProgram(m.Env, m.Level, server, legacy, func(line []byte) {
-		m.warnOf("noise of "+server.Name, fmt.Sprintf("The MCP server %s writes lines to its standard output that are no messages of the "+
-			"protocol; they are skipped, from the first: %s", server.Name, words.OneLine(printed(string(line)), 120)))
-	})
+	return startProgram(m.Env, m.Level, server, legacy, func(line []byte) { m.noise(server, line) })
+}
+
+// noise tells the person once that a server sends what is no message.
+func (m *Manager) noise(server Server, data []byte) {
+	m.warnOf("noise of "+server.Name, fmt.Sprintf("The MCP server %s sends what is no message of the protocol; it is skipped, from the first: %s",
+		server.Name, words.OneLine(printed(string(data[:min(len(data), 500)])), 120)))
 }
 
 // capture keeps the connection that a transport makes, which the SDK leaves open
