@@ -78,6 +78,10 @@ func (m *Manager) try(ctx context.Context, server Server, legacy bool) (_ *clien
 	if err != nil {
 		err = c.ending(err)
 		c.close()
+		var silent *silentError
+		if errors.As(err, &silent) && c.program != nil { // it may have waited for what it does not get
+			err = c.program.blamed(err)
+		}
 		return nil, nil, 0, err
 	}
 	return c, tools, time.Since(began), nil
