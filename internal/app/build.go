@@ -117,6 +117,11 @@ func (b *build) permit(context.Context) (err error) {
 			return err
 		}
 	}
+	if !b.o.shown && b.at.Parent == "" {
+		if err := b.Permission.Barred(b.at.Root, b.mode()); err != nil {
+			return err
+		}
+	}
 	b.agent.Rules = b.rules
 	// a child has the placeholders of its parent
 	if b.agent.PlaceholderKey, err = b.Permission.PlaceholderKey(); err != nil && b.at.Parent == "" {
@@ -173,7 +178,7 @@ func (b *build) judge(ctx context.Context) error {
 		return err
 	}
 	b.wrap = checks.WrapAll
-	if b.agent.Judges, err = b.Permission.Judges(ctx, checks, b.o.Unattended); err != nil {
+	if b.agent.Judges, err = b.Permission.Judges(ctx, b.at.Root, checks, b.o.Unattended); err != nil {
 		return err
 	}
 	b.model = b.Providers.Scheduled(b.model, b.agent.Levers.Effort.Active(b.o.Unattended))

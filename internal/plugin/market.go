@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/inspan/inspan/internal/foreign"
 	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
@@ -48,7 +48,7 @@ func market(root *os.Root, src source) error {
 		}
 	}
 	if err == nil {
-		err = json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &file)
+		err = foreign.Unmarshal(data, &file)
 	}
 	if err != nil {
 		return fmt.Errorf("it is a marketplace, not a plugin, and its %s can't be read: %w", marketFile, err)
