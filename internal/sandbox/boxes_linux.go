@@ -147,6 +147,7 @@ func (b *boxes) share(k *kept) (err error) {
 	if !sees {
 		return nil
 	}
+	o.AllTmp = o.Level == tool.BoxRead && slices.Contains(k.command.Box.Read, tempRoots()[0][0])
 	o.Read = slices.DeleteFunc(o.Read, func(g grant) bool { return own(g.Path) })
 	o.Tmp, err = b.temp.open()
 	return err
