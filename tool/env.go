@@ -19,6 +19,8 @@ import (
 // harnesstest.TestEnv.
 type Env struct {
 	Root  string // the workspace: an absolute path without symbolic links
+	// Folders are further ones that are as Root is, but that no relative path leads into by itself.
+	Folders []string
 	Files Files
 	Procs Procs // nil: no process can be started
 	HTTP  HTTP  // nil: no server can be reached

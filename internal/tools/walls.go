@@ -111,7 +111,7 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 // git that has the repository, get the person's own, and not the one that commands before have
 // set; any other command whose meaning depends on that is not proven.
 func (sh *Shell) explain(c *tool.Call, in bashArgs) shell.Plan {
-	at := shell.Place{Root: c.Env.Root, Cwd: c.Cwd, Home: sh.Home, Held: c.Env.Walls.Read}
+	at := shell.Place{Root: c.Env.Root, Also: c.Env.Folders, Cwd: c.Cwd, Home: sh.Home, Held: c.Env.Walls.Read}
 	p := shell.Explain(in.Command, at)
 	r := reachOf(plan{class: tool.Unproven, outside: in.Outside, effects: p.Calls()}.box(c, in))
 	sh.mu.Lock()

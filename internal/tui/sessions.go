@@ -5,8 +5,12 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/words"
 )
 
 // sessions leads to another session, or to the same one with another model.
@@ -22,7 +26,7 @@ func (s *sessions) resume(id string) tea.Cmd {
 		return s.pick()
 	}
 	o := s.talk.opts
-	o.Mode, o.Model = "", ""
+	o.Mode, o.Model, o.Folders = "", "", s.talk.tui.Options.Folders // what was opened since was so for another
 	return s.talk.resume(o, id)
 }
 
@@ -116,6 +120,32 @@ func (s *sessions) model(name string) tea.Cmd {
 			}
 			return msg
 		}
+	})
+}
+
+// addFolder goes on with one folder more; without a path it says which there are.
+func (s *sessions) addFolder(path string) tea.Cmd {
+	a := s.talk.tui.here()
+	if a == nil {
+		return nil
+	}
+	if path == "" {
+		s.talk.note("folders beside the workspace: " + cmp.Or(words.OneLine(strings.Join(s.talk.folders(), ", "), 300), "none; /add-dir FOLDER opens one"))
+		return nil
+	}
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		path = keep.AtHome(rest)
+	}
+	return s.talk.work(func(context.Context) (string, error) { return a.Folder(path) }, func(dir string) tea.Cmd {
+		o := s.talk.opts
+		o.Folders = append(slices.Clone(o.Folders), dir)
+		s.talk.note(words.OneLine(dir, 300) + " is open to the session as its workspace is")
+		if id := s.talk.runner.id(); id != "" {
+			o.Mode = ""
+			return s.talk.resume(o, id)
+		}
+		s.talk.opts = o
+		return nil
 	})
 }
 
