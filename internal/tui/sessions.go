@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/words"
 )
@@ -111,16 +112,22 @@ func (s *sessions) model(name string) tea.Cmd {
 			s.talk.note("the next session uses " + route)
 			return nil
 		}
-		o.Mode = ""
-		again := s.talk.resume(o, id)
-		return func() tea.Msg {
-			msg, ok := again().(opened)
-			if ok {
-				msg.coming = route
-			}
-			return msg
-		}
+		return s.again(o, id, "model "+route+" answers your next message", route)
 	})
+}
+
+// again goes on with the same session by other options. Told is what is new, and route the model that answers; empty:
+// the one that did.
+func (s *sessions) again(o app.Options, id, told, route string) tea.Cmd {
+	o.Mode = ""
+	resume := s.talk.resume(o, id)
+	return func() tea.Msg {
+		msg, ok := resume().(opened)
+		if ok {
+			msg.told, msg.coming = told, route
+		}
+		return msg
+	}
 }
 
 // addFolder goes on with one folder more; without a path it says which there are.
@@ -139,12 +146,12 @@ func (s *sessions) addFolder(path string) tea.Cmd {
 	return s.talk.work(func(context.Context) (string, error) { return a.Folder(path) }, func(dir string) tea.Cmd {
 		o := s.talk.opts
 		o.Folders = append(slices.Clone(o.Folders), dir)
-		s.talk.note(words.OneLine(dir, 300) + " is open to the session as its workspace is")
+		told := words.OneLine(dir, 300) + " is open to the session as its workspace is"
 		if id := s.talk.runner.id(); id != "" {
-			o.Mode = ""
-			return s.talk.resume(o, id)
+			return s.again(o, id, told, s.talk.coming)
 		}
 		s.talk.opts = o
+		s.talk.note(told)
 		return nil
 	})
 }
