@@ -96,6 +96,13 @@ func TestFoldersOfASession(t *testing.T) {
 	fine("at first", "one", ended[:2], true)
 	fine("at first", "two", ended[2:4], true)
 	fine("at first", "other", ended[4:], false)
+	if got := ended[4]; strings.Join(got.Ways, " ") != "--add-dir "+at("other") ||
+		!strings.Contains(got.Parts.Text(), "[the sandbox closed "+at("other")+", which is outside the workspace; --add-dir "+at("other")+" opens it") {
+		t.Errorf("a command that finds a folder closed says %q, %q", got.Ways, got.Parts.Text())
+	}
+	if got, want := ended[5].Parts.Text(), "--allow 'write("+at("other")+"/b)' (allow in the settings) would let it run, or --add-dir "+at("other"); !strings.Contains(got, want) {
+		t.Errorf("a tool that finds a folder closed says %q, not %q", got, want)
+	}
 	if !strings.Contains(warned, "/none/such does not exist") {
 		t.Errorf("of a folder of the settings that is gone a person is told %q", warned)
 	}
