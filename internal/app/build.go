@@ -132,7 +132,7 @@ func (b *build) permit(context.Context) (err error) {
 		return err
 	}
 	b.ends = append(b.ends, out.Close)
-	if b.env, err = b.Permission.EnvOf(b.at.Root, running.Readable(b.at.Blobs), b.rules, b.o.Container, out); err != nil {
+	if b.env, err = b.Permission.EnvOf(b.at.Root, b.o.Folders, running.Readable(b.at.Blobs), b.rules, b.o.Container, out); err != nil {
 		return err
 	}
 	b.letGo = b.env.Close

@@ -91,7 +91,7 @@ func (c *command) found(ctx context.Context, f *remoteFlags, text string) (*app.
 // spec is what a task on a server is, in words of a run here.
 func (f *runFlags) spec(cmd *cobra.Command, text string) (server.Spec, error) {
 	for _, name := range []string{
-		"system", "allow", "container", "trust", "keep-jobs", "record", "replay", "max-tokens", "retry-for", "cwd", "input-format",
+		"system", "add-dir", "allow", "container", "trust", "keep-jobs", "record", "replay", "max-tokens", "retry-for", "cwd", "input-format",
 	} {
 		if fl := cmd.Flags().Lookup(name); fl != nil && fl.Changed {
 			return server.Spec{}, misused("--%s has no meaning with --remote: the server decides that", name)

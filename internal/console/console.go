@@ -82,6 +82,7 @@ type Result struct {
 	Calls     int       `json:"calls"`
 	Denied    int       `json:"denied"`              // calls that were not made for lack of permission
 	Denials   []Denial  `json:"denials,omitempty"`   // those calls
+	Allow     []string  `json:"allow,omitempty"`     // flags that would allow just those, and what the sandbox closed to other calls
 	Sensitive []Touched `json:"sensitive,omitempty"` // places that calls were let through to although they are sensitive
 	Usage     llm.Usage `json:"usage"`
 	Cost      float64   `json:"cost"`               // US dollars of the session
@@ -288,7 +289,7 @@ func (c *Console) finish(r Result) int {
 func (v *view) result(st inspan.Status, err error) Result {
 	r := Result{
 		Session: st.Session, Text: v.fold.Last, Model: st.Route, Turns: st.Turns, Calls: st.Calls,
-		Denied: len(v.denials), Denials: v.denials, Sensitive: v.touched,
+		Denied: len(v.denials), Denials: v.denials, Allow: v.ways, Sensitive: v.touched,
 		Usage: st.Usage, Cost: st.Cost, Unpriced: st.Unpriced, over: st.Over(),
 	}
 	if r.over && st.Stopped.Reason == event.ReasonFailed {

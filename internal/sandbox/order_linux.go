@@ -31,6 +31,7 @@ type order struct {
 	Temp   string    // a folder to make for temporary files and to remove again; BoxRead only
 	Scene  bool      // it has a file system and namespaces of its own, in the network of its session
 	Tmp    string    // the session's folder for temporary files; empty: there is none
+	AllTmp bool      // the command is to see all of Tmp, so its variables name it; BoxRead only
 	Throw  string    // a folder for what is written in the workspace, which is not to stay; empty: it stays
 	Copies []gitCopy // git directories that are copied when they are written
 	View   view      // BoxWorkspace only
