@@ -18,7 +18,7 @@ import (
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/secret"
-	"github.com/inspan/inspan/internal/shell"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -413,7 +413,7 @@ func (t *trial) allowing(rules []string) string {
 	folder, outside := "", ""
 	for _, f := range t.findings {
 		if f.Verdict.Action == tool.Ask && f.Folder != "" {
-			folder = ", or --add-dir " + shell.Quoted(f.Folder) + ", which opens the folder"
+			folder = ", or --add-dir " + text.ShellWord(f.Folder) + ", which opens the folder"
 		}
 		if f.Effect.Kind == tool.Write && f.Mode && strings.HasSuffix(f.Verdict.Reason, policy.Outside) {
 			outside = "; on a throwaway machine --preset container opens all"
@@ -423,7 +423,7 @@ func (t *trial) allowing(rules []string) string {
 		return "; no rule can allow it, only a person or a mode that lets it run" + outside
 	}
 	for _, r := range rules {
-		t.judged.Ways = append(t.judged.Ways, "--allow "+shell.Quote(r))
+		t.judged.Ways = append(t.judged.Ways, "--allow "+text.ShellQuote(r))
 	}
 	return ": " + strings.Join(t.judged.Ways, " ") + " (allow in the settings) would let it run" + folder + outside
 }
