@@ -46,6 +46,7 @@ type Place struct {
 	// Workflow is what performs the session, as [Status] has it.
 	Workflow string
 	Limits   event.Limits // of the session; zero if new
+	Folders  []string     // that an old session has beside its workspace, as [Agent] has them
 	Corpus   event.Corpus // what an old session answers questions from
 }
 
@@ -148,7 +149,7 @@ func (h *Host) resume(ctx context.Context, log store.Log) (*Session, error) {
 	}
 	return h.open(ctx, log, Place{
 		Root: state.Root, Route: state.Route, Mode: state.Mode, Limits: state.Limits, Workflow: state.Steps[event.Workflow].Title,
-		Corpus: state.Corpus,
+		Corpus: state.Corpus, Folders: state.Folders,
 	}, state)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -70,7 +71,7 @@ type Agent struct {
 	// Env is the world the tools work in. Root is the workspace.
 	Env tool.Env
 	// Folders are further ones, absolute and without links, that calls may read and change
-	// as they may the workspace. Commands are walled in by Env.
+	// as they may the workspace. Commands are walled in by Env. The session has just these from then on.
 	Folders []string
 
 	// Mode is the permission mode: "plan", "ask", "edit", "auto" or "yolo".
@@ -330,6 +331,9 @@ func (a *Agent) changes(s *loop.State, specs []llm.ToolSpec) (sw event.Switched,
 	}
 	if w := a.window(); w != s.Window {
 		sw.Window, some = &w, true
+	}
+	if !slices.Equal(a.Folders, s.Folders) {
+		sw.Folders, some = append([]string{}, a.Folders...), true
 	}
 	if len(specs)+len(s.Tools) > 0 && !reflect.DeepEqual(specs, s.Tools) {
 		sw.Tools, some = specs, true

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/secret"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -78,6 +78,7 @@ func (t *trial) hold(ctx context.Context, c llm.Call) []event.Body {
 		}
 		t.call = t.driver.call(c, checked)
 		t.call.As, t.call.Parent = as, t.judged.Parent
+		t.judged.Ways = nil
 		first, err := t.examine(ctx)
 		if err != nil {
 			return unfit(c, t.shown(c.Name+" was not run, "+err.Error()))
@@ -389,7 +390,7 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 	}
 	if v.Action == tool.Ask && t.agent.Unattended && !t.approved {
 		v.Action = tool.Deny
-		v.Reason = strings.TrimPrefix(v.Reason+"; this needs a person's approval, and nobody is here"+allowing(rules), "; ")
+		v.Reason = strings.TrimPrefix(v.Reason+"; this needs a person's approval, and nobody is here"+t.allowing(rules), "; ")
 		if asks(t.judged.Effects) {
 			v.Reason = "nobody is here to answer; decide yourself, and say what you decided"
 		}
@@ -407,16 +408,24 @@ func (t *trial) ask(ctx context.Context, j tool.Judge, so tool.Action) (v tool.V
 	return j.Judge(ctx, t.call, t.judged.Effects)
 }
 
-// allowing says how a person can allow beforehand what asks.
-func allowing(rules []string) string {
+// allowing says how a person can allow beforehand what asks, and takes note of the flags.
+func (t *trial) allowing(rules []string) string {
+	folder, outside := "", ""
+	for _, f := range t.findings {
+		if f.Verdict.Action == tool.Ask && f.Folder != "" {
+			folder = ", or --add-dir " + text.ShellWord(f.Folder) + ", which opens the folder"
+		}
+		if f.Effect.Kind == tool.Write && f.Mode && strings.HasSuffix(f.Verdict.Reason, policy.Outside) {
+			outside = "; on a throwaway machine --preset container opens all"
+		}
+	}
 	if len(rules) == 0 {
-		return "; no rule can allow it, only a person or a mode that lets it run"
+		return "; no rule can allow it, only a person or a mode that lets it run" + outside
 	}
-	var quoted []string
 	for _, r := range rules {
-		quoted = append(quoted, strconv.Quote(r))
+		t.judged.Ways = append(t.judged.Ways, "--allow "+text.ShellQuote(r))
 	}
-	return ": allow = [" + strings.Join(quoted, ", ") + "] in the settings, or --allow, would let it run"
+	return ": " + strings.Join(t.judged.Ways, " ") + " (allow in the settings) would let it run" + folder + outside
 }
 
 // asks reports whether a call asks the person something.

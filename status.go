@@ -28,6 +28,7 @@ type Status struct {
 	Workspace event.Workspace
 	Route     string // model, "provider/model"
 	Mode      tool.Mode
+	Folders   []string       // that calls may use as they may the workspace
 	Tools     []string       // that the model is told of
 	Stopped   *event.Stopped // how the last run ended; nil before the first and while one goes on
 	Open      []Pending      // calls of the last reply that have not ended
@@ -154,7 +155,7 @@ func statusOf(st *loop.State) Status {
 	out := Status{
 		Session: st.Session, Seq: st.Seq, Traceparent: st.Within, Root: st.Root, Title: st.Title, Task: st.Task,
 		Workflow: st.Steps[event.Workflow].Title, Corpus: st.Corpus, Workspace: st.Workspace,
-		Route: st.Route, Mode: st.Mode, Limits: st.Limits,
+		Route: st.Route, Mode: st.Mode, Folders: slices.Clone(st.Folders), Limits: st.Limits,
 		Stopped: st.Run.Stopped, Turns: st.Total.Turns, Calls: st.Total.Calls,
 		Usage: st.Total.Usage, Cost: st.Total.Cost, Unpriced: st.Total.Unpriced, Untrusted: st.Untrusted, Private: st.Private,
 	}

@@ -135,7 +135,7 @@ func Env(o Options) (tool.Env, error) {
 	if err != nil {
 		return tool.Env{}, err
 	}
-	env, err := a.Permission.EnvOf(root, nil, rules, o.Container, nil)
+	env, err := a.Permission.EnvOf(root, nil, nil, rules, o.Container, nil)
 	if err == nil && env.Walls.Why != "" {
 		o.warn("no full sandbox: " + env.Walls.Why)
 	}

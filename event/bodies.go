@@ -356,6 +356,8 @@ type Switched struct {
 	Tools  []llm.ToolSpec `json:"tools,omitempty"`
 	Limits *Limits        `json:"limits,omitempty"`
 	Window *Window        `json:"window,omitempty"`
+	// Folders are all that calls may use as they may the workspace, without links. Nil: no change.
+	Folders []string `json:"folders,omitzero"`
 }
 
 // Window is how much the model can be asked at once.

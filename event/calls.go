@@ -21,10 +21,12 @@ type Judged struct {
 	Tool    string          `json:"tool,omitempty"` // what is called, where the model wrote the name of a tool that stands for others
 	Args    json.RawMessage `json:"args,omitempty"` // what will run, where it is not what the model wrote
 	Effects []tool.Effect   `json:"effects,omitempty"`
-	Private bool            `json:"private,omitempty"` // it brings or uses what is the person's own beyond the workspace
-	Text    string          `json:"text,omitempty"`    // put before the model with what the call brings
-	Cost    float64         `json:"cost,omitempty"`    // of the judging, in US dollars
-	Route   string          `json:"route,omitempty"`   // model that it was spent on
+	// Ways are flags that together would let it run, where it is denied as nobody is there to allow it.
+	Ways    []string `json:"ways,omitempty"`
+	Private bool     `json:"private,omitempty"` // it brings or uses what is the person's own beyond the workspace
+	Text    string   `json:"text,omitempty"`    // put before the model with what the call brings
+	Cost    float64  `json:"cost,omitempty"`    // of the judging, in US dollars
+	Route   string   `json:"route,omitempty"`   // model that it was spent on
 	// Consulted are the requests to models that the judging took. Cost is their sum.
 	Consulted []llm.Consulted `json:"consulted,omitempty"`
 	// Parent is the call that has made this one while it ran; empty: the model has. No reply
@@ -78,6 +80,8 @@ type Ended struct {
 	Todo    []tool.Todo `json:"todo,omitzero"`   // the list of things to do from now on, if the call set it
 	// Show is markdown for the person, see [tool.Result]; front ends show all of it.
 	Show string `json:"show,omitempty"`
+	// Ways are flags that open what the sandbox closed to it, see [tool.Result].
+	Ways []string `json:"ways,omitempty"`
 	// Parts may hold text that nobody here has written, see [tool.Result].
 	Untrusted bool `json:"untrusted,omitempty"`
 	// Lasting names what Parts tell the model for longer, see [tool.Result].

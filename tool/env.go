@@ -18,11 +18,13 @@ import (
 // in a container or in a test. Implementations are proven by
 // harnesstest.TestEnv.
 type Env struct {
-	Root  string // the workspace: an absolute path without symbolic links
-	Files Files
-	Procs Procs // nil: no process can be started
-	HTTP  HTTP  // nil: no server can be reached
-	Blobs Blobs // nil: big outputs are cut and the rest is lost
+	Root string // the workspace: an absolute path without symbolic links
+	// Folders are further ones that are as Root is, but that no relative path leads into by itself.
+	Folders []string
+	Files   Files
+	Procs   Procs // nil: no process can be started
+	HTTP    HTTP  // nil: no server can be reached
+	Blobs   Blobs // nil: big outputs are cut and the rest is lost
 	// Clean takes secrets out of text that will be stored. Nil: it stays as it is.
 	Clean   func(io.Reader) io.Reader
 	History History // nil: what was said before can't be looked up

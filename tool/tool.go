@@ -209,6 +209,9 @@ type Result struct {
 	// Show is markdown for the person, who sees it in full; the model does not get
 	// it. Images in it are PNGs as data addresses.
 	Show string
+	// Ways are flags of the command line that open to later sessions what the sandbox closed to the call, such as
+	// "--add-dir /data".
+	Ways []string
 	// Cost is what the call has spent, such as on a model that it asked, in US dollars.
 	// It counts as the session's, also where Run returns an error.
 	Cost float64

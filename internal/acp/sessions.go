@@ -128,6 +128,7 @@ func (a *agent) open(ctx context.Context, o opening) (*session, error) {
 		return nil, missing(o.id) // a part of an id is none
 	}
 	st := newSession(a, cwd, root, o.servers)
+	st.options.OnlyFolders = true
 	if st.options.Folders, err = a.beside(o.folders); err != nil {
 		st.stop()
 		return nil, err

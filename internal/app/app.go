@@ -139,7 +139,8 @@ type Options struct {
 	Servers      []mcp.Server          // MCP servers that the client brings, with Source mcp.Client
 	Variables    []permission.Variable // that commands send, and don't have
 	NoServers    bool                  // no MCP servers are used
-	Folders      []string              // as inspan.Agent has it
+	Folders      []string              // as inspan.Agent has them, but with links; beside those of the settings and of the session
+	OnlyFolders  bool                  // without those that an old session has besides
 	AllTools     bool                  // whoever calls is told of every tool: none is left to tool_search
 	Sources      []string              // that a new session answers questions from; nil: it does the usual work
 	Small        string                // model that reads pieces of them; empty: that of the settings
@@ -268,6 +269,10 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 		o.MaxCost, o.MaxTokens, o.MaxTime = o.Program.Within(o.MaxCost, o.MaxTokens, o.MaxTime)
 	}
 	o, role, some := o.leadOn(at)
+	var err error
+	if o.Folders, err = a.folders(o, at, warn); err != nil {
+		return nil, err
+	}
 	b, err := a.build(ctx, o, at, warn)
 	if err != nil {
 		return nil, err

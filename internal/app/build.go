@@ -132,7 +132,7 @@ func (b *build) permit(context.Context) (err error) {
 		return err
 	}
 	b.ends = append(b.ends, out.Close)
-	if b.env, err = b.Permission.EnvOf(b.at.Root, running.Readable(b.at.Blobs), b.rules, b.o.Container, out); err != nil {
+	if b.env, err = b.Permission.EnvOf(b.at.Root, b.o.Folders, running.Readable(b.at.Blobs), b.rules, b.o.Container, out); err != nil {
 		return err
 	}
 	b.letGo = b.env.Close
@@ -251,7 +251,15 @@ func (b *build) equip(ctx context.Context) error {
 	b.agent.KeepJobs = noKeep == "" && b.Config.Keeps(b.mode())
 	b.agent.NoKeep = noKeep != "" || b.o.Unattended && !running.MayKeep(b.rules)
 	b.agent.Leave = func(normal bool, mode tool.Mode) inspan.Leftovers {
-		return b.Running.Leave(b.at.ID, shell, normal, mode)
+		left := b.Running.Leave(b.at.ID, shell, normal, mode)
+		if b.at.Parent == "" && !b.o.Elsewhere {
+			written, err := b.Knowledge.Wrote(context.WithoutCancel(ctx), b.at.ID, root)
+			if err != nil {
+				b.warn(err.Error())
+			}
+			left.Instructions = written
+		}
+		return left
 	}
 
 	needs := b.Providers.Needs(b.model)

@@ -205,6 +205,7 @@ func TestCommandsRemote(t *testing.T) {
 		{"/continue", "the run is done; type a new task", ""},
 		{"/model other", "/model " + here + "its model is chosen when it starts, with --model", ""},
 		{"/effort low", "/effort " + here, ""},
+		{"/add-dir x", "/add-dir " + here, ""},
 		{"/mode auto", "/mode " + here, ""},
 		{"/plan", "/plan " + here, ""},
 		{"/permissions", "/permissions " + here, ""},

@@ -285,6 +285,7 @@ func (f *runFlags) like(st inspan.Status) (flags []string) {
 	}
 	add("model", cmp.Or(st.Route, f.Model))
 	add("mode", string(cmp.Or(st.Mode, f.Mode)))
+	add("add-dir", st.Folders...)
 	add("ask", f.Ask...)
 	add("deny", f.Deny...)
 	add("allow", f.Allow...)

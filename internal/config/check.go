@@ -76,6 +76,15 @@ func checkGlobs(globs []string) error {
 	return nil
 }
 
+func checkFolders(list []string) error {
+	for _, dir := range list {
+		if !filepath.IsAbs(dir) && !strings.HasPrefix(dir, "~/") {
+			return fmt.Errorf("folders: %q is neither an absolute path nor one such as ~/src/lib", dir)
+		}
+	}
+	return nil
+}
+
 func checkPublic(globs []string) error {
 	for _, g := range globs {
 		if !doublestar.ValidatePathPattern(g) || g == "" {
@@ -91,7 +100,7 @@ func (c Config) check() error {
 		keyed("mode", c.Mode.Check()),
 		oneOf("leftovers", c.Leftovers, LeftoversEnd, LeftoversKeep),
 		oneOf("effort", c.Effort, llm.Efforts()...),
-		checkActions(c.Rules), c.checkLimits(), checkPublic(c.Public), checkGlobs(c.Protected),
+		checkActions(c.Rules), c.checkLimits(), checkPublic(c.Public), checkFolders(c.Folders), checkGlobs(c.Protected),
 		inTable("sandbox", c.Sandbox.check()), inTable("router", c.Router.check()), checkSkills(c.Skills),
 		notNegative("agents.depth", c.Agents.Depth), notNegative("agents.open", c.Agents.Open),
 		checkRange("checkpoints.quota_mb", c.Checkpoints.Quota, mostMegabytes),

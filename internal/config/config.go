@@ -48,6 +48,7 @@ type Config struct {
 	Ask      []string      `toml:"ask"`
 	Deny     []string      `toml:"deny"`
 	Rules    []Rule        `toml:"rule"`        // rules with a reason and with examples
+	Folders  []string      `toml:"folders"`     // further folders that sessions use as they use the workspace; absolute, or with ~/
 	Public   []string      `toml:"public"`      // globs of paths that are not sensitive; relative to the workspace, or with ~/
 	Timeout  time.Duration `toml:"ask_timeout"` // how long a question waits before the call is denied; 0: forever
 	// what happens to processes that still run at a normal end: end or keep; empty: keep in mode yolo, else end

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/text"
@@ -18,6 +19,8 @@ type Denial struct {
 	Tool   string `json:"tool"`
 	By     string `json:"by"`     // which judge, rule or person
 	Reason string `json:"reason"` // why, and what would let it run
+	// Allow are flags that together would let it run, if any do.
+	Allow []string `json:"allow,omitempty"`
 
 	args json.RawMessage
 }
@@ -34,6 +37,7 @@ type Touched struct {
 // account is what was denied and what was touched.
 type account struct {
 	denials []Denial
+	ways    []string // flags that would allow what was denied, and open what the sandbox closed
 	touched []Touched
 	changes int  // calls that were to change something, and ran
 	barred  bool // one of them was denied with nobody asked
@@ -44,11 +48,27 @@ func (a *account) call(c *transcript.Call) {
 	switch {
 	case c.State == transcript.Running && c.Latest == "":
 		a.started(c)
-	case c.State == transcript.Over && c.Ended.Outcome == event.OutcomeDenied:
+	case c.State == transcript.Over && c.Ended.Outcome != event.OutcomeDenied:
+		a.way(c.Ended.Ways)
+	case c.State == transcript.Over:
 		by, reason := c.DeniedBy()
-		a.denials = append(a.denials, Denial{Call: c.Call.ID, Tool: c.Call.Name, By: by, Reason: reason, args: c.Call.Args})
+		d := Denial{Call: c.Call.ID, Tool: c.Call.Name, By: by, Reason: reason, args: c.Call.Args}
+		if c.Judged != nil {
+			d.Allow = c.Judged.Ways
+		}
+		a.denials = append(a.denials, d)
+		a.way(d.Allow)
 		// In mode plan nothing was to be changed.
 		a.barred = a.barred || c.Decided == nil && by != "mode "+string(tool.ModePlan) && !tool.ReadOnly(c.Effects())
+	}
+}
+
+// way takes note of flags, each once.
+func (a *account) way(flags []string) {
+	for _, f := range flags {
+		if !slices.Contains(a.ways, f) {
+			a.ways = append(a.ways, f)
+		}
 	}
 }
 
@@ -92,6 +112,9 @@ func (c *Console) whatWasDone(r Result) {
 		lines = append(lines, d.Tool+": "+why)
 	}
 	c.list(text.Count(len(r.Denials), "call")+" denied:", lines)
+	if len(r.Allow) > 0 {
+		c.Say(c.paint(yellow, "to allow just this, add: ") + strings.Join(r.Allow, " "))
+	}
 }
 
 func (c *Console) list(head string, lines []string) {

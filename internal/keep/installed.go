@@ -109,21 +109,26 @@ func around(path string) string {
 	return path
 }
 
-// project is the folder at or above one that is a project or an environment of its own;
-// empty: there is none below the person's home.
+// project is the nearest folder, at or above one, that is a project or an environment of its own; empty: there is none.
 func project(dir string) string {
-	for ; below(dir); dir = filepath.Dir(dir) {
+	for ; narrow(dir); dir = filepath.Dir(dir) {
 		for _, name := range []string{"package.json", "pyproject.toml", "pyvenv.cfg"} {
 			if !regular(filepath.Join(dir, name)) {
 				continue
 			}
-			if up := filepath.Dir(dir); name == "pyvenv.cfg" && below(up) && regular(filepath.Join(up, "pyproject.toml")) {
+			if up := filepath.Dir(dir); name == "pyvenv.cfg" && narrow(up) && regular(filepath.Join(up, "pyproject.toml")) {
 				return up // whose code it may lead to
 			}
 			return dir
 		}
 	}
 	return ""
+}
+
+// narrow reports whether a folder is neither the root, nor right below it, such as /tmp, nor has the person's home in it.
+func narrow(dir string) bool {
+	parent := filepath.Dir(dir)
+	return dir != parent && parent != filepath.Dir(parent) && !tool.Inside(dir, Home())
 }
 
 // below reports whether a folder is one in the person's home, not the home itself.

@@ -83,7 +83,7 @@ func (k *Base) Instructions(root string) func(path string) []event.Added {
 		return taken
 	})
 	return func(path string) []event.Added {
-		return asSeen(nested(maps.Clone(above()).gather(below(root, path), k.reader(root))), func(string) {})
+		return asSeen(nested(maps.Clone(above()).gather(in(ofProject(root, downTo(root, filepath.Dir(path)))), k.reader(root))), func(string) {})
 	}
 }
 
@@ -109,8 +109,8 @@ func Beside(folders []string) string {
 	for i, dir := range folders {
 		list[i] = "- " + text.Line(dir)
 	}
-	return "These folders belong to the work too. File tools may read and change them as they may the workspace, by absolute paths; " +
-		"commands reach there what their words name:\n" + strings.Join(list, "\n")
+	return "These folders belong to the work too. Tools and commands may use them as they may the workspace, by absolute paths:\n" +
+		strings.Join(list, "\n")
 }
 
 // facts are what the prompt says of the surroundings of a new session.

@@ -742,3 +742,20 @@ func TestForkAsksAgain(t *testing.T) {
 		t.Errorf("a fork that was taken back to before it has %q", tp.Granted)
 	}
 }
+
+// TestFoldersAreTold holds that the model is told of folders which are opened or closed once it has heard something,
+// with what comes next, and not of those that the system prompt names.
+func TestFoldersAreTold(t *testing.T) {
+	tp := newTape(t, event.Switched{Folders: []string{"/a"}}, event.Say("one"), event.Asked{Turn: 1}, event.Replied{Parts: llm.Say("yes"), Stop: llm.StopEnd},
+		event.Stopped{Reason: event.ReasonDone}, event.Switched{Mode: "auto"}, event.Switched{Folders: []string{"/b"}}, event.Say("two"))
+	if diff := cmp.Diff([]string{"/b"}, tp.Folders); diff != "" {
+		t.Error(diff)
+	}
+	said := ""
+	for _, m := range tp.Request().Messages {
+		said += m.Parts.Text() + "\n"
+	}
+	if strings.Count(said, "/a") != 1 || strings.Count(said, "/b") != 1 || !strings.Contains(said, "workspace, by absolute paths: /b. These folders are closed to the session again: /a.]") {
+		t.Errorf("the model hears %q", said)
+	}
+}

@@ -32,6 +32,7 @@ type Setup struct {
 	Effort  string         `json:"effort,omitempty"`
 	Mode    tool.Mode      `json:"mode"`
 	Limits  event.Limits   `json:"limits"`
+	Folders []string       `json:"folders,omitempty"` // beside the workspace, that calls may use as they may that
 }
 
 // Conversation is what was said.

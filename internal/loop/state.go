@@ -197,6 +197,7 @@ func (s *State) Rewound(to *State, files bool) (event.Rewound, error) {
 	next.Session, next.Epoch, next.Title, next.Total = s.Session, s.Epoch, s.Title, s.Total
 	next.Children, next.Shared, next.Background, next.Taken = s.Children, s.Shared, s.Background, s.Taken
 	next.Tools, next.Route, next.Effort, next.Mode, next.Limits, next.Window = s.Tools, s.Route, s.Effort, s.Mode, s.Limits, s.Window
+	next.Folders = s.Folders
 	next.Untrusted, next.Private = s.Untrusted || to.Untrusted, s.Private || to.Private
 	next.Run.Asking, next.Queue, next.Workspace = false, nil, s.Workspace
 	next.Run.Calls = slices.Clone(next.Run.Calls)
@@ -271,8 +272,34 @@ func (s *State) switched(b event.Switched) {
 	if b.Limits != nil {
 		s.Limits = *b.Limits
 	}
+	if b.Folders != nil {
+		s.setFolders(b.Folders)
+	}
 	if b.Window != nil && *b.Window != s.Window {
 		s.Window, s.Bound, s.Compaction.Wait = *b.Window, 0, 0
+	}
+}
+
+// setFolders changes the folders beside the workspace. The system prompt names those of the beginning; the model is told
+// of all later changes.
+func (s *State) setFolders(folders []string) {
+	before := s.Folders
+	s.Folders = slices.Clone(folders)
+	var said []string
+	for _, list := range []struct {
+		now, of []string
+		text    string
+	}{
+		{folders, before, "The person has opened these folders to the session; tools and commands may use them as the workspace, by absolute paths: "},
+		{before, folders, "These folders are closed to the session again: "},
+	} {
+		changed := slices.DeleteFunc(slices.Clone(list.now), func(dir string) bool { return slices.Contains(list.of, dir) })
+		if len(changed) > 0 {
+			said = append(said, list.text+strings.Join(changed, ", ")+".")
+		}
+	}
+	if len(said) > 0 && len(s.Messages) > 0 {
+		s.steered(words{Parts: llm.Say("[" + strings.Join(said, " ") + "]")}, event.OriginHarness)
 	}
 }
 

@@ -112,7 +112,7 @@ func (s *Set) bench(root string) (b bench, err error) {
 	if b.policy.Rules, err = parsed(rules); err != nil {
 		return b, err
 	}
-	if b.env, err = s.EnvOf(root, nil, rules, "", nil); err != nil {
+	if b.env, err = s.EnvOf(root, nil, nil, rules, "", nil); err != nil {
 		return b, err
 	}
 	b.policy.Map = s.Places(b.env.Root)

@@ -21,13 +21,16 @@ import (
 
 // EnvOf is the machine as the tools of a session see it, with walls where they
 // can be had.
-func (s *Set) EnvOf(root string, blobs tool.Blobs, rules []inspan.Rule, image string, out *Outlet) (tool.Env, error) {
+// It has the folders beside root as it has root.
+func (s *Set) EnvOf(root string, folders []string, blobs tool.Blobs, rules []inspan.Rule, image string, out *Outlet) (tool.Env, error) {
 	closed, err := parsed(rules)
 	if err != nil {
 		return tool.Env{}, err
 	}
 	box := s.Config.Sandbox
-	walls := s.walls(policy.Close(s.Places(root), closed), image)
+	at := s.Places(root)
+	at.Also = folders
+	walls := s.walls(policy.Close(at.Indexed(), closed), image)
 	if out != nil {
 		walls.Swap, walls.Vars, walls.Shown = out.swap, out.vars, append(slices.Clone(walls.Shown), out.dir)
 	}
@@ -46,7 +49,7 @@ func (s *Set) Env(root string) (tool.Env, error) {
 	if err != nil {
 		return tool.Env{}, err
 	}
-	return s.EnvOf(root, nil, rules, "", nil)
+	return s.EnvOf(root, nil, nil, rules, "", nil)
 }
 
 // Unwalled is why commands run without a sandbox on this machine; empty: they don't.

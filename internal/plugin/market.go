@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/foreign"
-	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
@@ -66,7 +65,7 @@ func market(root *os.Root, src source) error {
 		if from, why := o.from(src, file.Metadata.Root); why != "" {
 			fmt.Fprintf(&b, "\n    can't be installed: %s", why)
 		} else {
-			fmt.Fprintf(&b, "\n    inspan plugin install %s", shell.Quote(words.OneLine(from, maxSource)))
+			fmt.Fprintf(&b, "\n    inspan plugin install %s", text.ShellQuote(words.OneLine(from, maxSource)))
 		}
 	}
 	if n := len(file.Plugins) - maxOffered; n > 0 {

@@ -29,6 +29,9 @@ func judgeEffect(c *tool.Call, s subject) tool.Verdict {
 	return tool.Verdict{Action: action, By: "mode " + string(c.Mode), Reason: reason}
 }
 
+// Outside ends the reason for a question about a place that is not the session's.
+const Outside = " is outside the workspace"
+
 func modeSays(c *tool.Call, s subject) (tool.Action, string) {
 	e, at := s.Effect, s.place
 	switch {
@@ -50,7 +53,7 @@ func modeSays(c *tool.Call, s subject) (tool.Action, string) {
 	case e.Kind == tool.Write && at.Guard == places.Guarded:
 		return tool.Ask, fmt.Sprintf("%s %s", e.Path, at.Why)
 	case e.Kind == tool.Write && at.Zone != places.Workspace && !e.Own:
-		return tool.Ask, e.Path + " is outside the workspace"
+		return tool.Ask, e.Path + Outside
 	case e.Kind == tool.Network && s.command != nil && netguard.Loopback(e.Text):
 		return unasked(c, *s.command) // in its sandbox that is what the session has started itself
 	case e.Kind == tool.Network && !e.Asked && c.Env.Walls.Workspace && netguard.Loopback(e.Text):

@@ -82,6 +82,8 @@ type Finding struct {
 	Rule string
 	// Edits says that a rule for all edits would allow it, where a rule can.
 	Edits bool
+	// Folder is one that the person can open to the session, so that it allows what asks. Empty: it is not about such a place.
+	Folder string
 	// Host is the rule for the one host that asks. Empty: none would be safe.
 	Host string
 	pure bool // there is no effect
@@ -201,6 +203,9 @@ func (p Policy) finding(c *tool.Call, s subject) Finding {
 	f := Finding{Effect: s.Effect, Verdict: v, Mode: v.Action == tool.Ask && by == byMode, pure: s.pure}
 	if v.Action == tool.Ask && by != byRule {
 		all := Rule{Action: tool.Allow, tool: edit}
+		if by == byMode && s.Kind == tool.Write && s.place.Zone != places.Workspace && s.place.Guard == places.Plain {
+			f.Folder = folderFor(p.Map, s)
+		}
 		f.Edits = by == byMode && all.covers(p.Map, c, s)
 		f.Rule, f.Host = p.checked(c, s, propose(p.Map, c, s)), p.checked(c, s, proposeHost(s))
 	}

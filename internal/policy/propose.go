@@ -88,6 +88,17 @@ func propose(m places.Map, c *tool.Call, s subject) string {
 	return ""
 }
 
+// folderFor is the folder that a path outside of the workspace lies in, if it is one to open as a whole: not one of the
+// system, nor one that holds the home or what all share.
+func folderFor(m places.Map, s subject) string {
+	dir := filepath.Dir(s.Path)
+	shared := dir == filepath.Dir(dir) || slices.Contains([]string{"/tmp", "/var/tmp"}, dir)
+	if s.place.Zone == places.System || shared || m.Home != "" && tool.Inside(dir, m.Home) {
+		return ""
+	}
+	return dir
+}
+
 // proposeHost returns the rule for the host that an effect names; empty: it names none.
 func proposeHost(s subject) string {
 	if s.Kind != tool.Network || s.Text == "" || strings.ContainsAny(s.Text, "*()") {

@@ -135,7 +135,7 @@ func (r Rule) checkPattern() error {
 	case picked(r.tool) != "":
 		_, err := path.Match(r.pattern, "")
 		return err
-	case r.tool == string(tool.External), strings.HasPrefix(r.tool, "mcp__"):
+	case r.tool == string(tool.External), strings.HasPrefix(r.tool, "mcp__"), slices.Contains(withoutObject(), r.tool):
 		return fmt.Errorf("it takes no pattern; use %s", r.tool)
 	case r.tool == string(tool.Network), r.tool == "web_fetch", r.tool == "http_request":
 		if err := netguard.CheckHost(r.pattern); err != nil {
@@ -149,6 +149,15 @@ func (r Rule) checkPattern() error {
 		return errors.New("bad pattern")
 	}
 	return r.checkPath()
+}
+
+// withoutObject are the built-in tools whose calls are about no command, path or host that a pattern
+// could match.
+func withoutObject() []string {
+	return []string{
+		"ask_user", "call_tool", "history", "manage_agents", "mcp_resource", "mcp_server_list", "oauth_flow", "plan_workflow", "return_result",
+		"team", "todo", "tool_search", "tool_types",
+	}
 }
 
 // checkCommand refuses the form of Claude Code after our name for the tool, where the whole name of a

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -55,9 +56,10 @@ type boxes struct {
 
 func newProcs(root string, o Options) *procs {
 	m := o.Map
-	return &procs{mark: rand.Text(), boxes: boxes{o: o, root: root, keepables: sync.OnceValue(keepables), engine: newEngine(o), temp: &temp{results: o.Results, except: slices.DeleteFunc(
-		slices.Concat([]string{root, m.Home, m.Settings}, m.State, m.Apart), func(path string) bool { return path == "" },
-	)}}}
+	except := slices.Concat([]string{root, m.Home, m.Settings}, m.State, m.Apart, m.Also)
+	return &procs{mark: rand.Text(), boxes: boxes{o: o, root: root, keepables: sync.OnceValue(keepables), engine: newEngine(o), temp: &temp{
+		results: o.Results, except: slices.DeleteFunc(except, func(path string) bool { return path == "" }),
+	}}}
 }
 
 // own returns the folder for temporary files that a session has to itself.
@@ -104,7 +106,7 @@ func (b *boxes) order(k *kept) error {
 	}
 	if o.Level == tool.BoxNone {
 		if b.engine != nil {
-			o.Read, o.Write = plainGrants(k.command.Box.Read), append([]string{b.root}, k.command.Box.Write...)
+			o.Read, o.Write = plainGrants(k.command.Box.Read), append(b.tops(), k.command.Box.Write...)
 		}
 		return nil
 	}
@@ -112,7 +114,7 @@ func (b *boxes) order(k *kept) error {
 	var found []spot
 	var err error
 	if !k.bare {
-		found, err = b.scanner(b.root).scan()
+		found, err = b.sensitive(true)
 		found = slices.DeleteFunc(found, func(s spot) bool { return s.Named && passed(k.command.Pass, s.Path) })
 	}
 	if err == nil {
@@ -133,6 +135,39 @@ func (b *boxes) order(k *kept) error {
 	return nil
 }
 
+// tops are the workspace and the folders that are as it is, but for those that lie in another.
+func (b *boxes) tops() []string {
+	out := []string{b.root}
+	for _, dir := range mountable(tool.BoxWorkspace, b.o.Map.Also) {
+		if at := b.o.Map.Of(dir).Guard; !insideAny(out, dir) && at != places.Secret && at != places.Frozen {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// sensitive lists the sensitive places in them. Only if they are told, those are left out that a look has shown not to be,
+// and too many folders are an error.
+func (b *boxes) sensitive(told bool) (found []spot, err error) {
+	for _, top := range b.tops() {
+		var more []spot
+		if told {
+			more, err = b.scanner(top).scan()
+		} else {
+			more, _ = b.scanner(top).all(false)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range more {
+			if top == b.root || !tool.Inside(b.root, s.Path) { // which may lie in another
+				found = append(found, s)
+			}
+		}
+	}
+	return found, nil
+}
+
 // share gives a box what those of its session share: every workspace box, and
 // a read box that is to see the session's temporary files. Where Landlock can't keep
 // signals inside, or processes outside may not be seen, every read box has namespaces that do.
@@ -147,6 +182,7 @@ func (b *boxes) share(k *kept) (err error) {
 	if !sees {
 		return nil
 	}
+	o.AllTmp = o.Level == tool.BoxRead && slices.Contains(k.command.Box.Read, tempRoots()[0][0])
 	o.Read = slices.DeleteFunc(o.Read, func(g grant) bool { return own(g.Path) })
 	o.Tmp, err = b.temp.open()
 	return err

@@ -34,11 +34,12 @@ func (b *boxes) readable(box tool.Box) []string {
 		b.beyond(mountable(level, box.Read)), b.beyond(mountable(level, box.Write)))
 }
 
-// beyond leaves out what is open with the workspace: with a mount of its own it
+// beyond leaves out what is open with the workspace and the folders beside it: with a mount of its own it
 // could be neither removed nor renamed.
 func (b *boxes) beyond(paths []string) []string {
+	tops := b.tops()
 	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
-		return tool.Inside(b.root, path) && b.o.Map.Of(path).Guard == places.Plain
+		return insideAny(tops, path) && b.o.Map.Of(path).Guard == places.Plain
 	})
 }
 
@@ -99,7 +100,7 @@ func (b *boxes) shared() []string {
 
 // grants lists what a box may read, with the secrets left out.
 func (b *boxes) grants(c tool.Command, found []spot) ([]grant, error) {
-	paths := append([]string{b.root}, b.readable(c.Box)...)
+	paths := append(b.tops(), b.readable(c.Box)...)
 	holes, err := b.holes(c, found)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -269,7 +270,9 @@ func (k *keeper) clean() (again bool) {
 	if k.order.Level == tool.BoxWorkspace && k.order.Throw == "" && k.orphan.Load() {
 		k.sweep()
 	}
-	if k.once() || !emptied(k.own()) || *k.nature != natureNow() {
+	own := k.own()
+	shared := slices.ContainsFunc(k.order.Write, func(path string) bool { return insideAny(own, path) }) // mounted there, and not ours to remove
+	if k.once() || shared || !emptied(own) || *k.nature != natureNow() {
 		k.leave() // before the end is told
 		return false
 	}

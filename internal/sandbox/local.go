@@ -57,7 +57,7 @@ func Local(root string, blobs tool.Blobs, o Options) (tool.Env, error) {
 	}
 	ps := newProcs(resolved, o)
 	fs := &files{guard: o.Map, look: look, change: &sync.Mutex{}}
-	env := tool.Env{Root: resolved, Files: fs, Procs: ps, Blobs: blobs, Walls: o.Pool.known(o, ps.where, ps.walls)}
+	env := tool.Env{Root: resolved, Folders: o.Map.Also, Files: fs, Procs: ps, Blobs: blobs, Walls: o.Pool.known(o, ps.where, ps.walls)}
 	if own := ps.own(); own != nil && env.Walls.Workspace {
 		fs.temp, env.Temporary = own, own.temporary
 		fs.guard.Look = fs.Look

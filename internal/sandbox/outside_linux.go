@@ -42,8 +42,9 @@ type outside struct {
 func (b *boxes) outside(k *kept) *outside {
 	box := k.command.Box
 	places := slices.Clone(k.order.View.Before)
+	tops := b.tops()
 	for _, g := range k.order.Read {
-		if g.Path != b.root && !slices.Contains(box.Read, g.Path) && !slices.Contains(box.Write, g.Path) {
+		if !slices.Contains(tops, g.Path) && !slices.Contains(box.Read, g.Path) && !slices.Contains(box.Write, g.Path) {
 			continue
 		}
 		for _, hole := range g.Holes {

@@ -35,7 +35,7 @@ type anchor struct {
 // anchors opens the folders that a box writes in and that are swept.
 func (b *boxes) anchors(box tool.Box) []anchor {
 	var out []anchor
-	for _, path := range append([]string{b.root}, b.gitWritable(box)...) {
+	for _, path := range append(b.tops(), b.gitWritable(box)...) {
 		if fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
 			out = append(out, anchor{path, fd})
 		}
@@ -99,7 +99,7 @@ type fresh struct {
 // appeared lists the sensitive places that are there now and were not, or were
 // others. Those that are theirs were put there from outside.
 func (b *boxes) appeared(box tool.Box, before []seen, held []anchor, theirs func(string) bool) []fresh {
-	found, _ := b.scanner(b.root).all(false)
+	found, _ := b.sensitive(false)
 	old := make(map[seen]bool)
 	for _, s := range before {
 		old[s] = true
@@ -132,7 +132,7 @@ func (b *boxes) appeared(box tool.Box, before []seen, held []anchor, theirs func
 // there when the box was made, so it was closed, and no folder on the way to it
 // could be exchanged.
 func (b *boxes) others(path string, before []seen) bool {
-	return filepath.Dir(path) == b.root && slices.ContainsFunc(before, func(s seen) bool { return s.Path == path && !s.Link })
+	return slices.Contains(b.tops(), filepath.Dir(path)) && slices.ContainsFunc(before, func(s seen) bool { return s.Path == path && !s.Link })
 }
 
 // takeAway moves a place out of the workspace, or renames it if that can't be

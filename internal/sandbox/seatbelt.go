@@ -14,6 +14,7 @@ import (
 // paths is what a profile of Seatbelt, the sandbox of macOS, names.
 type paths struct {
 	root, temp  string
+	also        []string // folders that are as root is
 	read, write []string
 	secret      []string
 	shared      []string // below what is secret, and read all the same
@@ -25,7 +26,7 @@ type paths struct {
 // pathsOf gathers it. What is sensitive by its name is in the profile as a
 // pattern, so it need not exist.
 func pathsOf(m places.Map, root string, box tool.Box, temp string) paths {
-	p := paths{root: root, temp: temp, read: box.Read, write: box.Write, git: box.Git}
+	p := paths{root: root, also: m.Also, temp: temp, read: box.Read, write: box.Write, git: box.Git}
 	for _, path := range box.Read {
 		if m.Opens(path, path) {
 			p.shared = append(p.shared, path)
@@ -38,12 +39,15 @@ func pathsOf(m places.Map, root string, box tool.Box, temp string) paths {
 		case m.Of(k.Path).Guard == places.Secret:
 			p.secret = append(p.secret, k.Path)
 		case k.Path == filepath.Join(root, ".git") && box.Git, slices.Contains(box.Write, k.Path) && k.Guard == places.Guarded:
-		case tool.Inside(root, k.Path):
+		case slices.ContainsFunc(p.tops(), func(top string) bool { return tool.Inside(top, k.Path) }):
 			p.frozen = append(p.frozen, k.Path)
 		}
 	}
 	return p
 }
+
+// tops are the folders that commands work in.
+func (p paths) tops() []string { return append([]string{p.root}, p.also...) }
 
 // profile writes the rules of a box. In Seatbelt the last rule that matches
 // decides, so what is closed comes after what is opened.
@@ -71,13 +75,15 @@ func profile(level tool.Level, p paths) string {
 	for _, path := range p.apart {
 		line("(deny file-read* file-write* (subpath %s))", quoted(path))
 	}
-	for _, path := range []string{p.root, p.temp} {
+	for _, path := range append(p.tops(), p.temp) {
 		line("(allow file-read* (subpath %s))", quoted(path))
 	}
 	line("(allow file-write-data (literal \"/dev/null\") (literal \"/dev/zero\"))")
 	line("(allow file-write* (subpath %s))", quoted(p.temp))
 	if level == tool.BoxWorkspace {
-		line("(allow file-write* (subpath %s))", quoted(p.root))
+		for _, path := range p.tops() {
+			line("(allow file-write* (subpath %s))", quoted(path))
+		}
 		line("(allow network* (local ip \"localhost:*\") (remote ip \"localhost:*\"))")
 		for _, path := range p.frozen {
 			line("(deny file-write* (subpath %s))", quoted(path))
@@ -92,8 +98,10 @@ func profile(level tool.Level, p paths) string {
 	for _, path := range p.shared {
 		line("(allow file-read* (subpath %s))", quoted(path))
 	}
-	for _, pattern := range secretPatterns() {
-		line("(deny file-read* file-write* (regex #%s))", quoted("^"+regexp.QuoteMeta(p.root)+"/"+pattern))
+	for _, top := range p.tops() {
+		for _, pattern := range secretPatterns() {
+			line("(deny file-read* file-write* (regex #%s))", quoted("^"+regexp.QuoteMeta(top)+"/"+pattern))
+		}
 	}
 	return out.String()
 }
@@ -103,6 +111,9 @@ func profile(level tool.Level, p paths) string {
 func frozenPatterns(p paths) []string {
 	root := "^" + regexp.QuoteMeta(p.root) + "/"
 	out := []string{root + "(.*/)?[.]inspan(/|$)"}
+	for _, dir := range p.also {
+		out = append(out, "^"+regexp.QuoteMeta(dir)+"/(.*/)?[.](inspan|git)(/|$)")
+	}
 	if !p.git {
 		return append(out, root+"(.*/)?[.]git(/|$)")
 	}

@@ -50,7 +50,9 @@ func (ps *procs) walls() tool.Walls {
 // try builds a box around nothing. It looks at no workspace: one that is too
 // big for boxes makes Start fail, not the walls.
 func (b *boxes) try(box tool.Box) error {
-	empty := &boxes{o: b.o, root: "/usr", engine: b.engine, temp: &temp{}}
+	o := b.o
+	o.Map.Also = nil // looked at as little as the workspace
+	empty := &boxes{o: o, root: "/usr", engine: b.engine, temp: &temp{}}
 	program := truth()
 	if _, err := os.Stat("/usr"); err != nil || b.engine != nil {
 		empty.root = b.root

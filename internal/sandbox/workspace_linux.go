@@ -33,7 +33,9 @@ func (b *boxes) workspace(k *kept, found []spot) error {
 	}
 	o.Env, o.Cache, o.Layer = with(o.Env, vars...), cache, b.goLayer(cache, o.Env)
 	k.cold = o.Layer == "" && cache != "" && empty(filepath.Join(cache, goBuilds))
-	o.Write = []string{b.root}
+	if o.Write = b.tops(); box.Throwaway {
+		o.Write = o.Write[:1]
+	}
 	for _, path := range b.beyond(mountable(o.Level, box.Write)) {
 		at := b.o.Map.Of(path)
 		if at.Guard != places.Secret && at.Guard != places.Frozen || at.Named && slices.Contains(k.command.Pass.Write, path) {
@@ -155,9 +157,10 @@ func (b *boxes) pins(box tool.Box, found []spot) []string {
 	return out
 }
 
-// above adds the folders between the workspace and a path.
+// above adds the folders between the workspace, or a folder beside it, and a path.
 func (b *boxes) above(list []string, path string) []string {
-	for dir := filepath.Dir(path); dir != b.root && tool.Inside(b.root, dir); dir = filepath.Dir(dir) {
+	tops := b.tops()
+	for dir := filepath.Dir(path); !slices.Contains(tops, dir) && insideAny(tops, dir); dir = filepath.Dir(dir) {
 		if !slices.Contains(list, dir) {
 			list = append(list, dir)
 		}

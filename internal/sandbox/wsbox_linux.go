@@ -56,11 +56,11 @@ func (k *keeper) furnish() error {
 	return setup("set limits", k.limitSelf())
 }
 
-// temporary is the variables that say where temporary files go: into a folder of
-// its own if the session's is only to be read, or if nothing else can be written.
+// temporary is the variables that say where temporary files go. A read box can't write
+// the session's, so it has a folder of its own unless its command is to see all of the session's.
 func (o order) temporary(own string) []string {
 	dir := "/tmp"
-	if o.Level == tool.BoxRead && (o.Tmp != "" || o.Scene) {
+	if o.Level == tool.BoxRead && (o.Tmp != "" || o.Scene) && !o.AllTmp {
 		dir = own
 	}
 	return []string{"TMPDIR=" + dir, "TMP=" + dir, "TEMP=" + dir}
@@ -105,11 +105,10 @@ func (k *keeper) enterScene() error {
 			return setup("restrict files", err)
 		}
 	}
-	calls := workspaceCalls()
 	if k.order.Level == tool.BoxRead {
-		calls = readCalls()
+		return setup("restrict system calls", filter(readCalls()))
 	}
-	return setup("restrict system calls", filter(calls))
+	return setup("restrict system calls", k.filterConnects(workspaceCalls()))
 }
 
 func (k *keeper) workspaceRules(abi int) (*ruleset, error) {

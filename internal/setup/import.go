@@ -85,7 +85,7 @@ func Look(a *app.App, root string, agents []string) (*Import, error) {
 		i.set[s.Key] = setting{s.Plain(), "your settings have"}
 	}
 	c := a.Config
-	i.have["allow"], i.have["ask"], i.have["deny"], i.have["skills.folders"] = c.Allow, c.Ask, c.Deny, c.Skills.Folders
+	i.have["allow"], i.have["ask"], i.have["deny"], i.have["folders"], i.have["skills.folders"] = c.Allow, c.Ask, c.Deny, c.Folders, c.Skills.Folders
 	var warnings []string
 	servers, err := a.Hubs.Foreign(nil, root, func(w string) { warnings = append(warnings, w) })
 	if err != nil {

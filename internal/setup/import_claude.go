@@ -139,8 +139,16 @@ func (i *Import) permissions(path string, p foreign.Permissions, person bool) {
 	default:
 		i.ignored(path, "defaultMode "+words.OneLine(p.Mode, 60), "if you want it, choose a mode yourself; see 'inspan run --help'")
 	}
-	if len(p.Folders) > 0 {
-		i.ignored(path, "additionalDirectories", "allow folders with rules such as write(/path/**)")
+	for _, dir := range p.Folders {
+		what := "additionalDirectories " + words.OneLine(dir, 100)
+		switch {
+		case !person:
+			i.ignored(path, what, "a folder can't open another; start inspan with --add-dir "+words.OneLine(dir, 100))
+		case filepath.IsAbs(dir), strings.HasPrefix(dir, "~/"):
+			i.joins(path, what, "folders", dir)
+		default:
+			i.ignored(path, what, "it is another folder for each workspace; start inspan with --add-dir "+words.OneLine(dir, 100))
+		}
 	}
 	for _, key := range p.Other {
 		if slices.ContainsFunc(p.Limits, func(l foreign.Limit) bool { return strings.HasPrefix(l.Text, "permissions."+key+" ") }) {

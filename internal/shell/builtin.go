@@ -4,8 +4,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/inspan/inspan/tool"
 )
 
 // builtin judges what bash does itself. It reports whether the name is one of
@@ -198,7 +196,7 @@ func (c *call) readLine() {
 // does as well.
 func (c *call) rooted() bool {
 	if c.j.at.Held && c.j.at.Root != "" && len(c.s.cwds) > 0 {
-		return !slices.ContainsFunc(c.s.cwds, func(dir string) bool { return !tool.Inside(c.j.at.Root, dir) })
+		return !slices.ContainsFunc(c.s.cwds, func(dir string) bool { return !c.j.at.inside(dir) })
 	}
 	return len(c.s.cwds) == 1 && c.s.cwds[0] == filepath.Clean(c.j.at.Root) && c.j.at.Root != ""
 }

@@ -126,7 +126,7 @@ func (c *call) remove(p parsed) {
 	c.need(p, 1)
 	for _, w := range p.operands {
 		for _, path := range c.j.places(w, c.s) {
-			if path == c.j.at.Root {
+			if path == c.j.at.Root || slices.Contains(c.j.at.Also, path) {
 				c.v.full("it would remove the workspace")
 			}
 		}

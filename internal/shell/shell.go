@@ -48,6 +48,7 @@ func higher(a, b Class) Class {
 // nobody knows where ~ leads.
 type Place struct {
 	Root, Cwd, Home string
+	Also            []string // folders that are as Root is
 	// Held says that walls hold what is proven to read, so that git may meet any repository
 	// below Root: whatever it names reads too.
 	Held bool

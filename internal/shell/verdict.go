@@ -110,7 +110,7 @@ func (j *judge) write(w word, s scope, v *verdict, what string) {
 		}
 		v.add(effect(tool.Write, p))
 		switch {
-		case !tool.Inside(j.at.Root, p):
+		case !j.at.inside(p):
 			v.full(what + " writes outside the workspace: " + p)
 		case inGit(p) && !places.GitLock(p):
 			v.full(what + " writes inside .git, which can name programs to run")
@@ -118,6 +118,11 @@ func (j *judge) write(w word, s scope, v *verdict, what string) {
 			v.join(verdict{class: Workspace, why: what + " writes " + p})
 		}
 	}
+}
+
+// inside reports whether a path is one of the workspace or of the folders that are as it is.
+func (p Place) inside(path string) bool {
+	return tool.Inside(p.Root, path) || slices.ContainsFunc(p.Also, func(dir string) bool { return tool.Inside(dir, path) })
 }
 
 // inGit reports whether a path leads into the insides of a repository, on file

@@ -214,7 +214,11 @@ func (sh *Shell) background(c *tool.Call, j *job) (res tool.Result, moved bool, 
 // from there.
 func (sh *Shell) finished(ctx context.Context, c *tool.Call, j *job) (r tool.Result, err error) {
 	r = tool.Result{Exit: j.exit(), Left: sh.leaves(), Files: wrote(ctx, c, j.writes)}
-	text := j.result() + sh.missing(c.Mode, j)
+	text, closed, told := j.result()+sh.missing(c.Mode, j), j.outside(ctx, c, sh.Home), j.blocked()
+	for _, dir := range closed {
+		text, told = text+"\n["+closedTo(dir)+"]", append(told, closedTo(dir))
+	}
+	r.Ways = j.ways(closed)
 	if c.Parent != "" {
 		text, err = j.plain(ctx, c)
 	}
@@ -228,9 +232,7 @@ func (sh *Shell) finished(ctx context.Context, c *tool.Call, j *job) (r tool.Res
 		}
 	}
 	r.Parts = llm.Say(text)
-	if blocked := j.blocked(); len(blocked) > 0 {
-		r.Show = strings.Join(blocked, "\n\n")
-	}
+	r.Show = strings.Join(told, "\n\n")
 	return r, err
 }
 

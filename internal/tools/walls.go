@@ -34,6 +34,10 @@ type plan struct {
 // namesGit finds git in the text of a command, whatever it is there: what it may write is a copy.
 var namesGit = regexp.MustCompile(`\bgit\b`)
 
+// namesTemp finds the variables for temporary files, and commands that print all variables: a command that only
+// reads must find there what the commands before it wrote.
+var namesTemp = regexp.MustCompile(`\b(TMPDIR|TMP|TEMP|env|printenv|set|declare)\b`)
+
 // plan tells what a call of bash would do.
 func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 	p := sh.explain(c, in)
@@ -65,6 +69,9 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 	out.mixed = out.class == tool.Unproven && c.Env.Walls.Throwaway && namesGit.MatchString(in.Command)
 	if top := repositoryTop(ctx, c.Env); top != "" && top != c.Env.Root && namesGit.MatchString(in.Command) {
 		out.effects = append(out.effects, tool.Effect{Kind: tool.Read, Path: top}) // git looks at all of its work tree
+	}
+	if out.class == tool.ProvenRead && namesTemp.MatchString(in.Command) && c.Env.Own("/tmp/x", true) {
+		out.effects = append(out.effects, tool.Effect{Kind: tool.Read, Path: "/tmp"})
 	}
 	for _, host := range in.Network {
 		if host == "true" { // what a model means that writes network: true
@@ -104,7 +111,7 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 // git that has the repository, get the person's own, and not the one that commands before have
 // set; any other command whose meaning depends on that is not proven.
 func (sh *Shell) explain(c *tool.Call, in bashArgs) shell.Plan {
-	at := shell.Place{Root: c.Env.Root, Cwd: c.Cwd, Home: sh.Home, Held: c.Env.Walls.Read}
+	at := shell.Place{Root: c.Env.Root, Also: c.Env.Folders, Cwd: c.Cwd, Home: sh.Home, Held: c.Env.Walls.Read}
 	p := shell.Explain(in.Command, at)
 	r := reachOf(plan{class: tool.Unproven, outside: in.Outside, effects: p.Calls()}.box(c, in))
 	sh.mu.Lock()

@@ -58,6 +58,11 @@ func Commands() []Command {
 			Name: "model", here: "its model is chosen when it starts, with --model", Args: "[provider/model]", Doc: "switch models",
 			run: idle(func(c *commander, name string) tea.Cmd { return c.sessions.model(name) }),
 		},
+		{
+			Name: "add-dir", here: "the server decides where it works", Args: "[folder]",
+			Doc: "open a folder to this session, which it then uses like its workspace; without one, list them",
+			run: idle(func(c *commander, path string) tea.Cmd { return c.sessions.addFolder(path) }),
+		},
 		{Name: "effort", here: "the server chooses it", Args: "[low|medium|high|xhigh|max]", Doc: "set how hard the model thinks", run: idle((*commander).effort)},
 		{Name: "reasoning", Doc: "show the model's last reasoning in full", calm: true, run: (*commander).reasoning},
 		{Name: "mode", here: "its mode is chosen when it starts, with --mode", Args: "[mode]", Doc: "set the permission mode: plan, ask, edit, auto or yolo", calm: true, run: (*commander).mode},

@@ -30,6 +30,7 @@ type facts struct {
 	id          string  // empty likewise
 	local       string  // the folder of this machine that the session works in, or else where the front end is
 	root        string  // where the session works
+	folders     []string
 	route, mode string
 	effort      string            // empty: the vendor's default
 	spent       string            // by the session, in words
@@ -45,7 +46,7 @@ func (c *commander) facts() facts {
 	t := c.talk
 	t.measure()
 	return facts{
-		app: c.tui.here(), past: c.tui.App, house: t.house, server: c.tui.at(), session: t.runner.session(), id: t.runner.id(), local: t.local(), root: t.root(), route: t.route(),
+		app: c.tui.here(), past: c.tui.App, house: t.house, server: c.tui.at(), session: t.runner.session(), id: t.runner.id(), local: t.local(), root: t.root(), folders: t.folders(), route: t.route(),
 		mode: string(t.mode()), effort: t.effort(), spent: words.Cost(t.view.Spent.Cost, t.view.Spent.Unpriced),
 		given: maps.Clone(t.view.given), list: t.view.Todo, commands: c.offered(), keys: c.keys, now: c.tui.clock(), warn: t.warner(),
 	}
@@ -154,6 +155,7 @@ func (f facts) status(string) func(context.Context) (string, error) {
 		line("model", strings.TrimSpace(f.route+"  "+cmp.Or(f.effort, "default")+" effort"))
 		line("mode", strings.Trim(f.mode+" · "+tool.Mode(f.mode).Doc(), " ·"))
 		line("workspace", f.root)
+		line("folders", strings.Join(f.folders, "  "))
 		line("session", cmp.Or(f.id, "none yet; your first message starts one"))
 		if f.session != nil {
 			c := f.session.Context()

@@ -78,6 +78,12 @@ func commandHabits() []habit {
 			shown: []string{"· model openai/gpt-x answers your next message", "\nopenai/gpt-x · ask"},
 			check: once,
 		},
+		{name: "/add-dir", keys: "/add-dir" + enter, shown: []string{"folders beside the workspace: none; /add-dir FOLDER opens one"}},
+		{name: "/add-dir", keys: "/add-dir /none/such" + enter, shown: []string{"/none/such does not exist"}},
+		{
+			name: "/add-dir", first: "/add-dir /usr/share" + enter, then: []string{"/usr/share is open to the session"},
+			keys: "/status" + enter, shown: []string{"folders    /usr/share"}, check: once,
+		},
 		{name: "/effort", keys: "/effort high" + enter, shown: []string{"now working at effort high"}},
 		{name: "/effort", keys: "/effort hihg" + enter, shown: []string{`unknown effort "hihg"; use one of low, medium, high, xhigh, max`}},
 		{name: "/effort", keys: "/effort" + enter, shown: []string{"effort (5 of 5)", "xhigh"}},

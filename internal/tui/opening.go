@@ -21,6 +21,7 @@ type opened struct {
 	past   *view       // what has happened in it; nil: it is new
 	opts   app.Options // it was opened with, unless it is new
 	coming string      // the model that answers in it from now on; empty: the one that did
+	told   string      // what is new, of the same session with other options; empty: it is another
 	driver string      // who goes on with its run elsewhere; empty: nobody
 	err    error
 	inputs []event.Body
@@ -106,7 +107,7 @@ func (t *talk) opened(msg opened) tea.Cmd {
 	t.runner.take(msg.s)
 	if msg.past != nil {
 		t.opts, t.driver, t.coming = msg.opts, msg.driver, msg.coming
-		t.show(msg.past)
+		t.show(msg.past, msg.told)
 	} else {
 		t.view.seed(msg.s)
 	}
@@ -124,19 +125,19 @@ func (t *talk) opened(msg opened) tea.Cmd {
 // gone on with.
 const shown = 30
 
-// show puts a session in the place of the one before. With another model it is the same one, which
-// stands on the screen already.
-func (t *talk) show(past *view) {
+// show puts a session in the place of the one before. If it is the same one, it stands on the screen already, and told
+// is what is new.
+func (t *talk) show(past *view, told string) {
 	blocks := past.blocks
-	if t.coming != "" {
+	if told != "" {
 		blocks = nil
 	}
 	if n := len(blocks) - shown; n > 0 && !t.tui.Fullscreen {
 		blocks = append([]*block{{kind: noteBlock, text: text.Count(n, "earlier item") + " in the session's log"}}, blocks[n:]...)
 	}
 	past.blocks = slices.Concat(t.view.blocks, blocks)
-	if t.coming != "" {
-		past.note("model " + t.coming + " answers your next message")
+	if told != "" {
+		past.note(told)
 	} else {
 		past.note("session " + past.Session.ID)
 		if root := past.Session.Root; !t.house.has(root) {

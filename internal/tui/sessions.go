@@ -5,8 +5,13 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/words"
 )
 
 // sessions leads to another session, or to the same one with another model.
@@ -22,7 +27,7 @@ func (s *sessions) resume(id string) tea.Cmd {
 		return s.pick()
 	}
 	o := s.talk.opts
-	o.Mode, o.Model = "", ""
+	o.Mode, o.Model, o.Folders = "", "", s.talk.tui.Options.Folders // what was opened since was so for another
 	return s.talk.resume(o, id)
 }
 
@@ -107,15 +112,47 @@ func (s *sessions) model(name string) tea.Cmd {
 			s.talk.note("the next session uses " + route)
 			return nil
 		}
-		o.Mode = ""
-		again := s.talk.resume(o, id)
-		return func() tea.Msg {
-			msg, ok := again().(opened)
-			if ok {
-				msg.coming = route
-			}
-			return msg
+		return s.again(o, id, "model "+route+" answers your next message", route)
+	})
+}
+
+// again goes on with the same session by other options. Told is what is new, and route the model that answers; empty:
+// the one that did.
+func (s *sessions) again(o app.Options, id, told, route string) tea.Cmd {
+	o.Mode = ""
+	resume := s.talk.resume(o, id)
+	return func() tea.Msg {
+		msg, ok := resume().(opened)
+		if ok {
+			msg.told, msg.coming = told, route
 		}
+		return msg
+	}
+}
+
+// addFolder goes on with one folder more; without a path it says which there are.
+func (s *sessions) addFolder(path string) tea.Cmd {
+	a := s.talk.tui.here()
+	if a == nil {
+		return nil
+	}
+	if path == "" {
+		s.talk.note("folders beside the workspace: " + cmp.Or(words.OneLine(strings.Join(s.talk.folders(), ", "), 300), "none; /add-dir FOLDER opens one"))
+		return nil
+	}
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		path = keep.AtHome(rest)
+	}
+	return s.talk.work(func(context.Context) (string, error) { return a.Folder(path) }, func(dir string) tea.Cmd {
+		o := s.talk.opts
+		o.Folders = append(slices.Clone(o.Folders), dir)
+		told := words.OneLine(dir, 300) + " is open to the session as its workspace is"
+		if id := s.talk.runner.id(); id != "" {
+			return s.again(o, id, told, s.talk.coming)
+		}
+		s.talk.opts = o
+		s.talk.note(told)
+		return nil
 	})
 }
 

@@ -402,6 +402,15 @@ func (t *talk) switchTo(mode tool.Mode) tea.Cmd {
 // works reports whether a run here does more than wait for an answer.
 func (t *talk) works() bool { return t.running && !t.view.asks() }
 
+// folders are those that the session uses as its workspace, or that the next one will.
+func (t *talk) folders() []string {
+	list := slices.Clone(t.opts.Folders)
+	if s := t.runner.session(); s != nil {
+		list = append(s.Status().Folders, list...) // its log has a new one once a run begins
+	}
+	return slices.Compact(slices.Sorted(slices.Values(list)))
+}
+
 // mode is the one that holds, or will.
 func (t *talk) mode() tool.Mode {
 	if mode := t.outbox.mode(); mode != "" {
