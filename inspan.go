@@ -14,6 +14,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/guard"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/llm"
@@ -297,7 +298,7 @@ func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
 	bodies := []event.Body{event.Opened{
 		Format: event.Format, App: "inspan " +
 			Version, Root: a.Env.Root, Parent: parent, Levers: a.Levers.Stated(), Labels: a.Labels, Traceparent: a.Traceparent,
-		Corpus: a.Corpus,
+		Corpus: a.Corpus, Folder: keep.FolderID(a.Env.Root),
 	}}
 	for _, block := range a.System {
 		block.Where = event.PlaceSystem

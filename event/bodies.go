@@ -16,6 +16,8 @@ type Opened struct {
 	Root   string `json:"root,omitempty"`   // the workspace
 	Parent string `json:"parent,omitempty"` // session that spawned this one
 	Levers Levers `json:"levers,omitzero"`  // what it works with, each default written out
+	// Folder tells the workspace from others whatever it is called, on this machine; empty: nothing does.
+	Folder string `json:"folder,omitempty"`
 	// Labels are what whoever opened the session knows it by, such as a ticket or an experiment.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Traceparent is the span of another program that the session belongs to, as W3C Trace Context
@@ -36,6 +38,13 @@ type Forked struct {
 // Titled names the session for people. The last one counts.
 type Titled struct {
 	Title string `json:"title"`
+}
+
+// Moved says that the workspace is another folder from now on, as it was renamed or moved.
+//
+// An input: any process may append it.
+type Moved struct {
+	Root string `json:"root"`
 }
 
 // Pinned says whether a person wants the session kept when old ones are removed. The last one

@@ -31,13 +31,14 @@ func bodies() []event.Body {
 	}}
 	return []event.Body{
 		event.Opened{
-			Format: 1, App: "inspan 1", Root: "/w", Parent: "p", Levers: event.Levers{Verify: "on"},
+			Format: 1, App: "inspan 1", Root: "/w", Folder: "7 1.2", Parent: "p", Levers: event.Levers{Verify: "on"},
 			Labels: map[string]string{"ticket": "7"}, Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 			Corpus: event.Corpus{Sources: []event.Source{{Name: "https://a.example/b", Blob: "d"}}, Small: "p/small"},
 		},
 		event.Forked{From: "s", Seq: 7},
 		event.Titled{Title: "t"},
 		event.Pinned{On: true},
+		event.Moved{Root: "/w2"},
 		event.Withdrawn{Of: 3},
 		event.Said{
 			Parts: parts, By: "me", Origin: event.OriginLead, Message: "m", Context: "x",
@@ -337,7 +338,7 @@ func TestSyncedAndInput(t *testing.T) {
 		"step_started step_ended recorded staged stopped "; synced != want {
 		t.Errorf("synced are %s, want %s", synced, want)
 	}
-	want := "titled pinned withdrawn said steered decided cancelled compact spawned raised returned paused tasked finished recorded staged "
+	want := "titled pinned moved withdrawn said steered decided cancelled compact spawned raised returned paused tasked finished recorded staged "
 	if inputs != want {
 		t.Errorf("inputs are %s, want %s", inputs, want)
 	}

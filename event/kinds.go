@@ -19,6 +19,7 @@ func (Opened) Kind() string    { return "opened" }
 func (Forked) Kind() string    { return "forked" }
 func (Titled) Kind() string    { return "titled" }
 func (Pinned) Kind() string    { return "pinned" }
+func (Moved) Kind() string     { return "moved" }
 func (Said) Kind() string      { return "said" }
 func (Withdrawn) Kind() string { return "withdrawn" }
 func (Steered) Kind() string   { return "steered" }
@@ -56,6 +57,8 @@ func decodeBody(kind string, raw json.RawMessage) (Body, error) {
 		return into[Titled](raw)
 	case "pinned":
 		return into[Pinned](raw)
+	case "moved":
+		return into[Moved](raw)
 	case "said":
 		return intoParts(raw, func(b *Said) *llm.Parts { return &b.Parts })
 	case Withdrawn{}.Kind():
@@ -170,7 +173,7 @@ func Synced(b Body) bool {
 // the driver alone, who holds the session's lease.
 func Input(b Body) bool {
 	switch b.(type) {
-	case Said, Withdrawn, Steered, Decided, Cancelled, Titled, Pinned, Compact, Spawned, Raised, Returned, Paused, Tasked, Finished,
+	case Said, Withdrawn, Steered, Decided, Cancelled, Titled, Pinned, Moved, Compact, Spawned, Raised, Returned, Paused, Tasked, Finished,
 		Recorded, Staged:
 		return true
 	}

@@ -361,6 +361,7 @@ func logBodies() []event.Body {
 		event.Forked{From: "x", Seq: 3},
 		event.Titled{Title: "title"},
 		event.Pinned{On: true},
+		event.Moved{Root: "/elsewhere"},
 		logSay(1),
 		event.Withdrawn{Of: 6},
 		event.Steered{Parts: llm.Say("steer")},

@@ -35,7 +35,7 @@ func NewInfo(id string) Info {
 }
 
 // Add takes note of the next event. Where a store knows which they are it is enough to add, in
-// their order, the first event, the first Said, the last Titled, the last Pinned, the last Stopped
+// their order, the first event, the first Said, the last Titled, the last Pinned, the last Moved, the last Stopped
 // unless a run has gone on since, and the last event.
 func (i *Info) Add(e event.Event) {
 	i.Events, i.Modified = e.Seq, e.Time
@@ -56,6 +56,8 @@ func (i *Info) Add(e event.Event) {
 		i.Title = b.Title
 	case event.Pinned:
 		i.Pinned = b.On
+	case event.Moved:
+		i.Root = b.Root
 	case event.Stopped:
 		i.Stop = b.Reason
 	case event.Asked:

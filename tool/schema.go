@@ -17,6 +17,7 @@ type compiled struct {
 	text     []byte // what it was made of
 	schema   *jsonschema.Schema
 	resolved func() (*jsonschema.Resolved, error) // computed once, when it is first asked for
+	offered  func() (json.RawMessage, string)     // the same; as [offered] has it
 }
 
 // compile returns the schema of t, made by New or, for tools with a schema
@@ -53,7 +54,9 @@ func (t Tool) compile() (*compiled, error) {
 // never checks.
 func compileSchema(schema *jsonschema.Schema, text []byte) *compiled {
 	resolve := func() (*jsonschema.Resolved, error) { return schema.Resolve(nil) }
-	return &compiled{text: bytes.Clone(text), schema: schema, resolved: sync.OnceValues(resolve)}
+	text = bytes.Clone(text)
+	offer := func() (json.RawMessage, string) { return offered(text) }
+	return &compiled{text: text, schema: schema, resolved: sync.OnceValues(resolve), offered: sync.OnceValues(offer)}
 }
 
 // plain makes an inferred schema simpler for models: a list is a list, never

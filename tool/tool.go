@@ -4,6 +4,7 @@
 package tool
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -100,12 +101,22 @@ type Tool struct {
 // Spec is the model's view of the tool. Its schema has a form that every vendor takes; what can't
 // be said in that form is in the description. [Tool.Check] goes by Schema itself.
 func (t Tool) Spec() llm.ToolSpec {
-	schema, words := offered(t.shown())
+	schema, words := t.offered()
 	doc := t.Doc
 	if words != "" {
 		doc = strings.TrimSpace(doc + "\n" + words)
 	}
 	return llm.ToolSpec{Name: t.Name, Description: doc, Schema: schema}
+}
+
+// offered is the schema as vendors take it, and what has to be said in words. That of a tool made by [New] is
+// made once.
+func (t Tool) offered() (json.RawMessage, string) {
+	shown := t.shown()
+	if t.compiled != nil && bytes.Equal(shown, t.compiled.text) {
+		return t.compiled.offered()
+	}
+	return offered(shown)
 }
 
 // Seen tells the digest of a file when the session last read or wrote it, by its resolved path;

@@ -38,6 +38,8 @@ func changes(id string, bodies []event.Body) pgx.NamedArgs {
 			args["title"] = clean(b.Title)
 		case event.Pinned:
 			args["pinned"] = b.On
+		case event.Moved:
+			args["root"] = clean(b.Root)
 		case event.Stopped, event.Asked:
 			args["stop"] = clean(string(info.Stop))
 		}
@@ -74,7 +76,7 @@ func cleaned(labels map[string]string) map[string]string {
 // telling are the kinds of the events that a list tells something of.
 func telling() []string {
 	var kinds []string
-	for _, b := range []event.Body{event.Opened{}, event.Said{}, event.Titled{}, event.Pinned{}, event.Stopped{}, event.Asked{}} {
+	for _, b := range []event.Body{event.Opened{}, event.Said{}, event.Titled{}, event.Pinned{}, event.Moved{}, event.Stopped{}, event.Asked{}} {
 		kinds = append(kinds, b.Kind())
 	}
 	return slices.Clip(kinds)

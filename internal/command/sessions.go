@@ -15,7 +15,7 @@ import (
 func (c *command) sessions() *cobra.Command {
 	return group("sessions", "List, show, search, fork, export, move, remove, prune and check sessions",
 		c.sessionsList(), c.sessionsShow(), c.sessionsSearch(), c.sessionsFork(), c.sessionsExport(), c.sessionsRm(), c.sessionsPrune(),
-		c.sessionsPin(), c.sessionsFsck(), c.sessionsPush(), c.sessionsPull())
+		c.sessionsPin(), c.sessionsFsck(), c.sessionsMove(), c.sessionsPush(), c.sessionsPull())
 }
 
 func (c *command) sessionsList() *cobra.Command {

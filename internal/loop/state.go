@@ -72,6 +72,11 @@ func (s *State) Apply(e event.Event) error {
 		s.strand()
 		s.disown()
 		s.leave()
+	case event.Moved:
+		if rel, err := filepath.Rel(s.Root, s.Cwd); err == nil && filepath.IsLocal(rel) {
+			s.Cwd = filepath.Join(b.Root, rel)
+		}
+		s.Root = b.Root
 	case event.Titled:
 		s.Title = b.Title
 	case event.Added:

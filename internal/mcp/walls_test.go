@@ -71,7 +71,7 @@ func TestRefusedHosts(t *testing.T) {
 	for mode, want := range map[string][]string{
 		"fetches http://closed.example/":      {"exit code 1", "the sandbox blocked closed.example", "--host HOST of 'inspan mcp add'"},
 		"fetches http://closed.example/again": {"did not answer", "the sandbox blocked closed.example", "hosts = [...] in the settings"},
-		"fetches http://203.0.113.7/":      {"exit code 1", "refused to connect to 203.0.113.7", "sandbox.local in the settings"},
+		"fetches http://203.0.113.7/":         {"exit code 1", "refused to connect to 203.0.113.7", "sandbox.local in the settings"},
 	} {
 		t.Run(mode, func(t *testing.T) {
 			s := self(t, "own", mode)

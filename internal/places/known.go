@@ -2,6 +2,8 @@ package places
 
 import (
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/inspan/inspan/tool"
 )
@@ -197,4 +199,16 @@ func guardedNames() []string {
 		".mise.toml", "mise.toml", ".autoenv", ".autoenv.zsh", ".gdbinit", ".lldbinit", ".dir-locals.el", ".emacs", ".tmux.conf", ".inputrc",
 		".ripgreprc",
 	}
+}
+
+// Steers reports whether programs that work below a folder look there for a file of that name, relative to it,
+// which would steer them: hidden ones, and those that say what a project is.
+func Steers(below string) bool {
+	parts := strings.Split(below, "/")
+	return slices.ContainsFunc(parts, func(name string) bool { return strings.HasPrefix(name, ".") || name == "node_modules" }) ||
+		slices.Contains([]string{
+			"package.json", "tsconfig.json", "jsconfig.json", "go.mod", "go.work", "conftest.py", "pytest.ini", "tox.ini", "setup.cfg",
+			"pyproject.toml", "Cargo.toml", "rust-toolchain.toml", "pom.xml", "settings.gradle", "Gemfile", "composer.json", "mise.toml", "WORKSPACE",
+			"MODULE.bazel", "CMakeLists.txt", "AGENTS.md", "CLAUDE.md",
+		}, parts[len(parts)-1])
 }

@@ -243,3 +243,15 @@ func BenchmarkOf(b *testing.B) {
 		m.Of("/w/internal/some/folder/deep/file.go")
 	}
 }
+
+// TestSteers holds which names of files programs look for.
+func TestSteers(t *testing.T) {
+	for name, want := range map[string]bool{
+		"report.txt": false, "a/b/report.md": false, "package.json": true, "a/package.json": true, ".npmrc": true, "a/.git/config": true,
+		"node_modules/x/index.js": true, "package.json/x": false, "CLAUDE.md": true,
+	} {
+		if got := places.Steers(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -90,7 +90,7 @@ func (t *Table) Remove(ctx context.Context, id string) error {
 // LastHere is LastIn of the current folder.
 func (t *Table) LastHere(ctx context.Context) (string, error) { return t.LastIn(ctx, ".") }
 
-// LastIn is the session used last in a folder. That there is none is a [words.Misuse].
+// LastIn is the session used last in a folder. The sessions of one that was renamed move with it. That there is none is a [words.Misuse].
 func (t *Table) LastIn(ctx context.Context, folder string) (string, error) {
 	here, err := filepath.Abs(folder)
 	if err == nil {
@@ -99,12 +99,22 @@ func (t *Table) LastIn(ctx context.Context, folder string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	var elsewhere []store.Info
 	for s, err := range store.Recent(ctx, t.Sessions) {
-		if err != nil {
+		switch {
+		case err != nil:
 			return "", err
-		}
-		if s.Root == here && s.Parent == "" && !s.Empty {
+		case s.Parent != "" || s.Empty:
+		case s.Root == here:
 			return s.ID, nil
+		default:
+			elsewhere = append(elsewhere, s)
+		}
+	}
+	for _, s := range elsewhere {
+		if t.renamed(ctx, s, here) {
+			_, err := t.Rehome(ctx, s.Root, here)
+			return s.ID, err
 		}
 	}
 	return "", words.Misuse{Err: fmt.Errorf("no session has run in %s; name one from 'inspan sessions list'", here)}

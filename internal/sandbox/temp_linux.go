@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -101,24 +102,12 @@ func (t *temp) wrote(path string) {
 func (t *temp) handOut() error {
 	var failed error
 	for _, path := range slices.Sorted(maps.Keys(t.written)) {
-		if root, below, ok := t.within(path); ok && t.results && !foundByOthers(below) {
+		if root, below, ok := t.within(path); ok && t.results && !places.Steers(below) {
 			r := tempRoots()[root]
 			failed = errors.Join(failed, handOut(filepath.Join(t.dir, r[1]), r[0], below))
 		}
 	}
 	return failed
-}
-
-// foundByOthers reports whether programs that work below the folder look there for a file of that name,
-// which would steer them: hidden ones, and those that say what a project is.
-func foundByOthers(below string) bool {
-	parts := strings.Split(below, "/")
-	return slices.ContainsFunc(parts, func(name string) bool { return strings.HasPrefix(name, ".") || name == "node_modules" }) ||
-		slices.Contains([]string{
-			"package.json", "tsconfig.json", "jsconfig.json", "go.mod", "go.work", "conftest.py", "pytest.ini", "tox.ini", "setup.cfg",
-			"pyproject.toml", "Cargo.toml", "rust-toolchain.toml", "pom.xml", "settings.gradle", "Gemfile", "composer.json", "mise.toml", "WORKSPACE", "MODULE.bazel",
-			"CMakeLists.txt", "AGENTS.md", "CLAUDE.md",
-		}, parts[len(parts)-1])
 }
 
 func handOut(from, to, name string) error {

@@ -27,12 +27,13 @@ type marks struct {
 	Said      *cursor  `json:"said,omitempty"`      // before the first Said
 	Titled    *cursor  `json:"titled,omitempty"`    // before the last Titled
 	Pinned    *cursor  `json:"pinned,omitempty"`    // before the last Pinned
+	Moved     *cursor  `json:"moved,omitempty"`     // before the last Moved
 	Stopped   *cursor  `json:"stopped,omitempty"`   // before the last Stopped, unless a run has gone on since
 	Claimed   *cursor  `json:"claimed,omitempty"`   // before the last Claimed
 }
 
 // single are the places that were noted once, or last. Nil: there is none.
-func (m *marks) single() []*cursor { return []*cursor{m.Said, m.Titled, m.Pinned, m.Stopped} }
+func (m *marks) single() []*cursor { return []*cursor{m.Said, m.Titled, m.Pinned, m.Moved, m.Stopped} }
 
 // note takes notice of an event of this kind whose line starts at c.
 func (m *marks) note(kind string, c cursor) {
@@ -54,6 +55,8 @@ func (m *marks) note(kind string, c cursor) {
 		m.Titled = &c
 	case event.Pinned{}.Kind():
 		m.Pinned = &c
+	case event.Moved{}.Kind():
+		m.Moved = &c
 	case event.Stopped{}.Kind():
 		m.Stopped = &c
 	case event.Asked{}.Kind():

@@ -138,7 +138,7 @@ func (f *Fold) apply(e event.Event) (items []Item, known bool) {
 		return f.call(e), true
 	case event.Spawned, event.Raised, event.Returned:
 		return f.children(e), true
-	case event.Opened, event.Forked, event.Titled, event.Pinned, event.Rewound, event.Compacted, event.Kept:
+	case event.Opened, event.Forked, event.Titled, event.Pinned, event.Moved, event.Rewound, event.Compacted, event.Kept:
 		return f.session(e), true
 	case event.Withdrawn:
 		return f.withdrawn(e, b), true

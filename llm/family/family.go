@@ -22,6 +22,8 @@ type Family struct {
 	NineIDs bool
 	// OneChannel: a message with calls has a text or a thought, not both.
 	OneChannel bool
+	// OneCall: a message has one call at most.
+	OneCall bool
 	// Bridge: results of tools are followed by the model, never by the user.
 	Bridge bool
 }
@@ -50,12 +52,15 @@ func families() []struct {
 			Family{Name: "mistral", NineIDs: true, Bridge: true},
 		},
 		// huggingface.co/openai/gpt-oss-20b, chat_template.jinja: "Cannot pass both content and thinking in an assistant
-		// message with tool calls!"
-		{[]string{"gpt-oss"}, Family{Name: "gpt-oss", OneChannel: true}},
+		// message with tool calls!", and of several calls it shows the first
+		{[]string{"gpt-oss"}, Family{Name: "gpt-oss", OneChannel: true, OneCall: true}},
 		{[]string{"hermes"}, Family{Name: "hermes"}},
 		{[]string{"qwen", "qwq", "qvq"}, Family{Name: "qwen"}},
 		{[]string{"glm", "chatglm"}, Family{Name: "glm"}},
-		{[]string{"llama"}, Family{Name: "llama"}},
+		{[]string{"llama-4", "llama4"}, Family{Name: "llama"}},
+		// huggingface.co/meta-llama/Llama-3.1-8B-Instruct, -3.2-3B-Instruct and -3.3-70B-Instruct, tokenizer_config.json:
+		// "This model only supports single tool-calls at once!"
+		{[]string{"llama"}, Family{Name: "llama", OneCall: true}},
 		{[]string{"gemma"}, Family{Name: "gemma"}},
 	}
 }

@@ -34,7 +34,9 @@ func TestWants(t *testing.T) {
 		"kimi-k2-thinking":              {Name: "kimi", EmptyThought: true},
 		"minimax-m2":                    {Name: "minimax", KeepsThoughts: true},
 		"codestral-2508":                {Name: "mistral", NineIDs: true, Bridge: true},
-		"llama3.2":                      {Name: "llama"},
+		"llama3.2":                      {Name: "llama", OneCall: true},
+		"meta-llama/Llama-4-Scout":      {Name: "llama"},
+		"gpt-oss:20b":                   {Name: "gpt-oss", OneChannel: true, OneCall: true},
 	} {
 		if got := family.Of(id); got != want {
 			t.Errorf("%s: %+v, want %+v", id, got, want)

@@ -59,6 +59,7 @@ type dialect struct {
 	resultName   bool // templates of its models read the tool's name off a result
 	bridge       bool // results of tools are followed by the model, never by the user
 	emptyThought bool // what the model says has reasoning_content where there are tools, even if nothing was thought
+	oneCall      bool // a message has one call at most
 	oneChannel   bool // a message with calls has a text or a thought, not both
 	mockTools    bool // calls in the history need tools in the request
 	cacheMark    bool // Claude caches where cache_control says so
@@ -210,7 +211,7 @@ func (d dialect) forModel(id string) dialect {
 		return d
 	}
 	d.nineIDs, d.bridge, d.emptyThought = d.nineIDs || f.NineIDs, d.bridge || f.Bridge, d.emptyThought || f.EmptyThought
-	d.oneChannel = f.OneChannel
+	d.oneChannel, d.oneCall = f.OneChannel, f.OneCall
 	return d
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/openai/openaitest"

@@ -3,6 +3,7 @@ package openai
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/llm"
@@ -24,6 +25,8 @@ import (
 //     Moonshot want it there and others ignore or refuse it elsewhere; parts of
 //     the content, as Mistral has them, likewise. DeepSeek and Moonshot want the
 //     field, if an empty one, in all that the model says once there are tools.
+//   - Llama and gpt-oss get calls that were made at once one after the other, as
+//     their templates take, or show, one call a message.
 //   - gpt-oss gets a thought and a text of one message with calls as a thought:
 //     its template takes one of them.
 
@@ -31,6 +34,9 @@ import (
 func encode(info llm.Info, d dialect, a *aliases, req llm.Request) []byte {
 	e := encoder{Writer: wire.NewWriter(req), d: d, aliases: a}
 	turns := wire.Turns(req.Messages, info.Route())
+	if d.oneCall {
+		turns = singly(turns)
+	}
 	e.Raw(`{"model":`).Str(info.Model).Raw(`,"stream":true`)
 	if !d.noUsageOption {
 		e.Raw(`,"stream_options":{"include_usage":true}`)
@@ -63,6 +69,34 @@ func encode(info llm.Info, d dialect, a *aliases, req llm.Request) []byte {
 	}
 	e.Raw(`]}`)
 	return e.Buf
+}
+
+// singly gives each call a message of its own, with its result behind it.
+func singly(turns []wire.Turn) (out []wire.Turn) {
+	for _, t := range turns {
+		n := len(out)
+		if n == 0 || len(t.Results) < 2 || len(llm.Parts(out[n-1].Parts).Calls()) != len(t.Results) {
+			out = append(out, t)
+			continue
+		}
+		asked := out[n-1]
+		calls := llm.Parts(asked.Parts).Calls()
+		out[n-1].Parts = slices.DeleteFunc(slices.Clone(asked.Parts), func(p llm.Part) bool {
+			c, is := p.(llm.Call)
+			return is && c.ID != calls[0].ID
+		})
+		for i, c := range calls {
+			if i > 0 {
+				out = append(out, wire.Turn{Role: llm.Assistant, Parts: []llm.Part{c}})
+			}
+			answer := wire.Turn{Role: t.Role, Results: slices.DeleteFunc(slices.Clone(t.Results), func(r llm.Result) bool { return r.CallID != c.ID })}
+			if i == len(calls)-1 {
+				answer.Parts = t.Parts
+			}
+			out = append(out, answer)
+		}
+	}
+	return out
 }
 
 // encoder writes a body.

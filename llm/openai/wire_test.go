@@ -8,12 +8,15 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/family"
 	"github.com/inspan/inspan/llm/openai/openaitest"
 )
 
@@ -79,6 +82,79 @@ func TestGoldenRequests(t *testing.T) {
 			route = "other/model"
 		}
 		table[name] = harnesstest.Golden{Model: responses(m), Request: talk(route)}
+	}
+	harnesstest.TestRequests(t, *update, table)
+}
+
+// families are models of each family behind servers that render its template or serve it. The models named have
+// the templates (tokenizer_config.json or chat_template.jinja at huggingface.co) that the requests are for; what
+// these, or the servers, refuse stands behind them:
+//
+//   - deepseek: deepseek-ai/DeepSeek-V3-0324, -R1-0528 and -V3.1; api-docs.deepseek.com (thoughts go back)
+//   - qwen: Qwen/Qwen2.5-Coder-7B-Instruct, Qwen3-32B, Qwen3-Coder-30B-A3B-Instruct and Qwen3.5 ("System message
+//     must be at the beginning", "No user query found in messages")
+//   - gpt-oss: openai/gpt-oss-20b; llama.cpp and Ollama render the same ("Cannot pass both content and thinking"; of
+//     several calls the first is shown)
+//   - glm: zai-org/GLM-4.5, GLM-4.6 and GLM-4.7; docs.z.ai (somebody has asked)
+//   - kimi: moonshotai/Kimi-K2-Instruct, Kimi-K2-Instruct-0905 and Kimi-K2-Thinking; platform.moonshot.ai (thoughts go back)
+//   - mistral: mistralai/Mistral-Small-3.2, Devstral-Small-2507 and Mistral-Nemo-Instruct-2407 ("Tool call IDs should
+//     be alphanumeric strings with length 9", roles that alternate); docs.mistral.ai
+//   - llama: meta-llama/Llama-3.1-8B-Instruct, Llama-3.2-3B-Instruct and Llama-3.3-70B-Instruct ("This model only
+//     supports single tool-calls at once")
+//   - gemma: google/gemma-2-9b-it, gemma-3-27b-it and gemma-4-26b-a4b-it ("Conversation roles must alternate")
+//   - hermes: NousResearch/Hermes-2-Pro-Llama-3-8B, Hermes-3-Llama-3.1-8B and Hermes-4-70B
+//   - minimax: MiniMaxAI/MiniMax-M1-80k, MiniMax-M2 and MiniMax-M2.5; platform.minimax.io
+func families() map[string]Model {
+	return map[string]Model{
+		"deepseek": {ID: "deepseek-ai/DeepSeek-V3.1", Dialect: "vllm"},
+		"qwen":     {ID: "Qwen/Qwen3-Coder-30B-A3B-Instruct", Dialect: "vllm"},
+		"gpt-oss":  {ID: "gpt-oss-20b", Dialect: "llamacpp"},
+		"glm":      {ID: "glm-4.7", Dialect: "zai"},
+		"kimi":     {ID: "moonshotai/Kimi-K2-Thinking", Dialect: "vllm"},
+		"mistral":  {ID: "mistralai/Devstral-Small-2507", Dialect: "vllm"},
+		"llama":    {ID: "meta-llama/Llama-3.3-70B-Instruct", Dialect: "vllm"},
+		"gemma":    {ID: "gemma-3-27b-it", Dialect: "llamacpp"},
+		"hermes":   {ID: "NousResearch/Hermes-4-70B", Dialect: "lmstudio"},
+		"minimax":  {ID: "MiniMaxAI/MiniMax-M2", Dialect: "vllm"},
+	}
+}
+
+// TestFamilyRequests holds what each family gets to see of one conversation: a thought, a text and two calls
+// of its own, calls of another model with ids that not all take, and two messages of the person in a row.
+func TestFamilyRequests(t *testing.T) {
+	table := map[string]harnesstest.Golden{}
+	for name, m := range families() {
+		if got := family.Of(m.ID).Name; got != name {
+			t.Errorf("%s is of %s", m.ID, got)
+		}
+		route := m.Info().Route()
+		two := func(first, second string, parts ...llm.Part) []llm.Message {
+			return []llm.Message{
+				{Role: llm.Assistant, Parts: append(parts,
+					llm.Call{ID: first, Name: "read", Args: json.RawMessage(`{"path":"a"}`)}, llm.Call{ID: second, Name: "now", Args: json.RawMessage(`{}`)})},
+				{Role: llm.User, Parts: llm.Parts{
+					llm.Result{CallID: first, Name: "read", Parts: llm.Say("text")},
+					llm.Result{CallID: second, Name: "now", Parts: llm.Say("it is late"), Error: true},
+				}},
+			}
+		}
+		req := llm.Request{
+			System: []string{"Be brief."}, MaxOutput: 900,
+			Tools: []llm.ToolSpec{
+				{Name: "read", Description: "Read.", Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)}, {Name: "now"},
+			},
+			Messages: slices.Concat(
+				[]llm.Message{{Role: llm.User, Parts: llm.Say("Look.")}},
+				two("call_1", "call_2", llm.Reasoning{Text: "hm", Opaque: json.RawMessage(`{"reasoning_content":"hm"}`), Route: route}, llm.Text{Text: "I look."}),
+				two("toolu_01ABCDEFGHIJKLMNOPQRSTUV|x", "call_4", llm.Reasoning{Text: "other", Opaque: json.RawMessage(`{"type":"thinking"}`), Route: "other/model"}),
+				[]llm.Message{
+					{Role: llm.Assistant, Parts: llm.Say("Done.")}, {Role: llm.User, Parts: llm.Say("Thanks.")}, {Role: llm.User, Parts: llm.Say("And now?")},
+				}),
+		}
+		dialect := m.Dialect
+		table["family-"+name] = harnesstest.Golden{
+			Model: chat(m), Request: req, Valid: func(body []byte) error { return openaitest.ValidateAs(dialect, body) },
+		}
 	}
 	harnesstest.TestRequests(t, *update, table)
 }

@@ -31,6 +31,7 @@ type rules struct {
 	asksLast    bool // the model does not speak last
 	wordChoice  bool // tool_choice is a word
 	oneChannel  bool // models of gpt-oss have no message with calls, a text and a thought
+	oneCall     bool // models of Llama 3 and gpt-oss have no message with several calls
 	uniqueIDs   bool // no id stands for two calls
 	mostImages  int  // of a request; 0: not known
 	mostTurns   int  // messages of a request; 0: not known
@@ -52,6 +53,8 @@ var nineID = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
 //   - no message of a user: lmstudio-ai/lmstudio-bug-tracker#1586, sst/opencode#2557 (Z.ai, code 1214)
 //   - a role developer: lmstudio-ai/lmstudio-bug-tracker#669; tool_choice as an object: #670 there
 //   - the model speaks last: ggml-org/llama.cpp#20861
+//   - several calls in a message: the chat templates of Llama 3 (meta-llama/Llama-3.1-8B-Instruct) refuse
+//     them, that of gpt-oss drops all but the first
 //   - text, thought and calls of gpt-oss in one message: ggml-org/llama.cpp#17040
 //   - images: 1jehuang/jcode#310 (DeepSeek); 8 at most: Mistral, badlogic/pi#120
 //   - thoughts that are left out: badlogic/pi#3636, openclaude#878 (DeepSeek, also where nothing was thought),
@@ -96,15 +99,15 @@ func dialects() []rules {
 		{names: []string{"litellm"}, fields: []string{options, effort}, thoughts: content, needTools: true},
 		{
 			names: []string{"vllm"}, fields: []string{options, effort},
-			thoughts: []string{"reasoning", "reasoning_content"}, resultName: true, firstSystem: true, alternates: true, needUser: true, flat: true,
+			thoughts: []string{"reasoning", "reasoning_content"}, resultName: true, firstSystem: true, alternates: true, needUser: true, oneCall: true, flat: true,
 		},
 		{
 			names: []string{"llamacpp"}, fields: []string{options, effort}, thoughts: content, resultName: true, firstSystem: true, alternates: true,
-			asksLast: true, oneChannel: true,
+			asksLast: true, oneChannel: true, oneCall: true,
 		},
 		{
 			names: []string{"lmstudio"}, fields: []string{options, effort}, thoughts: content, resultName: true, firstSystem: true, needUser: true,
-			wordChoice: true, oneChannel: true, habits: Habits{WholeCalls: true},
+			wordChoice: true, oneChannel: true, oneCall: true, habits: Habits{WholeCalls: true},
 		},
 		{
 			names: []string{"tgi"}, fields: []string{options, effort}, thoughts: plain, resultName: true, textError: true,
@@ -169,6 +172,9 @@ func (r rules) history(req *request) error {
 		_, thought := m.fields["reasoning_content"]
 		if r.needThought && m.Role == "assistant" && (req.Tools != nil || len(m.ToolCalls) > 0) && !thought {
 			return refuse("The reasoning_content in the thinking mode must be passed back to the API. (messages[%d])", i)
+		}
+		if single := strings.ToLower(req.Model); r.oneCall && len(m.ToolCalls) > 1 && (strings.Contains(single, "llama-3") || strings.Contains(single, "gpt-oss")) {
+			return refuse("This model only supports single tool-calls at once! (messages[%d])", i)
 		}
 		if r.oneChannel && strings.Contains(req.Model, "gpt-oss") && thought && m.text() != "" && len(m.ToolCalls) > 0 {
 			return refuse("Cannot pass both content and thinking in an assistant message with tool calls! (messages[%d])", i)
