@@ -18,7 +18,7 @@ import (
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/secret"
-	"github.com/inspan/inspan/internal/shell"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -410,10 +410,14 @@ func (t *trial) ask(ctx context.Context, j tool.Judge, so tool.Action) (v tool.V
 
 // allowing says how a person can allow beforehand what asks, and takes note of the flags.
 func (t *trial) allowing(rules []string) string {
-	folder, outside := "", ""
+	folder, outside, fetch := "", "", ""
+	runs := slices.ContainsFunc(t.judged.Effects, func(e tool.Effect) bool { return e.Kind == tool.Execute })
 	for _, f := range t.findings {
 		if f.Verdict.Action == tool.Ask && f.Folder != "" {
-			folder = ", or --add-dir " + shell.Quoted(f.Folder) + ", which opens the folder"
+			folder = ", or --add-dir " + text.Word(f.Folder) + ", which opens the folder"
+		}
+		if f.Effect.Kind == tool.Network && f.Mode && runs && policy.IsRegistry(f.Effect.Text) {
+			fetch = ", or --allow registries, which lets commands fetch from package registries"
 		}
 		if f.Effect.Kind == tool.Write && f.Mode && strings.HasSuffix(f.Verdict.Reason, policy.Outside) {
 			outside = "; on a throwaway machine --preset container opens all"
@@ -423,9 +427,9 @@ func (t *trial) allowing(rules []string) string {
 		return "; no rule can allow it, only a person or a mode that lets it run" + outside
 	}
 	for _, r := range rules {
-		t.judged.Ways = append(t.judged.Ways, "--allow "+shell.Quote(r))
+		t.judged.Ways = append(t.judged.Ways, "--allow "+text.Word(r))
 	}
-	return ": " + strings.Join(t.judged.Ways, " ") + " (allow in the settings) would let it run" + folder + outside
+	return ": " + strings.Join(t.judged.Ways, " ") + " (allow in the settings) would let it run" + folder + fetch + outside
 }
 
 // asks reports whether a call asks the person something.

@@ -400,13 +400,5 @@ func unescape(text, special string) string {
 	return out.String()
 }
 
-// Quoted is Quote for people: a word that needs no quotes has none.
-func Quoted(s string) string {
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(letters+numbers+"/._-+,:@%", r) }) {
-		return s
-	}
-	return Quote(s)
-}
-
 // Quote is a text as one word that a shell takes literally.
 func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

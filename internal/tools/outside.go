@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/places"
-	"github.com/inspan/inspan/internal/shell"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -68,7 +68,7 @@ func (j *job) open(c *tool.Call, dir, home string) bool {
 
 // closedTo says of such a folder what opens it, for models and people.
 func closedTo(dir string) string {
-	return "the sandbox closed " + shell.Quoted(dir) + ", which is outside the workspace; --add-dir " + shell.Quoted(dir) +
+	return "the sandbox closed " + text.Word(dir) + ", which is outside the workspace; --add-dir " + text.Word(dir) +
 		" opens it to a session, and --preset container all of a throwaway machine"
 }
 
@@ -76,11 +76,12 @@ func closedTo(dir string) string {
 func (j *job) ways(folders []string) (flags []string) {
 	for _, line := range j.blocked() {
 		if _, flag, ok := strings.Cut(line, "allow with "); ok {
+			flag, _, _ = strings.Cut(flag, " or ")
 			flags = append(flags, flag)
 		}
 	}
 	for _, dir := range folders {
-		flags = append(flags, "--add-dir "+shell.Quoted(dir))
+		flags = append(flags, "--add-dir "+text.Word(dir))
 	}
 	return flags
 }
