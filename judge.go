@@ -414,7 +414,7 @@ func (t *trial) allowing(rules []string) string {
 	runs := slices.ContainsFunc(t.judged.Effects, func(e tool.Effect) bool { return e.Kind == tool.Execute })
 	for _, f := range t.findings {
 		if f.Verdict.Action == tool.Ask && f.Folder != "" {
-			folder = ", or --add-dir " + text.Word(f.Folder) + ", which opens the folder"
+			folder = ", or --add-dir " + text.ShellWord(f.Folder) + ", which opens the folder"
 		}
 		if f.Effect.Kind == tool.Network && f.Mode && runs && policy.IsRegistry(f.Effect.Text) {
 			fetch = ", or --allow registries, which lets commands fetch from package registries"
@@ -427,7 +427,7 @@ func (t *trial) allowing(rules []string) string {
 		return "; no rule can allow it, only a person or a mode that lets it run" + outside
 	}
 	for _, r := range rules {
-		t.judged.Ways = append(t.judged.Ways, "--allow "+text.Word(r))
+		t.judged.Ways = append(t.judged.Ways, "--allow "+text.ShellQuote(r))
 	}
 	return ": " + strings.Join(t.judged.Ways, " ") + " (allow in the settings) would let it run" + folder + fetch + outside
 }

@@ -7,10 +7,14 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Leftovers are what a session had started and still ran at its end.
+// Leftovers are what a session leaves at its end: what it had started and still ran, and texts that
+// would speak to later agents.
 type Leftovers struct {
 	Kept  []tool.Leftover // it goes on
 	Ended []tool.Leftover
+	// Instructions are the paths of files with instructions for agents that changed while the session ran,
+	// without a person having been asked.
+	Instructions []string
 }
 
 // Leave ends what the session has started and still runs, and lets go on what is to

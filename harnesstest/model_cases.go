@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -284,6 +285,14 @@ func (s modelSuite) sameBytes(t *testing.T) {
 // growth holds that a longer conversation only adds bytes at the tail.
 func (s modelSuite) growth(t *testing.T) {
 	turns := []Turn{{Parts: thought()}, {Parts: twoCalls()}, {Parts: llm.Say("Both read. ")}, {Parts: thought()}, {Parts: llm.Say("end")}}
+	for i := range turns { // no two calls of a session have one id
+		for j, p := range turns[i].Parts {
+			if c, is := p.(llm.Call); is {
+				c.ID += strconv.Itoa(i)
+				turns[i].Parts[j] = c
+			}
+		}
+	}
 	f := s.New(t, turns...)
 	req := question()
 	for i := range turns {

@@ -19,7 +19,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/jsonrpc"
-	"github.com/inspan/inspan/internal/shell"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -168,7 +168,7 @@ func (p *terminal) open(ctx context.Context) (err error) {
 		return err
 	}
 	name := filepath.Join(p.dir, named(p.call))
-	begin := fmt.Sprintf("exec /usr/bin/env -i /bin/sh %s 3>%s </dev/null\n", shell.Quote(p.inside()), shell.Quote(p.report()))
+	begin := fmt.Sprintf("exec /usr/bin/env -i /bin/sh %s 3>%s </dev/null\n", text.ShellQuote(p.inside()), text.ShellQuote(p.report()))
 	if err := errors.Join(os.WriteFile(p.inside(), []byte(script), 0o600), os.WriteFile(name, []byte(begin), 0o600)); err != nil {
 		return err
 	}
@@ -213,12 +213,12 @@ func (p *terminal) script() (string, error) {
 	var out strings.Builder
 	for _, kv := range p.command.Env {
 		if name, value, _ := strings.Cut(kv, "="); isName(name) {
-			fmt.Fprintf(&out, "export %s=%s\n", name, shell.Quote(value))
+			fmt.Fprintf(&out, "export %s=%s\n", name, text.ShellQuote(value))
 		}
 	}
 	out.WriteString("exec")
 	for _, w := range p.command.Args {
-		out.WriteString(" " + shell.Quote(w))
+		out.WriteString(" " + text.ShellQuote(w))
 	}
 	if strings.ContainsRune(out.String(), 0) {
 		return "", errors.New("a command can't hold a zero byte")

@@ -117,6 +117,11 @@ func (b *build) permit(context.Context) (err error) {
 			return err
 		}
 	}
+	if !b.o.shown && b.at.Parent == "" {
+		if err := b.Permission.Barred(b.at.Root, b.mode()); err != nil {
+			return err
+		}
+	}
 	b.agent.Rules = b.rules
 	// a child has the placeholders of its parent
 	if b.agent.PlaceholderKey, err = b.Permission.PlaceholderKey(); err != nil && b.at.Parent == "" {
@@ -173,7 +178,7 @@ func (b *build) judge(ctx context.Context) error {
 		return err
 	}
 	b.wrap = checks.WrapAll
-	if b.agent.Judges, err = b.Permission.Judges(ctx, checks, b.o.Unattended); err != nil {
+	if b.agent.Judges, err = b.Permission.Judges(ctx, b.at.Root, checks, b.o.Unattended); err != nil {
 		return err
 	}
 	b.model = b.Providers.Scheduled(b.model, b.agent.Levers.Effort.Active(b.o.Unattended))
@@ -246,7 +251,15 @@ func (b *build) equip(ctx context.Context) error {
 	b.agent.KeepJobs = noKeep == "" && b.Config.Keeps(b.mode())
 	b.agent.NoKeep = noKeep != "" || b.o.Unattended && !running.MayKeep(b.rules)
 	b.agent.Leave = func(normal bool, mode tool.Mode) inspan.Leftovers {
-		return b.Running.Leave(b.at.ID, shell, normal, mode)
+		left := b.Running.Leave(b.at.ID, shell, normal, mode)
+		if b.at.Parent == "" && !b.o.Elsewhere {
+			written, err := b.Knowledge.Wrote(context.WithoutCancel(ctx), b.at.ID, root)
+			if err != nil {
+				b.warn(err.Error())
+			}
+			left.Instructions = written
+		}
+		return left
 	}
 
 	needs := b.Providers.Needs(b.model)

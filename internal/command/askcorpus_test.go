@@ -125,7 +125,7 @@ func TestAskCorpusIsResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask := []string{"ask-corpus", v.page, "--source", "a.txt", "how long, and who approves?"}
-	if out, err := h.command(t.Context(), ask...).CombinedOutput(); err == nil || !strings.Contains(string(out), "local under [sandbox]") {
+	if out, err := h.command(t.Context(), ask...).CombinedOutput(); err == nil || !strings.Contains(string(out), "sandbox.local in the settings") {
 		t.Errorf("an address of this machine was read: %v\n%s", err, out)
 	}
 	settings, err := os.OpenFile(filepath.Join(h.dir, "config", "config.toml"), os.O_APPEND|os.O_WRONLY, 0)

@@ -74,9 +74,9 @@ func (c *command) attach() *cobra.Command {
 			if h == nil {
 				return fmt.Errorf("session %s is not running; continue it with: inspan resume %s", id, id)
 			}
-			fmt.Fprintf(c.console.Err, "attached to session %s in process %d; type to steer it; Ctrl-C detaches and the run continues\n", id, h.PID)
 			return c.watch(cmd.Context(), a, id, console.Attachment{
-				Person: console.NewPerson(c.console, c.in, c.console.Err), Leaves: isTerminal(c.in), Remember: a.Permission.Remember,
+				Greeting: fmt.Sprintf("attached to session %s in process %d; type to steer it; Ctrl-C detaches and the run continues", id, h.PID),
+				Person:   console.NewPerson(c.console, c.in, c.console.Err), Leaves: isTerminal(c.in), Remember: a.Permission.Remember,
 			})
 		},
 	}

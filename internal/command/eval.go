@@ -139,7 +139,7 @@ func (c *command) evalShow() *cobra.Command {
 			}
 			ctx, stop := signals(cmd.Context())
 			defer stop()
-			return e.Watch(ctx, args[0], isTerminal(e.Out))
+			return e.Watch(ctx, args[0], drawable(e.Out))
 		}),
 	}
 	cmd.Flags().BoolVar(&watch, "watch", false, "show how all trials stand, until the run has ended")

@@ -109,7 +109,9 @@ func TestFirstMinutes(t *testing.T) {
 // firstWithServer has an Ollama that is found. Afterwards it is gone, which is said before a message
 // is lost on it.
 func firstWithServer(t *testing.T) {
-	server := httptest.NewServer(&ollamatest.Server{Models: []llm.Info{{Model: "qwen3-coder", Window: 32_768}}, Answer: mends})
+	judged := &ollamatest.Server{Models: []llm.Info{{Model: "qwen3-coder", Window: 32_768}}, Answer: mends}
+	judged.Sit(t)
+	server := httptest.NewServer(judged)
 	defer server.Close()
 	f := newcomer(t, "server")
 	f.Types("export OLLAMA_HOST=" + server.URL + "; clear; inspan")

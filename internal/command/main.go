@@ -62,7 +62,7 @@ const (
 func (p Program) Main(args []string, in io.Reader, out, errs io.Writer) (code int) {
 	cmd := &command{in: in, self: app.Self(), shared: p.Shared, console: &console.Console{
 		Out: out,
-		Err: errs, Form: formOf(args), Color: colored(errs), Live: isTerminal(errs), Width: width,
+		Err: errs, Form: formOf(args), Color: colored(errs), Live: drawable(errs), Width: width,
 	}}
 	defer func() {
 		if p := recover(); p != nil {
@@ -373,8 +373,11 @@ func formOf(args []string) string {
 
 // colored reports whether w is a terminal that wants colours.
 func colored(w io.Writer) bool {
-	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return drawable(w) && os.Getenv("NO_COLOR") == ""
 }
+
+// drawable reports whether w is a terminal that knows more than lines.
+func drawable(w any) bool { return isTerminal(w) && os.Getenv("TERM") != "dumb" }
 
 func isTerminal(w any) bool {
 	f, ok := w.(*os.File)

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -123,7 +124,10 @@ func (c *command) away(cmd *cobra.Command, f *runFlags, text string, open bool) 
 		return err
 	}
 	spec.Open = open
-	t, err := begun(cmd.Context(), r, spec)
+	heard, stop := signals(cmd.Context()) // a task that was submitted is told of, whatever is pressed
+	defer stop()
+	context.AfterFunc(heard, stop) // a second signal ends the command
+	t, err := begun(heard, r, spec)
 	if err != nil {
 		return err
 	}
@@ -135,8 +139,10 @@ func (c *command) away(cmd *cobra.Command, f *runFlags, text string, open bool) 
 	if open {
 		keys = "Ctrl-C interrupts a run, Ctrl-D leaves the task open, /help lists commands"
 	}
-	fmt.Fprintf(c.console.Err, "%s on %s; %s\n", t.ID, r.URL, keys)
-	how := console.Attachment{Whole: true, Interrupts: open}
+	how := console.Attachment{
+		Whole: true, Interrupts: open, Greeting: fmt.Sprintf("%s on %s; %s", t.ID, r.URL, keys),
+		Left: func() bool { return heard.Err() != nil },
+	}
 	if isTerminal(c.in) {
 		how.Person, how.Leaves = console.NewPerson(c.console, c.in, c.console.Err), true
 	}
@@ -146,11 +152,17 @@ func (c *command) away(cmd *cobra.Command, f *runFlags, text string, open bool) 
 // begun submits a task to a server, and waits for its session.
 func begun(ctx context.Context, r *server.Remote, spec server.Spec) (server.Task, error) {
 	t, err := r.Submit(ctx, spec)
-	if err != nil {
+	is := "was"
+	switch {
+	case err != nil && ctx.Err() == nil:
 		return t, err
+	case err != nil:
+		is = "may have been"
+	default:
+		t, err = r.Await(ctx, t.ID)
 	}
-	if t, err = r.Await(ctx, t.ID); err != nil {
-		err = fmt.Errorf("%w; the task was submitted, look for it with: %s", err, words.Command(r.URL, "ps"))
+	if err != nil {
+		err = fmt.Errorf("%w; the task %s submitted, look for it with: %s", cmp.Or(context.Cause(ctx), err), is, words.Command(r.URL, "ps"))
 	}
 	return t, err
 }
@@ -216,9 +228,9 @@ func (c *command) attachAway(cmd *cobra.Command, f *remoteFlags, a *app.App, r *
 	if c.watched() && !f.plain {
 		return c.screenAway(cmd, &screenFlags{runFlags: runFlags{remote: *f, output: console.Text}}, id)
 	}
-	fmt.Fprintf(c.console.Err, "attached to session %s of %s, which is %s; type to steer it; Ctrl-C detaches and the agent continues\n",
-		id, t.ID, t.Stage)
 	return c.watchAway(ctx, a, r, t, id, console.Attachment{
+		Greeting: fmt.Sprintf("attached to session %s of %s, which is %s; type to steer it; Ctrl-C detaches and the agent continues",
+			id, t.ID, t.Stage),
 		Person: console.NewPerson(c.console, c.in, c.console.Err), Leaves: isTerminal(c.in),
 	})
 }

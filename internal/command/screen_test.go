@@ -46,6 +46,30 @@ func withoutModel(t testing.TB) home {
 	return h
 }
 
+// TestDumbTerminal holds that nothing but lines is written to a terminal that knows no more, and that the front
+// end says so instead of drawing there.
+func TestDumbTerminal(t *testing.T) {
+	t.Parallel()
+	h := withoutModel(t)
+	s := newTerminal(t, h, 80, 24)
+	raw := filepath.Join(h.dir, "raw")
+	s.Tmux("pipe-pane", "cat >"+raw)
+	s.Types(`export TERM=dumb; printf 'beg''in\n'; inspan 'bash: touch made; echo birds'; inspan; printf 'en''d\n'`)
+	s.Shows("bash asks", "[y]es")
+	s.Types("y")
+	s.Shows("birds", "can only print lines (TERM=dumb); use: inspan -p", "end")
+	var part string
+	testkit.WaitFor(t, "what was written", func() bool {
+		data, _ := os.ReadFile(raw)
+		_, part, _ = strings.Cut(string(data), "\nbegin")
+		return strings.Contains(part, "\nend")
+	})
+	part, _, _ = strings.Cut(part, "\nend")
+	if strings.Contains(part, "\x1b") || !h.has("made") {
+		t.Errorf("written: %q", part)
+	}
+}
+
 // TestInATerminal drives the interactive front end as a person would: it is typed
 // to, asks, is answered, interrupted, resized, killed and resumed.
 func TestInATerminal(t *testing.T) {

@@ -42,8 +42,9 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 }
 
 // served are the settings, and the options that every session of a server has. The mode
-// is always said, so that old sessions can't be allowed more than new ones.
-func (c *command) served(f *serveFlags) (*app.App, error) {
+// is always said, so that old sessions can't be allowed more than new ones. Rules may name the tools
+// of the workspace and of further folders.
+func (c *command) served(ctx context.Context, f *serveFlags, folders ...string) (*app.App, error) {
 	if err := f.Check(); err != nil {
 		return nil, err
 	}
@@ -61,11 +62,22 @@ func (c *command) served(f *serveFlags) (*app.App, error) {
 	if err := a.Permission.Close(f.TokenFile); err != nil {
 		return nil, err
 	}
-	f.cwd, err = workspace(f.cwd)
+	if f.cwd, err = workspace(f.cwd); err != nil {
+		return nil, err
+	}
+	if len(f.Allow)+len(f.Ask)+len(f.Deny) > 0 { // to list what is installed takes a while
+		var installed []string
+		for _, dir := range append(folders, f.cwd) {
+			installed = append(installed, a.Extensions.ToolNames(ctx, dir)...)
+		}
+		if err := f.CheckNames(installed); err != nil {
+			return nil, err
+		}
+	}
 	f.Opened = func(address string) {
 		fmt.Fprintf(c.console.Err, "inspan: serving %s at http://%s/; the token is in %s\n", f.cwd, address, f.TokenFile)
 	}
-	return a, err
+	return a, nil
 }
 
 // warn tells a person what stops nothing.
@@ -92,7 +104,7 @@ func (c *command) mcpServe() *cobra.Command {
 		Example: "  inspan mcp serve --mode edit\n  inspan mcp serve --http 127.0.0.1:8765 --tools read_file,search_files --no-agent",
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := c.served(&f)
+			a, err := c.served(cmd.Context(), &f)
 			if err != nil {
 				return err
 			}
@@ -138,7 +150,7 @@ func (c *command) a2a() *cobra.Command {
 		Example: "  inspan a2a --mode auto --listen 127.0.0.1:8766",
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := c.served(&f)
+			a, err := c.served(cmd.Context(), &f)
 			if err != nil {
 				return err
 			}

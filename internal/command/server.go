@@ -102,7 +102,7 @@ func (c *command) server() *cobra.Command {
 
 // runServer serves until it is asked to end.
 func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Server) (err error) {
-	a, err := c.served(&f.serveFlags)
+	a, err := c.served(ctx, &f.serveFlags, f.folders...)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,8 @@ func (c *command) trust() *cobra.Command {
 			"MCP servers. All of it is inert until you trust its exact content. After any change, inspan asks again.\n" +
 			"Trust in a folder does not extend to the folders in it.\n\n" +
 			"Agents get the team's memory (.inspan/memory) as unverified until you trust it, file by file. New sessions use the new state.\n" +
-			"The memory is not part of the checksum, because it runs nothing and changes as agents work.\n\n" +
+			"The memory is not part of the checksum, because it runs nothing and changes as agents work. The same holds for files of\n" +
+			"instructions (AGENTS.md and others) that a session has written and nobody has confirmed.\n\n" +
 			"Without a terminal, inspan trusts nothing unless 'inspan run --trust SUM' names the content.",
 		Example: "  inspan trust\n  inspan trust --sum       # for --trust in CI\n  inspan trust --forget",
 		Args:    exactly(0, 1, "at most one FOLDER"),

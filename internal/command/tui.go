@@ -77,6 +77,9 @@ func (c *command) front(cmd *cobra.Command, f *screenFlags) error {
 	case f.print, f.says != "" && !c.watched():
 		return c.answered(cmd, f)
 	case !c.watched():
+		if isTerminal(c.in) && isTerminal(c.console.Out) {
+			return misused(`the terminal can only print lines (TERM=dumb); use: inspan -p "task", or inspan run "task"`)
+		}
 		return misused(`standard input or output is not a terminal; for scripts use: inspan -p "task", or inspan run "task"`)
 	}
 	if f.goOn {
@@ -90,7 +93,7 @@ func (c *command) front(cmd *cobra.Command, f *screenFlags) error {
 }
 
 // watched reports whether somebody is at a terminal that the front end can be on.
-func (c *command) watched() bool { return isTerminal(c.in) && isTerminal(c.console.Out) }
+func (c *command) watched() bool { return isTerminal(c.in) && drawable(c.console.Out) }
 
 // answered runs one task in a new session or in the one that the flags name, and prints the answer.
 func (c *command) answered(cmd *cobra.Command, f *screenFlags) error {

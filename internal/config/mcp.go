@@ -19,20 +19,22 @@ type MCP struct {
 // MCPServer is one server: a program or an address. Texts may have ${NAME} in them,
 // or ${NAME:-what is used without}.
 type MCPServer struct {
-	Command []string          `toml:"command"`    // a program and its arguments
-	Env     map[string]string `toml:"env"`        // in addition to the environment of every command
-	Dir     string            `toml:"dir"`        // working directory; empty: the workspace
-	Hosts   []string          `toml:"hosts"`      // that the program may reach
-	Read    []string          `toml:"read"`       // absolute paths that it may read beside the workspace
-	Write   []string          `toml:"write"`      // absolute paths that it may change too
-	Bare    bool              `toml:"no_sandbox"` // run it without the sandbox
-	URL     string            `toml:"url"`        // http, https, ws or wss
-	Kind    string            `toml:"kind"`       // stdio, http, sse or ws; empty: detected by command or url
-	Headers map[string]string `toml:"headers"`    // of each request
-	OAuth   OAuth             `toml:"oauth"`      // how to log in, if the server does not say
-	Trust   bool              `toml:"trust"`      // its tools marked as read-only do not ask
-	Timeout time.Duration     `toml:"timeout"`    // of one call, as "90s"; 0: 2 minutes
-	Off     bool              `toml:"off"`        // do not use it
+	Command []string          `toml:"command"`       // a program and its arguments
+	Env     map[string]string `toml:"env"`           // in addition to the environment of every command
+	Dir     string            `toml:"dir"`           // working directory; empty: the workspace
+	Hosts   []string          `toml:"hosts"`         // that the program may reach
+	Read    []string          `toml:"read"`          // absolute paths that it may read beside the workspace
+	Write   []string          `toml:"write"`         // absolute paths that it may change too
+	Bare    bool              `toml:"no_sandbox"`    // run it without the sandbox
+	URL     string            `toml:"url"`           // http, https, ws or wss
+	Kind    string            `toml:"kind"`          // stdio, http, sse or ws; empty: detected by command or url
+	Headers map[string]string `toml:"headers"`       // of each request
+	OAuth   OAuth             `toml:"oauth"`         // how to log in, if the server does not say
+	Trust   bool              `toml:"trust"`         // its tools marked as read-only do not ask
+	Timeout time.Duration     `toml:"timeout"`       // of one call, as "90s"; 0: 2 minutes
+	Only    []string          `toml:"only_tools"`    // its tools that are used; empty: all
+	Without []string          `toml:"without_tools"` // its tools that are not used
+	Off     bool              `toml:"off"`           // do not use it
 }
 
 // OAuth is what a login needs beyond what servers say of themselves; for a provider,

@@ -58,7 +58,7 @@ func configured(m config.MCP) []mcp.Server {
 		s := m.Servers[name]
 		out = append(out, mcp.Server{
 			Name: name, Command: s.Command, Env: s.Env, Dir: s.Dir, Hosts: s.Hosts, Read: s.Read, Write: s.Write, Bare: s.Bare,
-			URL: s.URL, Kind: s.Kind, Headers: s.Headers, Trust: s.Trust, Timeout: s.Timeout, Off: s.Off, Source: mcp.User,
+			URL: s.URL, Kind: s.Kind, Headers: s.Headers, Trust: s.Trust, Timeout: s.Timeout, Only: s.Only, Without: s.Without, Off: s.Off, Source: mcp.User,
 		})
 	}
 	return out
@@ -79,9 +79,14 @@ func (h *Hubs) Servers(root, sum string, client []mcp.Server, warn func(string))
 	if h.Config.MCP.Off {
 		return nil
 	}
-	all := slices.Concat(configured(h.Config.MCP), client, h.pluginServers(warn), h.workspaceServers(root, sum, warn))
+	all := slices.Concat(configured(h.Config.MCP), client, h.pluginServers(root, warn), h.workspaceServers(root, sum, warn))
+	limits := config.Claudes(root)
 	var out []mcp.Server
 	for _, s := range all {
+		if why := bars(limits, s); why != "" {
+			warn(fmt.Sprintf("the MCP server %s is not used: %s", s.Name, why))
+			continue
+		}
 		if i := slices.IndexFunc(out, func(o mcp.Server) bool { return o.Name == s.Name }); i >= 0 {
 			warn(fmt.Sprintf("there are two MCP servers called %s: that of the %s is used, not that of the %s", s.Name, out[i].Source, s.Source))
 			continue
@@ -91,7 +96,19 @@ func (h *Hubs) Servers(root, sum string, client []mcp.Server, warn func(string))
 	return out
 }
 
-func (h *Hubs) pluginServers(warn func(string)) []mcp.Server {
+// bars says what of Claude Code's settings in a workspace keeps a server out; empty: nothing.
+func bars(files []config.Claude, s mcp.Server) string {
+	for _, f := range files {
+		for _, l := range f.Limits {
+			if l.Servers.Bars(s.Name, s.Command, s.URL, s.Source == mcp.Project) {
+				return f.File + " says " + text.Line(text.Short(l.Text, 200))
+			}
+		}
+	}
+	return ""
+}
+
+func (h *Hubs) pluginServers(root string, warn func(string)) []mcp.Server {
 	var out []mcp.Server
 	for _, p := range h.Plugins() {
 		if len(p.Servers) == 0 {
@@ -101,7 +118,7 @@ func (h *Hubs) pluginServers(warn func(string)) []mcp.Server {
 		if err != nil {
 			continue // they came as JSON
 		}
-		for _, s := range readServers("plugin "+p.Name, data, "plugin "+p.Name, warn) {
+		for _, s := range readServers("plugin "+p.Name, root, data, "plugin "+p.Name, warn) {
 			s.Read = append(s.Read, p.Dir)
 			out = append(out, s)
 		}
@@ -126,13 +143,13 @@ func (h *Hubs) workspaceServers(root, sum string, warn func(string)) []mcp.Serve
 			warn(name + " changed while it was read; its servers are not used")
 			continue
 		}
-		out = append(out, readServers(name, data, mcp.Project, warn)...)
+		out = append(out, readServers(name, root, data, mcp.Project, warn)...)
 	}
 	return out
 }
 
-func readServers(path string, data []byte, source string, warn func(string)) []mcp.Server {
-	list, problems, err := mcp.ReadFile(path, data)
+func readServers(path, root string, data []byte, source string, warn func(string)) []mcp.Server {
+	list, problems, err := mcp.ReadFile(path, root, data)
 	if err != nil {
 		problems = append(problems, err.Error())
 	}

@@ -3,7 +3,6 @@ package connect
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/foreign"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/text"
 )
@@ -89,18 +89,19 @@ func (f foreignFile) all() (map[string]config.MCPServer, []string, error) {
 	return f.read(f, data)
 }
 
-// usual reads the form that nearly all have: an object of servers, called mcpServers or,
-// by VS Code, servers. Comments are left out.
+// usual reads the form that nearly all have: an object of servers.
 func (f foreignFile) usual(data []byte) (map[string]config.MCPServer, []string, error) {
-	var top map[string]json.RawMessage
-	if err := Unmarshal(data, &top); err != nil {
+	var top struct {
+		Usual json.RawMessage `json:"mcpServers"`
+		Short json.RawMessage `json:"servers"`
+	}
+	if err := foreign.Unmarshal(data, &top); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
 	}
-	list := top["mcpServers"]
-	if list == nil {
-		list = top["servers"]
+	if top.Usual == nil {
+		top.Usual = top.Short
 	}
-	return f.servers(list)
+	return f.servers(top.Usual)
 }
 
 // claude reads the servers of the person, and those that they have for this workspace only.
@@ -111,7 +112,7 @@ func (f foreignFile) claude(data []byte) (map[string]config.MCPServer, []string,
 			Servers json.RawMessage `json:"mcpServers"`
 		} `json:"projects"`
 	}
-	if err := json.Unmarshal(data, &top); err != nil {
+	if err := foreign.Unmarshal(data, &top); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
 	}
 	out, warnings, err := f.servers(top.Servers)
@@ -123,10 +124,51 @@ func (f foreignFile) claude(data []byte) (map[string]config.MCPServer, []string,
 	return out, append(warnings, more...), err
 }
 
+// gemini reads the settings of Gemini CLI, where $NAME is a variable too, and url the older way over HTTP.
+func (f foreignFile) gemini(data []byte) (map[string]config.MCPServer, []string, error) {
+	var top struct {
+		Servers json.RawMessage `json:"mcpServers"`
+	}
+	if err := foreign.Unmarshal(data, &top); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
+	}
+	out, warnings, err := f.servers(top.Servers)
+	variable := regexp.MustCompile(`\$([A-Za-z_]\w*)`)
+	for name, s := range out {
+		if s.URL = variable.ReplaceAllString(s.URL, "$${$1}"); s.URL != "" && s.Kind == "" {
+			s.Kind = mcp.SSE
+		}
+		for _, texts := range []map[string]string{s.Env, s.Headers} {
+			for key := range texts {
+				texts[key] = variable.ReplaceAllString(texts[key], "$${$1}")
+			}
+		}
+		out[name] = s
+	}
+	return out, warnings, err
+}
+
+// opencode reads the settings of opencode. A server without a command and an address only switches on or
+// off what an organisation offers.
+func (f foreignFile) opencode(data []byte) (map[string]config.MCPServer, []string, error) {
+	var top struct {
+		Servers map[string]map[string]json.RawMessage `json:"mcp"`
+	}
+	if err := foreign.Unmarshal(data, &top); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
+	}
+	maps.DeleteFunc(top.Servers, func(_ string, s map[string]json.RawMessage) bool { return s["command"] == nil && s["url"] == nil })
+	list, err := json.Marshal(top.Servers)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
+	}
+	return f.servers(list)
+}
+
 // servers reads an object of servers.
 func (f foreignFile) servers(list json.RawMessage) (map[string]config.MCPServer, []string, error) {
 	out := map[string]config.MCPServer{}
-	if list == nil {
+	if list == nil || string(list) == "null" {
 		return out, nil, nil
 	}
 	var byName map[string]json.RawMessage
@@ -141,15 +183,15 @@ func (f foreignFile) servers(list json.RawMessage) (map[string]config.MCPServer,
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
 	}
-	read, warnings, err := mcp.ReadFile(f.path, data)
+	read, warnings, err := mcp.ReadFile(f.path, f.root, data)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, s := range read {
-		out[s.Name] = f.filled(config.MCPServer{
+		out[s.Name] = config.MCPServer{
 			Command: s.Command, Env: s.Env, Dir: s.Dir, Hosts: s.Hosts, Read: s.Read, Write: s.Write,
-			URL: s.URL, Kind: s.Kind, Headers: s.Headers, Timeout: s.Timeout, Off: s.Off,
-		})
+			URL: s.URL, Kind: s.Kind, Headers: s.Headers, Timeout: s.Timeout, Only: s.Only, Without: s.Without, Off: s.Off,
+		}
 	}
 	return out, warnings, nil
 }
@@ -168,6 +210,8 @@ func (f foreignFile) codex(data []byte) (map[string]config.MCPServer, []string, 
 			Headers map[string]string `toml:"http_headers"`
 			Named   map[string]string `toml:"env_http_headers"`
 			Seconds float64           `toml:"tool_timeout_sec"`
+			Only    []string          `toml:"enabled_tools"`
+			Without []string          `toml:"disabled_tools"`
 			Enabled *bool             `toml:"enabled"`
 		} `toml:"mcp_servers"`
 	}
@@ -181,7 +225,7 @@ func (f foreignFile) codex(data []byte) (map[string]config.MCPServer, []string, 
 	for name, s := range top.Servers {
 		one := config.MCPServer{
 			Env: map[string]string{}, Dir: s.Dir, URL: s.URL, Headers: map[string]string{},
-			Timeout: time.Duration(s.Seconds * float64(time.Second)), Off: s.Enabled != nil && !*s.Enabled,
+			Timeout: time.Duration(s.Seconds * float64(time.Second)), Only: s.Only, Without: s.Without, Off: s.Enabled != nil && !*s.Enabled,
 		}
 		if s.Command != "" {
 			one.Command = append([]string{s.Command}, s.Args...)
@@ -200,7 +244,7 @@ func (f foreignFile) codex(data []byte) (map[string]config.MCPServer, []string, 
 		out[usable(name)] = one
 	}
 	return out, unread(f, all.Servers, "command", "args", "env", "env_vars", "cwd", "url", "bearer_token_env_var", "http_headers",
-		"env_http_headers", "tool_timeout_sec", "enabled"), nil
+		"env_http_headers", "tool_timeout_sec", "enabled_tools", "disabled_tools", "enabled"), nil
 }
 
 // unread are warnings about the fields of servers that are not taken over.
@@ -216,71 +260,8 @@ func unread[T any](f foreignFile, servers map[string]map[string]T, known ...stri
 	return warnings
 }
 
-// filled is a server with the variables of others written as ours.
-func (f foreignFile) filled(s config.MCPServer) config.MCPServer {
-	root := "."
-	if s.Dir != "" && s.Dir != "${workspaceFolder}" {
-		root = f.root
-	}
-	if s.Dir == "${workspaceFolder}" {
-		s.Dir = ""
-	}
-	fixed := strings.NewReplacer("${workspaceFolder}", root, "${userHome}", "${HOME}", "${pathSeparator}", "/", "${/}", "/")
-	foreign := regexp.MustCompile(`\$\{(env|input):([^}]*)\}`)
-	ours := func(text string) string {
-		return foreign.ReplaceAllStringFunc(fixed.Replace(text), func(match string) string {
-			parts := foreign.FindStringSubmatch(match)
-			if parts[1] == "input" {
-				parts[2] = strings.ToUpper(strings.ReplaceAll(usable(parts[2]), "-", "_"))
-			}
-			return "${" + parts[2] + "}"
-		})
-	}
-	s.URL, s.Dir = ours(s.URL), ours(s.Dir)
-	for i := range s.Command {
-		s.Command[i] = ours(s.Command[i])
-	}
-	for _, texts := range []map[string]string{s.Env, s.Headers} {
-		for name := range texts {
-			texts[name] = ours(texts[name])
-		}
-	}
-	return s
-}
-
 // usable is a name as servers have them here.
 func usable(name string) string {
 	name = strings.Trim(regexp.MustCompile(`[^A-Za-z0-9_-]+`).ReplaceAllString(name, "-"), "-")
 	return name[:min(len(name), 40)]
-}
-
-// Unmarshal reads JSON of other programs, which may have comments and last commas. Its errors are for
-// people.
-func Unmarshal(data []byte, into any) error {
-	err := json.Unmarshal(plain(data), into)
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%s can't be a JSON %s", cmp.Or(wrong.Field, "it"), wrong.Value)
-	}
-	return err
-}
-
-// plain is JSON without the comments and last commas that editors allow.
-func plain(data []byte) []byte {
-	if json.Valid(data) {
-		return data
-	}
-	tokens := regexp.MustCompile(`"(?:[^"\\]|\\.)*"|//[^\n]*|/\*[\s\S]*?\*/`)
-	data = tokens.ReplaceAllFunc(data, func(token []byte) []byte {
-		if token[0] == '"' {
-			return token
-		}
-		return nil
-	})
-	last := regexp.MustCompile(`"(?:[^"\\]|\\.)*"|,\s*[}\]]`)
-	return last.ReplaceAllFunc(data, func(token []byte) []byte {
-		if token[0] == '"' {
-			return token
-		}
-		return token[len(token)-1:]
-	})
 }

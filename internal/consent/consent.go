@@ -43,6 +43,7 @@ type Store struct {
 const (
 	approvalsFile = "approvals.json"
 	trustFile     = "trust.json"
+	writtenFile   = "written.json"
 	lockFile      = "lock" // never renamed, never removed
 )
 

@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/inspan/inspan/internal/foreign"
 )
 
 // node is a value of a settings file. JSON keeps all of several equal keys:
@@ -31,7 +33,6 @@ func parse(ext string, data []byte) (node, error) {
 	if len(data) > maxParsed {
 		return node{}, fmt.Errorf("it is longer than %d bytes", maxParsed)
 	}
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if ext == ".toml" {
 		var top map[string]any
 		if err := toml.Unmarshal(data, &top); err != nil {
@@ -39,7 +40,11 @@ func parse(ext string, data []byte) (node, error) {
 		}
 		return fromTOML("", top, maxNesting)
 	}
-	d := json.NewDecoder(bytes.NewReader(plainJSON(data)))
+	data, err := foreign.Plain(data)
+	if err != nil {
+		return node{}, err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	top, err := fromJSON(d, maxNesting)
 	if err != nil {
@@ -120,64 +125,4 @@ func fromJSON(d *json.Decoder, left int) (n node, err error) {
 		return n, errors.New("it is not JSON")
 	}
 	return n, nil
-}
-
-// plainJSON takes out comments, and commas before a closing bracket, as some
-// readers of settings do.
-func plainJSON(data []byte) []byte {
-	out := make([]byte, 0, len(data))
-	comma := -1 // where in out a comma may turn out to be the last
-	for i := 0; i < len(data); {
-		n := skip(data[i:])
-		switch c := data[i]; {
-		case n > 0:
-			out = append(out, ' ')
-			i += n
-			continue
-		case c == '"':
-			end := i + stringLen(data[i:])
-			out, comma = append(out, data[i:end]...), -1
-			i = end
-			continue
-		case c == ',':
-			comma = len(out)
-		case (c == '}' || c == ']') && comma >= 0:
-			out[comma], comma = ' ', -1
-		case !bytes.ContainsRune([]byte(" \t\r\n"), rune(c)):
-			comma = -1
-		}
-		out = append(out, data[i])
-		i++
-	}
-	return out
-}
-
-// skip is the length of a comment at the start of data, or 0.
-func skip(data []byte) int {
-	switch {
-	case bytes.HasPrefix(data, []byte("//")):
-		if end := bytes.IndexByte(data, '\n'); end >= 0 {
-			return end
-		}
-		return len(data)
-	case bytes.HasPrefix(data, []byte("/*")):
-		if end := bytes.Index(data[2:], []byte("*/")); end >= 0 {
-			return end + 4
-		}
-		return len(data)
-	}
-	return 0
-}
-
-// stringLen is the length of the string that data starts with.
-func stringLen(data []byte) int {
-	for i := 1; i < len(data); i++ {
-		switch data[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(data)
 }

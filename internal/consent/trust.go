@@ -27,6 +27,8 @@ const (
 	Plugin   = "plugin"     // any of these together
 	Server   = "mcp server" // is started, or connected to
 	Memory   = "memory"     // is told to agents as what the team knows; it runs nothing
+
+	Instructions = "instructions" // were written by an agent, see [Store.Wrote]; they run nothing
 )
 
 // Item is one piece of content in a workspace that could start a program or
@@ -44,7 +46,7 @@ type Item struct {
 	// content tells: the exact command line, in which folder, and the names of
 	// environment variables. It is for people; a script can do anything.
 	Runs []string
-	Kind string // Settings, Hook, Tool, Skill, Agent, Plugin, Server or Memory
+	Kind string // one of the constants
 	// Before is the digest that was trusted before, in Review.Changed.
 	Before string
 }
@@ -239,14 +241,18 @@ var errChanged = errors.New("review it with 'inspan trust'")
 // Sum names all content that was looked at, see [Sum].
 func (r Review) Sum() string { return Sum(slices.Concat(r.Trusted, r.New, r.Changed)) }
 
-// ReviewAll is what there is for a person to trust in a workspace: what ReviewRunning tells,
-// and the team's memory.
+// ReviewAll is what there is for a person to trust in a workspace: what ReviewRunning tells, the team's
+// memory, and instructions that agents have written.
 func (s *Store) ReviewAll(root string) (Review, error) {
 	items, err := Find(root)
 	if err != nil {
 		return Review{}, err
 	}
-	return s.Review(root, items)
+	written, err := s.unconfirmedItems(root)
+	if err != nil {
+		return Review{}, err
+	}
+	return s.Review(root, append(items, written...))
 }
 
 // Sum is one digest, in hexadecimal, over the paths and digests of all items,

@@ -22,6 +22,10 @@ type Attachment struct {
 	Person *Person // steers the run and answers what it asks; nil: nobody does
 	Leaves bool    // the end of what the person types means that they leave, as at a terminal
 
+	// Greeting is said when signals are heard, so that it can tell of keys; empty: nothing is.
+	Greeting string
+	// Left reports whether the person has left before that. Nil: nobody has.
+	Left func() bool
 	// Stays says that a run which stops is not the end: what the person types then begins another.
 	Stays bool
 	// Interrupts says that Ctrl-C interrupts the run, and only leaves where none goes on or when it is
@@ -155,6 +159,12 @@ func (w *attached) events(ctx context.Context) iter.Seq2[event.Event, error] {
 		w.signals = make(chan os.Signal, 1)
 		signal.Notify(w.signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 		defer signal.Stop(w.signals)
+		if w.Greeting != "" {
+			fmt.Fprintln(w.console.Err, w.Greeting)
+		}
+		if w.left = w.Left != nil && w.Left(); w.left {
+			return
+		}
 		coming, stop := w.follow(ctx)
 		defer stop()
 		look := time.NewTicker(lookEvery)

@@ -149,6 +149,22 @@ func TestAttachAndRunOn(t *testing.T) {
 	}
 }
 
+// TestAttachIsLeftBefore holds that what tells of keys is said, and that whoever has left before that
+// is told how to come back.
+func TestAttachIsLeftBefore(t *testing.T) {
+	var ran []string
+	_, watch := elsewhere(t, &ran)
+	var screen screen
+	c := &console.Console{Out: &screen, Err: &screen}
+	code, err := c.Attach(t.Context(), watch(), console.Attachment{
+		Greeting: "Ctrl-C detaches", Left: func() bool { return strings.Contains(screen.String(), "detaches") },
+		Driven: func(context.Context) (bool, error) { return true, nil },
+	})
+	if said := screen.String(); err != nil || code != console.ExitDone || !strings.HasPrefix(said, "Ctrl-C detaches\n\ndetached; session ") {
+		t.Errorf("code %d, %v, says %q", code, err, said)
+	}
+}
+
 // TestAttachToWhatNobodyDrives ends by itself.
 func TestAttachToWhatNobodyDrives(t *testing.T) {
 	nobody := func(context.Context) (bool, error) { return false, nil }

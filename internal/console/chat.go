@@ -28,17 +28,22 @@ type line struct {
 // Chat runs the session for each message that in holds, a JSON object a line, and returns
 // the exit code of the last run. Each run ends with a result. Requests are answered at
 // once; one of them interrupts.
-func (c *Console) Chat(ctx context.Context, s *inspan.Session, in io.Reader) int {
+func (c *Console) Chat(ctx context.Context, s *inspan.Session, in io.Reader) (code int) {
 	run := c.conductor(s)
+	printed := c.throughQueue()
 	ctx, stop := c.interrupts(ctx, run)
-	defer stop()
+	var last Result
+	defer func() {
+		stop()
+		last.ExitCode = code
+		code = printed(last, 0)
+	}()
 	said := make(chan event.Body, 64)
 	broken := make(chan error, 1)
 	go func() {
 		defer close(said)
 		broken <- c.listen(ctx, run, in, said)
 	}()
-	var last Result
 	opened := c.opening(ctx, s, newView(c))
 	for body := range said {
 		v := c.follow(run)

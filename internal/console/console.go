@@ -61,6 +61,8 @@ type Console struct {
 	// means.
 	Unattended bool
 
+	patience time.Duration // with who reads, see queue; 0: patience
+
 	writing sync.Mutex // of whole lines of JSON
 	claude  *claude    // of the run that goes on
 }
@@ -93,6 +95,8 @@ type Result struct {
 	// What the session had started and still ran: it goes on, or was ended with it.
 	Kept  []tool.Leftover `json:"kept,omitempty"`
 	Ended []tool.Leftover `json:"ended,omitempty"`
+	// Files with instructions for agents that changed while it ran, without a person having been asked.
+	Instructions []string `json:"instructions,omitempty"`
 
 	over bool // nothing of it can go on
 }
@@ -123,8 +127,8 @@ func openIn(st inspan.Status) (out []Open) {
 // Run drives the session until it stops and returns the exit code.
 func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Body) int {
 	run := c.conductor(s)
+	printed := c.throughQueue()
 	ctx, stop := c.interrupts(ctx, run)
-	defer stop()
 	v := c.follow(run)
 	for _, p := range s.Status().Open {
 		v.open(p)
@@ -137,9 +141,11 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	r := v.result(s.Status(), err)
 	if r.ExitCode != ExitWaiting { // else it may go on here
 		left := s.Leave()
-		r.Kept, r.Ended = left.Kept, left.Ended
+		r.Kept, r.Ended, r.Instructions = left.Kept, left.Ended, left.Instructions
 	}
-	return c.finish(r)
+	c.finish(r)
+	stop() // from here on a signal ends the process
+	return printed(r, time.Duration(s.Status().Limits.Seconds*float64(time.Second)))
 }
 
 // opening writes the events of a new session that come before its first run, so that a

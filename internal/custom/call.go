@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/shell"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -117,7 +117,7 @@ func (c caller) run(ctx context.Context, call *tool.Call) (tool.Result, error) {
 
 // input is what the program is fed: its environment, up to a line that is end,
 // then the arguments.
-func (c caller) input(call *tool.Call) (text, end string, err error) {
+func (c caller) input(call *tool.Call) (all, end string, err error) {
 	vars := [][2]string{
 		{"INSPAN_SESSION", call.Session},
 		{"INSPAN_ROOT", call.Env.Root},
@@ -144,7 +144,7 @@ func (c caller) input(call *tool.Call) (text, end string, err error) {
 		if strings.ContainsRune(v[1], 0) {
 			return "", "", fmt.Errorf("%s was not run: %s has a NUL in it", c.declaration.name, v[0])
 		}
-		fmt.Fprintf(&b, "export %s=%s\n", v[0], shell.Quote(v[1]))
+		fmt.Fprintf(&b, "export %s=%s\n", v[0], text.ShellQuote(v[1]))
 	}
 	end = "#"
 	for strings.Contains("\n"+b.String(), "\n"+end+"\n") {

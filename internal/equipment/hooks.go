@@ -57,7 +57,7 @@ func (s *Set) Hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.H
 			theirs = append(theirs, h)
 		}
 	}
-	for _, path := range []string{".claude/settings.json", ".claude/settings.local.json"} {
+	for _, path := range config.ClaudeFiles() {
 		if review.Runs(path) {
 			theirs = append(theirs, claudeHooks(filepath.Join(root, path), warn)...)
 		}

@@ -137,6 +137,16 @@ func Rules(action tool.Action, text string) (rules []string, why string) {
 		return pathRules(action, tool.Read, pattern)
 	case "Edit", "Write", "MultiEdit", "NotebookEdit":
 		return pathRules(action, tool.Write, pattern)
+	case "Grep", "Glob", "LS":
+		if action != tool.Allow { // what may not be read may not be searched, and the other way round
+			return pathRules(action, tool.Read, pattern)
+		}
+	case "Task", "Agent":
+		return kindRules(pattern)
+	case "Skill":
+		if named := strings.TrimSpace(strings.TrimSuffix(strings.TrimSuffix(pattern, "*"), ":")); plainName(named) {
+			return []string{"skill(" + named + ")"}, ""
+		}
 	case "WebFetch":
 		host, ok := strings.CutPrefix(pattern, "domain:")
 		switch {
@@ -152,6 +162,36 @@ func Rules(action tool.Action, text string) (rules []string, why string) {
 	}
 	return nil, "inspan has no patterns for " + name
 }
+
+// wider are rules for all that a tool does, where one that denies or asks names a part of it that rules
+// can't name here; none: a part can be named.
+func wider(action tool.Action, text string) []string {
+	name := toolOf(text)
+	switch parts := []string{"Bash", "Read", "Edit", "Write", "MultiEdit", "NotebookEdit", "Grep", "Glob", "LS"}; {
+	case action == tool.Allow || slices.Contains(parts, name) || !strings.HasSuffix(strings.TrimSpace(text), ")"):
+		return nil
+	}
+	rules, _ := Rules(action, name)
+	return rules
+}
+
+// kindRules are for kinds of agents that work for the agent.
+func kindRules(pattern string) ([]string, string) {
+	key, value, other := strings.Cut(pattern, ":")
+	if key = strings.TrimSpace(key); other && key == "subagent_type" {
+		pattern, other = strings.TrimSpace(value), false
+	}
+	switch beside := []string{"model", "isolation", "run_in_background", "prompt", "description", "name"}; {
+	case other && slices.Contains(beside, key), !plainName(pattern):
+		return nil, "only the name of a kind of agent is understood"
+	case strings.EqualFold(pattern, "general-purpose"):
+		return []string{"spawn_agent(general-purpose)", "spawn_agent(worker)"}, ""
+	}
+	return []string{"spawn_agent(" + pattern + ")"}, ""
+}
+
+// plainName reports whether a text can be the name of a kind of agent or of a skill.
+func plainName(name string) bool { return regexp.MustCompile(`^[\w.:*-]+$`).MatchString(name) }
 
 // serverRules are for the tools of an MCP server.
 func serverRules(name string, pattern bool) ([]string, string) {

@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/inspan/inspan/internal/foreign"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -71,12 +71,11 @@ type handler struct {
 // there. The error is that the file can't be read at all. A file without hooks has
 // none.
 func ReadClaude(data []byte, source string) (hooks []Config, notes []string, err error) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var file struct {
 		Hooks   map[string]json.RawMessage `json:"hooks"`
 		Disable bool                       `json:"disableAllHooks"`
 	}
-	if err := json.Unmarshal(data, &file); err != nil {
+	if err := foreign.Unmarshal(data, &file); err != nil {
 		return nil, nil, fmt.Errorf("read hooks of %s: %w", source, err)
 	}
 	if file.Disable {

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/keep"
-	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
@@ -164,9 +163,9 @@ func (c Config) argv(root string) []string {
 	interpreter := "sh"
 	if c.Claude {
 		interpreter = "bash"
-		fmt.Fprintf(&script, "export CLAUDE_PROJECT_DIR=%s; ", shell.Quote(root))
+		fmt.Fprintf(&script, "export CLAUDE_PROJECT_DIR=%s; ", text.ShellQuote(root))
 		if c.PluginRoot != "" {
-			fmt.Fprintf(&script, "export CLAUDE_PLUGIN_ROOT=%s; ", shell.Quote(c.PluginRoot))
+			fmt.Fprintf(&script, "export CLAUDE_PLUGIN_ROOT=%s; ", text.ShellQuote(c.PluginRoot))
 		}
 	}
 	script.WriteString("exec 1>&3 3>&-; ")

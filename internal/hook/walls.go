@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/shell"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -90,7 +91,7 @@ func (c Config) line() string {
 	}
 	var words []string
 	for _, w := range append([]string{c.Command}, c.Args...) {
-		words = append(words, shell.Quote(w))
+		words = append(words, text.ShellQuote(w))
 	}
 	return strings.Join(words, " ")
 }

@@ -40,6 +40,26 @@ func OpenNames(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|nonblock, 0)
 }
 
+// errNotPlain is why a pipe or a device is not opened.
+var errNotPlain = errors.New("it is neither a file nor a folder")
+
+// OpenPlain is [os.OpenFile] for files and folders. What is neither, such as a pipe, is an error at
+// once: nobody waits for it.
+func OpenPlain(path string, flag int, perm fs.FileMode) (*os.File, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, flag|nonblock, perm)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errNotPlain}
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, info, nil
+}
+
 // Bare leaves out the operation and the path of an error, which are told beside it and
 // depend on the system.
 func Bare(err error) error {

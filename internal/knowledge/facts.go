@@ -83,7 +83,7 @@ func (k *Base) Instructions(root string) func(path string) []event.Added {
 		return taken
 	})
 	return func(path string) []event.Added {
-		return asSeen(nested(maps.Clone(above()).gather(below(root, path), k.reader(root))), func(string) {})
+		return asSeen(nested(maps.Clone(above()).gather(in(ofProject(root, downTo(root, filepath.Dir(path)))), k.reader(root))), func(string) {})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,24 +16,50 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// reader reads instruction files for a workspace, and what they import: nothing
-// that tools may not read, and from folders above the workspace or elsewhere
-// only files of instructions, so that one that came with a repository can't put
-// a private file before the model.
+// reader reads instruction files for a workspace, and what they import: nothing that tools may not
+// read, and from outside of the workspace's repository only files of instructions, so that one that
+// came with a repository can't put a private file before the model.
 func (k *Base) reader(root string) func(path string) ([]byte, error) {
-	at := k.Places(root)
+	at, project := k.Places(root), keep.Repository(root)
 	return func(path string) ([]byte, error) {
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil {
 			return nil, err
 		}
 		named := instructions(path) && instructions(real)
-		if !named && !tool.Inside(root, real) || at.Of(real).Guard == places.Secret {
+		if !named && !tool.Inside(project, real) || at.Of(real).Guard == places.Secret {
 			return nil, fmt.Errorf("%s: %w", path, fs.ErrPermission)
 		}
 		data, err := readInstructions(real)
-		return scoped(path, data), err
+		return k.told(root, path, data), err
 	}
+}
+
+// ofProject returns the folders, from below root downwards, whose instructions are those of the project:
+// none that git ignores and none of packages that were installed there, whose authors nobody has asked.
+func ofProject(root string, folders []string) []string {
+	project := keep.Repository(root)
+	rules := (*places.Ignores)(nil).Add("", ignoreFile(project, ".git/info/exclude"))
+	enter := func(dir string) (ignored bool) {
+		rel := filepath.ToSlash(strings.TrimPrefix(strings.TrimPrefix(dir, project), string(filepath.Separator)))
+		ignored = rules.Ignored(rel, true)
+		rules = rules.Add(rel, ignoreFile(project, path.Join(rel, ".gitignore")))
+		return ignored
+	}
+	for _, dir := range append([]string{project}, downTo(project, root)...) {
+		enter(dir) // who starts in an ignored folder wants to work there
+	}
+	for i, dir := range folders {
+		if slices.Contains(ofPackages(), filepath.Base(dir)) || enter(dir) {
+			return folders[:i]
+		}
+	}
+	return folders
+}
+
+// ofPackages are the names of folders that package managers fill.
+func ofPackages() []string {
+	return []string{"node_modules", "bower_components", "jspm_packages", "vendor", "site-packages", "dist-packages", ".venv", "venv", ".tox", ".nox", "Pods", "Carthage"}
 }
 
 func instructions(path string) bool {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/inspan/inspan"
@@ -21,6 +22,7 @@ import (
 	"github.com/inspan/inspan/internal/recall"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/skill"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
@@ -292,6 +294,131 @@ func TestInstructions(t *testing.T) {
 	}
 	if got := read("huge/x.go"); len(got) > 1<<20 || !strings.Contains(got, "HUGE") {
 		t.Errorf("%d bytes of instructions", len(got))
+	}
+}
+
+// TestInstructionsOfTheProject holds that only the project's own folders say what to do: those from the
+// workspace down to a file, and none of packages or of what git ignores.
+func TestInstructionsOfTheProject(t *testing.T) {
+	k, project := newBase(t), folder(t)
+	root := filepath.Join(project, "app")
+	for path, text := range map[string]string{
+		".git/info/exclude": "/app/private/\n", ".gitignore": "dist/\n/app/gen/*\n!/app/gen/kept/\n", "app/src/.gitignore": "out/\n",
+		"AGENTS.md": "TOP @docs/shared.md", "docs/shared.md": "SHARED", "app/a/AGENTS.md": "A @../../docs/shared.md", "app/a/b/CLAUDE.md": "B",
+	} {
+		write(t, filepath.Join(project, filepath.FromSlash(path)), text)
+	}
+	cases := map[string]string{
+		"a/b/x": "A B", "a/x": "A", "x": "", "a/b/c/x": "A B", "beside/x": "beside",
+		"node_modules/evil/x": "", "a/vendor/evil/x": "A", ".venv/lib/python3/site-packages/evil/x": "",
+		"dist/x": "", "private/x": "", "src/out/deep/x": "src", "src/x": "src", "gen/old/x": "", "gen/kept/x": "gen/kept",
+	}
+	for path := range cases {
+		dir := filepath.Dir(filepath.FromSlash(path))
+		if at := filepath.Join(root, dir, "AGENTS.md"); dir != "." && !strings.HasPrefix(dir, "a") {
+			write(t, at, filepath.ToSlash(dir))
+		} else if strings.Contains(dir, "evil") {
+			write(t, at, "EVIL")
+		}
+	}
+	for path, want := range cases {
+		var got []string
+		for _, a := range k.Instructions(root)(filepath.Join(root, filepath.FromSlash(path))) {
+			_, text, _ := strings.Cut(a.Text, "\n\n")
+			text, _, _ = strings.Cut(text, " @")
+			got = append(got, text)
+			if strings.Contains(a.Text, "SHARED") {
+				t.Errorf("%s: told again what the prompt of the workspace has imported", path)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: told %q, want %q", path, got, want)
+		}
+	}
+	agent := &inspan.Agent{Env: tool.Env{Root: root}, Levers: event.Levers{Bootstrap: event.LeverOff}}
+	all := ""
+	for _, a := range k.System(t.Context(), agent, knowledge.Prompt{Root: root, Memory: k.Memory(root)}, func(s string) { t.Errorf("warned: %s", s) }) {
+		all += a.Text
+	}
+	if !strings.Contains(all, "Imported from "+filepath.Join(project, "docs", "shared.md")+":\n\nSHARED") {
+		t.Errorf("a package of the repository has no import of the repository's instructions:\n%s", all)
+	}
+	// Who starts in such a folder wants to work there.
+	if got := k.Instructions(filepath.Join(root, "dist"))(filepath.Join(root, "dist", "sub", "x")); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+	write(t, filepath.Join(root, "dist", "sub", "AGENTS.md"), "SUB")
+	if got := k.Instructions(filepath.Join(root, "dist"))(filepath.Join(root, "dist", "sub", "x")); len(got) != 1 {
+		t.Errorf("in a workspace that git ignores: %v", got)
+	}
+}
+
+// TestInstructionsOfAgents holds that later agents know whose words a file of instructions has, when a
+// session changed it that asked nobody, until the person trusts or changes it.
+func TestInstructionsOfAgents(t *testing.T) {
+	k, root := newBase(t), folder(t)
+	write(t, filepath.Join(root, "old", "AGENTS.md"), "OLD")
+	testkit.WaitFor(t, "the clock", func() bool { // of files, which ticks more slowly than that of logs
+		write(t, filepath.Join(root, "tick"), "")
+		old, err := os.Stat(filepath.Join(root, "old", "AGENTS.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := os.Stat(filepath.Join(root, "tick"))
+		return err == nil && now.ModTime().Sub(old.ModTime()) > 50*time.Millisecond
+	})
+	opened := event.Opened{Format: 1, Root: root}
+	asks := past(t, k, opened, event.Switched{Mode: tool.ModeAsk})
+	auto := past(t, k, opened, event.Switched{Mode: tool.ModeAsk}, event.Switched{Mode: tool.ModeAuto})
+	for _, name := range []string{"AGENTS.md", "sub/CLAUDE.md", ".claude/rules/x.md", "doc.md"} {
+		write(t, filepath.Join(root, filepath.FromSlash(name)), "BY "+name)
+	}
+	write(t, filepath.Join(root, "empty", "AGENTS.md"), "\n")
+	if got, err := k.Wrote(t.Context(), asks, root); err != nil || len(got) != 0 {
+		t.Errorf("in mode ask: %v, %v", got, err)
+	}
+	told := func() (out []string) {
+		t.Helper()
+		agent := &inspan.Agent{Env: tool.Env{Root: root}, Levers: event.Levers{Bootstrap: event.LeverOff}}
+		all := k.System(t.Context(), agent, knowledge.Prompt{Root: root, Memory: k.Memory(root)}, func(s string) { t.Errorf("warned: %s", s) })
+		for _, a := range slices.Concat(all, k.Instructions(root)(filepath.Join(root, "sub", "x")), k.Instructions(root)(filepath.Join(root, "old", "x"))) {
+			if by := strings.Contains(a.Text, "[An agent wrote this file in session "+auto+", and nobody has confirmed it."); by {
+				rel, _ := filepath.Rel(root, a.Source)
+				out = append(out, filepath.ToSlash(rel))
+				if !a.Untrusted {
+					t.Errorf("%s is taken for the words of a person", rel)
+				}
+			}
+		}
+		return out
+	}
+	if got := told(); len(got) != 0 {
+		t.Errorf("before the session has ended: %v", got)
+	}
+	want := []string{"AGENTS.md", ".claude/rules/x.md", "sub/CLAUDE.md"}
+	got, err := k.Wrote(t.Context(), auto, root)
+	if err != nil || len(got) != len(want) {
+		t.Errorf("written: %v, %v", got, err)
+	}
+	if got := told(); !slices.Equal(got, want) {
+		t.Errorf("told of %v, want %v", got, want)
+	}
+	write(t, filepath.Join(root, "sub", "CLAUDE.md"), "BY sub/CLAUDE.md and a person")
+	r, err := k.Consent.ReviewAll(root)
+	if err != nil || len(r.New) != 2 {
+		t.Fatalf("to be trusted: %+v, %v", r, err)
+	}
+	if got := told(); !slices.Equal(got, want[:2]) {
+		t.Errorf("after a person has changed one, told of %v", got)
+	}
+	if sum, err := k.Consent.ReviewRunning(root, ""); err != nil || len(sum.New) != 0 {
+		t.Errorf("part of what runs: %+v, %v", sum, err)
+	}
+	if err := k.Consent.Trust(t.Context(), root, r.New); err != nil {
+		t.Fatal(err)
+	}
+	if got := told(); len(got) != 0 {
+		t.Errorf("after a person has trusted them, told of %v", got)
 	}
 }
 

@@ -67,7 +67,10 @@ func Blocks(in Input) (blocks []event.Added, warnings []string) {
 }
 
 func (f File) block() event.Added {
-	return event.Added{Source: f.Path, Text: "Instructions from " + f.Path + ":\n\n" + f.Text}
+	return event.Added{
+		Source: f.Path, Text: "Instructions from " + f.Path + ":\n\n" + f.Text,
+		Taint: event.Taint{Untrusted: strings.Contains(f.Text, unconfirmed)},
+	}
 }
 
 // nested are the blocks of instruction files for a part of the workspace, to be
@@ -121,18 +124,12 @@ func Paths(dir string) []string {
 	return in(dirs)
 }
 
-// Below returns the instruction files in the folders from below root down to the
-// one of path, which lies below root. Root and path are absolute.
-func Below(root, path string, read func(path string) ([]byte, error)) []File {
-	return texts{}.gather(below(root, path), read)
-}
-
-func below(root, path string) []string {
-	var dirs []string
-	for d := filepath.Dir(filepath.Clean(path)); d != root && d != filepath.Dir(d); d = filepath.Dir(d) {
+// downTo lists the folders from below one down to another.
+func downTo(root, dir string) (dirs []string) {
+	for d := filepath.Clean(dir); d != root && d != filepath.Dir(d); d = filepath.Dir(d) {
 		dirs = append([]string{d}, dirs...)
 	}
-	return in(dirs)
+	return dirs
 }
 
 func in(dirs []string) (paths []string) {

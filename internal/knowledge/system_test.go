@@ -110,20 +110,6 @@ func TestTooLongInstructionsAreCutVisibly(t *testing.T) {
 	}
 }
 
-func TestBelowWalksOnlyTheSubtree(t *testing.T) {
-	files := reader(map[string]string{
-		"/w/AGENTS.md": "root", "/w/a/AGENTS.md": "a",
-		"/w/a/b/CLAUDE.md": "b", "/w/a/b/c/AGENTS.md": "deeper", "/w/x/AGENTS.md": "beside",
-	})
-	for path, want := range map[string][]string{
-		"/w/a/b/file.go": {"/w/a/AGENTS.md", "/w/a/b/CLAUDE.md"}, "/w/file.go": nil, "/w/a/b": {"/w/a/AGENTS.md"}, "/elsewhere/file": nil,
-	} {
-		if got := paths(knowledge.Below("/w", path, files)); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", path, got, want)
-		}
-	}
-}
-
 func TestImports(t *testing.T) {
 	files := map[string]string{
 		"/w/AGENTS.md": "Read @docs/style.md, and @./own.md.\nMail me@example.com or ask @ann.\n`@code.md`\n```\n@fenced.md\n```\n" +

@@ -23,7 +23,7 @@ func (c *client) elicit(ctx context.Context, by *patience, p *sdk.ElicitParams) 
 		return cancelled, nil
 	}
 	defer by.pause()()
-	message := "The MCP server " + c.name + " asks: " + text.Cut(text.VisibleLines(p.Message), maxDoc)
+	message := "The MCP server " + c.server.Name + " asks: " + text.Cut(text.VisibleLines(p.Message), maxDoc)
 	if p.Mode == "url" {
 		return visit(ctx, by.ask, message, p.URL)
 	}

@@ -21,7 +21,7 @@ const lastHandshake = "2025-11-25"
 
 // client is one connection to a server.
 type client struct {
-	name    string
+	server  Server
 	life    context.Context //nolint:containedctx // ends with the connection, as all that goes on for it must
 	cancel  context.CancelCauseFunc
 	program *program // nil: it is reached over HTTP
@@ -62,7 +62,7 @@ func (m *Manager) connect(ctx context.Context, s *slot) (*client, *toolset, time
 
 // try connects once. It took so long to read the tools.
 func (m *Manager) try(ctx context.Context, server Server, legacy bool) (_ *client, _ *toolset, took time.Duration, _ error) {
-	c := &client{name: server.Name, done: make(chan struct{}), changed: make(chan struct{}, 1), progress: map[string]func(string){}}
+	c := &client{server: server, done: make(chan struct{}), changed: make(chan struct{}, 1), progress: map[string]func(string){}}
 	c.life, c.cancel = context.WithCancelCause(context.Background()) // its end can take longer than ctx lasts
 	abort := context.AfterFunc(ctx, func() { c.cancel(ctx.Err()) })
 	defer abort()
@@ -78,6 +78,10 @@ func (m *Manager) try(ctx context.Context, server Server, legacy bool) (_ *clien
 	if err != nil {
 		err = c.ending(err)
 		c.close()
+		var silent *silentError
+		if errors.As(err, &silent) && c.program != nil { // it may have waited for what it does not get
+			err = c.program.blamed(err)
+		}
 		return nil, nil, 0, err
 	}
 	return c, tools, time.Since(began), nil
@@ -162,10 +166,13 @@ func (c *client) startProgram(m *Manager, server Server, legacy bool) (*program,
 	if c.life.Err() != nil {
 		return nil, context.Cause(c.life)
 	}
-	return startProgram(m.Env, m.Level, server, legacy, func(line []byte) {
-		m.warnOf("noise of "+server.Name, fmt.Sprintf("The MCP server %s writes lines to its standard output that are no messages of the "+
-			"protocol; they are skipped, from the first: %s", server.Name, words.OneLine(printed(string(line)), 120)))
-	})
+	return startProgram(m.Env, m.Level, server, legacy, func(line []byte) { m.noise(server, line) })
+}
+
+// noise tells the person once that a server sends what is no message.
+func (m *Manager) noise(server Server, data []byte) {
+	m.warnOf("noise of "+server.Name, fmt.Sprintf("The MCP server %s sends what is no message of the protocol; it is skipped, from the first: %s",
+		server.Name, words.OneLine(printed(string(data[:min(len(data), 500)])), 120)))
 }
 
 // capture keeps the connection that a transport makes, which the SDK leaves open

@@ -61,7 +61,7 @@ func (c *client) list(ctx context.Context) (*toolset, error) {
 	defer stop()
 	var tools []*sdk.Tool
 	if offered := c.session.InitializeResult(); offered == nil || offered.Capabilities == nil || offered.Capabilities.Tools == nil {
-		return define(c.name, nil)
+		return define(c.server, nil)
 	}
 	required, cursor := map[string]bool{}, ""
 	for range maxPages {
@@ -91,7 +91,7 @@ func (c *client) list(ctx context.Context) (*toolset, error) {
 // defined are the definitions of the tools, of which some are only called as tasks. That is
 // nothing that a person agrees to.
 func (c *client) defined(tools []*sdk.Tool, required map[string]bool) (*toolset, error) {
-	set, err := define(c.name, tools)
+	set, err := define(c.server, tools)
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +101,9 @@ func (c *client) defined(tools []*sdk.Tool, required map[string]bool) (*toolset,
 	return set, nil
 }
 
-// define makes definitions of what a server said, ordered by name.
-func define(server string, tools []*sdk.Tool) (*toolset, error) {
+// define makes definitions of what a server said and that is used of it, ordered by name.
+func define(server Server, tools []*sdk.Tool) (*toolset, error) {
+	tools = slices.DeleteFunc(tools, func(t *sdk.Tool) bool { return !server.uses(t.Name) })
 	slices.SortFunc(tools, func(a, b *sdk.Tool) int { return strings.Compare(a.Name, b.Name) })
 	sum := sha256.New()
 	size := 0
@@ -129,7 +130,7 @@ func define(server string, tools []*sdk.Tool) (*toolset, error) {
 		sum.Write(data)
 		own := sha256.Sum256(data)
 		d := definition{name: t.Name, digest: hex.EncodeToString(own[:]), readOnly: t.Annotations != nil && t.Annotations.ReadOnlyHint}
-		d.spec = spec(server, t)
+		d.spec = spec(server.Name, t)
 		said, err := json.Marshal([]any{t.Title, t.Annotations})
 		if err != nil {
 			return nil, fmt.Errorf("read its tools: %w", err)

@@ -7,22 +7,31 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"strings"
 )
 
-// tasks is the answer to a request over HTTP, with tasks moved to where the SDK
-// keeps them.
-func tasks(req *http.Request, resp *http.Response) {
-	if req.Header.Get("Mcp-Protocol-Version") <= lastHandshake {
-		return
-	}
-	switch kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind { // what can't be read is neither
-	case "application/json":
-		resp.Body = &answer{ReadCloser: resp.Body}
-	case "text/event-stream":
-		resp.Body = &events{ReadCloser: resp.Body, from: bufio.NewReader(resp.Body)}
+// hear is the answer to a request over HTTP as the SDK can read it: without what is no message, and with
+// tasks moved to where the SDK keeps them.
+func hear(req *http.Request, resp *http.Response, s sift) {
+	tasks := req.Header.Get("Mcp-Protocol-Version") > lastHandshake
+	call, kind := called(req), kindOfAnswer(resp)
+	switch ok := resp.StatusCode == http.StatusOK; {
+	case kind == "text/event-stream" && ok:
+		resp.Body = &events{ReadCloser: resp.Body, from: bufio.NewReader(resp.Body), change: func(event []byte) []byte {
+			if event = s.event(event); tasks {
+				event = taskedEvent(event)
+			}
+			return event
+		}}
+	case call != nil && ok:
+		resp.Body = &answer{ReadCloser: resp.Body, change: func(data []byte) []byte {
+			if data = s.answer(call, data, kind); tasks {
+				data, _ = taskedMessage(data)
+			}
+			return data
+		}}
+		resp.Header.Set("Content-Type", "application/json")
 	default:
 		return
 	}
@@ -63,16 +72,18 @@ func headerText(s string) string {
 // answer is a body that is one message.
 type answer struct {
 	io.ReadCloser
-	left *bytes.Reader // nil: it was not read yet
-	err  error
+	change func(message []byte) []byte
+	left   *bytes.Reader // nil: it was not read yet
+	err    error
 }
 
 // Read implements [io.Reader].
 func (a *answer) Read(p []byte) (int, error) {
 	if a.left == nil {
 		var data []byte
-		data, a.err = io.ReadAll(a.ReadCloser)
-		data, _ = taskedMessage(data)
+		if data, a.err = io.ReadAll(a.ReadCloser); a.err == nil {
+			data = a.change(data)
+		}
 		a.left = bytes.NewReader(data)
 	}
 	n, err := a.left.Read(p)
@@ -86,9 +97,10 @@ func (a *answer) Read(p []byte) (int, error) {
 // has ended.
 type events struct {
 	io.ReadCloser
-	from *bufio.Reader
-	left []byte // of the event that is being read
-	err  error  // after it
+	from   *bufio.Reader
+	change func(event []byte) []byte
+	left   []byte // of the event that is being read
+	err    error  // after it
 }
 
 // Read implements [io.Reader].
@@ -98,7 +110,7 @@ func (e *events) Read(p []byte) (int, error) {
 			return 0, e.err
 		}
 		e.left, e.err = e.next()
-		e.left = taskedEvent(e.left)
+		e.left = e.change(e.left)
 	}
 	n := copy(p, e.left)
 	e.left = e.left[n:]

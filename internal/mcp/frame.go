@@ -85,33 +85,39 @@ func orphan(line []byte) bool {
 }
 
 // messages is what the SDK can read of a line, which would end the connection at anything else: the
-// message that it is, or those of a batch; nil: nothing. An error that answers nothing, as its id
-// is null, is no message: some servers write one for a notification that they don't know.
+// message that it is, or those of a batch; nil: nothing.
 func messages(line []byte) []byte {
-	if len(line) == 0 || line[0] != '[' {
-		if _, err := jsonrpc.DecodeMessage(line); err != nil {
-			return nil
-		}
+	list := each(line)
+	switch {
+	case len(list) == 0:
+		return nil
+	case line[0] != '[':
 		return line
 	}
-	var batch, kept []json.RawMessage
-	if json.Unmarshal(line, &batch) != nil {
-		return nil
-	}
-	for _, one := range batch {
-		if messages(one) != nil && one[0] == '{' {
-			kept = append(kept, one)
-		}
-	}
-	switch len(kept) {
-	case 0:
-		return nil
-	case len(batch):
-		return line
-	}
-	out, err := json.Marshal(kept)
+	out, err := json.Marshal(list)
 	if err != nil {
 		return nil
 	}
 	return out
+}
+
+// each are the messages in what a server has sent: one, or those of a batch. An error that answers
+// nothing, as its id is null, is none: some servers write one for a notification that they don't know.
+func each(data []byte) (list []json.RawMessage) {
+	if len(data) == 0 || data[0] != '[' {
+		if _, err := jsonrpc.DecodeMessage(data); err != nil {
+			return nil
+		}
+		return []json.RawMessage{data}
+	}
+	var batch []json.RawMessage
+	if json.Unmarshal(data, &batch) != nil {
+		return nil
+	}
+	for _, one := range batch {
+		if one[0] == '{' && each(one) != nil {
+			list = append(list, one)
+		}
+	}
+	return list
 }

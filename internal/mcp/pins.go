@@ -76,7 +76,7 @@ func (p Pins) load(s Server, root string) (*toolset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return define(s.Name, got.Tools)
+	return define(s, got.Tools)
 }
 
 // patienceLasts is for how long a server that did not answer is not waited for.

@@ -57,7 +57,7 @@ func (m *Manager) Prompts() []Prompt {
 func (m *Manager) readPrompts(ctx context.Context, s *slot, c *client) {
 	list, err := c.prompts(ctx)
 	if err != nil && ctx.Err() == nil {
-		m.warn("The prompts of the MCP server " + c.name + " can't be read: " + err.Error())
+		m.warn("The prompts of the MCP server " + c.server.Name + " can't be read: " + err.Error())
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,7 +90,7 @@ func (c *client) prompts(ctx context.Context) ([]Prompt, error) {
 		if err != nil || len(out) == maxListed {
 			return out, c.explain(err)
 		}
-		prompt := Prompt{Server: c.name, Name: p.Name, Doc: described(p.Description, p.Title)}
+		prompt := Prompt{Server: c.server.Name, Name: p.Name, Doc: described(p.Description, p.Title)}
 		for _, a := range p.Arguments {
 			prompt.Args = append(prompt.Args, Arg{a.Name, described(a.Description, a.Title), a.Required})
 		}
@@ -118,9 +118,9 @@ func (c *client) explain(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &answer):
-		return fmt.Errorf("the MCP server %s says: %s", c.name, words.OneLine(answer.Message, 1000))
+		return fmt.Errorf("the MCP server %s says: %s", c.server.Name, words.OneLine(answer.Message, 1000))
 	}
-	return fmt.Errorf("the MCP server %s: %w", c.name, c.ending(err))
+	return fmt.Errorf("the MCP server %s: %w", c.server.Name, c.ending(err))
 }
 
 // Prompt returns the text of a prompt with its arguments filled in. It is

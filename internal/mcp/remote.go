@@ -10,8 +10,9 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/inspan/inspan/internal/text"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 // remote holds requests to one server, for as long as the connection is wanted:
@@ -24,11 +25,13 @@ type remote struct {
 	headers map[string]string // by canonical names
 	auth    Authorizer        // nil: there are no tokens
 	fail    func(error)       // ends the connection
+	sift    sift              // of what it sends
 	nonce   atomic.Value      // string: the newest that the server wants to be signed (DPoP-Nonce)
 }
 
 // remoteTransport is how the protocol is spoken with a server over HTTP.
 func remoteTransport(life context.Context, fail func(error), m *Manager, s Server) (sdk.Transport, error) {
+	noise := sift{func(data []byte) { m.noise(s, data) }, s.kind() == SSE}
 	u, err := s.address()
 	if err != nil {
 		return nil, err
@@ -36,7 +39,7 @@ func remoteTransport(life context.Context, fail func(error), m *Manager, s Serve
 	if m.HTTP == nil {
 		return nil, final("servers can't be reached from here")
 	}
-	r := &remote{next: m.HTTP(s).Transport, life: life, url: u, server: s, headers: canonical(s.Headers), auth: s.Auth, fail: fail}
+	r := &remote{next: m.HTTP(s).Transport, life: life, url: u, server: s, headers: canonical(s.Headers), auth: s.Auth, fail: fail, sift: noise}
 	if r.auth == nil {
 		r.auth = m.Auth
 	}
@@ -46,7 +49,7 @@ func remoteTransport(life context.Context, fail func(error), m *Manager, s Serve
 	only := &http.Client{Transport: r, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	switch s.kind() {
 	case WebSocket:
-		return dialSocket(life, only, u)
+		return dialSocket(life, only, u, noise)
 	case SSE:
 		return &sdk.SSEClientTransport{Endpoint: s.URL, HTTPClient: only, MaxEventSize: maxFrame}, nil
 	}
@@ -85,7 +88,7 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		resp.Body = &body{resp.Body, done, limit(resp)}
-		tasks(req, resp)
+		hear(req, resp, r.sift)
 	}
 	return resp, nil
 }

@@ -83,6 +83,60 @@ func TestRemote(t *testing.T) {
 }
 
 // TestRemoteChanges has a tool more after a while.
+// noisy writes what is no message among what a handler sends as events.
+type noisy struct {
+	http.ResponseWriter
+	said bool
+}
+
+func (n *noisy) Write(p []byte) (int, error) {
+	count, err := n.ResponseWriter.Write(p)
+	if events := strings.HasPrefix(n.Header().Get("Content-Type"), "text/event-stream"); events && !n.said && bytes.HasSuffix(p, []byte("\n\n")) {
+		n.said = true
+		fmt.Fprint(n.ResponseWriter, "data: starting up\n\ndata: {\"level\": \"info\"}\n\n"+
+			"data: {\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32601,\"message\":\"no\"}}\n\ndebug\n\n")
+	}
+	return count, err
+}
+
+func (n *noisy) Unwrap() http.ResponseWriter { return n.ResponseWriter }
+
+func (n *noisy) Flush() { n.ResponseWriter.(http.Flusher).Flush() }
+
+// TestRemoteNoise is passed over, and told once, whatever way a server is reached.
+func TestRemoteNoise(t *testing.T) {
+	server := honest()
+	get := func(*http.Request) *sdk.Server { return server }
+	for name, c := range map[string]struct {
+		kind, path string
+		handler    http.Handler
+	}{
+		"streamable": {mcp.HTTP, "/mcp", sdk.NewStreamableHTTPHandler(get, nil)},
+		"stateless":  {mcp.HTTP, "/mcp", sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{Stateless: true})},
+		"sse":        {mcp.SSE, "/sse", sdk.NewSSEHandler(get, nil)},
+		"socket":     {mcp.WebSocket, "/", sockets(server, "starting up", `{"level": "info"}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := served(t, c.kind, c.path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if c.kind != mcp.WebSocket {
+					w = &noisy{ResponseWriter: w}
+				}
+				c.handler.ServeHTTP(w, r)
+			}))
+			h.begin("far", mcp.Ready)
+			for range 2 {
+				if res, err := h.call(t.Context(), "mcp__far__echo", `{"text":"x"}`); err != nil || text(res) != "you said x" {
+					t.Errorf("%q, %v", text(res), err)
+				}
+			}
+			if told := h.warned(); strings.Count(told, "skipped") != 1 || h.status("far").Restarts != 0 {
+				t.Errorf("told %q, %+v", told, h.status("far"))
+			}
+			h.closes()
+		})
+	}
+}
+
 func TestRemoteChanges(t *testing.T) {
 	for revision, stateless := range map[string]bool{"2026-07-28": true, "2025-11-25": false} {
 		t.Run(revision, func(t *testing.T) {
@@ -184,11 +238,14 @@ func TestRemoteThatDoesNotLetGo(t *testing.T) {
 }
 
 // sockets serves over web sockets.
-func sockets(server *sdk.Server) http.Handler {
+func sockets(server *sdk.Server, greetings ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"mcp"}})
 		if err != nil {
 			return
+		}
+		for _, text := range greetings {
+			_ = conn.Write(r.Context(), websocket.MessageText, []byte(text)) // what follows says whether it came
 		}
 		stream := websocket.NetConn(r.Context(), conn, websocket.MessageText)
 		_ = server.Run(r.Context(), &sdk.IOTransport{Reader: stream, Writer: stream})

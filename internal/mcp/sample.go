@@ -44,7 +44,7 @@ func (c *client) sample(ctx context.Context, by *patience, model sampler, p *sdk
 	if len(shown) > maxDoc || pictures(req) {
 		return nil, errors.New("that is more than the person can be shown")
 	}
-	answer, err := by.ask(ctx, "The MCP server "+c.name+" wants to ask your model, at your cost:\n"+shown, []string{"yes", "no"})
+	answer, err := by.ask(ctx, "The MCP server "+c.server.Name+" wants to ask your model, at your cost:\n"+shown, []string{"yes", "no"})
 	if err != nil || answer != "yes" {
 		return nil, refused
 	}

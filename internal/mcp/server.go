@@ -58,6 +58,8 @@ type Server struct {
 	// user.
 	Bare    bool
 	Timeout time.Duration // of one call; 0: 2 minutes
+	Only    []string      // its tools that are used; none: all
+	Without []string      // its tools that are not used
 	Off     bool
 }
 
@@ -110,6 +112,11 @@ func (s Server) clone() Server {
 	s.Command, s.Hosts, s.Read, s.Write = slices.Clone(s.Command), slices.Clone(s.Hosts), slices.Clone(s.Read), slices.Clone(s.Write)
 	s.Env, s.Headers = maps.Clone(s.Env), maps.Clone(s.Headers)
 	return s
+}
+
+// uses reports whether a tool of the server is used.
+func (s Server) uses(name string) bool {
+	return (len(s.Only) == 0 || slices.Contains(s.Only, name)) && !slices.Contains(s.Without, name)
 }
 
 // finalError is one that trying again does not help against.

@@ -1,8 +1,8 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
-	"io"
 	"net/http"
 	"net/url"
 	"sync"
@@ -14,7 +14,7 @@ import (
 // dialSocket connects to a server over a web socket: one JSON-RPC message in each
 // text message, and "mcp" as the protocol. The specification leaves this transport
 // to those who use it.
-func dialSocket(life context.Context, client *http.Client, u *url.URL) (sdk.Transport, error) {
+func dialSocket(life context.Context, client *http.Client, u *url.URL, noise sift) (sdk.Transport, error) {
 	conn, resp, err := websocket.Dial(life, u.String(), &websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"mcp"}})
 	if resp != nil && resp.Body != nil && err != nil {
 		resp.Body.Close()
@@ -23,44 +23,37 @@ func dialSocket(life context.Context, client *http.Client, u *url.URL) (sdk.Tran
 		return nil, err
 	}
 	conn.SetReadLimit(maxFrame)
-	s := &socket{conn: conn, life: life}
+	s := &socket{conn: conn, life: life, noise: noise}
 	return &sdk.IOTransport{Reader: s, Writer: s, MaxLineLength: maxFrame + 1}, nil
 }
 
-// socket is a web socket as a stream of lines.
+// socket is a web socket as a stream of lines. What is no message is none.
 type socket struct {
-	conn *websocket.Conn
-	life context.Context //nolint:containedctx // of the connection
-	left io.Reader       // of the message that is being read; nil: none is
-	end  sync.Once
+	conn  *websocket.Conn
+	life  context.Context //nolint:containedctx // of the connection
+	noise sift
+	left  []byte // of the message that is being read
+	end   sync.Once
 }
 
 // Read implements [io.Reader]. One goroutine may read.
 func (s *socket) Read(p []byte) (int, error) {
-	if s.left == nil {
-		_, r, err := s.conn.Reader(s.life)
+	for len(s.left) == 0 {
+		_, data, err := s.conn.Read(s.life)
 		if err != nil {
 			return 0, err
 		}
-		s.left = r
+		data = bytes.TrimSpace(data)
+		if s.left = messages(data); s.left == nil {
+			s.noise.skipped(data)
+			continue
+		}
+		s.left = append(bytes.ReplaceAll(s.left, []byte{'\n'}, []byte{' '}), '\n')
 	}
-	n, err := s.left.Read(p)
-	if err != io.EOF { //nolint:errorlint // io.Reader hands EOF out bare
-		return n, err
-	}
-	s.left = nil
-	if n < len(p) { // a reader that returns EOF has no more than it returned
-		p[n] = '\n'
-		return n + 1, nil
-	}
-	s.left = eof{}
+	n := copy(p, s.left)
+	s.left = s.left[n:]
 	return n, nil
 }
-
-// eof is a message at its end.
-type eof struct{}
-
-func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 
 // Write implements [io.Writer]. Each call sends one message.
 func (s *socket) Write(p []byte) (int, error) {

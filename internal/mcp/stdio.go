@@ -193,7 +193,7 @@ func (p *program) see() {
 				"it, and --write PATH one that it changes", err)
 		}
 	}
-	p.end(err)
+	p.end(p.blamed(err))
 	_ = p.into.CloseWithError(io.EOF) // never fails
 	_ = p.out.Close()
 	if l, ok := p.process.(tool.Leaver); !ok || l.Left() {
@@ -202,6 +202,29 @@ func (p *program) see() {
 	p.cancel()
 	close(p.dead)
 }
+
+// blamed is an error about a program with what the sandbox has kept it from, and what opens that. It waits
+// for its end.
+func (p *program) blamed(err error) error {
+	r, ok := p.process.(tool.Refuser)
+	if !ok {
+		return err
+	}
+	for i, refused := range r.Refused() {
+		if i == mostRefused {
+			break
+		}
+		host, _, closed := strings.Cut(refused, "; allow with ")
+		if closed {
+			refused = host + "; --host HOST of 'inspan mcp add' (hosts = [...] in the settings) opens a host to it"
+		}
+		err = fmt.Errorf("%w; the sandbox %s", err, refused)
+	}
+	return err
+}
+
+// mostRefused bounds how much of what was refused is told.
+const mostRefused = 3
 
 // shut matches what programs say of what the sandbox keeps from them.
 const shut = `(?i)no such file|cannot find|can't (open|find)|not found|no module named|permission denied|read-only file ` +

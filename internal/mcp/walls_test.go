@@ -2,12 +2,15 @@ package mcp_test
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -45,6 +48,47 @@ func TestWalls(t *testing.T) {
 	res, err := h.call(t.Context(), "mcp__every__get-env", `{}`)
 	if err != nil || strings.Contains(text(res), "hidden") || !strings.Contains(text(res), "for it") {
 		t.Errorf("%s, %v", text(res), err)
+	}
+}
+
+// TestRefusedHosts tells who waits for a server what the sandbox has kept it from, and what opens that.
+func TestRefusedHosts(t *testing.T) {
+	state := t.TempDir()
+	me, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{
+		Self: me, Map: places.Map{Home: t.TempDir(), Settings: state + "/config", State: []string{state}}.Indexed(), State: state,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = env.Close() })
+	if !env.Walls.Workspace {
+		t.Skip("no walls here: " + env.Walls.Why)
+	}
+	for mode, want := range map[string][]string{
+		"fetches http://closed.example/":      {"exit code 1", "the sandbox blocked closed.example", "--host HOST of 'inspan mcp add'"},
+		"fetches http://closed.example/again": {"did not answer", "the sandbox blocked closed.example", "hosts = [...] in the settings"},
+		"fetches http://203.0.113.7/":      {"exit code 1", "refused to connect to 203.0.113.7", "sandbox.local in the settings"},
+	} {
+		t.Run(mode, func(t *testing.T) {
+			s := self(t, "own", mode)
+			s.Hosts, s.Read = []string{"203.0.113.7"}, []string{filepath.Dir(me)}
+			h := &house{t: t}
+			h.Manager = &mcp.Manager{Env: env, Servers: []mcp.Server{s}, Patience: testkit.Patience}
+			if strings.HasSuffix(mode, "/again") {
+				h.Patience = 2 * time.Second
+			}
+			t.Cleanup(h.Close)
+			got := h.begin("own", mcp.Failed)
+			for _, part := range want {
+				if !strings.Contains(got.Why, part) {
+					t.Errorf("no %q in %q", part, got.Why)
+				}
+			}
+		})
 	}
 }
 

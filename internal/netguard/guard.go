@@ -100,7 +100,7 @@ func because(reasons []string) string {
 	if len(reasons) > most {
 		reasons = append(reasons[:most:most], "and so on")
 	}
-	return "its address " + strings.Join(reasons, "; ") + ". Only a person can open local addresses: local under [sandbox] in the settings"
+	return "its address " + strings.Join(reasons, "; ") + ". Only a person can open addresses that are not public: sandbox.local in the settings"
 }
 
 // lookup resolves a canonical name, or returns the address that it is.

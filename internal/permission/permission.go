@@ -15,6 +15,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/consent"
+	"github.com/inspan/inspan/internal/foreign"
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/policy"
@@ -146,6 +147,10 @@ func (s *Set) RulesFor(root string, l Line) ([]inspan.Rule, error) {
 	if !l.Unapproved {
 		approved, err = s.approved(root)
 	}
+	if claudeLimit(root, func(l foreign.Limit) bool { return l.NoAllow }) != "" {
+		approved = nil
+		out = slices.DeleteFunc(out, func(r inspan.Rule) bool { return r.Action == tool.Allow && r.Scope != "organisation" })
+	}
 	return slices.Concat(out, claudeRules(root), s.kept(root, l.Trust), approved), err
 }
 
@@ -189,9 +194,9 @@ func (s *Set) Checks() (guard.Checks, error) {
 	return checks, nil
 }
 
-// Judges are those beside the policy, cheap ones first.
-func (s *Set) Judges(ctx context.Context, checks guard.Checks, unattended bool) ([]tool.Judge, error) {
-	var list []tool.Judge
+// Judges are those beside the policy for a session in root, cheap ones first.
+func (s *Set) Judges(ctx context.Context, root string, checks guard.Checks, unattended bool) ([]tool.Judge, error) {
+	list := append(s.barring(root), asking(root)...)
 	if len(s.Organisation.Modes) > 0 {
 		list = append(list, tool.JudgeFunc(s.modeAllowed))
 	}

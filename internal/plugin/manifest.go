@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/foreign"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
@@ -81,7 +81,7 @@ func readManifest(root *os.Root, fallback string) (manifest, error) {
 // parseManifest reads a plugin.json.
 func parseManifest(data []byte) (manifest, error) {
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &fields); err != nil {
+	if err := foreign.Unmarshal(data, &fields); err != nil {
 		return manifest{}, fmt.Errorf("it is not understood: %w", err)
 	}
 	m := manifest{}

@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/inspan/inspan/internal/shell"
+	"github.com/inspan/inspan/internal/foreign"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
@@ -48,7 +47,7 @@ func market(root *os.Root, src source) error {
 		}
 	}
 	if err == nil {
-		err = json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &file)
+		err = foreign.Unmarshal(data, &file)
 	}
 	if err != nil {
 		return fmt.Errorf("it is a marketplace, not a plugin, and its %s can't be read: %w", marketFile, err)
@@ -66,7 +65,7 @@ func market(root *os.Root, src source) error {
 		if from, why := o.from(src, file.Metadata.Root); why != "" {
 			fmt.Fprintf(&b, "\n    can't be installed: %s", why)
 		} else {
-			fmt.Fprintf(&b, "\n    inspan plugin install %s", shell.Quote(words.OneLine(from, maxSource)))
+			fmt.Fprintf(&b, "\n    inspan plugin install %s", text.ShellQuote(words.OneLine(from, maxSource)))
 		}
 	}
 	if n := len(file.Plugins) - maxOffered; n > 0 {

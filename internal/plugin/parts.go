@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -15,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/custom"
+	"github.com/inspan/inspan/internal/foreign"
 	"github.com/inspan/inspan/internal/hook"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/skill"
@@ -314,7 +314,10 @@ func (r *reading) contents(usual string, named []part) (texts [][]byte, from []s
 		} else {
 			at = "plugin.json"
 		}
-		texts, from = append(texts, bytes.TrimPrefix(data, []byte("\ufeff"))), append(from, at)
+		if data, err = foreign.Plain(data); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", at, err)
+		}
+		texts, from = append(texts, data), append(from, at)
 	}
 	return texts, from, nil
 }

@@ -3,7 +3,6 @@ package plugin
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -14,6 +13,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/inspan/inspan/internal/hook"
+	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
@@ -37,7 +37,7 @@ func (r *reading) runs() {
 		say("hook at %s: %s", at, what)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.out.Servers)) {
-		say("MCP server %s: %s", name, serverRuns(r.out.Servers[name]))
+		say("MCP server %s: %s", name, serverRuns(name, r.out.Servers[name]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.out.Workflows)) {
 		say("workflow %s: runs the commands and agents in %s, when a person runs it", name, r.out.Workflows[name].Path)
@@ -86,35 +86,28 @@ func (r *reading) program(l leaf) string {
 
 // serverRuns says what an MCP server would start, or whom it would talk to. Values
 // of variables are not told, as they may be secrets.
-func serverRuns(raw json.RawMessage) string {
-	var fields, env map[string]json.RawMessage // names count exactly as they are written
-	var headers map[string]string
-	var command, address string
-	var args, hosts, read, write []string
-	err := json.Unmarshal(raw, &fields)
-	for name, into := range map[string]any{
-		"command": &command, "url": &address, "args": &args, "env": &env, "headers": &headers,
-		"hosts": &hosts, "read": &read, "write": &write,
-	} {
-		if fields[name] != nil {
-			err = errors.Join(err, json.Unmarshal(fields[name], into))
-		}
+func serverRuns(name string, raw json.RawMessage) string {
+	data, err := json.Marshal(map[string]any{"mcpServers": map[string]any{name: raw}})
+	var list []mcp.Server
+	if err == nil {
+		list, _, err = mcp.ReadFile("plugin.json", "", data)
 	}
-	switch {
-	case err != nil || (command == "") == (address == ""):
+	if err != nil || len(list) != 1 {
 		return "of a kind that is not understood: " + string(raw)
-	case command == "":
-		text := "connects to " + text.Address(address)
-		for _, name := range slices.Sorted(maps.Keys(headers)) {
-			text += ", header " + name + ": " + headers[name]
+	}
+	s := list[0]
+	if s.URL != "" {
+		text := "connects to " + text.Address(s.URL)
+		for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+			text += ", header " + name + ": " + s.Headers[name]
 		}
 		return text
 	}
-	text := "starts " + strings.Join(append([]string{command}, args...), " ")
+	text := "starts " + strings.Join(s.Command, " ")
 	for _, more := range []struct {
 		word string
 		list []string
-	}{{" with ", slices.Sorted(maps.Keys(env))}, {", may reach ", hosts}, {", may read ", read}, {", may change ", write}} {
+	}{{" with ", slices.Sorted(maps.Keys(s.Env))}, {", may reach ", s.Hosts}, {", may read ", s.Read}, {", may change ", s.Write}} {
 		if len(more.list) > 0 {
 			text += more.word + strings.Join(more.list, ", ")
 		}

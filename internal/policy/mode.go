@@ -58,7 +58,7 @@ func modeSays(c *tool.Call, s subject) (tool.Action, string) {
 		return unasked(c, *s.command) // in its sandbox that is what the session has started itself
 	case e.Kind == tool.Network && !e.Asked && c.Env.Walls.Workspace && netguard.Loopback(e.Text):
 		return tool.Ask, "it would " + describe(e) + " outside the sandbox, where no server of this session is; " +
-			"curl in bash reaches these, " + c.Name + " only what local under [sandbox] in the settings opens"
+			"curl in bash reaches these, " + c.Name + " only what sandbox.local in the settings opens"
 	}
 	return unasked(c, e)
 }

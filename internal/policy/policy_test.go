@@ -601,7 +601,7 @@ func TestImpossibleRules(t *testing.T) {
 		"web_fetch(https://x.org:8/a*)": "did you mean web_fetch(x.org:8)?",
 		"http_request(x.org/a)":         "did you mean http_request(x.org)?",
 		"Bash(curl * | sh)":             "more than one simple command",
-		"Agent(Explore)":                "no patterns for Agent",
+		"Agent(model:opus)":             "only the name of a kind",
 		"WebFetch(https://x)":           "only domain:",
 	} {
 		if _, err := policy.Read(tool.Deny, text, ""); err == nil || !strings.Contains(err.Error(), nearest) {
@@ -800,5 +800,37 @@ func TestThrowaway(t *testing.T) {
 			policy.Policy{Map: here()}, &plain, tc.effects).Action; got != want {
 			t.Errorf("%s: mode ask says %s, not %s", tc.name, got, want)
 		}
+	}
+}
+
+// TestPicks holds rules about one kind of agents, or one skill.
+func TestPicks(t *testing.T) {
+	for _, tc := range []struct {
+		rule, tool, args string
+		want             tool.Action
+	}{
+		{"spawn_agent(explore)", "spawn_agent", `{"agent": "Explore"}`, tool.Deny},
+		{"spawn_agent(explore)", "spawn_agent", `{"agent": "worker"}`, tool.Allow},
+		{"spawn_agent(worker)", "spawn_agent", `{"task": "x"}`, tool.Deny},
+		{"spawn_agent(rev*)", "spawn_agent", `{"agent": "reviewer"}`, tool.Deny},
+		{"spawn_agent(explore)", "skill", `{"name": "explore"}`, tool.Allow},
+		{"skill(deploy)", "skill", `{"name": "deploy"}`, tool.Deny},
+		{"skill(deploy)", "skill", `{"name": "deployed"}`, tool.Allow},
+		{"skill(deploy)", "skill", `{"name": "other", "file": "deploy"}`, tool.Allow},
+	} {
+		r, err := policy.ParseRule(tool.Deny, tc.rule, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := call(tc.tool, tool.ModeAuto)
+		c.Args = []byte(tc.args)
+		for _, effects := range [][]tool.Effect{nil, {read("/w/a")}} {
+			if v := judge(t, policy.Policy{Map: here(), Rules: []policy.Rule{r}}, c, effects); v.Action != tc.want {
+				t.Errorf("%s, %s %s: %+v, want %s", tc.rule, tc.tool, tc.args, v, tc.want)
+			}
+		}
+	}
+	if _, err := policy.ParseRule(tool.Deny, "spawn_agent([)", ""); err == nil {
+		t.Error("a pattern that can't be read")
 	}
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -33,6 +34,7 @@ const (
 //
 //	TOOL              every call of the tool; * stands for any part of the name
 //	TOOL(PATTERN)     only what matches
+//	spawn_agent(KIND) only agents of the kind; skill(NAME) only that skill. * stands for any text
 //	EFFECT            every effect of the kind, whatever tool has it: read, write,
 //	                  execute, network, external, keep
 //	EFFECT(PATTERN)   only what matches
@@ -139,7 +141,10 @@ func (r Rule) checkPattern() error {
 		return nil
 	case r.runs():
 		return r.checkCommand()
-	case r.tool == string(tool.External), strings.HasPrefix(r.tool, "mcp__"):
+	case picked(r.tool) != "":
+		_, err := path.Match(r.pattern, "")
+		return err
+	case r.tool == string(tool.External), strings.HasPrefix(r.tool, "mcp__"), slices.Contains(withoutObject(), r.tool):
 		return fmt.Errorf("it takes no pattern; use %s", r.tool)
 	case r.tool == string(tool.Network), r.tool == registries, r.tool == "web_fetch", r.tool == "http_request":
 		if err := netguard.CheckHost(r.pattern); err != nil {
@@ -153,6 +158,15 @@ func (r Rule) checkPattern() error {
 		return errors.New("bad pattern")
 	}
 	return r.checkPath()
+}
+
+// withoutObject are the built-in tools whose calls are about no command, path or host that a pattern
+// could match.
+func withoutObject() []string {
+	return []string{
+		"ask_user", "call_tool", "history", "manage_agents", "mcp_resource", "mcp_server_list", "oauth_flow", "plan_workflow", "return_result",
+		"team", "todo", "tool_search", "tool_types",
+	}
 }
 
 // checkCommand refuses the form of Claude Code after our name for the tool, where the whole name of a
@@ -263,6 +277,9 @@ func (r Rule) touches(m places.Map, c *tool.Call, s subject) answer {
 	if r.runs() && s.Kind != tool.Execute && (s.Kind != tool.Keep || r.tool != string(tool.Keep)) {
 		return no
 	}
+	if picked(r.tool) != "" {
+		return r.picks(c)
+	}
 	switch s.Kind {
 	case tool.Read, tool.Write:
 		glob := r.glob(m)
@@ -274,6 +291,27 @@ func (r Rule) touches(m places.Map, c *tool.Call, s subject) answer {
 		return r.command.touches(s.Effect)
 	case tool.Network:
 		return r.host(s.Text)
+	}
+	return no
+}
+
+// picked is the argument by which a tool chooses one of several things that rules can name.
+func picked(name string) string {
+	return map[string]string{"spawn_agent": "agent", "skill": "name"}[name]
+}
+
+// picks reports whether a call chooses what the rule names.
+func (r Rule) picks(c *tool.Call) answer {
+	args := map[string]any{}
+	if json.Unmarshal(c.Args, &args) != nil {
+		return perhaps
+	}
+	name, _ := args[picked(r.tool)].(string)
+	if name == "" && r.tool == "spawn_agent" {
+		name = "worker" // which it is if nothing is said
+	}
+	if ok, err := path.Match(strings.ToLower(r.pattern), strings.ToLower(name)); ok && err == nil {
+		return yes
 	}
 	return no
 }
@@ -297,6 +335,8 @@ func (r Rule) covers(m places.Map, c *tool.Call, s subject) bool {
 		return r.pattern == "" || r.command.covers(*s.command)
 	case r.pattern == "":
 		return true
+	case picked(r.tool) != "":
+		return r.picks(c) == yes
 	case s.Kind == tool.Read || s.Kind == tool.Write:
 		return !r.runs() && matchPath(r.glob(m), s.Path)
 	case s.Kind == tool.Execute, s.Kind == tool.Keep && r.tool == string(tool.Keep):

@@ -1,13 +1,16 @@
 package sandbox_test
 
 import (
+	"errors"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -34,6 +37,79 @@ func TestSockets(t *testing.T) {
 	}
 }
 
+// TestSocketsMadeMeanwhile checks that a command reaches no socket that somebody outside makes while
+// it runs, and all that processes of its sandbox make.
+func TestSocketsMadeMeanwhile(t *testing.T) {
+	env, _, _ := boxed(t)
+	need(t, env, tool.BoxWorkspace)
+	outside := make(chan error, 1)
+	go func() {
+		testkit.Poll(testkit.Patience, func() bool { return !gone(filepath.Join(env.Root, "runs")) })
+		l, err := net.Listen("unix", filepath.Join(env.Root, "late"))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(env.Root, "made"), nil, 0o600)
+		}
+		outside <- err
+		if err != nil {
+			return
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		if c, err := l.Accept(); err == nil {
+			outside <- errors.New("somebody connected")
+			_ = c.Close()
+		}
+	}()
+	code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, `touch runs; until [ -e made ]; do sleep 0.01; done; python3 - <<'END'
+import errno, os, socket, threading
+def refused(what, *numbers):
+    try: what()
+    except OSError as e:
+        if e.errno in numbers: return
+        raise
+    raise SystemExit("was not refused")
+late = os.path.abspath("late")
+os.symlink("late", "link")
+for path in "late", late, "link", "/proc/self/cwd/late", "./././late":
+    for kind in socket.SOCK_STREAM, socket.SOCK_SEQPACKET:
+        refused(lambda: socket.socket(socket.AF_UNIX, kind).connect(path), errno.EACCES)
+refused(lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"x", late), errno.EAFNOSUPPORT)
+refused(lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM), errno.EAFNOSUPPORT)
+refused(lambda: socket.socket(socket.AF_UNIX).connect("none"), errno.ENOENT)
+refused(lambda: socket.socket(socket.AF_UNIX).connect("plain"), errno.ECONNREFUSED)
+for address in "own", os.path.abspath("own2"), "/tmp/own", "\0own":
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(address); server.listen()
+    client = socket.socket(socket.AF_UNIX)
+    client.setblocking(len(address) % 2 == 0)
+    client.connect(address)
+    server.accept()[0].send(b"x")
+    client.setblocking(True)
+    assert client.recv(1) == b"x"
+    refused(lambda: client.connect(address), errno.EISCONN)
+server = socket.create_server(("127.0.0.1", 0))
+threads = [threading.Thread(target=lambda: [socket.create_connection(server.getsockname()).close() for _ in range(50)]) for _ in range(4)]
+for t in threads: t.start()
+for _ in range(200): server.accept()[0].close()
+for t in threads: t.join()
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); udp.connect(("127.0.0.1", 9))
+refused(lambda: socket.socket().connect(("127.0.0.1", 9)), errno.ECONNREFUSED)
+END`)
+	if code != 0 {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if !slices.Contains(refused, "refused to connect to late: nothing in this sandbox listens there") {
+		t.Errorf("told %q", refused)
+	}
+	if err := <-outside; err != nil {
+		t.Error(err)
+	}
+	select {
+	case err := <-outside:
+		t.Error(err)
+	default:
+	}
+}
+
 // TestBareRepositories checks repositories without a folder of their own, and
 // where the settings of a repository lead.
 func TestBareRepositories(t *testing.T) {
@@ -44,7 +120,9 @@ func TestBareRepositories(t *testing.T) {
 		".git/config": "[core]\n\thooksPath = hooks\n",
 	})
 	box := tool.Box{Level: tool.BoxWorkspace}
-	if _, _, refused := script(t, env, box, "mkdir -p b/objects b/refs; echo x >b/HEAD; echo x >b/config"); len(refused) != 2 ||
+	// What names programs goes while the command runs, and what makes a repository of the folder at the end.
+	const waits = "; for i in $(seq 1000); do [ -e b/config ] || exit 0; sleep 0.05; done; exit 1"
+	if code, _, refused := script(t, env, box, "mkdir -p b/objects b/refs; echo x >b/HEAD; echo x >b/config"+waits); code != 0 || len(refused) != 2 ||
 		!gone(filepath.Join(env.Root, "b/HEAD")) || !gone(filepath.Join(env.Root, "b/config")) {
 		t.Errorf("refused %q", refused)
 	}

@@ -237,6 +237,10 @@ func (k *kept) listen(ended func(int, error)) {
 		case opKept:
 			k.ports = r.Ports
 			close(k.stays)
+		case opRefused:
+			if k.outside != nil {
+				k.outside.refuse(r.Text)
+			}
 		case opConn:
 			k.outside.accept(k.lines.take())
 		case opGone:

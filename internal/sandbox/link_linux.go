@@ -141,8 +141,8 @@ func (k *kept) commission(e ends, waited bool) error {
 		return nil
 	}
 	k.drop()
-	// It was killed while it waited, or something in it has changed.
-	if waited && (!handed || errors.Is(err, tool.ErrNoBox)) {
+	// It was killed while it waited, with the order unread, or something in it has changed.
+	if waited && (!handed || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, tool.ErrNoBox)) {
 		return errUnfit
 	}
 	return err

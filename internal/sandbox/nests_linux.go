@@ -47,7 +47,8 @@ func (n *nests) join(o *outside) {
 		n.at, n.known, n.made = map[int]string{}, map[string]int{}, map[string]bool{}
 		go n.follow(n.file)
 	}
-	go func() { // the command need not wait for that
+	n.add(o.boxes.root)
+	go func() { // the command need not wait for the others
 		for _, dir := range o.boxes.scanner(o.boxes.root).looked() {
 			n.mu.Lock()
 			n.add(dir)

@@ -119,7 +119,7 @@ type report struct {
 	N      int    `json:",omitempty"` // of the command
 	Pid    int    `json:",omitempty"` // opStarted
 	Errno  int    `json:",omitempty"` // opFailed
-	Text   string `json:",omitempty"` // opFailed: what failed; empty if it is the program itself
+	Text   string `json:",omitempty"` // opFailed: what failed; empty if it is the program itself. opRefused: what was refused
 	Status int    `json:",omitempty"` // opExited: as wait4 tells it
 	Left   bool   `json:",omitempty"` // opLeft, opExited: there are other descendants
 	Again  bool   `json:",omitempty"` // opGone: the keeper is as good as new, within the same walls
@@ -134,7 +134,8 @@ const (
 	opExited  = "exited" // the command itself has ended
 	opGone    = "gone"   // no descendant is left; the last line about the command
 	opConn    = "conn"   // a connection for the proxy comes along
-	opKept    = "kept"   // the keeper goes on when the connection ends
+	opRefused = "refused"
+	opKept    = "kept" // the keeper goes on when the connection ends
 )
 
 // maxRights is how many descriptors come along with a line at most.

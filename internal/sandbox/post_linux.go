@@ -135,6 +135,10 @@ func (p *post) serve() {
 	for c := range commissions {
 		k := newKeeper(p, c.request)
 		p.now.Store(k)
+		if p.orphan.Load() { // the connection ended before this one could be told
+			closeAll(c.fds)
+			return
+		}
 		again := k.serve(c.fds)
 		p.room = k.order
 		if !again {

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"slices"
 	"syscall"
 	"unsafe"
 
@@ -12,8 +13,9 @@ import (
 type callRule struct {
 	nr    uintptr
 	errno syscall.Errno
-	only  []argTest // allowed if all hold
 	but   []argTest // refused if all hold
+	only  []argTest // else allowed if all hold; nil: in any case if there is a but
+	asks  bool      // who listens at the filter does it instead
 }
 
 // argTest holds if the low 32 bits of an argument, masked, are one of the
@@ -113,12 +115,17 @@ func harmlessControls() []uint32 {
 // workspaceCalls lists what a workspace box refuses. It has namespaces of its
 // own, so less is in reach.
 func workspaceCalls() []callRule {
-	families := []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}
+	sockets := func(nr uintptr) callRule {
+		return callRule{
+			nr: nr, errno: syscall.EAFNOSUPPORT,
+			but:  []argTest{{0, 0, []uint32{unix.AF_UNIX}}, {1, 0xf, []uint32{unix.SOCK_DGRAM, unix.SOCK_RAW}}}, // see filterConnects
+			only: []argTest{{0, 0, []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}}},
+		}
+	}
 	return append(
 		append(always(), modeCalls()...),
 		callRule{nr: unix.SYS_OPENAT2, errno: syscall.ENOSYS}, // what it asks for can't be seen; programs know how to do without
-		callRule{nr: unix.SYS_SOCKET, errno: syscall.EAFNOSUPPORT, only: []argTest{{0, 0, families}}},
-		callRule{nr: unix.SYS_SOCKETPAIR, errno: syscall.EAFNOSUPPORT, only: []argTest{{0, 0, families}}},
+		sockets(unix.SYS_SOCKET), sockets(unix.SYS_SOCKETPAIR),
 		// 0x541c pastes on a console
 		callRule{nr: unix.SYS_IOCTL, errno: syscall.EPERM, but: []argTest{{1, 0, []uint32{unix.TIOCSTI, 0x541c, unix.TIOCSETD, unix.TIOCCONS}}}},
 	)
@@ -181,31 +188,45 @@ func assemble(arch uint32, rules []callRule) []unix.SockFilter {
 		load(offsetNr), jump(unix.BPF_JGE, 0x40000000, 0, 1), ret(unix.SECCOMP_RET_KILL_PROCESS), // x32
 		jump(unix.BPF_JGT, lastCall, 0, 1), ret(unix.SECCOMP_RET_ERRNO | uint32(syscall.ENOSYS)),
 	}
+	allow := ret(unix.SECCOMP_RET_ALLOW)
 	for _, r := range rules {
 		refuse := ret(unix.SECCOMP_RET_ERRNO | uint32(r.errno))
+		if r.asks {
+			refuse = ret(unix.SECCOMP_RET_USER_NOTIF)
+		}
 		var body []unix.SockFilter
-		tests, held, failed := r.only, ret(unix.SECCOMP_RET_ALLOW), refuse
 		if r.but != nil {
-			tests, held, failed = r.but, refuse, ret(unix.SECCOMP_RET_ALLOW)
+			body = append(body, ifAll(r.but, refuse)...)
 		}
-		if len(tests) == 0 {
-			held = refuse
+		switch {
+		case r.only != nil:
+			body = append(append(body, ifAll(r.only, allow)...), refuse)
+		case r.but != nil:
+			body = append(body, allow)
+		default:
+			body = append(body, refuse)
 		}
-		for _, t := range tests {
-			body = append(body, load(offsetArgs+uint32(t.arg)*8+lowHalf))
-			if t.mask != 0 {
-				body = append(body, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: t.mask})
-			}
-			for i, v := range t.in {
-				body = append(body, jump(unix.BPF_JEQ, v, len(t.in)-i, 0)) // over the other values and the failure
-			}
-			body = append(body, failed)
-		}
-		body = append(body, held)
 		prog = append(prog, jump(unix.BPF_JEQ, uint32(r.nr), 0, len(body)))
 		prog = append(prog, body...)
 	}
-	return append(prog, ret(unix.SECCOMP_RET_ALLOW))
+	return append(prog, allow)
+}
+
+// ifAll ends with a verdict if all tests hold. Else what stands behind it is next.
+func ifAll(tests []argTest, verdict unix.SockFilter) []unix.SockFilter {
+	out := []unix.SockFilter{verdict}
+	for _, t := range slices.Backward(tests) {
+		one := []unix.SockFilter{load(offsetArgs + uint32(t.arg)*8 + lowHalf)}
+		if t.mask != 0 {
+			one = append(one, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: t.mask})
+		}
+		for i, v := range t.in {
+			one = append(one, jump(unix.BPF_JEQ, v, len(t.in)-i, 0)) // over the other values and the way out
+		}
+		one = append(one, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JA, K: uint32(len(out))})
+		out = append(one, out...)
+	}
+	return out
 }
 
 // lowHalf is where the low half of an argument lies: all architectures that we

@@ -105,11 +105,10 @@ func (k *keeper) enterScene() error {
 			return setup("restrict files", err)
 		}
 	}
-	calls := workspaceCalls()
 	if k.order.Level == tool.BoxRead {
-		calls = readCalls()
+		return setup("restrict system calls", filter(readCalls()))
 	}
-	return setup("restrict system calls", filter(calls))
+	return setup("restrict system calls", k.filterConnects(workspaceCalls()))
 }
 
 func (k *keeper) workspaceRules(abi int) (*ruleset, error) {

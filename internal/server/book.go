@@ -123,9 +123,8 @@ func (b *book) usage(tenant string) *usage {
 func (b *book) change(ctx context.Context, f func() ([]event.Body, error)) error {
 	b.turn.Lock()
 	defer b.turn.Unlock()
-	// What the disk has failed at may be in the log all the same.
-	if err := errors.Join(b.log.mend(ctx), b.read(ctx)); err != nil {
-		return fmt.Errorf("write the book: %w", err)
+	if err := b.mend(ctx); err != nil {
+		return err
 	}
 	bodies, err := b.locked(f)
 	if err != nil || len(bodies) == 0 {
@@ -138,6 +137,21 @@ func (b *book) change(ctx context.Context, f func() ([]event.Body, error)) error
 		return fmt.Errorf("write the book: %w", err)
 	}
 	return b.read(ctx)
+}
+
+// mend is heal by the one whose turn it is.
+func (b *book) mend(ctx context.Context) error {
+	if err := errors.Join(b.log.mend(ctx), b.read(ctx)); err != nil {
+		return fmt.Errorf("write the book: %w", err)
+	}
+	return nil
+}
+
+// heal takes in what the disk has failed at and is in the log all the same.
+func (b *book) heal(ctx context.Context) error {
+	b.turn.Lock()
+	defer b.turn.Unlock()
+	return b.mend(ctx)
 }
 
 // locked calls f while the fold stands still.

@@ -208,11 +208,13 @@ func diskQuota(t *testing.T, set func(*server.Server)) {
 // and loses nothing that the server has said yes to: requests are told to come again, and what they
 // were about is there once, now and for the next server.
 //
+// One of the faults is none that anybody would think of: whatever the system says, the disk has failed.
+//
 // strace injects the faults into what the real command does with its book, until it is ended.
 func TestDiskFaults(t *testing.T) {
 	t.Parallel()
 	strace := tracer(t)
-	for _, fault := range []string{"write:error=EDQUOT", "write:error=EIO", "fdatasync:error=EIO"} {
+	for _, fault := range []string{"write:error=EDQUOT", "write:error=EIO", "fdatasync:error=EIO", "fdatasync:error=ENOSYS"} {
 		t.Run(strings.ReplaceAll(fault, ":", " "), func(t *testing.T) {
 			t.Parallel()
 			p := newProcess(t)

@@ -47,6 +47,10 @@ func rest(ctx context.Context) {
 
 // run takes a task from the stage that it is in to its end, unless the server ends before.
 func (w *work) run(ctx context.Context, t Task) error {
+	if err := w.book.heal(ctx); err != nil {
+		return w.wait(t, err)
+	}
+	t, _ = w.book.task(t.ID)
 	var opened *inspan.Session
 	var err error
 	for err == nil && !over(t.Stage) && w.ctx.Err() == nil && !w.isDraining() {

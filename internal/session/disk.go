@@ -50,13 +50,9 @@ type file interface {
 type osDisk struct{}
 
 func (osDisk) Open(path string, flag int) (file, error) {
-	f, err := os.OpenFile(path, flag, 0o600)
+	f, info, err := keep.OpenPlain(path, flag, 0o600)
 	if err != nil {
 		return nil, err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
 	}
 	return osFile{f, info}, nil
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,9 +12,11 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // Log is the log of one session. It implements [event.Log], [event.Waiter]
@@ -34,6 +37,7 @@ type Log struct {
 	bell  *bell
 	turn  chan struct{} // holds a token while somebody of this log holds the append lock
 	acts  sync.WaitGroup
+	stuck atomic.Int64 // size of the log, plus 1, when another kept the lock and wrote nothing; 0: nobody did
 	sync  commit
 
 	mu       sync.Mutex
@@ -252,7 +256,7 @@ func (l *Log) locked(ctx context.Context, wait bool) (file, error) {
 		if err != nil {
 			return nil, err
 		}
-		got, err := acquire(ctx, lock, wait)
+		got, err := l.acquire(ctx, lock, wait)
 		if err != nil || !got {
 			return nil, err
 		}
@@ -332,6 +336,39 @@ func (l *Log) lockFile(path string) (file, error) {
 	return f, nil
 }
 
+// lockPatience is how long another may hold the append lock while the log does not grow. Appends hold
+// it for milliseconds.
+const lockPatience = 5 * time.Second
+
+// acquire locks the lock file of the log. If another keeps it and writes nothing it fails, with who that
+// is, and then at once until the log grows or the lock is free.
+func (l *Log) acquire(ctx context.Context, lock file, wait bool) (bool, error) {
+	for {
+		size, err := l.f.Size()
+		if err != nil {
+			return false, err
+		}
+		patience := cmp.Or(l.store.patience, lockPatience)
+		if l.stuck.Load() == size+1 {
+			patience = 0
+		}
+		bounded, stop := context.WithTimeout(ctx, patience)
+		got, err := acquire(bounded, lock, wait)
+		stop()
+		if got {
+			l.stuck.Store(0)
+		}
+		if got || !wait || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return got, err
+		}
+		if now, err := l.f.Size(); err != nil || now == size {
+			l.stuck.Store(size + 1)
+			path := filepath.Join(l.dir, lockName)
+			return false, fmt.Errorf("%s holds its lock %s, and has written nothing for %v: end that process, and try again", locker(path), path, cmp.Or(l.store.patience, lockPatience))
+		}
+	}
+}
+
 // acquire locks f. Another holder only writes a batch of events, so it asks
 // again soon, and ever less often.
 func acquire(ctx context.Context, f file, wait bool) (bool, error) {
@@ -381,7 +418,7 @@ func (l *Log) write(bodies []event.Body) ([]event.Event, error) {
 		err = io.ErrShortWrite
 	}
 	if err != nil {
-		return nil, l.takeBack(err)
+		return nil, l.takeBack(keep.Fault{Err: err})
 	}
 	l.remember(l.tail)
 	for i, b := range bodies {
@@ -420,6 +457,7 @@ func (l *Log) flush(end int64) error {
 	if err == nil {
 		return nil
 	}
+	err = keep.Fault{Err: err}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.broken == nil {

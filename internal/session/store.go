@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/store"
 )
 
@@ -49,6 +50,8 @@ type Store struct {
 	disk   disk             // nil: the real one
 	now    func() time.Time // nil: time.Now
 	random io.Reader        // nil: crypto/rand
+
+	patience time.Duration // 0: lockPatience
 
 	mu       sync.Mutex
 	bells    map[string]*bell
@@ -229,7 +232,10 @@ func (s *Store) fillNew(id, dir string, fill func(id, dir string) error) error {
 	if err != nil {
 		return err
 	}
-	if err := f.Close(); err != nil {
+	if _, err = f.TryLock(); err != nil { // no session could ever be driven here
+		err = fmt.Errorf("%s is on a file system without locks (flock: %w); choose another one with --state DIR or INSPAN_STATE_DIR", s.Dir, keep.Bare(err))
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	if err := fill(id, dir); err != nil {

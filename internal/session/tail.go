@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // advance verifies what has been written behind the tail and moves the tail
@@ -183,7 +184,7 @@ func (l *Log) repair(left int64, why string) error {
 		return fmt.Errorf("cut torn tail: %w", err)
 	}
 	if err := l.store.sync(out); err != nil {
-		l.broken = fmt.Errorf("the log takes no more: cut torn tail: %w", err)
+		l.broken = fmt.Errorf("the log takes no more: cut torn tail: %w", keep.Fault{Err: err})
 		return l.broken
 	}
 	_, err = l.write([]event.Body{event.Note{
@@ -271,7 +272,7 @@ func (l *Log) alone(ctx context.Context, do func() error) error {
 	lock, err := l.store.fs().Open(filepath.Join(l.dir, lockName), os.O_RDONLY)
 	if err == nil {
 		defer func() { _ = errors.Join(lock.Unlock(), lock.Close()) }()
-		_, err = acquire(ctx, lock, true)
+		_, err = l.acquire(ctx, lock, true)
 	}
 	switch {
 	case ctx.Err() != nil:

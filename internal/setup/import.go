@@ -15,6 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/connect"
+	"github.com/inspan/inspan/internal/foreign"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
@@ -287,7 +288,7 @@ func (i *Import) read(path string, into any) bool {
 	}
 	data, err := connect.ReadForeign(path)
 	if err == nil {
-		err = connect.Unmarshal(data, into)
+		err = foreign.Unmarshal(data, into)
 	}
 	if err != nil {
 		i.unread(path, err)

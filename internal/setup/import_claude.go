@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/connect"
+	"github.com/inspan/inspan/internal/foreign"
 	"github.com/inspan/inspan/internal/hook"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
@@ -53,13 +54,24 @@ func (i *Import) claudeSettings(path string, person bool) {
 		return
 	}
 	data, _ := config.ReadFile(path) // it has just been read
-	p, err := hook.ReadPermissions(data, i.shown(path))
+	p, err := foreign.ReadPermissions(data, i.shown(path))
 	if err != nil {
 		i.ignored(path, "permissions", err.Error())
 	}
 	i.permissions(path, p, person)
 	i.claudeHooks(path, data, person)
+	i.claudeLimits(path, p.Limits, person)
+	limited := func(key string) bool {
+		return slices.ContainsFunc(p.Limits, func(l foreign.Limit) bool { return strings.HasPrefix(l.Text, key+" ") })
+	}
 	for _, key := range slices.Sorted(maps.Keys(file)) {
+		switch {
+		case limited(key):
+			continue
+		case key == "enabledMcpjsonServers", key == "enableAllProjectMcpServers":
+			i.ignored(path, key, "servers of a folder are used once you trust it: inspan trust")
+			continue
+		}
 		switch key {
 		case "permissions", "hooks", "$schema", "disableAllHooks":
 		case "model":
@@ -89,7 +101,7 @@ func (i *Import) claudeSettings(path string, person bool) {
 func (i *Import) claudeState(path string) {
 	var file map[string]json.RawMessage
 	data, err := connect.ReadForeign(path)
-	if err != nil || connect.Unmarshal(data, &file) != nil {
+	if err != nil || foreign.Unmarshal(data, &file) != nil {
 		return
 	}
 	for _, key := range []string{"editorMode", "theme"} {
@@ -101,7 +113,7 @@ func (i *Import) claudeState(path string) {
 
 // permissions looks at permission rules and the mode. A workspace's own rules hold as they are if they
 // tighten, and have no effect if they allow.
-func (i *Import) permissions(path string, p hook.Permissions, person bool) {
+func (i *Import) permissions(path string, p foreign.Permissions, person bool) {
 	for _, t := range p.Rules {
 		what := string(t.Action) + " " + words.OneLine(t.Text, 100)
 		switch {
@@ -139,7 +151,25 @@ func (i *Import) permissions(path string, p hook.Permissions, person bool) {
 		}
 	}
 	for _, key := range p.Other {
+		if slices.ContainsFunc(p.Limits, func(l foreign.Limit) bool { return strings.HasPrefix(l.Text, "permissions."+key+" ") }) {
+			continue
+		}
 		i.ignored(path, "permissions."+words.OneLine(key, 60), "inspan has no such setting")
+	}
+}
+
+// claudeLimits looks at what makes things stricter and is no rule.
+func (i *Import) claudeLimits(path string, limits []foreign.Limit, person bool) {
+	for _, l := range limits {
+		what := words.OneLine(l.Text, 100)
+		switch {
+		case l.How == "":
+			i.ignored(path, what, "inspan has no such setting")
+		case person:
+			i.ignored(path, what, "inspan has this for single folders only: in their .claude/settings.json")
+		default:
+			i.add(Used, path, what, "holds in this folder: "+l.How)
+		}
 	}
 }
 

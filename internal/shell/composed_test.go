@@ -8,6 +8,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -40,14 +41,14 @@ func wraps() map[string]func(string) string {
 		"in arithmetic":   func(s string) string { return "echo $((1 + $(" + s + "\n)))" },
 		"from a process":  func(s string) string { return "cat <(" + s + "\n)" },
 		"in a here text":  func(s string) string { return "cat <<< \"$(" + s + "\n)\"" },
-		"bash -c":         func(s string) string { return "bash -c " + Quote(s) },
-		"sh -c":           func(s string) string { return "sh -c " + Quote(s) },
-		"bash -c twice":   func(s string) string { return "bash -c " + Quote("bash -c "+Quote(s)) },
-		"under timeout":   func(s string) string { return "timeout 9 bash -c " + Quote(s) },
-		"with a variable": func(s string) string { return "LC_ALL=C bash -c " + Quote(s) },
+		"bash -c":         func(s string) string { return "bash -c " + text.ShellQuote(s) },
+		"sh -c":           func(s string) string { return "sh -c " + text.ShellQuote(s) },
+		"bash -c twice":   func(s string) string { return "bash -c " + text.ShellQuote("bash -c "+text.ShellQuote(s)) },
+		"under timeout":   func(s string) string { return "timeout 9 bash -c " + text.ShellQuote(s) },
+		"with a variable": func(s string) string { return "LC_ALL=C bash -c " + text.ShellQuote(s) },
 		"a function":      func(s string) string { return "f() {\n" + s + "\n}\nf" },
-		"trapped":         func(s string) string { return "trap " + Quote(s) + " EXIT" },
-		"evaluated":       func(s string) string { return "eval " + Quote(s) },
+		"trapped":         func(s string) string { return "trap " + text.ShellQuote(s) + " EXIT" },
+		"evaluated":       func(s string) string { return "eval " + text.ShellQuote(s) },
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/shell"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -393,7 +394,7 @@ func (r *runner) run(numbered map[int]string) map[int]result {
 		if os.Mkdir(dir, 0o755) == nil {
 			_ = os.WriteFile(filepath.Join(dir, "f"), []byte("text\n"), 0o644)
 		}
-		fmt.Fprintf(script, "(cd %s; export INSPAN_MARK=/m/%d; eval %s) </dev/null >/dev/null 2>&1\n", dir, i, shell.Quote(numbered[i]))
+		fmt.Fprintf(script, "(cd %s; export INSPAN_MARK=/m/%d; eval %s) </dev/null >/dev/null 2>&1\n", dir, i, text.ShellQuote(numbered[i]))
 	}
 	before := r.connected.Load()
 	limit := 5 * time.Second

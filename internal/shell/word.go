@@ -399,6 +399,3 @@ func unescape(text, special string) string {
 	}
 	return out.String()
 }
-
-// Quote is a text as one word that a shell takes literally.
-func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -68,7 +68,7 @@ func (j *job) open(c *tool.Call, dir, home string) bool {
 
 // closedTo says of such a folder what opens it, for models and people.
 func closedTo(dir string) string {
-	return "the sandbox closed " + text.Word(dir) + ", which is outside the workspace; --add-dir " + text.Word(dir) +
+	return "the sandbox closed " + text.ShellWord(dir) + ", which is outside the workspace; --add-dir " + text.ShellWord(dir) +
 		" opens it to a session, and --preset container all of a throwaway machine"
 }
 
@@ -81,7 +81,7 @@ func (j *job) ways(folders []string) (flags []string) {
 		}
 	}
 	for _, dir := range folders {
-		flags = append(flags, "--add-dir "+text.Word(dir))
+		flags = append(flags, "--add-dir "+text.ShellWord(dir))
 	}
 	return flags
 }

@@ -7,9 +7,12 @@ import (
 )
 
 // Leftovers says, a line for each, what became of what a session had started and still ran
-// at its end.
-func Leftovers(session string, kept, ended []tool.Leftover) []string {
+// at its end, and which files of instructions it has written.
+func Leftovers(session string, kept, ended []tool.Leftover, instructions []string) []string {
 	var out []string
+	for _, path := range instructions {
+		out = append(out, OneLine(path, 200)+" changed in this session: later agents are told that nobody has confirmed it, until you run 'inspan trust'")
+	}
 	for _, l := range kept {
 		out = append(out, fmt.Sprintf("still running: %s (process %d, output in %s)", OneLine(l.Command, 100), l.PID, l.Output))
 		for _, p := range l.Ports {

@@ -14,12 +14,14 @@ import (
 // known.
 type Family struct {
 	Name string
-	// EmptyThought: a message with calls has reasoning_content, even if nothing was thought.
+	// EmptyThought: what the model says has reasoning_content where there are tools, even if nothing was thought.
 	EmptyThought bool
 	// KeepsThoughts: thoughts that it wrote into its text go back there.
 	KeepsThoughts bool
 	// NineIDs: ids of calls have nine letters and digits.
 	NineIDs bool
+	// OneChannel: a message with calls has a text or a thought, not both.
+	OneChannel bool
 	// Bridge: results of tools are followed by the model, never by the user.
 	Bridge bool
 }
@@ -47,7 +49,9 @@ func families() []struct {
 			[]string{"mistral", "ministral", "magistral", "mixtral", "devstral", "codestral", "pixtral", "voxtral"},
 			Family{Name: "mistral", NineIDs: true, Bridge: true},
 		},
-		{[]string{"gpt-oss"}, Family{Name: "gpt-oss"}},
+		// huggingface.co/openai/gpt-oss-20b, chat_template.jinja: "Cannot pass both content and thinking in an assistant
+		// message with tool calls!"
+		{[]string{"gpt-oss"}, Family{Name: "gpt-oss", OneChannel: true}},
 		{[]string{"hermes"}, Family{Name: "hermes"}},
 		{[]string{"qwen", "qwq", "qvq"}, Family{Name: "qwen"}},
 		{[]string{"glm", "chatglm"}, Family{Name: "glm"}},

@@ -53,7 +53,7 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 			}
 			fact, found := x.learn(e)
 			if !found || attempt > mostFacts || ctx.Err() != nil {
-				yield(llm.Chunk{}, e)
+				yield(llm.Chunk{}, named(e, x.refusal))
 				return
 			}
 			news = append(news, fact)
@@ -95,6 +95,17 @@ func told(req llm.Request, facts []Fact) llm.Request {
 			strings.Join(tools, ", ")+".")
 	}
 	return req
+}
+
+// named is a final refusal with the field that it is about, where only its form says that.
+func named(e *llm.Error, refusal []byte) *llm.Error {
+	field := place(refusal)
+	if field == "" || strings.Contains(e.Message, field) {
+		return e
+	}
+	out := *e
+	out.Message = strings.TrimRight(e.Message, ". \n") + " (in " + field + ")"
+	return &out
 }
 
 type key struct{}

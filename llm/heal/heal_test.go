@@ -173,6 +173,27 @@ func TestFinal(t *testing.T) {
 	}
 }
 
+// TestUnknownNames holds that a refusal which nothing heals is asked for once, and says which field it is
+// about, also where its words don't.
+func TestUnknownNames(t *testing.T) {
+	for refusal, want := range map[string]string{
+		`{"error":{"message":"Invalid value.","type":"invalid_request_error","param":"messages[1].content"}}`:                                                "(in messages[1].content)",
+		`{"detail":[{"type":"string_type","loc":["body","messages",1,"user","content"],"msg":"Input should be a valid string"}]}`:                            "messages.1.user.content",
+		`[{"error":{"code":400,"message":"Invalid argument.","details":[{"fieldViolations":[{"field":"contents[0].parts[0].data","description":"bad"}]}]}}]`: "(in contents[0].parts[0].data)",
+		`{"error":{"message":"messages.0.content: blank","param":"messages.0.content"}}`:                                                                     "messages.0.content: blank",
+		`{"error":{"message":"The quota of this project does not cover a request like that","param":null}}`:                                                  "does not cover a request like that",
+	} {
+		s := &server{reply: chat, answer: func(map[string]json.RawMessage, string) string { return refusal }}
+		facts := &heal.Facts{}
+		at := llm.Endpoint{ID: "m", BaseURL: "http://x/v1", HTTP: &heal.Transport{Next: s}}
+		retries, err := ask(t, &heal.Model{Model: (*openai.Model)(&at), Facts: facts})
+		if err == nil || !strings.HasSuffix(strings.TrimRight(err.Message, "."), want) && !strings.Contains(err.Message, want) || strings.Count(err.Message, "messages.0") > 1 ||
+			len(retries) > 0 || len(s.sent) != 1 || len(facts.List()) != 0 {
+			t.Errorf("%s: %v, %d requests, retries %q, kept %+v", refusal, err, len(s.sent), retries, facts.List())
+		}
+	}
+}
+
 // TestToolIsTold holds that the model hears once which tool it lacks.
 func TestToolIsTold(t *testing.T) {
 	s := &server{reply: chat, answer: func(_ map[string]json.RawMessage, text string) string {

@@ -2,6 +2,7 @@ package heal
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -79,6 +80,37 @@ func read(sent []byte, refusal string, conversation bool) (Fact, bool) {
 		return Fact{Field: best}, true
 	}
 	return tool(body, refusal)
+}
+
+// place is the field that a refusal is about, by its form: OpenAI's param, the loc of pydantic, Google's
+// field of a violation. Empty: the form says nothing.
+func place(refusal json.RawMessage) string {
+	for _, e := range elements(refusal) {
+		if at := place(e); at != "" {
+			return at
+		}
+	}
+	of := members(refusal)
+	for _, name := range []string{"param", "loc", "field"} {
+		var at string
+		_ = json.Unmarshal(of.get(name), &at) // "" for what is no text
+		var path []any
+		_ = json.Unmarshal(of.get(name), &path) // nothing for what is no list
+		for _, part := range path {
+			if part != "body" || at != "" {
+				at = strings.TrimPrefix(fmt.Sprintf("%s.%v", at, part), ".")
+			}
+		}
+		if at != "" {
+			return at[:min(len(at), 200)]
+		}
+	}
+	for _, m := range of {
+		if at := place(m.value); at != "" {
+			return at
+		}
+	}
+	return ""
 }
 
 // names reports whether words have a name as a word, also with its capitals made low lines or the

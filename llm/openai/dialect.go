@@ -58,7 +58,8 @@ type dialect struct {
 	nineIDs      bool // ids of calls have nine letters and digits, instead of up to 40
 	resultName   bool // templates of its models read the tool's name off a result
 	bridge       bool // results of tools are followed by the model, never by the user
-	emptyThought bool // a message with calls has reasoning_content, even if nothing was thought
+	emptyThought bool // what the model says has reasoning_content where there are tools, even if nothing was thought
+	oneChannel   bool // a message with calls has a text or a thought, not both
 	mockTools    bool // calls in the history need tools in the request
 	cacheMark    bool // Claude caches where cache_control says so
 
@@ -209,6 +210,7 @@ func (d dialect) forModel(id string) dialect {
 		return d
 	}
 	d.nineIDs, d.bridge, d.emptyThought = d.nineIDs || f.NineIDs, d.bridge || f.Bridge, d.emptyThought || f.EmptyThought
+	d.oneChannel = f.OneChannel
 	return d
 }
 

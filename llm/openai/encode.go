@@ -22,7 +22,10 @@ import (
 //     by: a list of reasoning_details always; reasoning_content only where
 //     tools are called or their results are answered, because DeepSeek and
 //     Moonshot want it there and others ignore or refuse it elsewhere; parts of
-//     the content, as Mistral has them, likewise.
+//     the content, as Mistral has them, likewise. DeepSeek and Moonshot want the
+//     field, if an empty one, in all that the model says once there are tools.
+//   - gpt-oss gets a thought and a text of one message with calls as a thought:
+//     its template takes one of them.
 
 // encode returns the body of the request.
 func encode(info llm.Info, d dialect, a *aliases, req llm.Request) []byte {
@@ -49,6 +52,7 @@ func encode(info llm.Info, d dialect, a *aliases, req llm.Request) []byte {
 	e.Raw(`,"messages":[`)
 	e.system(req.System)
 	answering := false
+	e.thinks = d.emptyThought && len(req.Tools) > 0
 	for _, t := range turns {
 		if t.Role == llm.Assistant {
 			e.assistant(t, answering)
@@ -65,7 +69,8 @@ func encode(info llm.Info, d dialect, a *aliases, req llm.Request) []byte {
 type encoder struct {
 	wire.Writer
 	*aliases
-	d dialect
+	d      dialect
+	thinks bool // each message of the model has a thought, if an empty one
 }
 
 // mock writes tools that are there for the history only.
@@ -132,6 +137,14 @@ func (e *encoder) assistant(t wire.Turn, answering bool) {
 	var fields thoughts
 	_ = json.Unmarshal(thought, &fields) // nothing comes of what another wire wrote
 	inLoop := len(calls) > 0 || answering
+	if e.d.oneChannel && len(calls) > 0 && len(texts) > 0 {
+		for _, field := range []**string{&fields.Content, &fields.Reasoning} {
+			if thought := *field; thought != nil {
+				all := strings.Join(append([]string{*thought}, texts...), "\n\n")
+				*field, texts = &all, nil
+			}
+		}
+	}
 	e.Comma()
 	e.Raw(`{"role":"assistant","content":`)
 	text := strings.Join(texts, "\n\n")
@@ -175,7 +188,7 @@ func (e *encoder) reasoning(fields thoughts, inLoop bool) {
 		e.Raw(`,"reasoning_content":`).Str(*fields.Content)
 	case inLoop && fields.Reasoning != nil:
 		e.Raw(`,"reasoning":`).Str(*fields.Reasoning)
-	case inLoop && e.d.emptyThought:
+	case inLoop && e.d.emptyThought, e.thinks:
 		e.Raw(`,"reasoning_content":""`)
 	}
 }

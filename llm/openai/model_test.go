@@ -24,8 +24,10 @@ func TestModel(t *testing.T) {
 		switch d.Name {
 		case "openai", "azure":
 			without = []string{"reasoning"} // they keep it to themselves
-		case "mistral":
+		case "mistral", "llamacpp":
 			without = []string{"pause"} // the model can't speak last
+		case "deepseek":
+			without = []string{"images"} // it takes none
 		case "tgi":
 			without = []string{"tool-names"} // it streams calls without their names
 		}

@@ -22,6 +22,7 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -230,13 +231,33 @@ func (r *report) summary() {
 	for _, f := range r.failed {
 		fmt.Fprintf(r.out, "FAIL %s\n", f)
 	}
+	if n := r.judged(); n > 0 {
+		fmt.Fprintf(r.out, "%d requests to models passed before the judges of their wires\n", n)
+	}
 	fmt.Fprintf(r.out, "%d passed, %d failed, %d skipped\n", passed+len(r.flaky), len(r.failed), len(r.skipped))
+}
+
+// judgedBy stands before the number of requests that a fake server of a vendor has judged in a test.
+const judgedBy = "requests judged: "
+
+// judged is how many requests fake servers have judged.
+func (r *report) judged() (n int) {
+	for _, d := range r.done {
+		for line := range strings.Lines(d.output) {
+			if _, number, is := strings.Cut(line, judgedBy); is {
+				one, _ := strconv.Atoi(strings.TrimSpace(number)) // what is no number is none
+				n += one
+			}
+		}
+	}
+	return n
 }
 
 // reason is the last line that a test printed itself.
 func reason(output string) (said string) {
 	for line := range strings.Lines(output) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "--- ") && !strings.HasPrefix(line, "=== ") {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "--- ") && !strings.HasPrefix(line, "=== ") &&
+			!strings.Contains(line, judgedBy) {
 			said = line
 		}
 	}

@@ -314,7 +314,7 @@ func checkSignature(at string, b content, role string) error {
 // checkPairs holds the rule of calls and results: every call is answered once,
 // in the next message, before anything else.
 func checkPairs(r *request) error {
-	open := map[string]bool{}
+	open, seen := map[string]bool{}, map[string]bool{}
 	used := false
 	for i, m := range r.Messages {
 		others := false
@@ -340,10 +340,10 @@ func checkPairs(r *request) error {
 			if b.Type != "tool_use" {
 				continue
 			}
-			if open[b.ID] {
+			if seen[b.ID] {
 				return refuse("messages: `tool_use` ids must be unique")
 			}
-			open[b.ID], used = true, true
+			open[b.ID], seen[b.ID], used = true, true, true
 		}
 	}
 	for id := range open {

@@ -22,8 +22,9 @@ func (v Violation) Unwrap() error { return v.Why }
 // Judge fails the test of a fake server that gets a request with a Violation. The zero value fails
 // none. Safe for concurrent use.
 type Judge struct {
-	mu sync.Mutex
-	t  testing.TB
+	mu    sync.Mutex
+	t     testing.TB
+	heard int
 }
 
 // Sit has the judge fail t until it ends.
@@ -34,6 +35,8 @@ func (j *Judge) Sit(t testing.TB) {
 	t.Cleanup(func() {
 		j.mu.Lock()
 		defer j.mu.Unlock()
+		t.Logf("requests judged: %d", j.heard) // which the runner of the tests sums up
+		j.heard = 0
 		if j.t == t {
 			j.t = nil
 		}
@@ -42,10 +45,11 @@ func (j *Judge) Sit(t testing.TB) {
 
 // Hear fails the test if err is a Violation, and returns err.
 func (j *Judge) Hear(err error) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.heard++
 	var v Violation
 	if errors.As(err, &v) {
-		j.mu.Lock()
-		defer j.mu.Unlock()
 		if j.t != nil {
 			j.t.Errorf("the vendor refuses a request: %v", err)
 		}

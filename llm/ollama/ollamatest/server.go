@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,7 +25,7 @@ import (
 type Answer = fake.Answer
 
 // Server is an [http.Handler] that answers POST /api/chat and /api/show, and GET
-// /api/tags and /api/ps. A chat with tools that a server refuses fails the test of Start or
+// /api/tags and /api/ps. A chat that a server refuses fails the test of Start or
 // Transport. Safe for concurrent use if Answer is.
 type Server struct {
 	// Answer decides what to do with a chat; nil: an empty reply.
@@ -56,6 +57,9 @@ type Facts struct {
 	OnCPU int64 // bytes of those that no GPU has taken
 	Embed bool  // it makes embeddings and does not converse
 }
+
+// Sit has a chat that a server refuses fail t, for who serves s otherwise than by Start or Transport.
+func (s *Server) Sit(t testing.TB) { s.judge.Sit(t) }
 
 // Start serves s on a local port until the test ends and returns its base URL.
 func Start(t testing.TB, s *Server) string {
@@ -334,10 +338,32 @@ func Validate(body []byte) error {
 	if err := checkTools(r.Tools); err != nil {
 		return fake.Violation{Why: err}
 	}
-	open := []string{}
+	if err := checkMessages(&r); err != nil {
+		return fake.Violation{Why: err}
+	}
+	return nil
+}
+
+// checkMessages refuses what the server, or the templates of its models, do not take: a content that is no text
+// (ollama/ollama#10255, by the types), arguments that are no object (#12794, by the types), images of others
+// than users, results without the name of their tool (docs/api.md), and what no template makes a turn of.
+func checkMessages(r *request) error {
+	open, seen, users := []string{}, map[string]bool{}, 0
 	for i, m := range r.Messages {
 		switch m.Role {
-		case "system", "user", "assistant", "tool":
+		case "system":
+			if i > 0 {
+				return fmt.Errorf("messages[%d]: a system message that is not the first", i)
+			}
+		case "user":
+			if users++; strings.TrimSpace(*cmp.Or(m.Content, new(string))) == "" && len(m.Images) == 0 {
+				return fmt.Errorf("messages[%d]: a user who says nothing", i)
+			}
+		case "assistant":
+			if m.Content != nil && *m.Content == "" && m.Thinking == "" && len(m.ToolCalls) == 0 {
+				return fmt.Errorf("messages[%d]: an assistant that says nothing", i)
+			}
+		case "tool":
 		default:
 			return fmt.Errorf("messages[%d]: invalid role %q", i, m.Role)
 		}
@@ -359,11 +385,18 @@ func Validate(body []byte) error {
 			return fmt.Errorf("messages[%d]: call %q has no result", i, open[0])
 		}
 		for _, c := range m.ToolCalls {
-			if m.Role != "assistant" || c.ID == "" || c.Function.Arguments == nil {
-				return fmt.Errorf("messages[%d]: want calls of an assistant with an id and arguments", i)
+			if m.Role != "assistant" || c.ID == "" || seen[c.ID] || c.Function.Name == "" || c.Function.Arguments == nil {
+				return fmt.Errorf("messages[%d]: want calls of an assistant with an id of their own, a name and arguments", i)
 			}
+			seen[c.ID] = true
 			open = append(open, c.ID)
 		}
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("call %q has no result", open[0])
+	}
+	if users == 0 {
+		return errors.New("nobody has asked")
 	}
 	return nil
 }

@@ -25,3 +25,35 @@ func TestTools(t *testing.T) {
 		}
 	}
 }
+
+// TestMessages holds that the fake objects to the messages that the server, or a template, can't read.
+func TestMessages(t *testing.T) {
+	const (
+		user   = `{"role":"user","content":"hi"}`
+		system = `{"role":"system","content":"x"}`
+		call   = `{"role":"assistant","content":"","tool_calls":[{"id":"a","function":{"name":"f","arguments":{}}}]}`
+		result = `{"role":"tool","tool_name":"f","tool_call_id":"a","content":"x"}`
+	)
+	for messages, want := range map[string]string{
+		system + "," + user + "," + call + "," + result:                     "",
+		user + `,{"role":"assistant","content":"","thinking":"hm"},` + user: "",
+		`{"role":"user","content":[{"type":"text","text":"hi"}]}`:           "cannot unmarshal array",
+		strings.Replace(user+","+call+","+result, `{}`, `"{}"`, 1):          "cannot unmarshal string",
+		user + "," + system:             "not the first",
+		system:                          "nobody has asked",
+		`{"role":"user","content":" "}`: "says nothing",
+		user + `,{"role":"assistant","content":""}`: "says nothing",
+		user + "," + call:              "has no result",
+		user + "," + call + "," + user: "has no result",
+		user + "," + result:            "no call before it",
+		user + "," + call + "," + strings.Replace(result, `"tool_name":"f",`, "", 1):         "no call before it",
+		user + "," + call + "," + result + "," + call + "," + result:                         "an id of their own",
+		user + `,{"role":"developer","content":"x"}`:                                         "invalid role",
+		user + "," + call + "," + strings.Replace(result, `"x"`, `"x","images":["AAAA"]`, 1): "image of no user",
+	} {
+		err := Validate([]byte(`{"model":"m","stream":true,"messages":[` + messages + `]}`))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", messages, err, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // rules are what a server wants of a request. The zero value is OpenAI, as far
@@ -20,7 +21,19 @@ type rules struct {
 	resultName  bool // a result may have a name
 	nineIDs     bool // ids have nine letters and digits
 	bridged     bool // no user behind results, and the model never speaks last
-	needThought bool // calls come with reasoning_content
+	needThought bool // what the model says comes with reasoning_content, where there are tools
+	developer   bool // there is a role of that name
+	firstSystem bool // there is one system message at most, which is the first
+	needUser    bool // somebody has asked
+	alternates  bool // neither a user nor a model speaks twice in a row
+	noBlank     bool // no text is blank
+	onlyText    bool // there are no images
+	asksLast    bool // the model does not speak last
+	wordChoice  bool // tool_choice is a word
+	oneChannel  bool // models of gpt-oss have no message with calls, a text and a thought
+	uniqueIDs   bool // no id stands for two calls
+	mostImages  int  // of a request; 0: not known
+	mostTurns   int  // messages of a request; 0: not known
 	needTools   bool // calls in the history need tools
 	usage       bool // comes without being asked for
 	mostTools   int  // that a request may have; 0: not known
@@ -31,43 +44,68 @@ type rules struct {
 
 var nineID = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
 
-// dialects are the servers that the fake can be.
+// dialects are the servers that the fake can be. What they refuse beyond what OpenAI does is known from
+// their documents and from what people report:
+//
+//   - system messages that are not the first: vllm-project/vllm#41114, itayinbarr/fish-ai#622
+//   - roles that don't alternate: vllm-project/vllm#6862
+//   - no message of a user: lmstudio-ai/lmstudio-bug-tracker#1586, sst/opencode#2557 (Z.ai, code 1214)
+//   - a role developer: lmstudio-ai/lmstudio-bug-tracker#669; tool_choice as an object: #670 there
+//   - the model speaks last: ggml-org/llama.cpp#20861
+//   - text, thought and calls of gpt-oss in one message: ggml-org/llama.cpp#17040
+//   - images: 1jehuang/jcode#310 (DeepSeek); 8 at most: Mistral, badlogic/pi#120
+//   - thoughts that are left out: badlogic/pi#3636, openclaude#878 (DeepSeek, also where nothing was thought),
+//     mastra-ai/mastra#12592 (Moonshot)
+//   - blank texts, and equal ids anywhere in the talk: MoonshotAI/kimi-cli#2035, MoonshotAI/kimi-code#1985
+//   - ids of Mistral: nearai/ironclaw#1241; a user behind results: onyx-dot-app/onyx#6458; fields that it does not
+//     know: charmbracelet/crush#1590; a message with neither text nor calls: solbrowse#16
+//   - 2,048 messages at most: learn.microsoft.com/azure/ai-foundry/openai/quotas-limits
+//   - 128 tools at most at Groq: gsd-2#4376
 func dialects() []rules {
 	const options, newLimit, effort, cacheKey = "stream_options", "max_completion_tokens", "reasoning_effort", "prompt_cache_key"
 	own := []string{options, newLimit, effort, cacheKey, "parallel_tool_calls", "user", "store", "metadata"}
 	content, plain := []string{"reasoning_content"}, []string{"reasoning"}
 	return []rules{
-		{names: []string{"openai"}, fields: own, mostTools: 128, thoughts: []string{}, habits: Habits{Reasoning: "none"}},
-		{names: []string{"azure"}, fields: own, mostTools: 128, thoughts: []string{}, keyHeader: "Api-Key", habits: Habits{Reasoning: "none"}},
+		{names: []string{"openai"}, fields: own, developer: true, mostTools: 128, thoughts: []string{}, habits: Habits{Reasoning: "none"}},
+		{
+			names: []string{"azure"}, fields: own, mostTools: 128, mostTurns: 2048, developer: true, thoughts: []string{}, keyHeader: "Api-Key",
+			habits: Habits{Reasoning: "none"},
+		},
 		{
 			names: []string{"openrouter"}, fields: []string{options, "reasoning", "session_id", "cache_control", "provider"}, usage: true,
 			thoughts: []string{"reasoning", "reasoning_details"}, habits: Habits{Reasoning: "reasoning_details", Comments: true},
 		},
 		{names: []string{"huggingface"}, fields: []string{options, effort}, thoughts: content},
-		{names: []string{"deepseek"}, fields: []string{options, effort, "thinking"}, thoughts: content, needThought: true},
+		{names: []string{"deepseek"}, fields: []string{options, effort, "thinking"}, thoughts: content, needThought: true, onlyText: true},
 		{
-			names: []string{"groq", "cerebras"}, fields: []string{options, newLimit, effort},
+			names: []string{"groq", "cerebras"}, fields: []string{options, newLimit, effort}, mostTools: 128,
 			thoughts: plain, habits: Habits{Reasoning: "reasoning"},
 		},
 		{
 			names: []string{"mistral"}, fields: []string{effort, cacheKey, "parallel_tool_calls", "random_seed"}, thoughts: []string{}, usage: true,
-			resultName: true, nineIDs: true, bridged: true, flat: true, habits: Habits{Reasoning: "parts"},
+			resultName: true, nineIDs: true, bridged: true, firstSystem: true, alternates: true, noBlank: true, mostImages: 8, flat: true, habits: Habits{Reasoning: "parts"},
 		},
 		{names: []string{"xai"}, mostTools: 200, fields: []string{options, newLimit, effort}, thoughts: content},
 		{
-			names: []string{"moonshot"}, fields: []string{options, cacheKey, "thinking"}, thoughts: content, needThought: true,
+			names: []string{"moonshot"}, fields: []string{options, cacheKey, "thinking"}, thoughts: content, needThought: true, noBlank: true, uniqueIDs: true,
 			habits: Habits{ChoiceUsage: true, SameIDs: true},
 		},
-		{names: []string{"zai"}, fields: []string{options, "thinking", "tool_stream"}, thoughts: content},
+		{names: []string{"zai"}, fields: []string{options, "thinking", "tool_stream"}, thoughts: content, needUser: true},
 		{names: []string{"together"}, fields: []string{options, effort}, thoughts: plain, habits: Habits{Reasoning: "reasoning"}},
 		{names: []string{"fireworks"}, fields: []string{options, effort}, thoughts: content},
 		{names: []string{"litellm"}, fields: []string{options, effort}, thoughts: content, needTools: true},
 		{
 			names: []string{"vllm"}, fields: []string{options, effort},
-			thoughts: []string{"reasoning", "reasoning_content"}, resultName: true, flat: true,
+			thoughts: []string{"reasoning", "reasoning_content"}, resultName: true, firstSystem: true, alternates: true, needUser: true, flat: true,
 		},
-		{names: []string{"llamacpp"}, fields: []string{options, effort}, thoughts: content, resultName: true},
-		{names: []string{"lmstudio"}, fields: []string{options, effort}, thoughts: content, resultName: true, habits: Habits{WholeCalls: true}},
+		{
+			names: []string{"llamacpp"}, fields: []string{options, effort}, thoughts: content, resultName: true, firstSystem: true, alternates: true,
+			asksLast: true, oneChannel: true,
+		},
+		{
+			names: []string{"lmstudio"}, fields: []string{options, effort}, thoughts: content, resultName: true, firstSystem: true, needUser: true,
+			wordChoice: true, oneChannel: true, habits: Habits{WholeCalls: true},
+		},
 		{
 			names: []string{"tgi"}, fields: []string{options, effort}, thoughts: plain, resultName: true, textError: true,
 			habits: Habits{Reasoning: "reasoning", WholeCalls: true, ObjectArgs: true, NoIDs: true, NoDone: true, GrammarCalls: true},
@@ -78,7 +116,7 @@ func dialects() []rules {
 // rulesOf returns the rules of a dialect. It panics if the fake can't be that.
 func rulesOf(name string) rules {
 	if name == "" {
-		return rules{fields: dialects()[0].fields, mostTools: dialects()[0].mostTools}
+		return rules{fields: dialects()[0].fields, mostTools: dialects()[0].mostTools, developer: true}
 	}
 	list := dialects()
 	i := slices.IndexFunc(list, func(r rules) bool { return slices.Contains(r.names, name) })
@@ -102,21 +140,60 @@ func (r rules) takes(field string) bool {
 
 // history refuses what only some servers do.
 func (r rules) history(req *request) error {
-	calls := false
+	calls, users, images, ids, before := false, 0, 0, map[string]bool{}, ""
 	for i, m := range req.Messages {
 		if err := r.message(i, m); err != nil {
 			return err
 		}
-		calls = calls || len(m.ToolCalls) > 0
-		if r.bridged && i > 0 && m.Role == "user" && req.Messages[i-1].Role == "tool" {
+		switch {
+		case m.Role == "system" && i > 0 && r.firstSystem:
+			return refuse("System message must be at the beginning. (messages[%d])", i)
+		case r.alternates && m.Role == before && (m.Role == "user" || m.Role == "assistant"):
+			return refuse("Conversation roles must alternate user/assistant/user/assistant/... (messages[%d])", i)
+		case r.bridged && m.Role == "user" && before == "tool":
 			return refuse("Unexpected role 'user' after role 'tool'")
+		case m.Role == "user":
+			users++
 		}
+		for _, c := range m.ToolCalls {
+			if r.uniqueIDs && ids[c.ID] {
+				return refuse("tool_call_id %s is duplicated", c.ID)
+			}
+			ids[c.ID] = true
+		}
+		for _, p := range m.parts() {
+			if p.Type == "image_url" {
+				images++
+			}
+		}
+		_, thought := m.fields["reasoning_content"]
+		if r.needThought && m.Role == "assistant" && (req.Tools != nil || len(m.ToolCalls) > 0) && !thought {
+			return refuse("The reasoning_content in the thinking mode must be passed back to the API. (messages[%d])", i)
+		}
+		if r.oneChannel && strings.Contains(req.Model, "gpt-oss") && thought && m.text() != "" && len(m.ToolCalls) > 0 {
+			return refuse("Cannot pass both content and thinking in an assistant message with tool calls! (messages[%d])", i)
+		}
+		calls, before = calls || len(m.ToolCalls) > 0, m.Role
 	}
+	_, word := req.ToolChoice.(string)
 	switch {
-	case r.bridged && req.Messages[len(req.Messages)-1].Role == "assistant":
+	case r.bridged && before == "assistant":
 		return refuse("Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant")
+	case r.asksLast && before == "assistant":
+		return refuse("Assistant response prefill is incompatible with enable_thinking.")
 	case r.needTools && calls && req.Tools == nil:
 		return refuse("litellm.UnsupportedParamsError: Anthropic expects the `tools=` param to be passed in.")
+	case r.needUser && users == 0:
+		return refuse("Error rendering prompt with jinja template: \"No user query found in messages.\"")
+	case r.wordChoice && req.ToolChoice != nil && !word:
+		return refuse("Invalid tool_choice type: 'object'. Supported string values: none, auto, required")
+	case r.onlyText && images > 0:
+		return refuse("Failed to deserialize the JSON body into the target type: messages: unknown variant `image_url`, expected `text`")
+	case r.mostImages > 0 && images > r.mostImages:
+		return refuse("Too many images: %d, at most %d", images, r.mostImages)
+	case r.mostTurns > 0 && len(req.Messages) > r.mostTurns:
+		return refuse("Invalid 'messages': array too long. Expected an array with maximum length %d, but got an array with length %d instead.",
+			r.mostTurns, len(req.Messages))
 	}
 	return nil
 }
@@ -137,13 +214,24 @@ func (r rules) message(i int, m message) error {
 		}
 		return refuse("property 'messages.%d.%s' is unsupported", i, field)
 	}
+	if m.Role == "developer" && !r.developer {
+		return refuse("Unexpected message role: developer (messages[%d])", i)
+	}
+	if r.noBlank && m.Role != "tool" {
+		texts := m.parts()
+		if s := m.text(); len(m.Content) > 0 && m.Content[0] == '"' {
+			texts = []part{{Type: "text", Text: s}}
+		}
+		for _, p := range texts {
+			if p.Type == "text" && strings.TrimSpace(p.Text) == "" {
+				return refuse("Invalid request: text content is empty (messages[%d])", i)
+			}
+		}
+	}
 	for _, c := range m.ToolCalls {
 		if r.nineIDs && !nineID.MatchString(c.ID) {
 			return refuse("Tool call id was %s but must be a-z, A-Z, 0-9, with a length of 9.", c.ID)
 		}
-	}
-	if _, thought := m.fields["reasoning_content"]; r.needThought && len(m.ToolCalls) > 0 && !thought {
-		return refuse("The reasoning_content in the thinking mode must be passed back to the API. (messages[%d])", i)
 	}
 	return nil
 }

@@ -24,8 +24,8 @@ type Answer = fake.Answer
 
 // Server is an [http.Handler] that answers POST .../chat/completions, and GET
 // requests for its models. A request the vendor would refuse is answered with
-// status 400 and never reaches Answer; if that is for its tools, it fails the test of Start or
-// Transport. Safe for concurrent use if Answer is.
+// status 400 and never reaches Answer; if that is for its tools or messages, it fails the test
+// of Start or Transport. Safe for concurrent use if Answer is.
 type Server struct {
 	// Answer decides what to do with a request; nil: an empty reply.
 	Answer func(r *http.Request, body []byte) Answer

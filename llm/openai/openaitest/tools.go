@@ -38,13 +38,17 @@ func (rules rules) checkTools(r *request) error {
 		return refuse("Invalid 'tools': array too long. Expected an array with maximum length %d, but got an array with length %d instead.",
 			rules.mostTools, n)
 	}
+	seen := map[string]bool{}
 	for i, t := range *r.Tools {
 		switch {
+		case seen[t.Function.Name]:
+			return refuse("Invalid 'tools[%d].function.name': function names must be unique.", i)
 		case t.Type != "function":
 			return refuse("Invalid value: '%s'. Supported values are: 'function' and 'custom'.", t.Type)
 		case !goodName.MatchString(t.Function.Name):
 			return refuse("Invalid 'tools[%d].function.name': string does not match pattern '^[a-zA-Z0-9_-]+$'.", i)
 		}
+		seen[t.Function.Name] = true
 		if err := checkSchema(t.Function.Name, t.Function.Parameters); err != nil {
 			return err
 		}

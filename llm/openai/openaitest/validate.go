@@ -60,6 +60,18 @@ func (m *message) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &m.fields)
 }
 
+// text is the content if it is a text.
+func (m message) text() (s string) {
+	_ = json.Unmarshal(m.Content, &s) // a list is none
+	return s
+}
+
+// parts is the content if it is a list.
+func (m message) parts() (list []part) {
+	_ = json.Unmarshal(m.Content, &list) // a text is none
+	return list
+}
+
 type part struct {
 	Type     string `json:"type"`
 	Text     string `json:"text"`
@@ -106,7 +118,10 @@ func (rules rules) validate(body []byte, r *request) error {
 	if err := checkPairs(r.Messages); err != nil {
 		return fake.Violation{Why: err}
 	}
-	return rules.history(r)
+	if err := rules.history(r); err != nil {
+		return fake.Violation{Why: err}
+	}
+	return nil
 }
 
 func (rules rules) decode(body []byte, r *request) error {
@@ -134,6 +149,9 @@ func checkMessage(i int, m message) error {
 		}
 	default:
 		return refuse("Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.", m.Role)
+	}
+	if raw, has := m.fields["tool_calls"]; has && len(m.ToolCalls) == 0 {
+		return refuse("Invalid 'messages[%d].tool_calls': empty array. Expected an array with minimum length 1, but got %s instead.", i, raw)
 	}
 	for j, c := range m.ToolCalls {
 		switch {

@@ -1,0 +1,83 @@
+package consent
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Written is a file of instructions as a session has left it that wrote it without being asked to.
+type Written struct {
+	Root    string    `json:"root"`
+	Path    string    `json:"path"` // relative to Root, with slashes
+	Digest  string    `json:"digest"`
+	Session string    `json:"session"`
+	At      time.Time `json:"at"`
+}
+
+// mostWritten is how many files are remembered; the oldest are forgotten.
+const mostWritten = 5000
+
+// Wrote remembers files of a workspace root that a session has written, by their content.
+func (s *Store) Wrote(ctx context.Context, root, session string, files map[string][]byte) error {
+	root, err := canonical(root)
+	if err != nil {
+		return fmt.Errorf("remember what was written: %w", err)
+	}
+	now := time.Now().UTC().Truncate(time.Second)
+	return change(ctx, s, writtenFile, func(list []Written) ([]Written, bool) {
+		for path, content := range files {
+			list = slices.DeleteFunc(list, func(w Written) bool { return w.Root == root && w.Path == path })
+			list = append(list, Written{root, path, sum(content), session, now})
+		}
+		return list[max(0, len(list)-mostWritten):], len(files) > 0
+	})
+}
+
+// Author is the session that has written a file of a workspace root just like this, without a person
+// having trusted the content; empty: nothing is known of that.
+func (s *Store) Author(root, path string, content []byte) (session string, err error) {
+	list, err := s.unconfirmed(root)
+	for _, w := range list {
+		if w.Path == path && w.Digest == sum(content) {
+			session = w.Session
+		}
+	}
+	return session, err
+}
+
+// unconfirmed lists what sessions have written in a root and nobody has trusted.
+func (s *Store) unconfirmed(root string) ([]Written, error) {
+	root, err := former(root)
+	if err != nil {
+		return nil, err
+	}
+	list, err := load[Written](s, writtenFile)
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(w Written) bool { return w.Root != root })
+	if len(list) == 0 {
+		return nil, nil
+	}
+	pins, err := s.Pins(root)
+	return slices.DeleteFunc(list, func(w Written) bool { return slices.Contains(pins[w.Path], w.Digest) }), err
+}
+
+// unconfirmedItems are the files in a root that are still as a session has written them.
+func (s *Store) unconfirmedItems(root string) ([]Item, error) {
+	list, err := s.unconfirmed(root)
+	var items []Item
+	for _, w := range list {
+		if content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(w.Path))); err == nil && sum(content) == w.Digest {
+			items = append(items, Item{
+				Path: w.Path, Digest: w.Digest, Kind: Instructions,
+				Runs: []string{"written by session " + w.Session + "; agents are told that nobody has confirmed it"},
+			})
+		}
+	}
+	return items, err
+}

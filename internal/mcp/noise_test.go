@@ -1,0 +1,63 @@
+package mcp
+
+import (
+	"strings"
+	"testing"
+)
+
+const (
+	sound = `{"jsonrpc":"2.0","id":1,"result":{}}`
+	told  = `{"jsonrpc":"2.0","method":"notifications/message"}`
+	stray = `{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no such method"}}`
+)
+
+// TestSiftedEvents holds what of an event of a stream is passed on.
+func TestSiftedEvents(t *testing.T) {
+	for _, c := range []struct {
+		bare          bool
+		event         string
+		want, skipped string
+	}{
+		{false, "event: message\nid: 3\ndata: " + sound + "\n\n", "event: message\nid: 3\ndata: " + sound + "\n\n", ""},
+		{false, "id: 3\ndata:\n\n", "id: 3\ndata:\n\n", ""},
+		{false, ": alive\n\n", ": alive\n\n", ""},
+		{false, "event: ping\ndata: now\n\n", "event: ping\ndata: now\n\n", ""}, // which the SDK passes over itself
+		{false, "data: starting up\n\n", "", "starting up"},
+		{false, "data: {\"level\":\"info\"}\n\n", "", `{"level":"info"}`},
+		{false, "data: [1,2]\n\n", "", "[1,2]"},
+		{false, "data: " + stray + "\n\n", "", stray},
+		{false, "id: 4\r\ndata: noise\r\n\r\n", "id: 4\n\n", "noise"},
+		{false, "debug\ndata: " + sound + "\n\n", "data: " + sound + "\n\n", "debug"},
+		{false, "data: [" + told + ",5," + stray + "," + sound + "]\n\n", "data: " + told + "\n\ndata: " + sound + "\n\n", ""},
+		{true, "event: endpoint\ndata: /messages\n\n", "event: endpoint\ndata: /messages\n\n", ""},
+		{true, "event: message\ndata: " + sound + "\n\n", "event: message\ndata: " + sound + "\n\n", ""},
+		{true, "event: ping\ndata: now\n\n", "", ""},
+		{true, "id: 3\n\n", "", ""},
+		{true, "event: message\nid: 5\ndata: noise\n\n", "", "noise"},
+		{true, "data: " + stray + "\n\n", "", stray},
+	} {
+		var skipped []string
+		s := sift{bare: c.bare, skipped: func(data []byte) { skipped = append(skipped, string(data)) }}
+		if got := string(s.event([]byte(c.event))); got != c.want || strings.Join(skipped, "|") != c.skipped {
+			t.Errorf("%v %q: %q, skipped %q", c.bare, c.event, got, skipped)
+		}
+	}
+}
+
+// TestSiftedAnswers holds that what answers a call and is no message fails the call alone.
+func TestSiftedAnswers(t *testing.T) {
+	for _, c := range []struct{ kind, body, want string }{
+		{"application/json", "\n" + sound + "\n", sound},
+		{"application/json", "[" + told + "," + sound + "]", sound},
+		{"text/plain", sound, sound},
+		{"application/json", stray, `{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no such method"}}`},
+		{"application/json", `{"ok":true}`, `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"it answered with what is no message of the protocol (application/json): {\"ok\":true}"}}`},
+		{"text/html", "<h1>Sign in</h1>", `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"it answered with what is no message of the protocol (text/html): \u003ch1\u003eSign in\u003c/h1\u003e"}}`},
+		{"", "", `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"it answered with what is no message of the protocol (of no kind): "}}`},
+	} {
+		s := sift{skipped: func([]byte) {}}
+		if got := string(s.answer([]byte("7"), []byte(c.body), c.kind)); got != c.want {
+			t.Errorf("%q: %s\nwant %s", c.body, got, c.want)
+		}
+	}
+}
