@@ -127,7 +127,7 @@ func (b *build) permit(context.Context) (err error) {
 	if b.agent.PlaceholderKey, err = b.Permission.PlaceholderKey(); err != nil && b.at.Parent == "" {
 		b.warn("what stands for a secret now stands for nothing after this run: " + err.Error())
 	}
-	out, err := permission.NewOutlet(b.o.Variables)
+	out, err := permission.NewOutlet(b.o.Variables, b.rules)
 	if err != nil {
 		return err
 	}
