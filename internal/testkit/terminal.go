@@ -95,7 +95,9 @@ func (s *Terminal) Shows(texts ...string) (screen string) {
 func (s *Terminal) Prompts() {
 	s.t.Helper()
 	WaitFor(s.t, "the shell's prompt", func() bool {
-		return strings.HasSuffix("\n"+strings.TrimSpace(s.Screen()), "\n$")
+		screen := strings.TrimSpace(s.Screen())
+		last := screen[strings.LastIndexByte(screen, '\n')+1:]
+		return last != "" && strings.Trim(last, "$ ") == "" // Enter is not shown that a program left to the shell
 	}, s.All)
 }
 
