@@ -379,7 +379,7 @@ func (cs *calls) run(ctx context.Context, c *tool.Call) (event.Ended, error) {
 	}
 	res, err := t.Run(ctx, c)
 	end.Parts, end.Files, end.Cwd, end.Exit, end.Todo = res.Parts, res.Files, res.Cwd, res.Exit, res.Todo
-	end.Ways = res.Ways
+	end.Ways, end.Fetched = res.Ways, res.Fetched
 	end.Show, end.Untrusted, end.Lasting, end.Cost = res.Show, res.Untrusted, res.Lasting, res.Cost
 	end.Job, end.Left, end.Told, end.Store, end.Proposal = res.Job, res.Left, res.Told, res.Store, res.Proposal
 	cs.began(end.Job)

@@ -203,7 +203,7 @@ func TestCompaction(t *testing.T) {
 		{"failing", func(llm.Request) (string, error) { return "", down }, "extract", true, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			m := &longWork{t: t, window: 60_000, turns: 60, summary: tc.summary}
+			m := &longWork{t: t, window: 30_000, turns: 30, summary: tc.summary}
 			log := event.NewMemory("s")
 			s, err := longAgent(m).Open(t.Context(), log)
 			if err != nil {
@@ -415,7 +415,7 @@ func TestWhatCountsAsTests(t *testing.T) {
 			Word string `json:"word"`
 		},
 		) (tool.Result, error) {
-			return tool.Result{Parts: llm.Say(strings.Repeat("some output\n", 8000)), Exit: &zero}, nil
+			return tool.Result{Parts: llm.Say(strings.Repeat("some output\n", 1000)), Exit: &zero}, nil
 		})
 		agent.Tools[0].Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) {
 			return []tool.Effect{{Kind: tool.Execute, Text: command}}, nil

@@ -410,10 +410,14 @@ func (t *trial) ask(ctx context.Context, j tool.Judge, so tool.Action) (v tool.V
 
 // allowing says how a person can allow beforehand what asks, and takes note of the flags.
 func (t *trial) allowing(rules []string) string {
-	folder, outside := "", ""
+	folder, outside, fetch := "", "", ""
+	runs := slices.ContainsFunc(t.judged.Effects, func(e tool.Effect) bool { return e.Kind == tool.Execute })
 	for _, f := range t.findings {
 		if f.Verdict.Action == tool.Ask && f.Folder != "" {
 			folder = ", or --add-dir " + text.ShellWord(f.Folder) + ", which opens the folder"
+		}
+		if f.Effect.Kind == tool.Network && f.Mode && runs && policy.IsRegistry(f.Effect.Text) {
+			fetch = ", or --allow registries, which lets commands fetch from package registries"
 		}
 		if f.Effect.Kind == tool.Write && f.Mode && strings.HasSuffix(f.Verdict.Reason, policy.Outside) {
 			outside = "; on a throwaway machine --preset container opens all"
@@ -425,7 +429,7 @@ func (t *trial) allowing(rules []string) string {
 	for _, r := range rules {
 		t.judged.Ways = append(t.judged.Ways, "--allow "+text.ShellQuote(r))
 	}
-	return ": " + strings.Join(t.judged.Ways, " ") + " (allow in the settings) would let it run" + folder + outside
+	return ": " + strings.Join(t.judged.Ways, " ") + " (allow in the settings) would let it run" + folder + fetch + outside
 }
 
 // asks reports whether a call asks the person something.

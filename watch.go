@@ -158,6 +158,18 @@ func (w *Watch) Status() Status {
 	return st
 }
 
+// End is the number of the last event that is in the log by now. Events may still have to yield it.
+func (w *Watch) End(ctx context.Context) (uint64, error) {
+	end := w.Status().Seq
+	for e, err := range w.log.Read(ctx, end) {
+		if err != nil {
+			return 0, err
+		}
+		end = e.Seq
+	}
+	return end, nil
+}
+
 // Send appends an input, see [event.Input]. Whoever drives the session takes note of
 // it; without a driver it waits for the next run. Redact takes the secrets out of it. Unlike
 // with [Session.Send] images stay in the event, and a decision that holds for the project or

@@ -81,7 +81,8 @@ type Ended struct {
 	// Show is markdown for the person, see [tool.Result]; front ends show all of it.
 	Show string `json:"show,omitempty"`
 	// Ways are flags that open what the sandbox closed to it, see [tool.Result].
-	Ways []string `json:"ways,omitempty"`
+	Ways    []string       `json:"ways,omitempty"`
+	Fetched map[string]int `json:"fetched,omitempty"` // requests of the call to package registries, by host
 	// Parts may hold text that nobody here has written, see [tool.Result].
 	Untrusted bool `json:"untrusted,omitempty"`
 	// Lasting names what Parts tell the model for longer, see [tool.Result].

@@ -360,6 +360,12 @@ type Refuser interface {
 	Refused() []string
 }
 
+// Fetcher is an optional interface of a [Process] that may fetch from package registries.
+type Fetcher interface {
+	// Fetched counts its requests to them, by host. It is complete once the process and its descendants have ended.
+	Fetched() map[string]int
+}
+
 // History is what a session has been through, also what the model no longer
 // sees. Safe for concurrent use.
 type History interface {

@@ -212,6 +212,8 @@ type Result struct {
 	// Ways are flags of the command line that open to later sessions what the sandbox closed to the call, such as
 	// "--add-dir /data".
 	Ways []string
+	// Fetched counts the requests of the call to package registries, by host.
+	Fetched map[string]int
 	// Cost is what the call has spent, such as on a model that it asked, in US dollars.
 	// It counts as the session's, also where Run returns an error.
 	Cost float64

@@ -61,6 +61,10 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 	if ord.Copy != nil && ord.Copy.Closed {
 		o.Deny = append(o.Deny[:len(o.Deny):len(o.Deny)], "network")
 	}
+	if ord.Copy != nil && ord.Mode == tool.ModeYolo { // there is no box that is the copy, so what is known to write beside it is denied
+		of := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "{", `\{`).Replace(ord.Copy.Of)
+		o.Deny = append(o.Deny[:len(o.Deny):len(o.Deny)], "write("+of+"/[^.]*)", "write("+of+"/[^.]*/**)")
+	}
 	b, err := a.build(ctx, o, at, warn)
 	if err != nil {
 		return nil, err

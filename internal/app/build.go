@@ -127,7 +127,7 @@ func (b *build) permit(context.Context) (err error) {
 	if b.agent.PlaceholderKey, err = b.Permission.PlaceholderKey(); err != nil && b.at.Parent == "" {
 		b.warn("what stands for a secret now stands for nothing after this run: " + err.Error())
 	}
-	out, err := permission.NewOutlet(b.o.Variables)
+	out, err := permission.NewOutlet(b.o.Variables, b.rules)
 	if err != nil {
 		return err
 	}
@@ -204,6 +204,14 @@ func (b *build) trust(ctx context.Context) error {
 	}
 	b.agent.Hooks = slices.Concat(hooks, b.o.Hooks)
 	b.ends = append(b.ends, func() error { end(); return nil })
+	if b.o.order != nil {
+		guard, end, err := b.Extensions.KindHooks(b.o.order.Role, b.env, b.warn)
+		if err != nil {
+			return err
+		}
+		b.agent.Hooks = append(b.agent.Hooks, guard...)
+		b.ends = append(b.ends, func() error { end(); return nil })
+	}
 	if b.o.Elsewhere {
 		return nil // there is nothing here to go back to
 	}

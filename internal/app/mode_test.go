@@ -1,7 +1,10 @@
 package app_test
 
 import (
+	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -113,6 +116,11 @@ func TestPromptsNameWhatIsThere(t *testing.T) {
 		`{"task":"say: hi","agent":"worker","count":1}`: {skills: true},
 	} {
 		a := load(t, "mode = 'auto'")
+		notes := filepath.Join(os.Getenv("INSPAN_CONFIG_DIR"), "skills", "notes")
+		if err := errors.Join(os.MkdirAll(notes, 0o755), os.WriteFile(filepath.Join(notes, "SKILL.md"),
+			[]byte("---\nname: notes\ndescription: Takes notes. Use to take some.\n---\nNote.\n"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
 		host := a.Host(app.Options{Model: "script"}, func(string) {})
 		s, err := host.New(t.Context(), root)
 		st := works(t, s, err, "call: spawn_agent "+args)

@@ -66,7 +66,7 @@ func TestKillInCompaction(t *testing.T) {
 	t.Parallel()
 	kills := 6
 	if testing.Short() {
-		kills = 3
+		kills = 2
 	}
 	for n := range kills {
 		// From before the answer to some milliseconds after it.

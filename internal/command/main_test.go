@@ -38,6 +38,7 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var pool sandbox.Pool // so that it is found out once which boxes work here
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -48,7 +49,7 @@ func TestScripts(t *testing.T) {
 			if name != "walls" && name != "throwaway" {
 				return false, fmt.Errorf("there is no condition %q", name)
 			}
-			env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{Self: self})
+			env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{Self: self, Pool: &pool})
 			return err == nil && env.Walls.Workspace && (name == "walls" || env.Walls.Throwaway), err
 		},
 		Setup: func(env *testscript.Env) error {
@@ -62,6 +63,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("EXAMPLES", examples)
 			env.Setenv("UNIQUE", "inspan-script-"+rand.Text())
+			testkit.Walls(t, "inspan", filepath.Join(env.WorkDir, ".state"))
 			env.Defer(func() { endAll(filepath.Join(env.WorkDir, ".state", "sessions")) })
 			return nil
 		},

@@ -39,7 +39,7 @@ func TestKillInsideScripts(t *testing.T) {
 	t.Parallel()
 	kills := 200
 	if testing.Short() {
-		kills = 20
+		kills = 10
 	}
 	chance := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	args, err := json.Marshal(map[string]string{"code": fiftyCalls})

@@ -60,7 +60,11 @@ func worker(_ *http.Request, body []byte) anthropictest.Answer {
 // TestKillWorkflow kills the run of a workflow with SIGKILL at random moments and has other processes go
 // on. INSPAN_KILLS is how often, 200 for the figure in docs/BENCHMARKS.md.
 func TestKillWorkflow(t *testing.T) {
+	t.Parallel()
 	kills := 8
+	if testing.Short() {
+		kills = 3
+	}
 	if n, err := strconv.Atoi(os.Getenv("INSPAN_KILLS")); err == nil {
 		kills = n
 	}

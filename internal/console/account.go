@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -37,7 +38,8 @@ type Touched struct {
 // account is what was denied and what was touched.
 type account struct {
 	denials []Denial
-	ways    []string // flags that would allow what was denied, and open what the sandbox closed
+	ways    []string       // flags that would allow what was denied, and open what the sandbox closed
+	fetched map[string]int // requests to package registries, by host
 	touched []Touched
 	changes int  // calls that were to change something, and ran
 	barred  bool // one of them was denied with nobody asked
@@ -50,6 +52,12 @@ func (a *account) call(c *transcript.Call) {
 		a.started(c)
 	case c.State == transcript.Over && c.Ended.Outcome != event.OutcomeDenied:
 		a.way(c.Ended.Ways)
+		for host, n := range c.Ended.Fetched {
+			if a.fetched == nil {
+				a.fetched = map[string]int{}
+			}
+			a.fetched[host] += n
+		}
 	case c.State == transcript.Over:
 		by, reason := c.DeniedBy()
 		d := Denial{Call: c.Call.ID, Tool: c.Call.Name, By: by, Reason: reason, args: c.Call.Args}
@@ -112,6 +120,13 @@ func (c *Console) whatWasDone(r Result) {
 		lines = append(lines, d.Tool+": "+why)
 	}
 	c.list(text.Count(len(r.Denials), "call")+" denied:", lines)
+	if len(r.Fetched) > 0 {
+		var from []string
+		for _, host := range slices.Sorted(maps.Keys(r.Fetched)) {
+			from = append(from, fmt.Sprintf("%s (%s)", words.OneLine(host, 100), text.Count(r.Fetched[host], "request")))
+		}
+		c.Say("fetched from package registries: " + strings.Join(from, ", "))
+	}
 	if len(r.Allow) > 0 {
 		c.Say(c.paint(yellow, "to allow just this, add: ") + strings.Join(r.Allow, " "))
 	}

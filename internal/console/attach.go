@@ -89,7 +89,7 @@ type attached struct {
 	lines   <-chan string // what the person types; nil: nothing comes any more
 	signals chan os.Signal
 
-	head   uint64          // event that was the last one at the beginning
+	head   uint64          // event that was the last one at the beginning, and when nobody drove it any more
 	seq    uint64          // event that was shown last
 	asked  string          // the call that the person is asked about; empty: none
 	prompt *prompt         // where the answer to that comes from; nil: none is open
@@ -295,8 +295,10 @@ func (w *attached) driven(ctx context.Context) (bool, error) {
 	}
 	somebody, err := w.Driven(ctx)
 	before := w.gone
-	w.gone = !somebody
-	return somebody || !before, err // what was written last may not have been read yet
+	if w.gone = !somebody; w.gone && err == nil { // what was written last may not have been read yet
+		w.head, err = w.session.End(ctx)
+	}
+	return somebody || !before, err
 }
 
 // questions are those that wait, those of children first.

@@ -15,6 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -146,6 +147,66 @@ func TestAttachAndRunOn(t *testing.T) {
 	}
 	if want := []string{st.Root, "project", strings.Join(st.Waiting[0].Rules, " ")}; !slices.Equal(kept, want) || want[2] == "" {
 		t.Errorf("kept %q, want %q", kept, want)
+	}
+}
+
+// late is a store whose logs tell of what came only when they are let.
+type late struct {
+	store.Store
+	let chan struct{}
+}
+
+func (l late) Open(ctx context.Context, id string) (store.Log, error) {
+	log, err := l.Store.Open(ctx, id)
+	return lateLog{log, l.let}, err
+}
+
+type lateLog struct {
+	store.Log
+	let chan struct{}
+}
+
+func (l lateLog) Wait(ctx context.Context, after uint64) error {
+	select {
+	case <-l.let:
+		return l.Log.Wait(ctx, after)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// TestAttachSeesTheEnd holds that a run which nobody drives any more is shown to its end, however late the
+// last of it is read.
+func TestAttachSeesTheEnd(t *testing.T) {
+	var ran []string
+	s, host := hosted(t, &ran, script.Step{Parts: llm.Say("Done.")})
+	let := make(chan struct{})
+	host = &inspan.Host{Store: late{host.Sessions(), let}}
+	w := watched(t, host, s.ID())
+	looks, asked := 0, false
+	var screen screen
+	code, err := (&console.Console{Out: &screen, Err: &screen}).Attach(t.Context(), w, console.Attachment{
+		Driven: func(context.Context) (bool, error) {
+			if asked {
+				return false, nil
+			}
+			asked = true
+			for _, err := range s.Run(t.Context(), event.Say("go")) {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			return false, nil
+		},
+		Lost: func() error {
+			if looks++; looks == 5 {
+				close(let)
+			}
+			return nil
+		},
+	})
+	if said := screen.String(); err != nil || code != console.ExitDone || !strings.Contains(said, "Done.") {
+		t.Errorf("code %d, %v, says %q", code, err, said)
 	}
 }
 

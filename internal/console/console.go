@@ -70,24 +70,26 @@ type Console struct {
 // Result is the terminal object of the JSON forms. Fields are only ever added
 // while Version stays the same.
 type Result struct {
-	Type      string    `json:"type"`    // "result"
-	Version   int       `json:"version"` // 1
-	Session   string    `json:"session,omitempty"`
-	Reason    string    `json:"reason"`           // as event.Reason, or "denied", "waiting" or "error"
-	Cause     llm.Kind  `json:"cause,omitempty"`  // what the model call came to, if that ended the run
-	Detail    string    `json:"detail,omitempty"` // more about the reason, for people
-	Text      string    `json:"text"`             // the model's last words
-	Model     string    `json:"model,omitempty"`
-	Turns     int       `json:"turns"`
-	Calls     int       `json:"calls"`
-	Denied    int       `json:"denied"`              // calls that were not made for lack of permission
-	Denials   []Denial  `json:"denials,omitempty"`   // those calls
-	Allow     []string  `json:"allow,omitempty"`     // flags that would allow just those, and what the sandbox closed to other calls
-	Sensitive []Touched `json:"sensitive,omitempty"` // places that calls were let through to although they are sensitive
-	Usage     llm.Usage `json:"usage"`
-	Cost      float64   `json:"cost"`               // US dollars of the session
-	Unpriced  bool      `json:"unpriced,omitempty"` // cost lacks replies whose price is not known
-	ExitCode  int       `json:"exit_code"`
+	Type    string   `json:"type"`    // "result"
+	Version int      `json:"version"` // 1
+	Session string   `json:"session,omitempty"`
+	Reason  string   `json:"reason"`           // as event.Reason, or "denied", "waiting" or "error"
+	Cause   llm.Kind `json:"cause,omitempty"`  // what the model call came to, if that ended the run
+	Detail  string   `json:"detail,omitempty"` // more about the reason, for people
+	Text    string   `json:"text"`             // the model's last words
+	Model   string   `json:"model,omitempty"`
+	Turns   int      `json:"turns"`
+	Calls   int      `json:"calls"`
+	Denied  int      `json:"denied"`            // calls that were not made for lack of permission
+	Denials []Denial `json:"denials,omitempty"` // those calls
+	Allow   []string `json:"allow,omitempty"`   // flags that would allow just those, and what the sandbox closed to other calls
+	// Fetched counts the requests of commands to package registries, by host.
+	Fetched   map[string]int `json:"fetched,omitempty"`
+	Sensitive []Touched      `json:"sensitive,omitempty"` // places that calls were let through to although they are sensitive
+	Usage     llm.Usage      `json:"usage"`
+	Cost      float64        `json:"cost"`               // US dollars of the session
+	Unpriced  bool           `json:"unpriced,omitempty"` // cost lacks replies whose price is not known
+	ExitCode  int            `json:"exit_code"`
 	// What waits for a person, if the run does.
 	Open []Open `json:"open,omitempty"`
 	// What the session had started and still ran: it goes on, or was ended with it.
@@ -289,7 +291,7 @@ func (c *Console) finish(r Result) int {
 func (v *view) result(st inspan.Status, err error) Result {
 	r := Result{
 		Session: st.Session, Text: v.fold.Last, Model: st.Route, Turns: st.Turns, Calls: st.Calls,
-		Denied: len(v.denials), Denials: v.denials, Allow: v.ways, Sensitive: v.touched,
+		Denied: len(v.denials), Denials: v.denials, Allow: v.ways, Fetched: v.fetched, Sensitive: v.touched,
 		Usage: st.Usage, Cost: st.Cost, Unpriced: st.Unpriced, over: st.Over(),
 	}
 	if r.over && st.Stopped.Reason == event.ReasonFailed {

@@ -75,10 +75,14 @@ func Helper() (ran bool, code int) { return script.Child() }
 // the tools that have some.
 func brief(list []tool.Tool) (out, known []tool.Tool) {
 	out = slices.Clone(list)
+	rare := map[string][]string{
+		"spawn_agent": {"tools", "model", "budget", "deadline", "max_turns", "result_schema", "count", "reduce", "check"},
+		"write_file":  {"blob"},
+	}
 	for i, t := range out {
-		if t.Name == "spawn_agent" {
+		if args := rare[t.Name]; args != nil {
 			known = append(known, t)
-			out[i].Unshown = []string{"tools", "model", "budget", "deadline", "max_turns", "result_schema", "count", "reduce", "check"}
+			out[i].Unshown = slices.Concat(t.Unshown, args)
 		}
 	}
 	return out, known
@@ -93,7 +97,7 @@ func daily(list []tool.Tool) (shown, rare []tool.Tool) {
 		if slices.Contains([]string{
 			"read_file", "write_file", "edit_file", "edit_lines", "list_files", "find_files", "search_files", "bash", "jobs", "todo", "ask_user",
 			"skill", "spawn_agent",
-			"web_fetch", "view_image",
+			"web_fetch",
 		}, t.Name) {
 			shown = append(shown, t)
 		} else {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/inspan/inspan/internal/config"
@@ -15,6 +16,7 @@ import (
 	"github.com/inspan/inspan/internal/hook"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/netguard"
+	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -80,13 +82,36 @@ func (s *Set) Hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.H
 	for _, p := range s.Plugins() {
 		add(p.Hooks, false, func(s *hook.Set) tool.Hook { return tightening{s, p.Check} })
 	}
-	return out, func() {
-		ctx, cancel := context.WithTimeout(context.Background(), hooksEnd)
-		defer cancel()
-		for _, s := range sets {
-			s.Close(ctx)
-		}
-	}, nil
+	return out, func() { closing(sets...) }, nil
+}
+
+// KindHooks are the hooks that a kind of agent brings. They are its guard, so what can't run of them is
+// an error. Those of a repository or a plugin nobody has trusted.
+func (s *Set) KindHooks(role skill.Role, env tool.Env, warn func(string)) ([]tool.Hook, func(), error) {
+	if role.Hooks == nil {
+		return nil, func() {}, nil
+	}
+	if role.Source != skill.FromUser {
+		return nil, nil, fmt.Errorf("%s brings hooks of its own, which run only for kinds of agents in your own folders (~/.claude/agents): move it there", role.Name)
+	}
+	list, notes, err := hook.ReadClaude(role.Hooks, "the kind of agent "+role.Name)
+	if err == nil && len(notes) > 0 {
+		err = errors.New(strings.Join(notes, "; "))
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s does not run without its hooks: %w", role.Name, err)
+	}
+	set := s.hookSet(list, true, env, warn)
+	return []tool.Hook{set}, func() { closing(set) }, nil
+}
+
+// closing waits a while for hooks in the background.
+func closing(sets ...*hook.Set) {
+	ctx, cancel := context.WithTimeout(context.Background(), hooksEnd)
+	defer cancel()
+	for _, s := range sets {
+		s.Close(ctx)
+	}
 }
 
 func (s *Set) hookSet(list []hook.Config, own bool, env tool.Env, warn func(string)) *hook.Set {

@@ -59,12 +59,12 @@ func (s *Set) Skills(root string) *skill.Library {
 // folders of their home that other agents read too.
 func (s *Set) own(name string, home ...string) []skill.Folder {
 	if s.Apart {
-		return []skill.Folder{{Path: filepath.Join(filepath.Dir(s.ConfigPath), name), Source: "user"}}
+		return []skill.Folder{{Path: filepath.Join(filepath.Dir(s.ConfigPath), name), Source: skill.FromUser}}
 	}
 	dir, _ := config.Dir()
-	out := []skill.Folder{{Path: filepath.Join(dir, name), Source: "user"}}
+	out := []skill.Folder{{Path: filepath.Join(dir, name), Source: skill.FromUser}}
 	for _, other := range home {
-		out = append(out, skill.Folder{Path: keep.AtHome(other, name), Source: "user"})
+		out = append(out, skill.Folder{Path: keep.AtHome(other, name), Source: skill.FromUser})
 	}
 	return out
 }

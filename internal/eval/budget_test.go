@@ -33,12 +33,12 @@ price = { input = 0.1, output = 1.0 }
 // TestBudget holds that a run stops before it costs more than it may, that no task fails by that, and
 // that the run goes on with more money where it was.
 func TestBudget(t *testing.T) {
+	t.Parallel()
 	var asked atomic.Int64
 	url := anthropictest.Start(t, &anthropictest.Server{Answer: func(*http.Request, []byte) anthropictest.Answer {
 		asked.Add(1)
 		return anthropictest.Answer{Parts: llm.Say("It is 42."), Usage: llm.Usage{Input: 10, Output: 100_000}}
 	}})
-	t.Setenv("EVAL_TEST_KEY", "x")
 	b := newBench(t)
 	b.plan.Settings = priced("edit", url)
 	for n := range 5 { // each costs 10 cents
@@ -67,12 +67,12 @@ func TestBudget(t *testing.T) {
 
 // TestMoneyOfTask holds that an agent which has used up what its task allows has failed.
 func TestMoneyOfTask(t *testing.T) {
+	t.Parallel()
 	url := anthropictest.Start(t, &anthropictest.Server{Answer: func(*http.Request, []byte) anthropictest.Answer {
 		return anthropictest.Answer{
 			Parts: llm.Parts{llm.Call{ID: "a", Name: "bash", Args: []byte(`{"command":"true"}`)}}, Usage: llm.Usage{Input: 10, Output: 100_000},
 		}
 	}})
-	t.Setenv("EVAL_TEST_KEY", "x")
 	b := newBench(t)
 	b.plan.Settings = priced("auto", url)
 	b.task("dear", "max_cost = 0.15", "What is it?", "true")
@@ -84,6 +84,7 @@ func TestMoneyOfTask(t *testing.T) {
 // TestLimitsOfRunStay holds that a run which goes on has the budget that it began with, of which what it
 // has spent is gone, also for attempts that came to nothing, and tries anew what it began to try anew.
 func TestLimitsOfRunStay(t *testing.T) {
+	t.Parallel()
 	var asked atomic.Int64
 	url := anthropictest.Start(t, &anthropictest.Server{Answer: func(*http.Request, []byte) anthropictest.Answer {
 		asked.Add(1)
@@ -91,7 +92,6 @@ func TestLimitsOfRunStay(t *testing.T) {
 			Parts: llm.Parts{llm.Call{ID: "a", Name: "bash", Args: []byte(`{"command":"true"}`)}}, Usage: llm.Usage{Input: 10, Output: 100_000},
 		}
 	}})
-	t.Setenv("EVAL_TEST_KEY", "x")
 	b := newBench(t)
 	b.plan.Settings = priced("auto", url)
 	b.task("dear", "", "What is it?", "true")
@@ -110,6 +110,7 @@ func TestLimitsOfRunStay(t *testing.T) {
 
 // TestFreshRunStaysFresh holds that a run which is to try all anew does so when it goes on.
 func TestFreshRunStaysFresh(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.task("one", "", "say: hi", "true")
 	b.run()

@@ -64,6 +64,7 @@ func theirs(t *testing.T, pack, code string, into any, args ...string) {
 
 // TestHarborTakesIt has Harbor read the folder of a job, and count its trials as we do.
 func TestHarborTakesIt(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.task("right", "", "bash: echo 1\nsay: hi", "exit 0")
 	b.task("wrong", "", "say: hi", "echo no; exit 3")
@@ -125,6 +126,10 @@ print(json.dumps({
 
 // TestSWEBenchTakesIt has SWE-bench read predictions, of which there is one for each task.
 func TestSWEBenchTakesIt(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: their package takes half a minute to load")
+	}
 	b := newBench(t)
 	one, two := "diff --git a/é b/é\n<&>\n", ""
 	run := b.written(eval.Run{Suite: "s", Version: "1", Model: "a/m", Tries: 2}, []eval.Trial{

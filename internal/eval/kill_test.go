@@ -37,6 +37,7 @@ func killed(t *testing.T) (trials, kills int) {
 // trial is lost or doubled: each has one line, and its session came to its end, and had
 // its effect once.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	trials, kills := killed(t)
 	b := newBench(t)
 	const tries = 4

@@ -66,6 +66,7 @@ func loop(t *testing.T, dev, heldOut agents, effect float64) (any, right bool) {
 // 8 points is to be promoted in at least 80 %, with the number of tasks and tries that power says. Both
 // within three standard errors of such a count.
 func TestLearningLoops(t *testing.T) {
+	t.Parallel()
 	n, _ := times(1000)
 	// The first look may spend 2.5 %, on one side. As the real one has to get there too, 9 of 10 are asked for.
 	d := stats.Design{Tries: 5, Disagree: disagree, Spread: spread(0.08), Alpha: eval.Promote * stats.Share(1), OneSided: true}

@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 	if ran, code := sandbox.Keeper(); ran {
 		os.Exit(code)
 	}
+	_ = os.Setenv("EVAL_TEST_KEY", "x") // of the servers that are played
 	os.Exit(m.Run())
 }
 
@@ -41,6 +42,7 @@ func newBench(t *testing.T) *bench {
 	set := &config.Installation{
 		StateDir: filepath.Join(dir, "state"), ConfigPath: filepath.Join(dir, "settings", "config.toml"), Self: sandbox.Self(),
 	}
+	testkit.Walls(t, testkit.Command(t), set.StateDir)
 	store := &session.Store{Dir: set.SessionsDir()}
 	b := &bench{T: t, dir: dir, suite: filepath.Join(dir, "suite")}
 	b.Runner = &eval.Runner{Table: &running.Table{Installation: set, Sessions: store}, Program: testkit.Command(t), Jobs: 2}
@@ -141,6 +143,7 @@ func (b *bench) walls() {
 // TestWhatBreaksIsNoFailure holds that failures of the infrastructure, of which each task has another,
 // are told from those of the agent, and are tried again.
 func TestWhatBreaksIsNoFailure(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.task("down", "", "fail: 500 x9\nsay: hi", "exit 0")
 	b.task("nokey", "flags = [\"--model=nowhere/m\"]", "say: hi", "exit 0")
@@ -183,6 +186,7 @@ func TestWhatBreaksIsNoFailure(t *testing.T) {
 
 // TestNothingWorks holds that a run ends where one trial after the other breaks.
 func TestNothingWorks(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for n := range 3 {
 		b.task(fmt.Sprintf("nokey%d", n), "flags = [\"--model=nowhere/m\"]", "say: hi", "exit 0")
@@ -196,6 +200,7 @@ func TestNothingWorks(t *testing.T) {
 // TestFailuresOfAgentsAreNotSetAside holds that what goes wrong once the checker has begun is a failure of
 // the agent, whose code may run in it.
 func TestFailuresOfAgentsAreNotSetAside(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.walls()
 	b.task("absent", "[check]\ncommand = [\"./prog\"]", "say: hi", "")
@@ -223,6 +228,7 @@ func TestFailuresOfAgentsAreNotSetAside(t *testing.T) {
 // TestCheaterGainsNothing has an agent try to read the checker, to be it, to change the tests, and to
 // wait for it.
 func TestCheaterGainsNothing(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.walls()
 	const secret = "the-answer-is-4711"
@@ -265,6 +271,7 @@ func TestCheaterGainsNothing(t *testing.T) {
 // TestCheckerHasCachesOfItsOwn holds that what an agent leaves in the caches of its boxes, where compilers
 // and package managers take their results from, is not what the checker finds in its own.
 func TestCheckerHasCachesOfItsOwn(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.walls()
 	const each = "for dir in \"$GOCACHE\" \"$XDG_CACHE_HOME\" \"$PIP_CACHE_DIR\" \"$UV_CACHE_DIR\" \"$npm_config_cache\"; do "
@@ -277,6 +284,7 @@ func TestCheckerHasCachesOfItsOwn(t *testing.T) {
 
 // TestHonestAgentPasses is the other side of it: the same task is done by who does it.
 func TestHonestAgentPasses(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.task("honest", "[[grader]]\nname = \"tested\"\nran = \"^sh tests/\"\n[[grader]]\nname = \"tests\"\nuntouched = [\"tests/**\"]",
 		"call: write_file {\"path\":\"answer.txt\",\"content\":\"42\\n\"}\nbash: sh tests/test.sh", "grep -q 42 answer.txt")
@@ -321,6 +329,7 @@ func TestYoloIsRefused(t *testing.T) {
 
 // TestOpenCheckers holds that a checker runs without a sandbox only if a person has allowed it.
 func TestOpenCheckers(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	mark := filepath.Join(b.dir, "mark")
 	b.task("open", "[check]\nopen = true", "say: hi", "touch "+mark)
@@ -343,6 +352,7 @@ func TestOpenCheckers(t *testing.T) {
 
 // TestInterrupted holds that a run which is interrupted stops its sessions, and goes on.
 func TestInterrupted(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.task("slow", "", "bash: test -f ../again || sleep 60", "true")
 	b.task("fast", "", "say: hi", "true")

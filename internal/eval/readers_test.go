@@ -174,6 +174,7 @@ func TestLinksThatLeave(t *testing.T) {
 
 // TestQuestions has rows of questions answered.
 func TestQuestions(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.put("facts.jsonl", `{"id":"right","question":"say: Paris ","answer":"paris"}
 {"id":"wrong","question":"say: Rome","answer":"paris"}
@@ -205,6 +206,7 @@ func TestQuestions(t *testing.T) {
 // TestRowsOfSWEBench has changes of a repository made, and tested by the tests of the row, whatever the
 // agent has done to those.
 func TestRowsOfSWEBench(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	repo := filepath.Join(b.dir, "repos", "me", "calc")
 	b.put("repos/me/calc/calc.sh", "echo 3\n")
@@ -273,6 +275,7 @@ func TestRowsOfSWEBench(t *testing.T) {
 
 // TestHarborTasks has task folders of Harbor done.
 func TestHarborTasks(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for name, ask := range map[string]string{
 		"writes": "bash: grep -q one /app/data.txt && echo 42 > /app/answer.txt",
@@ -303,6 +306,7 @@ func TestHarborTasks(t *testing.T) {
 
 // TestRubric has a model grade, and people label what it says.
 func TestRubric(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for name, score := range map[string]string{"kind": "0.9", "stern": "0.2", "mute": "x"} {
 		b.put(name+".txt", "-- reply --\nHere it is: {\"score\": "+score+", \"why\": \"it "+name+"\"}\n")

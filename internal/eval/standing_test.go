@@ -13,6 +13,7 @@ import (
 
 // TestStanding looks at a run while it goes on, and once it is over.
 func TestStanding(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.walls()
 	b.task("fast", "", "say: hi", "exit 0")

@@ -38,6 +38,7 @@ func newHouse(t *testing.T, set func(*server.Server)) *house {
 	h := &house{t: t, dir: t.TempDir(), set: set, token: ownersToken}
 	t.Setenv("INSPAN_CONFIG_DIR", filepath.Join(h.dir, "config"))
 	t.Setenv("INSPAN_STATE_DIR", filepath.Join(h.dir, "state"))
+	testkit.Walls(t, "/proc/self/exe", filepath.Join(h.dir, "state"))
 	h.open()
 	t.Cleanup(h.close)
 	return h

@@ -148,6 +148,7 @@ func TestAskedModelCosts(t *testing.T) {
 // TestAskTakesTime holds that a call does not run out of time while the person
 // thinks, and does afterwards.
 func TestAskTakesTime(t *testing.T) {
+	t.Parallel()
 	server := self(t, "own", "handshake")
 	server.Timeout = 3 * time.Second
 	h := newHouse(t, server)

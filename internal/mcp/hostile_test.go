@@ -140,6 +140,7 @@ func TestRevisions(t *testing.T) {
 
 // TestDyingServer ends in the middle of a call, and comes back.
 func TestDyingServer(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, self(t, "own", "dying"))
 	h.begin("own", mcp.Ready)
 	_, err := h.call(t.Context(), "mcp__own__look", `{}`)

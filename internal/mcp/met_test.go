@@ -12,6 +12,7 @@ import (
 // TestASilentServerIsWaitedForOnce holds that a server that does not answer costs one run
 // its patience, and none after it until it is another one or has answered.
 func TestASilentServerIsWaitedForOnce(t *testing.T) {
+	t.Parallel()
 	pins := mcp.Pins{Dir: t.TempDir()}
 	silent := mcp.Server{Name: "own", Command: []string{"sleep", "1000"}, Source: mcp.User}
 	meet := func(s mcp.Server) (told string, h *house) {
@@ -45,6 +46,7 @@ func TestASilentServerIsWaitedForOnce(t *testing.T) {
 // TestSilenceIsKept holds that a server that was given all its time counts as silent
 // although nobody waited for it.
 func TestSilenceIsKept(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, mcp.Server{Name: "own", Command: []string{"sleep", "1000"}, Source: mcp.User})
 	h.Pins, h.Patience = mcp.Pins{Dir: t.TempDir()}, 50*time.Millisecond
 	h.begin("own", mcp.Failed)

@@ -26,6 +26,7 @@ import (
 
 // TestEverything talks to the reference server in all ways that it speaks.
 func TestEverything(t *testing.T) {
+	t.Parallel()
 	modules := peers(t)
 	for _, kind := range []string{mcp.Stdio, mcp.HTTP, mcp.SSE} {
 		t.Run(kind, func(t *testing.T) {
@@ -204,6 +205,7 @@ func start(t *testing.T, port int, env, args []string) {
 // TestFilesAndMemory does some work with the servers for files and for memory, over each
 // transport.
 func TestFilesAndMemory(t *testing.T) {
+	t.Parallel()
 	modules := peers(t)
 	for _, kind := range []string{mcp.Stdio, mcp.HTTP, mcp.SSE, mcp.WebSocket} {
 		t.Run(kind, func(t *testing.T) { filesAndMemory(t, modules, kind) })

@@ -157,6 +157,7 @@ func TestRemoteChanges(t *testing.T) {
 }
 
 func TestRemoteFailures(t *testing.T) {
+	t.Parallel()
 	var elsewhere atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
 	defer other.Close()

@@ -112,6 +112,7 @@ func (s *elder) server(t *testing.T) mcp.Server {
 // be, and fetches what came of them. Nothing of that is pinned: a tool that was agreed to
 // before is called as it wants to be now.
 func TestRequiredTasks(t *testing.T) {
+	t.Parallel()
 	pins := mcp.Pins{Dir: filepath.Join(t.TempDir(), "pins")}
 	for range 2 {
 		s := &elder{}

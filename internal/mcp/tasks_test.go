@@ -277,6 +277,7 @@ func TestTaskThatCanNotBeCancelled(t *testing.T) {
 // TestTaskOverHTTPThatStumbles is asked for again when the server is there again, and
 // given up when it is not.
 func TestTaskOverHTTPThatStumbles(t *testing.T) {
+	t.Parallel()
 	s := &tasker{}
 	next := s.http(false)
 	var stumbles atomic.Int32

@@ -28,6 +28,8 @@ type Guard struct {
 	// Local are ranges that may be reached although [Denied] names them or an
 	// own interface has them. A person sets them, never a model.
 	Local []netip.Prefix
+	// Near are hosts, named by a person, whose addresses may be any.
+	Near Hosts
 	// Own returns the addresses of this machine, which are denied too. Nil asks
 	// the system.
 	Own func() ([]netip.Addr, error)
@@ -166,6 +168,11 @@ func (g *Guard) DialContext(ctx context.Context, network, addr string) (net.Conn
 	port, err := parsePort(text)
 	if err != nil {
 		return nil, fmt.Errorf("dial %q: %w", addr, err)
+	}
+	if g.Near.Match(host, port) {
+		near := *g
+		near.Local, near.Near = Anywhere(), nil
+		return near.DialContext(ctx, network, addr)
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.timeout())
 	defer cancel()

@@ -31,6 +31,11 @@ type Proxy struct {
 	Refused func(host, reason string)
 	// Swap replaces stand-ins for secrets in what is sent. Nil: nothing is replaced.
 	Swap *Swap
+	// Fetches are hosts from which a process only fetches: requests that do more than GET and HEAD are answered with 405.
+	// It needs a Swap, which lets it see the inside of encrypted ones.
+	Fetches Hosts
+	// Fetched is called for each request that went to a host of Fetches, from several goroutines at once. Nil is fine.
+	Fetched func(host string)
 	// Idle is how long a connection may carry nothing in either direction.
 	// 0 means 5 minutes.
 	Idle time.Duration
@@ -125,6 +130,20 @@ func (p *Proxy) handler(open *sync.WaitGroup) http.Handler {
 
 // forward sends one request on and its answer back.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, u *url.URL, next http.RoundTripper) {
+	if p.Fetches.Match(u.Hostname(), portOf(u)) {
+		if !reads(r) {
+			reason := "only GET and HEAD are open there, not " + shown(r.Method)
+			if p.Refused != nil {
+				p.Refused(u.Hostname(), reason)
+			}
+			http.Error(w, u.Hostname()+": "+reason+"; --allow 'network("+u.Hostname()+")' opens all", http.StatusMethodNotAllowed)
+			return
+		}
+		if p.Fetched != nil {
+			p.Fetched(u.Hostname())
+		}
+		r.Body, r.ContentLength = http.NoBody, 0
+	}
 	var unread error // why the body could not be
 	rp := &httputil.ReverseProxy{
 		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -192,9 +211,12 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, open *sync.WaitG
 	if _, err := io.WriteString(down, established); err != nil {
 		return
 	}
-	sealed := false
-	if len(p.Swap.at(u.Hostname(), portOf(u))) > 0 {
+	sealed, fetches := false, p.Fetches.Match(u.Hostname(), portOf(u))
+	if len(p.Swap.at(u.Hostname(), portOf(u))) > 0 || fetches && p.Swap != nil {
 		early, sealed = encrypts(down, early)
+	}
+	if !sealed && fetches {
+		return // what it wants to do can't be told
 	}
 	if !sealed {
 		t := &tunnel{down: down, up: up, idle: p.idle()}
@@ -248,7 +270,11 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // Blocked says that a host is closed to a boxed process, and what opens it, for models and people.
 func Blocked(host string) string {
-	return fmt.Sprintf("the sandbox blocked %s; allow with --allow 'network(%s)'", host, host)
+	said := fmt.Sprintf("the sandbox blocked %s; allow with --allow 'network(%s)'", host, host)
+	if Registries().Match(host, 443) {
+		said += " or --allow registries"
+	}
+	return said
 }
 
 // fail answers with 403 if the host is refused, else with 502.

@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/netguard"
+	"github.com/inspan/inspan/internal/policy"
 )
 
 // Variable is a secret that commands have as a variable: they see a stand-in, which is replaced in
@@ -25,9 +27,13 @@ type Outlet struct {
 	vars []string // of each command
 }
 
-// NewOutlet makes one for variables. It is closed after the last command.
-func NewOutlet(vars []Variable) (*Outlet, error) {
-	if len(vars) == 0 {
+// NewOutlet makes one for variables, or for rules that open package registries. It is closed after the last command.
+func NewOutlet(vars []Variable, rules []inspan.Rule) (*Outlet, error) {
+	known, err := parsed(rules)
+	if err != nil {
+		return nil, err
+	}
+	if open, _, _ := policy.Registries(known); len(vars)+len(open) == 0 {
 		return nil, nil //nolint:nilnil // there is nothing of the kind
 	}
 	o := &Outlet{}
@@ -36,7 +42,6 @@ func NewOutlet(vars []Variable) (*Outlet, error) {
 		secrets = append(secrets, netguard.Secret{StandIn: v.StandIn, Value: v.Value, Hosts: v.Hosts, Header: v.Header, Body: v.Body})
 		o.vars = append(o.vars, v.Name+"="+v.StandIn)
 	}
-	var err error
 	if o.swap, err = netguard.NewSwap(secrets); err != nil {
 		return nil, err
 	}
@@ -60,7 +65,7 @@ func NewOutlet(vars []Variable) (*Outlet, error) {
 func trusting() []string {
 	return []string{
 		"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO", "AWS_CA_BUNDLE", "PIP_CERT",
-		"CARGO_HTTP_CAINFO", "DENO_CERT",
+		"CARGO_HTTP_CAINFO", "DENO_CERT", "npm_config_cafile",
 	}
 }
 

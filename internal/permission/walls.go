@@ -31,7 +31,9 @@ func (s *Set) EnvOf(root string, folders []string, blobs tool.Blobs, rules []ins
 	at := s.Places(root)
 	at.Also = folders
 	walls := s.walls(policy.Close(at.Indexed(), closed), image)
-	if out != nil {
+	if walls.Registries, walls.Fetches, walls.Near = policy.Registries(closed); out == nil {
+		walls.Registries, walls.Fetches, walls.Near = nil, nil, nil // the inside of what is encrypted can't be seen
+	} else {
 		walls.Swap, walls.Vars, walls.Shown = out.swap, out.vars, append(slices.Clone(walls.Shown), out.dir)
 	}
 	env, err := sandbox.Local(root, blobs, walls)

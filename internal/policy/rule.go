@@ -24,8 +24,11 @@ import (
 // person trusted it. Nobody wrote them.
 const TrustedContent = "trusted content"
 
-// edit is the rule for all edits.
-const edit = "edits"
+// The rules for all edits, and for fetching from package registries.
+const (
+	edit       = "edits"
+	registries = "registries"
+)
 
 // Rule is one line a person writes to allow, ask about or deny calls:
 //
@@ -37,6 +40,9 @@ const edit = "edits"
 //	EFFECT(PATTERN)   only what matches
 //	edits             what tools that are no shells change in files of the workspace. To allow,
 //	                  guarded places are not among them
+//
+//	registries        what commands fetch from the registries of package managers; to allow only.
+//	                  With a pattern, one more host that is such a registry
 //
 // For paths PATTERN is a glob with **, relative to the workspace unless it
 // starts with / or ~/. For hosts see [netguard.Hosts]. For commands,
@@ -109,6 +115,9 @@ func ParseRule(action tool.Action, text, scope string) (Rule, error) {
 	if r.tool == edit && r.pattern != "" {
 		return fail("it takes no pattern; use write(PATTERN)")
 	}
+	if r.tool == registries && action != tool.Allow {
+		return fail("it only allows; use network(HOST)")
+	}
 	if r.tool == "" || strings.ContainsAny(r.tool, " \t)") {
 		return fail("want TOOL or TOOL(PATTERN)")
 	}
@@ -137,7 +146,7 @@ func (r Rule) checkPattern() error {
 		return err
 	case r.tool == string(tool.External), strings.HasPrefix(r.tool, "mcp__"), slices.Contains(withoutObject(), r.tool):
 		return fmt.Errorf("it takes no pattern; use %s", r.tool)
-	case r.tool == string(tool.Network), r.tool == "web_fetch", r.tool == "http_request":
+	case r.tool == string(tool.Network), r.tool == registries, r.tool == "web_fetch", r.tool == "http_request":
 		if err := netguard.CheckHost(r.pattern); err != nil {
 			if host := hostIn(r.pattern); host != "" {
 				return fmt.Errorf("%w; did you mean %s(%s)?", err, r.tool, host)
@@ -213,7 +222,7 @@ func hostIn(text string) string {
 // Names returns an error if the rule can speak of none of the tools, and of no kind of effect. MCP
 // servers come and go, so what looks like the name of a tool of one counts as known.
 func (r Rule) Names(tools []string) error {
-	known := append(append(kinds(), edit), tools...)
+	known := append(append(kinds(), edit, registries), tools...)
 	if strings.HasPrefix(r.tool, "mcp__") || strings.HasPrefix(r.tool, "*") || slices.ContainsFunc(known, func(name string) bool {
 		ok, _ := filepath.Match(r.tool, name) // it was looked at when the rule was read
 		return ok
@@ -316,6 +325,8 @@ func (r Rule) covers(m places.Map, c *tool.Call, s subject) bool {
 		return false
 	}
 	switch {
+	case r.tool == registries:
+		return reaches(r.registries(), s.Text) == yes
 	case s.Asked && r.tool != string(tool.Network):
 		return false
 	case r.tool == edit:
@@ -355,6 +366,9 @@ func (r Rule) named(c *tool.Call, s subject) bool {
 	if r.tool == edit {
 		return s.Kind == tool.Write && s.command == nil && s.place.Zone == places.Workspace && !s.root
 	}
+	if r.tool == registries {
+		return s.Kind == tool.Network && s.command != nil
+	}
 	if kinds := []tool.EffectKind{
 		tool.Read, tool.Write, tool.Execute, tool.Network,
 		tool.External, tool.Keep,
@@ -388,22 +402,71 @@ func matchPath(glob, path string) bool {
 
 // host reports whether the rule speaks of a host, "name" or "name:port".
 func (r Rule) host(text string) answer {
-	name, port := text, 0
-	if i := strings.LastIndexByte(text, ':'); i >= 0 && !strings.HasSuffix(text, "]") {
-		if n, err := strconv.Atoi(text[i+1:]); err == nil {
-			name, port = text[:i], n
-		}
-	}
-	if name == "" || name == "*" {
+	said := reaches(netguard.Hosts{r.pattern}, text)
+	if _, port := hostPort(text); said == no && port == 0 && r.forPort() {
 		return perhaps
 	}
-	// The name can't be read, or the rule is for one port and it is not known
-	// which one is meant.
-	known := netguard.CheckHost(name) == nil
-	switch rule := (netguard.Hosts{r.pattern}); {
-	case rule.Match(name, port):
+	return said
+}
+
+// registries are the hosts of a rule for them.
+func (r Rule) registries() netguard.Hosts {
+	if r.pattern != "" {
+		return netguard.Hosts{r.pattern}
+	}
+	return netguard.Registries()
+}
+
+// Registries are the hosts that rules let commands fetch from, of those only as may just be fetched from, and those that
+// the person has named.
+func Registries(rules []Rule) (open, only, named netguard.Hosts) {
+	for _, r := range rules {
+		if r.tool != registries {
+			continue
+		}
+		for _, host := range r.registries() {
+			closed := slices.ContainsFunc(rules, func(o Rule) bool {
+				return o.Action != tool.Allow && o.tool == string(tool.Network) && (o.pattern == "" || o.host(host) != no)
+			})
+			free := slices.ContainsFunc(rules, func(o Rule) bool {
+				return o.Action == tool.Allow && o.tool == string(tool.Network) && (o.pattern == "" || o.host(host) == yes)
+			})
+			if closed || slices.Contains(open, host) {
+				continue
+			}
+			if open = append(open, host); !free && !slices.Contains(netguard.Unseen(), host) {
+				only = append(only, host)
+			}
+			if r.pattern != "" {
+				named = append(named, host)
+			}
+		}
+	}
+	return open, only, named
+}
+
+// IsRegistry reports whether a host, with a port or without, is a well-known registry of packages.
+func IsRegistry(text string) bool { return reaches(netguard.Registries(), text) == yes }
+
+// hostPort parts a host from its port; 0: there is none.
+func hostPort(text string) (name string, port int) {
+	if i := strings.LastIndexByte(text, ':'); i >= 0 && !strings.HasSuffix(text, "]") {
+		if n, err := strconv.Atoi(text[i+1:]); err == nil {
+			return text[:i], n
+		}
+	}
+	return text, 0
+}
+
+// reaches reports whether hosts take in one, "name" or "name:port".
+func reaches(hosts netguard.Hosts, text string) answer {
+	name, port := hostPort(text)
+	switch {
+	case name == "" || name == "*":
+		return perhaps
+	case hosts.Match(name, port):
 		return yes
-	case !known || port == 0 && r.forPort():
+	case netguard.CheckHost(name) != nil: // the name can't be read
 		return perhaps
 	}
 	return no

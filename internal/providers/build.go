@@ -11,6 +11,7 @@ import (
 	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
+	"github.com/inspan/inspan/llm/catalog"
 	"github.com/inspan/inspan/llm/cloud"
 	"github.com/inspan/inspan/llm/gemini"
 	"github.com/inspan/inspan/llm/heal"
@@ -55,11 +56,14 @@ func (s *Set) Endpoint(p Provider, id string) llm.Endpoint {
 		Provider:  p.Name, ID: id, BaseURL: p.BaseURL, Key: s.key(p.Name, p.Provider), Dialect: p.Dialect,
 		Bearer: p.OAuth != nil, Window: known.Window, MaxOutput: known.MaxOutput, Images: known.Images,
 	}
+	sold, _ := catalog.Sold(id)
 	switch {
 	case known.Price != nil:
 		at.Prices = llm.Prices{*known.Price}
-	case p.Stays():
+	case p.Keeps(id):
 		at.Prices = llm.Prices{{}} // it costs nothing
+	case p.Stays():
+		at.Prices = sold.Prices // behind a gateway
 	}
 	return at
 }

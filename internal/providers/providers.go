@@ -19,6 +19,7 @@ import (
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/catalog"
 	"github.com/inspan/inspan/llm/cloud"
 	"github.com/inspan/inspan/llm/openai"
 	"github.com/inspan/inspan/llm/router"
@@ -180,6 +181,13 @@ func overlay(base, set config.Provider) config.Provider {
 		set.Dialect = base.Dialect
 	}
 	return set
+}
+
+// Keeps reports whether what a model of the provider is sent stays on the user's machine or network. One that a
+// vendor sells does not, whatever the address is: something there passes it on.
+func (p Provider) Keeps(id string) bool {
+	_, sold := catalog.Sold(id)
+	return p.Stays() && (p.Local != nil || !sold)
 }
 
 // Stays reports whether what the provider is sent stays on the user's machine

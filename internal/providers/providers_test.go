@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/providers"
@@ -115,6 +117,35 @@ func TestStays(t *testing.T) {
 	} {
 		if got := c.p.Stays(); got != c.want {
 			t.Errorf("%+v stays: %v, want %v", c.p.Provider, got, c.want)
+		}
+	}
+}
+
+// TestSoldBehindAGateway holds that a model which a vendor sells costs money and sees what others may see, also
+// through a server on this machine, unless a person says otherwise.
+func TestSoldBehindAGateway(t *testing.T) {
+	s, yes, price := set(t, config.Config{}), true, llm.Price{Input: 3}
+	for _, c := range []struct {
+		p     config.Provider
+		id    string
+		keeps bool
+		input float64
+	}{
+		{config.Provider{}, "qwen3-coder", true, 0},
+		{config.Provider{}, "gpt-oss-20b", true, 0},
+		{config.Provider{}, "claude-sonnet-5-5", false, 2},
+		{config.Provider{}, "anthropic/claude-sonnet-5-5", false, 2},
+		{config.Provider{Kind: "anthropic"}, "us.anthropic.claude-sonnet-5-5", false, 2.2},
+		{config.Provider{}, "openai/gpt-6-sol", false, 2},
+		{config.Provider{}, "models/gemini-2.5-pro", false, 1.25},
+		{config.Provider{Local: &yes}, "claude-sonnet-5-5", true, 0},
+		{config.Provider{Models: map[string]config.Model{"claude-sonnet-5-5": {Price: &price}}}, "claude-sonnet-5-5", false, 3},
+	} {
+		c.p.BaseURL = "http://127.0.0.1:4000"
+		p := providers.Provider{Name: "gate", Provider: c.p}
+		at, _ := s.Endpoint(p, c.id).Prices.At(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
+		if got := p.Keeps(c.id); got != c.keeps || math.Abs(at.Input-c.input) > 1e-9 {
+			t.Errorf("%s of %+v: stays %v, costs %v", c.id, c.p, got, at.Input)
 		}
 	}
 }

@@ -96,7 +96,10 @@ func route(ctx context.Context, name, model string, named namer) (router.Route, 
 		return router.Route{}, config.Error{Err: errors.New("a router can't choose a router")}
 	}
 	m, p, err := named(ctx, model)
-	return router.Route{Name: name, Model: m, Local: p.Stays()}, err
+	if err != nil {
+		return router.Route{}, err
+	}
+	return router.Route{Name: name, Model: m, Local: p.Keeps(m.Info().Model)}, nil
 }
 
 // chain puts the models of the settings behind one, to be taken in order when it
@@ -112,7 +115,7 @@ func (s *Set) chain(ctx context.Context, first llm.Model, p Provider) (llm.Model
 		case err != nil:
 			return nil, fmt.Errorf("fallback: %w", err)
 		}
-		r.Local = r.Local || !p.Stays()
+		r.Local = r.Local || !p.Keeps(first.Info().Model)
 		m.Routes = append(m.Routes, r)
 	}
 	if len(m.Routes) == 1 {

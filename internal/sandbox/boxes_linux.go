@@ -94,6 +94,9 @@ func (b *boxes) runner(ctx context.Context, c tool.Command, mark string) (runner
 	if b.engine != nil && level == tool.BoxWorkspace && len(c.Box.Hosts) > 0 {
 		return nil, fmt.Errorf("%w: single hosts can't be opened in a container", tool.ErrNoBox)
 	}
+	if b.engine == nil && level == tool.BoxWorkspace && !c.Box.Throwaway {
+		c.Box.Hosts = slices.Concat(c.Box.Hosts, b.o.Registries)
+	}
 	return &kept{boxes: b, command: c, mark: mark, cancelled: ctx.Done()}, nil
 }
 

@@ -24,6 +24,9 @@ func boxed(t testing.TB) (env tool.Env, home, state string) {
 	return boxedBy(t, 0)
 }
 
+// pool knows which boxes work here. To find that out takes longer than most tests.
+var pool sandbox.Pool
+
 // boxedBy is boxed on a kernel with an older Landlock; see [sandbox.Options.Landlock].
 func boxedBy(t testing.TB, landlock int) (env tool.Env, home, state string) {
 	t.Helper()
@@ -47,10 +50,11 @@ func boxedBy(t testing.TB, landlock int) (env tool.Env, home, state string) {
 			t.Fatal(err)
 		}
 	}
-	env, err = sandbox.Local(root, nil, sandbox.Options{
-		Self: self,
-		Map:  places.Map{Home: home, State: []string{state}}, State: state, Landlock: landlock,
-	})
+	o := sandbox.Options{Self: self, Map: places.Map{Home: home, State: []string{state}}, State: state, Landlock: landlock}
+	if landlock == 0 {
+		o.Pool = &pool
+	}
+	env, err = sandbox.Local(root, nil, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,6 +341,7 @@ func TestEscapesOlder(t *testing.T) {
 // TestReadBoxOlder holds that there is a read box without Landlock wherever there is a workspace
 // box, and that nothing in it reaches beyond it.
 func TestReadBoxOlder(t *testing.T) {
+	t.Parallel()
 	for _, landlock := range []int{5, 3, -1} {
 		env, home, _ := boxedBy(t, landlock)
 		need(t, env, tool.BoxWorkspace)
@@ -379,6 +384,7 @@ func TestReadBoxOlder(t *testing.T) {
 
 // TestBoxWorks checks what boxes must let through, also on older kernels.
 func TestBoxWorks(t *testing.T) {
+	t.Parallel()
 	for name, landlock := range map[string]int{"read": 0, "workspace": 0, "read older": 5, "read without Landlock": -1} {
 		level := tool.Level(strings.Fields(name)[0])
 		t.Run(name, func(t *testing.T) {
@@ -535,6 +541,7 @@ func TestBoxOpens(t *testing.T) {
 // TestFreshSecrets checks that a secret that appears between two commands is
 // found.
 func TestFreshSecrets(t *testing.T) {
+	t.Parallel()
 	env, _, _ := boxed(t)
 	for i := range 20 {
 		name := fmt.Sprintf("a/b/k%d.key", i)

@@ -80,6 +80,7 @@ func TestSudoers(t *testing.T) {
 // TestClosedByAnyName checks that what is closed in the workspace stays so below a folder
 // whose name is not UTF-8.
 func TestClosedByAnyName(t *testing.T) {
+	t.Parallel()
 	env, _, _ := boxed(t)
 	need(t, env, tool.BoxWorkspace)
 	dir := filepath.Join(env.Root, "caf\xe9")

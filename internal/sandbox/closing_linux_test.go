@@ -17,6 +17,7 @@ import (
 // TestSockets checks that no socket of others can be reached through what a box
 // may see.
 func TestSockets(t *testing.T) {
+	t.Parallel()
 	env, home, _ := boxed(t)
 	need(t, env, tool.BoxWorkspace)
 	for _, dir := range []string{env.Root, home} {
@@ -113,6 +114,7 @@ END`)
 // TestBareRepositories checks repositories without a folder of their own, and
 // where the settings of a repository lead.
 func TestBareRepositories(t *testing.T) {
+	t.Parallel()
 	env, _, _ := boxed(t)
 	need(t, env, tool.BoxWorkspace)
 	put(t, env.Root, map[string]string{
@@ -138,6 +140,7 @@ func TestBareRepositories(t *testing.T) {
 
 // TestModes checks that a box makes no file that runs as its owner.
 func TestModes(t *testing.T) {
+	t.Parallel()
 	env, _, _ := boxed(t)
 	need(t, env, tool.BoxWorkspace)
 	const py = "import os, stat; "
@@ -173,6 +176,7 @@ func TestNoTemporary(t *testing.T) {
 // TestWorktrees checks work in a worktree whose repository lies elsewhere, and
 // new worktrees.
 func TestWorktrees(t *testing.T) {
+	t.Parallel()
 	env, _, _ := boxed(t)
 	need(t, env, tool.BoxWorkspace)
 	other, _, _ := boxed(t)

@@ -59,6 +59,7 @@ func textOf(t *testing.T, path string) string {
 // TestGitCopies has git work in boxes, call after call, as people work with it. What it has done is
 // in the repository after each, and nothing is told.
 func TestGitCopies(t *testing.T) {
+	t.Parallel()
 	for name, steps := range map[string][]string{
 		"commit":        {"echo 4 >new && git add new", "git commit -qm four", "test $(git rev-list --count HEAD) = 3"},
 		"amend":         {"git commit -q --amend -m other", "test \"$(git log -1 --format=%s)\" = other"},
@@ -126,6 +127,7 @@ func gitTree(t *testing.T, root string) map[string]string {
 // TestGitCopiesHold has a box leave what would have a git outside run a program, lead it elsewhere,
 // or destroy what the repository holds. Each time the repository stays as it was, and it is told.
 func TestGitCopiesHold(t *testing.T) {
+	t.Parallel()
 	env, outside := repository(t)
 	id := outside("git rev-parse side")
 	outside("mkdir other && git init -q --bare other/x && mv other /tmp/other-$$ && mv /tmp/other-$$ ../other; git gc -q; git commit -q --allow-empty -m loose; git worktree add -q ../tree")
@@ -196,6 +198,7 @@ func TestGitCopiesHold(t *testing.T) {
 // repository before the command has ended, that what goes on gives the rest when it ends, and that
 // what others did meanwhile stays.
 func TestGitCopiesAreTakenOverAtTheEnd(t *testing.T) {
+	t.Parallel()
 	env, outside := repository(t)
 	const meets = "touch ready; until test -e go; do sleep 0.01; done; rm -f go"
 	run := func(text string, meanwhile func()) (refused []string) {

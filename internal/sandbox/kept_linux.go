@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -414,6 +415,16 @@ func (k *kept) keep(out *os.File, pipe int, register func(tool.Kept) error) ([]t
 		return []tool.Port{{Error: unreachable.Error()}}, nil
 	}
 	return k.ports, nil
+}
+
+// fetched counts what the process has fetched from registries.
+func (k *kept) fetched() map[string]int {
+	if k.outside == nil {
+		return nil
+	}
+	k.outside.mu.Lock()
+	defer k.outside.mu.Unlock()
+	return maps.Clone(k.outside.fetched)
 }
 
 // refused lists in words what the walls took away or kept from the process.

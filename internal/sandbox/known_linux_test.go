@@ -17,6 +17,7 @@ import (
 // TestKnownSecrets changes a home in random ways and checks after each that the secrets that boxes
 // close are those that a look at every place finds.
 func TestKnownSecrets(t *testing.T) {
+	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -49,6 +49,9 @@ type Options struct {
 	// /tmp/report.txt, be in those of the machine when the environment is closed, unless there is
 	// something of that name.
 	Results bool
+	// Registries are hosts that every workspace box may reach, where single hosts can be opened. From those of Fetches
+	// processes only fetch, see [netguard.Proxy]; that needs a Swap. Those of Near may have any address.
+	Registries, Fetches, Near netguard.Hosts
 	// Swap replaces what stands for secrets in what processes in boxes send. Nil: nothing is.
 	Swap *netguard.Swap
 	// Vars are variables that processes get besides, as NAME=VALUE.

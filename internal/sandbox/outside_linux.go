@@ -32,8 +32,9 @@ type outside struct {
 	conns *handed
 	watch *watch // nil: there is none
 
-	mu   sync.Mutex
-	list []string // what was refused, in words
+	mu      sync.Mutex
+	list    []string       // what was refused, in words
+	fetched map[string]int // requests to registries, by host
 }
 
 // outside prepares what is done outside of a box before that is made. It is given back by
@@ -135,6 +136,20 @@ func (o *outside) refuse(text string) {
 	}
 }
 
+// fetch counts a request to a registry.
+func (o *outside) fetch(host string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.fetched == nil {
+		o.fetched = map[string]int{}
+	}
+	if o.fetched[host] > 0 || len(o.fetched) < mostFetched {
+		o.fetched[host]++
+	}
+}
+
+const mostFetched = 100 // hosts that are counted
+
 func (o *outside) refused() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -147,6 +162,7 @@ func (o *outside) proxy() *netguard.Proxy {
 	if o.boxes.o.Guard != nil {
 		guard = *o.boxes.o.Guard
 	}
+	guard.Near = o.boxes.o.Near
 	more := guard.Allow
 	guard.Allow = func(host string, port int) error {
 		if !netguard.Hosts(o.box.Hosts).Match(host, port) {
@@ -157,7 +173,7 @@ func (o *outside) proxy() *netguard.Proxy {
 		}
 		return nil
 	}
-	return &netguard.Proxy{Guard: &guard, Swap: o.boxes.o.Swap, Refused: func(host, reason string) {
+	return &netguard.Proxy{Guard: &guard, Swap: o.boxes.o.Swap, Fetches: o.boxes.o.Fetches, Fetched: o.fetch, Refused: func(host, reason string) {
 		if reason == host+closedHost {
 			o.refuse(strings.TrimPrefix(netguard.Blocked(host), "the sandbox "))
 			return

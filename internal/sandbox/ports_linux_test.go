@@ -68,6 +68,7 @@ func greets(t *testing.T, host string, port int, want string) {
 // TestPortsOfWhatIsKept reaches what a kept command listens on from the machine, while its
 // session goes on and afterwards, and nothing else of the session.
 func TestPortsOfWhatIsKept(t *testing.T) {
+	t.Parallel()
 	env, _, _ := boxed(t)
 	need(t, env, tool.BoxWorkspace)
 	put(t, env.Root, map[string]string{"greet.py": greeter})

@@ -237,6 +237,15 @@ func (p *process) Refused() []string {
 	return nil
 }
 
+// Fetched implements [tool.Fetcher].
+func (p *process) Fetched() map[string]int {
+	<-p.done
+	if r, ok := p.run.(interface{ fetched() map[string]int }); ok {
+		return r.fetched()
+	}
+	return nil
+}
+
 // start opens the pipes and starts the process.
 func (p *process) start(cmd *exec.Cmd, c tool.Command) error {
 	theirs, err := p.connect(c)

@@ -20,6 +20,7 @@ var levels = []tool.Level{tool.BoxNone, tool.BoxRead, tool.BoxWorkspace}
 // TestKeptOneAfterAnother checks that a keeper runs one command after another, and that
 // none finds anything that another has left in its box or done to the keeper.
 func TestKeptOneAfterAnother(t *testing.T) {
+	t.Parallel()
 	for _, level := range levels {
 		t.Run(string(level), func(t *testing.T) {
 			env, _, _ := boxed(t)

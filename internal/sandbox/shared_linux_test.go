@@ -62,6 +62,7 @@ func lasting(t *testing.T, env tool.Env, box tool.Box, text string, vars ...stri
 // reached from others of the session, with the clients that people use, and
 // from nowhere else.
 func TestOneLoopback(t *testing.T) {
+	t.Parallel()
 	client := t.TempDir()
 	put(t, client, map[string]string{
 		"get.go": "package main\nimport (\"fmt\"; \"io\"; \"net/http\"; \"os\")\n" +

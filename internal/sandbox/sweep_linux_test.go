@@ -33,6 +33,7 @@ func gone(path string) bool {
 // TestSweepStaysInside checks that what is taken away is not reached through
 // links that a process puts in the place of folders meanwhile.
 func TestSweepStaysInside(t *testing.T) {
+	t.Parallel()
 	env, home, _ := boxed(t)
 	need(t, env, tool.BoxWorkspace)
 	put(t, home, map[string]string{"victim/.bashrc": "mine"})
@@ -154,6 +155,7 @@ func TestRules(t *testing.T) {
 // TestInit checks that a repository stays that a box makes which may, and only
 // as long as it names no programs.
 func TestInit(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]bool{
 		"git init -q && git config user.name x && git config user.email x@y && git add plain && git commit -qm one && git log --oneline": true,
 		"git init -q sub/new": true,

@@ -121,6 +121,7 @@ test "$(cat moved)" = new; echo said >/tmp/kept`)
 // TestThrowawayHolds tries to get something out of such a box. Each script ends with 0 if
 // it believes that it did.
 func TestThrowawayHolds(t *testing.T) {
+	t.Parallel()
 	env, home, state, before := thrown(t)
 	const py = "python3 -c "
 	for name, attempt := range map[string]string{

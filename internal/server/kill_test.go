@@ -60,6 +60,7 @@ func newProcess(t testing.TB) *process {
 	if err := os.WriteFile(filepath.Join(p.home, "state", "server.token"), []byte(ownersToken), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	testkit.Walls(t, p.bin, filepath.Join(p.home, "state"))
 	t.Cleanup(p.kill)
 	return p
 }
@@ -202,22 +203,28 @@ func (p *process) read(id string, after uint64, saw func(uint64)) bool {
 	return false
 }
 
-// kills is how often the server dies in TestKill; INSPAN_KILLS says another number.
+// kills is how often the server dies in a test; INSPAN_KILLS says another number.
 func kills(t *testing.T) int {
 	n, err := strconv.Atoi(os.Getenv("INSPAN_KILLS"))
-	if err != nil {
+	switch {
+	case err != nil && testing.Short():
+		return 6
+	case err != nil:
 		return 12
 	}
 	t.Logf("%d kills", n)
 	return n
 }
 
-// TestKill kills the real server at random moments with thirty tasks. Every task comes to its end,
+// TestKill kills the real server at random moments with many tasks. Every task comes to its end,
 // no call is made twice, no task is there twice, and clients that go on behind the last event that
 // they have seen see each event once.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	const tasks = 30
+	tasks := 30
+	if testing.Short() {
+		tasks = 12
+	}
 	times := kills(t)
 	steps := max(12, times) // so that there is work left when it dies last
 	p := newProcess(t)
@@ -246,7 +253,7 @@ func TestKill(t *testing.T) {
 	followed := make([][]uint64, 4)
 	var readers sync.WaitGroup
 	for i := range followed {
-		readers.Go(func() { followed[i] = p.follow(ids[i*7]) })
+		readers.Go(func() { followed[i] = p.follow(ids[i*tasks/len(followed)]) })
 	}
 	for range times {
 		<-time.After(time.Duration(rand.IntN(400)) * time.Millisecond) //nolint:gosec // any moment

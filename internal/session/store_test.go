@@ -734,7 +734,7 @@ func TestAppendRefuses(t *testing.T) {
 	}
 }
 
-// TestManyOpen opens a thousand logs at once and weighs them.
+// TestManyOpen opens a thousand logs at once, a hundred in make test, and weighs them.
 func TestManyOpen(t *testing.T) {
 	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
 	id := written(t, s, talk(10_000))
@@ -742,7 +742,11 @@ func TestManyOpen(t *testing.T) {
 	runtime.GC()
 	runtime.GC() // pools of what ran before are emptied by the second
 	runtime.ReadMemStats(&before)
-	logs := make([]*Log, 1000)
+	many := 1000
+	if testing.Short() {
+		many = 100
+	}
+	logs := make([]*Log, many)
 	for i := range logs {
 		l, err := s.opened(t.Context(), id)
 		if err != nil {

@@ -14,13 +14,13 @@ import (
 // use.
 const leastShown = 20
 
-// Index lists skills for the prompt, one a line: "- name: description". Manual
-// ones are left out. It has at most maxBytes, unless that is zero: what is too long
+// Index lists skills for the prompt, one a line: "- name: description". Manual ones are left out, and so are those that
+// are built in, which a person types or another skill names. It has at most maxBytes, unless that is zero: what is too long
 // together is cut, the longest descriptions first, and then skills are left out at
 // the end; both is said in a last line. It is empty if there are no skills, or no
 // room for any.
 func Index(skills []Skill, maxBytes int) string {
-	skills = slices.DeleteFunc(slices.Clone(skills), func(s Skill) bool { return s.Manual })
+	skills = slices.DeleteFunc(slices.Clone(skills), func(s Skill) bool { return s.Manual || s.Source == builtIn })
 	whole := entries(skills, -1)
 	if maxBytes <= 0 || len(whole) <= maxBytes {
 		return whole

@@ -3,6 +3,7 @@ package skill
 import (
 	"cmp"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,8 +16,11 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// FromProject is the source of roles that came with the workspace.
-const FromProject = "project"
+// Sources of roles.
+const (
+	FromProject = "project" // they came with the workspace
+	FromUser    = "user"    // they are the person's own
+)
 
 const (
 	// MaxRoles is how many files of roles in one folder are read.
@@ -49,6 +53,7 @@ type Role struct {
 	Background bool      // whoever starts it does not wait
 	Throwaway  bool      // its commands may run in throwaway copies of the workspace; Mode is plan
 	Prompt     string    // what it is told
+	Hooks      []byte    // a settings file of Claude Code with its hooks; nil: it brings none
 	Source     string    // where it is from, for people
 	Problems   []string  // what the file asks for and does not get
 }
@@ -120,7 +125,8 @@ func ParseRole(file, source string, data []byte) (Role, error) {
 	p.limits()
 	p.mode()
 	p.throwaway()
-	return p.role, p.isolation()
+	p.memory()
+	return p.role, cmp.Or(p.isolation(), p.hooks(), p.servers())
 }
 
 // parser fills a role.
@@ -137,7 +143,7 @@ func (p *parser) problem(format string, args ...any) {
 func (p *parser) fold(head map[string]any) {
 	known := []string{
 		"name", "description", "tools", "disallowedtools", "model", "permissionmode", "maxturns", "effort", "skills", "isolation", "background",
-		"throwaway",
+		"throwaway", "hooks", "mcpservers", "memory",
 		"color", "initialprompt", // about how it looks, and about agents that nobody starts
 	}
 	for _, key := range slices.Sorted(maps.Keys(head)) {
@@ -244,6 +250,41 @@ func (p *parser) throwaway() {
 	default:
 		r.Throwaway = true
 	}
+}
+
+// memory is the same for all agents here, so one that is to have it gets the tool.
+func (p *parser) memory() {
+	if r := &p.role; line(p.head["memory"]) != "" && r.Tools != nil && !slices.Contains(r.Tools, "memory") {
+		r.Tools = append(r.Tools, "memory")
+	}
+}
+
+// hooks guard what the agent does, so it is none without them.
+func (p *parser) hooks() error {
+	v := p.head["hooks"]
+	switch table, ok := v.(map[string]any); {
+	case v == nil || ok && len(table) == 0:
+		return nil
+	case !ok:
+		return errors.New("its hooks are no table of moments")
+	}
+	data, err := json.Marshal(map[string]any{"hooks": v})
+	p.role.Hooks = data
+	return err
+}
+
+// servers refuses an agent that brings an MCP server of its own. Those of the session it has anyway.
+func (p *parser) servers() error {
+	list, _ := p.head["mcpservers"].([]any)
+	for _, v := range list {
+		if _, named := v.(string); !named {
+			return errors.New("it brings an MCP server of its own (mcpServers): add that to your settings or .mcp.json, and name it here")
+		}
+	}
+	if _, table := p.head["mcpservers"].(map[string]any); table {
+		return errors.New("it brings MCP servers of its own (mcpServers): add them to your settings or .mcp.json, and name them here")
+	}
+	return nil
 }
 
 // mode translates permission modes. None lets an agent do more than whoever starts

@@ -57,7 +57,7 @@ func TestParseRole(t *testing.T) {
 		}), ""},
 		{"a.md", min + "permissionMode: bypassPermissions\nmode: yolo\nallowed-tools: Read\nhooks: {}\n---\nDo it.", basic(func(r *skill.Role) {
 			r.Problems = []string{
-				"allowed-tools means nothing here", "hooks means nothing here", "mode means nothing here",
+				"allowed-tools means nothing here", "mode means nothing here",
 				`permissionMode "bypassPermissions" gives no rights here, so it gets at most those of its parent`,
 			}
 		}), ""},
@@ -103,6 +103,16 @@ func TestParseRole(t *testing.T) {
 			"a.md", min + "throwaway: true\n---\nDo it.",
 			basic(func(r *skill.Role) { r.Problems = []string{"throwaway means something with permissionMode plan only"} }), "",
 		},
+		{"a.md", min + "tools: Read\nmemory: project\nmcpServers: [github]\n---\nDo it.", basic(func(r *skill.Role) { r.Tools = []string{"Read", "memory"} }), ""},
+		{
+			"a.md", min + "hooks:\n  Stop:\n    - hooks: [{type: command, command: make}]\n---\nDo it.",
+			basic(func(r *skill.Role) {
+				r.Hooks = []byte(`{"hooks":{"Stop":[{"hooks":[{"command":"make","type":"command"}]}]}}`)
+			}), "",
+		},
+		{"a.md", min + "hooks: [x]\n---\nDo it.", skill.Role{}, "its hooks are no table"},
+		{"a.md", min + "mcpServers: [github, {other: {command: x}}]\n---\nDo it.", skill.Role{}, "brings an MCP server of its own"},
+		{"a.md", min + "mcpServers: {other: {command: x}}\n---\nDo it.", skill.Role{}, "brings MCP servers of its own"},
 		{"a.md", min + "isolation: remote\n---\nDo it.", skill.Role{}, `isolation "remote" is none of`},
 		{"a.md", min + "---\n \n", skill.Role{}, "it has no text"},
 		{"readme.md", "# Agents\nThese are ours.", skill.Role{}, "neither a name nor a description"},

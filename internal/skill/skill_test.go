@@ -530,6 +530,9 @@ func TestBuiltin(t *testing.T) {
 	if got := named(skills); !slices.Equal(got, want) || warnings != nil {
 		t.Fatalf("%q, %q", got, warnings)
 	}
+	if got := skill.Index(skills, 0); got != "" {
+		t.Errorf("the model is told of %q", got)
+	}
 	for _, s := range skills {
 		if problems := skill.Validate(filepath.Join("builtin", s.Name)); problems != nil || s.Problems != nil {
 			t.Errorf("%s: %q, %q", s.Name, problems, s.Problems)

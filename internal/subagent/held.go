@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"sync"
 	"time"
@@ -15,7 +16,8 @@ import (
 
 // held is a model that is asked only while the limits of the tree are not reached, nobody has
 // stopped the tree, and it does not wait for a vendor. A request that could go beyond the limits
-// waits for those under way, so that a tree spends at most one request more than it may.
+// waits for those under way, and one whose prompt alone would is not sent, so that a tree spends at most
+// one reply more than it may.
 type held struct {
 	llm.Model
 	team     *Team
@@ -77,6 +79,7 @@ func (h *held) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk,
 type claim struct {
 	info  llm.Info
 	most  float64
+	least float64 // if all of the prompt is in the vendor's cache, and nothing comes back
 	sends usage // it uses that in any case, if it comes so far
 }
 
@@ -84,6 +87,10 @@ func claimed(info llm.Info, req llm.Request) claim {
 	c := claim{info: info}
 	in := llm.Usage{Input: req.Tokens()}
 	c.sends = c.priced(in)
+	c.least = c.sends.Cost
+	if price, _ := info.Prices.At(time.Now()); price.CacheRead > 0 {
+		c.least = c.priced(llm.Usage{CacheRead: in.Input}).Cost
+	}
 	in.Output = cmp.Or(req.MaxOutput, info.MaxOutput, usualOutput)
 	c.most = c.priced(in).Cost
 	return c
@@ -124,8 +131,8 @@ type purse struct {
 	brake brake
 }
 
-// reserve waits until a request may be sent. One that nothing runs beside is sent as long as no
-// limit is reached.
+// reserve waits until a request may be sent. One that nothing runs beside is sent as long as its prompt
+// reaches no limit.
 func (h *held) reserve(ctx context.Context, c claim) error {
 	t := h.team
 	for {
@@ -156,8 +163,9 @@ func (t *Team) admit(ctx context.Context, c claim) (wait <-chan struct{}, err er
 		return nil, &llm.Error{Kind: llm.KindBudget, Message: why}
 	}
 	switch {
-	case p.running == 0 && !t.fits(0): // by a reply that no session has counted yet
-		return nil, &llm.Error{Kind: llm.KindBudget, Message: "the limit of money of the session and the agents that work for it is reached"}
+	case p.running == 0 && !t.fits(c.least):
+		return nil, &llm.Error{Kind: llm.KindBudget, Message: fmt.Sprintf(
+			"the limit of money of the session and the agents that work for it is reached: the next request alone costs $%.4f or more", c.least)}
 	case p.running > 0 && !t.fits(p.held+c.most):
 		if p.change == nil {
 			p.change = make(chan struct{})

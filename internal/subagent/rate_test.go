@@ -264,6 +264,36 @@ func TestLimitsCountReviewsAndSummaries(t *testing.T) {
 	}
 }
 
+// TestPromptsCountBeforehand holds that a request whose prompt alone would go beyond the limit of money is not sent.
+func TestPromptsCountBeforehand(t *testing.T) {
+	wide := looking(nil)
+	wide.Run = func(context.Context, *tool.Call) (tool.Result, error) { return tool.Text(strings.Repeat("seen ", 4_000)), nil }
+	for _, price := range []llm.Price{{Input: 3, Output: 15}, {Input: 30, CacheRead: 3, Output: 15}} {
+		h := newHouse(t, func(_ string, turn int, _ llm.Request) (llm.Parts, error) {
+			return llm.Parts{call(fmt.Sprint("x", turn), "look", map[string]any{"n": turn})}, nil
+		}, wide)
+		spent := 0.0
+		h.model.price = &price
+		h.model.costs = func(req llm.Request) llm.Usage {
+			spent += float64(req.Tokens())*3e-6 + 20*15e-6
+			return llm.Usage{CacheRead: req.Tokens(), Output: 20}
+		}
+		if price.CacheRead == 0 {
+			h.model.costs = func(req llm.Request) llm.Usage {
+				spent += float64(req.Tokens())*3e-6 + 20*15e-6
+				return llm.Usage{Input: req.Tokens(), Output: 20}
+			}
+		}
+		s := h.open()
+		run(t, s, nil, event.Switched{Limits: &event.Limits{Cost: 0.1}}, say("start"))
+		st := s.Status()
+		if spent > 0.101 || spent < 0.03 || st.Stopped.Reason != event.ReasonBudget || !strings.Contains(st.Stopped.Detail, "the next request alone costs $0.") {
+			t.Errorf("%+v: $%.4f of $0.10 were spent; %+v", price, spent, st.Stopped)
+		}
+		closed(t, s)
+	}
+}
+
 // TestUsualRateIsLearned holds that a session whose minutes are dear may spend ten times as much in one
 // as it usually does, and no more.
 func TestUsualRateIsLearned(t *testing.T) {

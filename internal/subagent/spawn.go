@@ -242,8 +242,11 @@ func (t *Team) open(ctx context.Context, call string, in spawnArgs, args json.Ra
 
 // openAs is open with an order that is made.
 func (t *Team) openAs(ctx context.Context, call string, in spawnArgs, o Order, args json.RawMessage) (_ *child, err error) {
-	parent := t.session.Status()
-	if o.Copy, err = t.apart(ctx, stricter(in.apart(), o.Role.Isolation), parent, call); err != nil {
+	parent, isolation := t.session.Status(), stricter(in.apart(), o.Role.Isolation)
+	if err := o.confine(isolation, t.walls); err != nil {
+		return nil, err
+	}
+	if o.Copy, err = t.apart(ctx, isolation, parent, call); err != nil {
 		return nil, err
 	}
 	root := parent.Root
@@ -272,6 +275,21 @@ func (t *Team) openAs(ctx context.Context, call string, in spawnArgs, o Order, a
 		return nil, errors.Join(err, s.Close())
 	}
 	return k, nil
+}
+
+// confine keeps an agent that works apart in its copy, in mode yolo too, where commands have no box: it
+// gets mode auto, whose box is the copy, and the network unless it is to have none.
+func (o *Order) confine(isolation string, walls tool.Walls) error {
+	switch {
+	case isolation != "worktree" && isolation != "sandbox" || o.Mode != tool.ModeYolo:
+	case walls.Workspace:
+		if o.Mode = tool.ModeAuto; isolation == "worktree" {
+			o.Rules = append(o.Rules[:len(o.Rules):len(o.Rules)], string(tool.Network))
+		}
+	case isolation == "sandbox":
+		return fmt.Errorf("isolation sandbox: there is no sandbox on this machine: %s", walls.Why)
+	}
+	return nil
 }
 
 // runs reports whether the team has a session that runs.

@@ -68,6 +68,7 @@ type Team struct {
 	holds bool
 	// patience is how long the session waits for its model; nil: it does not.
 	patience func(llm.Kind) time.Duration
+	walls    tool.Walls // of the session
 	// mayGive lists the tools of the session, which its children can have; nil: all.
 	mayGive func(ctx context.Context) []string
 	depth   int // of the session: 0 at the top
@@ -155,7 +156,7 @@ func (t *Team) Wire(a *inspan.Agent) {
 // team is told of the session, and closed with it.
 func (t *Team) Watch(a *inspan.Agent) {
 	t.hold(a)
-	t.holds, t.patience = true, a.Patience
+	t.holds, t.patience, t.walls = true, a.Patience, a.Env.Walls
 	ends := a.Close
 	a.Joined = t.joined
 	a.Close = func() error {

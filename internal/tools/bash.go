@@ -218,7 +218,7 @@ func (sh *Shell) finished(ctx context.Context, c *tool.Call, j *job) (r tool.Res
 	for _, dir := range closed {
 		text, told = text+"\n["+closedTo(dir)+"]", append(told, closedTo(dir))
 	}
-	r.Ways = j.ways(closed)
+	r.Ways, r.Fetched = j.ways(closed), j.end.fetched
 	if c.Parent != "" {
 		text, err = j.plain(ctx, c)
 	}

@@ -13,7 +13,7 @@ import (
 // what opens it, whatever the program said; and that nothing else is taken for that.
 func TestBlocked(t *testing.T) {
 	inside := tool.Box{Level: tool.BoxWorkspace}
-	npm := []string{"the sandbox blocked registry.npmjs.org; allow with --allow 'network(registry.npmjs.org)'"}
+	npm := []string{"the sandbox blocked registry.npmjs.org; allow with --allow 'network(registry.npmjs.org)' or --allow registries"}
 	for name, tc := range map[string]struct {
 		box     tool.Box
 		code    int
@@ -24,7 +24,7 @@ func TestBlocked(t *testing.T) {
 		"the proxy": {
 			tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"a.test"}},
 			56,
-			[]string{"blocked registry.npmjs.org; allow with --allow 'network(registry.npmjs.org)'", "removed .git/hooks/x"},
+			[]string{"blocked registry.npmjs.org; allow with --allow 'network(registry.npmjs.org)' or --allow registries", "removed .git/hooks/x"},
 			"response 403", npm,
 		},
 		"curl":            {inside, 6, nil, "curl: (6) Could not resolve host: registry.npmjs.org\n", npm},

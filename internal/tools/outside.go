@@ -76,6 +76,7 @@ func closedTo(dir string) string {
 func (j *job) ways(folders []string) (flags []string) {
 	for _, line := range j.blocked() {
 		if _, flag, ok := strings.Cut(line, "allow with "); ok {
+			flag, _, _ = strings.Cut(flag, " or ")
 			flags = append(flags, flag)
 		}
 	}

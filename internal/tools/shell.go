@@ -114,6 +114,7 @@ type ending struct {
 	complete bool   // the blob holds all of it
 	blobErr  error
 	refused  []string // by the walls around it
+	fetched  map[string]int
 }
 
 var errClosed = errors.New("the session is closing")
@@ -228,6 +229,9 @@ func (sh *Shell) see(j *job, ctx context.Context) {
 	j.end.at = time.Now()
 	if r, ok := j.process.(tool.Refuser); ok {
 		j.end.refused = r.Refused()
+	}
+	if f, ok := j.process.(tool.Fetcher); ok {
+		j.end.fetched = f.Fetched()
 	}
 	if finished := sh.over(j); finished != nil {
 		finished(j.jobEnd())

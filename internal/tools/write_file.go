@@ -18,8 +18,8 @@ var writeFileDoc string
 
 type writeArgs struct {
 	Path    string  `json:"path" jsonschema:"file"`
-	Content *string `json:"content,omitempty" jsonschema:"all of it; required without blob"`
-	Blob    string  `json:"blob,omitempty" jsonschema:"stored blob to take it from"`
+	Content *string `json:"content,omitempty" jsonschema:"all of it"`
+	Blob    string  `json:"blob,omitempty" jsonschema:"stored blob to take it from, without content"`
 }
 
 func writeFile() tool.Tool {

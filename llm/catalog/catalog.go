@@ -129,6 +129,18 @@ func Find(vendor, id string) llm.Info {
 	return info
 }
 
+// Sold returns what is known of a model of any vendor in the book, by an id that a gateway has for it:
+// the vendor's own, or that behind a vendor's name and a slash. It reports false for all other models.
+func Sold(id string) (llm.Info, bool) {
+	id = id[strings.LastIndexByte(id, '/')+1:]
+	for _, vendor := range []string{"anthropic", "openai", "gemini"} {
+		if info := Find(vendor, id); len(info.Prices) > 0 {
+			return info, true
+		}
+	}
+	return llm.Info{}, false
+}
+
 // IDs lists the ids of a vendor's models. Of models that differ by their version alone the newest
 // comes first.
 func IDs(vendor string) []string {
