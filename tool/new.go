@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -37,21 +36,12 @@ func typed(name, doc string, in reflect.Type) Tool {
 	if in.Kind() != reflect.Struct {
 		panic(fmt.Sprintf("tool %s: arguments are %v, want a struct", name, in))
 	}
-	of, known := inferred.Load(in)
-	if !known {
-		c, err := inferSchema(in)
-		if err != nil {
-			panic(fmt.Sprintf("tool %s: %v", name, err))
-		}
-		of, _ = inferred.LoadOrStore(in, c)
+	c, err := inferSchema(in)
+	if err != nil {
+		panic(fmt.Sprintf("tool %s: %v", name, err))
 	}
-	c := of.(*compiled)
 	return Tool{Name: name, Doc: doc, Schema: bytes.Clone(c.text), compiled: c}
 }
-
-// inferred are the schemas of tools by the types of their arguments, of which a program has a fixed number:
-// each is made, and put into the form that vendors take, once, however many sessions have the tool.
-var inferred sync.Map // of *compiled by reflect.Type
 
 func inferSchema(in reflect.Type) (*compiled, error) {
 	schema, err := jsonschema.ForType(in, nil)
