@@ -76,8 +76,8 @@ func Helper() (ran bool, code int) { return script.Child() }
 func brief(list []tool.Tool) (out, known []tool.Tool) {
 	out = slices.Clone(list)
 	rare := map[string][]string{
-		"spawn_agent": {"tools", "model", "budget", "deadline", "max_turns", "result_schema", "count", "reduce", "check"},
-		"write_file":  {"blob"},
+		"spawn_agent": {"tools", "model", "mode", "budget", "deadline", "max_turns", "result_schema", "count", "reduce", "check"},
+		"write_file":  {"blob"}, "web_fetch": {"max_bytes"}, "search_files": {"max"},
 	}
 	for i, t := range out {
 		if args := rare[t.Name]; args != nil {

@@ -20,8 +20,8 @@ import (
 // Most tokens (o200k) of the system prompt and the tools of a session with nothing set, with
 // a person and without.
 const (
-	mostAttended   = 4000
-	mostUnattended = 3500
+	mostAttended   = 3000
+	mostUnattended = 3000
 )
 
 // row is a part of the prompt and what it takes.
