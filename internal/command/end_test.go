@@ -18,6 +18,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 )
 
@@ -126,13 +127,15 @@ func TestBudget(t *testing.T) {
 			return anthropictest.Answer{Status: 400, Message: err.Error()}
 		}
 		asked.Add(1)
-		return twentyCalls(a.replies)
+		answer := twentyCalls(a.replies)
+		answer.Usage = llm.Usage{Input: 4000, Output: 10}
+		return answer
 	}})
 	h := newHome(t, url)
-	// A turn costs 100 + 10 tokens at a dollar a million.
-	raw, err := h.command(t.Context(), "run", "--mode", "auto", "--output", "json", "--max-cost", "0.0003", "go").Output()
+	// A turn costs 4,000 + 10 tokens at a dollar a million, and a prompt about 3,000.
+	raw, err := h.command(t.Context(), "run", "--mode", "auto", "--output", "json", "--max-cost", "0.012", "go").Output()
 	if r := result(t, string(raw)); r.Reason != "budget" || r.ExitCode != console.ExitBudget ||
-		asked.Load() != 3 || r.Cost < 0.0003 || r.Cost > 0.0004 {
+		asked.Load() != 3 || r.Cost < 0.012 || r.Cost > 0.0125 {
 		t.Errorf("%v, %+v, asked %d times", err, r, asked.Load())
 	}
 	raw, err = h.command(t.Context(), "resume", "--output", "json", "--max-cost", "1").Output()

@@ -43,7 +43,9 @@ func TestRegistries(t *testing.T) {
 		}
 	}
 	open, only, named := Registries(rules("allow registries", "allow registries(a.example)", "deny network(pypi.org)", "allow network(crates.io)"))
-	has := func(list []string, host string) bool { return strings.Contains(" "+strings.Join(list, " ")+" ", " "+host+" ") }
+	has := func(list []string, host string) bool {
+		return strings.Contains(" "+strings.Join(list, " ")+" ", " "+host+" ")
+	}
 	if has(open, "pypi.org") || !has(open, "crates.io") || has(only, "crates.io") || !has(only, "a.example") || strings.Join(named, " ") != "a.example" {
 		t.Errorf("%v, %v, %v", open, only, named)
 	}

@@ -56,7 +56,9 @@ func TestRegistries(t *testing.T) {
 	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{
 		Self: self, Swap: swap, Shown: []string{dir}, Vars: []string{"CURL_CA_BUNDLE=" + trust},
 		Guard: &netguard.Guard{
-			Resolve: func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil }, RootCAs: roots,
+			Resolve: func(context.Context, string) ([]netip.Addr, error) {
+				return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+			}, RootCAs: roots,
 		},
 		Registries: netguard.Hosts{"example.com"}, Fetches: netguard.Hosts{"example.com"}, Near: netguard.Hosts{"example.com"},
 	})

@@ -80,7 +80,7 @@ type claim struct {
 	info  llm.Info
 	most  float64
 	least float64 // if all of the prompt is in the vendor's cache, and nothing comes back
-	sends usage // it uses that in any case, if it comes so far
+	sends usage   // it uses that in any case, if it comes so far
 }
 
 func claimed(info llm.Info, req llm.Request) claim {

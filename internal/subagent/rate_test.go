@@ -267,7 +267,9 @@ func TestLimitsCountReviewsAndSummaries(t *testing.T) {
 // TestPromptsCountBeforehand holds that a request whose prompt alone would go beyond the limit of money is not sent.
 func TestPromptsCountBeforehand(t *testing.T) {
 	wide := looking(nil)
-	wide.Run = func(context.Context, *tool.Call) (tool.Result, error) { return tool.Text(strings.Repeat("seen ", 4_000)), nil }
+	wide.Run = func(context.Context, *tool.Call) (tool.Result, error) {
+		return tool.Text(strings.Repeat("seen ", 4_000)), nil
+	}
 	for _, price := range []llm.Price{{Input: 3, Output: 15}, {Input: 30, CacheRead: 3, Output: 15}} {
 		h := newHouse(t, func(_ string, turn int, _ llm.Request) (llm.Parts, error) {
 			return llm.Parts{call(fmt.Sprint("x", turn), "look", map[string]any{"n": turn})}, nil
