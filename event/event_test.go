@@ -71,7 +71,7 @@ func bodies() []event.Body {
 		event.Judged{
 			Call: "c", Action: tool.Ask, By: "mode", Reason: "w", Tool: "t", Args: json.RawMessage(`{"a":1}`),
 			Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a", Text: "t", Class: tool.ProvenInside}}, Private: true, Text: "x", Cost: 0.01,
-			Route: "a/b", Parent: "p", Asked: "d", Caller: true, Consulted: consulted, Ahead: true,
+			Route: "a/b", Parent: "p", Asked: "d", Caller: true, Consulted: consulted, Ahead: true, Ways: []string{"--allow x"},
 		},
 		event.Wanted{Call: "c", Parent: "p"},
 		event.Waiting{
@@ -84,14 +84,14 @@ func bodies() []event.Body {
 			Call:  "c", Outcome: event.OutcomeOK, Parts: parts, Cwd: "/w", Exit: new(int), Todo: []tool.Todo{{Text: "t", State: tool.TodoDoing}},
 			Show: "# s", Untrusted: true, Lasting: "l", Again: true, Cost: 0.02, Millis: 3,
 			Job: &tool.Job{ID: "1", Command: "c", Keep: true}, Told: []string{"2"}, Left: true,
-			Parent: "p", Class: event.ErrorExit,
+			Parent: "p", Class: event.ErrorExit, Ways: []string{"--add-dir /x"}, Fetched: map[string]int{"pypi.org": 2},
 			Files:    []tool.File{{Path: "/w/a", Digest: "d", Written: true, Diff: "+", Partly: true}},
 			Proposal: &tool.Proposal{Name: "n", Blob: "b"},
 		},
 		event.Added{Where: event.PlaceTail, Source: "AGENTS.md", Text: "t", Taint: event.Taint{Untrusted: true, Private: true}},
 		event.Switched{
 			Route: "p/m", Effort: "low", Mode: "auto", Limits: &event.Limits{Turns: 2, Cost: 1.5, Tokens: 3, Seconds: 4},
-			Window: &event.Window{Tokens: 5, Reserve: 6},
+			Window: &event.Window{Tokens: 5, Reserve: 6}, Folders: []string{"/x"},
 			Tools:  []llm.ToolSpec{{Name: "n", Description: "d", Schema: json.RawMessage(`{"type":"object"}`)}},
 		},
 		event.Checkpoint{ID: "c", After: true, Left: 1},
