@@ -24,7 +24,7 @@ func TestExamples(t *testing.T) {
 			"hours.txt: The museum opens at ten.",
 		},
 		// An answer that comes while the run is still there needs no new claim, so the numbers differ.
-		"10-http":    {"12 waiting\n--- the connection breaks, and a person allows the call\n13 decided\n", " replied\n", " stopped\n"},
+		"10-http":    {"11 waiting\n--- the connection breaks, and a person allows the call\n12 decided\n", " replied\n", " stopped\n"},
 		"11-log":     {"model: The key is under the mat.\nmodel: As I said: under the mat.\ntwo things were said: true"},
 		"12-sandbox": {"which only reads: 12 clocks\n  it made []\n", "in the workspace box: 12 clocks\n  it made [work/inside]\n"},
 		"13-mcp": {
@@ -37,7 +37,7 @@ func TestExamples(t *testing.T) {
 			"The release branch is frozen.", "call: deny nobody pushes during the freeze", "Run test.sh before you finish.",
 			"call: allow \nmodel: Now I am done.",
 		},
-		"17-budget": {"stopped: budget, after 2 turns and $0.0210 of $0.01\nstopped: done, after 3 turns and $0.0405 of $0.10"},
+		"17-budget": {"stopped: budget, after 2 turns and $0.0210 of $0.02\nstopped: done, after 3 turns and $0.0405 of $0.20"},
 		"21-builtin": {
 			"piv: ok after 9 steps, {\"approved\":true,\"passed\":true,", "goal: ok after 14 steps,", "clips: ok after 6 steps,",
 			"{\"left\":0,\"upgraded\":1}", "pulls: fix-issue-12 Add, don't subtract", "comments: sum.sh says 2, whatever the numbers are.",

@@ -1,5 +1,6 @@
-// A budget. Once the session has spent what it may, the model is not asked again, and the run
-// stops. A higher limit lets it go on where it stood. Turns and time have limits of the same kind.
+// A budget. Once the session has spent what it may, or its next prompt alone would be too much, the
+// model is not asked again, and the run stops. A higher limit lets it go on where it stood. Turns and
+// time have limits of the same kind.
 package main
 
 import (
@@ -53,7 +54,7 @@ func main() {
 		log.Fatal(err)
 	}
 	host, err := coding.Agent(coding.Options{
-		Sandbox: sandbox, Root: root, State: filepath.Join(dir, "state"), Model: priced{model}, MaxCost: 0.01, MaxTurns: 20,
+		Sandbox: sandbox, Root: root, State: filepath.Join(dir, "state"), Model: priced{model}, MaxCost: 0.02, MaxTurns: 20,
 	})
 	if err != nil {
 		log.Fatal(err)

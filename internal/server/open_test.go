@@ -193,7 +193,7 @@ func TestImpossibleRules(t *testing.T) {
 	ours := []server.ClientTool{{Name: "glob", Description: "Look.", Schema: json.RawMessage(`{"type":"object"}`)}}
 	for rule, want := range map[string]string{
 		"bahs(touch *)": `did you mean \"bash\"?`, "Nonsense(x)": "no tool or kind of effect", "bash(touch:*)": "did you mean bash(touch *)?",
-		"external(x)": "use external", "Agent(Explore)": "no patterns for Agent", "globs": `did you mean \"glob\"?`,
+		"external(x)": "use external", "todo(x)": "use todo", "globs": `did you mean \"glob\"?`,
 	} {
 		spec := server.Spec{Prompt: "x", Folder: h.root, Tools: ours, Deny: []string{rule}}
 		var refused json.RawMessage
