@@ -138,6 +138,51 @@ func TestBareRepositories(t *testing.T) {
 	}
 }
 
+// TestFoldersForSecrets checks that a folder whose name says that it holds secrets is looked into like any other: what is in
+// it and holds some is closed, and so is what names programs.
+func TestFoldersForSecrets(t *testing.T) {
+	env, _, _ := boxed(t)
+	need(t, env, tool.BoxRead)
+	need(t, env, tool.BoxWorkspace)
+	for _, dir := range []string{"secrets", "a/.auth", "private_keys", "credentials"} {
+		put(t, env.Root, map[string]string{
+			dir + "/db.json": `{"password":"kX9vQ2mLr7TzWp4B"}`, dir + "/deep/.env": "TOKEN=kX9vQ2mLr7TzWp4B", dir + "/code.py": "x = 1",
+			dir + "/r/.git/config": "[core]\n", dir + "/r/.git/HEAD": "ref: refs/heads/main\n", dir + "/r/.git/hooks/x": "",
+			dir + "/.vscode/tasks.json": "{}",
+		})
+		for _, level := range []tool.Level{tool.BoxRead, tool.BoxWorkspace} {
+			for text, want := range map[string]bool{
+				"cat " + dir[:3] + "*/*db.json || cat " + dir + "/d*.json": false, "cat " + dir + "/d*/.e*": false, "cat " + dir + "/code.py": true,
+			} {
+				if code, out, _ := script(t, env, tool.Box{Level: level}, text); want != (code == 0) || strings.Contains(out, "kX9v") {
+					t.Errorf("%s box: %s: exit code %d\n%s", level, text, code, out)
+				}
+			}
+		}
+		for text, want := range map[string]bool{
+			"echo x >>" + dir + "/r/.git/config": false, "echo x >" + dir + "/r/.git/hooks/post-commit": false, "echo x >>" + dir + "/.vscode/tasks.json": false,
+			"echo 2 >" + dir + "/new.py && echo 3 >>" + dir + "/code.py": true,
+		} {
+			if code, out, _ := script(t, env, tool.Box{Level: tool.BoxWorkspace}, text); want != (code == 0) {
+				t.Errorf("%s: exit code %d\n%s", text, code, out)
+			}
+		}
+		for _, name := range []string{"/n/.vscode", "/n/.envrc"} {
+			script(t, env, tool.Box{Level: tool.BoxWorkspace}, "mkdir -p "+dir+"/n; mkdir "+dir+name)
+			if !gone(filepath.Join(env.Root, dir+name)) {
+				t.Errorf("%s%s stays", dir, name)
+			}
+		}
+		script(t, env, tool.Box{Level: tool.BoxWorkspace}, "mkdir -p "+dir+"/q/.git/hooks && cd "+dir+"/q/.git && mkdir objects refs && echo x >HEAD && echo x >config && echo x >hooks/post-commit")
+		script(t, env, tool.Box{Level: tool.BoxWorkspace}, "cd "+dir+"/q/.git && mkdir -p hooks; echo y >config; echo y >hooks/post-commit")
+		for _, name := range []string{"/q/.git/config", "/q/.git/hooks/post-commit"} {
+			if !gone(filepath.Join(env.Root, dir+name)) {
+				t.Errorf("%s%s stays", dir, name)
+			}
+		}
+	}
+}
+
 // TestModes checks that a box makes no file that runs as its owner.
 func TestModes(t *testing.T) {
 	t.Parallel()

@@ -252,7 +252,9 @@ func (s *scanner) judge(path string, e os.DirEntry) places.Place {
 	}
 	at := s.m.Of(path)
 	if e.IsDir() {
-		at = s.m.Of(path + "/x")
+		if at = s.m.Of(path + "/x"); at.Named {
+			return places.Place{} // each file in it is judged, as in any other folder
+		}
 	}
 	// Packages bring settings of their authors' editors with them, which
 	// nobody starts; package managers must be able to replace them.
