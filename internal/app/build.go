@@ -261,11 +261,13 @@ func (b *build) equip(ctx context.Context) error {
 	b.agent.Leave = func(normal bool, mode tool.Mode) inspan.Leftovers {
 		left := b.Running.Leave(b.at.ID, shell, normal, mode)
 		if b.at.Parent == "" && !b.o.Elsewhere {
-			written, err := b.Knowledge.Wrote(context.WithoutCancel(ctx), b.at.ID, root)
-			if err != nil {
-				b.warn(err.Error())
+			for _, dir := range append([]string{root}, b.agent.Folders...) {
+				written, err := b.Knowledge.Wrote(context.WithoutCancel(ctx), b.at.ID, dir)
+				if err != nil {
+					b.warn(err.Error())
+				}
+				left.Instructions = append(left.Instructions, written...)
 			}
-			left.Instructions = written
 		}
 		return left
 	}

@@ -37,12 +37,19 @@ func (s *Store) Wrote(ctx context.Context, root, session string, files map[strin
 	})
 }
 
-// Author is the session that has written a file of a workspace root just like this, without a person
-// having trusted the content; empty: nothing is known of that.
-func (s *Store) Author(root, path string, content []byte) (session string, err error) {
-	list, err := s.unconfirmed(root)
+// Author is the session that has written the file at a path without links just like this, whatever workspace it
+// had, without a person having trusted the content; empty: nothing is known of that.
+func (s *Store) Author(path string, content []byte) (session string, err error) {
+	list, err := load[Written](s, writtenFile)
 	for _, w := range list {
-		if w.Path == path && w.Digest == sum(content) {
+		if filepath.Join(w.Root, filepath.FromSlash(w.Path)) != path || w.Digest != sum(content) {
+			continue
+		}
+		pins, err := s.Pins(w.Root)
+		if err != nil {
+			return "", err
+		}
+		if !slices.Contains(pins[w.Path], w.Digest) {
 			session = w.Session
 		}
 	}

@@ -22,6 +22,14 @@ func (s *Set) Roles(root string, warn func(string)) []skill.Role {
 	for _, w := range warnings {
 		warn(w)
 	}
+	own, _ := skill.Roles(s.own("agents", ".claude"))
+	for _, mine := range own { // its guard is not to be had off by a file of the same name
+		i := slices.IndexFunc(list, func(r skill.Role) bool { return strings.EqualFold(r.Name, mine.Name) })
+		if mine.Hooks != nil && i >= 0 && list[i].Source == skill.FromProject {
+			warn("the kind of agent " + list[i].Name + " of this folder is left out: your own of that name has hooks, which guard it")
+			list[i] = mine
+		}
+	}
 	for _, p := range s.Plugins() {
 		list = append(list, p.Agents...)
 	}

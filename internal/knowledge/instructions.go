@@ -31,7 +31,7 @@ func (k *Base) reader(root string) func(path string) ([]byte, error) {
 			return nil, fmt.Errorf("%s: %w", path, fs.ErrPermission)
 		}
 		data, err := readInstructions(real)
-		return k.told(root, path, data), err
+		return k.told(path, data), err
 	}
 }
 

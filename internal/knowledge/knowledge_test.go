@@ -422,6 +422,41 @@ func TestInstructionsOfAgents(t *testing.T) {
 	}
 }
 
+// TestInstructionsOfAgentsByOtherWays holds the same for files that others import or lead to, and for sessions that begin in
+// another folder of the workspace.
+func TestInstructionsOfAgentsByOtherWays(t *testing.T) {
+	k, root := newBase(t), folder(t)
+	write(t, filepath.Join(root, "CLAUDE.md"), "OURS @docs/style.md")
+	write(t, filepath.Join(root, "linked", "old.md"), "OLD")
+	auto := past(t, k, event.Opened{Format: 1, Root: root}, event.Switched{Mode: tool.ModeAuto})
+	write(t, filepath.Join(root, "docs", "style.md"), "IMPORTED")
+	write(t, filepath.Join(root, "AGENTS.md"), "TOP")
+	write(t, filepath.Join(root, "sub", "x"), "")
+	if err := os.Link(filepath.Join(root, "AGENTS.md"), filepath.Join(root, "sub", "AGENTS.md")); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]string{"linked": "old.md", "other": "../docs/style.md"} {
+		write(t, filepath.Join(root, name, "x"), "")
+		if err := os.Symlink(filepath.FromSlash(to), filepath.Join(root, name, "AGENTS.md")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := k.Wrote(t.Context(), auto, root); err != nil {
+		t.Fatal(err)
+	}
+	for at, want := range map[string]int{"": 2, "sub": 1, "linked": 1, "other": 1} {
+		begins := filepath.Join(root, at)
+		agent := &inspan.Agent{Env: tool.Env{Root: begins}, Levers: event.Levers{Bootstrap: event.LeverOff}}
+		all := ""
+		for _, a := range k.System(t.Context(), agent, knowledge.Prompt{Root: begins, Memory: k.Memory(begins)}, func(s string) { t.Errorf("warned: %s", s) }) {
+			all += a.Text
+		}
+		if got := strings.Count(all, "[An agent wrote this file in session "+auto); got < want {
+			t.Errorf("begun in %q: %d files are marked, want %d:\n%s", at, got, want, all)
+		}
+	}
+}
+
 func TestSystem(t *testing.T) {
 	k, root := newBase(t), folder(t)
 	write(t, filepath.Join(root, "AGENTS.md"), "Use tabs.")
