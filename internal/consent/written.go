@@ -40,46 +40,45 @@ func (s *Store) Wrote(ctx context.Context, root, session string, files map[strin
 // Author is the session that has written the file at a path without links just like this, whatever workspace it
 // had, without a person having trusted the content; empty: nothing is known of that.
 func (s *Store) Author(path string, content []byte) (session string, err error) {
-	list, err := load[Written](s, writtenFile)
+	list, err := s.unconfirmed()
 	for _, w := range list {
-		if filepath.Join(w.Root, filepath.FromSlash(w.Path)) != path || w.Digest != sum(content) {
-			continue
-		}
-		pins, err := s.Pins(w.Root)
-		if err != nil {
-			return "", err
-		}
-		if !slices.Contains(pins[w.Path], w.Digest) {
+		if w.file() == path && w.Digest == sum(content) {
 			session = w.Session
 		}
 	}
 	return session, err
 }
 
-// unconfirmed lists what sessions have written in a root and nobody has trusted.
-func (s *Store) unconfirmed(root string) ([]Written, error) {
-	root, err := former(root)
-	if err != nil {
-		return nil, err
-	}
+func (w Written) file() string { return filepath.Join(w.Root, filepath.FromSlash(w.Path)) }
+
+// unconfirmed lists what sessions have written and nobody has trusted.
+func (s *Store) unconfirmed() ([]Written, error) {
 	list, err := load[Written](s, writtenFile)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	trusted, err := load[pair](s, trustFile)
 	if err != nil {
 		return nil, err
 	}
-	list = slices.DeleteFunc(list, func(w Written) bool { return w.Root != root })
-	if len(list) == 0 {
-		return nil, nil
-	}
-	pins, err := s.Pins(root)
-	return slices.DeleteFunc(list, func(w Written) bool { return slices.Contains(pins[w.Path], w.Digest) }), err
+	return slices.DeleteFunc(list, func(w Written) bool {
+		return slices.ContainsFunc(trusted, func(p pair) bool { return p.is(w.Root, Item{Path: w.Path, Digest: w.Digest}) })
+	}), nil
 }
 
 // unconfirmedItems are the files in a root that are still as a session has written them.
 func (s *Store) unconfirmedItems(root string) ([]Item, error) {
-	list, err := s.unconfirmed(root)
+	root, err := former(root)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.unconfirmed()
 	var items []Item
 	for _, w := range list {
-		if content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(w.Path))); err == nil && sum(content) == w.Digest {
+		if w.Root != root {
+			continue
+		}
+		if content, err := os.ReadFile(w.file()); err == nil && sum(content) == w.Digest {
 			items = append(items, Item{
 				Path: w.Path, Digest: w.Digest, Kind: Instructions,
 				Runs: []string{"written by session " + w.Session + "; agents are told that nobody has confirmed it"},

@@ -75,12 +75,12 @@ func (q *queue) put(p piece) error {
 		return nil
 	}
 	q.mu.Unlock()
-	written := soon(q.patience, p.done)
+	soon(q.patience, p.done)
 	q.mu.Lock()
 	select {
 	case <-p.done:
 	default:
-		q.stands = !written
+		q.stands = true
 	}
 	return q.failed[p.to]
 }
