@@ -15,7 +15,7 @@ import (
 // opens, only fetch, and say how often; and that without the rule the denial of a package manager names it.
 func TestRegistriesOfASession(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("no curl")
+		t.Skip("NO CURL HERE")
 	}
 	got := ""
 	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
