@@ -3,6 +3,8 @@ package eval
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -73,17 +75,15 @@ func (w *work) noteBounds() error {
 }
 
 // working reports whether a process works on a run. Whoever begins to just then waits for the look.
-func (f Folder) working(ctx context.Context, id string) bool {
-	path := f.path(id, lockFile)
-	if _, err := os.Stat(path); err != nil {
-		return false
-	}
-	lock, err := keep.LockShared(ctx, path, time.Millisecond)
+func (f Folder) working(id string) bool {
+	lock, err := os.Open(f.path(id, lockFile))
 	if err != nil {
-		return true
+		return !errors.Is(err, fs.ErrNotExist)
 	}
-	_ = lock.Close()
-	return false
+	defer lock.Close()
+	free, _ := keep.TryLock(lock, true)
+	_ = keep.Unlock(lock)
+	return !free
 }
 
 // Standing is how a run stands now; the id is as [Folder.Open] takes it.
@@ -102,7 +102,7 @@ func (f Folder) Standing(ctx context.Context, id string) (s Standing, err error)
 	}
 	s = Standing{
 		Run: run.ID, Suite: run.Suite, Config: run.Config, Model: run.Model, Began: run.Began, HeldOut: run.Split == HeldOut,
-		Working: f.working(ctx, run.ID), All: len(h.Tasks) * max(1, run.Tries), Counts: map[string]int{}, Budget: h.Budget,
+		Working: f.working(run.ID), All: len(h.Tasks) * max(1, run.Tries), Counts: map[string]int{}, Budget: h.Budget,
 	}
 	var b bounds
 	if raw, err := os.ReadFile(f.path(run.ID, boundsFile)); err == nil && json.Unmarshal(raw, &b) == nil {

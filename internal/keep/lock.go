@@ -98,6 +98,7 @@ func (l *Lock) Close() error {
 	if l == nil {
 		return nil
 	}
+	_ = Unlock(l.f) // to close it is not enough: a process that is just being started has a copy of it
 	if err := l.f.Close(); !errors.Is(err, fs.ErrClosed) {
 		return err
 	}

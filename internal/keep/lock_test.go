@@ -11,8 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -168,4 +170,42 @@ func TestSleep(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestClosedIsUnlocked holds that a lock is given back although a process which was just being started has a
+// copy of its file.
+func TestClosedIsUnlocked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	l, err := keep.LockFile(t.Context(), path, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := -1
+	for _, n := range names {
+		if to, err := os.Readlink("/proc/self/fd/" + n.Name()); err == nil && to == path {
+			fd, _ := strconv.Atoi(n.Name())
+			if copied, err = syscall.Dup(fd); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if copied < 0 {
+		t.Fatal("the file is not open")
+	}
+	defer syscall.Close(copied)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if got, err := keep.TryLock(other, false); err != nil || !got {
+		t.Errorf("it is still held: %v", err)
+	}
 }
