@@ -16,6 +16,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/running"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // receiver keeps what is posted to it.
@@ -54,7 +55,7 @@ func TestNotifies(t *testing.T) {
 			hook.URL, ntfy.URL, after)
 	}
 	a := load(t, settings("1ns"))
-	s := begun(t, a, "bash: touch made")
+	s := begun(t, a, "delay: 20ms\nbash: touch made") // the log has times in milliseconds, and a run of none is no long one
 	if err := s.Send(t.Context(), event.Titled{Title: "Grüße"}); err != nil {
 		t.Fatal(err)
 	}
@@ -144,15 +145,15 @@ func TestNotifiesNobody(t *testing.T) {
 
 // TestNotifyHoldsUpNothing holds that a run ends while the receiver of its notification hangs.
 func TestNotifyHoldsUpNothing(t *testing.T) {
-	release, came := make(chan struct{}), make(chan struct{})
+	release, came := make(chan struct{}), make(chan struct{}, 1)
 	hook := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		close(came)
+		came <- struct{}{}
 		<-release
 	}))
 	defer hook.Close()
 	a := load(t, "[notify]\nurl='"+hook.URL+"'\nafter='1ns'\n")
-	s := begun(t, a, "say: done") // returns
-	<-came
+	s := begun(t, a, "delay: 20ms\nsay: done") // returns
+	testkit.Receive(t, "the notification", came)
 	if st := s.Status(); st.Stopped == nil {
 		t.Errorf("%+v", st)
 	}

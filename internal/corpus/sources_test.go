@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -419,10 +420,9 @@ func TestChangedWhileAsked(t *testing.T) {
 	for at := 0; at < len(text); at += 260 {
 		pieces = append(pieces, fmt.Sprintf("0:%d-%d", at, at+260))
 	}
+	var first sync.Once
 	model.each = func() {
-		if model.asked.Load() == 1 {
-			w.write("a.txt", strings.ReplaceAll(text, "7", "8"))
-		}
+		first.Do(func() { w.write("a.txt", strings.ReplaceAll(text, "7", "8")) })
 	}
 	res, err := w.try("ask_pieces", object{"corpus": name, "pieces": pieces, "question": "Which?", "schema": facts()}, nil)
 	if !errors.Is(err, corpus.ErrChanged) || len(res.Parts) > 0 || res.Cost == 0 {
