@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -193,7 +194,9 @@ func (cs *calls) runnable(c loop.Call, k known) *tool.Call {
 	}
 	if begun, runs := cs.state.Call(c.ID); runs {
 		call.Traceparent = event.SpanContext(cs.state.Within, cs.state.Session, fmt.Sprint("call-", begun.Started))
-		call.Env.Procs = traced(call.Env.Procs, call.Traceparent)
+		if call.Env.Procs != nil {
+			call.Env.Procs = telling{call.Env.Procs, call}
+		}
 	}
 	call.Env = held(call, k, c.Asked > 0, cs.rules().Pass(), cs.vault)
 	call.Env.Files = asShown(call.Env.Files, c.Shown, k.stored)
@@ -387,19 +390,27 @@ func (cs *calls) run(ctx context.Context, c *tool.Call) (event.Ended, error) {
 	switch {
 	case errors.Is(err, errLeft):
 		end.Outcome = event.OutcomeUnknown
-		end.Parts = append(end.Parts, llm.Text{Text: "Outcome unknown: " + err.Error() + ". Check before you repeat it."})
+		end.Parts = onNewLine(end.Parts, "Outcome unknown: "+err.Error()+". Check before you repeat it.")
 	case err != nil && ctx.Err() != nil:
 		end.Outcome, end.Class = event.OutcomeCancelled, event.ErrorNone
-		end.Parts = append(end.Parts, llm.Text{Text: whyStopped(context.Cause(ctx))})
+		end.Parts = onNewLine(end.Parts, whyStopped(context.Cause(ctx)))
 	case err != nil:
 		end.Outcome = event.OutcomeFailed
 		if said := (*tool.CallError)(nil); !errors.As(err, &said) || said.Text != end.Parts.Text() { // else it stands there
-			end.Parts = append(end.Parts, llm.Text{Text: err.Error()})
+			end.Parts = onNewLine(end.Parts, err.Error())
 		}
 	case len(end.Parts) == 0:
 		end.Parts = llm.Say("(no output)")
 	}
 	return end, err
+}
+
+// onNewLine is a result with a text on a line of its own behind it.
+func onNewLine(parts llm.Parts, text string) llm.Parts {
+	if before := parts.Text(); before != "" && !strings.HasSuffix(before, "\n") {
+		text = "\n" + text
+	}
+	return append(parts[:len(parts):len(parts)], llm.Text{Text: text})
 }
 
 // whyStopped tells the model why a call was stopped.

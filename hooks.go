@@ -34,7 +34,7 @@ type moment struct {
 // outcome asks the hooks what should come of it. Their outcomes become one: the strictest
 // action, and all texts. Bodies are notes of those that failed.
 func (m moment) outcome(ctx context.Context) (sum tool.Outcome, bodies []event.Body) {
-	m.Session, m.Root, m.Mode = m.state.Session, m.state.Root, m.state.Mode
+	m.Session, m.Who, m.Root, m.Mode = m.state.Session, m.actor(), m.state.Root, m.state.Mode
 	for _, h := range m.agent.Hooks {
 		out, err := hear(ctx, h, m.Point)
 		if err != nil {
@@ -163,7 +163,7 @@ func over(hooks []tool.Hook, st Status) error {
 	defer cancel()
 	var errs []error
 	for _, h := range hooks {
-		_, err := hear(ctx, h, tool.Point{Moment: tool.SessionEnd, Session: st.Session, Root: st.Root, Mode: st.Mode})
+		_, err := hear(ctx, h, tool.Point{Moment: tool.SessionEnd, Session: st.Session, Who: st.Who, Root: st.Root, Mode: st.Mode})
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -176,7 +176,7 @@ type hookJudge struct{ hook tool.Hook }
 func (h hookJudge) Judge(ctx context.Context, c *tool.Call, effects []tool.Effect) (tool.Verdict, error) {
 	out, err := hear(ctx, h.hook, tool.Point{
 		Moment:  tool.BeforeCall,
-		Session: c.Session, Root: c.Env.Root, Mode: c.Mode, Call: c, Effects: effects,
+		Session: c.Session, Who: c.Who, Root: c.Env.Root, Mode: c.Mode, Call: c, Effects: effects,
 	})
 	v := tool.Verdict{Action: out.Action, By: out.By, Reason: out.Reason, Args: out.Args, Grant: true}
 	if out.Text != "" {
@@ -212,7 +212,7 @@ func hooked(hooks []tool.Hook, vault *secret.Vault) func(tool.Tool) tool.Tool {
 }
 
 func afterCall(ctx context.Context, h tool.Hook, c *tool.Call, res tool.Result, failed error) (tool.Result, error) {
-	p := tool.Point{Moment: tool.AfterCall, Session: c.Session, Root: c.Env.Root, Mode: c.Mode, Call: c, Result: &res}
+	p := tool.Point{Moment: tool.AfterCall, Session: c.Session, Who: c.Who, Root: c.Env.Root, Mode: c.Mode, Call: c, Result: &res}
 	if failed != nil {
 		p.Failed = failed.Error()
 	}
@@ -228,7 +228,7 @@ func afterCall(ctx context.Context, h tool.Hook, c *tool.Call, res tool.Result, 
 		out.Text = strings.TrimSpace(out.Text + "\n(a hook failed: " + err.Error() + ")")
 	}
 	if out.Text != "" {
-		res.Parts = append(res.Parts, llm.Text{Text: saidBy(out)})
+		res.Parts = onNewLine(res.Parts, saidBy(out))
 	}
 	return res, failed
 }

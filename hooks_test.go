@@ -163,8 +163,8 @@ func TestHooksSpeak(t *testing.T) {
 	by := func(who, text string) string { return "[hook " + who + " says; it is not the person:]\n" + text }
 	// The model answers at every second turn.
 	want := []string{
-		"go", by("a", "It is Tuesday."), by("b", "You heard go"), "withheld change" + by("c", "seen"), "Finished at turn 2.",
-		by("d", "The tests fail."), "withheld change" + by("c", "seen"),
+		"go", by("a", "It is Tuesday."), by("b", "You heard go"), "withheld change\n" + by("c", "seen"), "Finished at turn 2.",
+		by("d", "The tests fail."), "withheld change\n" + by("c", "seen"),
 	}
 	if !slices.Equal(texts, want) {
 		t.Errorf("the model sees %q\nwant %q", texts, want)

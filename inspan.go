@@ -27,6 +27,9 @@ const Version = "0.2.0"
 // Agent is a model with all that makes it an agent. The zero value of every field works. Do not
 // change an agent that is in use.
 type Agent struct {
+	// Kind is the kind of agent, of one that works for another; it is told to hooks and tools. It is
+	// stored when a session is opened.
+	Kind string
 	// Model answers. Nil: every request fails, and the session is one for [Session.Perform].
 	Model llm.Model
 	// Program performs a run of the session in steps, in the place of Model, as [Session.Perform] says.
@@ -297,7 +300,7 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, pa
 func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
 	bodies := []event.Body{event.Opened{
 		Format: event.Format, App: "inspan " +
-			Version, Root: a.Env.Root, Parent: parent, Levers: a.Levers.Stated(), Labels: a.Labels, Traceparent: a.Traceparent,
+			Version, Root: a.Env.Root, Parent: parent, Agent: a.Kind, Levers: a.Levers.Stated(), Labels: a.Labels, Traceparent: a.Traceparent,
 		Corpus: a.Corpus, Folder: keep.FolderID(a.Env.Root),
 	}}
 	for _, block := range a.System {

@@ -289,7 +289,7 @@ func (d *driver) call(c llm.Call, args json.RawMessage) *tool.Call {
 		key = tool.Key(d.state.Session, made.Seq, c.ID)
 	}
 	return &tool.Call{
-		ID: c.ID, Key: key, Name: c.Name, Args: args, Session: d.state.Session,
+		ID: c.ID, Key: key, Name: c.Name, Args: args, Session: d.state.Session, Who: d.actor(),
 		Env: env, Cwd: d.state.Cwd, Mode: d.state.Mode, Task: d.state.Asked(), Led: d.state.TaskBy == event.OriginLead, Seen: d.seen.asStored,
 		Untrusted: d.state.Untrusted, Todo: d.state.Todo,
 		Progress: func(string) {},

@@ -97,22 +97,18 @@ func (p passing) Start(ctx context.Context, c tool.Command) (tool.Process, error
 	return p.Procs.Start(ctx, c)
 }
 
-// traced starts processes that are told which span they belong to, whatever they were told before.
-func traced(procs tool.Procs, traceparent string) tool.Procs {
-	if procs == nil {
-		return nil
-	}
-	return tracing{procs, traceparent}
-}
-
-type tracing struct {
+// telling starts processes of a call that are told which span they belong to and who acts, whatever
+// they were told before.
+type telling struct {
 	tool.Procs
-	traceparent string
+	call *tool.Call
 }
 
 // Start implements [tool.Procs].
-func (p tracing) Start(ctx context.Context, c tool.Command) (tool.Process, error) {
-	c.Vars = append(c.Vars[:len(c.Vars):len(c.Vars)], "TRACEPARENT="+p.traceparent)
+func (p telling) Start(ctx context.Context, c tool.Command) (tool.Process, error) {
+	who := p.call.Who
+	c.Vars = append(c.Vars[:len(c.Vars):len(c.Vars)], "TRACEPARENT="+p.call.Traceparent,
+		"INSPAN_SESSION="+p.call.Session, "INSPAN_AGENT="+who.Kind, "INSPAN_PARENT="+who.Parent, "INSPAN_LEAD="+who.Lead)
 	return p.Procs.Start(ctx, c)
 }
 

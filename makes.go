@@ -310,7 +310,7 @@ func (cs *calls) ripe(ends []event.Ended) []event.Body {
 		}
 		out = append(out, bodies(c.Unfinished())...)
 		if text := c.Account(); text != "" && end.Outcome != event.OutcomeOK {
-			end.Parts = append(end.Parts, llm.Text{Text: text})
+			end.Parts = onNewLine(end.Parts, text)
 		}
 		out = append(out, end)
 	}

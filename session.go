@@ -1,6 +1,7 @@
 package inspan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // Session is one conversation with an agent: a log and what follows from it.
@@ -225,7 +227,14 @@ func (s *Session) Events(ctx context.Context, after uint64) iter.Seq2[event.Even
 func (s *Session) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return statusOf(s.state)
+	st := statusOf(s.state)
+	st.Who = s.actor()
+	return st
+}
+
+// actor is the agent of the session. One that began as a copy of another agent's session is of its own kind.
+func (s *Session) actor() tool.Actor {
+	return actor(s.state.Session, cmp.Or(s.agent.Kind, s.state.Agent))
 }
 
 // ID returns the session's id.

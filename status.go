@@ -8,13 +8,15 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
 // Status is how a session stands.
 type Status struct {
 	Session string
-	Seq     uint64 // last event
+	Who     tool.Actor // the agent of the session
+	Seq     uint64     // last event
 	// Traceparent is the span that the session belongs to, as W3C Trace Context has it; empty: none.
 	Traceparent string
 	Root        string
@@ -151,9 +153,19 @@ func (st Status) Questions() []Pending {
 	return append(out, st.Waiting...)
 }
 
+// actor is the agent of a session, by the session's id and the kind of agent. A copy that a person has
+// made of an agent's session is a lead.
+func actor(id, kind string) tool.Actor {
+	who := tool.Actor{Kind: kind, Parent: store.Parent(id), Lead: store.Lead(id)}
+	if who.Parent == "" {
+		who.Kind = ""
+	}
+	return who
+}
+
 func statusOf(st *loop.State) Status {
 	out := Status{
-		Session: st.Session, Seq: st.Seq, Traceparent: st.Within, Root: st.Root, Title: st.Title, Task: st.Task,
+		Session: st.Session, Who: actor(st.Session, st.Agent), Seq: st.Seq, Traceparent: st.Within, Root: st.Root, Title: st.Title, Task: st.Task,
 		Workflow: st.Steps[event.Workflow].Title, Corpus: st.Corpus, Workspace: st.Workspace,
 		Route: st.Route, Mode: st.Mode, Folders: slices.Clone(st.Folders), Limits: st.Limits,
 		Stopped: st.Run.Stopped, Turns: st.Total.Turns, Calls: st.Total.Calls,

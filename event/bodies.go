@@ -15,6 +15,7 @@ type Opened struct {
 	App    string `json:"app"`              // program and version that wrote it
 	Root   string `json:"root,omitempty"`   // the workspace
 	Parent string `json:"parent,omitempty"` // session that spawned this one
+	Agent  string `json:"agent,omitempty"`  // the kind of agent that it spawned
 	Levers Levers `json:"levers,omitzero"`  // what it works with, each default written out
 	// Folder tells the workspace from others whatever it is called, on this machine; empty: nothing does.
 	Folder string `json:"folder,omitempty"`

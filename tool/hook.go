@@ -38,10 +38,18 @@ func Moments() []Moment {
 	return []Moment{SessionStart, SessionEnd, PromptSaid, BeforeCall, AfterCall, BeforeCompact, AfterCompact, RunStop, AgentStart, AgentStop}
 }
 
+// Actor is the agent that acts in a session. An agent's id is that of its session.
+type Actor struct {
+	Kind   string // the kind of agent, such as "explore"; empty: the lead, for whom the others work
+	Parent string // session that it works for; empty: it is the lead
+	Lead   string // session of the lead; the lead's own is that
+}
+
 // Point is where a session has come to.
 type Point struct {
 	Moment  Moment
 	Session string
+	Who     Actor  // whose session it is, and at AgentStart and AgentStop the agent that begins or stops
 	Root    string // the workspace
 	Mode    Mode
 	// Call is the one that is to be made, with placeholders for secrets, or that

@@ -150,8 +150,10 @@ type Call struct {
 	Parent string
 
 	Session string // id of the session
+	Who     Actor  // whose session it is
 	// Traceparent is the span of the call, as W3C Trace Context has it, for whom the call has work
-	// for it. Processes of Env have it in TRACEPARENT. Empty outside of Run.
+	// for it. Processes of Env have it in TRACEPARENT, and Session and Who in INSPAN_SESSION,
+	// INSPAN_AGENT (the kind), INSPAN_PARENT and INSPAN_LEAD. Empty outside of Run.
 	Traceparent string
 	Env         Env
 	Cwd         string // directory relative paths start from; absolute

@@ -13,7 +13,6 @@ import (
 	"github.com/inspan/inspan/internal/equipment"
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/subagent"
-	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
@@ -53,10 +52,6 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 	}
 	for _, rule := range ord.Rules {
 		o.Allow = append(o.Allow[:len(o.Allow):len(o.Allow)], rule)
-	}
-	if ord.Copy != nil && ord.Copy.Of != "" {
-		o.AppendSystem = strings.TrimSpace(fmt.Sprintf("You work in a copy of the workspace %s. Files that git ignores there, such as what was installed or built, "+
-			"are not in it. What you change comes back only if it is merged when you have ended.\n\n", text.Line(ord.Copy.Of)) + o.AppendSystem)
 	}
 	if ord.Copy != nil && ord.Copy.Closed {
 		o.Deny = append(o.Deny[:len(o.Deny):len(o.Deny)], "network")

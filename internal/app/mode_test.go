@@ -137,8 +137,11 @@ func TestPromptsNameWhatIsThere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if b, is := e.Body.(event.Added); is {
+			switch b := e.Body.(type) {
+			case event.Added:
 				said += b.Text
+			case event.Steered:
+				said += b.Parts.Text()
 			}
 		}
 		_ = log.Close()

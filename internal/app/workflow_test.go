@@ -370,7 +370,9 @@ func TestForkedAgent(t *testing.T) {
 	model := forked(func(messages []llm.Message) llm.Parts {
 		var all []string
 		for _, m := range messages {
-			all = append(all, m.Parts.Text())
+			if text := m.Parts.Text(); !strings.HasPrefix(text, "[You are agent ") {
+				all = append(all, text)
+			}
 		}
 		asked = append(asked, strings.Join(all, " | "))
 		return llm.Say("answer " + fmt.Sprint(len(asked)))

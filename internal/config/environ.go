@@ -36,7 +36,7 @@ func others() []string {
 
 // ours are variables that commands, tools and hooks get from inspan.
 func ours() []string {
-	return []string{"INSPAN_CALL", "INSPAN_SESSION", "INSPAN_ROOT", "INSPAN_KEY", "INSPAN_PLUGIN_ROOT"}
+	return []string{"INSPAN_CALL", "INSPAN_SESSION", "INSPAN_AGENT", "INSPAN_PARENT", "INSPAN_LEAD", "INSPAN_ROOT", "INSPAN_KEY", "INSPAN_PLUGIN_ROOT"}
 }
 
 // Presets lists the presets and what they are for.

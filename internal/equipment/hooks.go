@@ -101,6 +101,9 @@ func (s *Set) KindHooks(role skill.Role, env tool.Env, warn func(string)) ([]too
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s does not run without its hooks: %w", role.Name, err)
 	}
+	for i := range list {
+		list[i].Kind = role.Name
+	}
 	set := s.hookSet(list, true, env, warn)
 	return []tool.Hook{set}, func() { closing(set) }, nil
 }

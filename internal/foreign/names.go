@@ -32,6 +32,19 @@ func ClaudeNames(own string) []string {
 	return []string{own}
 }
 
+// ClaudeKinds lists what Claude Code calls a kind of agent, ours first.
+func ClaudeKinds(own string) []string {
+	switch own {
+	case "explore":
+		return []string{own, "Explore"}
+	case "plan":
+		return []string{own, "Plan"}
+	case "worker":
+		return []string{own, "general-purpose"}
+	}
+	return []string{own}
+}
+
 // renamedTools lists our tools that Claude Code has under other names.
 func renamedTools() []string {
 	return []string{

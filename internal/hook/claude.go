@@ -1,9 +1,11 @@
 package hook
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
@@ -17,6 +19,9 @@ type claude struct {
 
 // event is the event of Claude Code that a hook is told of.
 func (c Config) event(p tool.Point) string {
+	if p.Moment == tool.RunStop && c.Kind != "" {
+		return "SubagentStop" // which an agent's own Stop is there
+	}
 	if c.Event != "" {
 		return c.Event
 	}
@@ -73,12 +78,13 @@ func claudeWhy(p tool.Point, event string) string {
 }
 
 func (w claude) say(p tool.Point) ([]byte, error) {
+	lead := cmp.Or(p.Who.Lead, p.Session)
 	in := map[string]any{
-		"session_id": p.Session, "transcript_path": "", "cwd": p.Root,
+		"session_id": lead, "transcript_path": w.path(lead), "cwd": p.Root,
 		"permission_mode": ClaudeMode(p.Mode), "hook_event_name": w.event,
 	}
-	if w.log != nil {
-		in["transcript_path"] = w.log(p.Session)
+	if p.Who.Parent != "" {
+		in["agent_id"], in["agent_type"] = p.Session, p.Who.Kind
 	}
 	why := claudeWhy(p, w.event)
 	switch w.event {
@@ -99,10 +105,18 @@ func (w claude) say(p tool.Point) ([]byte, error) {
 	case "Stop", "SubagentStop":
 		in["stop_hook_active"], in["last_assistant_message"] = p.Rounds > 0, p.Text
 	}
-	if w.event == "SubagentStart" || w.event == "SubagentStop" {
-		in["agent_type"] = p.Why
+	if w.event == "SubagentStop" {
+		in["agent_transcript_path"] = w.path(p.Session)
 	}
 	return encode(in)
+}
+
+// path is where the log of a session is; empty if that is not known.
+func (w claude) path(session string) string {
+	if w.log == nil {
+		return ""
+	}
+	return w.log(session)
 }
 
 func sayCall(in map[string]any, p tool.Point, event string) error {
@@ -119,7 +133,7 @@ func sayCall(in map[string]any, p tool.Point, event string) error {
 	}
 	text := ""
 	if p.Result != nil {
-		text = p.Result.Parts.Text()
+		text = printed(p.Result)
 	}
 	switch event {
 	case "PostToolUse":
@@ -128,6 +142,28 @@ func sayCall(in map[string]any, p tool.Point, event string) error {
 		in["error"], in["is_interrupt"] = failure(p, text), false
 	}
 	return nil
+}
+
+// printed is the text of a result. Of a command it is what that has printed, without the lines of ours about
+// its end and its sandbox.
+func printed(res *tool.Result) string {
+	text := res.Parts.Text()
+	if res.Exit == nil {
+		return text
+	}
+	end := strings.LastIndex("\n"+text, fmt.Sprintf("\n[exit code %d", *res.Exit))
+	if end < 0 {
+		return text
+	}
+	text = strings.TrimSuffix(text[:end], "[no output]\n")
+	for {
+		rest := strings.TrimSuffix(text, "\n")
+		last := rest[strings.LastIndexByte(rest, '\n')+1:]
+		if !strings.HasPrefix(last, "[the sandbox ") && !strings.HasSuffix(last, "; the network argument of a call asks for it]") {
+			return text
+		}
+		text = strings.TrimSuffix(rest, last)
+	}
 }
 
 func failure(p tool.Point, text string) string {

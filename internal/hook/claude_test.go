@@ -5,8 +5,11 @@ package hook_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -201,9 +204,9 @@ func TestStopGate(t *testing.T) {
 	if got := brief(must(t, s, tool.Point{Moment: tool.AgentStop})); got != "text=look again" {
 		t.Errorf("subagent: %q", got)
 	}
-	for why, want := range map[string]string{"Explore": "text=Read only.", "Plan": ""} {
-		if got := brief(must(t, s, tool.Point{Moment: tool.AgentStart, Why: why})); got != want {
-			t.Errorf("%s: %q", why, got)
+	for kind, want := range map[string]string{"explore": "text=Read only.", "Explore": "text=Read only.", "plan": ""} {
+		if got := brief(must(t, s, tool.Point{Moment: tool.AgentStart, Who: tool.Actor{Kind: kind}})); got != want {
+			t.Errorf("%s: %q", kind, got)
 		}
 	}
 	has(t, "told", w.take())
@@ -386,7 +389,15 @@ func TestClaudeNames(t *testing.T) {
 			`"tool_input":{"todos":[{"content":"a","status":"in_progress"},{"content":"b","status":"pending"}]},"tool_name":"TodoWrite"`,
 			`{"todos":[{"content":"a","status":"completed","activeForm":"doing a"}]}`, `{"items":[{"state":"done","text":"a"}]}`,
 		},
-		{"spawn_agent", `{"prompt":"p"}`, `"tool_input":{"prompt":"p"},"tool_name":"Agent"`, `{"prompt":"q"}`, `{"prompt":"q"}`},
+		{
+			"spawn_agent", `{"task":"look at\nit","agent":"explore","background":true}`,
+			`"tool_input":{"description":"look at it","prompt":"look at\nit","run_in_background":true,"subagent_type":"explore"},"tool_name":"Agent"`,
+			`{"prompt":"q","subagent_type":"plan","description":"d","isolation":"worktree"}`, `{"agent":"plan","isolation":"worktree","task":"q"}`,
+		},
+		{
+			"spawn_agent", `{"task":"t"}`, `"tool_input":{"description":"t","prompt":"t","subagent_type":"worker"}`,
+			`{"prompt":"u","subagent_type":"general-purpose"}`, `{"agent":"worker","task":"u"}`,
+		},
 		{"mcp__a__b", `{"file_path":"x"}`, `"tool_name":"mcp__a__b"`, `{"n":1}`, `{"n":1}`},
 	} {
 		s := &hook.Set{Env: env, Hooks: []hook.Config{{On: tool.BeforeCall, Claude: true, Command: "cat > told; cat answer"}}}
@@ -409,6 +420,7 @@ func TestClaudeNames(t *testing.T) {
 
 func TestClaudeMoments(t *testing.T) {
 	s, _ := set(t)
+	s.Log = func(id string) string { return "/logs/" + id }
 	for _, m := range tool.Moments() {
 		s.Hooks = append(s.Hooks, hook.Config{On: m, Claude: true, Command: "cat > told"})
 	}
@@ -421,7 +433,7 @@ func TestClaudeMoments(t *testing.T) {
 		{
 			tool.Point{Moment: tool.SessionStart, Why: "new", Mode: "yolo"},
 			"bypassPermissions",
-			[]string{`"hook_event_name":"SessionStart"`, `"source":"startup"`, `"cwd":"` + root + `"`, `"transcript_path":""`},
+			[]string{`"hook_event_name":"SessionStart"`, `"source":"startup"`, `"cwd":"` + root + `"`, `"transcript_path":"/logs/`},
 		},
 		{tool.Point{Moment: tool.SessionStart, Why: "resumed", Mode: "plan"}, "plan", []string{`"source":"resume"`}},
 		{tool.Point{Moment: tool.SessionEnd, Mode: "edit"}, "acceptEdits", []string{`"hook_event_name":"SessionEnd"`, `"reason":"other"`}},
@@ -441,11 +453,18 @@ func TestClaudeMoments(t *testing.T) {
 			"default",
 			[]string{`"stop_hook_active":true`, `"last_assistant_message":"bye"`},
 		},
-		{tool.Point{Moment: tool.AgentStart, Why: "Plan"}, "default", []string{`"hook_event_name":"SubagentStart"`, `"agent_type":"Plan"`}},
 		{
-			tool.Point{Moment: tool.AgentStop, Why: "Plan", Text: "found"},
+			tool.Point{Moment: tool.AgentStart, Session: "s1.a", Who: tool.Actor{Kind: "Plan", Parent: "s1", Lead: "s1"}},
 			"default",
-			[]string{`"stop_hook_active":false`, `"agent_type":"Plan"`, `"last_assistant_message":"found"`},
+			[]string{`"hook_event_name":"SubagentStart"`, `"agent_type":"Plan"`, `"agent_id":"s1.a"`, `"session_id":"s1"`},
+		},
+		{
+			tool.Point{Moment: tool.AgentStop, Session: "s1.a.b", Who: tool.Actor{Kind: "Plan", Parent: "s1.a", Lead: "s1"}, Why: "done", Text: "found"},
+			"default",
+			[]string{
+				`"stop_hook_active":false`, `"agent_type":"Plan"`, `"agent_id":"s1.a.b"`, `"session_id":"s1"`, `"last_assistant_message":"found"`,
+				`"transcript_path":"/logs/s1"`, `"agent_transcript_path":"/logs/s1.a.b"`,
+			},
 		},
 	} {
 		tc.point.Root = root
@@ -468,6 +487,90 @@ func TestClaudeMoments(t *testing.T) {
 	after.Call.Name = "list_files"
 	must(t, s, after)
 	has(t, "list", read(t, root, "told"), `"tool_response":"brought"`)
+}
+
+// TestWhoActs holds which hooks run for which agents, and what they are told of them.
+func TestWhoActs(t *testing.T) {
+	agents := map[string]tool.Actor{
+		"s1": {Lead: "s1"}, "s1.a": {Kind: "worker", Parent: "s1", Lead: "s1"}, "s1.a.b": {Kind: "explore", Parent: "s1.a", Lead: "s1"},
+	}
+	for _, tc := range []struct {
+		moment tool.Moment
+		config hook.Config
+		runs   string // for these sessions
+	}{
+		{tool.SessionStart, hook.Config{Claude: true}, "s1"},
+		{tool.PromptSaid, hook.Config{Claude: true}, "s1"},
+		{tool.RunStop, hook.Config{Claude: true}, "s1"},
+		{tool.SessionEnd, hook.Config{Claude: true}, "s1"},
+		{tool.AfterCompact, hook.Config{Claude: true, Event: "SessionStart"}, "s1"},
+		{tool.AfterCompact, hook.Config{Claude: true}, "s1 s1.a s1.a.b"},
+		{tool.BeforeCall, hook.Config{Claude: true}, "s1 s1.a s1.a.b"},
+		{tool.AgentStart, hook.Config{Claude: true, Match: "worker"}, "s1.a"},
+		{tool.AgentStop, hook.Config{Claude: true, Match: "explore|Plan"}, "s1.a.b"},
+		{tool.AgentStop, hook.Config{Claude: true, Match: "general-purpose|Explore"}, "s1.a s1.a.b"},
+		{tool.AgentStop, hook.Config{Claude: true, Match: "done"}, ""},
+		{tool.RunStop, hook.Config{Claude: true, Event: "Stop", Kind: "worker"}, "s1 s1.a s1.a.b"}, // it is in its agent only
+		{tool.RunStop, hook.Config{}, "s1 s1.a s1.a.b"},
+		{tool.AgentStart, hook.Config{Match: "worker"}, "s1.a"},
+		{tool.AgentStop, hook.Config{Match: "/^exp/"}, "s1.a.b"},
+		{tool.AgentStop, hook.Config{Match: "done"}, "s1 s1.a s1.a.b"},
+	} {
+		tc.config.On, tc.config.Command = tc.moment, "cat > told"
+		s, _ := set(t, tc.config)
+		var ran []string
+		for _, session := range slices.Sorted(maps.Keys(agents)) {
+			p, who := at(tc.moment, s.Env), agents[session]
+			p.Session, p.Who, p.Why = session, who, "done"
+			must(t, s, p)
+			data, err := os.ReadFile(filepath.Join(s.Env.Root, "told"))
+			if err != nil {
+				continue
+			}
+			ran = append(ran, session)
+			_ = os.Remove(filepath.Join(s.Env.Root, "told"))
+			is, isNot := `"session":"`+session+`"`, `"agent"`
+			if who.Parent != "" {
+				is, isNot = is+`,"agent":"`+who.Kind+`","parent":"`+who.Parent+`","lead":"s1"`, "none"
+			}
+			if tc.config.Claude {
+				is, isNot = `"session_id":"s1"`, `"agent_id"`
+				if who.Parent != "" {
+					has(t, string(tc.moment), string(data), `"agent_id":"`+session+`"`, `"agent_type":"`+who.Kind+`"`)
+					isNot = "none"
+				}
+			}
+			if has(t, string(tc.moment), string(data), is); strings.Contains(string(data), isNot) {
+				t.Errorf("%s of %s is told %s", tc.moment, session, data)
+			}
+		}
+		if got := strings.Join(ran, " "); got != tc.runs {
+			t.Errorf("%s %+v runs for %q, not %q", tc.moment, tc.config, got, tc.runs)
+		}
+	}
+}
+
+// TestClaudeOutput holds that a hook is told what a command has printed, and nothing that was put behind it.
+func TestClaudeOutput(t *testing.T) {
+	zero, five := 0, 5
+	for _, tc := range []struct {
+		result string
+		exit   *int
+		want   string
+	}{
+		{"a\nb\n[exit code 0]", &zero, `"tool_response":{"interrupted":false,"isImage":false,"stderr":"","stdout":"a\nb\n"}`},
+		{"[no output]\n[exit code 0]\n[now in /tmp]", &zero, `"stdout":""`},
+		{"[exit code 0]\n[exit code 0]", &zero, `"stdout":"[exit code 0]\n"`},
+		{"x\n[the sandbox hid /y]\n[blocked: z; the network argument of a call asks for it]\n[exit code 0]", &zero, `"stdout":"x\n"`},
+		{"no\n[exit code 5]\nA hint.", &five, `"error":"Exit code 5\nno\n"`},
+		{"a\n[still running as job 1]", nil, `"stdout":"a\n[still running as job 1]"`},
+	} {
+		s, _ := set(t, hook.Config{On: tool.AfterCall, Claude: true, Command: "cat > told"})
+		p := call(tool.AfterCall, s.Env, "bash", `{"command":"ls"}`)
+		p.Result = &tool.Result{Parts: llm.Say(tc.result), Exit: tc.exit}
+		must(t, s, p)
+		has(t, tc.result, read(t, s.Env.Root, "told"), tc.want)
+	}
 }
 
 // TestRepeatedHooks holds that what is in two files of Claude Code runs once, and

@@ -32,7 +32,8 @@ type Config struct {
 	// |, in which * stands for any characters, or /a regular expression/ (RE2,
 	// which may match anywhere). The names that Claude Code has for tools are
 	// understood where a whole name is given. At other moments it is matched
-	// against [tool.Point.Why]; a prompt has nothing to match. Empty or * is all.
+	// against [tool.Point.Why], and where an agent begins or stops against its kind; a
+	// prompt has nothing to match. Empty or * is all.
 	Match string `toml:"match"`
 	// Command is run in the workspace, by sh, or by bash if Claude is set. Either it or URL is set.
 	Command string `toml:"command"`
@@ -67,6 +68,9 @@ type Config struct {
 	// the one that fits the moment.
 	Event string `toml:"-"`
 	If    string `toml:"-"` // a rule of Claude Code, such as "Bash(git *)", that a call must fit
+	// Kind is the kind of agent that brings it: it runs for the session of such an agent, whose end is then
+	// SubagentStop. Empty: the settings do.
+	Kind string `toml:"-"`
 	// PluginRoot is the folder that a hook of Claude Code finds in
 	// CLAUDE_PLUGIN_ROOT. Empty: the variable is not set.
 	PluginRoot string `toml:"-"`

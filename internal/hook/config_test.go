@@ -172,7 +172,6 @@ func TestMatch(t *testing.T) {
 		{tool.AfterCompact, "auto", "overflow", true, true},
 		{tool.SessionEnd, "other", "", true, true},
 		{tool.SessionEnd, "logout", "", true, false},
-		{tool.AgentStart, "Explore", "Explore", true, true},
 		{tool.RunStop, "done", "done", false, true},
 		{tool.RunStop, "failed", "done", false, false},
 		{tool.PromptSaid, "*", "", false, true},

@@ -14,6 +14,8 @@
 // Version, moment, session, root and mode are always there; the others where they
 // mean something:
 //
+//	agent, parent, lead     in the session of an      its kind, the session it works for, the one at the
+//	                        agent, and about one      top; they are not there in a person's session
 //	cwd, call, tool, args   before_call, after_call   the call, with placeholders for secrets
 //	effects                 before_call               what it would do
 //	result, exit, failed    after_call                what it brought, without secrets; exit code of its command; why it failed
@@ -69,8 +71,9 @@
 //
 // They are told and may answer what Claude Code documents: its names of events,
 // tools, arguments and modes, its exit codes, which are those above, and its JSON
-// (continue, stopReason, systemMessage, decision, reason, hookSpecificOutput). The
-// differences:
+// (continue, stopReason, systemMessage, decision, reason, hookSpecificOutput). For a person
+// the session of an agent is a part of theirs: SessionStart, UserPromptSubmit, Stop and
+// SessionEnd do not run there. The differences:
 //
 //   - hooks run one after another, not all at once
 //   - regular expressions are those of RE2, which can't look ahead

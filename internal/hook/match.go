@@ -113,8 +113,12 @@ func (m matcher) one(name string) bool {
 // subjects is what a point has that can be matched, any one of them.
 func (m matcher) subjects(p tool.Point) []string {
 	switch {
+	case m.claude && (p.Moment == tool.AgentStart || p.Moment == tool.AgentStop):
+		return foreign.ClaudeKinds(p.Who.Kind)
 	case p.Call == nil && m.claude:
 		return []string{claudeWhy(p, m.event)}
+	case p.Moment == tool.AgentStart || p.Moment == tool.AgentStop:
+		return []string{p.Who.Kind, p.Why}
 	case p.Call == nil:
 		return []string{p.Why}
 	case m.claude:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/foreign"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -27,6 +28,8 @@ func claudeFields(own string) [][2]string {
 		return [][2]string{{"domains", "allowed_domains"}, {"exclude", "blocked_domains"}}
 	case "todo":
 		return [][2]string{{"items", "todos"}}
+	case "spawn_agent":
+		return [][2]string{{"task", "prompt"}, {"agent", "subagent_type"}, {"background", "run_in_background"}}
 	}
 	return nil
 }
@@ -53,6 +56,8 @@ func input(c *tool.Call) (name string, in map[string]any, err error) {
 		}
 	case "todo":
 		todos(in["todos"], 0, 1)
+	case "spawn_agent":
+		spawned(in)
 	}
 	if path, ok := in["file_path"].(string); ok && !filepath.IsAbs(path) && !strings.HasPrefix(path, "blob:") {
 		in["file_path"] = filepath.Join(c.Cwd, path)
@@ -86,6 +91,11 @@ func arguments(c *tool.Call, changed json.RawMessage) (json.RawMessage, error) {
 		folded(in)
 	case "todo":
 		todos(in["todos"], 1, 0)
+	case "spawn_agent":
+		delete(in, "description")
+		if in["subagent_type"] == "general-purpose" {
+			in["subagent_type"] = "worker"
+		}
 	}
 	renamed(in, claudeFields(c.Name), 1, 0)
 	return json.Marshal(in)
@@ -98,6 +108,15 @@ func renamed(m map[string]any, fields [][2]string, from, to int) {
 			m[f[to]] = v
 		}
 	}
+}
+
+// spawned fills in what a call that begins an agent always has there: its kind, and a few words on its task.
+func spawned(m map[string]any) {
+	if kind, _ := m["subagent_type"].(string); kind == "" {
+		m["subagent_type"] = "worker"
+	}
+	prompt, _ := m["prompt"].(string)
+	m["description"] = text.Short(prompt, 60)
 }
 
 // scaled makes milliseconds of the seconds of a timeout, or back.
@@ -167,6 +186,8 @@ func response(c *tool.Call, in map[string]any, text string) any {
 	switch {
 	case c.Name == "bash":
 		return map[string]any{"stdout": text, "stderr": "", "interrupted": false, "isImage": false}
+	case c.Name == "spawn_agent":
+		return map[string]any{"status": "completed", "prompt": in["prompt"], "content": []any{map[string]any{"type": "text", "text": text}}}
 	case c.Name == "write_file" || c.Name == "edit_file" || c.Name == "edit_lines":
 		return map[string]any{"filePath": in["file_path"], "success": true}
 	case c.Name == "read_file":
@@ -194,8 +215,11 @@ func responded(raw json.RawMessage) string {
 		if file, ok := v["file"].(map[string]any); ok {
 			v = file
 		}
-		if text, ok := v["content"].(string); ok {
-			return text
+		switch content := v["content"].(type) {
+		case string:
+			return content
+		case []any:
+			return blocks(content, string(raw))
 		}
 	case []any:
 		return blocks(v, string(raw))

@@ -22,6 +22,9 @@ type told struct {
 	Version int             `json:"version"`
 	Moment  tool.Moment     `json:"moment"`
 	Session string          `json:"session"`
+	Agent   string          `json:"agent,omitempty"`
+	Parent  string          `json:"parent,omitempty"`
+	Lead    string          `json:"lead,omitempty"`
 	Root    string          `json:"root"`
 	Mode    tool.Mode       `json:"mode"`
 	Cwd     string          `json:"cwd,omitempty"`
@@ -41,6 +44,9 @@ func (ours) say(p tool.Point) ([]byte, error) {
 	in := told{
 		Version: version, Moment: p.Moment, Session: p.Session, Root: p.Root, Mode: p.Mode,
 		Effects: p.Effects, Failed: p.Failed, Text: p.Text, Why: p.Why, Rounds: p.Rounds,
+	}
+	if p.Who.Parent != "" {
+		in.Agent, in.Parent, in.Lead = p.Who.Kind, p.Who.Parent, p.Who.Lead
 	}
 	if p.Call != nil {
 		in.Cwd, in.Call, in.Tool, in.Args = p.Call.Cwd, p.Call.ID, p.Call.Name, p.Call.Args

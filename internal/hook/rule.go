@@ -17,6 +17,8 @@ import (
 // point.
 func (c Config) speaksOf(p tool.Point) bool {
 	switch {
+	case p.Who.Parent != "" && c.Kind == "" && c.ofLead(p):
+		return false
 	case p.Moment == tool.AfterCall && c.Event == "PostToolUse" && failed(p):
 		return false
 	case p.Moment == tool.AfterCall && c.Event == "PostToolUseFailure" && !failed(p):
@@ -25,6 +27,12 @@ func (c Config) speaksOf(p tool.Point) bool {
 		return true
 	}
 	return p.Call != nil && fits(c.If, p)
+}
+
+// ofLead reports whether the event is one of the person's session, which Claude Code has none of in the
+// sessions of agents.
+func (c Config) ofLead(p tool.Point) bool {
+	return c.Claude && slices.Contains([]string{"SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"}, c.event(p))
 }
 
 // fits reports whether a call fits a rule such as "Bash(git *)". What can't be

@@ -14,7 +14,8 @@ type Identity struct {
 	Seq     uint64    `json:"seq"`         // last event applied
 	At      time.Time `json:"at,omitzero"` // its time
 	Session string    `json:"session"`
-	Epoch   uint64    `json:"epoch"` // of the last driver
+	Agent   string    `json:"agent,omitempty"` // the kind of agent, if it was spawned
+	Epoch   uint64    `json:"epoch"`           // of the last driver
 	Root    string    `json:"root"`
 	Title   string    `json:"title,omitempty"`
 	Within  string    `json:"within,omitempty"` // traceparent of the span that it belongs to

@@ -62,7 +62,7 @@ func (s *State) Apply(e event.Event) error {
 	s.cools(e)
 	switch b := e.Body.(type) {
 	case event.Opened:
-		s.Session, s.Root, s.Cwd, s.Levers, s.Within, s.Corpus = e.Session, b.Root, b.Root, b.Levers, b.Traceparent, b.Corpus
+		s.Session, s.Agent, s.Root, s.Cwd, s.Levers, s.Within, s.Corpus = e.Session, b.Agent, b.Root, b.Root, b.Levers, b.Traceparent, b.Corpus
 	case event.Tasked:
 		s.tainted(b.Taint)
 		s.Tasks = s.Tasks.After(s.Session, e)

@@ -45,7 +45,7 @@ func TestHooksSeeChildren(t *testing.T) {
 	says := fan(2, func(int, int) (llm.Parts, error) { return llm.Say("Found."), nil })
 	h := newHouse(t, func(task string, turn int, req llm.Request) (llm.Parts, error) {
 		if strings.HasPrefix(task, "part") {
-			heard = append(heard, req.Messages[len(req.Messages)-1].Parts.Text())
+			heard = append(heard, lastText(req))
 		}
 		return says(task, turn, req)
 	})

@@ -350,7 +350,7 @@ func (t *Team) make(ctx context.Context, o Order, at inspan.Place) (*inspan.Agen
 		o.Team.mayGive = has
 	}
 	t.wireMate(a, o)
-	a.Mode, a.MaxTurns, a.MaxCost, a.MaxTime = o.Mode, o.MaxTurns, o.MaxCost, o.MaxTime
+	a.Kind, a.Mode, a.MaxTurns, a.MaxCost, a.MaxTime = o.Role.Name, o.Mode, o.MaxTurns, o.MaxCost, o.MaxTime
 	if o.result != nil {
 		a.Tools = append(a.Tools[:len(a.Tools):len(a.Tools)], o.result.tool())
 		a.Hooks = append(a.Hooks[:len(a.Hooks):len(a.Hooks)], o.result)
@@ -450,7 +450,7 @@ func (t *Team) perform(k *child, inputs []event.Body) error {
 		}
 		taint := t.taint()
 		taint.Untrusted = taint.Untrusted || k.untrusted
-		inputs = []event.Body{said(text, taint)}
+		inputs = []event.Body{said(text, taint), event.Steered{By: "the session it works for", Origin: event.OriginHarness, Parts: llm.Say(t.brief(k))}}
 	}
 	for range maxRounds {
 		if err := t.drive(k, inputs); err != nil {
@@ -468,6 +468,47 @@ func (t *Team) perform(k *child, inputs []event.Body) error {
 	return nil
 }
 
+// brief tells a child who it is, for whom it works, where, and with whom. It is told behind the task, so
+// that all of a kind begin with the same bytes.
+func (t *Team) brief(k *child) string {
+	up, lead := t.session.Status(), "the lead agent"
+	if up.Who.Parent != "" {
+		lead = "agent " + label(up.Who.Kind, up.Session)
+	}
+	gets := "It gets your last message, and nothing else of what you say."
+	if k.order.result != nil {
+		gets = "It gets your result, and nothing else of what you say."
+	}
+	if k.order.step {
+		lead = "a step of a workflow"
+	}
+	lines := []string{fmt.Sprintf("You are agent %s, of the kind %s, and work for %s. %s", short(k.id), k.order.Role.Name, lead, gets)}
+	if c := k.order.Copy; c != nil {
+		lines = append(lines, c.brief()...)
+	}
+	var beside []string
+	for _, o := range t.others(k) {
+		beside = append(beside, o.label())
+	}
+	if slices.Sort(beside); beside != nil && !k.order.step {
+		lines = append(lines, "Agents that work beside you now, as the tool team knows them: "+strings.Join(beside, ", ")+".")
+	}
+	return "[" + strings.Join(lines, "\n") + "]"
+}
+
+// brief tells a child of the copy that it works in.
+func (c *Copy) brief() []string {
+	lines := []string{fmt.Sprintf("You work in a copy of the workspace %s. Files that git ignores there, such as what was installed or built, "+
+		"are not in it. What you change comes back only if it is merged when you have ended.", text.Line(c.Of))}
+	if len(c.Left) > 0 {
+		lines = append(lines, "Not in the copy, as they are too large or repositories of their own: "+files("", c.Left)+".")
+	}
+	if c.Closed {
+		lines = append(lines, "You have no network.")
+	}
+	return lines
+}
+
 func (t *Team) taint() event.Taint {
 	st := t.session.Status()
 	return event.Taint{Untrusted: st.Untrusted, Private: st.Private}
@@ -477,7 +518,7 @@ func (t *Team) taint() event.Taint {
 // error is of one that denies.
 func (t *Team) hook(k *child, p tool.Point) (string, error) {
 	st := k.session.Status()
-	p.Session, p.Root, p.Mode = st.Session, st.Root, st.Mode
+	p.Session, p.Who, p.Root, p.Mode = st.Session, st.Who, st.Root, st.Mode
 	var texts []string
 	for _, h := range t.Hooks {
 		guarded := hook.Set{Funcs: []hook.Func{{Run: h.At}}} // a child has no call around it that would catch a panic

@@ -27,7 +27,7 @@ const (
 )
 
 type teamArgs struct {
-	Action string `json:"action" enum:"send,tasks,add_task,claim,done,release"`
+	Action string `json:"action" enum:"members,send,tasks,add_task,claim,done,release"`
 	To     string `json:"to,omitempty" jsonschema:"for send: an agent's name such as k3f9a2, its kind if there is one of it, parent, or all"`
 	Text   string `json:"text,omitempty" jsonschema:"for send: the message; for add_task: what is to be done; for done: what came of it"`
 	Task   string `json:"task,omitempty" jsonschema:"for claim, done and release: number of the task"`
@@ -46,7 +46,10 @@ func mates(lead, member *Team) tool.Tool {
 		if at == nil || !at.runs() {
 			return tool.Result{}, errors.New("you have no team here")
 		}
-		if in.Action == "send" {
+		switch in.Action {
+		case "members":
+			return tool.Text(at.members(c.Session)), nil
+		case "send":
 			return at.send(ctx, c, in)
 		}
 		return at.task(ctx, c, in)
@@ -75,6 +78,33 @@ func (t *Team) who(id string) string {
 		return "agent " + k.label()
 	}
 	return "agent " + short(id)
+}
+
+// members lists those who work together, for one of them.
+func (t *Team) members(reader string) string {
+	st := t.session.Status()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lead := "parent: the agent that the others work for"
+	if st.Session == reader {
+		lead += "; that is you"
+	}
+	lines := []string{lead}
+	for _, c := range st.Children {
+		k := t.children[c.Child]
+		if k == nil {
+			continue
+		}
+		line := fmt.Sprintf("%s: %s, works on: %s", short(k.id), k.order.Role.Name, c.Task)
+		if k.id == reader {
+			line = fmt.Sprintf("%s: %s; that is you", short(k.id), k.order.Role.Name)
+		}
+		lines = append(lines, line)
+	}
+	if len(lines) == 1 {
+		lines = append(lines, "No other agent works.")
+	}
+	return strings.Join(lines, "\n")
 }
 
 // send puts a message before another of the team, or all others.
@@ -171,7 +201,7 @@ func (t *Team) task(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result
 	case "done":
 		b.Action, most = event.TaskDone, maxResult
 	default:
-		return tool.Result{}, fmt.Errorf("there is no action %q; there are send, tasks, add_task, claim, done, release", in.Action)
+		return tool.Result{}, fmt.Errorf("there is no action %q; there are members, send, tasks, add_task, claim, done, release", in.Action)
 	}
 	if len(b.Text) > most {
 		return tool.Result{}, fmt.Errorf("text has %d bytes, more than %d", len(b.Text), most)

@@ -25,7 +25,11 @@ func team(id, action string, more ...string) llm.Call {
 // lastText is the text of the last message of a request, of results too.
 func lastText(req llm.Request) string {
 	var out []string
-	for _, p := range req.Messages[len(req.Messages)-1].Parts {
+	last := len(req.Messages) - 1
+	if strings.HasPrefix(req.Messages[last].Parts.Text(), "[You are agent ") { // which stands behind the task
+		last--
+	}
+	for _, p := range req.Messages[last].Parts {
 		switch p := p.(type) {
 		case llm.Text:
 			out = append(out, p.Text)
@@ -221,7 +225,7 @@ func TestMail(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if b, ok := e.Body.(event.Steered); ok && !b.Untrusted {
+			if b, ok := e.Body.(event.Steered); ok && b.Origin == event.OriginAgent && !b.Untrusted {
 				t.Errorf("what one said that has seen the web does not count as such: %+v", b)
 			}
 		}

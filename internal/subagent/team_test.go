@@ -613,7 +613,7 @@ func TestManage(t *testing.T) {
 		last := req.Messages[len(req.Messages)-1].Parts
 		switch {
 		case strings.HasPrefix(task, "leaf"):
-			return llm.Say(fmt.Sprintf("answer %d to %q", turn+1, last.Text())), nil
+			return llm.Say(fmt.Sprintf("answer %d to %q", turn+1, lastText(req))), nil
 		case turn == 0:
 			return llm.Parts{spawn("c1", "leaf")}, nil
 		case turn == 1:
