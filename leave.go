@@ -15,6 +15,9 @@ type Leftovers struct {
 	// Instructions are the paths of files with instructions for agents that changed while the session ran,
 	// without a person having been asked.
 	Instructions []string
+	// Unmerged are the sessions of agents that have changed files in a copy of the workspace which nobody
+	// has merged.
+	Unmerged []string
 }
 
 // Leave ends what the session has started and still runs, and lets go on what is to

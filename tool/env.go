@@ -196,6 +196,9 @@ type Change struct {
 	// Mode is the permission of a new file; 0 means 0o644. A file that exists
 	// keeps its own mode, and one behind a symbolic or hard link stays linked.
 	Mode fs.FileMode
+	// Exec says whether a file that exists may be executed from now on, by all who may read it. Nil: it
+	// stays as it was.
+	Exec *bool
 	// Exact says that Path is what was judged: that a symbolic link has come to
 	// stand in it since is an error that wraps [ErrChanged].
 	Exact bool

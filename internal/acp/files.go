@@ -145,7 +145,7 @@ func (b *buffers) Change(ctx context.Context, c tool.Change) error {
 	defer b.changing.Unlock()
 	before, state := b.disk(ctx, real)
 	switch {
-	case !b.writes || !mayHave || c.Remove || !isText(c.Data) || len(c.Data) > maxText:
+	case !b.writes || !mayHave || c.Remove || c.Exec != nil || !isText(c.Data) || len(c.Data) > maxText:
 		return b.Files.Change(ctx, c)
 	case state == isNew, state == isOther:
 		return b.Files.Change(ctx, c) // with its folders and its mode; the editor sees it appear

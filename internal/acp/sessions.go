@@ -258,7 +258,7 @@ func (a *agent) remove(ctx context.Context, p wire.UnstableDeleteSessionRequest)
 			return nil, err
 		}
 	}
-	err := a.App.Store().Remove(ctx, string(p.SessionId))
+	err := a.App.Running.Remove(ctx, string(p.SessionId), false)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil // it is gone, as it should be
 	}

@@ -85,7 +85,7 @@ func New(set *config.Installation) *App {
 	}
 	a.Rewind = &running.Rewinds{Installation: set, Sessions: a.sessions, Places: a.Permission.Places}
 	a.Notify = &Notifier{Installation: set}
-	a.Running = &running.Table{Installation: set, Sessions: a.sessions, Redact: a.Permission.Redacted}
+	a.Running = &running.Table{Installation: set, Sessions: a.sessions, Redact: a.Permission.Redacted, Trees: subagent.Copies()}
 	a.exporter = sync.OnceValues(func() (*running.Exporter, error) {
 		to, err := running.ReceiverOf(os.Getenv)
 		return running.NewExporter(a.Running.Sessions, to, inspan.Version), err

@@ -268,6 +268,13 @@ func (b *build) equip(ctx context.Context) error {
 				}
 				left.Instructions = append(left.Instructions, written...)
 			}
+			copies, err := b.Running.Unmerged(context.WithoutCancel(ctx), b.at.ID)
+			if err != nil {
+				b.warn(err.Error())
+			}
+			for _, c := range copies {
+				left.Unmerged = append(left.Unmerged, c.Agent)
+			}
 		}
 		return left
 	}

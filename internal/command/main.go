@@ -190,7 +190,7 @@ func (c *command) root() *cobra.Command {
 	root.AddCommand(c.run(), c.askCorpus(), c.resume(), c.detached(), c.board(), c.ps(), c.logs(), c.attach(), c.stop(),
 		c.send(), c.sessions(), c.context(),
 		c.compact(), c.rewind(), c.effects(), c.models(), c.cost(), c.spend(), c.stats(), c.trace(), c.policy(), c.trust(),
-		c.config(), c.tools(), c.skills(), c.memory(), c.agents(), c.workflow(), c.goal(), c.schedule(), newEvalCommand(c),
+		c.config(), c.tools(), c.skills(), c.memory(), c.agents(), c.copies(), c.workflow(), c.goal(), c.schedule(), newEvalCommand(c),
 		c.bench(), c.plugin(), c.mcp(), c.acp(), c.a2a(), c.server(), c.web(), c.worker(),
 		c.demo(), c.setup(), c.imports(), c.doctor(), c.version(), exitCodes())
 	describe(root)

@@ -170,11 +170,12 @@ func (c *command) sessionsExport() *cobra.Command {
 }
 
 func (c *command) sessionsRm() *cobra.Command {
-	var yes bool
+	var yes, discard bool
 	cmd := &cobra.Command{
-		Use:     "rm ID...",
-		Short:   "Delete sessions permanently",
-		Long:    "inspan asks before it deletes a session that you named only as last. Without a terminal, that needs --yes.",
+		Use:   "rm ID...",
+		Short: "Delete sessions permanently, with the copies of their subagents",
+		Long: "inspan asks before it deletes a session that you named only as last. Without a terminal, that needs --yes.\n" +
+			"A session stays while a copy of its subagents holds changes that nobody has merged ('inspan copies'); --discard deletes them too.",
 		Example: "  inspan sessions rm 20261121-1403\n  inspan sessions rm --yes last",
 		Args:    exactly(1, 1000, "an ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -189,7 +190,7 @@ func (c *command) sessionsRm() *cobra.Command {
 					}
 				}
 				if err == nil {
-					err = a.Running.Remove(cmd.Context(), id)
+					err = a.Running.Remove(cmd.Context(), id, discard)
 				}
 				if err != nil {
 					return c.driven(cmd.Context(), a, id, err)
@@ -200,6 +201,7 @@ func (c *command) sessionsRm() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "delete the last session without asking")
+	cmd.Flags().BoolVar(&discard, "discard", false, "also delete changes in copies that nobody has merged")
 	return cmd
 }
 

@@ -97,6 +97,8 @@ type Result struct {
 	Ended []tool.Leftover `json:"ended,omitempty"`
 	// Files with instructions for agents that changed while it ran, without a person having been asked.
 	Instructions []string `json:"instructions,omitempty"`
+	// Unmerged are the sessions of agents whose copies hold changes that nobody has merged.
+	Unmerged []string `json:"unmerged,omitempty"`
 
 	over bool // nothing of it can go on
 }
@@ -141,7 +143,7 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	r := v.result(s.Status(), err)
 	if r.ExitCode != ExitWaiting { // else it may go on here
 		left := s.Leave()
-		r.Kept, r.Ended, r.Instructions = left.Kept, left.Ended, left.Instructions
+		r.Kept, r.Ended, r.Instructions, r.Unmerged = left.Kept, left.Ended, left.Instructions, left.Unmerged
 	}
 	c.finish(r)
 	stop() // from here on a signal ends the process

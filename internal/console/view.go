@@ -331,7 +331,7 @@ func (c *Console) summary(r Result) {
 		}
 		c.Say("  answer with: " + words.Command("", "send", "--allow", o.ID, r.Session, "ANSWER"))
 	}
-	for _, text := range words.Leftovers(r.Session, r.Kept, r.Ended, r.Instructions) {
+	for _, text := range words.Leftovers(r.Session, r.Kept, r.Ended, r.Instructions, r.Unmerged) {
 		c.Say(text)
 	}
 	switch {

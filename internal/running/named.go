@@ -77,16 +77,6 @@ func (t *Table) Seen(ctx context.Context, text string) (string, error) {
 	return store.Resolve(ctx, t.Sessions, text)
 }
 
-// Remove deletes a session for ever. One that somebody drives stays, and the error says how to join
-// or stop that.
-func (t *Table) Remove(ctx context.Context, id string) error {
-	err := t.Sessions.Remove(ctx, id)
-	if errors.Is(err, store.ErrBusy) {
-		return fmt.Errorf("%w; join it: inspan attach %s, or stop it first: inspan stop %s", err, id, id)
-	}
-	return err
-}
-
 // LastHere is LastIn of the current folder.
 func (t *Table) LastHere(ctx context.Context) (string, error) { return t.LastIn(ctx, ".") }
 

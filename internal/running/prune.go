@@ -24,7 +24,7 @@ type Stale struct {
 // Stale lists the sessions that nobody used for longer than age, and of the others the oldest until
 // all together take at most size bytes; 0 is no limit for either. The oldest come first. Left is
 // how many bytes stay. Kept in any case are those that somebody drives, that wait for an answer,
-// that are pinned, and that can't be read to their end; with any of a family the whole of it.
+// that are pinned, that can't be read to their end, and whose agents have changed what nobody has merged; with any of a family the whole of it.
 func (t *Table) Stale(ctx context.Context, age time.Duration, size int64) (stale []Stale, left int64, err error) {
 	all, err := t.families(ctx)
 	if err != nil {
@@ -107,6 +107,12 @@ func (t *Table) families(ctx context.Context) ([]family, error) {
 
 // keeps reports whether a family stays whatever its age and size. What can't be told keeps it.
 func (t *Table) keeps(ctx context.Context, f family) bool {
+	if t.Trees != nil && f.Family > 1 {
+		copies, err := t.copies(ctx, f.members, "")
+		if err != nil || slices.ContainsFunc(copies, func(c Copy) bool { return len(c.Changed) > 0 }) {
+			return true
+		}
+	}
 	return slices.ContainsFunc(f.members, func(info store.Info) bool {
 		if h, err := t.Sessions.Holder(ctx, info.ID); h != nil || err != nil || info.Pinned || info.Damage != nil {
 			return true

@@ -16,6 +16,7 @@ import (
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/worktree"
 	"github.com/inspan/inspan/store"
 )
 
@@ -36,6 +37,7 @@ type Table struct {
 	Sessions store.Store
 	Server   string                      // address of the server that has the sessions, for hints; empty: this machine has them
 	Redact   func(event.Body) event.Body // takes out secrets of what is sent to a session that others drive
+	Trees    *worktree.Store             // copies that agents work in; nil: there are none
 
 	shells sync.Map // of the sessions that are open here, by id
 }

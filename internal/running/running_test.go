@@ -141,10 +141,10 @@ func TestLastIsOfThisFolder(t *testing.T) {
 		}
 	}
 	driven := held(t, r, event.Opened{Format: 1, Root: here}, event.Say("Work."))
-	if err := r.Remove(t.Context(), driven.ID()); err == nil || !strings.Contains(err.Error(), "join it: inspan attach "+driven.ID()) {
+	if err := r.Remove(t.Context(), driven.ID(), false); err == nil || !strings.Contains(err.Error(), "join it: inspan attach "+driven.ID()) {
 		t.Error(err)
 	}
-	if err := r.Remove(t.Context(), mine); err != nil {
+	if err := r.Remove(t.Context(), mine, false); err != nil {
 		t.Error(err)
 	}
 }

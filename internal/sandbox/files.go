@@ -189,17 +189,27 @@ func write(path string, info fs.FileInfo, c tool.Change) error {
 		}
 		return &fs.PathError{Op: "write", Path: path, Err: err}
 	}
-	if hardLinks(info) > 1 {
-		return writeInPlace(path, c.Data)
+	mode := info.Mode().Perm()
+	if c.Exec != nil {
+		if mode &^= 0o111; *c.Exec {
+			mode |= mode & 0o444 >> 2
+		}
 	}
-	return replace(path, info, c.Data)
+	if hardLinks(info) > 1 {
+		err := writeInPlace(path, c.Data)
+		if err == nil && mode != info.Mode().Perm() {
+			err = os.Chmod(path, mode)
+		}
+		return err
+	}
+	return replace(path, info, mode, c.Data)
 }
 
 // replace puts new content in the place of a file.
-func replace(path string, info fs.FileInfo, data []byte) error {
+func replace(path string, info fs.FileInfo, mode fs.FileMode, data []byte) error {
 	temp, err := writeTemp(path, data, 0o600, func(file *os.File) error {
 		keepOwner(file, info)
-		return file.Chmod(info.Mode().Perm())
+		return file.Chmod(mode)
 	})
 	if err != nil {
 		return err

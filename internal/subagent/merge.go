@@ -33,7 +33,6 @@ type merging struct {
 	steps   []step
 	clashes []clash
 	left    []worktree.Change // that can't be merged
-	modes   []string          // files whose permission to run differs from here on
 	same    int               // files that have here what they have there
 	whole   bool              // of all that the copy has, nothing was left aside
 }
@@ -46,15 +45,19 @@ type step struct {
 	after  *worktree.Blob // nil: it is to be removed
 }
 
-// kind tells what a step does, in one letter as git does.
-func (s step) kind() string {
+// line tells what a step does, with one letter as git does.
+func (s step) line() string {
 	switch {
 	case s.after == nil:
-		return "D"
+		return "D " + name(s.name)
 	case s.before == nil:
-		return "A"
+		return "A " + name(s.name)
+	case s.before.Exec && !s.after.Exec:
+		return "M " + name(s.name) + " (not executable any more)"
+	case !s.before.Exec && s.after.Exec:
+		return "M " + name(s.name) + " (executable now)"
 	}
-	return "M"
+	return "M " + name(s.name)
 }
 
 // plan works out what a merge would do, and changes nothing. Only names the files
@@ -64,7 +67,12 @@ func (t *Team) plan(ctx context.Context, c *tool.Call, child inspan.Child, only 
 	if err != nil {
 		return merging{}, err
 	}
-	changes, now, err := t.Trees.Changes(ctx, tree)
+	return plan(ctx, t.Trees, tree, c.Env, only)
+}
+
+// plan is [Team.plan] for a copy of the workspace of an environment.
+func plan(ctx context.Context, trees *worktree.Store, tree worktree.Tree, env tool.Env, only []string) (merging, error) {
+	changes, now, err := trees.Changes(ctx, tree)
 	if err != nil {
 		return merging{}, err
 	}
@@ -75,7 +83,7 @@ func (t *Team) plan(ctx context.Context, c *tool.Call, child inspan.Child, only 
 		}
 	}
 	for _, change := range changes {
-		if err := t.meet(ctx, c, &m, change); err != nil {
+		if err := m.meet(ctx, trees, env, change); err != nil {
 			return merging{}, fmt.Errorf("%s: %w", change.Path, err)
 		}
 	}
@@ -118,30 +126,34 @@ func wanted(changes []worktree.Change, only []string) ([]worktree.Change, error)
 }
 
 // meet holds a change of the copy against the file that is here.
-func (t *Team) meet(ctx context.Context, c *tool.Call, m *merging, change worktree.Change) error {
+func (m *merging) meet(ctx context.Context, trees *worktree.Store, env tool.Env, change worktree.Change) error {
 	if change.Why != "" {
 		m.left = append(m.left, change)
 		return nil
 	}
-	path, err := c.Env.Files.Resolve(ctx, filepath.Join(c.Env.Root, filepath.FromSlash(change.Path)))
+	path, err := env.Files.Resolve(ctx, filepath.Join(env.Root, filepath.FromSlash(change.Path)))
 	if err != nil {
 		return err
 	}
-	ours, problem := read(ctx, c.Env.Files, path)
+	ours, problem := read(ctx, env.Files, path)
 	if problem != "" {
 		m.clashes = append(m.clashes, clash{name: change.Path, why: problem})
 		return nil
 	}
-	if b, th := change.Base, change.Theirs; ours != nil && b != nil && th != nil && b.Exec != th.Exec && ours.Exec != th.Exec {
-		m.modes = append(m.modes, change.Path)
+	after, why, hunks, err := merged(ctx, trees, ours, change)
+	if ours != nil && after != nil { // who has changed whether it may be executed decides
+		exec := ours.Exec
+		if b := change.Base; b != nil && change.Theirs != nil && b.Exec != change.Theirs.Exec {
+			exec = change.Theirs.Exec
+		}
+		after = &worktree.Blob{Data: after.Data, Exec: exec}
 	}
-	after, why, hunks, err := t.merged(ctx, ours, change)
 	switch {
 	case err != nil:
 		return err
 	case why != "":
 		m.clashes = append(m.clashes, clash{change.Path, why, hunks})
-	case equal(ours, after):
+	case equal(ours, after) && (ours == nil || ours.Exec == after.Exec):
 		m.same++
 	default:
 		m.steps = append(m.steps, step{name: change.Path, path: path, before: ours, after: after})
@@ -150,7 +162,7 @@ func (t *Team) meet(ctx context.Context, c *tool.Call, m *merging, change worktr
 }
 
 // merged is what a file is to be; nil: gone. Why says that it can't be merged.
-func (t *Team) merged(ctx context.Context, ours *worktree.Blob,
+func merged(ctx context.Context, trees *worktree.Store, ours *worktree.Blob,
 	change worktree.Change,
 ) (after *worktree.Blob, why string, hunks []worktree.Hunk, err error) {
 	base, theirs := change.Base, change.Theirs
@@ -173,7 +185,7 @@ func (t *Team) merged(ctx context.Context, ours *worktree.Blob,
 	if base != nil {
 		from = base.Data
 	}
-	text, hunks, err := t.Trees.Merge(ctx, ours.Data, from, theirs.Data)
+	text, hunks, err := trees.Merge(ctx, ours.Data, from, theirs.Data)
 	switch {
 	case err != nil || base == nil && hunks != nil:
 		return nil, "added on both sides", hunks, err
@@ -191,8 +203,7 @@ func adapt(ours, b *worktree.Blob) *worktree.Blob {
 	return &worktree.Blob{Data: worktree.Adapt(ours.Data, b.Data), Exec: b.Exec}
 }
 
-// equal reports whether two files hold the same. Permissions do not count: files
-// that are there keep theirs.
+// equal reports whether two files hold the same. Permissions do not count.
 func equal(a, b *worktree.Blob) bool {
 	return a == nil && b == nil || a != nil && b != nil && bytes.Equal(a.Data, b.Data)
 }
@@ -248,7 +259,7 @@ func (t *Team) preview(ctx context.Context, c *tool.Call) (string, error) {
 	}
 	var b strings.Builder
 	for _, s := range m.steps {
-		b.WriteString(cmp.Or(s.diff(), s.kind()+" "+s.name+"\n"))
+		b.WriteString(cmp.Or(s.diff(), s.line()+"\n"))
 	}
 	return withoutMiddle(b.String(), maxPreview), nil
 }

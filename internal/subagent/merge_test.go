@@ -335,11 +335,13 @@ func TestMergeTells(t *testing.T) {
 	defer closed(t, s)
 	got := ended(run(t, s, nil, say("start")))
 	if e := got["m1"]; !strings.Contains(text(e), "[not merged: link, which is a symbolic link]") ||
-		!strings.Contains(text(e), "use chmod: tool]") || !strings.Contains(text(e), "A run") {
+		!strings.Contains(text(e), "M tool (executable now)") || !strings.Contains(text(e), "A run") {
 		t.Errorf("%s", text(e))
 	}
-	if info, err := os.Stat(filepath.Join(h.root, "run")); err != nil || info.Mode().Perm()&0o100 == 0 {
-		t.Errorf("%v %v", info, err)
+	for _, name := range []string{"run", "tool"} {
+		if info, err := os.Stat(filepath.Join(h.root, name)); err != nil || info.Mode().Perm()&0o100 == 0 {
+			t.Errorf("%s: %v %v", name, info, err)
+		}
 	}
 	if left, _ := os.ReadDir(h.trees.Dir); len(left) > 0 {
 		t.Errorf("left of the copy: %v", left)

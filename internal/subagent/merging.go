@@ -33,11 +33,12 @@ func (t *Team) merge(ctx context.Context, c *tool.Call, child inspan.Child, k *c
 	if len(m.clashes) > 0 {
 		return tool.Text(m.conflict(short(child.Child)) + "\n"), errors.New("nothing was merged")
 	}
-	files, err := m.write(ctx, c)
+	files, err := m.write(ctx, c.Env.Files)
 	if err != nil {
 		return tool.Result{Files: files}, err
 	}
-	res := tool.Result{Parts: tool.Text(m.report()).Parts, Files: files}
+	text := m.report("Merged into your workspace; read a file before you write it anew")
+	res := tool.Result{Parts: tool.Text(text).Parts, Files: files}
 	if m.whole {
 		err = t.Trees.Rebase(ctx, m.tree, m.now)
 	}
@@ -65,11 +66,11 @@ func (t *Team) removeCopy(ctx context.Context, child inspan.Child) error {
 
 // write makes the steps, each only if its file is what the plan has seen. If one
 // fails, those before it are taken back; the files are those that could not be.
-func (m merging) write(ctx context.Context, c *tool.Call) ([]tool.File, error) {
+func (m merging) write(ctx context.Context, to tool.Files) ([]tool.File, error) {
 	var files []tool.File
 	for i, s := range m.steps {
-		if err := s.do(ctx, c.Env.Files); err != nil {
-			left, undone := m.undo(context.WithoutCancel(ctx), c.Env.Files, files[:i])
+		if err := s.do(ctx, to); err != nil {
+			left, undone := m.undo(context.WithoutCancel(ctx), to, files[:i])
 			return left, errors.Join(fmt.Errorf("%s: %w", s.name, err), undone)
 		}
 		file := tool.File{Path: s.path, Written: true, Diff: s.diff()}
@@ -108,6 +109,9 @@ func (s step) do(ctx context.Context, files tool.Files) error {
 		if s.after.Exec {
 			change.Mode = 0o755
 		}
+		if s.before != nil && s.before.Exec != s.after.Exec {
+			change.Exec = &s.after.Exec
+		}
 	}
 	err := files.Change(ctx, change)
 	if errors.Is(err, tool.ErrChanged) {
@@ -142,20 +146,20 @@ func withoutMiddle(text string, limit int) string {
 	return fmt.Sprintf("%s… %d bytes left out …\n%s", head, dropped, tail)
 }
 
-// report tells the model what was merged.
-func (m merging) report() string {
+// report tells what was merged.
+func (m merging) report(head string) string {
 	var b strings.Builder
 	if len(m.steps) == 0 {
 		b.WriteString("There was nothing to merge.\n")
 	} else {
-		fmt.Fprintf(&b, "Merged into your workspace (A new, M changed, D removed); read a file before you write it anew:\n")
+		b.WriteString(head + " (A new, M changed, D removed):\n")
 	}
 	for i, s := range m.steps {
 		if i == maxListed {
 			fmt.Fprintf(&b, "and %d more\n", len(m.steps)-i)
 			break
 		}
-		b.WriteString(s.kind() + " " + name(s.name) + "\n")
+		b.WriteString(s.line() + "\n")
 	}
 	if m.same > 0 {
 		fmt.Fprintf(&b, "[files that were the same here already: %d]\n", m.same)
@@ -174,9 +178,6 @@ func (m merging) notMerged(b *strings.Builder) {
 			break
 		}
 		fmt.Fprintf(b, "[not merged: %s, which is %s]\n", name(l.Path), l.Why)
-	}
-	if len(m.modes) > 0 {
-		fmt.Fprintf(b, "[the agent changed whether these may be executed, which was not merged; use chmod: %s]\n", files("", m.modes))
 	}
 }
 

@@ -228,5 +228,5 @@ func (o *own) close() ([]string, error) {
 		defer o.closed()
 	}
 	l := o.Leave()
-	return words.Leftovers(o.ID(), l.Kept, l.Ended, l.Instructions), o.Close()
+	return words.Leftovers(o.ID(), l.Kept, l.Ended, l.Instructions, l.Unmerged), o.Close()
 }

@@ -7,9 +7,13 @@ import (
 )
 
 // Leftovers says, a line for each, what became of what a session had started and still ran
-// at its end, and which files of instructions it has written.
-func Leftovers(session string, kept, ended []tool.Leftover, instructions []string) []string {
+// at its end, which files of instructions it has written, and which agents have changed a copy that nobody has merged.
+func Leftovers(session string, kept, ended []tool.Leftover, instructions, unmerged []string) []string {
 	var out []string
+	for _, agent := range unmerged {
+		out = append(out, "not merged: the work of agent "+agent+", which is in a copy; show it with: inspan copies diff "+agent+
+			", then merge it (inspan copies merge) or discard it (inspan copies discard)")
+	}
 	for _, path := range instructions {
 		out = append(out, OneLine(path, 200)+" changed in this session: later agents are told that nobody has confirmed it, until you run 'inspan trust'")
 	}

@@ -197,17 +197,24 @@ func (s *Store) Discard(ctx context.Context, root, path string) error {
 // Unmerged reports whether the copy of the workspace at root that a path lies in has changes that
 // were not taken over. If the workspace is gone there is nothing that could take them.
 func (s *Store) Unmerged(ctx context.Context, root, path string) (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t, err := s.at(root, path)
-	if err != nil || t.admin == "" {
-		return false, err
-	}
-	if t.Base, err = s.base(ctx, t); err != nil || t.Base == "" {
+	t, found, err := s.Open(ctx, root, path)
+	if err != nil || !found {
 		return false, err
 	}
 	changes, _, err := s.Changes(ctx, t)
 	return len(changes) > 0, err
+}
+
+// Open is Find for the copy that a path lies in. If the workspace is gone there is none.
+func (s *Store) Open(ctx context.Context, root, path string) (t Tree, found bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, err = s.at(root, path)
+	if err != nil || t.admin == "" || !isDir(t.Root) {
+		return t, false, err
+	}
+	t.Base, err = s.base(ctx, t)
+	return t, err == nil && t.Base != "", err
 }
 
 // at is the copy that a path lies in. Without a repository, or if that does not know it, it has no
