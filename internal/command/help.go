@@ -82,7 +82,7 @@ func topics() [][2]string {
 		{"Background runs:", "board web ps logs attach send stop"},
 		{"Look:", "sessions context cost spend stats trace effects eval bench"},
 		{"Permissions:", "policy trust"},
-		{"Extend:", "skills agents memory tools mcp plugin"},
+		{"Extend:", "skills agents copies memory tools mcp plugin"},
 		{"Connect:", "serve worker acp a2a"},
 		{"Set up:", "setup import models config doctor completion help version"},
 	}

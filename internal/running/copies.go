@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/store"
 )
@@ -26,9 +27,11 @@ func (t *Table) Copies(ctx context.Context, of string) ([]Copy, error) {
 	if t.Trees == nil {
 		return nil, nil
 	}
-	ids, err := t.Sessions.IDs(ctx)
-	if err != nil || !slices.ContainsFunc(ids, func(id string) bool { return store.Parent(id) != "" && store.InFamily(of, id) || of == "" }) {
-		return nil, err
+	if of != "" { // most have none, and that costs little
+		ids, err := t.Sessions.IDs(ctx)
+		if err != nil || !slices.ContainsFunc(ids, func(id string) bool { return store.InFamily(of, id) && t.apart(ctx, id) }) {
+			return nil, err
+		}
 	}
 	list, err := t.Sessions.List(ctx)
 	if err != nil {
@@ -77,6 +80,18 @@ func (t *Table) Unmerged(ctx context.Context, of string) (out []Copy, err error)
 		}
 	}
 	return out, err
+}
+
+// apart reports whether the session is of an agent that works in a copy.
+func (t *Table) apart(ctx context.Context, id string) bool {
+	if store.Parent(id) == "" {
+		return false
+	}
+	for e, err := range store.Events(ctx, t.Sessions, id) {
+		opened, is := e.Body.(event.Opened)
+		return err == nil && is && t.Trees.Copy(opened.Root) != ""
+	}
+	return false
 }
 
 // Remove deletes a session for ever, with the copies in which its agents have worked. One that somebody
