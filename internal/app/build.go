@@ -338,20 +338,21 @@ func (b *build) brief(ctx context.Context) error {
 	if ord := b.o.order; ord != nil { // what holds for a child is set when it is made
 		b.prompt.Limits = knowledge.Limits{Mode: ord.Mode, MaxTurns: ord.MaxTurns, MaxCost: ord.MaxCost, MaxTime: ord.MaxTime}
 	}
-	if !b.loads() {
+	if !b.gets("skill") {
 		b.prompt.Skills = nil
 	}
+	b.prompt.Remembers = b.gets("memory") && !b.o.Elsewhere && !b.o.alone
 	b.agent.System = b.Knowledge.System(ctx, b.agent, b.prompt, b.warn)
 	return nil
 }
 
-// loads reports whether the agent gets the tool that loads skills.
-func (b *build) loads() bool {
+// gets reports whether the agent gets a tool that there is.
+func (b *build) gets(name string) bool {
 	role, named := b.o.role, []string(nil)
 	if ord := b.o.order; ord != nil {
 		role, named = ord.Role, ord.Tools
 	}
-	return len(equipment.Pick(role)([]tool.Tool{{Name: "skill"}})) > 0 && (named == nil || slices.Contains(named, "skill"))
+	return len(equipment.Pick(role)([]tool.Tool{{Name: name}})) > 0 && (named == nil || slices.Contains(named, name))
 }
 
 // settle fills in what the command left open.

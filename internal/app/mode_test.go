@@ -96,7 +96,7 @@ func TestToolsFollowTheMode(t *testing.T) {
 	}
 }
 
-// TestPromptsNameWhatIsThere holds that an agent is told of skills only if it has the tool that loads them,
+// TestPromptsNameWhatIsThere holds that an agent is told of skills and memory only if it has the tools for them,
 // and that one which works in a copy is told so.
 func TestPromptsNameWhatIsThere(t *testing.T) {
 	root := t.TempDir()
@@ -106,14 +106,15 @@ func TestPromptsNameWhatIsThere(t *testing.T) {
 			t.Skip("no git")
 		}
 	}
-	for args, want := range map[string]struct{ skills, apart bool }{
-		`{"task":"say: hi"}`:                            {skills: true},
+	for args, want := range map[string]struct{ skills, memory, apart bool }{
+		`{"task":"say: hi"}`:                            {skills: true, memory: true},
 		`{"task":"say: hi","agent":"explore"}`:          {},
 		`{"task":"say: hi","tools":["read_file"]}`:      {},
-		`{"task":"say: hi","isolation":"worktree"}`:     {skills: true, apart: true},
+		`{"task":"say: hi","isolation":"worktree"}`:     {skills: true, memory: true, apart: true},
 		`{"task":"say: hi","tools":["skill"]}`:          {skills: true},
 		`{"task":"say: hi","agent":"reviewer"}`:         {skills: false},
-		`{"task":"say: hi","agent":"worker","count":1}`: {skills: true},
+		`{"task":"say: hi","tools":["memory"]}`:         {memory: true},
+		`{"task":"say: hi","agent":"worker","count":1}`: {skills: true, memory: true},
 	} {
 		a := load(t, "mode = 'auto'")
 		notes := filepath.Join(os.Getenv("INSPAN_CONFIG_DIR"), "skills", "notes")
@@ -149,6 +150,9 @@ func TestPromptsNameWhatIsThere(t *testing.T) {
 		_, has := tools["skill"]
 		if told := strings.Contains(said, "the tool skill"); told != has || told != want.skills {
 			t.Errorf("%s: told of skills: %v, has the tool: %v", args, told, has)
+		}
+		if told := strings.Contains(said, "the tool memory"); told != want.memory {
+			t.Errorf("%s: told of the memory: %v", args, told)
 		}
 		if told := strings.Contains(said, "a copy of the workspace "+st.Root); told != want.apart {
 			t.Errorf("%s: told of its copy: %v", args, told)

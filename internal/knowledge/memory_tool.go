@@ -102,7 +102,7 @@ func (in memoryArgs) lack() string {
 // inspan's own and lies outside of the workspace; what the team shares is a file
 // of it, which tools do not change otherwise: that it is told is what is asked about. What is to hold beyond this project or for others is asked about, as a file
 // of the project could want just that; so is to forget something in a session that has
-// seen what nobody vouches for.
+// seen what nobody vouches for. In mode ask every change is.
 func (m MemoryTool) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
 	in, err := tool.Args[memoryArgs](c)
 	if err != nil {
@@ -113,13 +113,16 @@ func (m MemoryTool) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, e
 	}
 	effects := []tool.Effect{}
 	gone := in.Action == "forget" || in.Action == "remember" && len(in.Supersedes) > 0
-	if in.Action == "forget" && c.Untrusted || gone && in.scope() != memory.Project {
+	if in.Action == "forget" && c.Untrusted || gone && (in.scope() != memory.Project || c.Mode == tool.ModeAsk) {
 		ids := strings.TrimSpace(strings.Join(append(in.Supersedes, in.ID), " "))
 		effects = append(effects, tool.Effect{Kind: tool.External, Text: fmt.Sprintf("forget %q of %s memory", ids, in.scope()), Gives: true})
 	}
 	tells := map[memory.Scope]string{
 		memory.User: "tell this to your agents in every project", memory.Team: "tell this to the agents of everybody in this project",
 	}[in.scope()]
+	if tells == "" && c.Mode == tool.ModeAsk { // in which nothing of the agent's comes into later prompts unseen
+		tells = "tell this to your agents in later sessions of this project"
+	}
 	if tells != "" && in.Action == "remember" {
 		effects = append(effects, tool.Effect{Kind: tool.External, Text: tells, Gives: true})
 	}

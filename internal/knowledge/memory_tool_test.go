@@ -148,6 +148,41 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// TestMemoryAsks holds which changes of the memory are asked about.
+func TestMemoryAsks(t *testing.T) {
+	r := newRemembering(t)
+	for _, tc := range []struct {
+		mode tool.Mode
+		args args
+		want string
+	}{
+		{"auto", args{"action": "remember", "text": "x"}, ""},
+		{"edit", args{"action": "remember", "text": "x"}, ""},
+		{"ask", args{"action": "remember", "text": "x"}, "external tell this to your agents in later sessions of this project"},
+		{
+			"ask",
+			args{"action": "remember", "kind": "procedure", "text": "Run x.", "supersedes": []string{"a1"}},
+			`external forget "a1" of project memory; external tell this to your agents in later sessions of this project`,
+		},
+		{"ask", args{"action": "remember", "scope": "user", "text": "x"}, "external tell this to your agents in every project"},
+		{"ask", args{"action": "forget", "id": "a1"}, `external forget "a1" of project memory`},
+		{"auto", args{"action": "forget", "id": "a1"}, ""},
+		{"ask", args{"action": "list"}, ""},
+		{"ask", args{"action": "search", "query": "x"}, ""},
+	} {
+		c := r.prepared(tc.args)
+		c.Mode = tc.mode
+		list, err := r.tool.Effects(t.Context(), c)
+		var got []string
+		for _, e := range list {
+			got = append(got, fmt.Sprint(e.Kind, " ", e.Text))
+		}
+		if all := strings.Join(got, "; "); err != nil || all != tc.want {
+			t.Errorf("%s %v: %q, %v", tc.mode, tc.args, all, err)
+		}
+	}
+}
+
 // TestMemoryIsMarked holds that what is learned after content that nobody vouches
 // for is marked, whatever the model says.
 func TestMemoryIsMarked(t *testing.T) {
