@@ -105,7 +105,7 @@ func (c *command) effects() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "effects [ID]",
-		Short: "List effects that a rewind can't undo: outside the workspace, or in sensitive places",
+		Short: "List effects that a rewind can't undo: outside the workspace, in sensitive places, or by agents in the background",
 		Args:  exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)

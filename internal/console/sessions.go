@@ -109,7 +109,11 @@ func Effects(out io.Writer, list []running.Lasting) {
 		fmt.Fprintln(out, "This session had no effects outside the workspace.")
 	}
 	for _, l := range list {
-		fmt.Fprintf(out, "%d  %s  %s (%s)\n", l.Seq, l.Time.Local().Format("2006-01-02 15:04"), l.Tool, cmp.Or(l.Outcome, "not known"))
+		by := ""
+		if l.Agent != "" {
+			by = "  agent " + l.Agent
+		}
+		fmt.Fprintf(out, "%d  %s  %s (%s)%s\n", l.Seq, l.Time.Local().Format("2006-01-02 15:04"), l.Tool, cmp.Or(l.Outcome, "not known"), by)
 		for _, e := range l.Effects {
 			fmt.Fprintln(out, "    "+words.OneLine(e, 300))
 		}

@@ -64,14 +64,13 @@ func (k *Base) System(ctx context.Context, agent *inspan.Agent, p Prompt, warn f
 	var beside sync.WaitGroup
 	beside.Go(func() { in.Facts = k.facts(ctx, agent, p) })
 	in.Memory, in.Claimed = k.remembered(p.Memory, warn)
-	if p.Remembers && !k.Config.Memory.Off && p.Limits.Mode != tool.ModePlan {
-		in.Memory = strings.TrimSpace(toRemember + "\n\n" + in.Memory)
-	}
 	if !p.Elsewhere {
 		in.Files, _ = k.instructions(p.Root, root)
 		in.Skills = skillList(p.Skills, warn)
 	}
-	beside.Wait()
+	if beside.Wait(); p.Remembers && !k.Config.Memory.Off && p.Limits.Mode != tool.ModePlan {
+		in.Facts = append(in.Facts, toRemember)
+	}
 	blocks, warnings := Blocks(in)
 	for _, w := range warnings {
 		warn(w)
@@ -80,8 +79,8 @@ func (k *Base) System(ctx context.Context, agent *inspan.Agent, p Prompt, warn f
 }
 
 // toRemember tells a model that there is a memory, whose tool it may not see until it looks for it.
-const toRemember = "What holds beyond this session you remember with the tool memory, at once and without being asked: lasting preferences " +
-	"and corrections of the person, decisions and why, traps and the way around them."
+const toRemember = "memory: with the tool memory you remember, at once and without being asked, what holds beyond this session: lasting " +
+	"preferences and corrections of the person, decisions and why, traps and the way around them"
 
 // Instructions returns what reads the instruction files between a workspace and a file in it,
 // without the texts that the prompt of the workspace has.

@@ -1,8 +1,11 @@
 package running
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -18,14 +21,17 @@ type Lasting struct {
 	// of the call, the same however often it is sent: an idempotency key; empty of what goes on after the session
 	Key     string   `json:"key"`
 	Tool    string   `json:"tool"`
+	Agent   string   `json:"agent,omitempty"` // session of the agent that has done it; empty: the session itself
 	Effects []string `json:"effects"`
 	Outcome string   `json:"outcome"` // empty: it is not known how it ended
 }
 
-// Lasting lists what the calls of a session have done outside of its workspace:
-// over the network, to other folders, or nobody knows where.
+// Lasting lists what the calls of a session and of its agents have done outside of its workspace:
+// over the network, to other folders, or nobody knows where; and what agents have changed in it in the
+// background, which a rewind of the session leaves.
 func (w *Rewinds) Lasting(ctx context.Context, id string) ([]Lasting, error) {
 	var out []Lasting
+	agents, beside := []string(nil), map[string]Lasting{}
 	names, keys, judged, at := map[string]string{}, map[string]string{}, map[string]event.Judged{}, map[string]int{}
 	root := ""
 	for e, err := range store.Events(ctx, w.Sessions, id) {
@@ -48,6 +54,13 @@ func (w *Rewinds) Lasting(ctx context.Context, id string) ([]Lasting, error) {
 				at[b.Call] = len(out)
 				out = append(out, Lasting{Seq: e.Seq, Time: e.Time, Key: keys[b.Call], Tool: names[b.Call], Effects: list})
 			}
+		case event.Spawned:
+			if !slices.Contains(agents, b.Child) {
+				agents = append(agents, b.Child)
+			}
+			if b.Background && b.Root == "" {
+				beside[b.Child] = Lasting{Seq: e.Seq, Time: e.Time, Tool: "spawn_agent", Agent: b.Child, Outcome: "background"}
+			}
 		case event.Finished:
 			if b.Kept {
 				text := fmt.Sprintf("%s: goes on after the session, in process %d", b.Command, b.PID)
@@ -57,6 +70,31 @@ func (w *Rewinds) Lasting(ctx context.Context, id string) ([]Lasting, error) {
 			if i, ok := at[b.Call]; ok {
 				out[i].Outcome = string(b.Outcome)
 			}
+		}
+	}
+	for _, agent := range agents {
+		if l, is := beside[agent]; is && w.snapshots(root) != nil {
+			files, err := w.Changed(ctx, agent, root)
+			if err != nil {
+				return nil, err
+			}
+			for _, f := range files {
+				l.Effects = append(l.Effects, "changed "+f.Path+" in the workspace; 'inspan rewind "+agent+"' takes that back")
+			}
+			if files != nil {
+				out = append(out, l)
+			}
+		}
+		list, err := w.Lasting(ctx, agent)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it was removed
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range list {
+			l.Agent = cmp.Or(l.Agent, agent)
+			out = append(out, l)
 		}
 	}
 	return out, nil

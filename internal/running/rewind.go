@@ -156,6 +156,8 @@ type Way struct {
 	store *snapshot.Store // nil: the files stay
 	at    string          // checkpoint they go back to
 	spans []snapshot.Span
+	// beside are files that agents in the background have changed since, which stay.
+	beside []FileBack
 }
 
 // Lines says what the rewind would do, as lines without control characters: each
@@ -177,7 +179,11 @@ func WayLines(to uint64, changed, kept []FileBack, force bool) []string {
 		verb = "is overwritten, where that is possible"
 	}
 	for _, f := range kept {
-		out = append(out, fmt.Sprintf("%s %s: %s", words.OneLine(f.Path, 200), verb, words.OneLine(f.What, 200)))
+		does := verb
+		if f.Agent != "" {
+			does = "stays"
+		}
+		out = append(out, fmt.Sprintf("%s %s: %s", words.OneLine(f.Path, 200), does, words.OneLine(f.What, 200)))
 	}
 	if len(out) == 0 {
 		out = append(out, "no file changes")
@@ -192,16 +198,23 @@ func WayLines(to uint64, changed, kept []FileBack, force bool) []string {
 type FileBack struct {
 	Path string `json:"path"`
 	What string `json:"what" jsonschema:"what becomes of it, or why it stays"`
+	// Agent is the session of the agent in the background that has changed it.
+	Agent string `json:"agent,omitempty" jsonschema:"session of the background agent that changed it, whose rewind undoes that"`
 }
 
 // Files are those that the rewind changes, and those that differ and stay.
 func (r *Way) Files() (changed, kept []FileBack) {
 	changed, kept = []FileBack{}, []FileBack{}
 	for _, c := range r.Plan.Changes {
-		changed = append(changed, FileBack{c.Path, becomes(c)})
+		changed = append(changed, FileBack{Path: c.Path, What: becomes(c)})
 	}
 	for _, c := range r.Plan.Kept {
-		kept = append(kept, FileBack{c.Path, c.Why})
+		kept = append(kept, FileBack{Path: c.Path, What: c.Why})
+	}
+	for _, f := range r.beside {
+		if !slices.ContainsFunc(slices.Concat(changed, kept), func(o FileBack) bool { return o.Path == f.Path }) {
+			kept = append(kept, f)
+		}
 	}
 	return changed, kept
 }
@@ -246,19 +259,60 @@ func (w *Rewinds) Back(ctx context.Context, id, root string, seq uint64, files, 
 	if _, err := r.store.Recover(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.collect(ctx, w.Sessions, id, seq); err != nil {
+	var err error
+	if err = r.collect(ctx, w.Sessions, id, seq); err == nil {
+		r.beside, err = w.beside(ctx, id, root, seq)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if r.at == "" && conversation {
 		r.store = nil
 		return r, nil
 	}
+	if r.at == "" && len(r.beside) > 0 {
+		return nil, fmt.Errorf("%w; %s stays: %s", ErrNothingToRewind, words.OneLine(r.beside[0].Path, 200), r.beside[0].What)
+	}
 	if r.at == "" {
 		return nil, ErrNothingToRewind
 	}
-	var err error
 	r.Plan, err = r.store.Plan(ctx, r.at, r.spans)
 	return r, err
+}
+
+// beside are the files of the workspace that agents have changed in the background since an event. What
+// one does for a call that waits for it is the call's.
+func (w *Rewinds) beside(ctx context.Context, id, root string, since uint64) (files []FileBack, err error) {
+	var agents []string // those that work, at since and then
+	for e, err := range store.Events(ctx, w.Sessions, id) {
+		if err != nil {
+			return nil, err
+		}
+		switch b := e.Body.(type) {
+		case event.Spawned:
+			if b.Background && b.Root == "" && !slices.Contains(agents, b.Child) {
+				agents = append(agents, b.Child)
+			}
+		case event.Returned:
+			if e.Seq < since {
+				agents = slices.DeleteFunc(agents, func(a string) bool { return a == b.Child })
+			}
+		}
+	}
+	for _, agent := range agents {
+		list, err := w.Changed(ctx, agent, root)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range list {
+			if f.Agent == "" {
+				f.Agent = agent
+			}
+			f.What = fmt.Sprintf("agent %s changed it in the background; 'inspan rewind %s' takes that back", f.Agent, f.Agent)
+			files = append(files, f)
+		}
+	}
+	return files, nil
 }
 
 // Changed are the files that a session has changed, and what has become of them, by its checkpoints:
@@ -267,7 +321,7 @@ func (w *Rewinds) Changed(ctx context.Context, id, root string) (files []FileBac
 	way, err := w.Back(ctx, id, root, 0, true, false)
 	if err != nil {
 		if errors.Is(err, ErrNothingToRewind) {
-			err = nil
+			return w.beside(ctx, id, root, 0)
 		}
 		return nil, err
 	}
@@ -281,9 +335,9 @@ func (w *Rewinds) Changed(ctx context.Context, id, root string) (files []FileBac
 		case snapshot.ChangeMod:
 			what = "permissions changed"
 		}
-		files = append(files, FileBack{c.Path, what})
+		files = append(files, FileBack{Path: c.Path, What: what})
 	}
-	return files, nil
+	return append(files, way.beside...), nil
 }
 
 // collect finds what the calls of a session have done since an event: what lies

@@ -165,7 +165,9 @@ func TestBackAndRedo(t *testing.T) {
 	})
 	p.put(t, "mine", "by the person\n")
 	changed, err := p.Changed(t.Context(), p.log.ID(), p.root)
-	if diff := cmp.Diff([]running.FileBack{{"changed", "changed"}, {"gone", "deleted"}, {"sub", "created"}, {"sub/made", "created"}}, changed); err != nil || diff != "" {
+	if diff := cmp.Diff([]running.FileBack{
+		{Path: "changed", What: "changed"}, {Path: "gone", What: "deleted"}, {Path: "sub", What: "created"}, {Path: "sub/made", What: "created"},
+	}, changed); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
 	way, err := p.To(t.Context(), p.status(), "last", true, true)
@@ -414,6 +416,58 @@ func TestLasting(t *testing.T) {
 	again, err := p.Lasting(t.Context(), p.log.ID())
 	if diff := cmp.Diff(list, again); diff != "" || err != nil {
 		t.Errorf("the keys change: %v\n%s", err, diff)
+	}
+}
+
+// TestBackTellsOfBackgroundWork holds that what agents have changed in the background since is named with
+// the agent whose rewind takes it back, by a rewind and among the effects; and that what was done before, or
+// for a call that waited, is not.
+func TestBackTellsOfBackgroundWork(t *testing.T) {
+	p := newRewindable(t)
+	agent := func(name string, background bool, root string) rewindable {
+		t.Helper()
+		child := p
+		log, _, err := p.Sessions.Child(t.Context(), p.log.ID(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = log.Close() })
+		if err := log.Lease(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		child.log = log
+		child.write(t, event.Opened{Format: 1, Root: p.root, Parent: p.log.ID(), Agent: "worker"})
+		p.write(t, event.Spawned{Child: log.ID(), Agent: "worker", Background: background, Root: root})
+		return child
+	}
+	works := func(child rewindable, name string) {
+		t.Helper()
+		child.works(t, func() { child.put(t, name, "x") })
+		p.write(t, event.Returned{Child: child.log.ID(), Reason: event.ReasonDone})
+	}
+	p.say(t, "first")
+	works(agent("early", true, ""), "early")
+	p.say(t, "second")
+	late := agent("late", true, "")
+	works(late, "late")
+	works(agent("awaited", false, ""), "awaited")
+	works(agent("apart", true, "/elsewhere"), "apart")
+	way, err := p.To(t.Context(), p.status(), "last", true, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := late.log.ID()
+	want := "late stays: agent " + id + " changed it in the background; 'inspan rewind " + id + "' takes that back"
+	if lines := strings.Join(way.Lines(true), "\n"); !strings.HasPrefix(lines, want+"\nthe conversation returns to event ") {
+		t.Errorf("%s", lines)
+	}
+	if _, err := p.To(t.Context(), p.status(), "last", true, false); !errors.Is(err, running.ErrNothingToRewind) || !strings.Contains(err.Error(), want) {
+		t.Error(err)
+	}
+	list, err := p.Lasting(t.Context(), p.log.ID())
+	if err != nil || len(list) != 2 || list[1].Agent != id || list[1].Outcome != "background" ||
+		strings.Join(list[1].Effects, "; ") != "changed late in the workspace; 'inspan rewind "+id+"' takes that back" {
+		t.Errorf("%+v, %v", list, err)
 	}
 }
 
