@@ -90,6 +90,10 @@ func (c caller) run(ctx context.Context, call *tool.Call) (tool.Result, error) {
 		return tool.Result{}, fmt.Errorf("the program of %s has changed since it was looked at, so it was not run; it is looked at again at "+
 			"the next turn", name)
 	}
+	var before map[string]stamp
+	if c.declaration.effects.write {
+		before = stamps(ctx, call.Env.Files, call.Env.Root)
+	}
 	limited, cancel := context.WithTimeout(ctx, c.declaration.timeout)
 	defer cancel()
 	out, errs := output{most: maxPrinted}, lines{tell: call.Progress}
@@ -103,6 +107,7 @@ func (c caller) run(ctx context.Context, call *tool.Call) (tool.Result, error) {
 	code, err := p.Wait()
 	p.Kill() // what it may have left behind
 	r := understand(&out)
+	r.files = changed(context.WithoutCancel(ctx), call.Env.Files, call.Env.Root, before)
 	switch {
 	case ctx.Err() != nil:
 		return r.result(nil), fmt.Errorf("%s was interrupted and ended: %w", name, ctx.Err())
@@ -206,7 +211,7 @@ func refused(p tool.Process) []string {
 
 // result is the reply as the model gets it.
 func (r reply) result(code *int) tool.Result {
-	out := tool.Result{Exit: code}
+	out := tool.Result{Exit: code, Files: r.files}
 	if r.text != "" {
 		out.Parts = append(out.Parts, llm.Text{Text: r.text})
 	}

@@ -384,3 +384,36 @@ func TestSorted(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// TestChangedFilesAreNamed holds that a program that may write tells which files of the workspace it has
+// changed, also where it fails, and that one that only reads looks at none.
+func TestChangedFilesAreNamed(t *testing.T) {
+	b := newBench(t)
+	root := b.Env.Root
+	for _, name := range []string{"same", "more", "gone", ".git/config"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755), os.WriteFile(filepath.Join(root, name), []byte(name), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const body = `cd "$INSPAN_ROOT"; echo x >> more; rm -f gone; mkdir -p sub; echo new > sub/new; echo x >> .git/config; exit 3`
+	b.write(t, "x", declare("x", `"effects":{"write":true}`, body))
+	res, err := b.run(t, b.one(t, "x"), `{}`)
+	if err == nil {
+		t.Error("it did not fail")
+	}
+	var got []string
+	for _, f := range res.Files {
+		rel, _ := filepath.Rel(root, f.Path)
+		got = append(got, rel)
+		if !f.Written || f.Partly != (f.Digest != "") || (f.Digest == "") != (rel == "gone") {
+			t.Errorf("%+v", f)
+		}
+	}
+	if all := strings.Join(got, " "); all != "gone more sub/new" {
+		t.Errorf("named: %s", all)
+	}
+	b.write(t, "y", declare("y", `"effects":{"read":true}`, `true`))
+	if res, err := b.run(t, b.one(t, "y"), `{}`); err != nil || res.Files != nil {
+		t.Error(res.Files, err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 const maxImages = 20
@@ -17,6 +18,7 @@ type reply struct {
 	text   string
 	err    string // empty: the program has nothing to complain of
 	images []llm.Image
+	files  []tool.File // of the workspace that have changed
 }
 
 // understand makes a reply of an output: of one that is the JSON object that the

@@ -221,7 +221,7 @@ func (s *State) ended(b event.Ended, seq uint64) {
 		s.lasts(b)
 	}
 	s.wrote(b, seq)
-	s.Work.ended(*c, b)
+	s.Work.ended(s.Root, *c, b)
 	s.Run.tried(*c, b)
 	s.left(b)
 	s.settle()

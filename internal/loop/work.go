@@ -46,8 +46,9 @@ type Ran struct {
 	Check   bool   `json:"check,omitempty"`  // it may have shown whether the work is right
 }
 
-// ended takes note of what a call did.
-func (w *Work) ended(c Call, b event.Ended) {
+// ended takes note of what a call did. One that could write anywhere in the workspace, at root, names what
+// it has changed, or nothing is known of it.
+func (w *Work) ended(root string, c Call, b event.Ended) {
 	for _, f := range b.Files {
 		if f.Written {
 			w.changed(f.Path)
@@ -61,7 +62,7 @@ func (w *Work) ended(c Call, b event.Ended) {
 			commands = append(commands, e.Text)
 			check = check || checks(e)
 		case e.Throwaway:
-		case e.Kind == tool.Write && b.Exit != nil && *b.Exit == 0:
+		case e.Kind == tool.Write && b.Exit != nil && *b.Exit == 0 && e.Path != root:
 			w.changed(e.Path)
 		case e.Kind == tool.Read && b.Outcome == event.OutcomeOK:
 			w.seen(e.Path)

@@ -1,0 +1,99 @@
+package custom
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/inspan/inspan/tool"
+)
+
+const (
+	mostLooked = 20_000  // files of a workspace that are looked at for what a program has changed
+	mostNamed  = 200     // files that are named
+	mostRead   = 8 << 20 // bytes of a file that is named
+)
+
+// stamp is how a file stands, but for what it holds.
+type stamp struct {
+	at   time.Time
+	size int64
+	mode fs.FileMode
+}
+
+// stamps are those of the files below a folder, without what git and package managers keep; nil: they are
+// too many to look at.
+func stamps(ctx context.Context, files tool.Files, root string) map[string]stamp {
+	out := map[string]stamp{}
+	dirs := []string{root}
+	for len(dirs) > 0 {
+		dir := dirs[0]
+		dirs = dirs[1:]
+		for _, e := range entries(ctx, files, dir) {
+			path := filepath.Join(dir, e.Name())
+			switch info, err := e.Info(); {
+			case err != nil:
+			case e.IsDir() && !slices.Contains([]string{".git", "node_modules", ".venv", "__pycache__"}, e.Name()):
+				dirs = append(dirs, path)
+			case info.Mode().IsRegular():
+				out[path] = stamp{info.ModTime(), info.Size(), info.Mode()}
+			}
+		}
+		if len(out)+len(dirs) > mostLooked || ctx.Err() != nil {
+			return nil
+		}
+	}
+	return out
+}
+
+func entries(ctx context.Context, files tool.Files, dir string) []fs.DirEntry {
+	f, err := files.Open(ctx, dir)
+	if err != nil {
+		return nil // what can't be read is not told of
+	}
+	defer f.Close()
+	d, is := f.(fs.ReadDirFile)
+	if !is {
+		return nil
+	}
+	list, _ := d.ReadDir(-1) // the same
+	return list
+}
+
+// changed lists the files below a folder that are not as they were. Nothing is told where there were too
+// many, or where it would be of more than anybody reads.
+func changed(ctx context.Context, files tool.Files, root string, before map[string]stamp) []tool.File {
+	if before == nil {
+		return nil
+	}
+	after := stamps(ctx, files, root)
+	if after == nil {
+		return nil
+	}
+	var out []tool.File
+	for path, s := range after {
+		if was, there := before[path]; there && was == s {
+			continue
+		}
+		if f, err := files.Open(ctx, path); err == nil {
+			data, err := io.ReadAll(io.LimitReader(f, mostRead+1))
+			if f.Close(); err == nil && len(data) <= mostRead {
+				out = append(out, tool.File{Path: path, Digest: tool.Digest(data), Written: true, Partly: true})
+			}
+		}
+	}
+	for path := range before {
+		if _, there := after[path]; !there {
+			out = append(out, tool.File{Path: path, Written: true})
+		}
+	}
+	if len(out) > mostNamed {
+		return nil
+	}
+	slices.SortFunc(out, func(a, b tool.File) int { return cmp.Compare(a.Path, b.Path) })
+	return out
+}
