@@ -91,7 +91,7 @@ func (c caller) run(ctx context.Context, call *tool.Call) (tool.Result, error) {
 			"the next turn", name)
 	}
 	var before map[string]stamp
-	if c.declaration.effects.write {
+	if c.declaration.effects.write && call.Env.Files != nil {
 		before = stamps(ctx, call.Env.Files, call.Env.Root)
 	}
 	limited, cancel := context.WithTimeout(ctx, c.declaration.timeout)
