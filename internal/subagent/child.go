@@ -208,8 +208,8 @@ func (k *child) tell(r event.Returned) string {
 	b.WriteString(k.meetings(root))
 	if k.order.Copy != nil {
 		fmt.Fprintf(&b, "\n[it worked apart, in %s; manage_agents, action merge, brings its changes here]", k.order.Copy.Root)
-		if left := k.order.Copy.Left; len(left) > 0 {
-			b.WriteString("\n[not in its copy, as they are too large or repositories of their own: " + files("", left) + "]")
+		for _, line := range k.order.Copy.lacks() {
+			b.WriteString("\n[" + line + "]")
 		}
 	}
 	return b.String()

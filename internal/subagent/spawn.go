@@ -16,6 +16,7 @@ import (
 	"github.com/inspan/inspan/internal/hook"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
+	"github.com/inspan/inspan/internal/worktree"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -315,7 +316,7 @@ func (t *Team) apart(ctx context.Context, isolation string, parent inspan.Status
 	if err != nil {
 		return nil, fmt.Errorf("isolation %s: %w", isolation, err)
 	}
-	return &Copy{Root: tree.Root, Of: parent.Root, Closed: isolation == "sandbox", Left: tree.Left}, nil
+	return &Copy{Root: tree.Root, Of: parent.Root, Closed: isolation == "sandbox", Left: tree.Left, Lent: tree.Lent, Missing: tree.Missing}, nil
 }
 
 // stricter is the isolation that holds where a call asks for one and the kind of agent
@@ -496,13 +497,29 @@ func (t *Team) brief(k *child) string {
 	return "[" + strings.Join(lines, "\n") + "]"
 }
 
-// brief tells a child of the copy that it works in.
-func (c *Copy) brief() []string {
-	lines := []string{fmt.Sprintf("You work in a copy of the workspace %s. Files that git ignores there, such as what was installed or built, "+
-		"are not in it. What you change comes back only if it is merged when you have ended.", text.Line(c.Of))}
+// lacks tells what a copy lacks, for the child and its parent.
+func (c *Copy) lacks() (lines []string) {
 	if len(c.Left) > 0 {
 		lines = append(lines, "Not in the copy, as they are too large or repositories of their own: "+files("", c.Left)+".")
 	}
+	if len(c.Missing) > 0 {
+		lines = append(lines, "Not in the copy, though tests may need it: "+files("", c.Missing)+". A person can list it in "+worktree.Included+".")
+	}
+	if c.Setup != "" {
+		lines = append(lines, "The command that makes a copy ready (agents.setup) failed: "+c.Setup)
+	}
+	return lines
+}
+
+// brief tells a child of the copy that it works in.
+func (c *Copy) brief() []string {
+	lines := []string{fmt.Sprintf("You work in a copy of the workspace %s. What you change comes back only if it is merged when you have ended.", text.Line(c.Of))}
+	if len(c.Lent) > 0 {
+		lines = append(lines, "Of what git ignores there it has, to use and not to be merged: "+files("", c.Lent)+".")
+	} else {
+		lines = append(lines, "Files that git ignores there, such as what was installed or built, are not in it.")
+	}
+	lines = append(lines, c.lacks()...)
 	if c.Closed {
 		lines = append(lines, "You have no network.")
 	}

@@ -130,7 +130,11 @@ type Copy struct {
 	Root   string
 	Of     string   // the workspace that it is a copy of
 	Closed bool     // it may not reach the network
-	Left   []string // files that are not in it; known only when it was just made
+	Left   []string // files that are not in it; known only when it was just made, as are the next
+	// Lent are files and folders that git ignores and that are in it, Missing those that are not, with the reason.
+	Lent, Missing []string
+	// Setup is how the command of the settings that makes a copy ready has ended, if that failed.
+	Setup string
 }
 
 const (

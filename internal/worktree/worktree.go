@@ -56,6 +56,9 @@ type Tree struct {
 	Root string   // where one works in it: what the workspace is to its repository
 	Base string   // commit of what it began with, or of what was taken over since
 	Left []string // files of the workspace that are not in it, as they are too large or repositories of their own; known only to who made it
+	// Lent are files and folders that git ignores and that are in it all the same, Missing those that are not,
+	// with the reason; known only to who made it.
+	Lent, Missing []string
 
 	dir   string // the top of it
 	admin string // git's folder for it
@@ -144,6 +147,9 @@ func (s *Store) checkOut(ctx context.Context, t *Tree) error {
 	}
 	if err := os.MkdirAll(t.Root, 0o700); err != nil {
 		return err
+	}
+	if t.Lent, t.Missing, err = s.bring(ctx, *t); err != nil {
+		return fmt.Errorf("bring what git ignores: %w", err)
 	}
 	return s.Rebase(ctx, *t, t.Base)
 }

@@ -152,6 +152,57 @@ func (b *bench) state() string {
 	return fmt.Sprint(files(b.T, b.root), string(index), b.git("for-each-ref"), b.git("stash", "list"), b.git("symbolic-ref", "HEAD"))
 }
 
+// TestBring holds what a copy gets of that which git ignores, that it is the copy's own, and what it is
+// told to lack.
+func TestBring(t *testing.T) {
+	b := newBench(t)
+	b.write(".gitignore", "node_modules/\nbuild/\n*.env\n*.log\n")
+	b.write(worktree.Included, "*.env\nsub/*.log\n# nothing else\n")
+	b.commit()
+	b.write("node_modules/dep/index.js", "dep")
+	b.write("node_modules/.bin/run", "#!/bin/sh\n")
+	b.write("sub/build/out", "built")
+	b.write("local.env", "A=1")
+	b.write("sub/x.log", "listed")
+	b.write("y.log", "not listed")
+	b.write("build/huge", "")
+	outside := filepath.Join(t.TempDir(), "outside")
+	for _, err := range []error{
+		os.Chmod(filepath.Join(b.root, "node_modules/.bin/run"), 0o755),
+		os.Symlink("../dep/index.js", filepath.Join(b.root, "node_modules/.bin/link")),
+		os.Symlink(outside, filepath.Join(b.root, "node_modules/out")),
+		os.Truncate(filepath.Join(b.root, "build/huge"), 600<<20),
+		os.MkdirAll(filepath.Join(outside, "secret"), 0o755),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree := b.make("a")
+	if got := strings.Join(tree.Lent, " "); got != "local.env sub/x.log sub/build node_modules" {
+		t.Errorf("lent: %s", got)
+	}
+	if got := strings.Join(tree.Missing, " "); got != "build (600 MiB in 2 files)" {
+		t.Errorf("missing: %s", got)
+	}
+	got := files(t, tree.Root)
+	for path, want := range map[string]string{
+		"node_modules/dep/index.js": "---------- dep", "node_modules/.bin/run": "---x------ #!/bin/sh\n", "node_modules/.bin/link": "../dep/index.js",
+		"node_modules/out": outside, "sub/build/out": "---------- built", "local.env": "---------- A=1", "y.log": "", "build/huge": "",
+	} {
+		if got[path] != want {
+			t.Errorf("%s: %q, want %q", path, got[path], want)
+		}
+	}
+	put(t, filepath.Join(tree.Root, "node_modules/dep/index.js"), "changed")
+	if data, err := os.ReadFile(filepath.Join(b.root, "node_modules/dep/index.js")); string(data) != "dep" {
+		t.Errorf("the workspace has %q, %v", data, err)
+	}
+	if changes, _ := b.changes(tree); len(changes) > 0 {
+		t.Errorf("it is to be merged: %v", changes)
+	}
+}
+
 const odd = "o d\n\"ü\t*?[x]"
 
 // TestMake holds that a copy has what the workspace has, and that the workspace stays
@@ -191,8 +242,7 @@ func TestMake(t *testing.T) {
 		t.Errorf("the workspace or its repository was changed:\n%s\nwas\n%s", after, before)
 	}
 	want := files(t, b.root)
-	delete(want, "ignored/x")
-	delete(want, "new.log")
+	delete(want, "new.log") // a file that git ignores
 	if got := files(t, tree.Root); !reflect.DeepEqual(got, want) {
 		t.Errorf("the copy has\n%v\nwant\n%v", got, want)
 	}
