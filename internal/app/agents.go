@@ -65,6 +65,12 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 		return nil, err
 	}
 	agent := b.agent
+	if ord.Copy != nil && at.New && a.Config.Agents.Setup != "" {
+		if err := a.Extensions.SetUp(ctx, b.env, b.mode(), ord.Copy.Closed); err != nil {
+			ord.Copy.Setup = err.Error()
+		}
+		ord.Copy.Ready = true
+	}
 	agent.Effort = cmp.Or(ord.Role.Effort, agent.Effort)
 	if ord.Team != nil && roomy(agent.Model.Info().Window) {
 		ord.Team.Hooks = agent.Hooks

@@ -125,6 +125,11 @@ type Agents struct {
 	Depth int    `toml:"depth"` // how deep subagents may nest; 0: 2
 	Open  int    `toml:"open"`  // most subagents of a session at the same time; 0: 64
 
+	// Setup is a command line for sh that makes each copy of a workspace ready in which a subagent works apart. It
+	// runs once there, in the sandbox, before the subagent begins.
+	Setup      string   `toml:"setup"`
+	SetupHosts []string `toml:"setup_hosts"` // hosts that it may reach; none for isolation sandbox
+
 	Corpus bool `toml:"corpus"` // the tool ask_corpus, and the kind of agent behind it
 }
 

@@ -265,7 +265,13 @@ func (t *Team) openAs(ctx context.Context, call string, in spawnArgs, o Order, a
 		return nil, err
 	}
 	k := newChild(s, o, call)
-	if err = t.enlist(k); err == nil {
+	if o.Copy != nil && o.Copy.Ready { // what that has made is not the child's work
+		err = t.begin(ctx, parent, call)
+	}
+	if err == nil {
+		err = t.enlist(k)
+	}
+	if err == nil {
 		err = t.session.Send(ctx, event.Spawned{
 			Child: k.id, Call: call, Agent: o.Role.Name, Task: text.Short(o.Task, 200), Route: s.Status().Route, Mode: s.Status().Mode,
 			Root: strings.TrimPrefix(root, parent.Root), Background: o.background, Args: args,
@@ -276,6 +282,19 @@ func (t *Team) openAs(ctx context.Context, call string, in spawnArgs, o Order, a
 		return nil, errors.Join(err, s.Close())
 	}
 	return k, nil
+}
+
+// begin has what is in a copy now be what it began with.
+func (t *Team) begin(ctx context.Context, parent inspan.Status, call string) error {
+	tree, found, err := t.Trees.Find(ctx, parent.Root, copyName(parent.Session, call))
+	if err != nil || !found {
+		return err
+	}
+	_, now, err := t.Trees.Changes(ctx, tree)
+	if err == nil {
+		err = t.Trees.Rebase(ctx, tree, now)
+	}
+	return err
 }
 
 // confine keeps an agent that works apart in its copy, in mode yolo too, where commands have no box: it

@@ -133,7 +133,9 @@ type Copy struct {
 	Left   []string // files that are not in it; known only when it was just made, as are the next
 	// Lent are files and folders that git ignores and that are in it, Missing those that are not, with the reason.
 	Lent, Missing []string
-	// Setup is how the command of the settings that makes a copy ready has ended, if that failed.
+	// Ready says that Make has had a command of the settings make it ready just now; Setup how that has
+	// failed, if it did.
+	Ready bool
 	Setup string
 }
 
