@@ -69,10 +69,12 @@ func (in spawnArgs) apart() string {
 	return in.Isolation
 }
 
-// spawnMany has several agents do the same, and makes one result of what they bring.
+// spawnMany has several agents do the same, and makes one result of what they bring. Each begins at once,
+// as one that could not would wait for those.
 func (t *Team) spawnMany(ctx context.Context, c *tool.Call, in spawnArgs, n int) (tool.Result, error) {
-	children := make([]*child, 0, n)
+	children, backs := make([]*child, 0, n), make([]event.Returned, n)
 	var texts []string // of those in the background
+	var wg sync.WaitGroup
 	for i := range n {
 		call := fmt.Sprint(c.ID, "/", i+1)
 		if who, yes := t.begun(call); yes {
@@ -81,25 +83,26 @@ func (t *Team) spawnMany(ctx context.Context, c *tool.Call, in spawnArgs, n int)
 		}
 		k, err := t.launch(ctx, call, in, c.Args)
 		if err != nil {
-			t.abandon(children)
-			return tool.Result{}, err
+			for _, k := range children {
+				k.cancel(errors.New("another of the same call could not be spawned"))
+			}
+			wg.Wait()
+			return tool.Text(strings.Join(texts, "\n")), err
 		}
-		children = append(children, k)
-	}
-	if len(texts) > 0 || children[0].order.background {
-		for _, k := range children {
+		if k.order.background {
 			res, err := t.background(k, nil)
 			if err != nil {
 				return tool.Result{}, err
 			}
 			texts = append(texts, res.Parts.Text())
+			continue
 		}
-		return tool.Text(strings.Join(texts, "\n")), nil
+		at := len(children)
+		children = append(children, k)
+		wg.Go(func() { backs[at] = t.attend(ctx, k, nil, c.Progress) })
 	}
-	backs := make([]event.Returned, n)
-	var wg sync.WaitGroup
-	for i, k := range children {
-		wg.Go(func() { backs[i] = t.attend(ctx, k, nil, c.Progress) })
+	if len(texts) > 0 {
+		return tool.Text(strings.Join(texts, "\n")), nil
 	}
 	wg.Wait()
 	switch in.Reduce {
@@ -109,14 +112,6 @@ func (t *Team) spawnMany(ctx context.Context, c *tool.Call, in spawnArgs, n int)
 		return t.best(context.WithoutCancel(ctx), children, backs, in.Check)
 	}
 	return collect(children, backs, "")
-}
-
-// abandon sends children back that were opened and not told anything yet.
-func (t *Team) abandon(children []*child) {
-	for _, k := range children {
-		k.cancel(errors.New("another of the same call could not be spawned"))
-		t.work(k, nil)
-	}
 }
 
 // collect is all that children bring, below a heading.

@@ -260,12 +260,10 @@ func TestReduceIsHeld(t *testing.T) {
 		"leave isolation out":       {"count": 2, "reduce": "best", "check": "x", "isolation": "none"},
 		"check is for reduce":       {"count": 2, "check": "x"},
 		"agents can't work apart":   {"count": 2, "reduce": "best", "check": "x"},
-		"3 agents work already":     {"count": 4},
 		"there is no kind of agent": {"count": 2, "agent": "wizard"},
 	} {
 		args["task"] = "part"
 		h := newHouse(t, numbered(args, func(int, int, llm.Request) (llm.Parts, error) { return llm.Say("x"), nil }))
-		h.open3 = true
 		s := h.open()
 		events := run(t, s, nil, say("start"))
 		e := ended(events)["c1"]
@@ -275,6 +273,52 @@ func TestReduceIsHeld(t *testing.T) {
 		for _, c := range s.Status().Children {
 			if c.Open || c.Cost > 0 {
 				t.Errorf("%s: somebody works: %+v", want, c)
+			}
+		}
+		closed(t, s)
+	}
+}
+
+// TestTheRestWait holds that above the most that may work at once agents wait, whether the call
+// waits for them or not.
+func TestTheRestWait(t *testing.T) {
+	for _, background := range []bool{false, true} {
+		var mu sync.Mutex
+		works, most := 0, 0
+		full := make(chan struct{})
+		look := looking(func(context.Context, *tool.Call) error {
+			mu.Lock()
+			works++
+			if most = max(most, works); works == 3 && most == 3 {
+				select {
+				case <-full:
+				default:
+					close(full)
+				}
+			}
+			mu.Unlock()
+			<-full
+			mu.Lock()
+			works--
+			mu.Unlock()
+			return nil
+		})
+		h := newHouse(t, numbered(map[string]any{"task": "part", "count": 7, "background": background},
+			func(n, turn int, _ llm.Request) (llm.Parts, error) {
+				if turn == 0 {
+					return llm.Parts{call("x", "look", nil)}, nil
+				}
+				return llm.Say(fmt.Sprintf("result %d", n)), nil
+			}), look)
+		h.open3 = true
+		s := h.open()
+		run(t, s, nil, say("start"))
+		if st := s.Status(); len(st.Children) != 7 || most != 3 {
+			t.Errorf("background %v: %d agents, %d at once", background, len(st.Children), most)
+		}
+		for _, c := range s.Status().Children {
+			if c.Returned == nil || c.Returned.Reason != event.ReasonDone {
+				t.Errorf("background %v: %+v", background, c.Returned)
 			}
 		}
 		closed(t, s)

@@ -269,7 +269,7 @@ func (t *Team) openAs(ctx context.Context, call string, in spawnArgs, o Order, a
 		err = t.begin(ctx, parent, call)
 	}
 	if err == nil {
-		err = t.enlist(k)
+		err = t.enlist(ctx, k)
 	}
 	if err == nil {
 		err = t.session.Send(ctx, event.Spawned{
@@ -398,17 +398,33 @@ func end(a *inspan.Agent) error {
 	return a.Close()
 }
 
-// enlist counts a child among those that work.
-func (t *Team) enlist(k *child) error {
+// enlist counts a child among those that work. While as many work as may, it waits for one of them.
+func (t *Team) enlist(ctx context.Context, k *child) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch most := cmp.Or(t.MaxOpen, usualOpen); {
+	for !t.closed && t.children[k.id] == nil && len(t.children) >= cmp.Or(t.MaxOpen, usualOpen) {
+		if t.room == nil {
+			t.room = make(chan struct{})
+		}
+		room := t.room
+		t.mu.Unlock()
+		var err error
+		select {
+		case <-room:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		case <-t.life.Done():
+		}
+		t.mu.Lock()
+		if err != nil {
+			return err
+		}
+	}
+	switch {
 	case t.closed:
 		return errClosed
 	case t.children[k.id] != nil:
 		return fmt.Errorf("%w: agent %s", errWorks, k.label())
-	case len(t.children) >= most:
-		return fmt.Errorf("%d agents work already, which is the most; wait for one of them", most)
 	}
 	for _, c := range t.session.Status().Children {
 		if c.Child == k.id {
@@ -427,6 +443,10 @@ func (t *Team) dismiss(k *child) {
 		return
 	}
 	delete(t.children, k.id)
+	if t.room != nil {
+		close(t.room)
+		t.room = nil
+	}
 	t.left[k.id] = k.spent()
 	maps.DeleteFunc(t.questions, func(name asking, _ *question) bool { return name.child == k.id })
 }

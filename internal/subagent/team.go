@@ -54,7 +54,7 @@ type Team struct {
 	// MaxDepth is how deep children may have children; 0 means 2, so that those of
 	// a session that a person talks to may have some and these none.
 	MaxDepth int
-	// MaxOpen bounds the children of one session that work at once; 0 means 64.
+	// MaxOpen bounds the children of one session that work at once; 0 means 64. The rest wait.
 	MaxOpen int
 	// MinuteCost and MinuteTokens bound what the session at the top and all that work for it use up
 	// in a minute, in US dollars and tokens; 0: no bound; nil: ten times what is usual in the
@@ -80,6 +80,7 @@ type Team struct {
 	mu        sync.Mutex
 	session   *inspan.Session      // nil until it runs
 	children  map[string]*child    // by session id; those that work
+	room      chan struct{}        // closed when a child has come back; nil: nobody waits for that
 	left      map[string]used      // by children that work no more, and whose return the session may not have seen yet
 	questions map[asking]*question // of children that work, or did when the program was started
 	listed    listed
