@@ -59,6 +59,9 @@ func (a *App) Send(ctx context.Context, session string, m Message) (event.Event,
 		if w.Status().Workflow != "" {
 			err = misused("session %s is a workflow, which takes no messages; answer a question of it with --allow, or stop it with --cancel", id)
 		}
+		if said, is := b.(event.Said); is && err == nil {
+			input, err = answered(w.Status(), said)
+		}
 	}
 	if err := errors.Join(err, w.Close()); err != nil {
 		return event.Event{}, err
@@ -68,6 +71,26 @@ func (a *App) Send(ctx context.Context, session string, m Message) (event.Event,
 		return event.Event{}, err
 	}
 	return events[0], nil
+}
+
+// answered makes a message the answer to the question that the session puts to the person, if it waits for
+// one: a message would wait behind it.
+func answered(st inspan.Status, said event.Said) (event.Body, error) {
+	var asks []string
+	var one inspan.Pending
+	for _, p := range st.Questions() {
+		if p.Asks {
+			one, asks = p, append(asks, p.ID())
+		}
+	}
+	switch len(asks) {
+	case 0:
+		return said, nil
+	case 1:
+		return one.Answer(event.Decided{Call: one.ID(), Allow: true, Answer: said.Parts.Text(), By: said.By, Message: said.Message}), nil
+	}
+	return nil, misused("%d questions wait for an answer; name one of them: inspan send --allow %s %s \"...\"",
+		len(asks), strings.Join(asks, " | "), st.Session)
 }
 
 // input is the event that a message is.

@@ -17,7 +17,7 @@ func (c *command) send() *cobra.Command {
 		Short: "Send a message or a decision to a session",
 		Long: "inspan appends the input to the session's log. A process that runs the session reads it at once; otherwise it waits for 'inspan " +
 			"resume'.\n" +
-			"Plain text starts a new run after the current one.",
+			"Plain text answers the question that the session asks, or starts a new run after the current one.",
 		Example: "  inspan send --steer last \"use the existing helper\"\n  inspan send --cancel last\n  inspan send --allow call_1 last",
 		Args:    exactly(1, 2, "an ID and an optional TEXT"),
 		RunE: func(cmd *cobra.Command, args []string) error {

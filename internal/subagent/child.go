@@ -39,6 +39,7 @@ type child struct {
 	fold  transcript.Fold // what can be told of its work
 	wrote map[string]bool // files, by resolved path, since it was opened
 	met   []meeting       // that it was told of, or others were
+	open  []string        // tasks that it had when it came back, and has not marked done
 }
 
 // newChild takes a child up, with what its log tells of it.
@@ -206,6 +207,9 @@ func (k *child) tell(r event.Returned) string {
 		b.WriteString("\n[files it changed: " + files(root, k.fold.Files) + "]")
 	}
 	b.WriteString(k.meetings(root))
+	if len(k.open) > 0 {
+		fmt.Fprintf(&b, "\n[it has not marked done what it claimed, so it is open again: task %s]", strings.Join(k.open, ", "))
+	}
 	if k.order.Copy != nil {
 		fmt.Fprintf(&b, "\n[it worked apart, in %s; manage_agents, action merge, brings its changes here]", k.order.Copy.Root)
 		for _, line := range k.order.Copy.lacks() {

@@ -457,6 +457,9 @@ func (t *Team) work(k *child, inputs []event.Body) event.Returned {
 	defer k.cancel(nil)
 	err := t.perform(k, inputs)
 	r := k.back(err)
+	k.mu.Lock()
+	k.open = t.unfinished(k.id)
+	k.mu.Unlock()
 	if k.order.background {
 		r.Parts = llm.Say(t.marker.Text(k.tell(r), "an agent"))
 	}

@@ -293,15 +293,31 @@ func (t *Team) holder(id, reader string) string {
 	return short(id)
 }
 
+// taskList is the list of tasks as it was seen last.
+func (t *Team) taskList() inspan.Tasks {
+	st := t.session.Status()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.listed.seq > st.Seq {
+		return t.listed.tasks
+	}
+	return st.Tasks
+}
+
+// unfinished are the tasks that a child has claimed and not marked done. They are open again once it has
+// come back.
+func (t *Team) unfinished(child string) (ids []string) {
+	for _, task := range t.taskList().List {
+		if task.Holder == child && !task.Done {
+			ids = append(ids, task.ID)
+		}
+	}
+	return ids
+}
+
 // tasks lists the tasks.
 func (t *Team) tasks() tool.Result {
-	st := t.session.Status()
-	list := st.Tasks
-	t.mu.Lock()
-	if t.listed.seq > st.Seq {
-		list = t.listed.tasks
-	}
-	t.mu.Unlock()
+	list := t.taskList()
 	if len(list.List) == 0 {
 		return tool.Text("There are no tasks.")
 	}

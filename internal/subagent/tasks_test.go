@@ -232,6 +232,43 @@ func TestMail(t *testing.T) {
 	}
 }
 
+// TestUnfinishedTasksAreTold holds that the parent is told of what a child has claimed and not marked done,
+// and that members are told who is there.
+func TestUnfinishedTasksAreTold(t *testing.T) {
+	h := newHouse(t, func(task string, turn int, req llm.Request) (llm.Parts, error) {
+		switch {
+		case task == "start" && turn == 0:
+			return llm.Parts{team("a", "add_task", "text", "first"), team("b", "add_task", "text", "second"), team("m", "members")}, nil
+		case task == "start" && turn == 1:
+			return llm.Parts{spawn("c1", "child")}, nil
+		case task == "child" && turn == 0:
+			return llm.Parts{team("1", "claim", "task", "1"), team("2", "claim", "task", "2"), team("3", "members")}, nil
+		case task == "child" && turn == 1:
+			return llm.Parts{team("4", "done", "task", "1", "text", "did it")}, nil
+		}
+		return llm.Say(lastText(req)), nil
+	})
+	s := h.open()
+	defer closed(t, s)
+	got := ended(run(t, s, nil, say("start")))
+	if e := got["c1"]; !strings.Contains(text(e), "[it has not marked done what it claimed, so it is open again: task 2]") {
+		t.Errorf("%s", text(e))
+	}
+	if e := got["m"]; text(e) != "parent: the agent that the others work for; that is you\nNo other agent works." {
+		t.Errorf("%s", text(e))
+	}
+	child := s.Status().Children[0].Child
+	heard := ""
+	for e, err := range h.host().Events(t.Context(), child) {
+		if b, is := e.Body.(event.Ended); err == nil && is && b.Call == "3" {
+			heard = b.Parts.Text()
+		}
+	}
+	if name := child[strings.LastIndexByte(child, '.')+1:]; heard != "parent: the agent that the others work for\n"+name+": worker; that is you" {
+		t.Errorf("%q", heard)
+	}
+}
+
 // TestTeamsOfTeams holds that one who has agents and is one has both: the list of
 // those it is among, and its own.
 func TestTeamsOfTeams(t *testing.T) {
