@@ -19,7 +19,7 @@ import (
 
 // The policies are suites in which no model takes part: a task that fails is a fault of the harness.
 const (
-	mayCost     = 5  // percent of the habits of models that may cost a turn; none may cost two
+	mayCost     = 5   // percent of the habits of models that may cost a turn; none may cost two
 	leastCaught = 95  // percent of the lazy policies that a gate catches,
 	mostTurns   = 1   // and what an honest one pays at most
 	mostTokens  = 600 //
