@@ -140,7 +140,9 @@ func Compare(base Run, candidates []Run, how Comparing) ([]Comparison, error) {
 	return out, nil
 }
 
-func (c *Comparison) unfinished(partial bool) bool { return c.Base.Missing+c.Candidate.Missing > 0 && !partial }
+func (c *Comparison) unfinished(partial bool) bool {
+	return c.Base.Missing+c.Candidate.Missing > 0 && !partial
+}
 
 func verdictOf(found bool, gain float64) Verdict {
 	switch {
