@@ -7,6 +7,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/internal/script"
 	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/llm"
@@ -37,6 +38,10 @@ func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come f
 	if levers.Names.Active(unattended) {
 		all = tools.Mended(all)
 	}
+	var beside []tool.Tool // of which the model is not told
+	if profile.For(agent.Model.Info().Route(), c.Config.Profiles).Edit == "patch" {
+		all, beside = tools.Patching(all)
+	}
 	room := allowance(agent.Model.Info().Window)
 	var rare, known []tool.Tool // known are those that tool_search tells more of
 	if !told && (levers.Deferred.Active(unattended) || described(all) > room) {
@@ -60,6 +65,7 @@ func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come f
 		if len(hidden) > 0 {
 			shown = slices.Concat(tools.Deferred(slices.Concat(hidden, known)), shown)
 		}
+		hidden = slices.Concat(hidden, beside)
 		if levers.Names.Active(unattended) {
 			shown = tools.Mended(shown)
 			hidden = slices.Concat(hidden, tools.Usual(slices.Concat(all, shown, hidden)))
@@ -95,7 +101,7 @@ func attended() []string { return []string{"ask_user", "render"} }
 func daily(list []tool.Tool) (shown, rare []tool.Tool) {
 	for _, t := range list {
 		if slices.Contains([]string{
-			"read_file", "write_file", "edit_file", "edit_lines", "list_files", "find_files", "search_files", "bash", "jobs", "todo", "ask_user",
+			"read_file", "write_file", "edit_file", "edit_lines", "apply_patch", "list_files", "find_files", "search_files", "bash", "jobs", "todo", "ask_user",
 			"skill", "spawn_agent",
 			"web_fetch",
 		}, t.Name) {
