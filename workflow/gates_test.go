@@ -158,6 +158,33 @@ steps:
 	}
 }
 
+// TestOnlyChecksMeasure holds that a loop gives up by what its checks found, and says so only of rounds
+// in which they were executed.
+func TestOnlyChecksMeasure(t *testing.T) {
+	for onFailure, want := range map[string]string{
+		"continue": "no check got better in 2 rounds", "skip": "no check could be run in 2 rounds; test: it needs work, which is failed",
+	} {
+		o, _ := place(t, nil)
+		o.Agents = &crew{do: func(workflow.Job) workflow.Report { return workflow.Report{Failed: "turns: all are used up"} }}
+		_, err := perform(t, event.NewMemory("s"), parsed(t, `
+name: demo
+steps:
+  - {id: test, kind: check, run: 'true'}
+  - id: try
+    kind: loop
+    max: 9
+    patience: 2
+    until: {test.passed: true}
+    steps:
+      - {id: work, kind: agent, prompt: Work, on_failure: `+onFailure+`}
+      - {id: test, kind: check, run: 'false', on_failure: continue}
+`), nil, o)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("on_failure %s: %v, want %q", onFailure, err, want)
+		}
+	}
+}
+
 // TestInterruptedCommand holds that a command which was interrupted is asked about when the run goes
 // on, and is neither over nor run again by itself.
 func TestInterruptedCommand(t *testing.T) {

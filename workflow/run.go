@@ -377,9 +377,7 @@ func (r *run) level(ctx context.Context, steps []Step, f *frame, at scopeOf) map
 			value, e := r.one(ctx, s, mine, at, begin)
 			mu.Lock()
 			defer mu.Unlock()
-			if ends[s.ID] = e; value != nil {
-				f.values[s.ID] = value
-			}
+			ends[s.ID], f.values[s.ID] = e, value // nil too: it hides a step of the same id further out
 		})
 	}
 	all.Wait()
