@@ -104,7 +104,7 @@ func asks(steps []Step) bool {
 // An error that wraps [inspan.ErrOpenStep] says that the run can go on later; any other one is why
 // it has failed. What it brings is there also then, as far as it goes.
 func (w *Workflow) Run(ctx context.Context, steps *inspan.Steps, inputs map[string]any, o Options) (map[string]any, error) {
-	first, _, _ := steps.Begun(event.Workflow)
+	first := steps.Begun(event.Workflow)
 	b := begun{w, inputs}
 	if first.Step != "" {
 		b = begun{}
