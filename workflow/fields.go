@@ -95,6 +95,18 @@ func (s shape) remedy(n, bad *yaml.Node) string {
 	return "give it " + string(s)
 }
 
+// meant is what a node means that does not have the shape, so that the rest is read as its author does; nil: it
+// can't be told.
+func (s shape) meant(n *yaml.Node) any {
+	switch {
+	case s == isTexts && isString(n):
+		return []any{n.Value}
+	case s == isSchema:
+		return map[string]any{}
+	}
+	return nil
+}
+
 // fixed reports whether what a field says is known before anything runs.
 func (s shape) fixed() bool { return s == isWord || s == isTexts || s == isTextMap }
 

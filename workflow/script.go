@@ -46,9 +46,9 @@ func isScript(file string) bool { return strings.HasSuffix(file, ".js") }
 //	name: fix
 //	inputs: {task: {type: string}}
 //	*/
-func readScript(file string, data []byte) (*Workflow, error) {
+func readScript(file string, data []byte) (*Workflow, Problems) {
 	r := &reader{file: file, lines: map[string]int{}}
-	problem := func(what string) (*Workflow, error) {
+	problem := func(what string) (*Workflow, Problems) {
 		r.problems.add(Problem{File: file, Line: 1, What: what, Remedy: "begin with /* workflow, then name: and what else there is, then */"})
 		return nil, r.problems
 	}
@@ -68,19 +68,7 @@ func readScript(file string, data []byte) (*Workflow, error) {
 	if root == nil {
 		return nil, r.problems
 	}
-	value := r.fields(root, "", scriptFields(), "")
-	if len(r.problems) > 0 {
-		return nil, r.problems
-	}
-	w := &Workflow{file: file, lines: r.lines, Script: string(data)}
-	raw, err := json.Marshal(value)
-	if err == nil {
-		err = json.Unmarshal(raw, w)
-	}
-	if err != nil {
-		return problem(err.Error())
-	}
-	return w, nil
+	return r.workflow(root, scriptFields(), string(data))
 }
 
 // scriptFields are those of the comment.

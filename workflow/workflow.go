@@ -29,7 +29,7 @@ type Schema = jsonschema.Schema
 
 // Workflow is steps, and what holds for all of them. Do not change one that runs.
 type Workflow struct {
-	Name        string `json:"name"` // lower case letters, digits and dashes
+	Name        string `json:"name"` // lower case letters, digits and dashes; it is run by the name of its file
 	Description string `json:"description,omitempty"`
 	// Inputs are JSON schemas, by name. An input without a default must be given.
 	Inputs map[string]*Schema `json:"inputs,omitempty"`
