@@ -65,7 +65,14 @@ func (c *command) server() *cobra.Command {
 			"  curl -H \"Authorization: Bearer $(cat TOKEN_FILE)\" -H 'Content-Type: application/json' \\\n" +
 			"    -d '{\"prompt\": \"Fix the failing test\", \"repository\": {\"url\": \"https://...\"}}' http://127.0.0.1:8080/api/v1/tasks",
 		Args: exactly(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.runServer(cmd.Context(), &f, &s) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.Runtime {
+				if f.Public = true; !cmd.Flags().Changed("listen") {
+					f.Listen = "0.0.0.0:8080"
+				}
+			}
+			return c.runServer(cmd.Context(), &f, &s)
+		},
 	}
 	f.add(cmd)
 	fl := cmd.Flags()
@@ -87,6 +94,8 @@ func (c *command) server() *cobra.Command {
 	fl.Int64Var(&f.disk, "disk", f.disk, "`MiB` that must stay free; with less, tasks rest and none begins")
 	fl.BoolVar(&s.SkipMissed, "skip-missed", false,
 		"leave out runs of schedules that were due while the server was down (default: it makes up the last one of each)")
+	fl.BoolVar(&s.Runtime, "agentcore", false,
+		"run in Bedrock AgentCore: listen at 0.0.0.0:8080 and take /invocations, /ws and /ping without a token (see docs/AGENTCORE.md)")
 	fl.BoolVar(&s.Ours, "ours", false, "show the owner the sessions of this machine's terminals too")
 	fl.DurationVar(&f.drain, "drain", f.drain, "`time` that running calls get to finish on SIGTERM")
 	fl.StringVar(&f.store, "store", "",
@@ -139,6 +148,9 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 	f.Ending = func(grace time.Duration) { c.warn("ending; running calls have " + grace.String() + " to finish") }
 	if apart.store == nil {
 		return s.Serve(ctx, f.Door, f.drain)
+	}
+	if s.Runtime {
+		return misused("--agentcore is for one server alone, and a store of several is set")
 	}
 	s.Engine = apart.engine
 	return c.serveAmong(ctx, a, f, s, apart)

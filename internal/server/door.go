@@ -107,5 +107,9 @@ func (s *Server) drainFor(ctx context.Context, d Door, grace time.Duration) {
 // Gate is what stands before the handler: it lets in whoever the server knows, and everybody to what
 // holds no data.
 func (s *Server) Gate() *netguard.Gate {
-	return &netguard.Gate{Who: s.Who, Open: append(pagePaths(), "/ping", "/readyz"), Signed: []string{hooksPath + "*"}, Forms: s.Forms, Refuse: Refuse}
+	g := &netguard.Gate{Who: s.Who, Open: append(pagePaths(), "/ping", "/readyz"), Signed: []string{hooksPath + "*"}, Forms: s.Forms, Refuse: Refuse}
+	if s.Runtime {
+		g.Trusted, g.As = []string{"/invocations", "/ping", "/ws"}, byRuntime
+	}
+	return g
 }
