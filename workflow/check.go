@@ -46,13 +46,19 @@ func (w *Workflow) check(within int, formal Problems) error {
 	c.limits()
 	inputs := c.inputs()
 	switch {
-	case w.Script != "" && len(w.Steps)+len(w.Returns) > 0:
+	case w.Script != "" && len(w.Steps)+len(w.Finally)+len(w.Returns) > 0:
 		c.add("steps", "a script stands beside steps or returns", "keep one of them")
 	case w.Script == "" && len(w.Steps) == 0:
 		c.add("steps", "there are none", "add a step with id: and kind:")
 	}
 	top := &scope{types: map[string]*Schema{"inputs": inputs}}
 	c.level(w.Steps, "steps", top)
+	c.level(w.Finally, "finally", &scope{up: top, types: c.types.outputs(w.Steps)})
+	for _, s := range w.Finally {
+		if stepOf(w.Steps, s.ID).ID != "" {
+			c.add(join(join("finally", s.ID), "id"), "a step of the workflow has this id", "call it something else")
+		}
+	}
 	c.returns(top)
 	if len(c.problems) == 0 {
 		return nil

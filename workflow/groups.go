@@ -70,7 +70,7 @@ func (p piecework) count(v any, usual int) int {
 
 // turn is where the steps of a round, or of an item, stand.
 func (p piecework) turn(n int) scopeOf {
-	return scopeOf{w: p.at.w, path: fmt.Sprintf("%s/%d/", p.id, n), base: p.at.base + p.ID + "/", parent: p.id}
+	return scopeOf{w: p.at.w, path: fmt.Sprintf("%s/%d/", p.id, n), base: p.at.base + p.ID + "/", parent: p.id, last: p.at.last}
 }
 
 // noRoom says why no round can begin.

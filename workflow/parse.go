@@ -320,6 +320,10 @@ func (r *reader) step(n *yaml.Node, at string) map[string]any {
 		}
 	}
 	step := r.fields(n, at, stepFields(), kind)
+	if word, is := step["when"].(string); is {
+		step["join"] = word
+		delete(step, "when")
+	}
 	step["id"] = cmp.Or[any](step["id"], id)
 	return step
 }

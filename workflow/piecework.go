@@ -84,7 +84,7 @@ func (p piecework) work(ctx context.Context, input any, again bool, do func(cont
 
 // clear waits until something may begin.
 func (p piecework) clear(ctx context.Context) error {
-	if err := p.stopped(); err != nil {
+	if err := p.halted(p.at); err != nil {
 		return cmp.Or(err, inspan.ErrOpenStep)
 	}
 	if p.o.Agents == nil {

@@ -39,6 +39,7 @@ func (r *resolver) workflow(w *Workflow) {
 	r.seen[w] = true
 	c := &checker{w: w}
 	r.level(c, w.Steps, "steps")
+	r.level(c, w.Finally, "finally")
 	for _, p := range c.problems {
 		r.problems.add(p)
 	}

@@ -73,7 +73,7 @@ func readScript(file string, data []byte) (*Workflow, Problems) {
 
 // scriptFields are those of the comment.
 func scriptFields() []field {
-	known := slices.DeleteFunc(topFields(), func(f field) bool { return f.name == "steps" || f.name == "returns" })
+	known := slices.DeleteFunc(topFields(), func(f field) bool { return slices.Contains([]string{"steps", "finally", "returns"}, f.name) })
 	for i := range known {
 		if known[i].name == "limits" {
 			known[i].of = append(known[i].of, field{name: "agents", shape: isInteger})
@@ -243,7 +243,7 @@ func (s *scripting) hires() error {
 
 // fits checks a step as if it stood alone in a file. What it says of others is looked up here. s.mu is held.
 func (s *scripting) fits(step Step) error {
-	if step.Gate != "" || step.Needs != nil || step.When != nil || step.OnFailure != "" {
+	if step.Gate != "" || step.Needs != nil || step.When != nil || step.Join != "" || step.OnFailure != "" {
 		return fmt.Errorf("%s: gate, needs, when and on_failure are for files; a script decides itself", step.Kind)
 	}
 	for _, id := range step.Evidence {

@@ -258,7 +258,7 @@ func (p piecework) use(ctx context.Context) (any, end) {
 		if err != nil {
 			return event.StepEnded{}, err
 		}
-		out, failed, err := p.whole(ctx, w, inputs, scopeOf{path: p.id + "/", base: p.at.base + p.ID + "/", parent: p.id})
+		out, failed, err := p.whole(ctx, w, inputs, scopeOf{path: p.id + "/", base: p.at.base + p.ID + "/", parent: p.id, last: p.at.last})
 		return ended(out, failed), err
 	})
 }

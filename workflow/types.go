@@ -167,6 +167,7 @@ func (in *inclusion) parse(file string, data []byte, within []string) (*Workflow
 // uses calls f for each step that uses a workflow.
 func (w *Workflow) uses(steps []Step, path string, f func(path, name string)) {
 	if path == "steps" {
+		w.uses(w.Finally, "finally", f)
 		for i, name := range w.Uses {
 			f(fmt.Sprintf("uses.%d", i+1), name)
 		}
