@@ -32,6 +32,7 @@ type serverFlags struct {
 	engine     string
 	only       string
 	advertise  string
+	newOwner   bool
 	state      string               // the folder, once it is known
 	show       func(address string) // shows a person the page; nil: nobody looks at it
 }
@@ -105,6 +106,7 @@ func (c *command) server() *cobra.Command {
 	fl.StringVar(&f.only, "only", "", "with --engine: `what` this process does, api or work (default: both)")
 	fl.StringVar(&f.advertise, "advertise", "",
 		"with --store: `URL` at which the other servers reach this one (default: the address of --listen)")
+	fl.BoolVar(&f.newOwner, "new-owner", false, "with --store: make the owner's token of this server that of all (default: it must have theirs)")
 	_ = fl.MarkHidden("cwd") // a task says where it works
 	return cmd
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/store"
 )
 
 // Door is where clients reach one of our servers, as an operator says it.
@@ -69,7 +70,7 @@ func (s *Server) Serve(ctx context.Context, d Door, grace time.Duration) (err er
 	if s.Owner, err = netguard.Token(d.TokenFile); err != nil {
 		return err
 	}
-	if err := s.Start(ctx); err != nil {
+	if err := s.startSoon(ctx); err != nil {
 		return err
 	}
 	if s.State != "" {
@@ -93,6 +94,21 @@ func (s *Server) Serve(ctx context.Context, d Door, grace time.Duration) (err er
 	}
 	return errors.Join(err, closed)
 }
+
+// startSoon starts the server. One before it that was killed may not have let go of the book yet.
+func (s *Server) startSoon(ctx context.Context) error {
+	patient, stop := context.WithTimeout(ctx, startPatience)
+	defer stop()
+	for {
+		err := s.Start(ctx)
+		if !errors.Is(err, store.ErrBusy) || keep.Sleep(patient, startPatience/30) != nil {
+			return err
+		}
+	}
+}
+
+// startPatience is how long a server waits for the one before it to be gone.
+const startPatience = 3 * time.Second
 
 // drainFor drains the server for as long as grace, and says so if it was asked to end.
 func (s *Server) drainFor(ctx context.Context, d Door, grace time.Duration) {
