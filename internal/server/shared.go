@@ -77,9 +77,20 @@ func (s *Server) ServeAmong(ctx context.Context, d Door, a Among, grace time.Dur
 	}()
 	d.Opened(l.Addr().String())
 	if err = stand.await(ctx); err == nil {
-		front.Store(new(g.Wrap(s.Handler())))
+		v, handler := &vigil{server: s, looked: s.Clock.Now().Round(0)}, g.Wrap(s.Handler())
+		awake := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if v.look() != nil {
+				stand.unled(w)
+				return
+			}
+			handler.ServeHTTP(w, r)
+		})
+		front.Store(new(http.Handler(awake)))
 		stand.turn(nil)
+		leading, over := context.WithCancel(ctx)
+		go v.keep(leading)
 		err = s.lead(ctx, d, at.String(), a, grace)
+		over()
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = nil // it was to end
@@ -114,6 +125,51 @@ func (s *Server) lead(ctx context.Context, d Door, at string, a Among, grace tim
 		}
 	}
 	return errors.Join(err, s.Close())
+}
+
+// vigil has a server that leads answer nothing after its process or its machine has slept, until the book says that
+// no other leads by now.
+type vigil struct {
+	server *Server
+
+	mu     sync.Mutex
+	looked time.Time // when it was known to be awake, by the clock of the wall
+}
+
+const (
+	lookEvery = 250 * time.Millisecond
+	slept     = time.Second // between two looks of a server that was not awake
+)
+
+// keep looks until ctx ends.
+func (v *vigil) keep(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		_ = v.look() // requests ask again
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// look returns why the server may not lead any more.
+func (v *vigil) look() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	now := v.server.Clock.Now().Round(0)
+	if since := now.Sub(v.looked); since < 0 || since >= slept {
+		if err := v.server.book.catchUp(v.server.ctx); err != nil {
+			return err
+		}
+		if v.server.overtaken() {
+			v.server.book.log.fenced()
+			return ErrTakenOver
+		}
+	}
+	v.looked = now
+	return nil
 }
 
 // advertised is the URL of a server that listens at an address.

@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -186,6 +187,58 @@ func TestStartsAfterKill(t *testing.T) {
 		}
 	case err := <-ended:
 		t.Error(err)
+	}
+}
+
+// napping is a clock that can be set, and a store whose book can be out of reach.
+type napping struct {
+	store.Store
+	slept atomic.Int64 // time that has passed in sleep
+	away  atomic.Bool
+}
+
+func (n *napping) Now() time.Time { return time.Now().Add(time.Duration(n.slept.Load())) }
+
+func (n *napping) At(time.Time) (<-chan time.Time, func()) { return nil, func() {} }
+
+func (n *napping) Book(ctx context.Context, name string) (store.Log, error) {
+	log, err := n.Store.(store.Booker).Book(ctx, name)
+	return &napped{log, n}, err
+}
+
+type napped struct {
+	store.Log
+	of *napping
+}
+
+func (n *napped) Read(ctx context.Context, after uint64) iter.Seq2[event.Event, error] {
+	if n.of.away.Load() {
+		return func(yield func(event.Event, error) bool) { yield(event.Event{}, store.ErrAway) }
+	}
+	return n.Log.Read(ctx, after)
+}
+
+// TestLeaderWakes holds that a server which has led and then slept answers 503 until the book says that it still leads.
+func TestLeaderWakes(t *testing.T) {
+	h := newHouse(t, nil)
+	setup := h.s.Setup
+	h.close()
+	nap := &napping{Store: setup.Sessions}
+	setup.Sessions, setup.Clock = nap, nap
+	one := h.joins(setup)
+	<-one.stands
+	asks := func() int {
+		status, _ := one.do(one.request(t.Context(), "GET", "/api/v1/tasks", nil))
+		return status
+	}
+	nap.away.Store(true)
+	nap.slept.Store(int64(time.Hour))
+	if status := asks(); status != http.StatusServiceUnavailable {
+		t.Errorf("as it wakes: %d", status)
+	}
+	nap.away.Store(false)
+	if status := asks(); status != http.StatusOK {
+		t.Errorf("once it knows that it leads: %d", status)
 	}
 }
 
