@@ -37,9 +37,11 @@ type Among struct {
 	NewOwner bool
 }
 
-// errOtherOwner says that the servers of the store have another owner's token.
-var errOtherOwner = words.Misuse{Err: errors.New("the servers of this store have another owner's token; give this one their --token-file, " +
-	"or start it with --new-owner to change the token of all, which ends the others until they have it too")}
+// otherOwner says that the servers of the store have another owner's token.
+func otherOwner() error {
+	return words.Misuse{Err: errors.New("the servers of this store have another owner's token; give this one their --token-file, " +
+		"or start it with --new-owner to change the token of all, which ends the others until they have it too")}
+}
 
 // ErrTakenOver says that another server leads: this one was out of reach of the store for too long.
 var ErrTakenOver = errors.New("another server has taken over")
@@ -103,7 +105,7 @@ func (s *Server) ServeAmong(ctx context.Context, d Door, a Among, grace time.Dur
 func (s *Server) lead(ctx context.Context, d Door, at string, a Among, grace time.Duration) error {
 	mine := leader{URL: at, Run: rand.Text(), Owner: digestOf(s.Owner)}
 	if !a.NewOwner && s.book.leader.another(s.Owner) {
-		return errors.Join(errOtherOwner, s.Close())
+		return errors.Join(otherOwner(), s.Close())
 	}
 	raw, err := json.Marshal(mine)
 	if err == nil {
@@ -296,7 +298,7 @@ func (b *standby) read(ctx context.Context) error {
 		}
 		if other && !b.anyOwner {
 			select {
-			case b.refused <- errOtherOwner:
+			case b.refused <- otherOwner():
 			default: // it is told already
 			}
 		}
