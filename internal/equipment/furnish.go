@@ -96,7 +96,7 @@ func daily(list []tool.Tool) (shown, rare []tool.Tool) {
 	for _, t := range list {
 		if slices.Contains([]string{
 			"read_file", "write_file", "edit_file", "edit_lines", "list_files", "find_files", "search_files", "bash", "jobs", "todo", "ask_user",
-			"skill", "spawn_agent",
+			"skill", "spawn_agent", "history",
 			"web_fetch",
 		}, t.Name) {
 			shown = append(shown, t)

@@ -459,7 +459,7 @@ func TestCompactsInTime(t *testing.T) {
 	}
 	compacted := func(tp *tape, messages []llm.Message) event.Compacted {
 		t.Helper()
-		b, err := tp.Compacted(event.Compacted{Why: event.CompactWindow, Usage: llm.Usage{Input: 7}, Cost: 0.5}, messages, []int{0})
+		b, err := tp.Compacted(event.Compacted{Why: event.CompactWindow, Usage: llm.Usage{Input: 7}, Cost: 0.5}, loop.Shortened{Messages: messages, Person: []int{0}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -545,7 +545,7 @@ func TestNoEndlessCompaction(t *testing.T) {
 	for i := range 20 {
 		if _, ok := tp.Next().(loop.Compact); ok {
 			times++
-			b, err := tp.Compacted(event.Compacted{}, long, []int{0})
+			b, err := tp.Compacted(event.Compacted{}, loop.Shortened{Messages: long, Person: []int{0}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -37,10 +37,11 @@ type Setup struct {
 
 // Conversation is what was said.
 type Conversation struct {
-	Messages []llm.Message `json:"messages"`        // as the model sees it
-	Lacks    bool          `json:"lacks,omitempty"` // calls were made that Messages no longer hold
-	Person   []int         `json:"person"`          // indexes of messages that hold a person's own words
-	Queue    []queued      `json:"queue"`           // said while a run went on
+	Messages []llm.Message `json:"messages"`         // as the model sees it
+	Lacks    bool          `json:"lacks,omitempty"`  // calls were made that Messages no longer hold
+	Person   []int         `json:"person"`           // indexes of messages that hold a person's own words
+	Events   []uint64      `json:"events,omitempty"` // in which those were said, one each; 0: an earlier version has folded it
+	Queue    []queued      `json:"queue"`            // said while a run went on
 }
 
 // Knowledge is what the session and the person know of the work.
@@ -159,6 +160,7 @@ type Run struct {
 type words struct {
 	Parts  llm.Parts `json:"parts"`
 	Person bool      `json:"person,omitempty"` // of whoever the session works for: a person's own, or the lead's
+	Seq    uint64    `json:"seq,omitempty"`    // of the event, of a person's
 	From   string    `json:"from,omitempty"`   // agent whose they are, if they wait for room; see arrivals.go
 }
 

@@ -95,7 +95,7 @@ func (s *State) Apply(e event.Event) error {
 			s.arrived(b.By, b.Parts)
 			break
 		}
-		s.steered(words{Parts: b.Parts, Person: Orders(b)}, b.Origin)
+		s.steered(words{Parts: b.Parts, Person: Orders(b), Seq: e.Seq}, b.Origin)
 		if slices.Contains(b.Why, event.WhyArrived) {
 			s.admit(true)
 		}
@@ -177,6 +177,9 @@ func (s *State) become(e event.Event, snapshot json.RawMessage) error {
 		return fmt.Errorf("snapshot at event %d: %w", e.Seq, err)
 	}
 	base.starts = s.starts
+	events := make([]uint64, len(base.Person)) // an earlier version has taken down none
+	copy(events, base.Events)
+	base.Events = events
 	*s = base
 	s.Seq, s.At, s.Lacks = e.Seq, e.Time, true
 	s.derive()
@@ -331,7 +334,7 @@ func (s *State) hooked(b event.Hooked) {
 func (s *State) steered(w words, by event.Origin) {
 	switch {
 	case !s.Run.Active && w.Person:
-		s.begin(w.Parts, by)
+		s.begin(w, by)
 	case !s.Run.Active:
 		s.Aside = append(s.Aside, w)
 	case s.Run.Asking || len(s.Run.Calls) > 0:
