@@ -120,7 +120,7 @@ func source(st *loop.State, why event.Compaction) compact.Source {
 		Messages: st.Messages, Person: st.Person, Events: st.Events, Unshown: compact.Unshown(st.Compaction.Unshown),
 		Count: st.Count, Room: left(st, why),
 		Facts:   facts(st),
-		Carry:   compact.Carry{Goal: st.Asked(), Todo: todo(st), Mode: st.Mode, Granted: st.Granted, Lasting: lasting(st)},
+		Carry:   compact.Carry{Goal: st.Asked(), Todo: todo(st), Mode: st.Mode, Granted: st.Granted, Answers: answers(st), Lasting: lasting(st)},
 		History: slices.ContainsFunc(st.Tools, func(t llm.ToolSpec) bool { return t.Name == "history" }),
 	}
 }
@@ -158,6 +158,14 @@ func todo(st *loop.State) []compact.Item {
 	var out []compact.Item
 	for _, t := range st.Todo {
 		out = append(out, compact.Item{Text: t.Text, Status: string(t.State)})
+	}
+	return out
+}
+
+func answers(st *loop.State) []compact.Answer {
+	var out []compact.Answer
+	for _, a := range st.Answers {
+		out = append(out, compact.Answer{Call: a.Call, To: a.To, Text: a.Text, Event: a.Seq})
 	}
 	return out
 }

@@ -20,6 +20,7 @@ const (
 	lookUp     = ": use the history tool to look something up in it before you guess or do it again"
 	fromLog    = "# Known from the log\nThis is proven. Where the record below differs, this holds."
 	saidTop    = "# What the person said"
+	answersTop = "Answers to calls whose results are gone:"
 	olderTop   = "Said in messages that are left out, as an earlier version has listed it:"
 	goesOn     = "# As it was"
 	stillHolds = "# Loaded and still in force\nYou asked for these instructions; they hold as when you got them."

@@ -84,6 +84,7 @@ type Carry struct {
 	Pending []string  // what waits for somebody
 	Mode    tool.Mode // permission mode
 	Granted []string  // rules that a person allowed for the session
+	Answers []Answer  // of the person to calls, the oldest first
 	// Lasting is what the model was told for longer and works by, the oldest first.
 	Lasting []Lasting
 }
@@ -93,6 +94,14 @@ type Lasting struct {
 	Name string
 	Call string // that brought it; where its result stays, the text is not repeated
 	Text string
+}
+
+// Answer is what the person said when a call asked.
+type Answer struct {
+	Call  string // where its result stays, the answer is not repeated
+	To    string // what was asked
+	Text  string // the result of the call
+	Event uint64 // of the log
 }
 
 // Item is a thing to do.

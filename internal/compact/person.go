@@ -290,6 +290,25 @@ func (p Plan) clipped(s Summary) Summary {
 	return s
 }
 
+// answers writes down what the person said to calls whose results are gone.
+func (p Plan) answers() string {
+	var list []string
+	for _, a := range p.src.Carry.Answers {
+		if !p.stays(a.Call) {
+			said := strings.ReplaceAll(plain(p.src.at(a.Event).clip(a.Text, minPerson)), "\n", "\n  ")
+			list = append(list, fmt.Sprintf("- event %d, to %q: %s\n", a.Event, line(a.To, 200), said))
+		}
+	}
+	shown := newest(list, p.src.twelfths(listPart)>>(p.lean/3), p.src.tokens)
+	if len(list) == 0 {
+		return ""
+	}
+	if n := len(list) - len(shown); n > 0 {
+		shown = append([]string{fmt.Sprintf("- and %d before these, which the log has\n", n)}, shown...)
+	}
+	return answersTop + "\n" + strings.Join(shown, "")
+}
+
 // says writes down where the person's words stand, and how many do not.
 func (p Plan) says() string {
 	var b strings.Builder
@@ -315,6 +334,7 @@ func (p Plan) says() string {
 		}
 		b.WriteString("\n")
 	}
+	b.WriteString(p.answers())
 	if list := newest(p.before.older, p.src.twelfths(listPart)>>p.lean, p.src.tokens); len(list) > 0 {
 		b.WriteString(olderTop + "\n")
 		for _, l := range list {

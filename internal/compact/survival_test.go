@@ -30,6 +30,7 @@ func facts() map[string]string {
 		"changed my mind": "No, name the flag --frobnicate-slow after all.",
 		"question":        "Why does the third shard stay empty?",
 		"between a paste": "And keep the name WobbleTree.",
+		"answer":          "The person answers: take port 7171, never 80.",
 		"failing check":   "test_wobble_17 - AssertionError: 41 != 43",
 		"to do":           "[pending] write the migration of table K9",
 		"task":            "Go on with part Zeta-%d of the port.",
@@ -87,6 +88,8 @@ func TestSurvival(t *testing.T) {
 				c.Facts.Test = &compact.Test{Run: compact.Run{Command: "pytest tests/", Detail: "FAILED tests/test_quux.py::" + facts()["failing check"]}}
 				c.Facts.Changed = []string{"lib/a.go"}
 				c.Carry.Todo = []compact.Item{{Text: "write the migration of table K9", Status: "pending"}}
+				c.worked("which port?", llm.Say(facts()["answer"]))
+				c.Carry.Answers = []compact.Answer{{Call: "c1", To: "which port?", Text: facts()["answer"], Event: 5}}
 				for _, said := range asked() {
 					c.says(t, said)
 				}

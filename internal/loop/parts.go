@@ -58,6 +58,7 @@ type Knowledge struct {
 	// Store is what calls have left for later ones.
 	Store   map[string]json.RawMessage `json:"store,omitempty"`
 	Lasting []Lasting                  `json:"lasting,omitempty"` // results that compaction keeps, the oldest first
+	Answers []Answer                   `json:"answers,omitempty"` // what the person said to calls, the oldest first
 	Taken   []string                   `json:"taken,omitempty"`   // keys of inputs that count, the oldest first
 	// Written are the tools that the model has written, in the order in which their names came.
 	Written []Written `json:"written,omitempty"`
@@ -179,6 +180,7 @@ type Call struct {
 	Reason  string        `json:"reason,omitempty"`  // for the verdict
 	Preview string        `json:"preview,omitempty"`
 	Answer  string        `json:"answer,omitempty"` // of the person, to a question
+	Worded  bool          `json:"worded,omitempty"` // the person has answered in words, or said why not
 	Rules   []string      `json:"rules,omitempty"`  // that would allow it
 	Offers  []event.Offer `json:"offers,omitempty"` // as those of event.Waiting
 	Until   time.Time     `json:"until,omitzero"`   // when no answer becomes a no
@@ -193,6 +195,14 @@ type Call struct {
 	Wants  string `json:"wants,omitempty"`  // digest of what its parent asked for
 	Ahead  bool   `json:"ahead,omitempty"`  // its parent has not come to it, see ahead.go
 	inner  *table // of Made
+}
+
+// Answer is what the person said when a call asked.
+type Answer struct {
+	Seq  uint64 `json:"seq"`  // of the end of the call
+	Call string `json:"call"` // its id
+	To   string `json:"to"`   // what it asked, as it was shown
+	Text string `json:"text"` // its result
 }
 
 // phase is how far a call has come.
