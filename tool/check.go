@@ -53,7 +53,7 @@ var ErrInvalid = errors.New("its arguments are not valid")
 // object in a string is that object.
 //
 // Fields that appear twice, that differ from another or from the schema only
-// in case, and unknown fields where the schema allows none, are errors. So is
+// in case, and, but for a [Tool.Lenient], unknown fields where the schema allows none, are errors. So is
 // whatever the schema forbids. The error is written for the model: it names
 // each field, what was wanted, what came, and shows a valid call.
 func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
@@ -70,7 +70,7 @@ func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
 		return nil, c.complain(t.Name, []string{err.Error()})
 	}
 	v = t.mended(v)
-	f := fitter{root: c.schema}
+	f := fitter{root: c.schema, lenient: t.Lenient}
 	v = f.fit("", c.schema, v)
 	if _, ok := v.(map[string]any); !ok && len(f.problems) == 0 {
 		f.problem("", "want object, got %s", describe(v))
@@ -140,6 +140,7 @@ func plainError(err error) string {
 // mend.
 type fitter struct {
 	root     *jsonschema.Schema
+	lenient  bool // see [Tool.Lenient]
 	problems []string
 }
 
@@ -242,10 +243,12 @@ func (f *fitter) fitField(path string, s *jsonschema.Schema, m map[string]any, n
 	case known:
 		m[name] = f.fit(join(path, name), prop, m[name])
 	case s.PatternProperties != nil || s.AdditionalProperties == nil:
-	case s.AdditionalProperties.Not != nil:
-		f.unknown(path, s, name)
-	default:
+	case s.AdditionalProperties.Not == nil:
 		m[name] = f.fit(join(path, name), s.AdditionalProperties, m[name])
+	case f.lenient && Nearest(name, slices.Collect(maps.Keys(s.Properties))) == "":
+		delete(m, name)
+	default:
+		f.unknown(path, s, name)
 	}
 }
 

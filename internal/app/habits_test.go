@@ -37,6 +37,10 @@ func TestHabitsHaveTheirEffect(t *testing.T) {
 		`call: bash {"command":"apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a.py\n@@\n-x = 1\n+x = 2\n*** Add File: new/b.py\n+b\n*** End Patch\nEOF"}`,
 		`call: str_replace_based_edit_tool {"command":"insert","path":"twice.py","insert_line":2,"insert_text":"between\n"}`,
 		`call: str_replace_based_edit_tool {"command":"insert","path":"twice.py","insert_line":0,"insert_text":"first"}`,
+		`call: Edit {"file_path":"c.py","old_string":"","new_string":"made = 1\nkept = 1\n"}`,
+		`call: functions.Edit {"file_path":"c.py","old_string":"made = 1","new_string":"made = 2"}`,
+		`call: str_replace_editor {"command":"undo_edit","path":"c.py"}`,
+		`call: apply_patch {"input":"*** Begin Patch\n*** Update File: c.py\n*** Move to: new/d.py\n@@\n-kept = 1\n+kept = 2\n*** End Patch"}`,
 		`call: NotebookEdit {"notebook_path":"n.ipynb","cell_id":"c1","new_source":"print(2)"}`,
 		`call: TaskCreate {"subject":"one","description":"d"}`,
 		`call: TaskCreate {"subject":"two","description":"d"}`,
@@ -54,7 +58,7 @@ func TestHabitsHaveTheirEffect(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"a.py": "x = 2\n", "new/b.py": "b\n", "twice.py": "first\nsame\nsame\nbetween\nsame\n",
+		"a.py": "x = 2\n", "new/b.py": "b\n", "new/d.py": "made = 1\nkept = 2\n", "twice.py": "first\nsame\nsame\nbetween\nsame\n",
 		"n.ipynb": strings.Replace(files["n.ipynb"], "print(1)", "print(2)", 1),
 	} {
 		if got, err := os.ReadFile(filepath.Join(root, name)); err != nil || string(got) != want {

@@ -207,8 +207,8 @@ func (s *State) ended(b event.Ended, seq uint64) {
 		if s.Seen == nil {
 			s.Seen = map[string]string{}
 		}
-		if s.Seen[f.Path] = f.Digest; f.Partly {
-			delete(s.Seen, f.Path)
+		if !f.Partly { // else it is as unknown, or as much out of date, as it was
+			s.Seen[f.Path] = f.Digest
 		}
 	}
 	s.calls.rewritten(*c, b.Files)

@@ -212,9 +212,6 @@ func (s *State) Rewound(to *State, files bool) (event.Rewound, error) {
 // restored tells the model of files that are no longer what it made them, if it
 // knows of them.
 func (s *State) restored(b event.Restored) {
-	for _, path := range b.Files {
-		delete(s.Seen, filepath.Join(s.Root, filepath.FromSlash(path)))
-	}
 	if len(b.Files) == 0 || len(s.Messages) == 0 || s.Run.Active {
 		return
 	}

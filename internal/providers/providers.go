@@ -14,10 +14,8 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/catalog"
 	"github.com/inspan/inspan/llm/cloud"
@@ -39,9 +37,6 @@ type Set struct {
 
 	health router.Health
 	google cloud.Google
-
-	devicesOnce sync.Once
-	devices     []profile.Device
 }
 
 // Advice says how a person or a program chooses a model, which differs by front end. It stands behind
@@ -206,5 +201,15 @@ func (p Provider) Stays() bool {
 		return false
 	}
 	ip, err := netip.ParseAddr(u.Hostname())
-	return strings.EqualFold(u.Hostname(), "localhost") || err == nil && (ip.IsLoopback() || ip.IsPrivate())
+	return p.here() || err == nil && ip.IsPrivate()
+}
+
+// here reports whether the provider's server runs on this machine, by its address.
+func (p Provider) here() bool {
+	u, err := url.Parse(p.BaseURL)
+	if err != nil || p.BaseURL == "" {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return strings.EqualFold(u.Hostname(), "localhost") || err == nil && ip.IsLoopback()
 }

@@ -3,6 +3,7 @@ package providers_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -525,6 +526,48 @@ func TestBareNameOfALocalModel(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(want, "no ") && strings.Contains(err.Error(), ":30b?") {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
+	}
+}
+
+// TestWindowFitsWhatIsFree holds that the window of a local model fits the graphics memory that is free where it
+// runs, to which that of loaded models counts.
+func TestWindowFitsWhatIsFree(t *testing.T) {
+	bin := t.TempDir()
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	o := &ollamatest.Server{
+		Models: []llm.Info{{Provider: "ollama", Model: "m:latest", Window: 262144}},
+		Facts: map[string]ollamatest.Facts{"m:latest": {Size: 5e9, Info: map[string]any{
+			"block_count": 36, "attention.head_count": 32, "attention.head_count_kv": 8, "attention.key_length": 128, "attention.value_length": 128,
+		}}},
+	}
+	s := set(t, config.Config{Providers: map[string]config.Provider{"ollama": {BaseURL: ollamatest.Start(t, o)}}})
+	window := func(free int) int {
+		script := fmt.Sprintf("#!/bin/sh\necho 'NVIDIA X, 24300, %d'\n", free)
+		if err := os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.Model(t.Context(), "ollama/m", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Model.Info().Window
+	}
+	const perToken = 147456
+	whole, part := window(24000), window(10000)
+	if room := (10000 << 20) - 6_000_000_000; part*perToken > room || part < 16<<10 || whole < 64<<10 {
+		t.Errorf("with all free %d, with 10,000 MiB %d", whole, part)
+	}
+	c, err := s.Model(t.Context(), "ollama/m", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range c.Model.Stream(t.Context(), llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("hi")}}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again := window(10000 - 4769); again < part-2<<10 || again > part+2<<10 { // which the loaded model has taken
+		t.Errorf("loaded, it is %d and was %d", again, part)
 	}
 }
 

@@ -125,7 +125,7 @@ func (s *session) try(ctx context.Context, name string, a args) (tool.Result, er
 		s.cwd = r.Cwd
 	}
 	for _, f := range r.Files {
-		if delete(s.seen, f.Path); f.Digest != "" && !f.Partly {
+		if !f.Partly {
 			s.seen[f.Path] = f.Digest
 		}
 	}
