@@ -61,6 +61,11 @@ func (d *driver) compact(ctx context.Context, c loop.Compact) error {
 	if d.state.Compaction.Times == times {
 		return nil
 	}
+	if d.state.Retold != "" { // in a message that is gone
+		if err := d.record(ctx, event.Switched{Tools: d.specs}); err != nil {
+			return err
+		}
+	}
 	more, err := moment{d, tool.Point{Moment: tool.AfterCompact, Why: string(c.Why)}}.wants(ctx)
 	if err != nil || len(more) == 0 {
 		return err

@@ -58,7 +58,7 @@ func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come f
 			shown, hidden = nil, slices.Concat(hidden, shown)
 		}
 		if len(hidden) > 0 {
-			shown = slices.Concat(tools.Deferred(slices.Concat(hidden, known)), shown)
+			shown = slices.Concat(tools.Deferred(slices.Concat(hidden, known), shown), shown)
 		}
 		if levers.Names.Active(unattended) {
 			shown = tools.Mended(shown)

@@ -113,6 +113,9 @@ func (s *State) Tokens() int {
 	return m.Tokens + s.scaled(tokens(s.Messages[m.Messages:]))
 }
 
+// Warm reports whether the next prompt begins with one that a vendor may have cached.
+func (s *State) Warm() bool { return s.Measured.Route != "" && !s.Pruning.Cold }
+
 // Fixed is about how many tokens of each prompt are no messages.
 func (s *State) Fixed() int {
 	if s.Measured.Fixed == 0 {

@@ -28,6 +28,7 @@ type Setup struct {
 	System  []string       `json:"system"`
 	Sources []string       `json:"sources,omitempty"` // of the blocks of System, one each
 	Tools   []llm.ToolSpec `json:"tools"`
+	Retold  string         `json:"retold,omitempty"` // digest of what a message has told of them since, as that of event.Switched
 	Route   string         `json:"route"`
 	Effort  string         `json:"effort,omitempty"`
 	Mode    tool.Mode      `json:"mode"`

@@ -200,7 +200,7 @@ func (s *State) Rewound(to *State, files bool) (event.Rewound, error) {
 	next.Session, next.Epoch, next.Title, next.Total = s.Session, s.Epoch, s.Title, s.Total
 	next.Children, next.Shared, next.Background, next.Taken = s.Children, s.Shared, s.Background, s.Taken
 	next.Tools, next.Route, next.Effort, next.Mode, next.Limits, next.Window = s.Tools, s.Route, s.Effort, s.Mode, s.Limits, s.Window
-	next.Folders = s.Folders
+	next.Folders, next.Retold = s.Folders, "" // the message may be gone
 	next.Untrusted, next.Private = s.Untrusted || to.Untrusted, s.Private || to.Private
 	next.Run.Asking, next.Queue, next.Workspace = false, nil, s.Workspace
 	next.Run.Calls = slices.Clone(next.Run.Calls)
@@ -267,7 +267,10 @@ func (s *State) switched(b event.Switched) {
 		s.Mode = b.Mode
 	}
 	if b.Tools != nil {
-		s.Tools, s.sight = b.Tools, sight{}
+		s.Tools, s.Retold, s.sight = b.Tools, "", sight{}
+	}
+	if b.Retold != "" {
+		s.Retold = b.Retold
 	}
 	if b.Limits != nil {
 		s.Limits = *b.Limits
