@@ -138,8 +138,10 @@ func Split(src Source, keep int) (p Plan, ok bool) {
 		src.Count = llm.Message.Tokens
 	}
 	keep = max(keep, 1)
-	p = Plan{src: src, keep: keep, From: tail(src, keep), Unshown: src.Unshown, words: newLexicon()}
-	p.keepEnd()
+	p = Plan{src: src, keep: keep, Unshown: src.Unshown, words: newLexicon()}
+	most := p.endRoom()
+	p.From = tail(src, keep, most)
+	p.keepEnd(most)
 	p.keepPerson()
 	p.Replaced = src.total(src.Messages) - src.total(p.end)
 	for _, m := range p.kept {
@@ -188,9 +190,9 @@ func (s Source) tokens(text string) int {
 }
 
 // tail returns where the last keep tokens begin; later, if they would have more
-// than their part of the room.
-func tail(src Source, keep int) int {
-	callOf, most := calls(src.Messages), src.twelfths(endPart)
+// than most.
+func tail(src Source, keep, most int) int {
+	callOf := calls(src.Messages)
 	start, size := len(src.Messages), 0
 	for start > 0 && size < keep {
 		from, more := start, 0

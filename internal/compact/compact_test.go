@@ -144,7 +144,7 @@ func TestPastedGoesFirst(t *testing.T) {
 	p := split(t, src, 2000)
 	got, person := p.Build(p.Extract())
 	cut := got[person[0]].Parts.Text()
-	for _, want := range []string{"HEAD.\n", "\nHands off secrets.env, whatever happens.\n", "\nTAIL", " bytes are left out here; the history tool shows them, at 7]\n"} {
+	for _, want := range []string{"HEAD.\n", "\nHands off secrets.env, whatever happens.\n", "\nTAIL", " bytes are left out here: history at 7]\n"} {
 		if !strings.Contains(cut, want) {
 			t.Errorf("%q is missing: %s", want, cut)
 		}

@@ -12,14 +12,14 @@ import (
 )
 
 // gap is the line that stands where text was cut out.
-const gap = `\n\[(\d{1,12}) bytes are left out here(?:; the history tool (?:finds them|shows them, at \d{1,20}))?\]\n`
+const gap = `\n\[(\d{1,12}) bytes are left out here(?:; the history tool finds them|: history at \d{1,20})?\]\n`
 
 // note is the line that stands for so many bytes.
 func (s Source) note(bytes int) string {
 	where := ""
 	switch {
 	case s.History && s.said > 0:
-		where = fmt.Sprintf("; the history tool shows them, at %d", s.said)
+		where = fmt.Sprintf(": history at %d", s.said)
 	case s.History:
 		where = "; the history tool finds them"
 	}

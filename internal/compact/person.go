@@ -15,25 +15,27 @@ import (
 // its order alone. How much of a conversation stays, of the room for the new one
 // (Source.Room, three quarters of what a prompt may have):
 //
-//   - Five twelfths for the end, from the newest message back; eight for one message
-//     of the person alone. Where the newest message, or the last calls with their
-//     results, have more, they are cut in the middle, what people have pasted first.
-//   - What the end and the rest leave for the person's messages before it. The rest
-//     is a quarter, the messages of the person have two twelfths at least. Where those
+//   - Five twelfths for the end, from the newest message back, and as few as two where
+//     the person's own words need more; eight for one message of the person alone.
+//     Where the newest message, or the last calls with their results, have more, they
+//     are cut in the middle, what people have pasted first.
+//   - What the end and the rest leave for the person's messages before it. The rest is
+//     a quarter, the messages of the person have two twelfths at least. Where those
 //     before the newest have more than these two, or than keep, what was pasted into
-//     the oldest becomes a note first; in the newest, if it does not fit. Then the
-//     longest are cut, their images first, though none below a quarter of this.
-//     What then has no room is left out whole and counted, the oldest first, but for
-//     the very first message, which is the task.
+//     the oldest becomes a note first; in the newest, if not all that was said fits.
+//     Then the longest are cut, their images first, though none below a quarter of
+//     this. What then has no room is left out whole and counted, the oldest first, but
+//     for the very first message, which is the task.
 //
 // What stands for the rest has what is left: its lists are halved until it fits.
 // So whatever a person says, the new conversation has room.
 const (
 	endPart    = 5
+	leastEnd   = 2
 	newestPart = 8 // with the end
 	personPart = 2
 	listPart   = 1   // for what an earlier version has listed
-	leastRest  = 600 // tokens of what stands for the rest, if there is room for so many
+	leastRest  = 450 // tokens of what stands for the rest, if there is room for so many
 	minPerson  = 150 // tokens below which no message of the person is cut, if there is room for one
 	maxLean    = 9   // times that the lists can be halved
 	minCut     = 64  // tokens in which something can be told and cut in its middle
@@ -60,6 +62,9 @@ type saying struct {
 	event uint64
 }
 
+// words is how many tokens a message has without its images.
+func (s Source) words(m llm.Message) int { return s.Count(m) - s.Count(pictures(m)) }
+
 // event is that of the n-th message of the person; 0: nobody knows.
 func (s Source) event(n int) uint64 {
 	if n < len(s.Events) {
@@ -72,20 +77,22 @@ func (s Source) event(n int) uint64 {
 func (p *Plan) keepPerson() {
 	said := p.saidBefore()
 	room := p.personRoom()
-	sizes, all := make([]int, len(said)), 0
-	for i, m := range said {
-		sizes[i] = p.src.Count(m.Message)
-		all += sizes[i]
+	last, all := len(said)-1, 0 // all that is said, without images
+	for _, m := range said {
+		all += p.src.words(m.Message)
 	}
 	for i, m := range said {
-		newest := i == len(said)-1
-		if newest && sizes[i] <= newestShare(room) || !newest && all-sizes[len(said)-1] <= min(p.keep, p.src.twelfths(personPart)) {
+		size := p.src.words(m.Message)
+		enough := i < last && all-p.src.words(said[last].Message) <= min(p.keep, p.src.twelfths(personPart))
+		if enough || i == last && all <= room && size <= newestShare(room) {
 			continue
 		}
 		said[i].Message = p.src.at(m.event).withoutPastes(m.Message, 0)
-		all -= sizes[i]
-		sizes[i] = p.src.Count(said[i].Message)
-		all += sizes[i]
+		all += p.src.words(said[i].Message) - size
+	}
+	sizes := make([]int, len(said))
+	for i, m := range said {
+		sizes[i] = p.src.Count(m.Message)
 	}
 	for i, limit := range limits(sizes, room) {
 		switch {
@@ -123,7 +130,25 @@ func (p Plan) personRoom() int {
 	if p.src.Room == 0 {
 		return max(p.keep*3/2, 2*minPerson)
 	}
-	return max(p.src.twelfths(personPart), p.src.Room-p.src.total(p.end)-max(p.src.Room/4, leastRest))
+	return max(p.src.twelfths(personPart), p.src.Room-p.src.total(p.end)-p.restRoom())
+}
+
+// restRoom is how many tokens what stands for the rest may have at least.
+func (p Plan) restRoom() int { return max(p.src.Room/4, leastRest) }
+
+// endRoom is how many tokens the end may have.
+func (p Plan) endRoom() int {
+	most := p.src.twelfths(endPart)
+	if p.src.Room == 0 {
+		return most
+	}
+	need := 0
+	for _, i := range p.src.Person {
+		if i < len(p.src.Messages)-1 {
+			need += p.src.words(p.src.withoutPastes(p.src.Messages[i], 0))
+		}
+	}
+	return max(p.src.twelfths(leastEnd), min(most, p.src.Room-p.restRoom()-need))
 }
 
 // leaveOut counts a message of the person that has no room.
@@ -167,8 +192,8 @@ func limits(sizes []int, room int) []int {
 }
 
 // keepEnd takes over the end, cut if it is larger than its part.
-func (p *Plan) keepEnd() {
-	whole, most := p.src.Messages[p.From:], p.src.twelfths(endPart)
+func (p *Plan) keepEnd(most int) {
+	whole := p.src.Messages[p.From:]
 	if p.src.person(len(p.src.Messages) - 1) {
 		most = p.src.twelfths(newestPart)
 	}
@@ -330,7 +355,7 @@ func (p Plan) says() string {
 			fmt.Fprintf(&b, " The first is event %d, the last event %d.", u.First, u.Last)
 		}
 		if p.src.History {
-			b.WriteString(" The history tool shows them: give it who \"person\", at the number of one, and around.")
+			b.WriteString(" Give history who \"person\", at one of these and around to see them.")
 		}
 		b.WriteString("\n")
 	}
