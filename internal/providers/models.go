@@ -12,7 +12,6 @@ import (
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/catalog"
 	"github.com/inspan/inspan/llm/router"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/tool"
@@ -309,8 +308,8 @@ func (s *Set) resolved(name string) error {
 // it is, or nothing can be said.
 func (s *Set) Doubt(name string) string {
 	p, id, err := s.find(name)
-	ids := catalog.IDs(p.Name)
-	if _, set := p.Models[id]; err != nil || set || len(ids) == 0 || catalog.Find(p.Name, id).Window > 0 {
+	ids := s.book().IDs(p.Name)
+	if _, set := p.Models[id]; err != nil || set || len(ids) == 0 || s.book().Find(p.Name, id).Window > 0 {
 		return ""
 	}
 	near := words.Near(id, ids)

@@ -609,3 +609,58 @@ func TestAllowancesAreOfModels(t *testing.T) {
 		}
 	}
 }
+
+// TestPricesOfVendors holds that models of vendors in the price book have a window and a price, and that the person's
+// own book takes its place.
+func TestPricesOfVendors(t *testing.T) {
+	s := set(t, config.Config{})
+	for _, name := range []string{"DEEPSEEK_API_KEY", "XAI_API_KEY", "ANTHROPIC_API_KEY"} {
+		t.Setenv(name, "k")
+	}
+	info := func(name string) llm.Info {
+		t.Helper()
+		c, err := s.Model(t.Context(), name, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Model.Info()
+	}
+	for _, name := range []string{"deepseek/deepseek-v4-pro", "xai/grok-4.3", "anthropic/claude-opus-4-5"} {
+		if i := info(name); i.Window < 200_000 || len(i.Prices) == 0 {
+			t.Errorf("%s: %+v", name, i)
+		}
+	}
+	s.ConfigPath = filepath.Join(t.TempDir(), "config.toml")
+	if own, err := providers.OwnPrices(s.Installation); own != nil || err != nil {
+		t.Fatalf("%+v, %v", own, err)
+	}
+	from := filepath.Join(t.TempDir(), "new.toml")
+	book := "[[vendor]]\nname = 'anthropic'\nchecked = '2027-01-01'\nsources = ['x']\n" +
+		"models = [{ id = 'claude-opus-9', window = 3_000_000, output = 1000, prices = [{ input = 7, cache_read = 1, cache_write = 8, output = 9 }] }]\n"
+	for _, text := range []string{"[[vendor]]\nname = 'x'\n", book} {
+		if err := os.WriteFile(from, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := providers.TakePrices(s.Installation, from); (err == nil) != (text == book) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	var err error
+	if s.Prices, err = providers.OwnPrices(s.Installation); err != nil {
+		t.Fatal(err)
+	}
+	if i := info("anthropic/claude-opus-9"); i.Window != 3_000_000 || i.Prices[0].Input != 7 {
+		t.Errorf("%+v", i)
+	}
+	for _, p := range s.List() {
+		if p.Name == "anthropic" && p.Keeps("claude-opus-9") {
+			t.Error("a model that a vendor sells by the person's book counts as local")
+		}
+	}
+	if err := os.WriteFile(providers.PricesPath(s.Installation), []byte("vendor = 3"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := providers.OwnPrices(s.Installation); err == nil || !strings.Contains(err.Error(), "remove it to use the built-in prices") {
+		t.Errorf("%v", err)
+	}
+}
