@@ -234,6 +234,27 @@ func TestLargestMessageIsCut(t *testing.T) {
 	}
 }
 
+// TestWordsBeforeResults holds that in a small room the person's own words come before what
+// calls have brought, and before what was pasted, the newest too.
+func TestWordsBeforeResults(t *testing.T) {
+	c := newTalk(4000)
+	var wishes []string
+	for i := range 30 {
+		wishes = append(wishes, fmt.Sprintf("Wish %d: paint the door of room %d.", i, i))
+		c.said(text(wishes[i] + "\n" + strings.Repeat("queue shard lease merge ", 50)))
+		c.worked("cat data", llm.Say(tokens(600, "value index order total")))
+		if err := c.settle(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := written(c.Messages)
+	for _, w := range wishes {
+		if strings.Count(all, w) != 1 {
+			t.Errorf("%q stands there %d times after %d compactions", w, strings.Count(all, w), c.compactions)
+		}
+	}
+}
+
 // TestImagesMakeRoom holds that images go before words do.
 func TestImagesMakeRoom(t *testing.T) {
 	c := newTalk(8000)
