@@ -239,10 +239,10 @@ func TestLargestMessageIsCut(t *testing.T) {
 func TestWordsBeforeResults(t *testing.T) {
 	c := newTalk(4000)
 	var wishes []string
-	for i := range 30 {
+	for i := range 40 {
 		wishes = append(wishes, fmt.Sprintf("Wish %d: paint the door of room %d.", i, i))
 		c.said(text(wishes[i] + "\n" + strings.Repeat("queue shard lease merge ", 50)))
-		c.worked("cat data", llm.Say(tokens(600, "value index order total")))
+		c.worked("cat data", llm.Say(tokens(840, "value index order total")))
 		if err := c.settle(); err != nil {
 			t.Fatal(err)
 		}
