@@ -302,6 +302,7 @@ func TestGolden(t *testing.T) {
 		{"history", `{"words":"Heron BLUE"}`, "#3 2026-11-22 10:00 bash:\nthe heron is blue"},
 		{"history", `{"call":"c1"}`, "#3 2026-11-22 10:00 bash:\nthe heron is blue"},
 		{"history", `{"at":3,"around":1}`, "#2 2026-11-22 10:00 model:\nlooking\n\n#3 "},
+		{"history", `{"who":"model"}`, "#2 2026-11-22 10:00 model:\nlooking"},
 		{
 			"write_file", `{"path":"../new/c.txt","blob":"sha256-abc6fd595fc079d3114d4b71a4d84b1d1d0f79df1e70f8813212f2a65d8916df"}`,
 			"created new/c.txt: 4 B",
@@ -358,7 +359,7 @@ func TestSchemas(t *testing.T) {
 		"render":        {[]string{"title"}, []string{"markdown", "table", "chart", "image", "save_to"}},
 		"todo":          {[]string{"items"}, nil},
 		"ask_user":      {[]string{"question"}, []string{"options"}},
-		"history":       {nil, []string{"words", "at", "call", "around"}},
+		"history":       {nil, []string{"words", "at", "call", "around", "who"}},
 	}
 	list := tools.Core(&tools.Shell{}, "")
 	if len(list) != len(want) {
