@@ -37,7 +37,7 @@ func (a *asker) ask(ctx context.Context, question string, options []string) (str
 		return "", err
 	}
 	r := event.Raised{
-		ID: fmt.Sprintf("%s@%d?%d", a.call.ID, a.turn, a.asked.Add(1)), Call: a.call.ID, Agent: a.call.Name, Tool: "ask_user", Args: args,
+		ID: fmt.Sprintf("%s.%d.%d", a.call.ID, a.turn, a.asked.Add(1)), Call: a.call.ID, Agent: a.call.Name, Tool: "ask_user", Args: args,
 		Effects: []tool.Effect{{Kind: tool.Question, Text: question}}, Preview: listed(question, options),
 	}
 	if a.agent.AskTimeout > 0 {

@@ -59,12 +59,17 @@ type trial struct {
 // that one of them has rewritten.
 func (t *trial) hold(ctx context.Context, c llm.Call) []event.Body {
 	written, as, problem := c.Args, "", ""
-	t.tool, problem = t.fit(c)
-	if problem == "" && t.tool.Stands != nil {
-		named := c.Name
-		if problem = t.stand(ctx, &c); c.Name != named {
-			as, t.judged.Tool = named, c.Name
+	named := c.Name
+	if _, known := t.tools[named]; !known {
+		if _, known = t.tools[bare(named)]; known {
+			c.Name = bare(named)
 		}
+	}
+	if t.tool, problem = t.fit(c); problem == "" && t.tool.Stands != nil {
+		problem = t.stand(ctx, &c)
+	}
+	if c.Name != named {
+		as, t.judged.Tool = named, c.Name
 	}
 	if problem != "" {
 		return unfit(c, problem)
@@ -217,6 +222,10 @@ func fitted(t tool.Tool, args json.RawMessage) (out json.RawMessage, err error) 
 	defer caught(t.Name+" was not run, the check of its arguments", nil, &err)
 	return t.Check(args)
 }
+
+// bare is the name of a tool without the namespace that some models are trained to write before it, such as
+// functions.bash.
+func bare(name string) string { return name[strings.LastIndexAny(name, ".:")+1:] }
 
 // mostNamed is how many tools are named to a model that calls one that is not there.
 const mostNamed = 60

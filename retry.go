@@ -2,6 +2,7 @@ package inspan
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"math/rand/v2"
 	"strings"
@@ -97,7 +98,7 @@ func (r retrier) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 				wait, again, renewed = 0, true, true
 			}
 			if !again || ctx.Err() != nil {
-				yield(llm.Chunk{}, r.told(err, waited[policy]))
+				yield(llm.Chunk{}, r.given(err, waited[policy]))
 				return
 			}
 			waited[policy] += wait
@@ -118,12 +119,27 @@ func (r retrier) next(attempt int, err *llm.Error, waited time.Duration) (wait t
 	switch err.Kind.Policy() {
 	case llm.PolicyRetry, llm.PolicyAwait:
 		wait = pause(attempt, err)
-		return wait, attempt < r.attempts && waited+wait <= r.patience(err.Kind)
+		patience := r.patience(err.Kind)
+		if err.Shorter > 0 {
+			patience = min(patience, attendedFor)
+		}
+		return wait, attempt < r.attempts && waited+wait <= patience
 	}
 	return 0, false
 }
 
-// told is the error to give up with. It says when to try again if that is further
+// given is the error to give up with: that the prompt is too long, if a model would answer a shorter one.
+func (r retrier) given(err *llm.Error, waited time.Duration) *llm.Error {
+	if err.Shorter == 0 {
+		return r.told(err, waited)
+	}
+	return &llm.Error{
+		Kind: llm.KindWindow, Provider: err.Provider, Used: err.Used, Limit: err.Shorter, Private: err.Private, Err: err,
+		Message: fmt.Sprintf("%v; the model that is up takes %d tokens", err, err.Shorter),
+	}
+}
+
+// told is an error that no other model can help. It says when to try again if that is further
 // away than the patience lasts.
 func (r retrier) told(err *llm.Error, waited time.Duration) *llm.Error {
 	patience := r.patience(err.Kind)

@@ -3,6 +3,8 @@ package inspan_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"iter"
 	"net/http"
 	"path/filepath"
 	"strconv"
@@ -20,6 +22,7 @@ import (
 	"github.com/inspan/inspan/llm/limit"
 	"github.com/inspan/inspan/llm/openai"
 	"github.com/inspan/inspan/llm/openai/openaitest"
+	"github.com/inspan/inspan/llm/router"
 )
 
 // gate is a vendor behind a gateway that refuses requests while it is closed.
@@ -313,6 +316,49 @@ func TestRetryForBoundsEarlierWaits(t *testing.T) {
 		}
 		if got, took := stops(t, inspan.Agent{Model: two, RetryFor: time.Minute}); got.Reason != event.ReasonDone || took < 20*time.Second {
 			t.Errorf("with more patience it stopped %+v after %v", got, took)
+		}
+	})
+}
+
+// named is a vendor's model of a name and a window.
+type named struct {
+	*vendor
+	window int
+	down   bool
+}
+
+func (n *named) Info() llm.Info {
+	return llm.Info{Provider: "test", Model: fmt.Sprint(n.window), Window: n.window, MaxOutput: 1000}
+}
+
+func (n *named) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	if n.down {
+		return (&vendor{answers: []answer{fails(llm.KindOverloaded, 0)}}).Stream(ctx, req)
+	}
+	return n.vendor.Stream(ctx, req)
+}
+
+// TestSmallerWindowTakesOver holds that a conversation is cut to fit the model that is up, where those that take
+// it whole are not; and that the wait for those is a short one.
+func TestSmallerWindowTakesOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		big, small := &named{vendor: &vendor{}, window: 200_000}, &named{vendor: &vendor{}, window: 12_000}
+		a := &inspan.Agent{Unattended: true, Model: &router.Model{Routes: []router.Route{{Name: "big", Model: big}, {Name: "small", Model: small}}}}
+		s := open(t, a, event.NewMemory("s"))
+		for i := range 12 {
+			collect(t, s.Run(t.Context(), event.Say(fmt.Sprintf("Part %d. ", i)+strings.Repeat("It goes on and on. ", 300))))
+		}
+		if len(small.requests) > 0 {
+			t.Fatal("the small one was asked although the other is up")
+		}
+		big.down = true
+		began := time.Now()
+		got := collect(t, s.Run(t.Context(), event.Say("And now?")))
+		if st := last[event.Stopped](t, got); st.Reason != event.ReasonDone || len(small.requests) == 0 {
+			t.Errorf("%+v after %d requests to the small one", st, len(small.requests))
+		}
+		if took := time.Since(began); took > 2*time.Minute {
+			t.Errorf("it took %v", took)
 		}
 	})
 }

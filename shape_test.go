@@ -282,8 +282,8 @@ func TestNoInitAndNoGlobals(t *testing.T) {
 	}
 }
 
-// allowedVar lets errors, embedded files, compiled regular expressions and
-// interface guards through.
+// allowedVar lets errors, embedded files, compiled regular expressions, what is
+// made once of such a file, and interface guards through.
 func allowedVar(d *ast.GenDecl, v *ast.ValueSpec) bool {
 	if v.Names[0].Name == "_" || embedded(d.Doc) || embedded(v.Doc) {
 		return true
@@ -294,7 +294,7 @@ func allowedVar(d *ast.GenDecl, v *ast.ValueSpec) bool {
 			return false
 		}
 		sel, ok := call.Fun.(*ast.SelectorExpr)
-		if !ok || !slices.Contains([]string{"errors.New", "fmt.Errorf", "regexp.MustCompile"}, sel.X.(*ast.Ident).Name+"."+sel.Sel.Name) {
+		if !ok || !slices.Contains([]string{"errors.New", "fmt.Errorf", "regexp.MustCompile", "sync.OnceValue"}, sel.X.(*ast.Ident).Name+"."+sel.Sel.Name) {
 			return false
 		}
 	}

@@ -409,13 +409,15 @@ func (st *Steps) Untrusted() bool {
 	return st.driver.state.Untrusted
 }
 
-// Begun returns a step of the session as it was begun last, and how it has ended; nil: it has not.
-// Lost says that whoever performed it has gone. There is none of that id if its own is empty.
-func (st *Steps) Begun(id string) (step event.StepStarted, end *event.StepEnded, lost bool) {
+// Step is a step that was begun: as it was last, with the number of that event, how it has ended if
+// it has, and whether whoever performed it has gone.
+type Step = loop.Step
+
+// Begun returns a step of the session. There is none of that id if its own is empty.
+func (st *Steps) Begun(id string) Step {
 	st.open.Lock()
 	defer st.open.Unlock()
-	known := st.driver.state.Steps[id]
-	return known.StepStarted, known.Ended, known.Lost
+	return st.driver.state.Steps[id]
 }
 
 // Ended lists the steps that have ended which are a part of one, in the order of the log: for

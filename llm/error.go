@@ -84,10 +84,13 @@ type Error struct {
 	RetryAfter time.Duration // how long the vendor asks to wait, never negative; 0 if it did not say
 	Used       int           // for KindWindow: tokens of the prompt; 0 if unknown
 	Limit      int           // for KindWindow: tokens allowed; 0 if unknown
-	Private    string        // for KindWindow: what private text keeps the prompt from models that take more; empty: none
-	Spent      *Spent        // what was used all the same, as for an answer that was refused afterwards; nil: nothing is known
-	RequestID  string
-	Err        error // underlying error; may be nil
+	// Shorter is the window, in tokens, of a model that was up and was not asked as the prompt of Used tokens is
+	// too long for it; 0: there is none. When waiting has not helped, a shorter prompt may.
+	Shorter   int
+	Private   string // for KindWindow: what private text keeps the prompt from models that take more; empty: none
+	Spent     *Spent // what was used all the same, as for an answer that was refused afterwards; nil: nothing is known
+	RequestID string
+	Err       error // underlying error; may be nil
 }
 
 // Error implements error: provider, kind, status and the vendor's words.

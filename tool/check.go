@@ -53,7 +53,7 @@ var ErrInvalid = errors.New("its arguments are not valid")
 // object in a string is that object.
 //
 // Fields that appear twice, that differ from another or from the schema only
-// in case, and unknown fields where the schema allows none, are errors. So is
+// in case, and, but for a [Tool.Lenient], unknown fields where the schema allows none, are errors. So is
 // whatever the schema forbids. The error is written for the model: it names
 // each field, what was wanted, what came, and shows a valid call.
 func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
@@ -67,10 +67,10 @@ func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
 	}
 	v, err := decodeArgs(args)
 	if err != nil {
-		return nil, c.complain(t.Name, []string{err.Error()})
+		return nil, t.complain(c, []string{err.Error()})
 	}
 	v = t.mended(v)
-	f := fitter{root: c.schema}
+	f := fitter{root: c.schema, lenient: t.Lenient}
 	v = f.fit("", c.schema, v)
 	if _, ok := v.(map[string]any); !ok && len(f.problems) == 0 {
 		f.problem("", "want object, got %s", describe(v))
@@ -81,7 +81,7 @@ func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
 		}
 	}
 	if len(f.problems) > 0 {
-		return nil, c.complain(t.Name, f.problems)
+		return nil, t.complain(c, f.problems)
 	}
 	return marshal(v)
 }
@@ -106,11 +106,14 @@ func (t Tool) mended(v any) any {
 
 // complain makes the error for the model. A long list helps nobody, so it
 // stops after five problems.
-func (c *compiled) complain(name string, problems []string) error {
+func (t Tool) complain(c *compiled, problems []string) error {
 	if n := len(problems) - 5; n > 0 {
 		problems = append(problems[:5:5], fmt.Sprintf("and %d more", n))
 	}
-	text := fmt.Sprintf("%s was not run, its arguments are not valid:\n- %s", name, strings.Join(problems, "\n- "))
+	text := fmt.Sprintf("%s was not run, its arguments are not valid:\n- %s", t.Name, strings.Join(problems, "\n- "))
+	if form, err := (Tool{Schema: t.Form}).compile(); t.Form != nil && err == nil {
+		c = form
+	}
 	f := fitter{root: c.schema}
 	if example, err := marshal(f.example("", c.schema, 0)); err == nil {
 		text += "\nA valid call: " + string(example)
@@ -140,6 +143,7 @@ func plainError(err error) string {
 // mend.
 type fitter struct {
 	root     *jsonschema.Schema
+	lenient  bool // see [Tool.Lenient]
 	problems []string
 }
 
@@ -242,10 +246,12 @@ func (f *fitter) fitField(path string, s *jsonschema.Schema, m map[string]any, n
 	case known:
 		m[name] = f.fit(join(path, name), prop, m[name])
 	case s.PatternProperties != nil || s.AdditionalProperties == nil:
-	case s.AdditionalProperties.Not != nil:
-		f.unknown(path, s, name)
-	default:
+	case s.AdditionalProperties.Not == nil:
 		m[name] = f.fit(join(path, name), s.AdditionalProperties, m[name])
+	case f.lenient && Nearest(name, slices.Collect(maps.Keys(s.Properties))) == "":
+		delete(m, name)
+	default:
+		f.unknown(path, s, name)
 	}
 }
 

@@ -30,9 +30,16 @@ type Tool struct {
 	// of its name. Empty: there is none.
 	Sum string
 
+	// Lenient says that the tool can do without what a call has in fields that Schema does not know: such a
+	// field is left out, unless its name looks like a slip of one that Schema knows. For tools that only read.
+	Lenient bool
 	// Unshown are fields of Schema that the model is not told of in each request: they are
 	// rare, or can't work as things are. A call that has them is as good as any.
 	Unshown []string
+
+	// Form, if not nil, is the schema that the model is told of in the place of Schema: a form that is easier to
+	// write. What fits it must fit Schema once Check has mended it.
+	Form json.RawMessage
 
 	// Mend, if not nil, brings arguments into the form of Schema which are written as
 	// other tool sets have them. It gets the fields as they were written, before they are

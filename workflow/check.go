@@ -27,17 +27,18 @@ const (
 )
 
 // Check returns all that is wrong with the workflow, as [Problems]; nil: it can run.
-func (w *Workflow) Check() error { return w.check(0) }
+func (w *Workflow) Check() error { return w.check(0, nil) }
 
-// check is Check of a workflow that is used by so many others, one by the next.
-func (w *Workflow) check(within int) error {
-	c := &checker{w: w, types: types{w, map[*Workflow]*Schema{}}}
+// check is Check of a workflow that is used by so many others, one by the next. What was found when it was
+// read is in formal.
+func (w *Workflow) check(within int, formal Problems) error {
+	c := &checker{w: w, types: types{w, map[*Workflow]*Schema{}}, problems: formal, formal: formal}
 	if within > mostIncluded {
 		c.add("included", "there are too many workflows within workflows", fmt.Sprintf("keep to %d levels", mostIncluded))
 		return c.problems
 	}
 	for _, name := range sortedKeys(w.Included) {
-		if err := w.Included[name].check(within + 1); err != nil {
+		if err := w.Included[name].check(within+1, nil); err != nil {
 			c.add("included."+name, err.Error(), "mend that first")
 		}
 	}
@@ -45,13 +46,19 @@ func (w *Workflow) check(within int) error {
 	c.limits()
 	inputs := c.inputs()
 	switch {
-	case w.Script != "" && len(w.Steps)+len(w.Returns) > 0:
+	case w.Script != "" && len(w.Steps)+len(w.Finally)+len(w.Returns) > 0:
 		c.add("steps", "a script stands beside steps or returns", "keep one of them")
 	case w.Script == "" && len(w.Steps) == 0:
 		c.add("steps", "there are none", "add a step with id: and kind:")
 	}
 	top := &scope{types: map[string]*Schema{"inputs": inputs}}
 	c.level(w.Steps, "steps", top)
+	c.level(w.Finally, "finally", &scope{up: top, types: c.types.outputs(w.Steps)})
+	for _, s := range w.Finally {
+		if stepOf(w.Steps, s.ID).ID != "" {
+			c.add(join(join("finally", s.ID), "id"), "a step of the workflow has this id", "call it something else")
+		}
+	}
 	c.returns(top)
 	if len(c.problems) == 0 {
 		return nil
@@ -84,10 +91,15 @@ type checker struct {
 	w        *Workflow
 	types    types
 	problems Problems
+	formal   Problems // those among them that were found when the file was read
 }
 
-// add tells of a problem of the field at a path, in the line of that or of what it stands in.
+// add tells of a problem of the field at a path, in the line of that or of what it stands in. What
+// follows from a field that is told of already is not told.
 func (c *checker) add(path, what, remedy string) {
+	if slices.ContainsFunc(c.formal, func(p Problem) bool { return p.Field != "" && (inside(path, p.Field) || inside(p.Field, path)) }) {
+		return
+	}
 	p := Problem{File: c.w.file, Field: path, What: what, Remedy: remedy}
 	for at := path; at != ""; at = at[:max(0, strings.LastIndexByte(at, '.'))] {
 		if p.Line = c.w.lines[at]; p.Line > 0 {
@@ -99,6 +111,9 @@ func (c *checker) add(path, what, remedy string) {
 	}
 	c.problems.add(p)
 }
+
+// inside reports whether a field is another one, or a part of it.
+func inside(field, of string) bool { return field == of || strings.HasPrefix(field, of+".") }
 
 // scope is the types of what the steps of one list can refer to.
 type scope struct {
@@ -147,6 +162,7 @@ func (c *checker) inputs() *Schema {
 		at, s := "inputs."+name, c.w.Inputs[name]
 		c.named(at, name)
 		if !c.schema(at, s) {
+			all.Properties[name] = &Schema{} // any value, so that what refers to it is looked at
 			continue
 		}
 		all.Properties[name] = s

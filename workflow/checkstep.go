@@ -18,6 +18,14 @@ import (
 // step checks one step.
 func (c *checker) step(s Step, at string, sc *scope, beside []Step) {
 	c.conditions(join(at, "when"), s.When, sc)
+	switch {
+	case s.Join != "" && !slices.Contains(joins(), s.Join):
+		c.add(join(at, "when"), fmt.Sprintf("there is no %q", s.Join), "use conditions, or one of "+list(joins()))
+	case s.Join != "" && s.When != nil:
+		c.add(join(at, "when"), "it has conditions and a word", "keep one of them")
+	case s.Join != "" && len(needed(beside, slices.IndexFunc(beside, func(o Step) bool { return o.ID == s.ID }))) == 0:
+		c.add(join(at, "when"), "the step needs no other that could end", "name some in needs")
+	}
 	if !slices.Contains([]string{"", "skip", "continue", "stop"}, s.OnFailure) {
 		c.add(join(at, "on_failure"), fmt.Sprintf("there is no %q", s.OnFailure), remedyFor(s.OnFailure, []string{"skip", "continue", "stop"}))
 	}

@@ -53,8 +53,8 @@ func (p piecework) commandInput() commandInput {
 func (p piecework) command(ctx context.Context) (any, end) {
 	in := p.commandInput()
 	again := p.Again || p.Retry.Times > 0
-	if _, known, lost := p.steps.Begun(p.id); lost && known == nil && !again {
-		yes, err := p.onceMore(ctx, "command", in.Run)
+	if was := p.steps.Begun(p.id); was.Lost && was.Ended == nil && !again {
+		yes, err := p.onceMore(ctx, "command", in.Run, fmt.Sprint(was.Seq))
 		if err != nil {
 			p.leave(err)
 			return nil, end{}
@@ -74,12 +74,15 @@ func (p piecework) command(ctx context.Context) (any, end) {
 	})
 }
 
-// onceMore asks a person whether something is to be done again whose outcome is not known.
-func (p piecework) onceMore(ctx context.Context, what, shown string) (yes bool, err error) {
+// onceMore asks a person whether something is to be done again whose outcome is not known. Start names the
+// start of it that was cut off: an answer is on that one alone.
+func (p piecework) onceMore(ctx context.Context, what, shown, start string) (yes bool, err error) {
 	choices := []string{"run it again", "leave it"}
 	asks := fmt.Sprintf("This %s was running when inspan ended or was interrupted, so what it did is not known. Run it again?\n\n%s",
 		what, quoted(shown))
-	choice, _, err := p.choose(ctx, question(asks, choices, ""), choices)
+	q := question(asks, choices, "")
+	q.ID = p.questionID() + "~again" + start
+	choice, _, err := p.choose(ctx, q, choices)
 	return choice == choices[0], err
 }
 
@@ -98,7 +101,7 @@ func (p piecework) judged(ctx context.Context, in commandInput) (why string, err
 	case tool.Ask:
 		choices := []string{"run it", "don't"}
 		q := question("Run this command? It asks because of "+said+"\n\n"+quoted(in.Run), choices, "")
-		q.ID = p.id + "?"
+		q.ID = p.questionID() + "~run"
 		choice, _, err := p.choose(ctx, q, choices)
 		if err != nil || choice == choices[0] {
 			return "", err

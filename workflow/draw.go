@@ -11,6 +11,10 @@ func (w *Workflow) Tree() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", w.Name, w.Description)
 	w.branch(&b, w.Steps, "")
+	if len(w.Finally) > 0 {
+		b.WriteString("finally\n")
+		w.branch(&b, w.Finally, "")
+	}
 	return b.String()
 }
 
@@ -29,6 +33,9 @@ func (w *Workflow) branch(b *strings.Builder, steps []Step, indent string) {
 		}
 		if len(s.When) > 0 {
 			line += " · when " + conditionsOf(s.When)
+		}
+		if s.Join != "" {
+			line += " · when " + string(s.Join)
 		}
 		if s.Kind == KindLoop {
 			line += fmt.Sprintf(" · until %s, at most %s times", conditionsOf(s.Until), asText(s.Max))
@@ -60,6 +67,11 @@ func (w *Workflow) Mermaid() string {
 	var b strings.Builder
 	b.WriteString("flowchart TD\n")
 	w.nodes(&b, w.Steps, "", "  ")
+	if len(w.Finally) > 0 {
+		b.WriteString("  subgraph finally\n")
+		w.nodes(&b, w.Finally, "", "    ")
+		b.WriteString("  end\n")
+	}
 	return b.String()
 }
 

@@ -30,6 +30,7 @@ const (
 	isTime     shape = "a time such as 90s or 2h"
 	isTexts    shape = "a list of texts"
 	isMap      shape = "a mapping"
+	isWhen     shape = "a mapping, or one of all_done, any_failed, any_ok"
 	isVars     shape = "a mapping of variables"
 	isTextMap  shape = "a mapping of texts"
 	isFields   shape = "a mapping with known fields"
@@ -46,6 +47,11 @@ func (s shape) misfit(n *yaml.Node) *yaml.Node {
 	switch s {
 	case isTexts:
 		kind = yaml.SequenceNode
+	case isWhen:
+		if n.Kind == yaml.ScalarNode && slices.Contains(joins(), Join(n.Value)) {
+			return nil
+		}
+		kind = yaml.MappingNode
 	case isMap, isVars, isTextMap, isSchema, isSchemas:
 		kind = yaml.MappingNode
 	}
@@ -95,6 +101,18 @@ func (s shape) remedy(n, bad *yaml.Node) string {
 	return "give it " + string(s)
 }
 
+// meant is what a node means that does not have the shape, so that the rest is read as its author does; nil: it
+// can't be told.
+func (s shape) meant(n *yaml.Node) any {
+	switch {
+	case s == isTexts && isString(n):
+		return []any{n.Value}
+	case s == isSchema:
+		return map[string]any{}
+	}
+	return nil
+}
+
 // fixed reports whether what a field says is known before anything runs.
 func (s shape) fixed() bool { return s == isWord || s == isTexts || s == isTextMap }
 
@@ -119,6 +137,7 @@ func topFields() []field {
 			{name: "concurrency", shape: isInteger},
 		}},
 		{name: "steps", shape: isSteps, need: true},
+		{name: "finally", shape: isSteps},
 	}
 }
 
@@ -130,7 +149,7 @@ func stepFields() []field {
 		{name: "kind", shape: isWord, need: true},
 		{name: "title", shape: isWord},
 		{name: "needs", shape: isTexts},
-		{name: "when", shape: isMap},
+		{name: "when", shape: isWhen},
 		{name: "on_failure", shape: isWord},
 		{name: "retry", shape: isFields, kinds: []Kind{KindAgent, KindRun, KindCheck, KindTool}, of: []field{
 			{name: "times", shape: isInteger, need: true}, {name: "wait", shape: isTime},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -158,6 +159,33 @@ steps:
 	}
 }
 
+// TestOnlyChecksMeasure holds that a loop gives up by what its checks found, and says so only of rounds
+// in which they were executed.
+func TestOnlyChecksMeasure(t *testing.T) {
+	for onFailure, want := range map[string]string{
+		"continue": "no check got better in 2 rounds", "skip": "no check could be run in 2 rounds; test: it needs work, which is failed",
+	} {
+		o, _ := place(t, nil)
+		o.Agents = &crew{do: func(workflow.Job) workflow.Report { return workflow.Report{Failed: "turns: all are used up"} }}
+		_, err := perform(t, event.NewMemory("s"), parsed(t, `
+name: demo
+steps:
+  - {id: test, kind: check, run: 'true'}
+  - id: try
+    kind: loop
+    max: 9
+    patience: 2
+    until: {test.passed: true}
+    steps:
+      - {id: work, kind: agent, prompt: Work, on_failure: `+onFailure+`}
+      - {id: test, kind: check, run: 'false', on_failure: continue}
+`), nil, o)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("on_failure %s: %v, want %q", onFailure, err, want)
+		}
+	}
+}
+
 // TestInterruptedCommand holds that a command which was interrupted is asked about when the run goes
 // on, and is neither over nor run again by itself.
 func TestInterruptedCommand(t *testing.T) {
@@ -170,7 +198,7 @@ steps:
   - {id: a, kind: run, run: 'test -e go || sleep 60'}
   - {id: b, kind: run, run: touch after, on_failure: continue}
 `)
-		interrupted(t, log, w, o)
+		interrupted(t, log, w, o, nil)
 		if got := outcomes(t, log)["a"]; got != "" {
 			t.Fatalf("after the interrupt: %s", got)
 		}
@@ -184,8 +212,57 @@ steps:
 	}
 }
 
-// interrupted performs a workflow until its step a has begun, and interrupts it.
-func interrupted(t *testing.T, log event.Log, w *workflow.Workflow, o workflow.Options) {
+// TestEachInterruptionIsAsked holds that an answer to one interruption of a command or of a call permits one more
+// try, and that the next interruption is another question, whose id needs no escaping in an address.
+func TestEachInterruptionIsAsked(t *testing.T) {
+	for name, file := range map[string]string{
+		"a command": "{id: a, kind: run, run: 'test -e go || sleep 60'}", "a call": "{id: a, kind: tool, tool: deploy}",
+	} {
+		o, _ := place(t, nil)
+		calls := &crew{do: func(j workflow.Job) workflow.Report {
+			return workflow.Report{Failed: "unknown", Lost: j.Step != "a++", Text: j.Step}
+		}}
+		o.Agents = calls
+		log := event.NewMemory("s")
+		w := parsed(t, "name: demo\nsteps:\n  - "+file+"\n")
+		var ids []string
+		again := func(p inspan.Pending) event.Decided {
+			ids = append(ids, p.ID())
+			return event.Decided{Allow: true, Answer: "run it again"}
+		}
+		tries := func() int {
+			n := len(calls.jobs)
+			for e := range log.Read(t.Context(), 0) {
+				if b, ok := e.Body.(event.StepStarted); ok && b.Does == "run" {
+					n++
+				}
+			}
+			return n
+		}
+		if strings.HasSuffix(name, "command") {
+			interrupted(t, log, w, o, nil)
+			interrupted(t, log, w, o, again)
+			if _, err := perform(t, log, w, nil, o); err != nil || tries() != 2 {
+				t.Errorf("%s: %v, tried %d times with one permission", name, err, tries())
+			}
+			if err := os.WriteFile(filepath.Join(o.Env.Root, "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, _ = answered(t, log, w, o, again)
+		if len(ids) != 2 || ids[0] == ids[1] || tries() != 3 {
+			t.Errorf("%s: tried %d times, questions %q", name, tries(), ids)
+		}
+		for _, id := range ids {
+			if url.PathEscape(id) != id {
+				t.Errorf("%s: %q needs to be escaped", name, id)
+			}
+		}
+	}
+}
+
+// interrupted performs a workflow until its step a has begun, and interrupts it. Answer answers its questions.
+func interrupted(t *testing.T, log event.Log, w *workflow.Workflow, o workflow.Options, answer func(inspan.Pending) event.Decided) {
 	t.Helper()
 	a := &inspan.Agent{Program: func(ctx context.Context, steps *inspan.Steps) error {
 		_, err := w.Run(ctx, steps, nil, o)
@@ -195,14 +272,22 @@ func interrupted(t *testing.T, log event.Log, w *workflow.Workflow, o workflow.O
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := inspan.Conductor{Session: s}
+	c := inspan.Conductor{Session: s, Ask: func(_ context.Context, p inspan.Pending) (event.Body, error) {
+		d := answer(p)
+		d.Call, d.Question = p.Call.ID, p.Question
+		return d, nil
+	}}
+	inputs := []event.Body{event.Say("run")}
+	if s.Status().Workflow != "" {
+		inputs = []event.Body{event.Said{}}
+	}
 	c.See = func(e event.Event) error {
 		if b, ok := e.Body.(event.StepStarted); ok && b.Step == "a" {
 			c.Interrupt(event.Cancelled{By: "test"})
 		}
 		return nil
 	}
-	if err := errors.Join(c.Run(t.Context(), event.Say("run")), s.Close()); err != nil {
+	if err := errors.Join(c.Run(t.Context(), inputs...), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -47,7 +47,7 @@ func (p piecework) loop(ctx context.Context) (any, end) {
 			passed, _ = f.holds(p.Until)
 			before = brought(p.Steps, f)
 			history = append(history[max(0, len(history)-mostHistory+1):], told(round, p.Steps, f, ends))
-			why = m.stalled(p.Steps, f)
+			why = m.stalled(p.Steps, f, ends)
 		}
 		switch {
 		case passed:
@@ -70,7 +70,7 @@ func (p piecework) count(v any, usual int) int {
 
 // turn is where the steps of a round, or of an item, stand.
 func (p piecework) turn(n int) scopeOf {
-	return scopeOf{w: p.at.w, path: fmt.Sprintf("%s/%d/", p.id, n), base: p.at.base + p.ID + "/", parent: p.id}
+	return scopeOf{w: p.at.w, path: fmt.Sprintf("%s/%d/", p.id, n), base: p.at.base + p.ID + "/", parent: p.id, last: p.at.last}
 }
 
 // noRoom says why no round can begin.
@@ -85,7 +85,7 @@ func (p piecework) noRoom() string {
 func brought(steps []Step, f *frame) map[string]any {
 	out := map[string]any{}
 	for _, s := range steps {
-		if v, there := f.values[s.ID]; there {
+		if v := f.values[s.ID]; v != nil {
 			out[s.ID] = v
 		}
 	}
@@ -125,35 +125,49 @@ func asTexts(list []any) (out []string) {
 	return out
 }
 
-// meter measures the progress of a loop by what its checks found, and by nothing that anybody says.
+// meter measures the progress of a loop by what its checks found, and by nothing that anybody says. A
+// check that was not executed finds nothing.
 type meter struct {
-	patience int
-	best     *score
-	since    int // rounds since it was reached
+	patience  int
+	best      *score
+	since     int // measured rounds since it was reached
+	unchecked int // rounds in a row in which no check was executed
 }
 
 // score is how far the checks of a round are: fewer failures are better, and so are more checks that pass.
 type score struct{ passed, failures int }
 
 // stalled takes note of a round, and says why no further one is worth it; empty: it is.
-func (m *meter) stalled(steps []Step, f *frame) string {
-	now, checks := score{}, 0
+func (m *meter) stalled(steps []Step, f *frame, ends map[string]end) string {
+	now, checks, executed, why := score{}, 0, 0, ""
 	for _, s := range steps {
 		if s.Kind != KindCheck {
 			continue
 		}
 		checks++
-		failed, _ := f.value(s.ID + ".failures").([]any)
-		switch {
-		case f.value(s.ID+".passed") == true:
+		found, _ := f.values[s.ID].(map[string]any)
+		failed, _ := found["failures"].([]any)
+		switch passed, ran := found["passed"].(bool); {
+		case !ran:
+			why = cmp.Or(why, s.ID+": "+ends[s.ID].why)
+			continue
+		case passed:
 			now.passed++
 		default:
 			now.failures += max(1, len(failed))
 		}
+		executed++
 	}
-	if checks == 0 {
+	switch {
+	case checks == 0:
+		return ""
+	case executed == 0:
+		if m.unchecked++; m.unchecked >= m.patience {
+			return fmt.Sprintf("no check could be run in %s; %s", text.Count(m.unchecked, "round"), text.Short(why, 300))
+		}
 		return ""
 	}
+	m.unchecked = 0
 	if m.best == nil || now.passed > m.best.passed || now.passed == m.best.passed && now.failures < m.best.failures {
 		m.best, m.since = &now, 0
 		return ""

@@ -88,20 +88,15 @@ type Source func(name string) (file string, data []byte, err error)
 // Parse reads a workflow from a YAML file of that name, or from a script (.js), and checks it with all that it uses, which find
 // finds; nil: there are none. The error is [Problems].
 //
+// With problems, the workflow is there as far as it could be read, for [Workflow.Resolve]; it can't run.
+//
 // Reading an untrusted file is safe: nothing in it runs, and time and memory are bounded.
 func Parse(file string, data []byte, find Source) (*Workflow, error) {
-	w, err := read(file, data)
-	if err != nil {
-		return nil, err
-	}
-	if err := (&inclusion{find, mostUses}).include(w, []string{w.Name}); err != nil {
-		return nil, err
-	}
-	return w, w.Check()
+	return (&inclusion{find, mostUses}).parse(file, data, nil)
 }
 
-// read reads a file alone.
-func read(file string, data []byte) (*Workflow, error) {
+// read reads a file alone. The workflow is nil if it can't be told what the file says.
+func read(file string, data []byte) (*Workflow, Problems) {
 	if isScript(file) {
 		return readScript(filepath.Base(file), data)
 	}
@@ -110,20 +105,24 @@ func read(file string, data []byte) (*Workflow, error) {
 	if root == nil {
 		return nil, r.problems
 	}
-	value := r.fields(root, "", topFields(), "")
-	if len(r.problems) > 0 {
-		return nil, r.problems
-	}
-	raw, err := json.Marshal(value)
+	return r.workflow(root, topFields(), "")
+}
+
+// workflow is what a mapping says, as far as its fields have their form.
+func (r *reader) workflow(root *yaml.Node, known []field, script string) (*Workflow, Problems) {
+	raw, err := json.Marshal(r.fields(root, "", known, ""))
 	w := &Workflow{file: r.file, lines: r.lines}
 	if err == nil {
 		err = json.Unmarshal(raw, w)
 	}
+	w.Script = script
 	if err != nil {
-		r.add(root, "", err.Error(), "see docs/WORKFLOWS.md")
-		return nil, r.problems
+		w = nil
+		if len(r.problems) == 0 { // else it follows from these
+			r.add(root, "", err.Error(), "see docs/WORKFLOWS.md")
+		}
 	}
-	return w, nil
+	return w, r.problems
 }
 
 // reader reads the nodes of a file, and keeps where they stand.
@@ -131,12 +130,17 @@ type reader struct {
 	file     string
 	lines    map[string]int
 	problems Problems
+	lost     bool // it can't be told what the file says
 	steps    int
 	deep     int // lists of steps that the one being read is in
 	nodes    int
 }
 
+// add tells of a problem, of a value only of the first.
 func (r *reader) add(n *yaml.Node, field, what, remedy string) {
+	if slices.ContainsFunc(r.problems, func(p Problem) bool { return field != "" && p.Field == field && p.Line == n.Line }) {
+		return
+	}
 	r.problems.add(Problem{File: r.file, Line: n.Line, Field: field, What: what, Remedy: remedy})
 }
 
@@ -154,11 +158,13 @@ func (r *reader) fields(n *yaml.Node, path string, known []field, kind Kind) map
 		case kind != "" && known[f].kinds != nil && !slices.Contains(known[f].kinds, kind):
 			r.add(key, at, fmt.Sprintf("steps of kind %s don't have it", kind), "remove it; it belongs to "+list(known[f].kinds))
 		default:
-			out[key.Value] = r.value(value, at, known[f])
+			if v := r.value(value, at, known[f]); v != nil {
+				out[key.Value] = v
+			}
 		}
 	}
 	for _, f := range known {
-		if _, there := out[f.name]; !there && f.need && (f.kinds == nil || slices.Contains(f.kinds, kind)) {
+		if _, there := r.lines[join(path, f.name)]; !there && f.need && (f.kinds == nil || slices.Contains(f.kinds, kind)) {
 			r.add(n, join(path, f.name), "it is missing", "add it: "+string(f.shape))
 		}
 	}
@@ -193,7 +199,7 @@ func (r *reader) value(n *yaml.Node, path string, f field) any {
 	switch bad := f.shape.misfit(n); {
 	case bad != nil:
 		r.add(bad, path, "it is "+shapeOf(bad), f.shape.remedy(n, bad))
-		return nil
+		return f.shape.meant(n)
 	case f.shape.fixed() && refers(n):
 		r.add(n, path, "it has a reference, and is not one of the fields that take them",
 			"write the value itself; references go into prompt, show, to, env, with and over")
@@ -203,29 +209,36 @@ func (r *reader) value(n *yaml.Node, path string, f field) any {
 			r.entry(n.Content[i], n.Content[i+1], path, f.shape)
 		}
 	}
-	if f.shape == isSchema {
-		r.schema(n, path)
+	value := jsonOf(n)
+	switch mapped, _ := value.(map[string]any); f.shape {
+	case isSchema:
+		if !r.schema(n, path) {
+			return map[string]any{}
+		}
+	case isSchemas:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if key := n.Content[i].Value; !r.schema(n.Content[i+1], join(path, key)) {
+				mapped[key] = map[string]any{} // any value, so that what refers to it is looked at
+			}
+		}
 	}
-	return jsonOf(n)
+	return value
 }
 
 // entry looks at a value of a mapping whose names are the file's own.
 func (r *reader) entry(key, value *yaml.Node, path string, of shape) {
 	at := join(path, key.Value)
 	r.lines[at] = key.Line
-	switch {
-	case of == isSchemas:
-		r.schema(value, at)
-	case of == isVars && isScalar(value, "!!float") && strings.HasSuffix(value.Value, "0"):
+	if of == isVars && isScalar(value, "!!float") && strings.HasSuffix(value.Value, "0") {
 		r.add(value, at, fmt.Sprintf("the number %s is told as %v", value.Value, jsonOf(value)), "quote it, so that it is a text")
 	}
 }
 
-// schema complains of what is no JSON schema in its form.
-func (r *reader) schema(n *yaml.Node, path string) {
+// schema complains of what is no JSON schema in its form, and reports whether it has that.
+func (r *reader) schema(n *yaml.Node, path string) bool {
 	if n.Kind != yaml.MappingNode {
 		r.add(n, path, "it is "+shapeOf(n), "give it a JSON schema such as {type: string}")
-		return
+		return false
 	}
 	raw, err := json.Marshal(jsonOf(n))
 	if err == nil {
@@ -234,6 +247,7 @@ func (r *reader) schema(n *yaml.Node, path string) {
 	if err != nil {
 		r.add(n, path, "it is not a JSON schema: "+err.Error(), "give it one such as {type: string}")
 	}
+	return err == nil
 }
 
 // refers reports whether a text, or one of several, has a reference.
@@ -291,18 +305,25 @@ func (r *reader) stepList(n *yaml.Node, path string, f field) any {
 	return out
 }
 
-// step reads a step. Where its kind is not known, what belongs to it can't be told.
+// step reads a step. Where its kind is not known, what belongs to it can't be told. One without an id has
+// that of its place.
 func (r *reader) step(n *yaml.Node, at string) map[string]any {
 	r.lines[at] = n.Line
-	kind := Kind("")
+	kind, id := Kind(""), at[strings.LastIndexByte(at, '.')+1:]
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if v := n.Content[i+1]; n.Content[i].Value == "kind" {
 			if kind = Kind(v.Value); !slices.Contains(Kinds(), kind) {
 				r.add(v, join(at, "kind"), fmt.Sprintf("there is no kind %q", text.Short(v.Value, 60)),
 					remedyFor(v.Value, strings.Split(list(Kinds()), ", ")))
-				return nil
+				return map[string]any{"id": id}
 			}
 		}
 	}
-	return r.fields(n, at, stepFields(), kind)
+	step := r.fields(n, at, stepFields(), kind)
+	if word, is := step["when"].(string); is {
+		step["join"] = word
+		delete(step, "when")
+	}
+	step["id"] = cmp.Or[any](step["id"], id)
+	return step
 }

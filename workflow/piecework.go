@@ -64,7 +64,7 @@ func (p piecework) record(ctx context.Context, input any, again bool, do func(co
 
 // work is record for a step that takes one of the places for work, and begins nothing while all is paused.
 func (p piecework) work(ctx context.Context, input any, again bool, do func(context.Context) (event.StepEnded, error)) (any, end) {
-	if _, known, _ := p.steps.Begun(p.id); known == nil { // else there is nothing to do
+	if p.steps.Begun(p.id).Ended == nil { // else there is nothing to do
 		select {
 		case p.slots <- struct{}{}:
 			defer func() { <-p.slots }()
@@ -84,7 +84,7 @@ func (p piecework) work(ctx context.Context, input any, again bool, do func(cont
 
 // clear waits until something may begin.
 func (p piecework) clear(ctx context.Context) error {
-	if err := p.stopped(); err != nil {
+	if err := p.halted(p.at); err != nil {
 		return cmp.Or(err, inspan.ErrOpenStep)
 	}
 	if p.o.Agents == nil {

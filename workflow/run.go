@@ -92,7 +92,7 @@ func (w *Workflow) Asks() bool {
 			return true
 		}
 	}
-	return asks(w.Steps) || strings.Contains(w.Script, "agent")
+	return asks(w.Steps) || asks(w.Finally) || strings.Contains(w.Script, "agent")
 }
 
 func asks(steps []Step) bool {
@@ -104,7 +104,7 @@ func asks(steps []Step) bool {
 // An error that wraps [inspan.ErrOpenStep] says that the run can go on later; any other one is why
 // it has failed. What it brings is there also then, as far as it goes.
 func (w *Workflow) Run(ctx context.Context, steps *inspan.Steps, inputs map[string]any, o Options) (map[string]any, error) {
-	first, _, _ := steps.Begun(event.Workflow)
+	first := steps.Begun(event.Workflow)
 	b := begun{w, inputs}
 	if first.Step != "" {
 		b = begun{}
@@ -270,6 +270,7 @@ type scopeOf struct {
 	path   string    // before their ids: "" or "fix/2/"
 	base   string    // the same without rounds and items
 	parent string    // step that they are a part of
+	last   bool      // they begin also after a failure that stops the others
 	steps  []Step
 }
 
@@ -285,11 +286,16 @@ func (r *run) whole(ctx context.Context, w *Workflow, inputs map[string]any, at 
 		r.look(ctx, w.Steps, f, at)
 	}
 	ends := r.level(ctx, w.Steps, f, at)
+	failed, err = failures(w.Steps, ends), r.left(ends)
+	if err == nil {
+		at.last = true
+		err = r.left(r.level(ctx, w.Finally, &frame{up: f, values: map[string]any{}}, at))
+	}
 	out = map[string]any{}
 	for name, ret := range w.Returns {
 		out[name] = f.value(ret.From)
 	}
-	return out, failures(w.Steps, ends), r.left(ends)
+	return out, failed, err
 }
 
 // left is why steps of a list stay open; nil: all have ended.
@@ -372,14 +378,12 @@ func (r *run) level(ctx context.Context, steps []Step, f *frame, at scopeOf) map
 			}
 			mu.Lock()
 			mine := &frame{up: f.up, values: cloned(f.values)}
-			begin := r.ready(s, needs, steps, ends, mine)
+			begin := r.ready(s, needs, at, ends, mine)
 			mu.Unlock()
 			value, e := r.one(ctx, s, mine, at, begin)
 			mu.Lock()
 			defer mu.Unlock()
-			if ends[s.ID] = e; value != nil {
-				f.values[s.ID] = value
-			}
+			ends[s.ID], f.values[s.ID] = e, value // nil too: it hides a step of the same id further out
 		})
 	}
 	all.Wait()
@@ -400,16 +404,39 @@ type readiness struct {
 	why               string
 }
 
-// ready says whether a step may begin whose needs are over.
-func (r *run) ready(s Step, needs []string, steps []Step, ends map[string]end, f *frame) readiness {
-	if r.stopped() != nil {
-		return readiness{held: !errors.Is(r.stopped(), errStopped), why: "the run was stopped"}
+// halted is why no step of the list begins any more; nil: it may.
+func (r *run) halted(at scopeOf) error {
+	if err := r.stopped(); err != nil && !(at.last && errors.Is(err, errStopped)) {
+		return err
 	}
+	return nil
+}
+
+// ready says whether a step may begin whose needs are over.
+func (r *run) ready(s Step, needs []string, at scopeOf, ends map[string]end, f *frame) readiness {
+	if err := r.halted(at); err != nil {
+		return readiness{held: !errors.Is(err, errStopped), why: "the run was stopped"}
+	}
+	bad := 0
 	for _, id := range needs {
 		switch e := ends[id]; {
 		case e.outcome == "":
 			return readiness{held: true}
-		case e.bad() && (stepOf(steps, id).OnFailure != "continue" || e.outcome == event.OutcomeSkipped):
+		case e.bad():
+			bad++
+		}
+	}
+	switch {
+	case s.Join == JoinFailed && bad == 0:
+		return readiness{passed: true, why: "nothing that it needs has failed"}
+	case s.Join == JoinOK && bad == len(needs):
+		return readiness{why: "nothing that it needs has ended well"}
+	case s.Join != "":
+		return readiness{yes: true}
+	}
+	for _, id := range needs {
+		switch e := ends[id]; {
+		case e.bad() && (stepOf(at.steps, id).OnFailure != "continue" || e.outcome == event.OutcomeSkipped):
 			return readiness{why: fmt.Sprintf("it needs %s, which is %s", id, e.outcome)}
 		}
 	}

@@ -176,6 +176,57 @@ steps:
 	}
 }
 
+// TestJoinsAndFinally holds when a step begins that says how what it needs must end, and that steps which come last
+// begin however all others have ended, and change no result.
+func TestJoinsAndFinally(t *testing.T) {
+	const file = `
+name: demo
+returns: {got: {from: a.text}}
+steps:
+  - {id: a, kind: agent, prompt: %s, on_failure: %s}
+  - {id: b, kind: agent, prompt: go, needs: []}
+  - {id: done, kind: agent, prompt: go, needs: [a, b], when: all_done}
+  - {id: bad, kind: agent, prompt: go, needs: [a, b], when: any_failed}
+  - {id: good, kind: agent, prompt: go, needs: [a, b], when: any_ok}
+  - {id: after, kind: agent, prompt: go, needs: [bad]}
+finally:
+  - {id: sweep, kind: agent, prompt: fail}
+  - {id: tell, kind: agent, prompt: "${a.text}", when: all_done}
+`
+	for _, c := range []struct{ prompt, onFailure, want, err string }{
+		{"go", "skip", "map[a:ok after:ok b:ok bad:skipped done:ok good:ok sweep:failed tell:ok workflow:ok]", ""},
+		{"fail", "skip", "map[a:failed after:ok b:ok bad:ok done:ok good:ok sweep:failed tell:ok workflow:failed]", "a: no luck"},
+		{"fail", "stop", "map[a:failed after:skipped bad:skipped done:skipped good:skipped sweep:failed tell:ok workflow:failed]", "a: no luck"},
+	} {
+		agents := &crew{do: func(j workflow.Job) workflow.Report {
+			if j.Prompt == "fail" {
+				return workflow.Report{Failed: "no luck"}
+			}
+			return says("went")
+		}}
+		log := event.NewMemory("s")
+		out, err := perform(t, log, parsed(t, fmt.Sprintf(file, c.prompt, c.onFailure)), nil, workflow.Options{Agents: agents})
+		all := outcomes(t, log)
+		if c.onFailure == "stop" {
+			delete(all, "b") // which may have begun before
+		}
+		if got := fmt.Sprint(all); got != c.want {
+			t.Errorf("a is told to %s, and its failure to %s:\n%s, want\n%s", c.prompt, c.onFailure, got, c.want)
+		}
+		if (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
+			t.Errorf("%s, %s: %v, %v", c.prompt, c.onFailure, out, err)
+		}
+	}
+	for when, want := range map[string]string{
+		"any_filed": "when", "all_done}\n  - {id: x, kind: agent, prompt: x, needs: [], when: any_ok": "steps.x.when",
+	} {
+		_, err := workflow.Parse("x.yaml", []byte("name: x\nsteps:\n  - {id: a, kind: agent, prompt: x}\n  - {id: c, kind: agent, prompt: x, when: "+when+"}\n"), nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+}
+
 // TestOneFailureStopsOnlyWhatNeedsIt holds what begins beside and behind a step that fails.
 func TestOneFailureStopsOnlyWhatNeedsIt(t *testing.T) {
 	const file = `

@@ -46,9 +46,9 @@ func isScript(file string) bool { return strings.HasSuffix(file, ".js") }
 //	name: fix
 //	inputs: {task: {type: string}}
 //	*/
-func readScript(file string, data []byte) (*Workflow, error) {
+func readScript(file string, data []byte) (*Workflow, Problems) {
 	r := &reader{file: file, lines: map[string]int{}}
-	problem := func(what string) (*Workflow, error) {
+	problem := func(what string) (*Workflow, Problems) {
 		r.problems.add(Problem{File: file, Line: 1, What: what, Remedy: "begin with /* workflow, then name: and what else there is, then */"})
 		return nil, r.problems
 	}
@@ -68,24 +68,12 @@ func readScript(file string, data []byte) (*Workflow, error) {
 	if root == nil {
 		return nil, r.problems
 	}
-	value := r.fields(root, "", scriptFields(), "")
-	if len(r.problems) > 0 {
-		return nil, r.problems
-	}
-	w := &Workflow{file: file, lines: r.lines, Script: string(data)}
-	raw, err := json.Marshal(value)
-	if err == nil {
-		err = json.Unmarshal(raw, w)
-	}
-	if err != nil {
-		return problem(err.Error())
-	}
-	return w, nil
+	return r.workflow(root, scriptFields(), string(data))
 }
 
 // scriptFields are those of the comment.
 func scriptFields() []field {
-	known := slices.DeleteFunc(topFields(), func(f field) bool { return f.name == "steps" || f.name == "returns" })
+	known := slices.DeleteFunc(topFields(), func(f field) bool { return slices.Contains([]string{"steps", "finally", "returns"}, f.name) })
 	for i := range known {
 		if known[i].name == "limits" {
 			known[i].of = append(known[i].of, field{name: "agents", shape: isInteger})
@@ -255,7 +243,7 @@ func (s *scripting) hires() error {
 
 // fits checks a step as if it stood alone in a file. What it says of others is looked up here. s.mu is held.
 func (s *scripting) fits(step Step) error {
-	if step.Gate != "" || step.Needs != nil || step.When != nil || step.OnFailure != "" {
+	if step.Gate != "" || step.Needs != nil || step.When != nil || step.Join != "" || step.OnFailure != "" {
 		return fmt.Errorf("%s: gate, needs, when and on_failure are for files; a script decides itself", step.Kind)
 	}
 	for _, id := range step.Evidence {

@@ -15,6 +15,8 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -27,7 +29,7 @@ func question(asks string, choices []string, about string) event.Raised {
 	if strings.Count(about, "\n") > longText {
 		shown = asks + "\n\n" + shown // a window shows its beginning
 	}
-	args, err := json.Marshal(map[string]any{"question": shown, "options": choices})
+	args, err := json.Marshal(map[string]any{"question": shown, "options": choices, "closed": len(choices) > 0})
 	if err != nil {
 		args = nil
 	}
@@ -40,25 +42,13 @@ func question(asks string, choices []string, about string) event.Raised {
 	}
 }
 
-// chosen is the choice that an answer makes: its word, or its number, and after a colon why; empty: it
-// makes none.
-func chosen(answer string, choices []string) string {
-	word, _, _ := strings.Cut(answer, ":")
-	word = strings.TrimSpace(word)
-	for _, c := range choices {
-		if strings.EqualFold(c, word) || strings.EqualFold(c, strings.TrimSpace(answer)) {
-			return c
-		}
-	}
-	if n, err := strconv.Atoi(word); err == nil && n >= 1 && n <= len(choices) {
-		return choices[n-1]
-	}
-	return ""
-}
+// questionID is what the question of the step is called, which needs no escaping in an address.
+func (p piecework) questionID() string { return strings.ReplaceAll(p.id, "/", ".") }
 
 // insist puts a question, and again after an answer that does not fit, with why. A denial fits always.
 func (p piecework) insist(ctx context.Context, q event.Raised, fits func(answer string) (why string)) (d event.Decided, err error) {
-	id, preview := cmp.Or(q.ID, p.id), q.Preview
+	q.ID = cmp.Or(q.ID, p.questionID())
+	id, preview := q.ID, q.Preview
 	for n := 2; ; n++ {
 		if d, err = p.steps.Ask(ctx, p.id, q); err != nil || !d.Allow {
 			return d, err
@@ -67,17 +57,15 @@ func (p piecework) insist(ctx context.Context, q event.Raised, fits func(answer 
 		if why == "" {
 			return d, nil
 		}
-		q.ID, q.Preview = fmt.Sprintf("%s#%d", id, n), preview+"\n\n"+why
+		q.ID, q.Preview = fmt.Sprintf("%s~%d", id, n), preview+"\n\n"+why
 	}
 }
 
 // choose has a person choose. A denial chooses nothing.
 func (p piecework) choose(ctx context.Context, q event.Raised, choices []string) (choice string, d event.Decided, err error) {
 	d, err = p.insist(ctx, q, func(answer string) string {
-		if choice = chosen(answer, choices); choice == "" {
-			return fmt.Sprintf("%q is none of the choices.", text.Short(answer, 80))
-		}
-		return ""
+		choice = words.Chosen(answer, choices)
+		return words.Misfit(llm.Call{Args: q.Args}, answer)
 	})
 	return choice, d, err
 }
@@ -222,8 +210,12 @@ func (p piecework) call(ctx context.Context) (any, end) {
 		return p.tries(ctx, func(ctx context.Context, try int) (event.StepEnded, error) {
 			job := Job{Step: p.numbered(try), Call: p.Tool, Args: args, Progress: p.steps.Progress}
 			r, err := p.o.Agents.Work(ctx, job)
-			if err == nil && r.Lost {
-				r, err = p.callAgain(ctx, job, r)
+			for start, again := 1, true; err == nil && r.Lost && again; start++ {
+				again, err = p.onceMore(ctx, "call", job.Call+" "+string(job.Args), fmt.Sprintf("%d.%d", try, start))
+				if again {
+					job.Step += "+"
+					r, err = p.o.Agents.Work(ctx, job)
+				}
 			}
 			if err != nil {
 				return event.StepEnded{}, err
@@ -239,16 +231,6 @@ func (p piecework) numbered(try int) string {
 		return p.id
 	}
 	return fmt.Sprintf("%s#%d", p.id, try)
-}
-
-// callAgain makes a call once more, if a person says so, of which it is not known what it did.
-func (p piecework) callAgain(ctx context.Context, job Job, was Report) (Report, error) {
-	again, err := p.onceMore(ctx, "call", job.Call+" "+string(job.Args))
-	if err != nil || !again {
-		return was, err
-	}
-	job.Step += "+"
-	return p.o.Agents.Work(ctx, job)
 }
 
 // typed is the end of a step that brings text, which is JSON if the step says what that is.
@@ -276,7 +258,7 @@ func (p piecework) use(ctx context.Context) (any, end) {
 		if err != nil {
 			return event.StepEnded{}, err
 		}
-		out, failed, err := p.whole(ctx, w, inputs, scopeOf{path: p.id + "/", base: p.at.base + p.ID + "/", parent: p.id})
+		out, failed, err := p.whole(ctx, w, inputs, scopeOf{path: p.id + "/", base: p.at.base + p.ID + "/", parent: p.id, last: p.at.last})
 		return ended(out, failed), err
 	})
 }

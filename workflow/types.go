@@ -1,7 +1,6 @@
 package workflow
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -114,8 +113,8 @@ type inclusion struct {
 }
 
 // include finds those of one workflow. Within are the names by which it is used, and the ones around it.
-func (in *inclusion) include(w *Workflow, within []string) error {
-	c := &checker{w: w}
+func (in *inclusion) include(w *Workflow, within []string, had Problems) Problems {
+	c := &checker{w: w, problems: had, formal: had}
 	w.uses(w.Steps, "steps", func(path, name string) {
 		path = join(path, "use")
 		switch {
@@ -128,8 +127,10 @@ func (in *inclusion) include(w *Workflow, within []string) error {
 			c.add(path, fmt.Sprintf("there are more than %d uses of workflows in all", mostUses), "use fewer")
 		case in.find != nil:
 			used, err := in.found(name, within)
-			if err != nil {
+			if err != nil && name != "" { // else it is missing
 				c.add(path, err.Error(), "mend that first; 'inspan workflow list' names those that there are")
+			}
+			if err != nil {
 				return
 			}
 			if w.Included == nil {
@@ -138,10 +139,7 @@ func (in *inclusion) include(w *Workflow, within []string) error {
 			w.Included[name] = used
 		}
 	})
-	if len(c.problems) > 0 {
-		return c.problems
-	}
-	return nil
+	return c.problems
 }
 
 // found finds one with all that it uses, and checks it.
@@ -151,16 +149,25 @@ func (in *inclusion) found(name string, within []string) (*Workflow, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := read(file, data)
-	if err != nil {
-		return nil, err
+	return in.parse(file, data, append(slices.Clone(within), name))
+}
+
+// parse reads a file with all that it uses, and checks it. Within are the names by which it is used; none: its own.
+func (in *inclusion) parse(file string, data []byte, within []string) (*Workflow, error) {
+	w, had := read(file, data)
+	if w == nil {
+		return nil, had
 	}
-	return w, cmp.Or(in.include(w, append(slices.Clone(within), name)), w.Check())
+	if within == nil {
+		within = []string{w.Name}
+	}
+	return w, w.check(0, in.include(w, within, had))
 }
 
 // uses calls f for each step that uses a workflow.
 func (w *Workflow) uses(steps []Step, path string, f func(path, name string)) {
 	if path == "steps" {
+		w.uses(w.Finally, "finally", f)
 		for i, name := range w.Uses {
 			f(fmt.Sprintf("uses.%d", i+1), name)
 		}

@@ -29,7 +29,7 @@ type Schema = jsonschema.Schema
 
 // Workflow is steps, and what holds for all of them. Do not change one that runs.
 type Workflow struct {
-	Name        string `json:"name"` // lower case letters, digits and dashes
+	Name        string `json:"name"` // lower case letters, digits and dashes; it is run by the name of its file
 	Description string `json:"description,omitempty"`
 	// Inputs are JSON schemas, by name. An input without a default must be given.
 	Inputs map[string]*Schema `json:"inputs,omitempty"`
@@ -37,6 +37,8 @@ type Workflow struct {
 	Returns map[string]Return `json:"returns,omitempty"`
 	Limits  Limits            `json:"limits,omitzero"` // of the run
 	Steps   []Step            `json:"steps,omitempty"` // at most 500 in a file
+	// Finally are steps that begin once all others are over, however they ended. They don't change the result of the run.
+	Finally []Step `json:"finally,omitempty"`
 	// Script is JavaScript that performs steps, in the place of Steps. Uses are the workflows that it may use.
 	Script string   `json:"script,omitempty"`
 	Uses   []string `json:"uses,omitempty"`
@@ -91,8 +93,10 @@ type Step struct {
 	Title string `json:"title,omitempty"` // for people
 	// Needs are the steps that must succeed before this one begins. Without it (nil): the one above. Empty: none.
 	Needs []string `json:"needs,omitzero"`
-	// When are conditions on values. If one does not hold, the step is skipped.
+	// When are conditions on values. If one does not hold, the step is skipped. Or all_done, any_failed or any_ok: how the steps it needs must end.
 	When map[string]any `json:"when,omitempty"`
+	// Join is the word that a file has in the place of these conditions. Empty: all that it needs must succeed.
+	Join Join `json:"join,omitempty"`
 	// OnFailure is skip (default: skip the steps that need it), continue (run them), or stop (begin nothing else).
 	OnFailure string  `json:"on_failure,omitempty"`
 	Retry     Retry   `json:"retry,omitzero"`   // after a failure
@@ -138,6 +142,18 @@ type Step struct {
 	File    string   `json:"file,omitempty"`    // until this file exists below the workspace
 	Webhook string   `json:"webhook,omitempty"` // until this hook is called
 }
+
+// Join says how the steps that a step needs must have ended.
+type Join string
+
+// Joins. What was skipped as its own condition did not hold counts as ended well.
+const (
+	JoinDone   Join = "all_done"   // however
+	JoinFailed Join = "any_failed" // one of them not well
+	JoinOK     Join = "any_ok"     // one of them well
+)
+
+func joins() []Join { return []Join{JoinDone, JoinFailed, JoinOK} }
 
 // Retry is how often a step that fails is tried again.
 type Retry struct {

@@ -50,7 +50,7 @@ func (r *reader) document(data []byte) *yaml.Node {
 	case doc.Content[0].Kind != yaml.MappingNode:
 		r.add(doc.Content[0], "", "it is "+shapeOf(doc.Content[0]), "begin with name: and steps:")
 	default:
-		if r.plainly(doc.Content[0], "", 0); len(r.problems) == 0 {
+		if r.plainly(doc.Content[0], "", 0); !r.lost {
 			return doc.Content[0]
 		}
 	}
@@ -105,13 +105,17 @@ func lineOf(data []byte, what string) int {
 func (r *reader) plainly(n *yaml.Node, path string, deep int) {
 	switch r.nodes++; {
 	case r.problems.full() || r.nodes > mostNodes:
+		r.lost = true
 		return
 	case r.nodes == mostNodes:
+		r.lost = true
 		r.add(n, path, "the file holds too many values", "make it smaller")
 	case deep > mostNested:
+		r.lost = true
 		r.add(n, path, "there is too much within each other", fmt.Sprintf("keep to %d levels", mostNested))
 		return
 	case n.Kind == yaml.AliasNode:
+		r.lost = true
 		r.add(n, path, fmt.Sprintf("*%s is an alias", n.Value), "write out what it stands for")
 	case n.Style&yaml.TaggedStyle != 0:
 		r.add(n, path, fmt.Sprintf("it has the tag %s", n.Tag), "remove the tag, and quote the value if it is a text")
@@ -138,8 +142,10 @@ func (r *reader) keys(n *yaml.Node, path string) {
 		key := n.Content[i]
 		switch {
 		case key.Kind != yaml.ScalarNode || key.Value == "":
+			r.lost = true
 			r.add(key, path, "a key is "+shapeOf(key), "give each value a name")
 		case key.ShortTag() == "!!merge":
+			r.lost = true
 			r.add(key, join(path, key.Value), "it merges mappings", "write out what they hold")
 		case seen[key.Value]:
 			r.add(key, join(path, key.Value), "it stands here twice", "remove one of them")

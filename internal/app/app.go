@@ -56,6 +56,9 @@ func Load(self string) (*App, error) {
 	}
 	a := New(set)
 	a.Providers.Advice = providers.Advice{NoModel: "\n" + howToGetOne, Choose: " (choose with --model, see 'inspan models')", Setup: "run 'inspan setup'"}
+	if a.Providers.Prices, err = providers.OwnPrices(set); err != nil {
+		return nil, err
+	}
 	return a, a.Providers.Aim("")
 }
 

@@ -17,6 +17,9 @@ func Helper() (ran bool, code int) {
 	return equipment.Helper()
 }
 
+// First runs the program in a child where this is process 1, see [sandbox.First]. It is called behind Helper.
+func First() (ran bool, code int) { return sandbox.First() }
+
 // Self is the program that runs, as [Load] wants it.
 func Self() string { return sandbox.Self() }
 

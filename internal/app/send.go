@@ -147,6 +147,8 @@ func (a *App) decision(ctx context.Context, st inspan.Status, d event.Decided, h
 		return nil, misused("no question is open in this session")
 	case !waits:
 		return nil, misused("no open question %q; open: %s", d.Call, strings.Join(open, ", "))
+	case d.Allow && words.Misfit(asked.Call, d.Answer) != "":
+		return nil, misused("%s; the question stays open", words.Misfit(asked.Call, d.Answer))
 	case !d.Allow, holds == "once":
 		return d, nil
 	case len(asked.Set) > 0:

@@ -277,7 +277,7 @@ func TestClips(t *testing.T) {
 	}
 }
 
-// TestGoal plays seven kinds of agents: success is what the check says, as it was before they changed
+// TestGoal plays six kinds of agents: success is what the check says, as it was before they changed
 // it, and the breaker ends what gets no better.
 func TestGoal(t *testing.T) {
 	needsBoxes(t)
@@ -301,6 +301,12 @@ func TestGoal(t *testing.T) {
 				return writes(fmt.Sprintf("part%d", round(task)))
 			}
 			return says(turn, 1, "the next part")
+		}, true, 3},
+		"silent": {func(task string, turn int) llm.Parts { // it works, and never brings the result it is asked for
+			if turn == 0 {
+				return writes(fmt.Sprintf("part%d", round(task)))
+			}
+			return llm.Say("done")
 		}, true, 3},
 		"lazy":  {func(_ string, turn int) llm.Parts { return says(turn, 0, "nothing") }, false, 5},
 		"lying": {func(_ string, turn int) llm.Parts { return says(turn, 0, "all parts are there") }, false, 5},

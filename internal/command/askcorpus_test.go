@@ -156,7 +156,7 @@ func TestAskCorpusIsResumed(t *testing.T) {
 	}
 	code, out, errs := again()
 	want := "| 14 days, if Ann approves.\n\n[1] " + v.page + ", line 1 (bytes 13-20)\n  > 14 days\n" +
-		"\n[2] a.txt, line 1 (bytes 0-12)\n  > Ann approves\n"
+		"\n[2] a.txt, line 1 (bytes 0-12)\n  > Ann approves\n\nRead: 100 % of 35 bytes in 2 sources.\n"
 	if code != 0 || out != want || strings.Contains(errs, "changed since") {
 		t.Errorf("code %d\n%s\n%s", code, out, errs)
 	}

@@ -52,9 +52,11 @@ func (c *command) evalRun() *cobra.Command {
 		Long: "Each trial is a session of its own, in its own process and workspace. Its labels name the run, the task and the try.\n" +
 			"The checker runs after the process has exited.\n" +
 			"A run that was interrupted or killed continues with 'inspan eval resume'.\n" +
+			"Trials have a home of their own: your instructions, skills and memory are not in it, only what --proposal lends them.\n" +
 			"Failures of the infrastructure do not count as failures of the agent: inspan tries the task again, up to three times.",
 		Example: "  inspan eval run suites/mine --config strong.toml --mode auto --jobs 4 --budget 20\n" +
-			"  inspan eval run suites/mine --split held-out --tries 5",
+			"  inspan eval run suites/mine --split held-out --tries 5\n" +
+			"  inspan eval run suites/mine --proposal 0123456789ab",
 		Args: exactly(1, 1, "a SUITE"),
 		RunE: c.evaluated(&e, func(cmd *cobra.Command, args []string) error {
 			if err := (app.Options{Mode: e.Mode}).Check(); err != nil {
@@ -70,6 +72,8 @@ func (c *command) evalRun() *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&e.Config, "config", "", "settings `file` of the trials (default: your own settings)")
+	fl.StringVar(&e.With, "proposal", "", "`proposal` of 'inspan eval learn' whose change all trials have: in a file of their workspaces, or in their settings")
+	fl.StringVar(&e.Without, "without", "", "`proposal` whose file or settings all trials have as they are without the change, to compare")
 	fl.StringVar(&e.Model, "model", "", "model as `provider/model` (default: as the settings have it)")
 	fl.StringVar((*string)(&e.Mode), "mode", "", "permission `mode` of the trials (default: as the settings have it)")
 	fl.StringVar(&e.Split, "split", "", "`split` to try: train, dev or held-out (default: all that is not held out)")

@@ -46,6 +46,10 @@ func looksFlag(cmd *cobra.Command, looks *int) {
 	countFlag(cmd.Flags(), looks, "looks", 1, mostLooks, "look this `number` of times while the candidate runs; 1: at the end")
 }
 
+func partialFlag(cmd *cobra.Command, ask *console.Comparisons) {
+	cmd.Flags().BoolVar(&ask.How.Partial, "partial", false, "judge by what has ended, if trials of a run are missing")
+}
+
 func (c *command) evalCompare() *cobra.Command {
 	var ask console.Comparisons
 	cmd := &cobra.Command{
@@ -54,7 +58,8 @@ func (c *command) evalCompare() *cobra.Command {
 		Long: "BASE and CANDIDATE are runs of the same suite: ids or folders. Only tasks that both have count. inspan sets trials\n" +
 			"aside whose infrastructure failed. The verdict is an exact test over whole tasks. With several candidates, inspan\n" +
 			"corrects the error rate for their number.\n\n" +
-			"With --looks you may compare while the candidate still runs, and stop early. Always give the same number.\n" +
+			"A run that has not ended has no verdict. With --looks you may compare while the candidate still runs, and stop early:\n" +
+			"always give the same number. --partial judges by what has ended.\n" +
 			"Of held-out tasks inspan shows only the verdict, and counts the look in the ledger of 'inspan eval learn'.\n" +
 			"docs/EVALUATION.md explains the numbers.",
 		Example: "  inspan eval compare baseline candidate\n  inspan eval compare baseline candidate --looks 5",
@@ -63,6 +68,7 @@ func (c *command) evalCompare() *cobra.Command {
 	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error { return ask.Compare(cmd.Context(), args) })
 	rates(cmd, &ask)
 	looksFlag(cmd, &ask.How.Looks)
+	partialFlag(cmd, &ask)
 	cmd.Flags().BoolVar(&ask.JSON, "json", false, "print JSON")
 	return cmd
 }
@@ -118,7 +124,7 @@ func (c *command) evalGate() *cobra.Command {
 		return err
 	})
 	rates(cmd, &ask)
-	cmd.Flags().BoolVar(&ask.How.Partial, "partial", false, "judge by what has ended, if trials of a run are missing")
+	partialFlag(cmd, &ask)
 	cmd.Flags().BoolVar(&ask.JSON, "json", false, "print JSON")
 	return cmd
 }

@@ -100,7 +100,7 @@ func (c *command) untied(use, short, long string, do learned) *cobra.Command {
 
 func (c *command) learnTry() *cobra.Command {
 	return c.untied("try PROPOSAL BASE CANDIDATE", "Compare a proposal on dev tasks",
-		"BASE and CANDIDATE are runs of dev tasks, without and with the change.",
+		"BASE and CANDIDATE are runs of dev tasks: 'inspan eval run SUITE --without PROPOSAL' and '--proposal PROPOSAL'.",
 		func(ctx context.Context, ask *console.Comparisons, args []string) error {
 			return ask.Try(ctx, args[0], args[1], args[2])
 		})
@@ -108,7 +108,7 @@ func (c *command) learnTry() *cobra.Command {
 
 func (c *command) learnPromote() *cobra.Command {
 	return c.untied("promote PROPOSAL BASE CANDIDATE", "Look at held-out tasks once, and promote the proposal if it is better",
-		"BASE and CANDIDATE are runs of held-out tasks. The look counts, whatever comes of it: all looks at a suite share an error\n"+
+		"BASE and CANDIDATE are runs of held-out tasks, as for 'try'. The look counts, whatever comes of it: all looks at a suite share an error\n"+
 			"rate of 5 %, and each gets less than the one before. inspan shows only the verdict.",
 		func(ctx context.Context, ask *console.Comparisons, args []string) error {
 			return ask.Promote(ctx, args[0], args[1], args[2])

@@ -38,6 +38,9 @@ func (p Program) Run() {
 	if ran, code := app.Helper(); ran {
 		os.Exit(code)
 	}
+	if ran, code := app.First(); ran {
+		os.Exit(code)
+	}
 	netguard.HeedAllProxy()
 	usual := debug.SetGCPercent(startGarbage)
 	ballast := make([]byte, ballastSize)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/internal/providers"
+	"github.com/inspan/inspan/llm/catalog"
 )
 
 func (c *command) models() *cobra.Command {
@@ -51,6 +53,43 @@ func (c *command) models() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.AddCommand(c.modelsLogin(), c.modelsLogout())
+	cmd.AddCommand(c.modelsLogin(), c.modelsLogout(), c.modelsPrices())
+	return cmd
+}
+
+func (c *command) modelsPrices() *cobra.Command {
+	from := ""
+	cmd := &cobra.Command{
+		Use:   "prices",
+		Short: "List what models cost, or take another price book",
+		Long: "inspan lists the models of its price book with their windows and prices in US dollars per million tokens, and the day on\n" +
+			"which each vendor's were checked. With --from, a FILE of the same form takes the place of the built-in book, until you\n" +
+			"remove prices.toml from the folder of your settings. The form is that of llm/catalog/prices.toml in the source.\n" +
+			"A price of your own for one model stands in the settings: providers.NAME.models.ID.price.",
+		Args: exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			out := cmd.OutOrStdout()
+			if from != "" {
+				set, err := app.Open(c.self)
+				if err != nil {
+					return err
+				}
+				book, err := providers.TakePrices(set, from)
+				if err != nil {
+					return misused("--from: %v", err)
+				}
+				return console.Prices(out, book, providers.PricesPath(set))
+			}
+			a, err := app.Load(c.self)
+			if err != nil {
+				return err
+			}
+			if a.Providers.Prices != nil {
+				return console.Prices(out, a.Providers.Prices, providers.PricesPath(a.Installation))
+			}
+			return console.Prices(out, catalog.BuiltIn(), "built in")
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "`file` of prices that takes the place of the built-in ones")
 	return cmd
 }

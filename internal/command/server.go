@@ -32,6 +32,7 @@ type serverFlags struct {
 	engine     string
 	only       string
 	advertise  string
+	newOwner   bool
 	state      string               // the folder, once it is known
 	show       func(address string) // shows a person the page; nil: nobody looks at it
 }
@@ -65,7 +66,14 @@ func (c *command) server() *cobra.Command {
 			"  curl -H \"Authorization: Bearer $(cat TOKEN_FILE)\" -H 'Content-Type: application/json' \\\n" +
 			"    -d '{\"prompt\": \"Fix the failing test\", \"repository\": {\"url\": \"https://...\"}}' http://127.0.0.1:8080/api/v1/tasks",
 		Args: exactly(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.runServer(cmd.Context(), &f, &s) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.Runtime {
+				if f.Public = true; !cmd.Flags().Changed("listen") {
+					f.Listen = "0.0.0.0:8080"
+				}
+			}
+			return c.runServer(cmd.Context(), &f, &s)
+		},
 	}
 	f.add(cmd)
 	fl := cmd.Flags()
@@ -87,6 +95,8 @@ func (c *command) server() *cobra.Command {
 	fl.Int64Var(&f.disk, "disk", f.disk, "`MiB` that must stay free; with less, tasks rest and none begins")
 	fl.BoolVar(&s.SkipMissed, "skip-missed", false,
 		"leave out runs of schedules that were due while the server was down (default: it makes up the last one of each)")
+	fl.BoolVar(&s.Runtime, "agentcore", false,
+		"run in Bedrock AgentCore: listen at 0.0.0.0:8080 and take /invocations, /ws and /ping without a token (see docs/AGENTCORE.md)")
 	fl.BoolVar(&s.Ours, "ours", false, "show the owner the sessions of this machine's terminals too")
 	fl.DurationVar(&f.drain, "drain", f.drain, "`time` that running calls get to finish on SIGTERM")
 	fl.StringVar(&f.store, "store", "",
@@ -96,6 +106,7 @@ func (c *command) server() *cobra.Command {
 	fl.StringVar(&f.only, "only", "", "with --engine: `what` this process does, api or work (default: both)")
 	fl.StringVar(&f.advertise, "advertise", "",
 		"with --store: `URL` at which the other servers reach this one (default: the address of --listen)")
+	fl.BoolVar(&f.newOwner, "new-owner", false, "with --store: make the owner's token of this server that of all (default: it must have theirs)")
 	_ = fl.MarkHidden("cwd") // a task says where it works
 	return cmd
 }
@@ -139,6 +150,9 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 	f.Ending = func(grace time.Duration) { c.warn("ending; running calls have " + grace.String() + " to finish") }
 	if apart.store == nil {
 		return s.Serve(ctx, f.Door, f.drain)
+	}
+	if s.Runtime {
+		return misused("--agentcore is for one server alone, and a store of several is set")
 	}
 	s.Engine = apart.engine
 	return c.serveAmong(ctx, a, f, s, apart)

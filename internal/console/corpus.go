@@ -79,7 +79,7 @@ func (q *Corpus) Run(ctx context.Context, c *Console, s *inspan.Session, inputs 
 		return q.failed(c, s, ExitFailed, err)
 	}
 	code := ExitDone
-	if found.Nothing {
+	if !found.Verified {
 		code = ExitFailed
 	}
 	if q.JSON {
@@ -142,8 +142,12 @@ func written(out io.Writer, a *corpus.Answer) error {
 	for line := range strings.SplitSeq(text.Clean(words.Hidden(a.Answer)), "\n") {
 		b.WriteString("| " + line + "\n")
 	}
-	if a.Nothing {
-		fmt.Fprintf(&b, "\nThe agent looked at %s%s.\n", text.Count(a.Sources, "source"), leftOut(a.Skipped))
+	if len(a.Unsupported) > 0 {
+		var list []string
+		for _, one := range a.Unsupported {
+			list = append(list, text.Visible(text.Short(words.Hidden(one), 80)))
+		}
+		fmt.Fprintf(&b, "\nNot verified: no passage below has %s.\n", strings.Join(list, ", "))
 	}
 	for n, e := range a.Evidence {
 		at := fmt.Sprintf("line %d", e.Line)
@@ -153,8 +157,48 @@ func written(out io.Writer, a *corpus.Answer) error {
 		fmt.Fprintf(&b, "\n[%d] %s, %s (bytes %d-%d)\n  > %s\n", n+1, text.Visible(words.Hidden(e.Source)), at, e.From, e.To,
 			text.Visible(text.Short(words.Hidden(e.Quote), 400)))
 	}
+	b.WriteString("\n" + read(a))
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// read says how much of the sources the answer rests on.
+func read(a *corpus.Answer) string {
+	c := a.Coverage
+	said := fmt.Sprintf("Read: %s of %s in %s%s", percent(c.Read, c.Bytes), bytesOf(c.Bytes), text.Count(a.Sources, "source"), leftOut(a.Skipped))
+	if c.Searches > 0 {
+		said += "; searched for " + text.Count(c.Searches, "pattern")
+	}
+	said += ".\n"
+	for i, u := range c.Unread {
+		if i == 0 {
+			said += "Not read:"
+		} else {
+			said += ","
+		}
+		said += fmt.Sprintf(" %s of %s", bytesOf(u.Bytes), text.Visible(words.Hidden(u.Source)))
+	}
+	switch {
+	case c.More > 0:
+		said += fmt.Sprintf(", and parts of %s more.\n", text.Count(c.More, "source"))
+	case len(c.Unread) > 0:
+		said += ".\n"
+	}
+	return said
+}
+
+func bytesOf(n int64) string { return text.Thousands(int(n)) + " bytes" }
+
+// percent is a share that is 100 only if nothing is missing, and 0 only if there is nothing.
+func percent(part, whole int64) string {
+	switch p := float64(part) / float64(max(whole, 1)) * 100; {
+	case part >= whole:
+		return "100 %"
+	case part > 0 && p < 1:
+		return "less than 1 %"
+	default:
+		return fmt.Sprintf("%d %%", min(int(p), 99))
+	}
 }
 
 func leftOut(skipped map[string]int) string {

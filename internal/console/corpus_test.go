@@ -50,10 +50,10 @@ func TestEvidenceIsNotForged(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errs := askedCorpus(t, name, content, "call: corpus_list {\"sources\":[\".\"]}\ncall: corpus_answer "+string(raw), false)
-	if code != console.ExitDone || strings.ContainsAny(out, "\x1b\x07\r\u202e") {
+	if code != console.ExitFailed || strings.ContainsAny(out, "\x1b\x07\r\u202e") {
 		t.Errorf("code %d, %q\n%s", code, out, errs)
 	}
-	want := regexp.MustCompile(`^(\| .*\n)+\n\[1\] z\.md:1 \(bytes 0-3\)\\x0a\[2\] y\.md, line 1 \(bytes 0-\d+\)\n  > .*one \[3\] y\n$`)
+	want := regexp.MustCompile(`^(\| .*\n)+\nNot verified: no passage below has 31, 7, 1-2, r\.md\.\n\n\[1\] z\.md:1 \(bytes 0-3\)\\x0a\[2\] y\.md, line 1 \(bytes 0-\d+\)\n  > .*one \[3\] y\n\nRead: 0 % of \d+ bytes in 1 source\.\nNot read: \d+ bytes of z\.md:1 \(bytes 0-3\)\\x0a\[2\] y\.md\.\n$`)
 	if !want.MatchString(out) {
 		t.Errorf("%q", out)
 	}
@@ -63,7 +63,12 @@ func TestEvidenceIsNotForged(t *testing.T) {
 func TestNothingIsNoAnswer(t *testing.T) {
 	calls := `call: corpus_list {"sources":["."]}` + "\n" + `call: corpus_answer {"answer":"Anybody.","evidence":[],"nothing":true}`
 	code, out, errs := askedCorpus(t, "a.txt", "one\n", calls, false)
-	if code != console.ExitFailed || out != "| The corpus does not say.\n\nThe agent looked at 1 source.\n" {
+	if code != console.ExitFailed || out != "| Nothing was found in what was read of the corpus.\n\nRead: 0 % of 4 bytes in 1 source.\nNot read: 4 bytes of a.txt.\n" {
+		t.Errorf("code %d, %q\n%s", code, out, errs)
+	}
+	read := strings.Replace(calls, "\n", "\n"+`call: corpus_grep {"pattern":"two"}`+"\n"+`call: corpus_read {"source":"a.txt"}`+"\n", 1)
+	code, out, errs = askedCorpus(t, "a.txt", "one\n", read, false)
+	if code != console.ExitFailed || out != "| The corpus does not say.\n\nRead: 100 % of 4 bytes in 1 source; searched for 1 pattern.\n" {
 		t.Errorf("code %d, %q\n%s", code, out, errs)
 	}
 	code, out, _ = askedCorpus(t, "a.txt", "one\n", calls, true)

@@ -34,6 +34,8 @@ type Eval struct {
 	Model   string
 	Mode    tool.Mode
 	Flags   []string // of 'inspan run'
+	With    string   // proposal that the trials have
+	Without string   // proposal whose file they have as it is without the change; at most one of the two is set
 	Split   string
 	Only    []string
 	Tries   int
@@ -86,6 +88,10 @@ func (e *Eval) Run(ctx context.Context, path string) error {
 		return err
 	}
 	p.Model = e.Model
+	if p.Proposal, err = e.proposal(); err != nil {
+		return err
+	}
+	p.Without = e.Without != ""
 	r := e.runner()
 	run, err := r.Begin(p)
 	if err != nil {
@@ -93,6 +99,30 @@ func (e *Eval) Run(ctx context.Context, path string) error {
 	}
 	fmt.Fprintf(e.Err, "run %s of %s\n", run.ID, run.Suite)
 	return e.on(ctx, r, run.ID)
+}
+
+// proposal is what the trials are to have of the ledger; nil: nothing.
+func (e *Eval) proposal() (*eval.Change, error) {
+	name := cmp.Or(e.With, e.Without)
+	switch {
+	case name == "":
+		return nil, nil
+	case e.With != "" && e.Without != "":
+		return nil, words.Misuse{Err: errors.New("a run has --proposal or --without, not both")}
+	}
+	book, err := eval.LedgerIn(e.Table.StateDir).Book()
+	if err != nil {
+		return nil, err
+	}
+	id, err := book.Resolve(name)
+	if err != nil {
+		return nil, words.Misuse{Err: err}
+	}
+	p, err := book.Proposal(id)
+	if err != nil {
+		return nil, err
+	}
+	return &p.Change, nil
 }
 
 // settings are the settings that are evaluated, by a name, and the model in them.

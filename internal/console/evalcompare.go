@@ -58,7 +58,7 @@ func (c *Comparisons) run(name string) (eval.Run, error) {
 }
 
 func (c *Comparisons) ledger() eval.Ledger {
-	return eval.Ledger{Path: filepath.Join(c.State, "evals", "learned.jsonl")}
+	return eval.LedgerIn(c.State)
 }
 
 // compared compares runs. Of held-out tasks it gives only the verdict, and the look counts.

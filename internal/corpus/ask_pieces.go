@@ -282,6 +282,9 @@ func (a *round) take(n int, s said, cached bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.said[n] = s
+	if s.state == answered {
+		a.sees(func(r *seen) { r.read(a.pieces[n]) })
+	}
 	if cached {
 		a.cached++
 	} else if a.asked++; a.asked%20 == 0 {

@@ -10,8 +10,9 @@
 //     after a crash, and the same call brings the same.
 //  3. Every call names the places that it reads as effects, those of the small model too. A list of
 //     sources is no permission: files are opened as the call may open them.
-//  4. An answer without a quote that stands in the text is an error, never an answer. What the small
-//     model can't say is null, and what goes wrong for a piece is told for that piece.
+//  4. An answer without a quote that stands in the text is an error, never an answer. One with figures or
+//     names that no quote has is not verified. What the small model can't say is null, and what goes wrong
+//     for a piece is told for that piece.
 //  5. No more of the text is held in memory than the pieces that are being read.
 package corpus
 
@@ -65,6 +66,7 @@ type Set struct {
 	model   llm.Model
 	opened  map[string]*manifest // by the name of the corpus
 	held    float64              // dollars that calls which run have spent, or may spend
+	seen    map[string]*seen     // what was read, by the name of the corpus
 	checked map[string]string    // stamps of files whose content was compared, by corpus and file
 }
 

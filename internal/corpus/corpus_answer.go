@@ -40,16 +40,23 @@ func (in answerArgs) corpus() string { return in.Corpus }
 
 // Answer is one whose evidence was compared with the sources.
 type Answer struct {
-	Verified bool           `json:"verified"` // false only with Nothing
-	Answer   string         `json:"answer"`
-	Nothing  bool           `json:"nothing,omitempty"` // the agent has found no answer, so it claims nothing
-	Evidence []Evidence     `json:"evidence"`
-	Sources  int            `json:"sources"`           // of the corpus
-	Skipped  map[string]int `json:"skipped,omitempty"` // files that are not in it, by reason
+	Verified       bool           `json:"verified"` // QuotesVerified and Supported
+	Answer         string         `json:"answer"`
+	Nothing        bool           `json:"nothing,omitempty"` // the agent has found no answer, so it claims nothing
+	Evidence       []Evidence     `json:"evidence"`
+	QuotesVerified bool           `json:"quotes_verified"`       // all quotes stand in the sources; false only with Nothing
+	Supported      bool           `json:"supported"`             // the quotes have the figures and names of the answer
+	Unsupported    []string       `json:"unsupported,omitempty"` // those that they don't have
+	Coverage       Coverage       `json:"coverage"`
+	Sources        int            `json:"sources"`           // of the corpus
+	Skipped        map[string]int `json:"skipped,omitempty"` // files that are not in it, by reason
 }
 
-// silent is the answer of those who claim nothing.
-const silent = "The corpus does not say."
+// What those say who claim nothing: whether all was read makes the difference.
+const (
+	silent = "The corpus does not say."
+	unread = "Nothing was found in what was read of the corpus."
+)
 
 // Evidence is a passage of a source.
 type Evidence struct {
@@ -68,7 +75,11 @@ func runAnswer(ctx context.Context, r *reading, in answerArgs) (tool.Result, err
 	case in.Nothing && len(in.Evidence) > 0:
 		return tool.Result{}, errors.New("nothing goes with no evidence: if passages answer the question, leave nothing out")
 	case in.Nothing:
-		return result(Answer{Answer: silent, Nothing: true, Evidence: []Evidence{}, Sources: len(r.Sources), Skipped: r.Skipped})
+		out := Answer{Answer: silent, Nothing: true, Evidence: []Evidence{}, Sources: len(r.Sources), Skipped: r.Skipped, Coverage: r.coverage()}
+		if out.Coverage.Read < out.Coverage.Bytes {
+			out.Answer = unread
+		}
+		return result(out)
 	case strings.TrimSpace(in.Answer) == "" || len(in.Answer) > mostAnswer:
 		return tool.Result{}, fmt.Errorf("the answer is empty, or has more than %d bytes", mostAnswer)
 	case len(in.Evidence) > mostEvidence:
@@ -77,7 +88,8 @@ func runAnswer(ctx context.Context, r *reading, in answerArgs) (tool.Result, err
 		return tool.Result{}, errors.New("an answer needs evidence; set nothing if the corpus does not answer the question")
 	}
 	out := Answer{
-		Verified: true, Answer: valid(in.Answer), Evidence: make([]Evidence, len(in.Evidence)), Sources: len(r.Sources), Skipped: r.Skipped,
+		QuotesVerified: true, Answer: valid(in.Answer), Evidence: make([]Evidence, len(in.Evidence)), Sources: len(r.Sources), Skipped: r.Skipped,
+		Coverage: r.coverage(),
 	}
 	var wrong []error
 	bySource := map[int][]int{}
@@ -98,13 +110,19 @@ func runAnswer(ctx context.Context, r *reading, in answerArgs) (tool.Result, err
 	if err := errors.Join(wrong...); err != nil {
 		return tool.Result{}, err
 	}
+	out.Unsupported = unshown(out)
+	out.Supported = len(out.Unsupported) == 0
+	out.Verified = out.Supported
 	return result(out)
 }
 
 // verify compares quotes with the whole of a source, whose digest must be what it was.
 func (r *reading) verify(ctx context.Context, i int, all []answer, which []int, out []Evidence) (wrong []error) {
 	err := r.each(ctx, []int{i}, func(v *view) error {
-		w := &witness{meter: newMeter(), at: map[int][]byte{}, line: map[int]int64{}, all: all, which: which}
+		w := &witness{meter: newMeter(), at: map[int][]byte{}, around: map[int]*[2]string{}, line: map[int]int64{}, all: all, which: which}
+		for _, n := range which {
+			w.around[n] = &[2]string{}
+		}
 		if _, err := io.Copy(w, keep.Reading(ctx, v)); err != nil {
 			return err
 		}
@@ -115,6 +133,11 @@ func (r *reading) verify(ctx context.Context, i int, all []answer, which []int, 
 			e, is := all[n], valid(string(w.at[n]))
 			if e.Quote == "" || is != e.Quote {
 				wrong = append(wrong, fmt.Errorf("evidence %d: bytes %d-%d of %s are %.120q, not %.120q", n+1, e.From, e.To, e.Source, is, e.Quote))
+				continue
+			}
+			if short(e.Quote, w.around[n][0], w.around[n][1]) {
+				wrong = append(wrong, fmt.Errorf("evidence %d: the quote %q is too short to show anything; give at least %d bytes, or all of the line",
+					n+1, e.Quote, leastQuote))
 				continue
 			}
 			out[n] = Evidence{Source: valid(v.src.Name), Line: w.line[n], From: e.From, To: e.To, Quote: e.Quote}
@@ -146,10 +169,11 @@ func (r *reading) events(ctx context.Context, i int, which []int, out []Evidence
 // witness takes passages out of a source that goes by.
 type witness struct {
 	*meter
-	all   []answer
-	which []int
-	at    map[int][]byte
-	line  map[int]int64
+	all    []answer
+	which  []int
+	at     map[int][]byte
+	around map[int]*[2]string // the bytes before and behind; empty at the ends of the source
+	line   map[int]int64
 }
 
 // Write implements [io.Writer].
@@ -160,6 +184,11 @@ func (w *witness) Write(p []byte) (int, error) {
 		e := w.all[n]
 		if e.From >= begin && e.From < end {
 			w.line[n] = w.lines + int64(countLines(p[:e.From-begin])) + 1
+		}
+		for i, at := range [2]int64{e.From - 1, e.To} {
+			if at >= begin && at < end {
+				w.around[n][i] = string(p[at-begin])
+			}
 		}
 		if from, to := max(e.From, begin), min(e.To, end); from < to && e.To-e.From <= mostShown {
 			w.at[n] = append(w.at[n], p[from-begin:to-begin]...)

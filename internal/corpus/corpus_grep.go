@@ -85,5 +85,6 @@ func runGrep(ctx context.Context, r *reading, in grepArgs) (tool.Result, error) 
 	if err != nil {
 		return tool.Result{}, err
 	}
+	r.sees(func(s *seen) { s.searches[in.Pattern] = true })
 	return result(out)
 }

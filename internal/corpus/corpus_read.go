@@ -40,7 +40,7 @@ func runRead(ctx context.Context, r *reading, in readArgs) (tool.Result, error) 
 	if in.From < 0 || in.From >= size || to <= in.From {
 		return tool.Result{}, fmt.Errorf("there is nothing from byte %d to %d; %s has %d bytes", in.From, in.To, in.Source, size)
 	}
-	data, err := r.span(ctx, piece{i, in.From, min(to, in.From+mostRead)})
+	data, err := r.bytes(ctx, piece{i, in.From, min(to, in.From+mostRead)})
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -60,11 +60,12 @@ func runRead(ctx context.Context, r *reading, in readArgs) (tool.Result, error) 
 		end = begin + wholeRunes(data[begin:begin+(end-begin)*3/4])
 		out.To, out.Text = in.From+int64(end), valid(string(data[begin:end]))
 	}
+	r.sees(func(s *seen) { s.read(piece{i, out.From, out.To}) })
 	return result(out)
 }
 
-// span are the bytes of one range.
-func (r *reading) span(ctx context.Context, p piece) (data []byte, err error) {
+// bytes are those of one range.
+func (r *reading) bytes(ctx context.Context, p piece) (data []byte, err error) {
 	if err := r.check(p); err != nil {
 		return nil, err
 	}

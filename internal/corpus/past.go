@@ -30,16 +30,29 @@ func (c calls) brought(e event.Event) (name, object string) {
 			c[b.Call] = b.Tool
 		}
 	case event.Ended:
-		text := b.Parts.Text()
-		from, to := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
-		if b.Outcome == event.OutcomeOK && from >= 0 && from < to {
-			return c[b.Call], text[from : to+1]
+		if object := within(b.Parts.Text()); b.Outcome == event.OutcomeOK && object != "" {
+			return c[b.Call], object
 		}
 	}
 	return "", ""
 }
 
-// Answered is the last answer of a session to the question that it took up last, if its evidence was
+// within is the JSON object in what a call has brought, which stands between marks; empty: there is none.
+func within(text string) string {
+	from, to := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
+	if from < 0 || to < from {
+		return ""
+	}
+	return text[from : to+1]
+}
+
+// Given is the answer that a call of [AnswerTool] has brought.
+func Given(text string) (a Answer, err error) {
+	err = json.Unmarshal([]byte(within(text)), &a)
+	return a, err
+}
+
+// Answered is the last answer of a session to the question that it took up last, if its quotes were
 // verified or it claims nothing; nil: there is none. One that was said while another was worked on is
 // taken up after that.
 func Answered(events iter.Seq2[event.Event, error]) (last *Answer, err error) {
@@ -58,7 +71,7 @@ func Answered(events iter.Seq2[event.Event, error]) (last *Answer, err error) {
 		}
 		name, object := known.brought(e)
 		var a Answer
-		if name == AnswerTool && json.Unmarshal([]byte(object), &a) == nil && (a.Verified || a.Nothing) {
+		if name == AnswerTool && json.Unmarshal([]byte(object), &a) == nil && (a.Verified || a.QuotesVerified || a.Nothing) {
 			last = &a
 		}
 	}

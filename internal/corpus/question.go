@@ -91,7 +91,7 @@ func newQuestion(text string, schema map[string]any, expect string) (q question,
 // key names a piece and all that its answer depends on.
 func (q question) key(route, text string) string {
 	sum := sha256.New()
-	for _, part := range []string{"1", route, questionPrompt, q.text, string(q.schema), text} {
+	for _, part := range []string{"2", route, questionPrompt, q.text, string(q.schema), text} {
 		fmt.Fprintf(sum, "%d\n%s", len(part), part)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
@@ -219,7 +219,13 @@ func (q question) read(reply, text string, p piece) said {
 		if strings.TrimSpace(text2) == "" || len(text2) > mostQuote || at < 0 {
 			return bad("it quotes what the piece does not have: %.80q", text2)
 		}
+		if short(text2, text[:at], text[at+len(text2):]) {
+			return bad("the quote %q is too short to show anything; quote at least %d bytes, or all of the line", text2, leastQuote)
+		}
 		out.quotes = append(out.quotes, quote{p.From + int64(at), p.From + int64(at+len(text2)), text2})
+	}
+	if missing := q.unquoted(form.Answer, quotes); len(missing) > 0 {
+		return bad("no quote has %.80q of the answer; answer in words and figures of the quotes", missing[0])
 	}
 	return out
 }

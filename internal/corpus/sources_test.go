@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -219,11 +220,49 @@ func TestAnswersCompareAllOfASource(t *testing.T) {
 	w := newWorld(t, nil)
 	w.env.Files = timeless{w.env.Files}
 	w.write("a.txt", "one two three\n")
-	args := object{"corpus": w.open("."), "answer": "Two.", "evidence": []object{{"source": "a.txt", "from": 4, "to": 7, "quote": "two"}}}
+	args := object{"corpus": w.open("."), "answer": "Two.", "evidence": []object{{"source": "a.txt", "from": 4, "to": 13, "quote": "two three"}}}
 	w.call("corpus_answer", args, nil)
 	w.write("a.txt", "One two three\n")
 	if _, err := w.try("corpus_answer", args, nil); !errors.Is(err, corpus.ErrChanged) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestAnswersAreSupported holds that an answer is verified only if its quotes have the figures and names in it, or
+// if it has neither, a word of it.
+func TestAnswersAreSupported(t *testing.T) {
+	w := newWorld(t, nil)
+	text := "x is a letter.\nOn 3 May 2026 the board of Heron Ltd approved the merger for $1,250,000 in cash.\nDer Vorstand stimmte zu.\nset max_size = 64 in core.conf\n"
+	w.write("a.txt", text)
+	name := w.open(".")
+	line := func(n int) object {
+		lines := strings.Split(text, "\n")
+		from := len(strings.Join(lines[:n], "\n"))
+		if n > 0 {
+			from++
+		}
+		return object{"source": "a.txt", "from": from, "to": from + len(lines[n]), "quote": lines[n]}
+	}
+	for claim, c := range map[string]struct {
+		line    int
+		missing []string
+	}{
+		"The board approved the merger on 3 May, for 1250000 dollars [1].": {1, nil},
+		"The board approved the merger on 4 May and the CEO resigned.":     {1, []string{"4", "CEO"}},
+		"Heron's board approved it in 2026.":                               {1, nil},
+		"The merger was approved.":                                         {1, nil},
+		"The merger was refused by Stork Ltd.":                             {1, []string{"Stork"}},
+		"There was no agreement.":                                          {0, []string{"There was no agreement."}},
+		"Yes.":                                                             {1, []string{"Yes."}},
+		"Der Vorstand hat zugestimmt.":                                     {2, nil},
+		"max_size is 64, see core.conf and a.txt, line 4.":                 {3, nil},
+		"maxSize is 65.":                                                   {3, []string{"65", "maxSize"}},
+	} {
+		var out corpus.Answer
+		w.call("corpus_answer", object{"corpus": name, "answer": claim, "evidence": []object{line(c.line)}}, &out)
+		if !out.QuotesVerified || out.Verified != (c.missing == nil) || out.Supported != out.Verified || !slices.Equal(out.Unsupported, c.missing) {
+			t.Errorf("%q by %q: %+v", claim, line(c.line)["quote"], out)
+		}
 	}
 }
 
@@ -325,6 +364,7 @@ func TestAnswersAreVerified(t *testing.T) {
 		"beyond":       {object{"source": "a.txt", "from": 4, "to": 700, "quote": "two"}, "it has 30 bytes"},
 		"backwards":    {object{"source": "a.txt", "from": 7, "to": 4, "quote": ""}, "7-4"},
 		"nothing":      {object{"source": "a.txt", "from": 4, "to": 4, "quote": ""}, "evidence 2"},
+		"a part":       {object{"source": "a.txt", "from": 8, "to": 13, "quote": "three"}, "too short to show anything"},
 	} {
 		res, err := w.try("corpus_answer", object{"corpus": name, "answer": "It is two.", "evidence": []object{good, c.args}}, nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) || len(res.Parts) > 0 {
@@ -342,7 +382,20 @@ func TestAnswersAreVerified(t *testing.T) {
 	}
 	out = corpus.Answer{}
 	w.call("corpus_answer", object{"corpus": name, "answer": "It is ten.", "evidence": []object{}, "nothing": true}, &out)
-	if out.Verified || !out.Nothing || out.Answer != "The corpus does not say." || out.Sources != 1 {
+	if out.Verified || !out.Nothing || out.Answer != "Nothing was found in what was read of the corpus." || out.Sources != 1 {
+		t.Errorf("%+v", out)
+	}
+	w.call("corpus_grep", object{"corpus": name, "pattern": "ten"}, nil)
+	w.call("corpus_read", object{"corpus": name, "source": "a.txt", "to": 10}, nil)
+	w.call("corpus_read", object{"corpus": name, "source": "a.txt", "from": 8, "to": 20}, nil)
+	w.call("corpus_answer", object{"corpus": name, "answer": "", "evidence": []object{}, "nothing": true}, &out)
+	if c := out.Coverage; c.Read != 20 || c.Bytes != 30 || c.Searches != 1 || len(c.Unread) != 1 || c.Unread[0] != (corpus.Unread{Source: "a.txt", Bytes: 10}) {
+		t.Errorf("%+v", c)
+	}
+	w.call("corpus_read", object{"corpus": name, "source": "a.txt", "from": 18}, nil)
+	out = corpus.Answer{}
+	w.call("corpus_answer", object{"corpus": name, "answer": "", "evidence": []object{}, "nothing": true}, &out)
+	if c := out.Coverage; out.Answer != "The corpus does not say." || c.Read != 30 || len(c.Unread) > 0 {
 		t.Errorf("%+v", out)
 	}
 	if _, err := w.try("corpus_answer", object{"answer": "No.", "evidence": []object{good}, "nothing": true}, nil); err == nil {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/inspan/inspan"
@@ -59,7 +60,7 @@ func (s *Set) Asking(agents workflow.Agents, sessions store.Store) []tool.Tool {
 		}
 		answer, err := corpus.Answered(store.Events(ctx, sessions, r.Session))
 		if err != nil || answer == nil {
-			why := cmp.Or(r.Failed, "it ended without an answer whose evidence was verified")
+			why := cmp.Or(r.Failed, "it ended without an answer whose quotes were verified")
 			return tool.Result{}, errors.Join(fmt.Errorf("no answer: %s", why), err)
 		}
 		raw, err := json.Marshal(answer)
@@ -131,19 +132,33 @@ func (s *Set) Corpus(
 	return set
 }
 
-// insisting has an agent go on that would end without an answer whose evidence is verified.
-type insisting struct{ given atomic.Bool }
+// insisting has an agent go on that would end without an answer whose quotes are verified, or with one that they
+// don't support.
+type insisting struct {
+	mu    sync.Mutex
+	given bool
+	lacks []string // what the quotes of the answer don't have
+}
 
 // At implements [tool.Hook].
 func (i *insisting) At(_ context.Context, p tool.Point) (tool.Outcome, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	switch {
 	case p.Moment == tool.PromptSaid:
-		i.given.Store(false)
+		i.given, i.lacks = false, nil
 	case p.Moment == tool.AfterCall && p.Call.Name == corpus.AnswerTool && p.Failed == "":
-		i.given.Store(true)
-	case p.Moment == tool.RunStop && !i.given.Load() && p.Rounds <= 1:
+		a, err := corpus.Given(p.Result.Parts.Text())
+		if err != nil {
+			return tool.Outcome{}, err
+		}
+		i.given, i.lacks = true, a.Unsupported
+	case p.Moment == tool.RunStop && !i.given && p.Rounds <= 1:
 		return tool.Outcome{By: "the one who asks", Text: "Only a call of " + corpus.AnswerTool + " that succeeds is an answer. Make it now; " +
 			"if the corpus does not answer the question, set nothing."}, nil
+	case p.Moment == tool.RunStop && len(i.lacks) > 0 && p.Rounds == 0:
+		return tool.Outcome{By: "the one who asks", Text: fmt.Sprintf("Your answer is not verified: no quote has %q. Call %s again with the passages "+
+			"that have it, or say only what they show.", i.lacks, corpus.AnswerTool)}, nil
 	}
 	return tool.Outcome{}, nil
 }

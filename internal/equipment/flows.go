@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -87,9 +88,20 @@ func (p *Program) Wire(agent *inspan.Agent, at inspan.Place, agents workflow.Age
 
 // Workflows are those that can be run in a folder.
 type Workflows struct {
-	Set  *Set
-	Root string
-	Sum  string // as in [consent.Store.ReviewRunning]
+	Set   *Set
+	Root  string
+	Sum   string                  // as in [consent.Store.ReviewRunning]
+	Model func(name string) error // why agents can't have the model of that name
+}
+
+// machine is what steps can name here.
+func (w Workflows) machine(ctx context.Context) workflow.Machine {
+	m := workflow.Machine{Model: w.Model}
+	for _, role := range w.Set.Roles(w.Root, func(string) {}) {
+		m.Kinds = append(m.Kinds, role.Name)
+	}
+	m.Tools = func() []string { return append(Names(), w.Set.ToolNames(ctx, w.Root)...) }
+	return m
 }
 
 // List lists them.
@@ -122,6 +134,9 @@ func (w Workflows) Words(typed string) []string { return skill.Words(typed) }
 // which needs one text more, words that say it.
 func (w Workflows) Program(name string, typed []string) (*Program, error) {
 	flow, err := w.Find(name)
+	if flow != nil {
+		err = errors.Join(err, flow.Resolve(w.machine(context.Background())))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -175,18 +190,21 @@ func (w Workflows) Told(out io.Writer) {
 	}
 }
 
-// planned is the plan of one.
+// planned is the plan of one. With problems it is there as far as it could be read.
 func (w Workflows) planned(ctx context.Context, name string) (*workflow.Workflow, error) {
 	flow, err := w.read(name)
 	if err != nil {
-		return nil, err
+		return flow, err
 	}
 	return flow.Plan(ctx, nil, workflow.Options{Self: w.Set.Self, Unboxed: true}) // it performs nothing
 }
 
-// Check says of one, or of a file, whether it can be run.
+// Check says of one, or of a file, whether it can be run here, or all that is in the way.
 func (w Workflows) Check(ctx context.Context, out io.Writer, name string) error {
 	flow, err := w.planned(ctx, name)
+	if flow != nil {
+		err = errors.Join(err, flow.Resolve(w.machine(ctx)))
+	}
 	if err != nil {
 		return err
 	}

@@ -172,9 +172,5 @@ func (s *Set) Workflow(root, sum, name string, run bool) (*workflow.Workflow, er
 	if err != nil {
 		return nil, err
 	}
-	w, err := workflow.Parse(file, data, find)
-	if base, _ := workflow.Named(file); err == nil && w.Name != base {
-		err = fmt.Errorf("%s: it is run as %s, and its name is %s; give it the name of its file", file, base, w.Name)
-	}
-	return w, err
+	return workflow.Parse(file, data, find)
 }

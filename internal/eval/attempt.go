@@ -271,7 +271,7 @@ func (w *work) perform(ctx context.Context, j job, c claim, p place, money float
 	if err != nil {
 		return t, err
 	}
-	t.Patch = p.patch(ctx, j.task, w.walls(j.task))
+	t.Patch = p.patch(ctx, j.task, w.h.Lent, w.walls(j.task))
 	v, err := p.check(ctx, j.task, seen.answer, w.walls(j.task))
 	if err != nil {
 		return t, fmt.Errorf("check: %w", err)
@@ -338,7 +338,7 @@ func (w *work) session(ctx context.Context, t *Task, c claim, p place, money flo
 			}
 			return st, errDied
 		}
-		if err := p.prepare(ctx, t); err != nil {
+		if err := p.prepare(ctx, t, w.h.Lent); err != nil {
 			return st, fmt.Errorf("prepare: %w", err)
 		}
 		start, err := w.Table.Detach(ctx, w.Program, w.args(t, c, p, money), running.Order{

@@ -91,6 +91,9 @@ func (c Change) ID() string {
 	return hex.EncodeToString(sum[:])[:12]
 }
 
+// Settings reports whether the change is one of a settings file.
+func (c Change) Settings() bool { return strings.HasSuffix(c.File, ".toml") }
+
 // Diff is the change as a diff for people.
 func (c Change) Diff() string { return udiff.Unified("a/"+c.File, "b/"+c.File, c.Old, c.New) }
 

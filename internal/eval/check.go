@@ -81,15 +81,31 @@ func (p place) fillChecker(t *Task) error {
 
 // prepare makes the place of a trial, once: whoever finds it made leaves it, as an agent may be at work
 // there. An error means that the task can't be tried here.
-func (p place) prepare(ctx context.Context, t *Task) error {
+func (p place) prepare(ctx context.Context, t *Task, l Lent) error {
 	made := filepath.Join(p.dir(), "made")
 	if _, err := os.Stat(made); err == nil {
 		return nil
 	}
-	if err := p.fill(ctx, t); err != nil {
+	if err := errors.Join(p.fill(ctx, t), p.lend(l)); err != nil {
 		return err
 	}
 	return os.WriteFile(made, nil, 0o600)
+}
+
+// lend puts a file into the workspace, which must have none there.
+func (p place) lend(l Lent) error {
+	if l.Path == "" {
+		return nil
+	}
+	dir, err := os.OpenRoot(p.work())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }()
+	if _, err := dir.Lstat(l.Path); err == nil {
+		return fmt.Errorf("the task has its own %s, so that of the proposal can't be tried on it", l.Path)
+	}
+	return replace(dir, l.Path, l.Content)
 }
 
 // fill makes the place with all that the task has for it.
@@ -152,7 +168,7 @@ const mostPatch = 4 << 20
 // repository. Where that can't be told, or is too much, it has changed nothing. Git runs in the walls of the
 // checker, as the agent may have told it to run programs, and with an index and objects of its own, as those
 // of the workspace can't be written in there, and the checker is to find what the agent left.
-func (p place) patch(ctx context.Context, t *Task, o sandbox.Options) *string {
+func (p place) patch(ctx context.Context, t *Task, l Lent, o sandbox.Options) *string {
 	if t.Clone.From == "" {
 		return nil
 	}
@@ -160,10 +176,10 @@ func (p place) patch(ctx context.Context, t *Task, o sandbox.Options) *string {
 export GIT_ALTERNATE_OBJECT_DIRECTORIES="$PWD/.git/objects" && mkdir -p "$GIT_OBJECT_DIRECTORY" &&
 cp .git/index "$GIT_INDEX_FILE" && git -c core.fsmonitor= add -A &&
 exec git -c core.fsmonitor= -c core.quotePath=true diff --cached --binary --no-color --no-ext-diff --no-textconv --no-renames \
-  --src-prefix=a/ --dst-prefix=b/ "$1" >"$HOME/patch"`
+  --src-prefix=a/ --dst-prefix=b/ "$1" -- . ${2:+":(exclude,literal)$2"} >"$HOME/patch"`
 	text := ""
 	o.State = p.state()
-	if _, code, err := p.command(ctx, []string{"sh", "-c", script, "sh", t.Clone.Commit}, nil, o, false); err != nil || code != 0 {
+	if _, code, err := p.command(ctx, []string{"sh", "-c", script, "sh", t.Clone.Commit, l.Path}, nil, o, false); err != nil || code != 0 {
 		return &text
 	}
 	if raw, err := config.ReadAtMost(filepath.Join(p.home(), "patch"), mostPatch); err == nil {

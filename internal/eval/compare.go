@@ -22,7 +22,7 @@ type Comparing struct {
 	Draws int     // of the bootstrap; 0: 4,000
 
 	Planned int  // tasks that the runs were to try, if more than those that either has
-	Partial bool // a gate may pass runs that lack trials
+	Partial bool // runs that lack trials are judged by those that have ended
 }
 
 func (c Comparing) filled() Comparing {
@@ -38,6 +38,10 @@ const (
 	Better  Verdict = "better"  // the candidate passes more, and chance explains that too rarely
 	Worse   Verdict = "worse"   // it passes less
 	Unknown Verdict = "unknown" // the difference may be chance
+
+	// Unfinished is what runs come to that lack trials, unless looks were planned: who looks at them again and again,
+	// and stops at the first difference, finds one where there is none.
+	Unfinished Verdict = "unfinished"
 )
 
 // Comparison is a candidate run beside a base run. Shares are of the tasks that both have, each
@@ -124,12 +128,20 @@ func Compare(base Run, candidates []Run, how Comparing) ([]Comparison, error) {
 		}
 	}
 	for i, p := range stats.Holm(ps) {
-		if how.Looks <= 1 {
+		switch {
+		case how.Looks > 1:
+		case out[i].unfinished(how.Partial):
+			out[i].Verdict = Unfinished
+		default:
 			out[i].P, out[i].Verdict = &p, verdictOf(p <= how.Alpha, out[i].Gain.Value)
 		}
 		out[i].Says = inWords(&out[i], len(candidates))
 	}
 	return out, nil
+}
+
+func (c *Comparison) unfinished(partial bool) bool {
+	return c.Base.Missing+c.Candidate.Missing > 0 && !partial
 }
 
 func verdictOf(found bool, gain float64) Verdict {

@@ -48,12 +48,19 @@ type header struct {
 	Tasks  []string `json:"tasks"`  // ids
 	Repos  string   `json:"repos,omitempty"`
 	Flags  []string `json:"flags,omitempty"` // of 'inspan run', for each trial
-	Open   bool     `json:"open,omitempty"`  // the agent may be able to see checkers, which somebody has allowed
+	Lent   Lent     `json:"lent,omitzero"`
+	Open   bool     `json:"open,omitempty"` // the agent may be able to see checkers, which somebody has allowed
 
 	// What the runner had when the run began, which goes on with it unless it has its own.
 	Budget float64       `json:"budget,omitempty"`
 	Time   time.Duration `json:"time,omitempty"`
 	Fresh  bool          `json:"fresh,omitempty"`
+}
+
+// Lent is a file that the workspaces of all trials have beside what their tasks bring. The zero value is none.
+type Lent struct {
+	Path    string `json:"path"` // below the workspace, with slashes
+	Content string `json:"content"`
 }
 
 func (f Folder) path(parts ...string) string {

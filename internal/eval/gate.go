@@ -50,6 +50,8 @@ func Gate(base, candidate Run, how Comparing) (Gated, error) {
 	}
 	doubts := c.doubts(design, how.Partial)
 	switch {
+	case c.unfinished(how.Partial):
+		g.Result = GateUndecided
 	case g.P <= g.Alpha:
 		g.Result = GateStopped
 	case len(doubts) > 0:

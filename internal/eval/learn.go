@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -250,7 +251,13 @@ func (b *Book) steps(p *Proposal, e Entry) error {
 			return fmt.Errorf("a share of %g is not between 0 and 1: %w", e.Share, ErrStep)
 		}
 		return from(Promoted)
-	case Watched, Kept, RolledBack:
+	case Kept:
+		if p.Step == Canaried && min(p.Arms.With, p.Arms.Without) == 0 {
+			return fmt.Errorf("'inspan eval learn watch' has counted %d sessions with it and %d without it, which shows nothing: %w",
+				p.Arms.With, p.Arms.Without, ErrStep)
+		}
+		return from(Canaried)
+	case Watched, RolledBack:
 		return from(Canaried)
 	case Withdrawn:
 		return from(Proposed, Looked, Promoted, Refused, Canaried, Kept)
@@ -299,22 +306,30 @@ func (b *Book) Try(id string, base, candidate Run) (Entry, error) {
 // ErrUnchecked says that runs do not show that they differ in a proposal's change, and in nothing else.
 var ErrUnchecked = errors.New("so nothing shows that they differ in this change alone")
 
-// Tied checks that a base and a candidate differ in a proposal as far as runs tell, and that held-out
-// ones are of what was tried on dev tasks. What else differs in a settings file it can't know.
+// Tied checks that the trials of a candidate had a proposal's change, that those of a base differ from them in
+// nothing else, and that held-out ones are of what was tried on dev tasks.
 func (b *Book) Tied(id string, base, candidate Run) error {
 	p, err := b.Proposal(id)
 	if err != nil {
 		return err
 	}
 	tried := p.tried.Settings
+	had := candidate.Proposal == id && !candidate.Without
+	lacked := base.Proposal == id && base.Without || base.Proposal == "" && (p.Change.Old == "" || p.Change.Settings())
 	why := ""
 	switch {
+	case !had:
+		why = fmt.Sprintf("the trials of %s did not have the change (run them with --proposal %s)", candidate.ID, id)
+	case !lacked:
+		why = fmt.Sprintf("the trials of %s did not have %s as it is without the change (run them with --without %s)", base.ID, p.Change.File, id)
 	case base.Version != candidate.Version:
 		why = "the runs are of different versions of inspan"
-	case base.Model != candidate.Model && !strings.HasSuffix(p.Change.File, ".toml"):
+	case base.Model != candidate.Model && !p.Change.Settings():
 		why = "the runs have different models, and the change is not one of settings"
+	case cmp.Or(base.Settings, base.Pinned) != cmp.Or(candidate.Settings, candidate.Pinned):
+		why = "the runs have different settings beside the change"
 	case base.Pinned == candidate.Pinned:
-		why = "the runs have the same settings"
+		why = "the runs have the same configuration"
 	case base.Split == HeldOut && tried != nil && p.tried.Named != base.Suite:
 		why = "the suite is not the one that the proposal was tried on"
 	case base.Split == HeldOut && tried != nil && !slices.Equal(tried, []string{settings(base), settings(candidate)}):

@@ -18,6 +18,7 @@ import (
 	"github.com/inspan/inspan/internal/stats"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
+	"github.com/inspan/inspan/tool"
 )
 
 // loop is one of learning: five proposals are tried on dev tasks, and the best two that are better
@@ -244,12 +245,13 @@ func TestStepsAreEarned(t *testing.T) {
 
 // TestRunsBelongToAProposal holds which runs can't say anything of a change.
 func TestRunsBelongToAProposal(t *testing.T) {
-	won, lost := halves()
-	won.Pinned, lost.Pinned = "with", "without"
-	dev, better := lost, won
-	dev.Split, better.Split = eval.Dev, eval.Dev
 	var book eval.Book
 	c, err := eval.NewChange("/w", "AGENTS.md", "one\n", "two\n")
+	won, lost := halves()
+	won.Pinned, won.Settings, won.Proposal = "with", "alike", c.ID()
+	lost.Pinned, lost.Settings, lost.Proposal, lost.Without = "without", "alike", c.ID(), true
+	dev, better := lost, won
+	dev.Split, better.Split = eval.Dev, eval.Dev
 	if err == nil {
 		err = book.Apply(book.Propose(c))
 	}
@@ -264,7 +266,13 @@ func TestRunsBelongToAProposal(t *testing.T) {
 		"":                   func(_, _ *eval.Run) {},
 		"another version":    func(_, c *eval.Run) { c.Version = "2" },
 		"another model":      func(_, c *eval.Run) { c.Model = "m" },
-		"the same settings":  func(b, c *eval.Run) { c.Pinned = b.Pinned },
+		"the same":           func(b, c *eval.Run) { c.Pinned = b.Pinned },
+		"other settings":     func(_, c *eval.Run) { c.Settings = "else" },
+		"no change":          func(_, c *eval.Run) { c.Proposal = "" },
+		"another change":     func(_, c *eval.Run) { c.Proposal = "ffffffffffff" },
+		"both without":       func(_, c *eval.Run) { c.Without = true },
+		"both with":          func(b, _ *eval.Run) { b.Without = false },
+		"a base of nothing":  func(b, _ *eval.Run) { b.Proposal, b.Without = "", false },
 		"another suite":      func(b, c *eval.Run) { b.Suite, c.Suite = "s", "s" },
 		"another candidate":  func(_, c *eval.Run) { c.Pinned = "else" },
 		"other models alike": func(b, c *eval.Run) { b.Model, c.Model = "m", "m" },
@@ -450,6 +458,7 @@ func TestChangesGoBack(t *testing.T) {
 func TestSignals(t *testing.T) {
 	var sessions store.Memory
 	done := event.Stopped{Reason: event.ReasonDone}
+	change := []tool.Effect{{Kind: tool.Write, Path: "/etc/x"}}
 	session := func(task string, bodies ...event.Body) string {
 		l, err := sessions.Create(t.Context())
 		if err != nil {
@@ -461,12 +470,15 @@ func TestSignals(t *testing.T) {
 		return l.ID()
 	}
 	want := map[string]eval.Signal{
-		session("fine", done):                               {Ended: true},
-		session("undone", done, event.Rewound{To: 2}):       {Ended: true, Undone: true},
-		session("denied", event.Decided{Call: "c"}, done):   {Ended: true, Denied: true},
-		session("allowed", event.Decided{Allow: true}):      {},
-		session("stopped", event.Cancelled{By: "me"}):       {Interrupted: true},
-		session("stuck", event.Stopped{Reason: "stuck"}):    {Ended: true, Failed: true},
+		session("fine", done):                             {Ended: true},
+		session("undone", done, event.Rewound{To: 2}):     {Ended: true, Undone: true},
+		session("denied", event.Decided{Call: "c"}, done): {Ended: true, Denied: true},
+		session("allowed", event.Decided{Allow: true}):    {},
+		session("refused", event.Judged{Call: "c", Action: tool.Deny, By: "the sandbox", Effects: change}, done):    {Ended: true, Denied: true},
+		session("planned", event.Judged{Call: "c", Action: tool.Deny, By: "mode plan", Effects: change}, done):      {Ended: true},
+		session("unread", event.Judged{Call: "c", Action: tool.Deny, By: "a rule", Effects: []tool.Effect{}}, done): {Ended: true},
+		session("stopped", event.Cancelled{By: "me"}):                                                               {Interrupted: true},
+		session("stuck", event.Stopped{Reason: "stuck"}):                                                            {Ended: true, Failed: true},
 		session("again", done):                              {Ended: true},
 		session(" again", done, event.Said{}, done):         {Ended: true},
 		session("late", event.Cancelled{Limit: "max_time"}): {},
@@ -505,5 +517,72 @@ func appended(t *testing.T, l store.Log, bodies []event.Body) {
 			t.Fatal(err)
 		}
 		after = events[0].Seq
+	}
+}
+
+// TestProposalsAreTried holds that the trials of a run have what a proposal is about, with the change or without
+// it, and that runs which show it are those that can promote it.
+func TestProposalsAreTried(t *testing.T) {
+	b := newBench(t)
+	b.put("work/AGENTS.md", "Be brief.\n")
+	instructions, err := eval.NewChange(filepath.Join(b.dir, "work"), "AGENTS.md", "Be brief.\n", "Be brief.\nMARKER-77\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, err := eval.NewChange(filepath.Join(b.dir, "work"), "config.toml", string(b.plan.Settings), string(b.plan.Settings)+"max_turns = 7\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.task("t", "", "say: done", "exit 0\n")
+	var book eval.Book
+	for _, c := range []eval.Change{instructions, settings} {
+		if err := book.Apply(book.Propose(c)); err != nil {
+			t.Fatal(err)
+		}
+		var runs []eval.Run
+		for _, without := range []bool{true, false} {
+			b.plan.Proposal, b.plan.Without = &c, without
+			var said strings.Builder
+			run, err := b.Go(t.Context(), b.begin().ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, trial := range run.Trials {
+				for _, body := range b.events(trial.Session) {
+					switch e := body.(type) {
+					case event.Added:
+						said.WriteString(e.Text)
+					case event.Switched:
+						if e.Limits != nil {
+							fmt.Fprintf(&said, "MARKER-%d7", e.Limits.Turns)
+						}
+					}
+				}
+				if trial.Outcome != eval.Passed {
+					t.Errorf("%+v", trial)
+				}
+			}
+			if strings.Contains(said.String(), "MARKER-77") == without || c.File == "AGENTS.md" && !strings.Contains(said.String(), "Be brief.") {
+				t.Errorf("%s, without %v: %s", c.File, without, said.String())
+			}
+			runs = append(runs, *run)
+		}
+		if err := book.Tied(c.ID(), runs[0], runs[1]); err != nil {
+			t.Error(err)
+		}
+		if err := book.Tied(c.ID(), runs[1], runs[0]); !errors.Is(err, eval.ErrUnchecked) {
+			t.Errorf("the other way round: %v", err)
+		}
+	}
+	b.put("suite/t/files/AGENTS.md", "mine\n")
+	b.plan.Proposal, b.plan.Without = &instructions, false
+	for _, trial := range b.run() {
+		if trial.Outcome != eval.Broken || !strings.Contains(trial.Reason, "has its own AGENTS.md") {
+			t.Errorf("%+v", trial)
+		}
+	}
+	b.plan.Proposal, b.plan.Settings = &settings, []byte("model = \"script\"\n")
+	if _, err := b.Begin(b.plan); !errors.Is(err, eval.ErrMoved) {
+		t.Errorf("settings that the proposal is not about: %v", err)
 	}
 }

@@ -21,6 +21,11 @@ import (
 // Lines are only ever added.
 type Ledger struct{ Path string }
 
+// LedgerIn is the ledger of a state folder.
+func LedgerIn(stateDir string) Ledger {
+	return Ledger{filepath.Join(stateDir, "evals", "learned.jsonl")}
+}
+
 // Book reads the ledger. One that is not there is empty.
 func (l Ledger) Book() (*Book, error) {
 	book, _, _, err := l.read()

@@ -19,7 +19,7 @@ import (
 
 // The policies are suites in which no model takes part: a task that fails is a fault of the harness.
 const (
-	mayCost     = 10  // percent of the habits of models that may cost a turn; none may cost two
+	mayCost     = 5   // percent of the habits of models that may cost a turn; none may cost two
 	leastCaught = 95  // percent of the lazy policies that a gate catches,
 	mostTurns   = 1   // and what an honest one pays at most
 	mostTokens  = 600 //
@@ -131,7 +131,7 @@ func TestHabits(t *testing.T) {
 	if want := strings.Count(k.Prompt, "\n") + 1; calls != want {
 		t.Errorf("%d calls, want %d", calls, want)
 	}
-	if habits < 60 || cost*100 > mayCost*habits {
+	if habits < 120 || cost*100 > mayCost*habits {
 		t.Errorf("%d of %d habits cost a turn", cost, habits)
 	}
 }

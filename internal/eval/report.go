@@ -61,6 +61,8 @@ func (v Verdict) of(candidate, base string) string {
 		return candidate + " is better than " + base
 	case Worse:
 		return candidate + " is worse than " + base
+	case Unfinished:
+		return "the runs have not ended"
 	}
 	return "the difference between " + candidate + " and " + base + " may be chance"
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,10 +52,12 @@ type Progress struct {
 // Plan is a new run.
 type Plan struct {
 	Suite    *Suite
-	Repos    string // as [OpenSuite] has it
-	Config   string // name
-	Settings []byte // a settings file
-	Model    string // empty: as the settings have it
+	Repos    string  // as [OpenSuite] has it
+	Config   string  // name
+	Settings []byte  // a settings file
+	Proposal *Change // what the trials are to have; nil: nothing but settings
+	Without  bool    // they have its file as it is without the change
+	Model    string  // empty: as the settings have it
 	Mode     tool.Mode
 	Flags    []string // of 'inspan run', beside model and mode
 	Version  string
@@ -88,10 +91,14 @@ func (r *Runner) Begin(p Plan) (*Run, error) {
 			return nil, err
 		}
 	}
-	sum := sha256.Sum256(p.Settings)
 	h.Run = Run{
-		Suite: p.Suite.Name, Digest: p.Suite.Digest, Config: p.Config, Pinned: hex.EncodeToString(sum[:]), Model: p.Model, Version: p.Version,
+		Suite: p.Suite.Name, Digest: p.Suite.Digest, Config: p.Config, Pinned: pinned(p.Settings), Model: p.Model, Version: p.Version,
 		Split: p.Split, Tries: max(1, p.Tries),
+	}
+	if p.Proposal != nil {
+		if err := h.propose(&p); err != nil {
+			return nil, err
+		}
 	}
 	if p.Model != "" {
 		h.Flags = append(h.Flags, "--model="+p.Model)
@@ -112,6 +119,43 @@ func (r *Runner) Begin(p Plan) (*Run, error) {
 		return nil, err
 	}
 	return &h.Run, r.folder().add(h, p.Settings)
+}
+
+// propose gives the trials of a run what a proposal is about. Settings are changed as they are, other files are
+// lent to the workspaces.
+func (h *header) propose(p *Plan) error {
+	c := *p.Proposal
+	h.Proposal, h.Without, h.Settings = c.ID(), p.Without, h.Pinned
+	made := c
+	if p.Without {
+		made = c.Back()
+	}
+	if c.Settings() {
+		changed, err := made.On(string(p.Settings))
+		if err != nil {
+			return words.Misuse{Err: fmt.Errorf("the settings of the trials are not those that the proposal is about: %w", err)}
+		}
+		back, err := c.Back().On(changed)
+		p.Settings, h.Pinned, h.Settings = []byte(changed), pinned([]byte(changed)), pinned([]byte(back))
+		return err
+	}
+	before, err := config.ReadAtMost(filepath.Join(c.Root, filepath.FromSlash(c.File)), mostFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if h.Lent.Content, err = made.On(string(before)); err != nil {
+		return words.Misuse{Err: err}
+	}
+	if h.Lent.Path = c.File; h.Lent.Content == "" { // there is no such file then
+		h.Lent = Lent{}
+	}
+	h.Pinned = textDigest(h.Settings, h.Lent.Path, h.Lent.Content)
+	return nil
+}
+
+func pinned(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 func (r *Runner) folder() Folder { return FolderIn(r.Table.StateDir) }

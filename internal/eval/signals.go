@@ -13,6 +13,7 @@ import (
 	"github.com/inspan/inspan/internal/stats"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/store"
+	"github.com/inspan/inspan/tool"
 )
 
 // Signal is what the log of a session says of how it was received. Each is a fact in the log; nothing
@@ -22,7 +23,7 @@ type Signal struct {
 	Began       time.Time
 	Ended       bool // a run has
 	Undone      bool // the conversation or files were taken back
-	Denied      bool // a call was not allowed, by a person or as nobody answered
+	Denied      bool // a call was not allowed, by a person or as nobody answered, or one that would change something by anything but mode plan
 	Interrupted bool // a person stopped it
 	Failed      bool // a run ended for a reason other than being done or being stopped
 	Rerun       bool // the same was asked again in a later session of the workspace
@@ -47,6 +48,8 @@ func (s *Signal) add(e event.Event) {
 		}
 	case event.Rewound, event.Restored:
 		s.Undone = true
+	case event.Judged:
+		s.Denied = s.Denied || b.Action == tool.Deny && b.By != "mode "+string(tool.ModePlan) && !tool.ReadOnly(b.Effects)
 	case event.Decided:
 		s.Denied = s.Denied || !b.Allow && b.Rule == ""
 	case event.Cancelled:

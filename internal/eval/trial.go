@@ -64,12 +64,18 @@ type Run struct {
 	Suite   string    `json:"suite"`         // name
 	Digest  string    `json:"digest"`        // of the suite's content, sha256 in hex
 	Config  string    `json:"config"`        // name
-	Pinned  string    `json:"config_digest"` // of the configuration's content, sha256 in hex
+	Pinned  string    `json:"config_digest"` // of the configuration's content, sha256 in hex: of the settings, and of what was lent
 	Model   string    `json:"model"`         //
 	Version string    `json:"version"`       // of inspan
 	Split   Split     `json:"split,omitempty"`
 	Tries   int       `json:"tries"` // for each task
 	Began   time.Time `json:"began"`
+
+	// Proposal is the id of one whose file the trials had in their workspaces, or whose change their settings had,
+	// with the change or without it; empty: they had none. Settings is the digest of the settings then, without the change.
+	Proposal string `json:"proposal,omitempty"`
+	Without  bool   `json:"without,omitempty"`
+	Settings string `json:"settings_digest,omitempty"`
 
 	Trials []Trial `json:"-"`
 }

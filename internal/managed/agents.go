@@ -52,7 +52,7 @@ type agent struct {
 	Tools       []toolSpec        `json:"tools"`
 	Servers     []mcpServer       `json:"mcp_servers"`
 	Skills      []skillRef        `json:"skills"`
-	Metadata    map[string]string `json:"metadata,omitempty"`
+	Metadata    map[string]string `json:"metadata,omitzero"`
 	Multiagent  *multiagent       `json:"multiagent"`
 	Identity    *policy           `json:"execution_identity"`
 	CreatedAt   string            `json:"created_at,omitempty"`
@@ -166,7 +166,7 @@ func (a *agent) check(d *door) (err error) {
 	if a.Tools, err = settled(a.Tools, a.Servers); err != nil {
 		return err
 	}
-	if err := a.Multiagent.check(); err != nil {
+	if a.Multiagent, err = a.Multiagent.of(a.ID); err != nil {
 		return err
 	}
 	return checkMetadata(a.Metadata)
@@ -204,25 +204,34 @@ func (m *model) name(d *door) (string, error) {
 	return "", invalid("model", why.Error(), "a model of this server, as 'inspan models' lists them, or start it with --model")
 }
 
-// check reports what of a multiagent configuration this server can't do: subagents are copies of
-// the agent, in roles of the server.
-func (m *multiagent) check() error {
+// of is a multiagent configuration of the agent with the id, as it is kept, or what of it this server can't do:
+// subagents are copies of the agent, in roles of the server.
+func (m *multiagent) of(agent string) (*multiagent, error) {
 	if m == nil {
-		return nil
+		return nil, nil
 	}
 	if m.Type != "coordinator" {
-		return unserved("multiagent.type", "type "+m.Type)
+		return nil, unserved("multiagent.type", "type "+m.Type)
 	}
 	for i, raw := range m.Agents {
-		var entry policy
-		if json.Unmarshal(raw, &entry) != nil || entry.Type != "self" {
-			return unserved(fmt.Sprintf("multiagent.agents.%d", i), "other agents in a roster; use {\"type\": \"self\"}")
+		var entry reference
+		if json.Unmarshal(raw, &entry) != nil || entry.Type != "self" && (entry.Type != "agent" || entry.ID != agent || agent == "") {
+			return nil, unserved(fmt.Sprintf("multiagent.agents.%d", i), "other agents in a roster; use {\"type\": \"self\"}")
 		}
 	}
 	if len(m.Agents) == 0 {
-		return invalid("multiagent.agents", "it is empty", "[{\"type\": \"self\"}]")
+		return nil, invalid("multiagent.agents", "it is empty", "[{\"type\": \"self\"}]")
 	}
-	return nil
+	return m.listing(policy{"self"})
+}
+
+// listing is a multiagent configuration whose agents, which are all the agent itself, are told so.
+func (m *multiagent) listing(self any) (*multiagent, error) {
+	if m == nil {
+		return nil, nil
+	}
+	raw, err := json.Marshal(self)
+	return &multiagent{Type: m.Type, Agents: slices.Repeat([]json.RawMessage{raw}, len(m.Agents))}, err
 }
 
 // delegates reports whether the agent may have others work for it.
@@ -264,7 +273,9 @@ func (k keptAgent) shown(o server.Object, version int) (agent, error) {
 	if a.Metadata == nil {
 		a.Metadata = map[string]string{}
 	}
-	return a, nil
+	var err error
+	a.Multiagent, err = a.Multiagent.listing(reference{"agent", a.ID, a.Version})
+	return a, err
 }
 
 func shownAgent(d *door, id string, version int) (agent, error) {
@@ -321,6 +332,7 @@ func (d *door) updateAgent() (any, error) {
 		if in.Version.said && in.Version.value != len(k.Versions) {
 			return conflict("version: the agent is at version %d, not %d; read it again", len(k.Versions), in.Version.value)
 		}
+		last.ID = d.r.PathValue("id")
 		next, err := in.onto(d, last)
 		if err != nil {
 			return err

@@ -108,12 +108,17 @@ func supplied(e *server.Edit, session string) error {
 		return err
 	}
 	of := ofWork(k.Environment)
+	next := keptWork{Session: session}
 	if k.Work != "" {
+		var before keptWork
+		if last, err := e.Object(of, k.Work); err == nil && json.Unmarshal(last.Value, &before) == nil && before.Metadata[begunCall] != "" {
+			next.Metadata = map[string]string{begunCall: before.Metadata[begunCall]} // which may be cut off
+		}
 		e.Remove(of, k.Work)
 	}
 	k.Works++
 	k.Work = derived("work_", session, fmt.Sprint(k.Works))
-	if err := e.Put(of, k.Work, o.Tenant, keptWork{Session: session}, server.Content{}); err != nil {
+	if err := e.Put(of, k.Work, o.Tenant, next, server.Content{}); err != nil {
 		return err
 	}
 	return e.Put(ofSession, session, o.Tenant, k, o.Content)

@@ -191,8 +191,8 @@ func TestSummerTime(t *testing.T) {
 	some := someDeployment(h)
 	for _, tc := range []struct{ expression, zone, now, want string }{
 		// In New York, 02:00 to 03:00 is missing on March 8, and 01:00 to 02:00 comes twice on November 1.
-		{"30 2 * * *", "America/New_York", "2026-03-07T22:00:00Z", "03-08T07:30 03-09T06:30"}, // half past three, once
-		{"30 2,3 * * *", "America/New_York", "2026-03-07T22:00:00Z", "03-08T07:30 03-09T06:30"},
+		{"30 2 * * *", "America/New_York", "2026-03-07T22:00:00Z", "03-08T07:00 03-09T06:30"}, // three o'clock, the first moment after
+		{"30 2,3 * * *", "America/New_York", "2026-03-07T22:00:00Z", "03-08T07:00 03-08T07:30"},
 		{"0 * * * *", "America/New_York", "2026-03-08T05:30:00Z", "03-08T06:00 03-08T07:00"},
 		{"30 1 * * *", "America/New_York", "2026-10-31T22:00:00Z", "11-01T05:30 11-02T06:30"}, // the first of the two
 		{"*/30 * * * *", "America/New_York", "2026-11-01T05:15:00Z", "11-01T05:30 11-01T06:00"},

@@ -402,3 +402,32 @@ func TestModels(t *testing.T) {
 		})
 	}
 }
+
+// TestRoster holds that an agent tells its metadata and whom it may have work for it, also where there is none of
+// both, and that what it tells can be sent back.
+func TestRoster(t *testing.T) {
+	h := newHouse(t, nil)
+	roster := func(a object) object {
+		t.Helper()
+		return a["multiagent"].(object)["agents"].([]any)[0].(object)
+	}
+	plain := h.must("POST", "/v1/agents", someAgent)
+	if m, told := plain["metadata"].(object); !told || len(m) != 0 || plain["multiagent"] != nil {
+		t.Errorf("%v", plain)
+	}
+	crew := h.must("POST", "/v1/agents", with(someAgent, "multiagent", object{"type": "coordinator", "agents": []any{object{"type": "self"}}}))
+	path := "/v1/agents/" + crew["id"].(string)
+	for version := 1.0; version <= 2; version++ {
+		if e := roster(crew); e["type"] != "agent" || e["id"] != crew["id"] || e["version"] != version || crew["version"] != version {
+			t.Errorf("version %v: %v", version, crew)
+		}
+		crew = h.must("POST", path, object{"multiagent": crew["multiagent"], "system": "Be brief."})
+	}
+	if crew["version"] != 2.0 {
+		t.Errorf("nothing was changed, and yet it is version %v", crew["version"])
+	}
+	session := h.must("POST", "/v1/sessions", object{"agent": crew["id"], "environment_id": h.made("/v1/environments", object{"name": "e"})})
+	if e := roster(session["agent"].(object)); e["type"] != "agent" || e["id"] != crew["id"] || e["name"] != crew["name"] {
+		t.Errorf("in a session: %v", session["agent"])
+	}
+}

@@ -121,6 +121,15 @@ func (a agent) snapshot() agent {
 	return a
 }
 
+// inSession is the agent of a session as clients see it: its subagents are told in full.
+func (a agent) inSession() (agent, error) {
+	self := a
+	self.Multiagent = nil
+	var err error
+	a.Multiagent, err = a.Multiagent.listing(self)
+	return a, err
+}
+
 // newSession is a request for one.
 type newSession struct {
 	Agent       agentRef          `json:"agent"`
@@ -362,7 +371,9 @@ func (in sessionFields) onto(k *keptSession, refitted agent) (fields map[string]
 			k.First = &first
 		}
 		k.Agent = refitted
-		fields["agent"] = k.Agent
+		if fields["agent"], err = refitted.inSession(); err != nil {
+			return nil, err
+		}
 	}
 	if k.Title != title {
 		fields["title"] = orNull(k.Title)

@@ -61,8 +61,12 @@ func (d *door) shownSession(o server.Object, k keptSession) (sessionView, error)
 	if err != nil {
 		return sessionView{}, err
 	}
+	a, err := k.Agent.inSession()
+	if err != nil {
+		return sessionView{}, err
+	}
 	v := sessionView{
-		ID: o.ID, Type: "session", Title: orNull(k.Title), Status: statusOf(t.Stage, st), Agent: k.Agent, Environment: k.Environment,
+		ID: o.ID, Type: "session", Title: orNull(k.Title), Status: statusOf(t.Stage, st), Agent: a, Environment: k.Environment,
 		Deployment: orNull(k.Deployment), Metadata: k.Metadata, Resources: []map[string]any{}, Vaults: append([]string{}, k.Vaults...),
 		Outcomes: []map[string]any{}, Budget: k.Budget, Usage: usageOf(st), Stats: map[string]any{"duration_seconds": lasted(t).Seconds()},
 	}

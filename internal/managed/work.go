@@ -39,7 +39,7 @@ func workEndpoints() []endpoint {
 		get(all+"/poll", (*door).pollWork, "block_ms", "reclaim_older_than_ms").by(workers),
 		get(all+"/stats", (*door).workStats),
 		get(one, (*door).readWork),
-		post(one, (*door).updateWork),
+		post(one, (*door).updateWork).by(workers),
 		act(one+"/ack", (*door).ackWork).by(workers),
 		act(one+"/heartbeat", (*door).beatWork, "desired_ttl_seconds", "expected_last_heartbeat").by(workers),
 		post(one+"/stop", (*door).stopWork).by(workers),

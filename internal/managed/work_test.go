@@ -11,9 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/inspan/inspan/internal/managed"
 	"github.com/inspan/inspan/internal/server"
 	"github.com/inspan/inspan/internal/testkit"
 )
@@ -215,6 +217,69 @@ say: done`)
 	}
 	if _, err := os.Stat("made"); err == nil {
 		t.Error("the command has run here")
+	}
+}
+
+// TestCutCall has a worker go while it makes a call. The next one makes no call again that may have changed something:
+// how it ended is not known. Calls that only read are made again.
+func TestCutCall(t *testing.T) {
+	y := newYard(t)
+	for command, want := range map[string]int32{"touch made": 0, "ls": 1, "cat a | grep b": 1, "ls > made": 0} {
+		id := y.session(y.agent, "call: bash {\"command\":\""+command+"\"}\nsay: done")
+		old := y.poll(y.house)
+		if status, _ := old.beat("NO_HEARTBEAT"); status != http.StatusOK {
+			t.Fatal(status)
+		}
+		call := old.call("allow")
+		if status, text := old.do("POST", old.path, object{"metadata": object{"inspan_call": call}}); status != http.StatusOK {
+			t.Fatal(status, text)
+		}
+		y.clock.pass(time.Hour) // it is gone
+		var made atomic.Int32
+		ctx, stop := context.WithCancel(t.Context())
+		w := &managed.Worker{
+			Remote: &server.Remote{URL: y.h.URL, Token: y.token}, Environment: y.env, Say: func(text string) { t.Log(text) },
+			Call: func(context.Context, string, json.RawMessage) (string, error) { made.Add(1); return "it was made", nil },
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(ctx) }()
+		y.until("/v1/sessions/"+id, "idle")
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if events := y.must("GET", "/v1/sessions/"+id+"/events?limit=1000", nil); made.Load() != want ||
+			strings.Contains(fmt.Sprint(events), "what it did is not known") != (want == 0) {
+			t.Errorf("%s was made %d times, want %d: %v", command, made.Load(), want, events)
+		}
+	}
+}
+
+// TestCallsAreNoted holds that a worker has the server know of a call before it makes it.
+func TestCallsAreNoted(t *testing.T) {
+	y := newYard(t)
+	id := y.session(y.agent, "call: bash {\"command\":\"touch made\"}\nsay: done")
+	noted := make(chan string, 1)
+	ctx, stop := context.WithCancel(t.Context())
+	w := &managed.Worker{
+		Remote: &server.Remote{URL: y.h.URL, Token: y.token}, Environment: y.env, Say: func(string) {},
+		Call: func(context.Context, string, json.RawMessage) (string, error) {
+			_, text := y.do("GET", "/v1/environments/"+y.env+"/work?limit=10", nil)
+			noted <- text
+			return "it was made", nil
+		},
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	y.until("/v1/sessions/"+id, "idle")
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	events, err := json.Marshal(y.must("GET", "/v1/sessions/"+id+"/events?limit=1000", nil))
+	_, call, _ := strings.Cut(<-noted, `"inspan_call":"`)
+	if call, _, _ = strings.Cut(call, `"`); err != nil || call == "" || !strings.Contains(string(events), `"id":"`+call+`"`) {
+		t.Errorf("the server was told of the call %q, %s, %v", call, events, err)
 	}
 }
 

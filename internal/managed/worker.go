@@ -19,6 +19,7 @@ import (
 
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/internal/shell"
 )
 
 // Worker makes the calls of the sessions of a self-hosted environment on this machine. It only
@@ -96,6 +97,7 @@ type item struct {
 	*Worker
 	id, session string
 	remote      *server.Remote // with the credential of the item
+	cut         string         // id of the call that the worker before had begun last, whose end is not known if it has no result
 
 	open  []*workerCall // that have no result
 	rests bool          // the session waits for no call
@@ -115,6 +117,8 @@ func (w *Worker) next(ctx context.Context, name string) (*item, error) {
 		ID     string
 		Secret string
 		Data   struct{ ID, Type string }
+
+		Metadata map[string]string
 	}
 	path := w.at(fmt.Sprintf("poll?block_ms=%d", mostBlock))
 	if err := w.Remote.Call(ctx, http.MethodGet, path, nil, &out, "Anthropic-Worker-ID", name); err != nil || out.ID == "" {
@@ -134,8 +138,17 @@ func (w *Worker) next(ctx context.Context, name string) (*item, error) {
 		Worker: w, id: out.ID, session: out.Data.ID, remote: &server.Remote{URL: w.Remote.URL, Token: secret.Token},
 	}
 	// An item that is not acknowledged is taken by the next who polls.
-	return i, w.Remote.Call(ctx, http.MethodPost, w.at(i.id+"/ack"), nil, &out)
+	err = w.Remote.Call(ctx, http.MethodPost, w.at(i.id+"/ack"), nil, &out)
+	i.cut = out.Metadata[begunCall]
+	return i, err
 }
+
+// begunCall names in the metadata of an item the call that its worker has begun last.
+const begunCall = "inspan_call"
+
+// errCut is why a call has no result that another worker had begun.
+var errCut = errors.New("the worker that made this call went before it told how it ended, so what it did is not known; " +
+	"it was not made again; look at what is there before you repeat anything")
 
 // errLeaseLost says that the item belongs to somebody else.
 var errLeaseLost = errors.New("the lease is lost; another worker goes on")
@@ -310,6 +323,16 @@ func (i *item) due() *workerCall {
 func (i *item) make(ctx context.Context, c *workerCall) error {
 	name, args, err := oursOf(c.name, c.args)
 	var said string
+	if err == nil && !onlyReads(name, args) {
+		switch {
+		case c.id == i.cut:
+			err = errCut
+		default:
+			if refused := i.note(ctx, c.id); refused != nil || ctx.Err() != nil {
+				return refused
+			}
+		}
+	}
 	if err == nil {
 		i.Say("session " + i.session + " calls " + c.name)
 		said, err = i.Call(ctx, name, args)
@@ -336,6 +359,35 @@ func (i *item) make(ctx context.Context, c *workerCall) error {
 		_ = keep.Sleep(ctx, away)
 	}
 	return nil // it was called off
+}
+
+// note has the server keep which call is about to be made, for the worker that comes next if this one goes meanwhile.
+func (i *item) note(ctx context.Context, call string) error {
+	body := map[string]any{"metadata": map[string]string{begunCall: call}}
+	for away := leastTry; ; away = min(2*away, mostTry) {
+		err := i.remote.Call(ctx, http.MethodPost, i.at(i.id), body, &struct{}{})
+		switch p := (*server.Problem)(nil); {
+		case errors.As(err, &p) && p.Status == http.StatusForbidden:
+			return nil // an older server keeps no such thing for workers
+		case err == nil, server.Refused(err):
+			return err
+		}
+		if keep.Sleep(ctx, away) != nil {
+			return nil //nolint:nilerr // it was called off
+		}
+	}
+}
+
+// onlyReads reports whether a call of a tool of ours changes nothing, so that it can be made twice.
+func onlyReads(name string, args json.RawMessage) bool {
+	switch name {
+	case "read_file", "find_files", "search_files":
+		return true
+	case "bash":
+		var in struct{ Command string }
+		return json.Unmarshal(args, &in) == nil && shell.Explain(in.Command, shell.Place{}).Class == shell.Read
+	}
+	return false
 }
 
 func (i *item) events() string { return "/v1/sessions/" + url.PathEscape(i.session) + "/events" }

@@ -29,8 +29,8 @@ func (d *connection) learn(s *slot, end event.Ended) {
 		d.shared.seen, d.shared.jobs = map[string]string{}, map[string]*slot{}
 	}
 	for _, f := range end.Files {
-		if d.shared.seen[f.Path] = f.Digest; f.Partly {
-			delete(d.shared.seen, f.Path)
+		if !f.Partly {
+			d.shared.seen[f.Path] = f.Digest
 		}
 	}
 	if end.Cwd != "" {

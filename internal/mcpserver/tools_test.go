@@ -72,7 +72,7 @@ func TestChosenTools(t *testing.T) {
 }
 
 // TestCallsAreJudged holds that calls of clients are those of a session: what is not
-// allowed is not done, what must be read first is, and secrets stay out.
+// allowed is not done, what was read and changed since is not replaced, and secrets stay out.
 func TestCallsAreJudged(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		h := newHouse(t, "edit")
@@ -80,12 +80,17 @@ func TestCallsAreJudged(t *testing.T) {
 		h.write("key.txt", "token = ghp_"+strings.Repeat("a1B2", 9)+"\n")
 		c := h.connect(revision, nil)
 		change := map[string]any{"path": "a.txt", "content": "one\nthree\n"}
-		if text, failed := c.call("write_file", change); !failed || h.read("a.txt") != "one\ntwo\n" {
-			t.Errorf("replaced without reading: %s", text)
+		read := func() {
+			if text, failed := c.call("read_file", map[string]any{"path": "a.txt"}); failed || !strings.Contains(text, "two") {
+				t.Errorf("read: %s", text)
+			}
 		}
-		if text, failed := c.call("read_file", map[string]any{"path": "a.txt"}); failed || !strings.Contains(text, "two") {
-			t.Errorf("read: %s", text)
+		read()
+		h.write("a.txt", "two of a person\n")
+		if text, failed := c.call("write_file", change); !failed || h.read("a.txt") != "two of a person\n" {
+			t.Errorf("replaced what has changed: %s", text)
 		}
+		read()
 		if text, failed := c.call("write_file", change); failed || h.read("a.txt") != "one\nthree\n" {
 			t.Errorf("write: %s", text)
 		}

@@ -120,6 +120,9 @@ func (s *served) send(ctx context.Context, session string, events ...anthropic.B
 func until(stream *ssestream.Stream[sessionEvent], kind string) (out []sessionEvent, err error) {
 	for stream.Next() {
 		e := stream.Current()
+		if fields := lacking(e); len(fields) > 0 {
+			return out, fmt.Errorf("event %s: %s", e.Type, strings.Join(fields, "; "))
+		}
 		if out = append(out, e); e.Type == kind {
 			return out, nil
 		}

@@ -38,10 +38,13 @@ type step func(ctx context.Context, s *script) string
 // A failure is what went wrong in a step.
 type failure struct{ error }
 
-// must is what a call of the client has brought.
+// must is what a call of the client has brought, which has all that the client's types say is always there.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(failure{err})
+	}
+	if fields := lacking(v); len(fields) > 0 {
+		panic(failure{fmt.Errorf("%T: %s", v, strings.Join(fields, "; "))})
 	}
 	return v
 }

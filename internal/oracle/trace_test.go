@@ -109,9 +109,16 @@ func runner(t *testing.T, self, home string, env ...string) func(args ...string)
 // included: it gets each span that a later export has, under the same id, and the metrics of the
 // conventions in their units.
 func TestLiveIsReceived(t *testing.T) {
+	for _, protocol := range []string{"http/json", "http/protobuf"} {
+		t.Run(protocol, func(t *testing.T) { liveIsReceived(t, protocol) })
+	}
+}
+
+func liveIsReceived(t *testing.T, protocol string) {
+	t.Helper()
 	url, got, measured := receiver(t)
 	self, home := testkit.Command(t), t.TempDir()
-	live := runner(t, self, home, "OTEL_EXPORTER_OTLP_ENDPOINT="+url, "OTEL_SERVICE_NAME=mine",
+	live := runner(t, self, home, "OTEL_EXPORTER_OTLP_ENDPOINT="+url, "OTEL_SERVICE_NAME=mine", "OTEL_EXPORTER_OTLP_PROTOCOL="+protocol,
 		"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true")
 	live("run", "--model", "script", "--mode", "auto", "bash: sleep 1.5\ncall: spawn_agent {\"task\":\"bash: true\"}")
 	now := spans(t, got)

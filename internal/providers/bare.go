@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/llm/catalog"
 	"github.com/inspan/inspan/llm/router"
 	"github.com/inspan/inspan/llm/script"
 )
@@ -64,7 +63,7 @@ func meant(list []Provider, name string) []known {
 		}
 	}
 	for _, p := range list {
-		if len(exact) == 0 && catalog.Find(p.Name, name).Window > 0 { // a snapshot
+		if len(exact) == 0 && p.prices().Find(p.Name, name).Window > 0 { // a snapshot
 			exact = append(exact, known{p, name})
 		}
 	}
@@ -76,11 +75,15 @@ func meant(list []Provider, name string) []known {
 	return nil
 }
 
-// every lists the models that the settings and the price book name, once each.
+// every lists the models that the settings and the price book name, once each. Of vendors that speak another's wire,
+// those of the book count where a key is there: a short name is not to mean a model that nobody here can ask.
 func every(list []Provider) []known {
 	var out []known
 	for _, p := range list {
-		ids := catalog.IDs(p.Name)
+		var ids []string
+		if p.Dialect == "" || p.Ready {
+			ids = p.prices().IDs(p.Name)
+		}
 		for _, id := range slices.Sorted(maps.Keys(p.Models)) {
 			if !slices.Contains(ids, id) {
 				ids = append(ids, id)

@@ -11,7 +11,6 @@ import (
 	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
-	"github.com/inspan/inspan/llm/catalog"
 	"github.com/inspan/inspan/llm/cloud"
 	"github.com/inspan/inspan/llm/gemini"
 	"github.com/inspan/inspan/llm/heal"
@@ -56,7 +55,11 @@ func (s *Set) Endpoint(p Provider, id string) llm.Endpoint {
 		Provider:  p.Name, ID: id, BaseURL: p.BaseURL, Key: s.key(p.Name, p.Provider), Dialect: p.Dialect,
 		Bearer: p.OAuth != nil, Window: known.Window, MaxOutput: known.MaxOutput, Images: known.Images,
 	}
-	sold, _ := catalog.Sold(id)
+	sold, _ := s.book().Sold(id)
+	if priced := s.priced(p, id); !p.Stays() && len(priced.Prices) > 0 {
+		at.Window, at.MaxOutput = cmp.Or(at.Window, priced.Window), cmp.Or(at.MaxOutput, priced.MaxOutput)
+		at.Images, at.Prices = at.Images || priced.Images, priced.Prices
+	}
 	switch {
 	case known.Price != nil:
 		at.Prices = llm.Prices{*known.Price}

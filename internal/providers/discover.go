@@ -117,7 +117,7 @@ func (s *Set) probe(ctx context.Context, at *llm.Endpoint, p Provider) (noTools 
 		}
 		known = shape.Info
 		if at.Window == 0 { // the devices take a program or two to ask
-			known.Window = shape.Fit(profile.Memory(s.Devices(ctx)))
+			known.Window = shape.Fit(s.Room(ctx, p, shape))
 		}
 	} else {
 		for _, m := range s.discover(ctx, p).Models {
@@ -131,11 +131,18 @@ func (s *Set) probe(ctx context.Context, at *llm.Endpoint, p Provider) (noTools 
 	return known.NoTools
 }
 
-// Devices returns the machine's graphics processors. They are asked for once.
-func (s *Set) Devices(ctx context.Context) []profile.Device {
-	s.devicesOnce.Do(func() {
-		run := func(ctx context.Context, args ...string) (string, error) { return sandbox.Output(ctx, nil, args...) }
-		s.devices = profile.Devices(ctx, run, os.DirFS("/sys"))
-	})
-	return s.devices
+// Room is how many bytes of graphics memory a model may fill where its server runs: what is free, and what
+// models of the server take, as they make room for another. 0: not known, as on another machine.
+func (s *Set) Room(ctx context.Context, p Provider, shape ollama.Shape) int64 {
+	if !p.here() {
+		return 0
+	}
+	devices := Devices(ctx)
+	return min(profile.Memory(devices), profile.Free(devices)+shape.Taken)
+}
+
+// Devices returns the machine's graphics processors as they are now.
+func Devices(ctx context.Context) []profile.Device {
+	run := func(ctx context.Context, args ...string) (string, error) { return sandbox.Output(ctx, nil, args...) }
+	return profile.Devices(ctx, run, os.DirFS("/sys"))
 }

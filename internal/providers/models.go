@@ -12,7 +12,6 @@ import (
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/catalog"
 	"github.com/inspan/inspan/llm/router"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/tool"
@@ -289,16 +288,16 @@ func CheckModels(c config.Config) error {
 	s := &Set{Installation: &config.Installation{Config: c}}
 	_ = s.Aim("") // the environment can have the address of a provider; what is wrong with the model is told below
 	for _, m := range c.Models() {
-		if err := s.resolved(m.Value); err != nil {
+		if err := s.Resolves(m.Value); err != nil {
 			out = append(out, fmt.Errorf("%s: %w", m.Key, err))
 		}
 	}
 	return errors.Join(out...)
 }
 
-// resolved says why a name stands for no model; nil: it may stand for one.
-func (s *Set) resolved(name string) error {
-	if provider, _, _ := strings.Cut(name, "/"); provider == script.Provider || provider == router.Provider {
+// Resolves says why a name stands for no model; nil: it may stand for one. Nothing is asked.
+func (s *Set) Resolves(name string) error {
+	if provider, _, _ := strings.Cut(name, "/"); s.Given != nil || provider == script.Provider || provider == router.Provider {
 		return nil
 	}
 	_, _, err := s.find(name)
@@ -309,8 +308,8 @@ func (s *Set) resolved(name string) error {
 // it is, or nothing can be said.
 func (s *Set) Doubt(name string) string {
 	p, id, err := s.find(name)
-	ids := catalog.IDs(p.Name)
-	if _, set := p.Models[id]; err != nil || set || len(ids) == 0 || catalog.Find(p.Name, id).Window > 0 {
+	ids := s.book().IDs(p.Name)
+	if _, set := p.Models[id]; err != nil || set || len(ids) == 0 || s.book().Find(p.Name, id).Window > 0 {
 		return ""
 	}
 	near := words.Near(id, ids)

@@ -14,10 +14,8 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/catalog"
 	"github.com/inspan/inspan/llm/cloud"
@@ -35,13 +33,11 @@ type Set struct {
 	Note   func(name, key string)                                                             // is told of each key that a command has printed
 	Spent  func(context.Context) (float64, error)                                             // US dollars on this day of UTC
 	Given  llm.Model                                                                          // by the program that embeds the agent; nil: none
+	Prices *catalog.Book                                                                      // the person's own price book; nil: the built-in one
 	Advice Advice
 
 	health router.Health
 	google cloud.Google
-
-	devicesOnce sync.Once
-	devices     []profile.Device
 }
 
 // Advice says how a person or a program chooses a model, which differs by front end. It stands behind
@@ -70,6 +66,7 @@ type Provider struct {
 	config.Provider
 	Ready bool   // a key is there, or none is needed
 	Need  string // what is missing, for people
+	book  *catalog.Book
 }
 
 // presets are the providers that need no settings beyond a key. The order is
@@ -133,13 +130,14 @@ func (s *Set) known() []Provider {
 	for _, name := range slices.Sorted(maps.Keys(s.Config.Providers)) {
 		if p := s.Config.Providers[name]; !preset(name) {
 			p.Kind = cmp.Or(p.Kind, "openai") // most servers speak Chat Completions
-			list = append(list, Provider{Name: name, Provider: p})
+			list = append(list, Provider{Name: name, Provider: p, book: s.book()})
 		}
 	}
 	for _, p := range presets() {
 		if set, ok := s.Config.Providers[p.Name]; ok {
 			p.Provider = overlay(p.Provider, set)
 		}
+		p.book = s.book()
 		list = append(list, p)
 	}
 	return list
@@ -186,8 +184,16 @@ func overlay(base, set config.Provider) config.Provider {
 // Keeps reports whether what a model of the provider is sent stays on the user's machine or network. One that a
 // vendor sells does not, whatever the address is: something there passes it on.
 func (p Provider) Keeps(id string) bool {
-	_, sold := catalog.Sold(id)
+	_, sold := p.prices().Sold(id)
 	return p.Stays() && (p.Local != nil || !sold)
+}
+
+// prices is the price book that counts.
+func (p Provider) prices() *catalog.Book {
+	if p.book == nil {
+		return catalog.BuiltIn()
+	}
+	return p.book
 }
 
 // Stays reports whether what the provider is sent stays on the user's machine
@@ -206,5 +212,15 @@ func (p Provider) Stays() bool {
 		return false
 	}
 	ip, err := netip.ParseAddr(u.Hostname())
-	return strings.EqualFold(u.Hostname(), "localhost") || err == nil && (ip.IsLoopback() || ip.IsPrivate())
+	return p.here() || err == nil && ip.IsPrivate()
+}
+
+// here reports whether the provider's server runs on this machine, by its address.
+func (p Provider) here() bool {
+	u, err := url.Parse(p.BaseURL)
+	if err != nil || p.BaseURL == "" {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return strings.EqualFold(u.Hostname(), "localhost") || err == nil && ip.IsLoopback()
 }

@@ -3,6 +3,7 @@ package providers_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -528,6 +529,48 @@ func TestBareNameOfALocalModel(t *testing.T) {
 	}
 }
 
+// TestWindowFitsWhatIsFree holds that the window of a local model fits the graphics memory that is free where it
+// runs, to which that of loaded models counts.
+func TestWindowFitsWhatIsFree(t *testing.T) {
+	bin := t.TempDir()
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	o := &ollamatest.Server{
+		Models: []llm.Info{{Provider: "ollama", Model: "m:latest", Window: 262144}},
+		Facts: map[string]ollamatest.Facts{"m:latest": {Size: 5e9, Info: map[string]any{
+			"block_count": 36, "attention.head_count": 32, "attention.head_count_kv": 8, "attention.key_length": 128, "attention.value_length": 128,
+		}}},
+	}
+	s := set(t, config.Config{Providers: map[string]config.Provider{"ollama": {BaseURL: ollamatest.Start(t, o)}}})
+	window := func(free int) int {
+		script := fmt.Sprintf("#!/bin/sh\necho 'NVIDIA X, 24300, %d'\n", free)
+		if err := os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.Model(t.Context(), "ollama/m", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Model.Info().Window
+	}
+	const perToken = 147456
+	whole, part := window(24000), window(10000)
+	if room := (10000 << 20) - 6_000_000_000; part*perToken > room || part < 16<<10 || whole < 64<<10 {
+		t.Errorf("with all free %d, with 10,000 MiB %d", whole, part)
+	}
+	c, err := s.Model(t.Context(), "ollama/m", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range c.Model.Stream(t.Context(), llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("hi")}}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again := window(10000 - 4769); again < part-2<<10 || again > part+2<<10 { // which the loaded model has taken
+		t.Errorf("loaded, it is %d and was %d", again, part)
+	}
+}
+
 // TestAllowancesAreOfModels holds that what one model is told to wait for holds no other of its key back,
 // unless the settings bound the key as a whole.
 func TestAllowancesAreOfModels(t *testing.T) {
@@ -564,5 +607,60 @@ func TestAllowancesAreOfModels(t *testing.T) {
 		if want := map[bool]int{false: 1, true: 0}[bounded]; asked["one"] != 1 || asked["two"] != want {
 			t.Errorf("bounded as a whole: %v, asked %v", bounded, asked)
 		}
+	}
+}
+
+// TestPricesOfVendors holds that models of vendors in the price book have a window and a price, and that the person's
+// own book takes its place.
+func TestPricesOfVendors(t *testing.T) {
+	s := set(t, config.Config{})
+	for _, name := range []string{"DEEPSEEK_API_KEY", "XAI_API_KEY", "ANTHROPIC_API_KEY"} {
+		t.Setenv(name, "k")
+	}
+	info := func(name string) llm.Info {
+		t.Helper()
+		c, err := s.Model(t.Context(), name, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Model.Info()
+	}
+	for _, name := range []string{"deepseek/deepseek-v4-pro", "xai/grok-4.3", "anthropic/claude-opus-4-5"} {
+		if i := info(name); i.Window < 200_000 || len(i.Prices) == 0 {
+			t.Errorf("%s: %+v", name, i)
+		}
+	}
+	s.ConfigPath = filepath.Join(t.TempDir(), "config.toml")
+	if own, err := providers.OwnPrices(s.Installation); own != nil || err != nil {
+		t.Fatalf("%+v, %v", own, err)
+	}
+	from := filepath.Join(t.TempDir(), "new.toml")
+	book := "[[vendor]]\nname = 'anthropic'\nchecked = '2027-01-01'\nsources = ['x']\n" +
+		"models = [{ id = 'claude-opus-9', window = 3_000_000, output = 1000, prices = [{ input = 7, cache_read = 1, cache_write = 8, output = 9 }] }]\n"
+	for _, text := range []string{"[[vendor]]\nname = 'x'\n", book} {
+		if err := os.WriteFile(from, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := providers.TakePrices(s.Installation, from); (err == nil) != (text == book) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	var err error
+	if s.Prices, err = providers.OwnPrices(s.Installation); err != nil {
+		t.Fatal(err)
+	}
+	if i := info("anthropic/claude-opus-9"); i.Window != 3_000_000 || i.Prices[0].Input != 7 {
+		t.Errorf("%+v", i)
+	}
+	for _, p := range s.List() {
+		if p.Name == "anthropic" && p.Keeps("claude-opus-9") {
+			t.Error("a model that a vendor sells by the person's book counts as local")
+		}
+	}
+	if err := os.WriteFile(providers.PricesPath(s.Installation), []byte("vendor = 3"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := providers.OwnPrices(s.Installation); err == nil || !strings.Contains(err.Error(), "remove it to use the built-in prices") {
+		t.Errorf("%v", err)
 	}
 }

@@ -58,7 +58,8 @@ type Board struct {
 	table *Table
 
 	mu      sync.Mutex
-	infos   []store.Info // that work for no other, the one that changed last first
+	infos   []store.Info        // that work for no other, the one that changed last first
+	stands  map[string]Standing // by the word of the store
 	agents  map[string]int
 	held    map[string]bool // when it was listed
 	driven  map[string]bool // held then or the time before: whoever gets an answer lets go for a moment
@@ -104,9 +105,13 @@ func (b *Board) List(ctx context.Context) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
+	stands, err := b.table.stand(ctx)
+	if err != nil {
+		return nil, err
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.agents, b.held, b.driven = map[string]int{}, held, b.held
+	b.stands, b.agents, b.held, b.driven = stands, map[string]int{}, held, b.held
 	for id := range held {
 		b.driven[id] = true
 	}
@@ -248,6 +253,9 @@ func (b *Board) row(i *store.Info) Row {
 		r.Questions = inspan.Sets(d.status.Questions())
 	}
 	r.Standing = standing(i, r)
+	if said, known := b.stands[i.ID]; known && len(r.Questions) == 0 {
+		r.Standing = said
+	}
 	r.Cost, r.Unpriced, r.Words = d.status.Cost, d.status.Unpriced, said(i, d, r)
 	return r
 }

@@ -47,8 +47,12 @@ func TestReceiverOf(t *testing.T) {
 			},
 			&running.Receiver{Metrics: "http://h", Attributes: map[string]string{"service.name": "mine", "team": "a b"}}, "",
 		},
-		"off":              {map[string]string{otlp + "ENDPOINT": "http://h", "OTEL_SDK_DISABLED": "TRUE"}, nil, ""},
-		"another protocol": {map[string]string{otlp + "ENDPOINT": "http://h", otlp + "TRACES_PROTOCOL": "http/protobuf"}, nil, "only http/json"},
+		"off": {map[string]string{otlp + "ENDPOINT": "http://h", "OTEL_SDK_DISABLED": "TRUE"}, nil, ""},
+		"protobuf for one of both": {
+			map[string]string{otlp + "ENDPOINT": "http://h", otlp + "TRACES_PROTOCOL": "http/protobuf"},
+			&running.Receiver{Traces: "http://h/v1/traces", Metrics: "http://h/v1/metrics", Attributes: none, Protobuf: []string{"http://h/v1/traces"}}, "",
+		},
+		"another protocol": {map[string]string{otlp + "ENDPOINT": "http://h", otlp + "TRACES_PROTOCOL": "grpc"}, nil, "only http/json"},
 		"no address":       {map[string]string{otlp + "ENDPOINT": "h:4317", otlp + "HEADERS": "a=hidden"}, nil, "is not an address"},
 	} {
 		got, err := running.ReceiverOf(func(name string) string { return tc.variables[name] })
@@ -58,6 +62,37 @@ func TestReceiverOf(t *testing.T) {
 		if said := fmt.Sprint(err); err != nil != (tc.problem != "") || !strings.Contains(said, tc.problem) || strings.Contains(said, "hidden") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestProtobuf holds how a request and an answer look in protobuf. The collector's own receiver reads whole ones in the
+// tests of internal/oracle.
+func TestProtobuf(t *testing.T) {
+	var got []byte
+	kind := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got, _ = io.ReadAll(r.Body)
+		kind = r.Header.Get("Content-Type")
+		_, _ = w.Write([]byte("\x0a\x07\x08\x03\x12\x03why")) // partial_success: 3 rejected, and why
+	}))
+	defer server.Close()
+	r := &running.Receiver{Traces: server.URL, Protobuf: []string{server.URL}}
+	err := r.Send(t.Context(), server.URL, []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"spanId":"0102","kind":3,"endTimeUnixNano":"258",
+		"attributes":[{"key":"k","value":{"intValue":"-1"}},{"key":"b","value":{"boolValue":true}}]}]}]}]}`))
+	if fmt.Sprint(err) != "the receiver has rejected 3 spans or points: why" || kind != "application/x-protobuf" {
+		t.Errorf("%v, %s", err, kind)
+	}
+	span := "\x12\x02\x01\x02" + "\x30\x03" + "\x41\x02\x01\x00\x00\x00\x00\x00\x00" +
+		"\x4a\x10" + "\x0a\x01k\x12\x0b\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01" + "\x4a\x07" + "\x0a\x01b\x12\x02\x10\x01"
+	want := span
+	for _, number := range []byte{0x12, 0x12, 0x0a} { // spans, scopeSpans, resourceSpans
+		want = string([]byte{number, byte(len(want))}) + want
+	}
+	if string(got) != want {
+		t.Errorf("%x, want\n%x", got, want)
+	}
+	if err := r.Send(t.Context(), server.URL, []byte(`{"resourceSpans":[{"newField":1}]}`)); err == nil || !strings.Contains(err.Error(), "newField") {
+		t.Errorf("a field that is not known: %v", err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +26,7 @@ type Receiver struct {
 	Timeout         time.Duration     // of one request; 0: 10 seconds
 	Attributes      map[string]string // of the resource
 	Content         bool              // it gets what was said and done
+	Protobuf        []string          // addresses among these that take requests in protobuf; the others take JSON
 }
 
 // ReceiverOf is the receiver that variables name; nil if there is none. The error is for a person, and
@@ -51,8 +53,12 @@ func ReceiverOf(variable func(name string) string) (*Receiver, error) {
 			continue
 		}
 		protocol := cmp.Or(variable(otlp+signal.name+"_PROTOCOL"), variable(otlp+"PROTOCOL"))
-		if protocol != "" && protocol != "http/json" {
-			return nil, fmt.Errorf("traces and metrics are not exported: %sPROTOCOL is %q, and inspan speaks only http/json", otlp, protocol)
+		switch protocol {
+		case "", "http/json":
+		case "http/protobuf":
+			r.Protobuf = append(r.Protobuf, whole)
+		default:
+			return nil, fmt.Errorf("traces and metrics are not exported: %sPROTOCOL is %q, and inspan speaks only http/json and http/protobuf", otlp, protocol)
 		}
 		if at, err := url.Parse(whole); err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
 			return nil, fmt.Errorf("traces and metrics are not exported: %sENDPOINT is not an address such as http://127.0.0.1:4318", otlp)
@@ -96,14 +102,22 @@ const (
 // laterError says that a receiver may take a request later.
 type laterError struct{ error }
 
-// Send sends a request to one of the addresses of the receiver. The error does not hold the headers.
+// Send sends a request, which is in JSON, to one of the addresses of the receiver. The error does not hold the headers.
 func (r *Receiver) Send(ctx context.Context, to string, raw []byte) error {
+	kind, binary := "application/json", slices.Contains(r.Protobuf, to)
+	if binary {
+		var err error
+		if raw, err = protobuf(raw); err != nil {
+			return err
+		}
+		kind = "application/x-protobuf"
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(raw))
 	if err != nil {
 		return err
 	}
 	pairs(r.Headers, req.Header.Set)
-	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Content-Type", kind)
 	// The person has named the host, and the headers are for no other.
 	guard := netguard.Guard{Local: netguard.Anywhere(), MaxBytes: mostAnswer, Timeout: cmp.Or(r.Timeout, mostSending)}
 	resp, err := guard.Unredirected().Do(req)
@@ -118,6 +132,11 @@ func (r *Receiver) Send(ctx context.Context, to string, raw []byte) error {
 	switch {
 	case err != nil:
 		return &laterError{err}
+	case resp.StatusCode/100 == 2 && binary:
+		if n, why := protoRejected(said); n > 0 {
+			return fmt.Errorf("the receiver has rejected %d spans or points: %s", n, words.OneLine(why, 200))
+		}
+		return nil
 	case resp.StatusCode/100 == 2:
 		return rejected(said)
 	}

@@ -64,6 +64,10 @@ func (t *Table) List(ctx context.Context) ([]Driven, error) {
 	if err != nil {
 		return nil, err
 	}
+	stands, err := t.stand(ctx)
+	if err != nil {
+		return nil, err
+	}
 	list := []Driven{}
 	seen := map[string]bool{}
 	for _, h := range held {
@@ -75,7 +79,14 @@ func (t *Table) List(ctx context.Context) ([]Driven, error) {
 		if err != nil {
 			continue // it went meanwhile, or is damaged, which 'sessions list' tells
 		}
-		list = append(list, drivenBy(h, st))
+		d := drivenBy(h, st)
+		switch s := stands[h.Session]; {
+		case s == StandsIdle:
+			d.State = StateIdle
+		case s == StandsRunning && d.State == StateIdle:
+			d.State = StateWorking
+		}
+		list = append(list, d)
 		for _, child := range st.Children {
 			if child.Open && !seen[child.Child] {
 				seen[child.Child] = true
@@ -105,10 +116,23 @@ func stateOf(st inspan.Status) string {
 		return StateAsks
 	case st.Asking || st.NotBefore.After(time.Now()):
 		return StateModel
-	case !st.Active && st.Stopped != nil:
+	case !st.Active:
 		return StateIdle
 	}
 	return StateWorking
+}
+
+// stander is a store that says itself how its sessions stand, as a server does.
+type stander interface {
+	Standings(ctx context.Context) (map[string]Standing, error)
+}
+
+// stand is how sessions stand by the word of the store; empty if it says nothing.
+func (t *Table) stand(ctx context.Context) (map[string]Standing, error) {
+	if s, says := t.Sessions.(stander); says {
+		return s.Standings(ctx)
+	}
+	return nil, nil
 }
 
 // Watch opens a session to look at it. The caller closes it.

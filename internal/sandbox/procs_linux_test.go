@@ -37,6 +37,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv("SANDBOX_TEST_DOCK") != "" {
 		dockedVictim()
 	}
+	if os.Getenv("SANDBOX_TEST_FIRST") != "" {
+		leavesBehind()
+	}
 	if os.Getenv("SANDBOX_TEST_SEALED") != "" {
 		sealed()
 	}

@@ -16,8 +16,9 @@ import (
 // ErrZone says that there is no such time zone.
 var ErrZone = errors.New("there is no such time zone")
 
-// Cron is the times of a cron expression in a time zone. A time that the clocks skip in spring comes
-// as much later. One that comes twice in autumn counts once, unless the hour is any.
+// Cron is the times of a cron expression in a time zone. A time that the clocks skip comes at the first
+// moment after it, and one that they show twice comes once, the first time. If the hour is any, what
+// the clocks show counts, each time.
 type Cron struct {
 	of    cron.Schedule
 	loc   *time.Location
@@ -73,23 +74,58 @@ func strict(fields []string) error {
 
 // After is the first time behind another one, in UTC; zero: there is none.
 func (c Cron) After(at time.Time) time.Time {
-	for {
-		at = c.of.Next(at.In(c.loc))
-		if at.IsZero() || c.every || !repeated(at) {
-			return at.UTC()
+	if c.every {
+		return c.nextShown(at.In(c.loc))
+	}
+	for shown := c.of.Next(shownAt(at.In(c.loc))); !shown.IsZero(); shown = c.of.Next(shown) {
+		if real := firstReached(shown, c.loc); real.After(at) {
+			return real.UTC()
 		}
+	}
+	return time.Time{}
+}
+
+// nextShown is the first moment behind a time at which the clocks show a time of the expression.
+func (c Cron) nextShown(at time.Time) time.Time {
+	shown := shownAt(at)
+	for {
+		_, offset := at.Zone()
+		_, change := at.ZoneBounds()
+		next := c.of.Next(shown)
+		if next.IsZero() {
+			return next
+		}
+		if real := next.Add(-time.Duration(offset) * time.Second); change.IsZero() || real.Before(change) {
+			return real
+		}
+		at = change.In(c.loc)
+		shown = shownAt(at).Add(-time.Nanosecond) // what they show at the change itself counts too
 	}
 }
 
-// repeated reports whether the clocks have shown a time before, on the same day.
-func repeated(at time.Time) bool {
-	change, _ := at.ZoneBounds()
-	if change.IsZero() {
-		return false
+// shownAt is what the clocks show at a time, as a time in UTC.
+func shownAt(at time.Time) time.Time {
+	_, offset := at.Zone()
+	return at.UTC().Add(time.Duration(offset) * time.Second)
+}
+
+// firstReached is the first moment at which the clocks of a zone show a time or, if they skip it, a later one.
+func firstReached(shown time.Time, loc *time.Location) time.Time {
+	at := time.Date(shown.Year(), shown.Month(), shown.Day(), shown.Hour(), shown.Minute(), shown.Second(), 0, loc)
+	from, to := at.ZoneBounds()
+	switch is := shownAt(at); {
+	case is.After(shown): // skipped, and told by the clocks before the change
+		return from
+	case is.Before(shown): // skipped, and told by those after it
+		return to
 	}
-	_, before := change.Add(-1).Zone()
-	_, now := at.Zone()
-	return at.Sub(change) < time.Duration(before-now)*time.Second
+	if !from.IsZero() {
+		_, before := from.Add(-1).Zone()
+		if earlier := shown.Add(-time.Duration(before) * time.Second); earlier.Before(from) {
+			return earlier
+		}
+	}
+	return at
 }
 
 // Last are the last times that have come by now behind another one, the oldest first, and at most so

@@ -266,6 +266,9 @@ func (v *Visit) decision(t Task, in Decision) (m app.Message, err error) {
 		if !p.Asks && in.Answer+in.Reason != "" {
 			return m, Wrong("answer", "the call asks for no answer", "decision alone")
 		}
+		if why := words.Misfit(p.Call, in.Answer); why != "" {
+			return m, Wrong("answer", why, "one of the question's options")
+		}
 		if in.Failed {
 			m.Text = failure + m.Text
 		}

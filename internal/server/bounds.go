@@ -208,6 +208,10 @@ func bound(t reflect.Type, s *jsonschema.Schema) {
 	case reflect.Struct:
 		for i := range t.NumField() {
 			f := t.Field(i)
+			if f.Anonymous {
+				bound(f.Type, s)
+				continue
+			}
 			name, more, _ := strings.Cut(f.Tag.Get("json"), ",")
 			of := s.Properties[name]
 			if of == nil || t == reflect.TypeFor[time.Time]() {

@@ -181,6 +181,10 @@ func TestChatRefuses(t *testing.T) {
 		{"/v1/chat/completions", "messages", map[string]any{"model": "inspan", "messages": []chatMessage{{"user", "a\x1b[2Jb"}}}},
 		{"/v1/responses", "input", map[string]any{"model": "inspan"}},
 		{"/v1/responses", "input.0.type", map[string]any{"model": "inspan", "input": []any{map[string]any{"type": "function_call_output"}}}},
+		{"/v1/responses", "text.format", map[string]any{
+			"model": "inspan", "input": "hi", "text": map[string]any{"format": map[string]any{"type": "json_schema", "name": "x", "schema": map[string]any{}}},
+		}},
+		{"/v1/responses", "text.format", map[string]any{"model": "inspan", "input": "hi", "text": map[string]any{"format": map[string]any{"type": "json_object"}}}},
 	} {
 		status, body := h.do(h.request(t.Context(), "POST", tc.path, tc.body))
 		if status != http.StatusBadRequest || !strings.Contains(body, `"field":"`+tc.field+`"`) {
@@ -197,6 +201,12 @@ func TestChatTakes(t *testing.T) {
 		"response_format": map[string]any{"type": "text"}, "logprobs": false, "stop": nil, "service_tier": "auto", "prompt_cache_key": "k",
 	}
 	if status, text := h.do(h.request(t.Context(), "POST", "/v1/chat/completions", body)); status != http.StatusOK {
+		t.Errorf("%d %s", status, text)
+	}
+	body = map[string]any{
+		"model": "inspan", "input": "say: hi", "text": map[string]any{"format": map[string]any{"type": "text"}, "verbosity": "low"}, "tools": nil,
+	}
+	if status, text := h.do(h.request(t.Context(), "POST", "/v1/responses", body)); status != http.StatusOK {
 		t.Errorf("%d %s", status, text)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/store"
 )
 
 // Door is where clients reach one of our servers, as an operator says it.
@@ -69,7 +70,7 @@ func (s *Server) Serve(ctx context.Context, d Door, grace time.Duration) (err er
 	if s.Owner, err = netguard.Token(d.TokenFile); err != nil {
 		return err
 	}
-	if err := s.Start(ctx); err != nil {
+	if err := s.startSoon(ctx); err != nil {
 		return err
 	}
 	if s.State != "" {
@@ -94,6 +95,21 @@ func (s *Server) Serve(ctx context.Context, d Door, grace time.Duration) (err er
 	return errors.Join(err, closed)
 }
 
+// startSoon starts the server. One before it that was killed may not have let go of the book yet.
+func (s *Server) startSoon(ctx context.Context) error {
+	patient, stop := context.WithTimeout(ctx, startPatience)
+	defer stop()
+	for {
+		err := s.Start(ctx)
+		if !errors.Is(err, store.ErrBusy) || keep.Sleep(patient, startPatience/30) != nil {
+			return err
+		}
+	}
+}
+
+// startPatience is how long a server waits for the one before it to be gone.
+const startPatience = 3 * time.Second
+
 // drainFor drains the server for as long as grace, and says so if it was asked to end.
 func (s *Server) drainFor(ctx context.Context, d Door, grace time.Duration) {
 	if ctx.Err() != nil && d.Ending != nil {
@@ -107,5 +123,9 @@ func (s *Server) drainFor(ctx context.Context, d Door, grace time.Duration) {
 // Gate is what stands before the handler: it lets in whoever the server knows, and everybody to what
 // holds no data.
 func (s *Server) Gate() *netguard.Gate {
-	return &netguard.Gate{Who: s.Who, Open: append(pagePaths(), "/ping", "/readyz"), Signed: []string{hooksPath + "*"}, Forms: s.Forms, Refuse: Refuse}
+	g := &netguard.Gate{Who: s.Who, Open: append(pagePaths(), "/ping", "/readyz"), Signed: []string{hooksPath + "*"}, Forms: s.Forms, Refuse: Refuse}
+	if s.Runtime {
+		g.Trusted, g.As = []string{"/invocations", "/ping", "/ws"}, byRuntime
+	}
+	return g
 }

@@ -137,6 +137,9 @@ func (s *Server) visitor(principal string) (visitor, bool) {
 	if principal == owner || principal == "" || principal == byCode {
 		return visitor{name: owner, role: Admin, root: true}, true
 	}
+	if principal == byRuntime {
+		return visitor{name: "runtime", role: Operator}, true
+	}
 	if g := grantOf(principal); g != nil {
 		return visitor{name: strings.TrimPrefix(g.Tenant+"/", "/") + "holder of " + g.ID, tenant: g.Tenant, role: Worker, grant: g}, true
 	}

@@ -250,6 +250,17 @@ func (r *Remote) Held(ctx context.Context) (out []store.Holder, err error) {
 	return out, err
 }
 
+// Standings are how the sessions there stand, as the page shows them.
+func (r *Remote) Standings(ctx context.Context) (map[string]running.Standing, error) {
+	var shown board
+	err := r.Call(ctx, http.MethodGet, fmt.Sprintf("/api/v1/board?limit=%d", mostListed), nil, &shown)
+	out := map[string]running.Standing{}
+	for _, row := range shown.Sessions {
+		out[row.Session] = row.State
+	}
+	return out, err
+}
+
 // Open implements [store.Store].
 func (r *Remote) Open(ctx context.Context, id string) (store.Log, error) {
 	if !store.IsID(id) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/server"
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/llm"
@@ -74,6 +76,62 @@ func TestRemote(t *testing.T) {
 		t.Errorf("cost %+v", sum)
 	}
 	h.traced(session)
+}
+
+// TestBoardFromElsewhere holds that the board and the list of another machine show each session as the page does.
+func TestBoardFromElsewhere(t *testing.T) {
+	h := newHouse(t, func(s *server.Server) { s.Options.Mode = "ask" })
+	states := map[string]running.Standing{}
+	add := func(spec server.Spec, stage event.Stage, want running.Standing) string {
+		t.Helper()
+		task := h.until(h.submit(spec).ID, stage)
+		states[task.Session] = want
+		return task.ID
+	}
+	add(server.Spec{Open: true}, event.StageIdle, running.StandsIdle) // was told nothing yet
+	add(server.Spec{Open: true, Prompt: "say: x"}, event.StageIdle, running.StandsIdle)
+	add(server.Spec{Prompt: "say: x"}, event.StageCompleted, running.StandsDone)
+	add(server.Spec{Prompt: "bash: touch a"}, event.StageWaiting, running.StandsWaiting)
+	gone := add(server.Spec{Open: true}, event.StageIdle, running.StandsFailed)
+	h.call("POST", "/api/v1/tasks/"+gone+"/cancel", nil, http.StatusOK, nil)
+	h.until(gone, event.StageCancelled)
+
+	table := &running.Table{Sessions: h.remote(), Server: h.h.URL}
+	board := table.NewBoard()
+	defer board.Close()
+	rows, err := board.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, row := range rows {
+		ids = append(ids, row.ID)
+	}
+	got := map[string]running.Standing{}
+	for _, row := range board.Look(t.Context(), ids...) {
+		got[row.ID] = row.Standing
+	}
+	page := map[string]running.Standing{}
+	for _, row := range h.board("").Sessions {
+		page[row.Session] = running.Standing(row.State)
+	}
+	if !maps.Equal(states, page) || !maps.Equal(states, got) {
+		t.Errorf("want %v\npage %v\nfrom elsewhere %v", states, page, got)
+	}
+	list, err := table.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	driven := map[string]string{}
+	for _, d := range list {
+		driven[d.ID] = d.State
+	}
+	for id, state := range states {
+		want := map[running.Standing]string{running.StandsIdle: running.StateIdle, running.StandsWaiting: running.StateAsks}[state]
+		if driven[id] != want {
+			t.Errorf("%s is %s, and listed as %q", id, state, driven[id])
+		}
+	}
 }
 
 // traced looks at the spans of a session in which a person has allowed a command: in pages, as whole.

@@ -24,7 +24,6 @@ type responseRequest struct {
 	TopP            json.RawMessage `json:"top_p,omitempty"`
 	MaxOutputTokens json.RawMessage `json:"max_output_tokens,omitempty"`
 	Reasoning       json.RawMessage `json:"reasoning,omitempty"`
-	Text            json.RawMessage `json:"text,omitempty"`
 	Truncation      json.RawMessage `json:"truncation,omitempty"`
 	User            json.RawMessage `json:"user,omitempty"`
 	Metadata        json.RawMessage `json:"metadata,omitempty"`
@@ -35,15 +34,22 @@ type responseRequest struct {
 	PromptCacheKey    json.RawMessage `json:"prompt_cache_key,omitempty"`
 	SafetyIdentifier  json.RawMessage `json:"safety_identifier,omitempty"`
 
+	Text       responseText    `json:"text,omitzero"`
 	Tools      json.RawMessage `json:"tools,omitempty" jsonschema:"none: an agent uses its own tools"`
 	ToolChoice json.RawMessage `json:"tool_choice,omitempty" jsonschema:"none or auto"`
 	Background json.RawMessage `json:"background,omitempty" jsonschema:"false"`
 }
 
+// responseText is in which form an answer is wanted.
+type responseText struct {
+	Format    json.RawMessage `json:"format,omitempty" jsonschema:"type text"`
+	Verbosity json.RawMessage `json:"verbosity,omitempty" jsonschema:"has no effect"`
+}
+
 // plain is as that of a [completionRequest].
 func (in responseRequest) plain() error {
 	return cmp.Or(neutral("tools", in.Tools, `[]`), neutral("tool_choice", in.ToolChoice, `"auto"`, `"none"`),
-		neutral("background", in.Background, `false`))
+		neutral("background", in.Background, `false`), neutral("text.format", in.Text.Format, `{"type":"text"}`))
 }
 
 // response is one as clients read it.

@@ -132,6 +132,9 @@ type Setup struct {
 	Keep Keep
 	// Owner is the token of who may do all; empty: there is none.
 	Owner string
+	// Runtime says that a runtime such as Bedrock AgentCore stands before the server and has looked who sends
+	// requests to /invocations, /ws and /ping: they need no token.
+	Runtime bool
 	// Also adds endpoints of other protocols, which are built on [Server.Visit]. Nil: there are none.
 	// Forms are paths of theirs that take files.
 	Also  func(*http.ServeMux)

@@ -32,6 +32,15 @@ type Among struct {
 	// Stands is told whom this server stands by for, and with an empty text that it leads itself. Nil:
 	// nobody is.
 	Stands func(leader string)
+	// NewOwner makes the owner's token of this server that of all of them. Without it a server with another token than
+	// the last one that has led does not start.
+	NewOwner bool
+}
+
+// otherOwner says that the servers of the store have another owner's token.
+func otherOwner() error {
+	return words.Misuse{Err: errors.New("the servers of this store have another owner's token; give this one their --token-file, " +
+		"or start it with --new-owner to change the token of all, which ends the others until they have it too")}
 }
 
 // ErrTakenOver says that another server leads: this one was out of reach of the store for too long.
@@ -58,7 +67,7 @@ func (s *Server) ServeAmong(ctx context.Context, d Door, a Among, grace time.Dur
 		return errors.Join(err, l.Close())
 	}
 	g.Hosts = append(slices.Clone(d.Hosts), at.Host)
-	stand := &standby{server: s, gate: g, at: at.String(), stands: a.Stands}
+	stand := &standby{server: s, gate: g, at: at.String(), stands: a.Stands, anyOwner: a.NewOwner, refused: make(chan error, 1)}
 	var front atomic.Pointer[http.Handler]
 	front.Store(new(http.Handler(stand)))
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -70,9 +79,20 @@ func (s *Server) ServeAmong(ctx context.Context, d Door, a Among, grace time.Dur
 	}()
 	d.Opened(l.Addr().String())
 	if err = stand.await(ctx); err == nil {
-		front.Store(new(g.Wrap(s.Handler())))
+		v, handler := &vigil{server: s, looked: s.Clock.Now().Round(0)}, g.Wrap(s.Handler())
+		awake := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if v.look() != nil {
+				stand.unled(w)
+				return
+			}
+			handler.ServeHTTP(w, r)
+		})
+		front.Store(new(http.Handler(awake)))
 		stand.turn(nil)
+		leading, over := context.WithCancel(ctx)
+		go v.keep(leading)
 		err = s.lead(ctx, d, at.String(), a, grace)
+		over()
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = nil // it was to end
@@ -83,7 +103,10 @@ func (s *Server) ServeAmong(ctx context.Context, d Door, a Among, grace time.Dur
 
 // lead serves as the one server of the book until ctx ends or another has taken over.
 func (s *Server) lead(ctx context.Context, d Door, at string, a Among, grace time.Duration) error {
-	mine := leader{URL: at, Run: rand.Text()}
+	mine := leader{URL: at, Run: rand.Text(), Owner: digestOf(s.Owner)}
+	if !a.NewOwner && s.book.leader.another(s.Owner) {
+		return errors.Join(otherOwner(), s.Close())
+	}
 	raw, err := json.Marshal(mine)
 	if err == nil {
 		leads := event.Recorded{Of: ofLeader, ID: ofLeader, By: "inspan serve", Value: raw}
@@ -104,6 +127,51 @@ func (s *Server) lead(ctx context.Context, d Door, at string, a Among, grace tim
 		}
 	}
 	return errors.Join(err, s.Close())
+}
+
+// vigil has a server that leads answer nothing after its process or its machine has slept, until the book says that
+// no other leads by now.
+type vigil struct {
+	server *Server
+
+	mu     sync.Mutex
+	looked time.Time // when it was known to be awake, by the clock of the wall
+}
+
+const (
+	lookEvery = 250 * time.Millisecond
+	slept     = time.Second // between two looks of a server that was not awake
+)
+
+// keep looks until ctx ends.
+func (v *vigil) keep(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		_ = v.look() // requests ask again
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// look returns why the server may not lead any more.
+func (v *vigil) look() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	now := v.server.Clock.Now().Round(0)
+	if since := now.Sub(v.looked); since < 0 || since >= slept {
+		if err := v.server.book.catchUp(v.server.ctx); err != nil {
+			return err
+		}
+		if v.server.overtaken() {
+			v.server.book.log.fenced()
+			return ErrTakenOver
+		}
+	}
+	v.looked = now
+	return nil
 }
 
 // advertised is the URL of a server that listens at an address.
@@ -129,6 +197,9 @@ type standby struct {
 	stands func(string)
 	told   string // that it stands by for
 	leader atomic.Pointer[leading]
+
+	anyOwner bool       // the owner's token may be another than that of the server that leads
+	refused  chan error // why this one can't stand by
 }
 
 // leading is a server that leads, or did. Over ends when another does.
@@ -171,6 +242,8 @@ func (b *standby) await(ctx context.Context) error {
 		}
 		select {
 		case <-tick.C:
+		case err := <-b.refused:
+			return err
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -210,6 +283,7 @@ func (b *standby) read(ctx context.Context) error {
 	defer log.Close()
 	for seq := uint64(0); ; {
 		var last *url.URL
+		other := false
 		for e, err := range log.Read(ctx, seq) {
 			if err != nil {
 				return err
@@ -218,7 +292,14 @@ func (b *standby) read(ctx context.Context) error {
 			if r, is := e.Body.(event.Recorded); is {
 				if l, ok := leaderIn(r); ok {
 					last, _ = url.Parse(l.URL) // which it has checked
+					other = l.another(b.server.Owner)
 				}
+			}
+		}
+		if other && !b.anyOwner {
+			select {
+			case b.refused <- otherOwner():
+			default: // it is told already
 			}
 		}
 		if last != nil && last.String() != b.at {
@@ -234,7 +315,12 @@ func (b *standby) read(ctx context.Context) error {
 type leader struct {
 	URL string `json:"url"`
 	Run string `json:"run"` // of the process, which may have the URL of another
+	// Owner is the digest of the owner's token; empty: a server of version 0.1 leads.
+	Owner string `json:"owner,omitempty"`
 }
+
+// another reports whether the server has another owner's token.
+func (l leader) another(token string) bool { return l.Owner != "" && l.Owner != digestOf(token) }
 
 // leaderIn is the leader that is recorded.
 func leaderIn(r event.Recorded) (l leader, ok bool) {

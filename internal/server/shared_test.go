@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -107,6 +108,138 @@ func TestAmong(t *testing.T) {
 		t.Fatalf("the second server stands by for %q", leader)
 	}
 	two.until(two.submit(server.Spec{Prompt: "say: again"}).ID, event.StageCompleted)
+}
+
+// TestOneOwner holds that a server with another owner's token than the last leader neither stands by nor leads, and says
+// why, unless it is to bring a new one.
+func TestOneOwner(t *testing.T) {
+	h := newHouse(t, nil)
+	setup := h.s.Setup
+	h.close()
+	one := h.joins(setup)
+	<-one.stands
+	token := filepath.Join(t.TempDir(), "other")
+	if err := os.WriteFile(token, []byte("another-token-0123456789-0123456789-0123456789"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	starts := func(newOwner bool) error {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		s := &server.Server{Setup: setup}
+		d := server.Door{Listen: "127.0.0.1:0", TokenFile: token, Opened: func(string) {}}
+		return s.ServeAmong(ctx, d, server.Among{NewOwner: newOwner, Stands: func(leader string) {
+			if leader == "" {
+				stop() // it leads
+			}
+		}}, time.Second)
+	}
+	refused := func(when string) {
+		t.Helper()
+		if err := starts(false); err == nil || !strings.Contains(err.Error(), "another owner's token") {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	refused("while another leads")
+	one.end()
+	refused("while none leads")
+	if err := starts(true); err != nil {
+		t.Error(err)
+	}
+	if err := starts(false); err != nil {
+		t.Errorf("with the new token: %v", err)
+	}
+}
+
+// askedBooks is a store that counts who wants a book of it.
+type askedBooks struct {
+	store.Store
+	asked atomic.Int32
+}
+
+func (a *askedBooks) Book(ctx context.Context, name string) (store.Log, error) {
+	a.asked.Add(1)
+	return a.Store.(store.Booker).Book(ctx, name)
+}
+
+// TestStartsAfterKill holds that a server waits a moment for the one before it, which was killed, to let go.
+func TestStartsAfterKill(t *testing.T) {
+	h := newHouse(t, nil)
+	s := &server.Server{Setup: h.s.Setup}
+	books := &askedBooks{Store: s.Sessions}
+	s.Sessions = books
+	token := filepath.Join(h.dir, "token")
+	if err := os.WriteFile(token, []byte(h.token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	opened, ended := make(chan string, 1), make(chan error, 1)
+	go func() {
+		ended <- s.Serve(ctx, server.Door{Listen: "127.0.0.1:0", TokenFile: token, Opened: func(at string) { opened <- at }}, time.Second)
+	}()
+	testkit.WaitFor(t, "the second attempt", func() bool { return books.asked.Load() > 1 || len(ended) > 0 }, func() string { return "" })
+	h.close()
+	select {
+	case <-opened:
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	case err := <-ended:
+		t.Error(err)
+	}
+}
+
+// napping is a clock that can be set, and a store whose book can be out of reach.
+type napping struct {
+	store.Store
+	slept atomic.Int64 // time that has passed in sleep
+	away  atomic.Bool
+}
+
+func (n *napping) Now() time.Time { return time.Now().Add(time.Duration(n.slept.Load())) }
+
+func (n *napping) At(time.Time) (<-chan time.Time, func()) { return nil, func() {} }
+
+func (n *napping) Book(ctx context.Context, name string) (store.Log, error) {
+	log, err := n.Store.(store.Booker).Book(ctx, name)
+	return &napped{log, n}, err
+}
+
+type napped struct {
+	store.Log
+	of *napping
+}
+
+func (n *napped) Read(ctx context.Context, after uint64) iter.Seq2[event.Event, error] {
+	if n.of.away.Load() {
+		return func(yield func(event.Event, error) bool) { yield(event.Event{}, store.ErrAway) }
+	}
+	return n.Log.Read(ctx, after)
+}
+
+// TestLeaderWakes holds that a server which has led and then slept answers 503 until the book says that it still leads.
+func TestLeaderWakes(t *testing.T) {
+	h := newHouse(t, nil)
+	setup := h.s.Setup
+	h.close()
+	nap := &napping{Store: setup.Sessions}
+	setup.Sessions, setup.Clock = nap, nap
+	one := h.joins(setup)
+	<-one.stands
+	asks := func() int {
+		status, _ := one.do(one.request(t.Context(), "GET", "/api/v1/tasks", nil))
+		return status
+	}
+	nap.away.Store(true)
+	nap.slept.Store(int64(time.Hour))
+	if status := asks(); status != http.StatusServiceUnavailable {
+		t.Errorf("as it wakes: %d", status)
+	}
+	nap.away.Store(false)
+	if status := asks(); status != http.StatusOK {
+		t.Errorf("once it knows that it leads: %d", status)
+	}
 }
 
 // TestLeaderHangs has a leader that takes a request and answers nothing. Whoever waits for the answer is told

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"reflect"
 	"strings"
@@ -15,9 +14,6 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/llm"
 )
-
-// runtimeSession is the header by which clients of Bedrock AgentCore name a conversation.
-const runtimeSession = "X-Amzn-Bedrock-AgentCore-Runtime-Session-Id"
 
 // socketMessage is what a client sends over /ws. With both, the prompt comes behind the interrupt.
 type socketMessage struct {
@@ -44,13 +40,13 @@ type rejoined struct {
 // conversation ends with the connection.
 func (s *Server) talk(w http.ResponseWriter, r *http.Request) {
 	v, err := s.Visit(r, Operator)
-	name := r.Header.Get(runtimeSession)
+	var name string
 	var after uint64
 	if err == nil {
 		after, err = lastEventID(r)
 	}
-	if err == nil && name != "" && (len(name) < 33 || len(name) > mostKey) {
-		err = Wrong(runtimeSession, fmt.Sprintf("it has %d bytes", len(name)), fmt.Sprintf("33 to %d", mostKey))
+	if err == nil {
+		name, err = conversationOf(r)
 	}
 	if err == nil && !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		w.Header().Set("Upgrade", "websocket")
@@ -70,10 +66,7 @@ func (s *Server) talk(w http.ResponseWriter, r *http.Request) {
 	stop := context.AfterFunc(s.ctx, end)
 	defer stop()
 	v.Context, v.key = ctx, ""
-	if name != "" {
-		v.key = "ws " + name
-	}
-	t, err := v.Submit(Spec{Open: true, IdleTimeout: int(chatIdle.Seconds()), Labels: map[string]string{"client": "websocket"}})
+	t, err := v.conversation(name, Spec{})
 	if err != nil {
 		(&socket{conn: conn, Visit: v}).refuse(err)
 		_ = conn.Close(websocket.StatusPolicyViolation, "refused")

@@ -107,6 +107,7 @@ type Result struct {
 	Says     string   `json:"says,omitempty" jsonschema:"the agent's last message"`
 	Stopped  string   `json:"stopped,omitempty" jsonschema:"why the run stopped"`
 	Evidence Evidence `json:"evidence"`
+	Seq      uint64   `json:"seq,omitempty" jsonschema:"number of the last event of the session that it is about"`
 	Turns    int      `json:"turns"`
 	Cost     float64  `json:"cost" jsonschema:"US dollars"`
 	Unpriced bool     `json:"unpriced,omitempty" jsonschema:"the cost excludes replies with unknown prices"`

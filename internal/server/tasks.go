@@ -303,15 +303,3 @@ func (c *call) events(in followed) error {
 	c.stream(events)
 	return nil
 }
-
-// invoke submits a task and returns it when it is over.
-func (c *call) invoke(spec Spec) (Task, error) {
-	if spec.Open {
-		return Task{}, Wrong("open", "an open task has no end to wait for", "POST /api/v1/tasks")
-	}
-	t, err := c.Submit(spec)
-	if err != nil {
-		return Task{}, err
-	}
-	return c.Wait(t.ID, func(t Task) bool { return over(t.Stage) })
-}

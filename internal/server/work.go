@@ -381,7 +381,7 @@ func (w *work) finish(ctx context.Context, t Task) error {
 
 // result is what a task has brought so far, but for the evidence.
 func (w *work) result(t Task, st inspan.Status) (*Result, error) {
-	r := &Result{Turns: st.Turns, Cost: st.Cost, Unpriced: st.Unpriced, Seconds: time.Since(t.Created).Round(time.Millisecond).Seconds()}
+	r := &Result{Seq: st.Seq, Turns: st.Turns, Cost: st.Cost, Unpriced: st.Unpriced, Seconds: time.Since(t.Created).Round(time.Millisecond).Seconds()}
 	if st.Stopped != nil {
 		r.Stopped = string(st.Stopped.Reason)
 	}

@@ -75,7 +75,7 @@ func Doctor(ctx context.Context, self, model string, probe bool) []Finding {
 			findings = append(findings, lists(ctx, a, p, "server"))
 		}
 	}
-	findings = append(findings, video(a.Providers.Devices(ctx)))
+	findings = append(findings, video(providers.Devices(ctx)))
 	if probe {
 		findings = append(findings, local(ctx, a)...)
 	}

@@ -55,7 +55,7 @@ func local(ctx context.Context, a *app.App) []Finding {
 				findings = append(findings, Finding{Check: "model " + m.Route(), State: Skip, Found: err.Error()})
 				continue
 			}
-			findings = append(findings, fits(shape, f.Provider.Models[m.Model].Window, profile.Memory(a.Providers.Devices(ctx))))
+			findings = append(findings, fits(shape, f.Provider.Models[m.Model].Window, a.Providers.Room(ctx, f.Provider, shape)))
 		}
 	}
 	return findings

@@ -48,7 +48,8 @@ func (t *Team) put(ctx context.Context, k *child, p inspan.Pending) {
 		calls[i].ID = ""
 	}
 	r.Reason, r.Preview = words.Asking(p.Root, p.Reason, p.Preview, calls)
-	r.ID, r.Child, r.Agent = short(k.id)+"/"+p.Call.ID, k.id, strings.TrimSuffix(k.order.Role.Name+" › "+p.Agent, " › ")
+	r.ID = short(k.id) + "." + strings.ReplaceAll(p.Call.ID, "/", ".") // needs no escaping in an address
+	r.Child, r.Agent = k.id, strings.TrimSuffix(k.order.Role.Name+" › "+p.Agent, " › ")
 	// If it can't be delivered, the child has ended, or somebody has answered it there.
 	_ = deliver(ctx, t.session, r)
 }

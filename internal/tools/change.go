@@ -100,11 +100,14 @@ func (d draft) diff(c *tool.Call) string {
 	return udiff.Unified(from, name, unix(d.old), unix(d.new))
 }
 
+// diffLeftOut ends the line that stands for what cutDiff leaves out.
+const diffLeftOut = " of the diff left out …"
+
 // cutDiff leaves out the middle of a long diff, and says so.
 func cutDiff(diff string, limit int) string {
 	head, tail, dropped := tool.Cut(diff, limit)
 	if dropped == 0 {
 		return diff
 	}
-	return fmt.Sprintf("%s… %s of the diff left out …\n%s", head, size(int64(dropped)), tail)
+	return fmt.Sprintf("%s… %s%s\n%s", head, size(int64(dropped)), diffLeftOut, tail)
 }

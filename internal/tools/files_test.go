@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -107,9 +108,17 @@ func TestWriteFile(t *testing.T) {
 		t.Error(diff)
 	}
 	says(t, s.run("write_file", args{"path": "a/b/c.txt", "content": "1\n3\n"}), "replaced a/b/c.txt: 4 B, 2 lines")
-	s.put("unread", "precious")
-	s.fails("write_file", args{"path": "unread", "content": "x"}, "not read in this session")
-	s.has("unread", "precious")
+	s.put("unread", "precious\nlines\n")
+	said := s.run("write_file", args{"path": "unread", "content": "x"})
+	says(t, said, "replaced unread: 1 B", "This session had not read it. It held 15 B", ":\nprecious\nlines\n")
+	s.run("write_file", args{"path": "unread", "content": "y"}) // which it knows now
+	blob := regexp.MustCompile(`blob ([\w-]+)\)`).FindStringSubmatch(said)
+	s.run("write_file", args{"path": "unread", "blob": blob[1]})
+	s.has("unread", "precious\nlines\n")
+	s.put("long", strings.Repeat("a line\n", 10_000))
+	if said := s.run("write_file", args{"path": "long", "content": "x"}); len(said) > 5000 || !strings.Contains(said, " left out …\n") {
+		t.Errorf("%d bytes: %.200s", len(said), said)
+	}
 	s.run("read_file", args{"path": "unread"})
 	s.put("unread", "changed meanwhile")
 	s.fails("write_file", args{"path": "unread", "content": "x"}, "has changed since it was read")
@@ -159,7 +168,7 @@ func TestEditFile(t *testing.T) {
 		"read it before")
 	s.run("edit_file", one("func b()", "func c()")) // what matches once can be meant once only
 	s.has("f.go", strings.Replace(text, "func b()", "func c()", 1))
-	s.fails("write_file", args{"path": "f.go", "content": "x"}, "read it first")
+	says(t, s.run("write_file", args{"path": "f.go", "content": "x"}), "had not read it")
 	s.put("f.go", text)
 	s.run("read_file", args{"path": "f.go"})
 	s.fails("edit_file", one("return 1", "return 2"), "matches 2 times, at lines 2, 6", "replace_all", "nothing was written")
@@ -196,7 +205,7 @@ func TestEditFile(t *testing.T) {
 	}
 	s.put("f.go", "changed")
 	s.run("edit_file", one("changed", "x"))
-	s.fails("write_file", args{"path": "f.go", "content": "y"}, "read it first")
+	s.fails("write_file", args{"path": "f.go", "content": "y"}, "has changed since it was read")
 	s.fails("edit_file", args{"path": "g.go", "edits": []any{args{"old_string": "a", "new_string": "b"}}},
 		"does not exist", "did you mean f.go?")
 }

@@ -15,7 +15,7 @@ import (
 // run.
 func meant(t *testing.T, name, args string) string {
 	t.Helper()
-	list := Mended(slices.Concat(WithLSP(&lsp.Manager{}, Core(&Shell{}, "")), Web{}.Tools(), Deferred(nil)))
+	list := Mended(slices.Concat(WithLSP(&lsp.Manager{}, Core(&Shell{}, "")), Web{}.Tools(), Deferred(nil, nil)))
 	list = append(list, Usual(list)...)
 	find := func(name string) tool.Tool {
 		i := slices.IndexFunc(list, func(t tool.Tool) bool { return t.Name == name })
@@ -86,7 +86,8 @@ func TestHabitsCostNoTurn(t *testing.T) {
 			"str_replace_based_edit_tool", `{"command":"str_replace","path":"a","old_str":"x"}`,
 			`edit_file {"edits":[{"new_string":"","old_string":"x"}],"path":"a"}`,
 		},
-		{"str_replace_editor", `{"command":"undo_edit","path":"a"}`, `command "undo_edit" is not one of view, create, str_replace, insert`},
+		{"str_replace_editor", `{"command":"undo_edit","path":"a"}`, `there is no history here`},
+		{"str_replace_editor", `{"command":"remove","path":"a"}`, `command "remove" is not one of view, create, str_replace, insert, undo_edit`},
 		{
 			"apply_patch", `{"input":"*** Begin Patch\n*** Update File: a.go\n@@ func\n one\n-two\n+2\n three\n*** End Patch"}`,
 			`edit_file {"edits":[{"new_string":"one\n2\nthree","old_string":"one\ntwo\nthree"}],"path":"a.go"}`,
@@ -136,7 +137,32 @@ func TestHabitsCostNoTurn(t *testing.T) {
 			`search_files {"context":3,"ignore_case":true,"path":"src","pattern":"x"}`,
 		},
 		{"Grep", `{"pattern":"x","type":"python","head_limit":20}`, `search_files {"glob":"*.py","max":20,"pattern":"x"}`},
-		{"grep_search", `{"query":"x","include_pattern":"*.ts"}`, `unknown field "include_pattern"`},
+		{"grep_search", `{"query":"x","include_pattern":"*.ts","includes_all":1}`, `search_files {"glob":"*.ts","pattern":"x"}`},
+		{"grep_search", `{"query":"x","contexts":1}`, `unknown field "contexts"; did you mean "context"?`},
+		{"Bash", `{"command":"ls","sudo":true}`, `unknown field "sudo"`},
+		{"WriteFile", `{"path":"a","content":"x","mode":"overwrite"}`, `write_file {"content":"x","path":"a"}`},
+		{"WriteFile", `{"path":"a","content":"x","mode":"append"}`, `unknown field "mode"`},
+		{
+			"replace_in_file", `{"path":"a","diff":"------- SEARCH\nx\n=======\ny\nz\n+++++++ REPLACE\n\n------- SEARCH\nv\n=======\n+++++++ REPLACE"}`,
+			`edit_file {"edits":[{"new_string":"y\nz","old_string":"x"},{"new_string":"","old_string":"v\n"}],"path":"a"}`,
+		},
+		{
+			"apply_diff", `{"path":"a","diff":"<<<<<<< SEARCH\n:start_line:7\n-------\nx\n=======\ny\n>>>>>>> REPLACE"}`,
+			`edit_file {"edits":[{"new_string":"y","old_string":"x"}],"path":"a"}`,
+		},
+		{"StrReplaceFile", `{"path":"a","edit":{"old":"x","new":"y"}}`, `edit_file {"edits":[{"new_string":"y","old_string":"x"}],"path":"a"}`},
+		{
+			"multi_replace_string_in_file", `{"replacements":[{"filePath":"a","oldString":"x","newString":"y"},{"filePath":"b","oldString":"x","newString":"y"}]}`,
+			`several_calls {"calls":[{"args":{"filePath":"a","newString":"y","oldString":"x"},"tool":"edit_file"},`,
+		},
+		{
+			"apply_patch", `{"input":"*** Begin Patch\n*** Update File: a\n*** Move to: d e/b\n@@\n-x\n+y\n*** End Patch"}`,
+			`{"args":{"command":"mkdir -p -- 'd e' && test ! -e 'd e/b' && mv -- a 'd e/b'"},"tool":"bash"}`,
+		},
+		{"create_directory", `{"dirPath":"a b"}`, `bash {"command":"mkdir -p -- 'a b'"}`},
+		{"update_todo_list", `{"todos":"[x] a\n- [-] b\n[ ] c"}`, `todo {"items":[{"state":"done","text":"a"},{"state":"doing","text":"b"},{"state":"open","text":"c"}]}`},
+		{"fetch_webpage", `{"urls":["https://a.test"],"query":"what"}`, `web_fetch {"url":"https://a.test"}`},
+		{"web_fetch", `{"prompt":"sum up https://a.test/x."}`, `web_fetch {"url":"https://a.test/x"}`},
 		{"grep_search", `{"query":"x","include":"*.ts","case_sensitive":false}`, `search_files {"glob":"*.ts","ignore_case":true,"pattern":"x"}`},
 		{"Glob", `{"pattern":"**/*.go","path":"src"}`, `find_files {"path":"src","pattern":"**/*.go"}`},
 		{"LS", `{"path":"/w","ignore":["x"]}`, `list_files {"path":"/w"}`},

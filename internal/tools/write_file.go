@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -16,6 +17,8 @@ import (
 //go:embed write_file.md
 var writeFileDoc string
 
+const maxReplaced = 4 << 10 // bytes shown of a file that was replaced unread
+
 type writeArgs struct {
 	Path    string  `json:"path" jsonschema:"file"`
 	Content *string `json:"content,omitempty" jsonschema:"all of it"`
@@ -24,6 +27,7 @@ type writeArgs struct {
 
 func writeFile() tool.Tool {
 	t := tool.New("write_file", writeFileDoc, runWrite)
+	t.Unshown = []string{"blob"} // the results that name one say how to give it
 	t.Effects = pathEffect(tool.Write, func(in writeArgs) string { return in.Path })
 	t.Preview = func(ctx context.Context, c *tool.Call) (string, error) {
 		in, err := tool.Args[writeArgs](c)
@@ -41,6 +45,13 @@ func runWrite(ctx context.Context, c *tool.Call, in writeArgs) (tool.Result, err
 	if err != nil {
 		return tool.Result{}, err
 	}
+	unread := ""
+	if d.partly {
+		if unread, err = replaced(ctx, c, d); err != nil {
+			return tool.Result{}, err
+		}
+		d.partly = false // what it holds now is what the session has given
+	}
 	file, err := d.commit(ctx, c)
 	if err != nil {
 		return tool.Result{}, err
@@ -53,6 +64,7 @@ func runWrite(ctx context.Context, c *tool.Call, in writeArgs) (tool.Result, err
 	if d.new != "" {
 		s += ", " + text.Count(lines(d.new), "line")
 	}
+	s += unread
 	for _, note := range d.notes {
 		s += "\n" + note
 	}
@@ -61,13 +73,38 @@ func runWrite(ctx context.Context, c *tool.Call, in writeArgs) (tool.Result, err
 	return r, nil
 }
 
+// replaced tells of the content of a file that is about to be replaced unread. All of it is in a blob, if
+// there are blobs.
+func replaced(ctx context.Context, c *tool.Call, d draft) (string, error) {
+	said := "\nThis session had not read it. It held " + size(int64(len(d.before)))
+	if c.Env.Blobs != nil {
+		blob, err := c.Env.Blobs.Put(ctx, bytes.NewReader(d.before))
+		if err != nil {
+			return "", fmt.Errorf("keep what would be replaced: %w; nothing was written", err)
+		}
+		said += fmt.Sprintf(" (to bring that back: write_file with path %s and blob %s)", Shown(c, d.path), blob)
+	}
+	if d.old == "" {
+		return said, nil
+	}
+	head, tail, dropped := tool.Cut(d.old, maxReplaced)
+	if dropped > 0 {
+		head += fmt.Sprintf("… %s left out …\n", size(int64(dropped)))
+	}
+	return said + ":\n" + head + tail, nil
+}
+
+// draftWrite begins with the file as it is. One that the session has read must be as it was then.
 func draftWrite(ctx context.Context, c *tool.Call, in writeArgs) (draft, error) {
 	if (in.Content == nil) == (in.Blob == "") {
 		return draft{}, errors.New("give either content or blob")
 	}
-	d, err := load(ctx, c, in.Path)
+	d, err := open(ctx, c, in.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return draft{}, err
+	}
+	if _, seen := c.Seen.Digest(d.path); seen && d.partly {
+		return draft{}, changed(c, d.path)
 	}
 	if in.Blob != "" {
 		return d.fill(ctx, c, in.Blob)

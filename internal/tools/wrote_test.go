@@ -19,13 +19,13 @@ func TestBashKnows(t *testing.T) {
 
 	s.put("old.txt", "of a person\n")
 	s.run("bash", args{"command": "echo more >> old.txt"})
-	s.fails("write_file", args{"path": "old.txt", "content": "gone"}, "was not read in this session")
+	s.fails("edit_file", args{"path": "old.txt", "old_string": "o", "new_string": "a", "replace_all": true}, "read it before")
 	s.has("old.txt", "of a person\nmore\n")
 
 	s.run("read_file", args{"path": "old.txt"})
 	s.put("old.txt", "changed by a person\n")
 	s.run("bash", args{"command": "echo more >> old.txt"})
-	s.fails("write_file", args{"path": "old.txt", "content": "gone"}, "read")
+	s.fails("write_file", args{"path": "old.txt", "content": "gone"}, "has changed since it was read")
 	s.has("old.txt", "changed by a person\nmore\n")
 	if r, _ := s.try(t.Context(), "bash", args{"command": "rm copy.txt; true > /dev/null"}); len(r.Files) > 1 {
 		t.Errorf("files: %+v", r.Files)

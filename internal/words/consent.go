@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,7 +122,35 @@ func Answer(c llm.Call, line string) (d event.Decided, problem string) {
 			d.Answer = options[n-1]
 		}
 	}
+	if problem = Misfit(c, d.Answer); problem != "" {
+		return by(c.ID), problem
+	}
 	return d, ""
+}
+
+// Misfit says why an answer is none to a call that takes one of its options only; empty: it is one.
+func Misfit(c llm.Call, answer string) string {
+	_, options := Question(c)
+	if closed, _ := arguments(c)["closed"].(bool); !closed || Chosen(answer, options) != "" {
+		return ""
+	}
+	return fmt.Sprintf("%q is none of the choices: %s", OneLine(answer, 80), strings.Join(options, ", "))
+}
+
+// Chosen is the choice that an answer makes: its word or its number, with a reason after a colon if there
+// is one. Empty: it makes none.
+func Chosen(answer string, choices []string) string {
+	word, _, _ := strings.Cut(answer, ":")
+	word = strings.TrimSpace(word)
+	for _, c := range choices {
+		if strings.EqualFold(c, word) || strings.EqualFold(c, strings.TrimSpace(answer)) {
+			return c
+		}
+	}
+	if n, err := strconv.Atoi(word); err == nil && n >= 1 && n <= len(choices) {
+		return choices[n-1]
+	}
+	return ""
 }
 
 // Choice is the key that a line chooses an option by, or its word does. A key that is pressed

@@ -300,6 +300,13 @@ func TestAnswer(t *testing.T) {
 	if d, problem := words.Answer(c, " \t"); problem == "" || d.Allow {
 		t.Errorf("%+v", d)
 	}
+	closed := call(`{"question":"which?","options":["heron","egret"],"closed":true}`)
+	for line, want := range map[string]string{"1": "heron", "Egret": "Egret", "egret: it is white": "egret: it is white", "3": "", "wren": "", "her": ""} {
+		d, problem := words.Answer(closed, line)
+		if d.Answer != want || d.Allow != (want != "") || (problem == "") != (want != "") || want == "" && !strings.Contains(problem, "heron, egret") {
+			t.Errorf("%q: %+v, %s", line, d, problem)
+		}
+	}
 	if d, problem := words.Answer(call(`[`), "1"); problem != "" || d.Answer != "1" {
 		t.Errorf("%+v", d)
 	}

@@ -3,96 +3,133 @@
 package catalog
 
 import (
+	_ "embed"
+	"errors"
+	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
+
+	"github.com/BurntSushi/toml"
 
 	"github.com/inspan/inspan/llm"
 )
 
-// row is one model. Its prices follow each other in time; what is free after the
-// first is empty.
-type row struct {
-	vendor, model     string
-	window, maxOutput int
-	prices            [2]price
-	long              tier
-}
+//go:embed prices.toml
+var prices []byte
 
-// price is in US dollars per million tokens. It holds from the start of a day,
-// UTC.
-type price struct {
-	input, cacheRead, cacheWrite, output float64
-	from                                 string
-}
-
-// tier says that prompts of more than above tokens multiply the price of all
-// that is read, and that of the reply. The zero tier says that they don't.
-type tier struct {
-	above         int
-	prompt, reply float64
-}
-
-// rows is the book, as of 2026-11-21.
-//
-//   - anthropic: the model pages (platform.claude.com/docs/en/models) and the
-//     pricing page (platform.claude.com/docs/en/about-claude/pricing). Cache
-//     writes are those that live for five minutes.
-//   - openai: the model pages (developers.openai.com/api/docs/models) and release
-//     notes that quote the pricing page. Where no price of cache writes is
-//     published, they cost what input does.
-//   - gemini: the model and pricing pages (ai.google.dev/gemini-api/docs/models
-//     and /pricing). Writing to the cache costs nothing beyond the prompt. The
-//     window of Gemini 4 is shared by prompt and reply.
-func rows() []row {
-	const (
-		m, k200, k128, k64  = 1_000_000, 200_000, 128_000, 64_000
-		gptWindow, gpt5     = 1_050_000, 400_000
-		geminiWindow, gmOut = 1_048_576, 65_536
-	)
-	flat := tier{}
-	fivefold := tier{above: 100_000, prompt: 5, reply: 5}
-	gptLong := tier{above: 272_000, prompt: 2, reply: 1.5}
-	proLong := tier{above: 200_000, prompt: 2, reply: 1.5}
-	return []row{
-		{"anthropic", "claude-fable-5-1", m, k128, [2]price{{10, 0.25, 12.5, 50, ""}}, flat},
-		{"anthropic", "claude-fable-5", m, k128, [2]price{{10, 1, 12.5, 50, ""}}, flat},
-		{"anthropic", "claude-opus-5-5", m, k128, [2]price{{4, 0.2, 5, 20, ""}}, flat},
-		{"anthropic", "claude-opus-5", m, k128, [2]price{{5, 0.5, 6.25, 25, ""}}, flat},
-		{"anthropic", "claude-opus-4-8", m, k128, [2]price{{5, 0.5, 6.25, 25, ""}}, flat},
-		{"anthropic", "claude-opus-4-6", m, k128, [2]price{{5, 0.5, 6.25, 25, ""}}, flat},
-		{"anthropic", "claude-sonnet-5-5", m, k128, [2]price{{2, 0.2, 2.5, 10, ""}, {2, 0.1, 2.5, 10, "2026-10-07"}}, flat},
-		{"anthropic", "claude-sonnet-5", m, k128, [2]price{{2, 0.2, 2.5, 10, ""}}, flat},
-		{"anthropic", "claude-haiku-5-5", m, k128, [2]price{{0.1, 0.01, 0.125, 0.5, ""}}, fivefold},
-		{"anthropic", "claude-haiku-4-5", k200, k64, [2]price{{1, 0.1, 1.25, 5, ""}}, flat},
-
-		{"openai", "gpt-6-astra", gptWindow, k128, [2]price{{10, 1, 10, 50, ""}}, gptLong},
-		{"openai", "gpt-6-sol", gptWindow, k128, [2]price{{2, 0.2, 2.5, 10, ""}}, gptLong},
-		{"openai", "gpt-6-luna", gptWindow, k128, [2]price{{0.1, 0.01, 0.125, 0.5, ""}}, gptLong},
-		{"openai", "gpt-5.4", gptWindow, k128, [2]price{{2.5, 0.25, 2.5, 15, ""}}, gptLong},
-		{"openai", "gpt-5", gpt5, k128, [2]price{{1.25, 0.125, 1.25, 10, ""}}, flat},
-
-		{"gemini", "gemini-4-argon", geminiWindow, gmOut, [2]price{{2, 0.1, 2, 10, ""}, {4, 0.2, 4, 20, "2026-12-01"}}, flat},
-		{"gemini", "gemini-3.8-flash", geminiWindow, gmOut, [2]price{{0.75, 0.075, 0.75, 3.75, ""}, {1.5, 0.15, 1.5, 7.5, "2027-01-01"}}, flat},
-		{"gemini", "gemini-3.7-flash", geminiWindow, gmOut, [2]price{{0.75, 0.075, 0.75, 3.75, ""}, {1.5, 0.15, 1.5, 7.5, "2027-01-01"}}, flat},
-		{"gemini", "gemini-3.6-flash", geminiWindow, gmOut, [2]price{{0.75, 0.075, 0.75, 3.75, ""}, {1.5, 0.15, 1.5, 7.5, "2027-01-01"}}, flat},
-		{"gemini", "gemini-3.5-flash", geminiWindow, gmOut, [2]price{{1.5, 0.15, 1.5, 9, ""}}, flat},
-		{"gemini", "gemini-3.5-flash-lite", geminiWindow, gmOut, [2]price{{0.3, 0.03, 0.3, 2.5, ""}}, flat},
-		{"gemini", "gemini-3.1-pro", geminiWindow, gmOut, [2]price{{2, 0.2, 2, 12, ""}}, proLong},
-		{"gemini", "gemini-3.1-flash-lite", geminiWindow, gmOut, [2]price{{0.25, 0.025, 0.25, 1.5, ""}}, flat},
-		{"gemini", "gemini-3-flash", geminiWindow, gmOut, [2]price{{0.5, 0.05, 0.5, 3, ""}}, flat},
-		{"gemini", "gemini-2.5-pro", geminiWindow, gmOut, [2]price{{1.25, 0.125, 1.25, 10, ""}}, proLong},
-		{"gemini", "gemini-2.5-flash", geminiWindow, gmOut, [2]price{{0.3, 0.03, 0.3, 2.5, ""}}, flat},
-		{"gemini", "gemini-2.5-flash-lite", geminiWindow, gmOut, [2]price{{0.1, 0.01, 0.1, 0.4, ""}}, flat},
+// builtIn is the book that comes with the program.
+var builtIn = sync.OnceValue(func() *Book {
+	b, err := Read(prices)
+	if err != nil {
+		panic(err) // it is part of the program
 	}
+	return b
+})
+
+// BuiltIn is the book that comes with the program. It is not to be changed.
+func BuiltIn() *Book { return builtIn() }
+
+// Book is what is known of models. Its file is prices.toml, which describes the form.
+type Book struct {
+	Vendors []Vendor `toml:"vendor"`
+}
+
+// Vendor is one that sells models.
+type Vendor struct {
+	Name    string   `toml:"name"`
+	Checked string   `toml:"checked"` // the day on which somebody compared the models with the sources
+	Sources []string `toml:"sources"`
+	Models  []Model  `toml:"models"` // of those that differ by their version alone, the newest first
+}
+
+// Model is one model.
+type Model struct {
+	ID     string  `toml:"id"`
+	Window int     `toml:"window"` // tokens
+	Output int     `toml:"output"` // most tokens of a reply
+	Images bool    `toml:"images"`
+	Open   bool    `toml:"open"` // anybody may run it
+	Prices []Price `toml:"prices"`
+	Long   Long    `toml:"long"`
+}
+
+// Price is in US dollars per million tokens. It holds from the start of a day, UTC; empty: it always did.
+type Price struct {
+	From       string  `toml:"from"`
+	Input      float64 `toml:"input"`
+	CacheRead  float64 `toml:"cache_read"`
+	CacheWrite float64 `toml:"cache_write"`
+	Output     float64 `toml:"output"`
+}
+
+// Long says that prompts of more than Above tokens multiply the price of all
+// that is read, and that of the reply. The zero Long says that they don't.
+type Long struct {
+	Above  int     `toml:"above"`
+	Prompt float64 `toml:"prompt"`
+	Reply  float64 `toml:"reply"`
+}
+
+// Read reads a book. What can't be meant is an error that names the model.
+func Read(data []byte) (*Book, error) {
+	var b Book
+	meta, err := toml.Decode(string(data), &b)
+	if err != nil {
+		return nil, err
+	}
+	if unknown := meta.Undecoded(); len(unknown) > 0 {
+		return nil, fmt.Errorf("there is no field %s in a price book", unknown[0])
+	}
+	if len(b.Vendors) == 0 {
+		return nil, errors.New("it names no vendor")
+	}
+	seen := map[string]bool{}
+	for _, v := range b.Vendors {
+		if _, err := time.Parse(time.DateOnly, v.Checked); err != nil || v.Name == "" || len(v.Sources) == 0 {
+			return nil, fmt.Errorf("vendor %q: it needs a name, sources, and the day on which it was checked, such as 2026-11-21", v.Name)
+		}
+		for _, m := range v.Models {
+			name := v.Name + "/" + m.ID
+			if err := m.check(); err != nil || seen[name] {
+				return nil, fmt.Errorf("model %s: %w", name, errors.Join(err, map[bool]error{true: errors.New("it is there twice")}[seen[name]]))
+			}
+			seen[name] = true
+		}
+	}
+	return &b, nil
+}
+
+func (m Model) check() error {
+	switch {
+	case m.ID == "" || m.Window <= 0 || m.Output <= 0 || m.Output > m.Window:
+		return errors.New("it needs an id, a window, and an output that is no larger")
+	case m.Long != Long{} && (m.Long.Above <= 0 || m.Long.Above >= m.Window || m.Long.Prompt < 1 || m.Long.Reply < 1):
+		return errors.New("long prompts begin above a number of tokens within the window, and are no cheaper")
+	case len(m.Prices) == 0:
+		return errors.New("it has no price")
+	}
+	before := ""
+	for i, p := range m.Prices {
+		if _, err := time.Parse(time.DateOnly, p.From); i > 0 && (err != nil || p.From <= before) || i == 0 && p.From != "" {
+			return errors.New("the first price has no day, and each other one a later day than that before it, such as 2026-12-01")
+		}
+		before = p.From
+		if p.Input < 0 || p.CacheRead < 0 || p.CacheWrite < 0 || p.Output < 0 || p.CacheRead > p.Input || p.Output < p.Input {
+			return fmt.Errorf("the price %+v can't be: none is negative, and what is read from a cache costs no more than input, which costs no more than output", p)
+		}
+	}
+	return nil
 }
 
 // Find returns what is known of a vendor's model: window, most output, images
 // and prices. vendor is whose model it is, "anthropic", "openai" or "gemini",
-// wherever it is served. Of a model that is not in the book it returns the zero
-// Info, but that every Claude and every Gemini is known to accept images. It is
-// a pure function.
+// wherever it is served, or another vendor's name in the book. Of a model that is not in the book
+// it returns the zero Info, but that every Claude and every Gemini is known to accept images.
 //
 // An id is that of a model or of one of its snapshots, and never that of a
 // neighbour: a further version number, or any other ending, makes another model.
@@ -107,7 +144,10 @@ func rows() []row {
 // does for their global endpoints, and a tenth more for those of one region or
 // continent. A Bedrock id tells which it is and gets its price; a Vertex id does
 // not and gets that of the global endpoint.
-func Find(vendor, id string) llm.Info {
+func Find(vendor, id string) llm.Info { return builtIn().Find(vendor, id) }
+
+// Find is [Find] for this book.
+func (b *Book) Find(vendor, id string) llm.Info {
 	name, factor := id, 1.0
 	var info llm.Info
 	switch vendor {
@@ -120,21 +160,35 @@ func Find(vendor, id string) llm.Info {
 		name = gemini(id)
 		info.Images = strings.HasPrefix(name, "gemini-")
 	}
-	for _, r := range rows() {
-		if r.vendor == vendor && r.model == name {
-			info.Window, info.MaxOutput, info.Images = r.window, r.maxOutput, true
-			info.Prices = r.list(factor)
-		}
+	if m, ok := b.model(vendor, name); ok {
+		info.Window, info.MaxOutput, info.Images = m.Window, m.Output, info.Images || m.Images
+		info.Prices = m.list(factor)
 	}
 	return info
 }
 
+func (b *Book) model(vendor, id string) (Model, bool) {
+	for _, v := range b.Vendors {
+		if v.Name != vendor {
+			continue
+		}
+		if i := slices.IndexFunc(v.Models, func(m Model) bool { return m.ID == id }); i >= 0 {
+			return v.Models[i], true
+		}
+	}
+	return Model{}, false
+}
+
 // Sold returns what is known of a model of any vendor in the book, by an id that a gateway has for it:
-// the vendor's own, or that behind a vendor's name and a slash. It reports false for all other models.
-func Sold(id string) (llm.Info, bool) {
+// the vendor's own, or that behind a vendor's name and a slash. It reports false for all other models, and for
+// those that anybody may run.
+func (b *Book) Sold(id string) (llm.Info, bool) {
 	id = id[strings.LastIndexByte(id, '/')+1:]
-	for _, vendor := range []string{"anthropic", "openai", "gemini"} {
-		if info := Find(vendor, id); len(info.Prices) > 0 {
+	for _, v := range b.Vendors {
+		if m, ok := b.model(v.Name, id); ok && m.Open {
+			continue
+		}
+		if info := b.Find(v.Name, id); len(info.Prices) > 0 {
 			return info, true
 		}
 	}
@@ -143,39 +197,38 @@ func Sold(id string) (llm.Info, bool) {
 
 // IDs lists the ids of a vendor's models. Of models that differ by their version alone the newest
 // comes first.
-func IDs(vendor string) []string {
+func (b *Book) IDs(vendor string) []string {
 	var out []string
-	for _, r := range rows() {
-		if r.vendor == vendor {
-			out = append(out, r.model)
+	for _, v := range b.Vendors {
+		for _, m := range v.Models {
+			if v.Name == vendor {
+				out = append(out, m.ID)
+			}
 		}
 	}
 	return out
 }
 
-// list returns the prices of a row, times factor.
-func (r row) list(factor float64) llm.Prices {
+// list returns the prices of a model, times factor.
+func (m Model) list(factor float64) llm.Prices {
 	var out llm.Prices
-	for _, p := range r.prices {
-		if p == (price{}) {
-			continue
-		}
+	for _, p := range m.Prices {
 		one := p.times(factor, factor)
-		one.From = p.from
-		if r.long.above > 0 {
-			long := p.times(factor*r.long.prompt, factor*r.long.reply)
-			one.Above, one.Long = r.long.above, &long
+		one.From = p.From
+		if m.Long.Above > 0 {
+			long := p.times(factor*m.Long.Prompt, factor*m.Long.Reply)
+			one.Above, one.Long = m.Long.Above, &long
 		}
 		out = append(out, one)
 	}
 	return out
 }
 
-func (p price) times(prompt, reply float64) llm.Price {
+func (p Price) times(prompt, reply float64) llm.Price {
 	round := func(x float64) float64 { return math.Round(x*1e6) / 1e6 }
 	return llm.Price{
-		Input: round(p.input * prompt), CacheRead: round(p.cacheRead * prompt),
-		CacheWrite: round(p.cacheWrite * prompt), Output: round(p.output * reply),
+		Input: round(p.Input * prompt), CacheRead: round(p.CacheRead * prompt),
+		CacheWrite: round(p.CacheWrite * prompt), Output: round(p.Output * reply),
 	}
 }
 

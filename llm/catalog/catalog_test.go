@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -9,53 +10,83 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-func TestRowsAreSane(t *testing.T) {
-	seen := map[string]bool{}
-	for _, r := range rows() {
-		name := r.vendor + "/" + r.model
-		if seen[name] {
-			t.Errorf("%s is there twice", name)
-		}
-		seen[name] = true
-		if r.maxOutput <= 0 || r.window < r.maxOutput {
-			t.Errorf("%s: window %d, output %d", name, r.window, r.maxOutput)
-		}
-		info := Find(r.vendor, r.model)
-		if info.Window != r.window || info.MaxOutput != r.maxOutput || !info.Images {
-			t.Errorf("%s is not found under its own name: %+v", name, info)
-		}
-		before := "-"
-		for i, p := range info.Prices {
-			if i > 0 && p.From <= before || p.From != "" && !isDay(p.From) || i == 0 && p.From != "" {
-				t.Errorf("%s: %q follows %q", name, p.From, before)
+// TestBook holds that each entry of the built-in book is found under its own name, with figures that can be.
+func TestBook(t *testing.T) {
+	models := 0
+	for _, v := range BuiltIn().Vendors {
+		for _, m := range v.Models {
+			models++
+			name, info := v.Name+"/"+m.ID, Find(v.Name, m.ID)
+			if info.Window != m.Window || info.MaxOutput != m.Output || len(info.Prices) != len(m.Prices) {
+				t.Errorf("%s is not found under its own name: %+v", name, info)
 			}
-			before = p.From
-			sane(t, name, p)
-			if (p.Long == nil) != (p.Above == 0) || p.Above >= r.window {
-				t.Errorf("%s: above %d, long %v", name, p.Above, p.Long)
-			}
-			if l := p.Long; l != nil {
-				sane(t, name, *l)
-				if l.Input <= p.Input || l.CacheRead <= p.CacheRead || l.CacheWrite <= p.CacheWrite || l.Output <= p.Output {
-					t.Errorf("%s: long prompts are no dearer: %+v, %+v", name, p, *l)
+			for _, p := range info.Prices {
+				sane(t, name, p)
+				if (p.Long == nil) != (p.Above == 0) {
+					t.Errorf("%s: above %d, long %v", name, p.Above, p.Long)
+				}
+				if l := p.Long; l != nil {
+					sane(t, name, *l)
+					if l.Input <= p.Input || l.CacheRead <= p.CacheRead || l.CacheWrite <= p.CacheWrite || l.Output <= p.Output {
+						t.Errorf("%s: long prompts are no dearer: %+v, %+v", name, p, *l)
+					}
 				}
 			}
 		}
-		if len(info.Prices) == 0 {
-			t.Errorf("%s has no price", name)
-		}
 	}
-}
-
-func isDay(s string) bool {
-	_, err := time.Parse(time.DateOnly, s)
-	return err == nil
+	if models < 80 {
+		t.Errorf("%d models", models)
+	}
 }
 
 func sane(t *testing.T, name string, p llm.Price) {
 	t.Helper()
-	if p.CacheRead <= 0 || p.CacheRead > p.Input || p.CacheWrite < p.Input || p.CacheWrite > 2*p.Input || p.Output <= p.Input {
+	if p.CacheRead <= 0 || p.CacheRead > p.Input || p.CacheWrite < p.Input || p.CacheWrite > 2*p.Input || p.Output < p.Input {
 		t.Errorf("%s: odd price %+v", name, p)
+	}
+}
+
+// TestRead holds what a book can't say.
+func TestRead(t *testing.T) {
+	book := func(vendor, model string) string {
+		return "[[vendor]]\nname = 'v'\nchecked = '2026-11-21'\nsources = ['x']\n" + vendor + "\nmodels = [{ id = 'm', window = 100, output = 10, prices = [" +
+			"{ input = 1, cache_read = 0.1, cache_write = 1, output = 2 }] }, " + model + "]\n"
+	}
+	price := "{ input = 1, output = 2 }"
+	for name, c := range map[string]struct{ text, want string }{
+		"nothing":       {"", "names no vendor"},
+		"no toml":       {"[[", "expected"},
+		"unknown field": {book("", "{ id = 'n', window = 9, output = 1, price = 3 }"), "no field vendor.models.price"},
+		"no day":        {strings.Replace(book("", ""), "2026-11-21", "lately", 1), `vendor "v"`},
+		"twice":         {book("", "{ id = 'm', window = 9, output = 1, prices = ["+price+"] }"), "model v/m: it is there twice"},
+		"no price":      {book("", "{ id = 'n', window = 9, output = 1 }"), "model v/n: it has no price"},
+		"no window":     {book("", "{ id = 'n', output = 1, prices = ["+price+"] }"), "window"},
+		"dear cache":    {book("", "{ id = 'n', window = 9, output = 1, prices = [{ input = 1, cache_read = 2, output = 2 }] }"), "can't be"},
+		"no order":      {book("", "{ id = 'n', window = 9, output = 1, prices = ["+price+", "+price+"] }"), "a later day"},
+		"cheaper long":  {book("", "{ id = 'n', window = 9, output = 1, prices = ["+price+"], long = { above = 3, prompt = 0.5, reply = 1 } }"), "no cheaper"},
+	} {
+		if _, err := Read([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+	b, err := Read([]byte(book("", "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info := b.Find("v", "m"); info.Window != 100 || info.Prices[0].Output != 2 {
+		t.Errorf("%+v", info)
+	}
+}
+
+// TestSold holds that a model that anybody may run is none that only a vendor sells.
+func TestSold(t *testing.T) {
+	for id, want := range map[string]bool{
+		"claude-opus-5-5": true, "anthropic/claude-opus-5-5-20260101": true, "x-ai/grok-4.3": true, "gpt-5.1": true,
+		"deepseek-chat": false, "mistralai/devstral-2512": false, "qwen3:8b": false, "": false,
+	} {
+		if _, sold := BuiltIn().Sold(id); sold != want {
+			t.Errorf("%q: %v", id, sold)
+		}
 	}
 }
 
@@ -171,8 +202,12 @@ func TestFind(t *testing.T) {
 		{"openai", "gpt-5-2025-08-07", 400_000, 1.25, true},
 		{"openai", "gpt-6-sol-2026-09-01", 1_050_000, 2, true},
 		{"openai", "gpt-5.4", 1_050_000, 2.5, true},
-		{"openai", "gpt-5-mini", 0, 0, false},
-		{"openai", "gpt-5.1", 0, 0, false},
+		{"openai", "gpt-5-mini", 400_000, 0.25, true},
+		{"openai", "gpt-5.1-2025-11-13", 400_000, 1.25, true},
+		{"openai", "gpt-5-micro", 0, 0, false},
+		{"openai", "gpt-5.6", 0, 0, false},
+		{"deepseek", "deepseek-chat", 1_000_000, 0.14, false},
+		{"xai", "grok-4.3", 1_000_000, 1.25, true},
 		{"openai", "gpt-5-20250807", 0, 0, false},
 		{"openai", "models/gpt-5", 0, 0, false},
 		{"openai", "claude-opus-5-5", 0, 0, false},

@@ -56,20 +56,21 @@ type process struct {
 }
 
 // loaded returns what the server tells of the model as it is loaded now; ok is
-// false if it is not, or the server does not say.
-func (c client) loaded(ctx context.Context) (p process, ok bool) {
+// false if it is not, or the server does not say. Taken is the graphics memory of all that is loaded.
+func (c client) loaded(ctx context.Context) (model process, taken int64, ok bool) {
 	var list struct {
 		Models []process `json:"models"`
 	}
 	if c.ask(ctx, "/api/ps", nil, &list) != nil {
-		return process{}, false
+		return process{}, 0, false
 	}
 	for _, p := range list.Models {
+		taken += max(p.VRAM, 0)
 		if same(p.Name, c.ID) {
-			return p, true
+			model, ok = p, true
 		}
 	}
-	return process{}, false
+	return model, taken, ok
 }
 
 // same reports whether two names mean one model: the tag may be left out.

@@ -118,7 +118,8 @@ func Show(ctx context.Context, at llm.Endpoint) (Shape, error) {
 			s.Weights = m.Size
 		}
 	}
-	if p, ok := c.loaded(ctx); ok {
+	p, taken, ok := c.loaded(ctx)
+	if s.Taken = taken; ok {
 		s.Loaded, s.OnCPU = p.Count, max(p.Size-p.VRAM, 0)
 	}
 	return s, nil

@@ -91,7 +91,7 @@ const verifyTime = 200 * time.Millisecond
 func (m *Model) window(ctx context.Context) int {
 	ctx, cancel := context.WithTimeout(ctx, verifyTime)
 	defer cancel()
-	p, _ := newClient(llm.Endpoint(*m)).loaded(ctx)
+	p, _, _ := newClient(llm.Endpoint(*m)).loaded(ctx)
 	return p.Count
 }
 

@@ -14,6 +14,7 @@ type Shape struct {
 	PerToken int64 // bytes that a token of the window takes in memory at 16 bits a value, or somewhat fewer; 0 if it can't be told
 	Loaded   int   // window it is loaded with now; 0: not loaded, or the server does not say
 	OnCPU    int64 // bytes of the loaded model that are not in a GPU's memory
+	Taken    int64 // bytes of GPU memory that all loaded models of the server take, which make room for one another
 }
 
 // smallest is the least window worth having, unless the model itself has less.

@@ -17,6 +17,7 @@ type attempt struct {
 	window   int        // see [llm.Routed]
 	judged   *llm.Spent // what it took to decide; nil: nothing
 	private  string     // what private text the request holds
+	tokens   int        // of the request, as estimated
 	yield    func(llm.Chunk, error) bool
 
 	best  *llm.Error // of the failures so far, the one that leaves most hope
@@ -39,7 +40,7 @@ func (a *attempt) run(ctx context.Context, req llm.Request) {
 			return
 		}
 		if !a.goesOn(r, failed) {
-			a.yield(llm.Chunk{}, failed)
+			a.yield(llm.Chunk{}, a.shorter(failed))
 			return
 		}
 		if ctx.Err() != nil {
@@ -47,7 +48,25 @@ func (a *attempt) run(ctx context.Context, req llm.Request) {
 			return
 		}
 	}
-	a.yield(llm.Chunk{}, a.best)
+	a.yield(llm.Chunk{}, a.shorter(a.best))
+}
+
+// shorter is a failure with the largest window of the routes that are up and were passed over as the prompt is
+// too long for them, if another route may answer what this one has not.
+func (a *attempt) shorter(failed *llm.Error) *llm.Error {
+	switch failed.Kind.Policy() {
+	case llm.PolicyRetry, llm.PolicyAwait, llm.PolicyElsewhere:
+	default:
+		return failed
+	}
+	e, v := *failed, a.health.View()
+	for _, p := range a.decision.Passed {
+		info := a.route(p.Route).Model.Info()
+		if p.Kind == llm.KindWindow && v.healthy(info.Route()) && info.Window > e.Shorter {
+			e.Shorter, e.Used, e.Private = info.Window, a.tokens, a.private
+		}
+	}
+	return &e
 }
 
 // worthwhile reports whether a route is to be asked after others have failed.

@@ -230,7 +230,7 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 		if m.Judge != nil {
 			d = m.Decide(f, m.health.View())
 		}
-		a := &attempt{Model: m, decision: d, judged: judged, window: m.mostPrivate(f), private: f.Private, yield: yield}
+		a := &attempt{Model: m, decision: d, judged: judged, window: m.mostPrivate(f), private: f.Private, tokens: f.Tokens, yield: yield}
 		a.run(ctx, req)
 	}
 }

@@ -5,8 +5,8 @@
 //
 // With -rerun, a test that failed runs again, alone, at most so often. If it passes then, suite prints a
 // line that begins with FLAKY, and the output of both runs; the exit status does not count it. A package
-// whose tests have not all run, as it did not compile, panicked or ran out of time, is not run again: that
-// one test passes would say nothing about the others.
+// whose tests have not all run, as it panicked or ran out of time, runs again as a whole: that one test
+// passes would say nothing about the others.
 package main
 
 import (
@@ -136,21 +136,19 @@ func (r *report) printPackage(p result) {
 	}
 }
 
-// rerun gives each failed test more tries, alone. Those that pass are taken out of failed.
+// rerun gives each failed test more tries, alone, and each package whose tests have not all run. Those that
+// pass are taken out of failed.
 func (r *report) rerun(most int, args []string) {
-	var stay []result
-	for _, f := range r.failed {
-		if f.test == "" || !r.passesAlone(f, most, args) {
-			stay = append(stay, f)
-		}
-	}
-	r.failed = stay
+	r.failed = slices.DeleteFunc(r.failed, func(f result) bool { return r.passesAlone(f, most, args) })
 }
 
 func (r *report) passesAlone(f result, most int, args []string) bool {
 	said := "--- it had failed with\n" + f.output
 	for try := range most {
-		again := slices.Concat([]string{"test", "-json", "-count=1", "-run", pattern(f.test)}, flagsOf(args), []string{f.pkg})
+		again := slices.Concat([]string{"test", "-json", "-count=1"}, flagsOf(args), []string{f.pkg})
+		if f.test != "" {
+			again = slices.Insert(again, 3, "-run="+pattern(f.test))
+		}
 		var results []result
 		if err := goTest(again, func(got []result) { results = got }); err != nil {
 			fmt.Fprintln(r.out, "suite:", err)

@@ -65,7 +65,7 @@ func TestBroken(t *testing.T) {
 	head := "package a\n\nimport \"testing\"\n\n"
 	for name, tt := range map[string]struct{ text, want string }{
 		"does not compile": {head + "func TestA(*testing.T) { moon() }\n", `FAIL sample/a\n`},
-		"panics once": {
+		"panics once, and another fails": {
 			head + "import \"os\"\n\nfunc TestA(*testing.T) {\n\tif os.Mkdir(\"been\", 0o700) == nil {\n\t\tpanic(1)\n\t}\n}\n\n" +
 				"func TestB(t *testing.T) { t.Error(\"never seen\") }\n", `FAIL sample/a\n`,
 		},
@@ -77,6 +77,29 @@ func TestBroken(t *testing.T) {
 				t.Errorf("exit code %d\n%s", code, got)
 			}
 		})
+	}
+}
+
+// TestStopped holds that a package that stopped in mid-run is run again as a whole.
+func TestStopped(t *testing.T) {
+	got, code := played(t, map[string]string{"a/a_test.go": `package a
+
+import (
+	"os"
+	"testing"
+)
+
+func TestA(*testing.T) {
+	if os.Mkdir("been", 0o700) == nil {
+		panic("a bittern")
+	}
+}
+
+func TestB(*testing.T) {}
+`})
+	want := `(?s)a bittern.*FLAKY sample/a passed when it ran again, alone \(try 1\).*\nFLAKY sample/a\n`
+	if code != 0 || !regexp.MustCompile(want).MatchString(got) {
+		t.Errorf("exit code %d\n%s", code, got)
 	}
 }
 

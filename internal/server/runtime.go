@@ -1,0 +1,170 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/event"
+)
+
+// The runtime contract of Bedrock AgentCore: POST /invocations, GET /ping (health.go) and /ws (socket.go). A
+// conversation is named by a header, and is one open task whichever way its client comes.
+
+const (
+	runtimeSession = "X-Amzn-Bedrock-AgentCore-Runtime-Session-Id"
+	byRuntime      = "the runtime's client" // principal of requests that the runtime has let in
+	mostHeld       = 14 * time.Minute       // for which a call is held; the runtime ends it after 15
+)
+
+// invocation is what a client wants of an agent.
+type invocation struct {
+	Spec
+	Background bool `json:"background,omitempty" jsonschema:"answer at once; the agent works on, and GET /ping says HealthyBusy until it is done"`
+}
+
+// conversationOf is the name of the conversation that a request belongs to; empty: it has none.
+func conversationOf(r *http.Request) (string, error) {
+	name := r.Header.Get(runtimeSession)
+	if name != "" && (len(name) < 33 || len(name) > mostKey) {
+		return "", Wrong(runtimeSession, fmt.Sprintf("it has %d bytes", len(name)), fmt.Sprintf("33 to %d", mostKey))
+	}
+	return name, nil
+}
+
+// conversation is the open task of a conversation. It begins as spec says, without a prompt, unless it has begun.
+func (v *Visit) conversation(name string, spec Spec) (t Task, err error) {
+	settings := !reflect.DeepEqual(spec, Spec{})
+	spec.Open, spec.IdleTimeout = true, int(chatIdle.Seconds())
+	spec.Labels = map[string]string{"client": "runtime"}
+	of := *v
+	for n := 1; ; n++ {
+		if of.key = ""; name != "" {
+			of.key = strings.TrimSuffix(fmt.Sprintf("ws %s %d", name, n), " 1")
+		}
+		if t, err = of.submitted("task_", spec, of.key, nil, nil); err != nil || !over(t.Stage) {
+			break
+		}
+	}
+	if err == nil && settings && !sameJSON(t.Spec, spec) {
+		err = Conflict("the conversation has begun with other settings; give them with its first message only")
+	}
+	return t, err
+}
+
+func sameJSON(a, b any) bool {
+	one, err := json.Marshal(a)
+	other, bad := json.Marshal(b)
+	return err == nil && bad == nil && string(one) == string(other)
+}
+
+// invoke has an agent work: on a task of its own, or with a header on in the conversation that it names. The answer
+// is the task when that has ended, or its run in the conversation has; and after a while as it stands then.
+func (c *call) invoke(in invocation) (*Task, error) {
+	if in.Open {
+		return nil, Wrong("open", "an open task has no end to wait for", "POST /api/v1/tasks, or a session header")
+	}
+	name, err := conversationOf(c.r)
+	if err != nil {
+		return nil, err
+	}
+	var t Task
+	var after uint64
+	if name == "" {
+		t, err = c.Submit(in.Spec)
+	} else {
+		t, after, err = c.converse(name, in.Spec)
+	}
+	accepts := c.r.Header.Get("Accept")
+	switch {
+	case err != nil || in.Background:
+	case strings.Contains(accepts, "text/event-stream") && !strings.Contains(accepts, "application/json"):
+		return nil, c.invokeLive(t, after)
+	default:
+		t, err = c.held(t, after)
+	}
+	return &t, err
+}
+
+// converse says something in a conversation, behind the event with the number. Without a prompt nothing is
+// said: the client only waits for what goes on.
+func (c *call) converse(name string, spec Spec) (t Task, after uint64, err error) {
+	prompt := spec.Prompt
+	spec.Prompt = ""
+	if t, err = c.conversation(name, spec); err != nil || prompt == "" {
+		return t, 0, err
+	}
+	parts, err := spoken("prompt", prompt)
+	if err == nil {
+		after, err = c.Say(t.ID, parts, c.Key())
+	}
+	if err == nil {
+		t, err = c.Find(t.ID)
+	}
+	return t, after, err
+}
+
+// held waits until what was asked for is done, but not longer than a client can wait.
+func (c *call) held(t Task, after uint64) (Task, error) {
+	patient, end := context.WithTimeout(c, mostHeld)
+	defer end()
+	waiting := *c.Visit
+	waiting.Context = patient
+	stop, err := waiting.stopBehind(t.ID, after)
+	if err != nil && patient.Err() == nil {
+		return t, err
+	}
+	now, err := waiting.Wait(t.ID, func(t Task) bool {
+		return over(t.Stage) || t.Spec.Open && t.Stage == event.StageIdle && (stop == 0 || t.Result != nil && t.Result.Seq >= stop)
+	})
+	if errors.Is(err, context.DeadlineExceeded) && c.Err() == nil {
+		return now, nil
+	}
+	return now, err
+}
+
+// stopBehind waits until a run of a task has stopped behind an event, and returns the number of the stop; 0: there
+// is no such event.
+func (v *Visit) stopBehind(task string, after uint64) (uint64, error) {
+	if after == 0 {
+		return 0, nil
+	}
+	events, err := v.Follow(task, Feed{After: after})
+	if err != nil {
+		return 0, err
+	}
+	for e := range events {
+		if _, stopped := e.Body.(event.Stopped); stopped {
+			return e.Seq, nil
+		}
+	}
+	return 0, v.Err()
+}
+
+// invokeLive is the answer as a stream: every event of the session as it comes, and then the task.
+func (c *call) invokeLive(t Task, after uint64) error {
+	events, err := c.Follow(t.ID, Feed{After: after, Live: true})
+	if err != nil {
+		return err
+	}
+	out := NewSSE(c.w)
+	for e := range events {
+		if out.event(e) != nil {
+			return nil // the client has gone
+		}
+		if _, stopped := e.Body.(event.Stopped); stopped && t.Spec.Open {
+			break
+		}
+	}
+	if t, err = c.held(t, after); err != nil {
+		chunked{out}.refuse(err)
+		return nil
+	}
+	_ = chunked{out}.object("task", t)
+	return nil
+}

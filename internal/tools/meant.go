@@ -1,0 +1,302 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/inspan/inspan/tool"
+)
+
+func jobsBy(action string) func(context.Context, *tool.Call, map[string]any) (string, map[string]any, error) {
+	return func(_ context.Context, _ *tool.Call, args map[string]any) (string, map[string]any, error) {
+		args["action"] = action
+		first(args, "id", "session_id", "job_id", "shell_id", "bash_id", "task_id")
+		move(args, "chars", "input")
+		drop(args, "yield_time_ms", "max_output_tokens", "block", "timeout", "filter")
+		return "jobs", args, nil
+	}
+}
+
+// editorCommand is a call of the editor that one vendor's models are trained with.
+func editorCommand(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+	command, _ := args["command"].(string)
+	delete(args, "command")
+	switch command {
+	case "view":
+		return "read_file", args, nil
+	case "create":
+		drop(args, "old_str", "new_str", "insert_line", "view_range")
+		return "write_file", args, nil
+	case "str_replace":
+		drop(args, "file_text", "insert_line", "view_range")
+		if _, given := args["new_str"]; !given {
+			args["new_str"] = "" // left out, it deletes
+		}
+		return "edit_file", args, nil
+	case "insert":
+		return inserted(ctx, c, args)
+	case "undo_edit":
+		return undone(ctx, c, args)
+	}
+	return "", nil, fmt.Errorf("command %q is not one of view, create, str_replace, insert, undo_edit; change the file with edit_file", command)
+}
+
+// undone takes back the last edit of a file, by the diff that its result has shown.
+func undone(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+	first(args, "path", "file_path")
+	path, _ := args["path"].(string)
+	if c.Env.History == nil {
+		return "", nil, errors.New("there is no history here; edit_file puts back what was there")
+	}
+	resolved, err := Resolve(ctx, c, path)
+	if err != nil {
+		return "", nil, err
+	}
+	name := Shown(c, resolved)
+	head := "\n--- " + name + "\n+++ " + name + "\n"
+	found, err := c.Env.History.Find(ctx, 1, func(p tool.Passage) bool {
+		return p.Call != "" && strings.HasPrefix(p.Text, name+": ") && strings.Contains(p.Text, head)
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	if len(found) == 0 {
+		return "", nil, fmt.Errorf("no edit of %s by edit_file is known in this session", name)
+	}
+	_, diff, _ := strings.Cut(found[0].Text, head)
+	if strings.Contains(diff, diffLeftOut) {
+		return "", nil, fmt.Errorf("the last edit of %s was too long to be shown whole; put back with edit_file what was there", name)
+	}
+	back := hunks(strings.Split(strings.TrimSuffix(diff, "\n"), "\n"))
+	for _, one := range back {
+		old := one.(map[string]any)
+		old["old_string"], old["new_string"] = old["new_string"], old["old_string"]
+	}
+	return "edit_file", map[string]any{"path": path, "edits": back}, nil
+}
+
+// folderMade makes a folder.
+func folderMade(_ context.Context, _ *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+	first(args, "path", "dirPath", "dir_path", "directory", "directory_path")
+	path, _ := args["path"].(string)
+	quoted, err := syntax.Quote(path, syntax.LangBash)
+	if path == "" || err != nil {
+		return "", nil, errors.Join(errors.New("path is missing, want the folder to make"), err)
+	}
+	return "bash", map[string]any{"command": "mkdir -p -- " + quoted}, nil
+}
+
+// monitored is a command that goes on in the background, or a wait for one that does.
+func monitored(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+	drop(args, "description", "persistent")
+	if _, command := args["command"]; command {
+		drop(args, "timeout_ms", "timeout")
+		args["background"] = true
+		return "bash", args, nil
+	}
+	return jobsBy("wait")(ctx, c, args)
+}
+
+// listed is the to-do list with one item more, or with one that has changed. Items are numbered from 1.
+func listed(_ context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+	items := []any{}
+	for _, t := range c.Todo {
+		items = append(items, map[string]any{"text": t.Text, "state": string(t.State)})
+	}
+	first(args, "text", "subject", "content", "title")
+	first(args, "id", "taskId", "task_id")
+	id, numbered := args["id"]
+	switch text, _ := args["text"].(string); {
+	case c.Name == "TaskCreate" || !numbered && text != "":
+		state := "open"
+		if args["status"] == "in_progress" {
+			state = "doing"
+		}
+		items = append(items, map[string]any{"text": text, "state": state})
+	case numbered && c.Name == "TaskUpdate":
+		n, err := strconv.Atoi(fmt.Sprint(id))
+		if err != nil || n < 1 || n > len(items) {
+			return "", nil, fmt.Errorf("there is no item %v; the list has %d, numbered from 1", id, len(items))
+		}
+		item := items[n-1].(map[string]any)
+		if text != "" {
+			item["text"] = text
+		}
+		if status, some := args["status"]; some {
+			item["status"] = status
+			delete(item, "state")
+		}
+		if args["status"] == "deleted" {
+			items = append(items[:n-1], items[n:]...)
+		}
+	}
+	all := map[string]any{"items": items}
+	mendTodo(all)
+	return "todo", all, nil
+}
+
+// selected is a search for tools whose query may name them.
+func selected(_ context.Context, _ *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+	if query, ok := args["query"].(string); ok {
+		args["query"] = strings.NewReplacer(",", " ", "+", " ").Replace(strings.TrimPrefix(query, "select:"))
+	}
+	return "tool_search", args, nil
+}
+
+// cellEdited is a change of one cell of a notebook, which is named by its id or by its number from 0.
+func cellEdited(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+	first(args, "path", "notebook_path", "target_notebook")
+	first(args, "source", "new_source", "new_string")
+	first(args, "type", "cell_type", "cell_language")
+	first(args, "action", "edit_mode")
+	if _, given := args["action"]; !given {
+		args["action"] = "replace"
+	}
+	for _, name := range []string{"cell_number", "cell_idx"} {
+		if n, ok := number(args[name]); ok {
+			args["cell"] = whole(n + 1)
+		}
+		delete(args, name)
+	}
+	id, named := args["cell_id"].(string)
+	if delete(args, "cell_id"); named {
+		path, _ := args["path"].(string)
+		n, err := cellOf(ctx, c, path, id)
+		if err != nil {
+			return "", nil, err
+		}
+		if args["action"] == "insert" {
+			n++ // behind the cell
+		}
+		args["cell"] = n
+	} else if _, given := args["cell"]; !given && args["action"] == "insert" {
+		args["cell"] = 1
+	}
+	return "notebook_edit", args, nil
+}
+
+// readTogether reads several files.
+func readTogether(_ context.Context, _ *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+	first(args, "paths", "include", "files", "file_paths")
+	list, _ := args["paths"].([]any)
+	var calls []oneOfSeveral
+	for _, v := range list {
+		path, _ := v.(string)
+		if strings.ContainsAny(path, "*?[{") {
+			return "", nil, fmt.Errorf("%q is a pattern; find_files finds the files, and read_file reads one", path)
+		}
+		calls = append(calls, oneOfSeveral{"read_file", map[string]any{"path": path}})
+	}
+	if len(calls) == 0 {
+		return "", nil, errors.New("paths is missing, want a list of files")
+	}
+	return asOne(calls)
+}
+
+// together is several calls that a model makes as one.
+func together(_ context.Context, _ *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+	first(args, "tool_uses", "calls", "tools")
+	list, _ := args["tool_uses"].([]any)
+	var calls []oneOfSeveral
+	for _, v := range list {
+		one, _ := v.(map[string]any)
+		first(one, "recipient_name", "name", "tool", "tool_name")
+		first(one, "parameters", "arguments", "args", "input")
+		name, _ := one["recipient_name"].(string)
+		given, _ := one["parameters"].(map[string]any)
+		calls = append(calls, oneOfSeveral{strings.TrimPrefix(name, "functions."), given})
+	}
+	if len(calls) == 0 {
+		return "", nil, errors.New("tool_uses is missing, want a list of calls with recipient_name and parameters")
+	}
+	return asOne(calls)
+}
+
+// editedTogether makes edits of several files.
+func editedTogether(_ context.Context, _ *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+	list, _ := args["replacements"].([]any)
+	var calls []oneOfSeveral
+	for _, v := range list {
+		one, _ := v.(map[string]any)
+		calls = append(calls, oneOfSeveral{"edit_file", one})
+	}
+	if len(calls) == 0 {
+		return "", nil, errors.New("replacements is missing, want a list of edits with filePath, oldString and newString")
+	}
+	return asOne(calls)
+}
+
+// createdByEdit makes an edit of nothing, in a file that is not there, the new file that it is meant to be.
+func createdByEdit(ctx context.Context, c *tool.Call) (name string, args json.RawMessage, err error) {
+	in, err := tool.Args[editArgs](c)
+	if err != nil || len(in.Edits) != 1 || in.Edits[0].Old != "" {
+		return "", nil, err
+	}
+	if _, err := open(ctx, c, in.Path); !errors.Is(err, fs.ErrNotExist) {
+		return "", nil, nil
+	}
+	raw, err := json.Marshal(writeArgs{Path: in.Path, Content: &in.Edits[0].New})
+	return "write_file", raw, err
+}
+
+// inserted puts lines behind a line of a file; behind line 0 they come first. A tool that names the line
+// "line" puts them before it, or at the end if it is 0.
+func inserted(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+	first(args, "text", "insert_text", "new_str", "new_text", "content")
+	first(args, "path", "file_path")
+	path, _ := args["path"].(string)
+	added, _ := args["text"].(string)
+	n, ok := number(args["insert_line"])
+	before, isBefore := number(args["line"])
+	if !ok && isBefore {
+		n, ok = before-1, true
+	}
+	if !ok {
+		return "", nil, errors.New("insert_line is missing, want the number of the line to insert behind")
+	}
+	resolved, err := Resolve(ctx, c, path)
+	if err != nil {
+		return "", nil, err
+	}
+	data, err := readWhole(ctx, c, resolved)
+	if err != nil {
+		return "", nil, err
+	}
+	text, _, ok := decode(data)
+	if !ok {
+		return "", nil, errBinary(Shown(c, resolved), data)
+	}
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if isBefore && before == 0 {
+		n = float64(len(lines))
+	}
+	if n < 0 || int(n) > len(lines) {
+		return "", nil, fmt.Errorf("there is no line %d; the file has %d", int(n), len(lines))
+	}
+	edit := unique(lines, int(n), int(n), []string{strings.TrimSuffix(added, "\n")})
+	return "edit_file", map[string]any{"path": path, "edits": []any{edit}}, nil
+}
+
+// argsOf are the arguments of the calls that one stands for.
+func argsOf(args map[string]any) (out []map[string]any) {
+	calls, _ := args["calls"].([]oneOfSeveral)
+	for _, one := range calls {
+		out = append(out, one.Args)
+	}
+	return out
+}
+
+// asOne is one call that stands for all of them.
+func asOne(calls []oneOfSeveral) (target string, out map[string]any, err error) {
+	if len(calls) == 1 {
+		return calls[0].Tool, calls[0].Args, nil
+	}
+	return severalName, map[string]any{"calls": calls}, nil
+}

@@ -1,0 +1,328 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// mending are, by the name of a tool, the forms of its arguments that models bring from
+// elsewhere beyond the names in tool/aliases.go.
+func mending(name string) func(args map[string]any) {
+	return map[string]func(map[string]any){
+		"bash": mendBash, "read_file": mendRead, "search_files": mendSearch, "list_files": mendList, "find_files": mendFind, "todo": mendTodo,
+		"tool_search": func(args map[string]any) { drop(args, "max_results", "limit") },
+		"edit_file":   mendEdit, "write_file": mendWrite, "delete_file": mendEdit, "jobs": mendJobs, "web_fetch": mendFetch, "spawn_agent": mendSpawn,
+		"web_search": func(args map[string]any) { first(args, "query", "search_term", "q") },
+		"git":        func(args map[string]any) { first(args, "action", "subcommand") },
+	}[name]
+}
+
+// Mended has the tools take what models are used to write.
+func Mended(list []tool.Tool) []tool.Tool {
+	out := slices.Clone(list)
+	for i := range out {
+		if mend := mending(out[i].Name); mend != nil {
+			out[i].Mend = mend
+		}
+		switch out[i].Name {
+		case "bash":
+			out[i].Stands = patchedInBash
+		case "edit_file":
+			out[i].Stands = createdByEdit
+		case "read_file", "search_files", "find_files", "list_files":
+			out[i].Lenient = true
+		}
+	}
+	return out
+}
+
+// mostSeconds is the least number that is taken for milliseconds where seconds are wanted:
+// no command may be waited for that long.
+const mostSeconds = 1000
+
+func mendBash(args map[string]any) {
+	first(args, "command", "cmd", "script", "shell_command", "cmds", "CommandLine")
+	first(args, "background", "isBackground")
+	if list, ok := args["command"].([]any); ok {
+		args["command"] = commandLine(list)
+	}
+	for _, name := range []string{"timeout_ms", "timeoutMs", "yield_time_ms"} {
+		if n, ok := number(args[name]); ok {
+			args["timeout"] = whole((n + 999) / 1000)
+			delete(args, name)
+		}
+	}
+	if n, ok := number(args["timeout"]); ok && n >= mostSeconds {
+		args["timeout"] = whole((n + 999) / 1000)
+	}
+	for _, name := range []string{"cwd", "workdir", "working_directory", "workingDir", "dir", "directory", "dir_path", "Cwd"} {
+		dir, ok := args[name].(string)
+		command, _ := args["command"].(string)
+		if !ok {
+			continue
+		}
+		delete(args, name)
+		if quoted, err := syntax.Quote(dir, syntax.LangBash); err == nil && dir != "" && dir != "." {
+			args["command"] = "(cd " + quoted + " && {\n" + command + "\n})" // for this call alone
+		}
+	}
+	drop(args, "max_output_tokens", "login", "shell", "is_dangerous", "requires_approval", "sandbox_permissions", "restart",
+		"with_escalated_permissions", "dangerouslyDisableSandbox", "prefix_rule") // what goes beyond the sandbox is asked for in our own way
+	if args["is_input"] == false || args["is_input"] == "false" {
+		delete(args, "is_input")
+	}
+}
+
+// commandLine is a command line of words, as one vendor's models write it: a shell with the
+// script as its last word, or a program.
+func commandLine(list []any) string {
+	var words []string
+	for _, v := range list {
+		words = append(words, fmt.Sprint(v))
+	}
+	if len(words) == 3 && slices.Contains([]string{"bash", "sh", "zsh", "/bin/bash", "/bin/sh"}, words[0]) &&
+		slices.Contains([]string{"-c", "-lc"}, words[1]) {
+		return words[2]
+	}
+	for i, w := range words {
+		if q, err := syntax.Quote(w, syntax.LangBash); err == nil {
+			words[i] = q
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func mendRead(args map[string]any) {
+	if list, ok := args["view_range"].([]any); ok && len(list) == 2 {
+		args["start_line"], args["end_line"] = list[0], list[1]
+		delete(args, "view_range")
+	}
+	first(args, "path", "notebook_path")
+	first(args, "offset", "line_offset", "start_line", "startLine", "start_line_one_indexed", "line_start", "from")
+	first(args, "limit", "n_lines")
+	start, some := number(args["offset"])
+	for _, name := range []string{"end_line", "endLine", "end_line_one_indexed_inclusive", "end_line_one_indexed", "line_end", "to"} {
+		if n, ok := number(args[name]); ok {
+			delete(args, name)
+			if n > 0 && (!some || n >= start) {
+				args["limit"] = whole(n - max(start, 1) + 1)
+			}
+		}
+	}
+	if some && start == 0 {
+		delete(args, "offset")
+	}
+}
+
+func mendSearch(args map[string]any) {
+	first(args, "glob", "include_pattern", "includePattern", "includes")
+	first(args, "max", "total_max_matches")
+	drop(args, "-n", "recursive", "exclude_pattern", "excludePattern")
+	if list, ok := args["target_directories"].([]any); ok && len(list) == 1 {
+		first(args, "path", "target_directories")
+		args["path"] = list[0]
+	}
+	if on, ok := args["-i"].(bool); ok && on {
+		args["ignore_case"] = true
+	}
+	if sensitive, ok := args["case_sensitive"].(bool); ok {
+		args["ignore_case"] = !sensitive
+	}
+	for _, name := range []string{"-A", "-B", "-C", "context_lines"} {
+		if n, ok := number(args[name]); ok {
+			before, _ := number(args["context"])
+			args["context"] = whole(max(n, before))
+		}
+	}
+	if kind, ok := args["type"].(string); ok {
+		if _, given := args["glob"]; !given {
+			args["glob"] = "*." + suffix(kind)
+		}
+	}
+}
+
+// suffix is how names of files of a type end, as ripgrep names types.
+func suffix(kind string) string {
+	ends := map[string]string{
+		"python": "py", "javascript": "js",
+		"typescript": "ts", "rust": "rs", "ruby": "rb", "markdown": "md", "golang": "go",
+	}
+	if end, ok := ends[kind]; ok {
+		return end
+	}
+	return kind
+}
+
+func mendList(args map[string]any) {
+	first(args, "path", "relative_workspace_path", "target_directory", "DirectoryPath")
+}
+
+func mendFind(args map[string]any) {
+	first(args, "path", "target_directory")
+}
+
+func mendJobs(args map[string]any) {
+	drop(args, "filter", "block")
+}
+
+// mendEdit drops what a model says about its edit beside it, and reads edits in other forms: one as an object,
+// and blocks of text to search for and to replace.
+func mendEdit(args map[string]any) {
+	drop(args, "instruction", "instructions", "expected_replacements", "description", "explanation")
+	first(args, "edits", "edit")
+	for _, name := range []string{"diff", "content", "blocks"} {
+		text, _ := args[name].(string)
+		if edits := blocks(text); len(edits) > 0 {
+			args["edits"] = edits
+			delete(args, name)
+		}
+	}
+}
+
+// searchBlock is a block such as
+//
+//	<<<<<<< SEARCH
+//	old
+//	=======
+//	new
+//	>>>>>>> REPLACE
+//
+// with the marks of either of the two tool sets that have it, and perhaps the number of its line on top.
+var searchBlock = regexp.MustCompile(`(?ms)^(?:<{5,}|-{5,}) SEARCH>?[ \t]*\n(?::start_line: ?\d+[ \t]*\n)?(?:-{5,}[ \t]*\n)?(.*?)^={5,}[ \t]*\n(.*?)^(?:>{5,}|\+{5,}) REPLACE>?[ \t]*$`)
+
+// blocks makes an edit of each block.
+func blocks(text string) (edits []any) {
+	for _, m := range searchBlock.FindAllStringSubmatch(strings.ReplaceAll(text, "\r\n", "\n"), -1) {
+		old, with := m[1], m[2]
+		if with != "" { // else the lines go, with their ends
+			old, with = strings.TrimSuffix(old, "\n"), strings.TrimSuffix(with, "\n")
+		}
+		edits = append(edits, map[string]any{"old_string": old, "new_string": with})
+	}
+	return edits
+}
+
+// mendWrite drops what would say that a file is to be written whole, which it is.
+func mendWrite(args map[string]any) {
+	drop(args, "instruction", "instructions", "description", "explanation", "line_count")
+	for name, whole := range map[string]any{"mode": "overwrite", "overwrite": true} {
+		if args[name] == whole {
+			delete(args, name)
+		}
+	}
+}
+
+// anAddress is one in a text.
+var anAddress = regexp.MustCompile(`https?://[^\s"'<>]+`)
+
+// mendFetch takes the address from what the page is read for, if it stands only there.
+func mendFetch(args map[string]any) {
+	if list, ok := args["urls"].([]any); ok && len(list) == 1 {
+		args["url"] = list[0]
+		delete(args, "urls")
+	}
+	prompt, _ := args["prompt"].(string)
+	if found := anAddress.FindAllString(prompt, 2); len(found) == 1 && args["url"] == nil {
+		args["url"] = strings.TrimRight(found[0], ".,;:)!?")
+	}
+	drop(args, "prompt", "format", "query")
+}
+
+func mendSpawn(args map[string]any) {
+	first(args, "task", "prompt", "instructions", "message")
+	first(args, "agent", "subagent_type", "agent_type", "subagent", "agentName", "subagent_name")
+	first(args, "background", "run_in_background")
+	switch args["agent"] {
+	case "general-purpose", "general", "default", "worker", "coder":
+		delete(args, "agent")
+	case "explorer", "Explore":
+		args["agent"] = "explore"
+	}
+}
+
+// mendTodo reads the lists of other agents, whose items have other names and states.
+func mendTodo(args map[string]any) {
+	first(args, "items", "todos", "plan", "list", "tasks", "todoList")
+	drop(args, "merge", "operation")
+	if args["action"] == "write" {
+		delete(args, "action")
+	}
+	list, _ := args["items"].([]any)
+	if text, ok := args["items"].(string); ok {
+		if list = checklist(text); len(list) > 0 {
+			args["items"] = list
+		}
+	}
+	for _, v := range list {
+		item, ok := v.(map[string]any)
+		if !ok {
+			continue
+		}
+		first(item, "text", "content", "step", "task", "title", "description")
+		first(item, "state", "status")
+		if to, ok := map[any]string{
+			"pending": "open", "not_started": "open", "not-started": "open", "todo": "open", "in_progress": "doing", "in-progress": "doing", "active": "doing",
+			"completed": "done", "complete": "done", "cancelled": "done",
+		}[item["state"]]; ok {
+			item["state"] = to
+		}
+		drop(item, "activeForm", "id", "priority")
+	}
+}
+
+// checklist reads lines such as "[x] done", "- [-] being done" and "[ ] open".
+func checklist(text string) (items []any) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimLeft(strings.TrimSpace(line), "-* ")
+		for mark, state := range map[string]string{"[x] ": "done", "[X] ": "done", "[-] ": "doing", "[ ] ": "open"} {
+			if text, is := strings.CutPrefix(line, mark); is {
+				items = append(items, map[string]any{"text": text, "state": state})
+			}
+		}
+	}
+	return items
+}
+
+// first gives a field the value of the first of its other names that is there, if it has
+// none, and takes that one away.
+func first(args map[string]any, name string, others ...string) {
+	for _, other := range others {
+		move(args, other, name)
+	}
+}
+
+func move(args map[string]any, from, to string) {
+	v, some := args[from]
+	if _, taken := args[to]; some && !taken {
+		args[to] = v
+		delete(args, from)
+	}
+}
+
+func drop(args map[string]any, names ...string) {
+	for _, name := range names {
+		delete(args, name)
+	}
+}
+
+// whole is a number as arguments have it, without its fraction.
+func whole(n float64) json.Number { return json.Number(strconv.FormatInt(int64(n), 10)) }
+
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case json.Number:
+		n, err := v.Float64()
+		return n, err == nil
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
