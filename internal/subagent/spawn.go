@@ -24,6 +24,8 @@ import (
 //go:embed spawn_agent.md
 var spawnDoc string
 
+const spawnTool = "spawn_agent"
+
 type spawnArgs struct {
 	Task       string         `json:"task" jsonschema:"what it is to do, with all it needs to know"`
 	Agent      string         `json:"agent,omitempty" jsonschema:"kind; worker if not given"`
@@ -43,7 +45,7 @@ type spawnArgs struct {
 
 // Tools are those with which a model has others work for it.
 func (t *Team) Tools() []tool.Tool {
-	spawn := tool.New("spawn_agent", spawnDoc+"\n"+t.kinds(), t.spawn)
+	spawn := tool.New(spawnTool, spawnDoc+"\n"+t.kinds(), t.spawn)
 	spawn.Effects, spawn.Delegates = none, true
 	manage := tool.New("manage_agents", manageDoc, t.manage)
 	manage.Effects, manage.Preview, manage.Delegates = t.merges, t.preview, true
@@ -532,6 +534,11 @@ func (t *Team) brief(k *child) string {
 	var beside []string
 	for _, o := range t.others(k) {
 		beside = append(beside, o.label())
+	}
+	for _, o := range t.soon() {
+		if o.Child != k.id {
+			beside = append(beside, label(o.Agent, o.Child))
+		}
 	}
 	if slices.Sort(beside); beside != nil && !k.order.step {
 		lines = append(lines, "Agents that work beside you now, as the tool team knows them: "+strings.Join(beside, ", ")+".")

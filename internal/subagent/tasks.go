@@ -1,6 +1,7 @@
 package subagent
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -82,7 +85,7 @@ func (t *Team) who(id string) string {
 
 // members lists those who work together, for one of them.
 func (t *Team) members(reader string) string {
-	st := t.session.Status()
+	st, soon := t.session.Status(), t.soon()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lead := "parent: the agent that the others work for"
@@ -101,19 +104,49 @@ func (t *Team) members(reader string) string {
 		}
 		lines = append(lines, line)
 	}
+	for _, k := range soon {
+		lines = append(lines, fmt.Sprintf("%s: %s, about to begin: %s", short(k.Child), k.Agent, k.Task))
+	}
 	if len(lines) == 1 {
 		lines = append(lines, "No other agent works.")
 	}
 	return strings.Join(lines, "\n")
 }
 
+// soon are the agents that calls of the session's last reply ask for and that have not begun: those that
+// begin together are to know each other.
+func (t *Team) soon() (out []event.Spawned) {
+	st := t.session.Status()
+	for _, p := range st.Open {
+		if p.Call.Name != spawnTool {
+			continue
+		}
+		in, err := tool.Args[spawnArgs](&tool.Call{Args: p.Call.Args})
+		n, bad := in.many()
+		if err != nil || bad != nil {
+			continue // it will fail
+		}
+		for i := range n {
+			name := fmt.Sprintf("%s@%d", p.Call.ID, st.Turns)
+			if n > 1 {
+				name = fmt.Sprint(name, "/", i+1)
+			}
+			id, err := store.ChildID(st.Session, name)
+			if err == nil && !slices.ContainsFunc(st.Children, func(c inspan.Child) bool { return c.Child == id }) {
+				out = append(out, event.Spawned{Child: id, Agent: cmp.Or(in.Agent, "worker"), Task: text.Short(in.Task, 200)})
+			}
+		}
+	}
+	return out
+}
+
 // send puts a message before another of the team, or all others.
 func (t *Team) send(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result, error) {
-	switch text := strings.TrimSpace(in.Text); {
-	case text == "":
+	switch said := strings.TrimSpace(in.Text); {
+	case said == "":
 		return tool.Result{}, errors.New("text is empty")
-	case len(text) > maxMessage:
-		return tool.Result{}, fmt.Errorf("text has %d bytes, more than %d; put it in a file and tell where that is", len(text), maxMessage)
+	case len(said) > maxMessage:
+		return tool.Result{}, fmt.Errorf("text has %d bytes, more than %d; put it in a file and tell where that is", len(said), maxMessage)
 	}
 	from := t.who(c.Session)
 	to, names, err := t.mailboxes(c.Session, in.To)
