@@ -269,6 +269,44 @@ func TestUnfinishedTasksAreTold(t *testing.T) {
 	}
 }
 
+// TestMembersKnowEachOther holds that of agents that one reply asks for each finds all, also if the others
+// have not begun: three may work at once.
+func TestMembersKnowEachOther(t *testing.T) {
+	asked := make(chan struct{}) // nobody comes back before the first has asked
+	h := newHouse(t, func(task string, turn int, req llm.Request) (llm.Parts, error) {
+		switch {
+		case task == "start" && turn == 0:
+			return llm.Parts{spawn("c1", "one"), spawn("c2", "two", "agent", "plan"), spawn("c3", "three", "count", 2)}, nil
+		case turn == 0:
+			return llm.Parts{team("m", "members")}, nil
+		case task == "one":
+			close(asked)
+		case task != "start":
+			<-asked
+		}
+		return llm.Say(lastText(req)), nil
+	})
+	h.open3 = true
+	s := h.open()
+	defer closed(t, s)
+	run(t, s, nil, say("start"))
+	children := s.Status().Children
+	if len(children) != 4 {
+		t.Fatalf("%d agents", len(children))
+	}
+	for e, err := range h.host().Events(t.Context(), children[0].Child) { // the first one, which began before the fourth could
+		b, is := e.Body.(event.Ended)
+		if err != nil || !is {
+			continue
+		}
+		for _, c := range children {
+			if name := c.Child[strings.LastIndexByte(c.Child, '.')+1:] + ": " + c.Agent; !strings.Contains(b.Parts.Text(), name) {
+				t.Errorf("%q lacks %s", b.Parts.Text(), name)
+			}
+		}
+	}
+}
+
 // TestTeamsOfTeams holds that one who has agents and is one has both: the list of
 // those it is among, and its own.
 func TestTeamsOfTeams(t *testing.T) {
