@@ -252,8 +252,9 @@ func (x *otlp) span(t Trace, span Span) otlpSpan {
 	a := otlpValues{}.text("gen_ai.conversation.id", t.Session)
 	switch span.Kind {
 	case SpanRun:
-		s.Name = "invoke_agent inspan"
-		a = a.text("gen_ai.operation.name", "invoke_agent").text("gen_ai.agent.name", "inspan").text(x.provider, "inspan")
+		who := cmp.Or(t.Agent, "inspan")
+		s.Name = "invoke_agent " + who
+		a = a.text("gen_ai.operation.name", "invoke_agent").text("gen_ai.agent.name", who).text(x.provider, "inspan")
 	case SpanModel:
 		s.Kind = otlpClient
 		s.Name, a = x.model(span, a)

@@ -2,9 +2,11 @@ package transcript_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/transcript"
 )
 
@@ -104,5 +106,19 @@ func TestOTLPUntil(t *testing.T) {
 	}
 	if _, err := (transcript.OTLP{Semconv: "0.1"}).Traces(trace); err == nil {
 		t.Error("unknown conventions are taken")
+	}
+}
+
+// TestOTLPNamesTheAgent holds that a run is that of the kind of agent whose session it is.
+func TestOTLPNamesTheAgent(t *testing.T) {
+	for kind, want := range map[string]string{"": "inspan", "worker": "worker"} {
+		spans := transcript.NewSpans(false)
+		for i, body := range []event.Body{event.Opened{Format: 1, Agent: kind}, event.Say("go"), event.Stopped{Reason: event.ReasonDone}} {
+			spans.Apply(event.Event{Seq: uint64(i + 1), Time: time.Unix(int64(100+i), 0), Session: "s", Body: body})
+		}
+		requests, err := transcript.OTLP{Release: "1"}.Traces(spans.Of("s"))
+		if err != nil || len(requests) != 1 || !strings.Contains(string(requests[0]), `"invoke_agent `+want+`"`) {
+			t.Errorf("%q: %v %s", kind, err, requests)
+		}
 	}
 }

@@ -57,16 +57,17 @@ const (
 // Spans is the fold from the events of a session to its spans. The zero value has none. A fork's are
 // what it has done itself.
 type Spans struct {
-	all  []*Span // as they have begun
-	open map[string]*Span
-	run  *Span             // that goes on, or nil
-	last time.Time         // of the events that were folded
-	of   string            // traceparent of the session
-	used map[string]string // tools, by the ids of their calls
-	made map[string]string // calls that others have made, with those
-	news []*Span           // that have begun since [Spans.News]
-	over []*Span           // that have ended since
-	said *contents         // nil: nobody has asked for it
+	all   []*Span // as they have begun
+	open  map[string]*Span
+	run   *Span             // that goes on, or nil
+	last  time.Time         // of the events that were folded
+	of    string            // traceparent of the session
+	agent string            // kind of the agent whose session it is
+	used  map[string]string // tools, by the ids of their calls
+	made  map[string]string // calls that others have made, with those
+	news  []*Span           // that have begun since [Spans.News]
+	over  []*Span           // that have ended since
+	said  *contents         // nil: nobody has asked for it
 }
 
 // NewSpans is a fold that also keeps what was said and done, if content asks for it.
@@ -110,13 +111,14 @@ type Trace struct {
 	// Traceparent is the span of another program that the session belongs to, as W3C Trace Context
 	// has it; empty: none.
 	Traceparent string  `json:"traceparent,omitempty"`
+	Agent       string  `json:"agent,omitempty"` // kind of the agent whose session it is; empty: it works for no other
 	Spans       []Span  `json:"spans"`
 	Agents      []Trace `json:"agents,omitempty"`
 }
 
 // Of is the trace of the session whose events were folded, but for its agents.
 func (s *Spans) Of(session string) Trace {
-	return Trace{Session: session, Until: s.last, Traceparent: s.of, Spans: s.List()}
+	return Trace{Session: session, Until: s.last, Traceparent: s.of, Agent: s.agent, Spans: s.List()}
 }
 
 // Read folds events. With an error those until then are folded.
@@ -141,7 +143,7 @@ func (s *Spans) Apply(e event.Event) {
 	}
 	switch b := e.Body.(type) {
 	case event.Opened:
-		s.of = b.Traceparent
+		s.of, s.agent = b.Traceparent, b.Agent
 	case event.Forked:
 		*s = *NewSpans(s.said != nil)
 	case event.Said, event.Steered:
