@@ -53,12 +53,18 @@ func (d *driver) compact(ctx context.Context, c loop.Compact) error {
 		record, s.how, s.lacks = plan.Extract(), "extract", append(s.lacks, "no summary: "+err.Error())
 	}
 	body := event.Compacted{Why: c.Why, How: s.how, Lacks: s.lacks, Route: s.route, Usage: s.usage, Cost: s.cost, Consulted: s.took}
-	messages, person := plan.Build(record)
-	if err := d.replace(ctx, body, messages, person, len(from.Messages)); err != nil {
+	to := loop.Shortened{Events: plan.Events(), Unshown: loop.Unshown(plan.Unshown)}
+	to.Messages, to.Person = plan.Build(record)
+	if err := d.replace(ctx, body, to, len(from.Messages)); err != nil {
 		return err
 	}
 	if d.state.Compaction.Times == times {
 		return nil
+	}
+	if d.state.Retold != "" { // in a message that is gone
+		if err := d.record(ctx, event.Switched{Tools: d.specs}); err != nil {
+			return err
+		}
 	}
 	more, err := moment{d, tool.Point{Moment: tool.AfterCompact, Why: string(c.Why)}}.wants(ctx)
 	if err != nil || len(more) == 0 {
@@ -69,16 +75,17 @@ func (d *driver) compact(ctx context.Context, c loop.Compact) error {
 
 // replace appends the compaction. What others have sent since the conversation
 // was read comes behind it.
-func (d *driver) replace(ctx context.Context, body event.Compacted, messages []llm.Message, person []int, read int) error {
+func (d *driver) replace(ctx context.Context, body event.Compacted, to loop.Shortened, read int) error {
 	return d.persist(ctx, func() ([]event.Body, error) {
-		whole := append(slices.Clone(messages), d.state.Messages[read:]...)
-		theirs := slices.Clone(person)
-		for _, i := range d.state.Person {
+		whole := to
+		whole.Messages = slices.Concat(to.Messages, d.state.Messages[read:])
+		for n, i := range d.state.Person {
 			if i >= read {
-				theirs = append(theirs, i-read+len(messages))
+				whole.Person = append(slices.Clone(whole.Person), i-read+len(to.Messages))
+				whole.Events = append(slices.Clone(whole.Events), d.state.Events[n])
 			}
 		}
-		done, err := d.state.Compacted(body, whole, theirs)
+		done, err := d.state.Compacted(body, whole)
 		if err == nil && done.After >= done.Before {
 			return []event.Body{event.Kept{
 				Why: body.Why, Reason: "the summary would not make it shorter", Usage: body.Usage, Cost: body.Cost, Consulted: body.Consulted,
@@ -115,9 +122,11 @@ func left(st *loop.State, why event.Compaction) int {
 // source is the conversation and what is known of it beside.
 func source(st *loop.State, why event.Compaction) compact.Source {
 	return compact.Source{
-		Messages: st.Messages, Person: st.Person, Count: st.Count, Room: left(st, why),
-		Facts: facts(st),
-		Carry: compact.Carry{Goal: st.Asked(), Todo: todo(st), Files: inHand(st), Mode: st.Mode, Granted: st.Granted, Lasting: lasting(st)},
+		Messages: st.Messages, Person: st.Person, Events: st.Events, Unshown: compact.Unshown(st.Compaction.Unshown),
+		Count: st.Count, Room: left(st, why),
+		Facts:   facts(st),
+		Carry:   compact.Carry{Goal: st.Asked(), Todo: todo(st), Mode: st.Mode, Granted: st.Granted, Answers: answers(st), Lasting: lasting(st)},
+		History: slices.ContainsFunc(st.Tools, func(t llm.ToolSpec) bool { return t.Name == "history" }),
 	}
 }
 
@@ -135,11 +144,16 @@ func facts(st *loop.State) compact.Facts {
 		f.Changed = append(f.Changed, below(st.Root, path))
 	}
 	for _, ran := range st.Work.Ran {
+		run := compact.Run{Command: ran.Command, Detail: ran.Shown}
 		switch {
 		case tests.MatchString(ran.Command):
-			f.Test = &compact.Test{Command: ran.Command, Passed: !ran.Failed, Detail: ran.Line}
+			if f.Test != nil && !f.Test.Passed {
+				f.Failed = append(f.Failed, f.Test.Run)
+			}
+			run.Detail = cmp.Or(run.Detail, ran.Line)
+			f.Test = &compact.Test{Run: run, Passed: !ran.Failed}
 		case ran.Failed:
-			f.Failed = append(f.Failed, ran.Command)
+			f.Failed = append(f.Failed, run)
 		}
 	}
 	return f
@@ -153,19 +167,18 @@ func todo(st *loop.State) []compact.Item {
 	return out
 }
 
-func lasting(st *loop.State) []compact.Lasting {
-	var out []compact.Lasting
-	for _, l := range st.Lasting {
-		out = append(out, compact.Lasting{Name: l.Name, Call: l.Call, Text: l.Text})
+func answers(st *loop.State) []compact.Answer {
+	var out []compact.Answer
+	for _, a := range st.Answers {
+		out = append(out, compact.Answer{Call: a.Call, To: a.To, Text: a.Text, Event: a.Seq})
 	}
 	return out
 }
 
-// inHand are the files that were changed last.
-func inHand(st *loop.State) []string {
-	var out []string
-	for _, path := range st.Work.Changed[max(0, len(st.Work.Changed)-10):] {
-		out = append(out, below(st.Root, path))
+func lasting(st *loop.State) []compact.Lasting {
+	var out []compact.Lasting
+	for _, l := range st.Lasting {
+		out = append(out, compact.Lasting{Name: l.Name, Call: l.Call, Text: l.Text})
 	}
 	return out
 }

@@ -432,6 +432,59 @@ func TestWhatCountsAsTests(t *testing.T) {
 	}
 }
 
+// TestKeptFromTheLog holds that a compaction takes from the log and from no summary what a check
+// has shown, what the person has answered and where the person's words were said, and that what
+// finds the rest is among the tools.
+func TestKeptFromTheLog(t *testing.T) {
+	m := &longWork{t: t, window: 1_000_000, turns: 12, summary: func(llm.Request) (string, error) { return "All fine.", nil }}
+	agent := longAgent(m)
+	one, asked := 1, false
+	agent.Tools[0] = tool.New("change", "x", func(_ context.Context, c *tool.Call, _ struct {
+		Word string `json:"word"`
+	},
+	) (tool.Result, error) {
+		if !asked {
+			asked = true
+			return tool.Text("The person answers: " + c.Answer), nil
+		}
+		out := strings.Repeat("test_a PASSED\n", 200) + "FAILED tests/test_b.py::test_wobble - AssertionError: 41 != 43\n1 failed, 200 passed\n"
+		return tool.Result{Parts: llm.Say(out), Exit: &one}, nil
+	})
+	agent.Tools[0].Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) {
+		if !asked {
+			return []tool.Effect{{Kind: tool.Question, Text: "which?"}}, nil
+		}
+		return []tool.Effect{{Kind: tool.Execute, Text: "./check.sh", Class: tool.Unproven}}, nil
+	}
+	agent.Tools = append(agent.Tools, core("history")...)
+	s, err := agent.Open(t.Context(), event.NewMemory("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := drivenTo(t, s, event.Say(order))
+	first := slices.IndexFunc(events, func(e event.Event) bool { return e.Body.Kind() == "said" })
+	w := s.Status().Waiting
+	if len(w) != 1 {
+		t.Fatalf("%d calls wait", len(w))
+	}
+	drivenTo(t, s, event.Decided{Call: w[0].Call.ID, Allow: true, By: "ann", Answer: "take the kingfisher"})
+	drivenTo(t, s, event.Compact{})
+	drivenTo(t, s, event.Say("Go on."))
+	last := m.asked[len(m.asked)-1]
+	all := fmt.Sprint(last.Messages)
+	for _, want := range []string{
+		"./check.sh: FAILED tests/test_b.py::test_wobble - AssertionError: 41 != 43", "The person answers: take the kingfisher",
+		fmt.Sprintf("these events of the log: %d.", events[first].Seq), "use the history tool",
+	} {
+		if strings.Count(all, want) != 1 {
+			t.Errorf("%q stands there %d times", want, strings.Count(all, want))
+		}
+	}
+	if strings.Count(all, order) != 1 || !slices.ContainsFunc(last.Tools, func(t llm.ToolSpec) bool { return t.Name == "history" }) {
+		t.Errorf("the task stands there %d times; tools: %v", strings.Count(all, order), last.Tools)
+	}
+}
+
 // TestSaidWhileCompacting holds that what others send while a summary is written
 // is not lost with it.
 func TestSaidWhileCompacting(t *testing.T) {

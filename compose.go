@@ -47,7 +47,7 @@ func (a *Agent) tool(t tool.Tool, marker *guard.Marker, vault *secret.Vault) too
 		marker.Wrap,
 		redacting(vault), // and after that, as what was hidden may be a secret
 		hooked(a.Hooks, vault),
-		spilling,
+		spilling(resultSize(a.asks().Info().Window)),
 		catching, // hooks and blobs
 	} {
 		t = wrap(t)

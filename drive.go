@@ -60,9 +60,12 @@ func (d *driver) begin(ctx context.Context, inputs []event.Body) error {
 		d.agent.Joined(d.Session)
 	}
 	if !d.joined {
-		if sw, some := d.agent.changes(d.state, d.specs); some {
+		sw, some := d.agent.changes(d.state)
+		tools, told := d.retooled(sw.Route != "")
+		if sw.Tools = tools; some || tools != nil {
 			bodies = append(bodies, sw)
 		}
+		bodies = append(bodies, told...)
 		bodies = append(append(bodies, d.clashes()...), d.started(ctx)...)
 	} else {
 		bodies = append(bodies, d.renewed(ctx)...)

@@ -108,10 +108,11 @@ func (d *driver) renewed(ctx context.Context) []event.Body {
 	if !reflect.DeepEqual(before, d.left) {
 		out = d.clashes()
 	}
-	if !reflect.DeepEqual(d.specs, d.state.Tools) {
-		out = append(out, event.Switched{Tools: d.specs})
+	tools, told := d.retooled(false)
+	if tools != nil {
+		out = append(out, event.Switched{Tools: tools})
 	}
-	return out
+	return append(out, told...)
 }
 
 // meet waits for servers, unless somebody interrupts, and stores how they are if that is

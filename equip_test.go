@@ -2,6 +2,9 @@ package inspan_test
 
 import (
 	"context"
+	"fmt"
+	"iter"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +48,94 @@ func TestToolsComeAndGo(t *testing.T) {
 	}
 	if third := drivenTo(t, s, said("on")); len(bodiesOf[event.Switched](third))+len(bodiesOf[event.Note](third)) > 0 {
 		t.Error("what stays the same is told again")
+	}
+}
+
+// metered is a model that counts tokens, as vendors do, and keeps what it was asked.
+type metered struct {
+	llm.Model
+	asked []llm.Request
+}
+
+func (m *metered) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	return func(yield func(llm.Chunk, error) bool) {
+		if req.Purpose == "" {
+			m.asked = append(m.asked, req)
+		}
+		for chunk, err := range m.Model.Stream(ctx, req) {
+			if chunk.Reply != nil {
+				chunk.Reply.Usage = llm.Usage{Input: req.Tokens(), Output: llm.Message{Parts: chunk.Reply.Parts}.Tokens()}
+			}
+			if !yield(chunk, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestToolsThatChangeLate holds that the list of tools, with which every prompt begins, stays once a
+// vendor may have cached it: a message tells what came, what went and what is said differently, and
+// what came can be called. After a compaction the list is the new one.
+func TestToolsThatChangeLate(t *testing.T) {
+	var l ledger
+	note, look := l.tool("note", tool.Effect{Kind: tool.Read, Path: "/w"}), l.reader()
+	look.Doc = "Looks.\nIn a sandbox."
+	come := []tool.Tool{look}
+	long := strings.Repeat("a long answer ", 5000)
+	m := &metered{Model: scripted(
+		t, "done", `call: call_tool {"name":"note","arguments":{"word":"a"}}`, "done", "done", long, long, long, "no record", "no record", "done",
+	)}
+	a := inspan.Agent{
+		Model: m, Mode: "yolo", Env: tool.Env{Root: "/w"},
+		Extra: func(context.Context) (shown, hidden []tool.Tool) {
+			return slices.Concat(tools.Deferred(nil, come), come), nil
+		},
+	}
+	log := event.NewMemory("s")
+	s, err := a.Open(t.Context(), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drivenTo(t, s, said("go"))
+	first := m.asked[0].Tools
+	look.Doc = "Looks.\nAnywhere."
+	come = []tool.Tool{look, note}
+	drivenTo(t, s, said("on"))
+	told := fmt.Sprint(m.asked[1].Messages)
+	for _, want := range []string{
+		"New, to be called with call_tool: note\nwrites a word down\nArguments: {", "look: What was said of it and holds no longer:\nIn a sandbox.",
+		"look: What holds of it now:\nAnywhere.",
+	} {
+		if strings.Count(told, want) != 1 {
+			t.Errorf("%q is told %d times:\n%s", want, strings.Count(told, want), told)
+		}
+	}
+	if strings.Join(l.runs, ",") != "note a" {
+		t.Errorf("ran %q", l.runs)
+	}
+	come = nil
+	drivenTo(t, s, said("on"))
+	again := fmt.Sprint(m.asked[3].Messages)
+	if !strings.Contains(again, "Gone, and not to be called: look]") || strings.Count(again, "Your tools have changed") != 2 {
+		t.Errorf("what went is not told once: %s", again)
+	}
+	for range 3 {
+		drivenTo(t, s, said("on"))
+	}
+	for i, req := range m.asked {
+		if !reflect.DeepEqual(req.Tools, first) {
+			t.Errorf("request %d has another list: %v", i, req.Tools)
+		}
+	}
+	if n := strings.Count(fmt.Sprint(m.asked[4].Messages), "Your tools have changed"); n != 2 {
+		t.Errorf("told %d times", n)
+	}
+	if n := len(bodiesOf[event.Compacted](drivenTo(t, s, event.Compact{}))); n != 1 {
+		t.Fatalf("%d compactions", n)
+	}
+	drivenTo(t, s, said("on"))
+	if last := m.asked[len(m.asked)-1]; len(last.Tools) != len(first)-1 || strings.Contains(fmt.Sprint(last.Messages), "Your tools have changed") {
+		t.Errorf("after a compaction the list is %v", last.Tools)
 	}
 }
 
@@ -106,7 +197,7 @@ func TestOneToolStandsForMany(t *testing.T) {
 			hidden := []tool.Tool{l.writer()}
 			a := inspan.Agent{
 				Model: scripted(t, tc.call, "done"), Mode: tc.mode, Rules: tc.rules, Unattended: true, Env: tool.Env{Root: "/w"},
-				Extra: func(context.Context) ([]tool.Tool, []tool.Tool) { return tools.Deferred(hidden), hidden },
+				Extra: func(context.Context) ([]tool.Tool, []tool.Tool) { return tools.Deferred(hidden, nil), hidden },
 			}
 			log := event.NewMemory("s")
 			s, err := a.Open(t.Context(), log)

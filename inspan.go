@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -304,7 +303,8 @@ func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
 		block.Where = event.PlaceSystem
 		bodies = append(bodies, block)
 	}
-	sw, _ := a.changes(&loop.State{}, specs)
+	sw, _ := a.changes(&loop.State{})
+	sw.Tools = specs
 	sw.Mode = cmp.Or(a.Mode, tool.ModeAsk)
 	limits := a.limits(event.Limits{Turns: DefaultMaxTurns})
 	sw.Limits = &limits
@@ -316,7 +316,7 @@ func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
 
 // changes is what the agent wants different from the state of a session, and
 // whether that is anything.
-func (a *Agent) changes(s *loop.State, specs []llm.ToolSpec) (sw event.Switched, some bool) {
+func (a *Agent) changes(s *loop.State) (sw event.Switched, some bool) {
 	if route := a.asks().Info().Route(); route != s.Route {
 		sw.Route, some = route, true
 	}
@@ -334,9 +334,6 @@ func (a *Agent) changes(s *loop.State, specs []llm.ToolSpec) (sw event.Switched,
 	}
 	if !slices.Equal(a.Folders, s.Folders) {
 		sw.Folders, some = append([]string{}, a.Folders...), true
-	}
-	if len(specs)+len(s.Tools) > 0 && !reflect.DeepEqual(specs, s.Tools) {
-		sw.Tools, some = specs, true
 	}
 	return sw, some
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/inspan/inspan"
@@ -75,3 +76,33 @@ func TestImagesOfAPersonAreBlobs(t *testing.T) {
 		}
 	}
 }
+
+// TestResultsFitTheWindow holds that one result takes no more than an eighth of the window, and that
+// the rest of it can be read.
+func TestResultsFitTheWindow(t *testing.T) {
+	said := strings.Repeat("a line of some file\n", 3000)
+	for window, want := range map[int]int{0: 30_000, 4000: 2000, 8000: 3500, 32_000: 14_000, 200_000: 30_000} {
+		blobs := &shelf{}
+		reads := tool.New("look", "x", func(context.Context, *tool.Call, struct{}) (tool.Result, error) { return tool.Text(said), nil })
+		reads.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+		a := inspan.Agent{
+			Model: windowed{scripted(t, "call: look {}", "done"), window}, Tools: []tool.Tool{reads}, Mode: "yolo", Env: tool.Env{Root: "/w", Blobs: blobs},
+		}
+		s, err := a.Open(t.Context(), event.NewMemory("s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := bodiesOf[event.Ended](drivenTo(t, s, event.Say("go")))[0].Parts.Text()
+		if len(got) > want+200 || len(got) < want || !strings.Contains(got, `read_file with path "blob:sha256-x" shows them`) || string(blobs.data) != said {
+			t.Errorf("window %d: %d bytes are shown, want %d: %s", window, len(got), want, got[len(got)/2-100:][:200])
+		}
+	}
+}
+
+// windowed is a model with a window of its own.
+type windowed struct {
+	llm.Model
+	tokens int
+}
+
+func (w windowed) Info() llm.Info { return llm.Info{Provider: "p", Model: "m", Window: w.tokens} }

@@ -136,7 +136,7 @@ func conversation(st *loop.State) []Source {
 			}
 		}
 	}
-	person.Why = fmt.Sprintf("messages: %d; a compaction keeps the newest and lists older ones by what they demand", messages)
+	person.Why = fmt.Sprintf("messages: %d; a compaction keeps them word for word, the oldest only while they fit", messages)
 	results.Why = fmt.Sprintf("results: %d", calls) + largest(each)
 	return []Source{person, other, model, results, images}
 }

@@ -17,7 +17,8 @@ import (
 
 const (
 	defaultCallTimeout = 15 * time.Minute
-	maxResult          = 30_000  // bytes of one text of a result the model sees
+	maxResult          = 30_000  // bytes of one text of a result the model sees, in a large window
+	leastResult        = 2_000   // and in any window
 	maxBrought         = 500_000 // bytes of one that a call brings to the one which made it
 )
 
@@ -153,27 +154,41 @@ func saying(c *tool.Call, clear func(string) string) *tool.Call {
 	return &own
 }
 
-// spilling keeps big things out of the log: images and the middle of long
-// texts go to blobs.
-func spilling(t tool.Tool) tool.Tool {
-	run := t.Run
-	t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
-		res, err := run(ctx, c)
-		most := maxResult
-		if c.Parent != "" {
-			most = maxBrought
-		}
-		for i, part := range res.Parts {
-			switch p := part.(type) {
-			case llm.Text:
-				res.Parts[i] = spillText(context.WithoutCancel(ctx), c.Env.Blobs, p, most)
-			case llm.Image:
-				res.Parts[i] = spillImage(context.WithoutCancel(ctx), c.Env.Blobs, p)
-			}
-		}
-		return res, err
+// resultSize is how many bytes of one text of a result a model sees whose window has so many
+// tokens, if that is known: an eighth of them, at three and a half bytes each.
+func resultSize(window int) int {
+	if window == 0 {
+		return maxResult
 	}
-	return t
+	return max(leastResult, min(maxResult, window*7/16))
+}
+
+// spilling keeps big things out of the log: images and the middle of long
+// texts go to blobs. The model is shown so many bytes of a text.
+func spilling(shown int) func(tool.Tool) tool.Tool {
+	return func(t tool.Tool) tool.Tool {
+		run := t.Run
+		t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
+			res, err := run(ctx, c)
+			return spilledResult(ctx, c, res, shown), err
+		}
+		return t
+	}
+}
+
+func spilledResult(ctx context.Context, c *tool.Call, res tool.Result, most int) tool.Result {
+	if c.Parent != "" {
+		most = maxBrought
+	}
+	for i, part := range res.Parts {
+		switch p := part.(type) {
+		case llm.Text:
+			res.Parts[i] = spillText(context.WithoutCancel(ctx), c.Env.Blobs, p, most)
+		case llm.Image:
+			res.Parts[i] = spillImage(context.WithoutCancel(ctx), c.Env.Blobs, p)
+		}
+	}
+	return res
 }
 
 // spilled is parts of which the images are in blobs.
@@ -196,7 +211,7 @@ func spillText(ctx context.Context, blobs tool.Blobs, p llm.Text, most int) llm.
 	note := fmt.Sprintf("\n[... %d bytes left out; they are not kept ...]\n", dropped)
 	if blobs != nil {
 		if name, err := blobs.Put(ctx, strings.NewReader(p.Text)); err == nil {
-			note = fmt.Sprintf("\n[... %d bytes left out; read_file with path \"blob:%s\" shows all ...]\n", dropped, name)
+			note = fmt.Sprintf("\n[... %d bytes left out; read_file with path \"blob:%s\" shows them, with offset and limit if they are many ...]\n", dropped, name)
 		}
 	}
 	return llm.Text{Text: head + note + tail}

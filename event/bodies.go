@@ -354,8 +354,11 @@ type Switched struct {
 	Effort string         `json:"effort,omitempty"`
 	Mode   tool.Mode      `json:"mode,omitempty"` // permission mode
 	Tools  []llm.ToolSpec `json:"tools,omitempty"`
-	Limits *Limits        `json:"limits,omitempty"`
-	Window *Window        `json:"window,omitempty"`
+	// Retold is the digest of the tools that the session has by now, where requests keep Tools as they are and
+	// a message has told the model what has changed, so that the prompt cache holds.
+	Retold string  `json:"retold,omitempty"`
+	Limits *Limits `json:"limits,omitempty"`
+	Window *Window `json:"window,omitempty"`
 	// Folders are all that calls may use as they may the workspace, without links. Nil: no change.
 	Folders []string `json:"folders,omitzero"`
 }

@@ -92,7 +92,8 @@ func bodies() []event.Body {
 		event.Switched{
 			Route: "p/m", Effort: "low", Mode: "auto", Limits: &event.Limits{Turns: 2, Cost: 1.5, Tokens: 3, Seconds: 4},
 			Window: &event.Window{Tokens: 5, Reserve: 6}, Folders: []string{"/x"},
-			Tools: []llm.ToolSpec{{Name: "n", Description: "d", Schema: json.RawMessage(`{"type":"object"}`)}},
+			Tools:  []llm.ToolSpec{{Name: "n", Description: "d", Schema: json.RawMessage(`{"type":"object"}`)}},
+			Retold: "sha256-ab",
 		},
 		event.Checkpoint{ID: "c", After: true, Left: 1},
 		event.Workspace{Copy: "c", N: 2, Manifest: "sha256-ab", Bytes: 3, Left: 1, Stays: "it is too large"},

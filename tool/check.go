@@ -67,7 +67,7 @@ func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
 	}
 	v, err := decodeArgs(args)
 	if err != nil {
-		return nil, c.complain(t.Name, []string{err.Error()})
+		return nil, t.complain(c, []string{err.Error()})
 	}
 	v = t.mended(v)
 	f := fitter{root: c.schema, lenient: t.Lenient}
@@ -81,7 +81,7 @@ func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
 		}
 	}
 	if len(f.problems) > 0 {
-		return nil, c.complain(t.Name, f.problems)
+		return nil, t.complain(c, f.problems)
 	}
 	return marshal(v)
 }
@@ -106,11 +106,14 @@ func (t Tool) mended(v any) any {
 
 // complain makes the error for the model. A long list helps nobody, so it
 // stops after five problems.
-func (c *compiled) complain(name string, problems []string) error {
+func (t Tool) complain(c *compiled, problems []string) error {
 	if n := len(problems) - 5; n > 0 {
 		problems = append(problems[:5:5], fmt.Sprintf("and %d more", n))
 	}
-	text := fmt.Sprintf("%s was not run, its arguments are not valid:\n- %s", name, strings.Join(problems, "\n- "))
+	text := fmt.Sprintf("%s was not run, its arguments are not valid:\n- %s", t.Name, strings.Join(problems, "\n- "))
+	if form, err := (Tool{Schema: t.Form}).compile(); t.Form != nil && err == nil {
+		c = form
+	}
 	f := fitter{root: c.schema}
 	if example, err := marshal(f.example("", c.schema, 0)); err == nil {
 		text += "\nA valid call: " + string(example)

@@ -107,6 +107,9 @@ func encodeSchema(s *jsonschema.Schema) (json.RawMessage, error) {
 
 // shown is the schema as the model sees it. One that can't be read is shown as it is.
 func (t Tool) shown() json.RawMessage {
+	if t.Form != nil {
+		return t.Form
+	}
 	if len(t.Unshown) == 0 {
 		return t.Schema
 	}

@@ -37,6 +37,10 @@ type Tool struct {
 	// rare, or can't work as things are. A call that has them is as good as any.
 	Unshown []string
 
+	// Form, if not nil, is the schema that the model is told of in the place of Schema: a form that is easier to
+	// write. What fits it must fit Schema once Check has mended it.
+	Form json.RawMessage
+
 	// Mend, if not nil, brings arguments into the form of Schema which are written as
 	// other tool sets have them. It gets the fields as they were written, before they are
 	// checked, and changes them in place; what it does not understand it leaves alone.

@@ -178,3 +178,21 @@ func TestComplaints(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestForm holds that a model is told of the form of a tool, also when a call is not valid, and that Schema judges.
+func TestForm(t *testing.T) {
+	tl := tool.Tool{
+		Name:   "t",
+		Schema: json.RawMessage(`{"type":"object","properties":{"list":{"type":"array","items":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}}},"required":["list"],"additionalProperties":false}`),
+		Form:   json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`),
+	}
+	if spec := string(tl.Spec().Schema); strings.Contains(spec, "list") || !strings.Contains(spec, `"a"`) {
+		t.Error(spec)
+	}
+	if got, err := tl.Check(json.RawMessage(`{"a":"x"}`)); err != nil || string(got) != `{"list":[{"a":"x"}]}` {
+		t.Errorf("%s, %v", got, err)
+	}
+	if _, err := tl.Check(json.RawMessage(`{}`)); err == nil || !strings.Contains(err.Error(), `A valid call: {"a":"<a>"}`) {
+		t.Error(err)
+	}
+}

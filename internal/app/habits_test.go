@@ -1,13 +1,19 @@
 package app_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/openai/openaitest"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -67,5 +73,64 @@ func TestHabitsHaveTheirEffect(t *testing.T) {
 	}
 	if len(todo) != 2 || todo[0].State != "done" || todo[1].Text != "two" {
 		t.Errorf("the list is %+v", todo)
+	}
+}
+
+// TestModelsThatPatch holds that models which are trained to change files by patches are shown apply_patch in the
+// place of edit_file, unless a profile says otherwise, and that the log has calls of ours.
+func TestModelsThatPatch(t *testing.T) {
+	for profile, shows := range map[string]string{"": "apply_patch", "[[profiles]]\nmatch='*'\nedit='replace'\n": "edit_file"} {
+		var offered []string
+		answer := func(_ *http.Request, body []byte) openaitest.Answer {
+			var req struct {
+				Tools []struct{ Function struct{ Name string } }
+			}
+			if err := json.Unmarshal(body, &req); err != nil {
+				t.Error(err)
+			}
+			if offered != nil {
+				return openaitest.Answer{Parts: llm.Say("done")}
+			}
+			for _, one := range req.Tools {
+				offered = append(offered, one.Function.Name)
+			}
+			patch := `{"input":"*** Begin Patch\n*** Update File: a.py\n@@ def b():\n-    x = 1\n+    x = 2\n*** Add File: new.py\n+b\n*** End Patch"}`
+			return openaitest.Answer{Parts: llm.Parts{llm.Call{ID: "call_1", Name: "apply_patch", Args: json.RawMessage(patch)}}, Stop: llm.StopCalls}
+		}
+		a := load(t, fmt.Sprintf("%s[providers.mine]\nkind='openai'\nbase_url='%s'\nmodels.'gpt-6-sol'.window=200000\n", profile,
+			openaitest.Start(t, &openaitest.Server{Answer: answer})))
+		root := t.TempDir()
+		if err := os.WriteFile(filepath.Join(root, "a.py"), []byte("def a():\n    x = 1\n\ndef b():\n    x = 1\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := a.Host(app.Options{Model: "mine/gpt-6-sol", Mode: "edit"}, func(string) {}).New(t.Context(), root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ran []string
+		for e, err := range s.Run(t.Context(), event.Say("go")) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, is := e.Body.(event.Judged); is {
+				ran = append(ran, b.Tool)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		for _, name := range []string{"apply_patch", "edit_file"} {
+			if slices.Contains(offered, name) != (name == shows) {
+				t.Errorf("%q: the model is told of %q", profile, offered)
+			}
+		}
+		if want := []string{"several_calls", "edit_file", "write_file"}; !slices.Equal(ran, want) {
+			t.Errorf("ran %q, want %q", ran, want)
+		}
+		for name, want := range map[string]string{"a.py": "def a():\n    x = 1\n\ndef b():\n    x = 2\n", "new.py": "b\n"} {
+			if got, err := os.ReadFile(filepath.Join(root, name)); err != nil || string(got) != want {
+				t.Errorf("%s holds %q, %v", name, got, err)
+			}
+		}
 	}
 }

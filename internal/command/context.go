@@ -55,8 +55,8 @@ func (c *command) compact() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compact [ID] [FOCUS]",
 		Short: "Summarise the older part of a conversation; the log keeps all of it",
-		Long: "The model summarises the older part. Your latest messages and the end of the conversation stay word for word.\n" +
-			"Your older messages become a list of demands. inspan checks the summary against the log.\n" +
+		Long: "The model summarises the older part. Your messages and the end of the conversation stay word for word, the\n" +
+			"oldest only while they fit. inspan checks the summary against the log.\n" +
 			"The history tool still finds everything. inspan compacts on its own before the window is full.",
 		Example: "  inspan compact last \"the failing tests\"",
 		Args:    exactly(0, 2, "at most an ID and a FOCUS"),

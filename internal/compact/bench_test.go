@@ -155,11 +155,14 @@ func measure(t *testing.T, b bench, p compact.Plan, s summariser) result {
 	if err := valid(messages); err != nil {
 		t.Errorf("%s, %s: %v", b.name, s.name, err)
 	}
-	if err := heard(b.src, messages, person); err != nil || len(person) != len(b.src.Person) {
+	if err := heard(b.src, messages, person, 0); err != nil {
 		t.Errorf("%s, %s: %d of %d messages of the person, %v", b.name, s.name, len(person), len(b.src.Person), err)
 	}
-	if how != "extract" && slices.Contains([]string{"lazy", "lying", "forgetful", "chatty", "injected", "failing", "huge"}, s.name) {
+	if how != "extract" && slices.Contains([]string{"lazy", "lying", "forgetful", "chatty", "failing", "huge"}, s.name) {
 		t.Errorf("%s: the record of the %s model was taken", b.name, s.name)
+	}
+	if s.name == "injected" && strings.Contains(text, "agreed to pay in advance") {
+		t.Errorf("%s: an order from a result stands in what was made of it", b.name)
 	}
 	if s.name == "good" && how != "request" || s.name == "repairing" && how == "extract" {
 		sum, _ := compact.Parse(b.good)

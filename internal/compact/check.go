@@ -18,8 +18,6 @@ const (
 	Invented     Kind = "invented"     // a file is named that occurs nowhere
 	Tests        Kind = "tests"        // the outcome of the last tests is not said
 	Contradicted Kind = "contradicted" // it is said wrongly
-	Constraint   Kind = "constraint"   // a person's demand is not kept
-	Foreign      Kind = "foreign"      // what a tool's result said stands as the person's wish
 	Empty        Kind = "empty"        // a section is empty although there is something to say
 	Thin         Kind = "thin"         // hardly anything of what was answered is in it
 	Long         Kind = "long"         // it is too long
@@ -28,14 +26,13 @@ const (
 // Missing is one thing that a summary fails to say or says wrongly.
 type Missing struct {
 	Kind Kind
-	What string // what it is about: a file, a sentence, a section
+	What string // what it is about: a file, a section
 }
 
 const (
 	maxNamed    = 100 // changed files that a record must name
 	maxLiterals = 24  // of what was answered last, of which a record must have some
 	minLiterals = 8   // with fewer nothing can be said about what is missing
-	foreignRun  = 8   // words in a row that are no accident
 )
 
 // Read parses the answer of a model and checks it. Nothing missing means that
@@ -53,12 +50,6 @@ func (p Plan) Read(answer string) (Summary, []Missing) {
 func (p Plan) Check(s Summary) []Missing {
 	out := p.checkFiles(s)
 	out = append(out, p.checkTests(s)...)
-	for _, c := range p.demanded() {
-		if !holds(s.Constraints, c) {
-			out = append(out, Missing{Constraint, c})
-		}
-	}
-	out = append(out, p.checkForeign(s)...)
 	out = append(out, p.checkEmpty(s)...)
 	if p.thin(s) {
 		out = append(out, Missing{Thin, strings.Join(p.names, ", ")})
@@ -75,10 +66,6 @@ func (p Plan) changed() []string {
 	all := p.src.Facts.Changed
 	return newest(all[max(0, len(all)-maxNamed):], p.Room/4, p.src.tokens)
 }
-
-// demanded returns the constraints that no message of the person holds any
-// more, as many as there is room for.
-func (p Plan) demanded() []string { return newest(p.said, p.Room/5, p.src.tokens) }
 
 func (p Plan) checkFiles(s Summary) (out []Missing) {
 	text, tail := s.Text(), ""
@@ -134,7 +121,10 @@ func (x *lexicon) paths(text string) []string {
 // known is all text that a summary can have a name from.
 func (p Plan) known() string {
 	f, c := p.src.Facts, p.src.Carry
-	parts := slices.Concat(f.Changed, f.Failed, c.Files, c.Pending, []string{c.Goal, say(p.src.Messages)})
+	parts := slices.Concat(f.Changed, c.Pending, []string{c.Goal, say(p.src.Messages)})
+	for _, r := range f.Failed {
+		parts = append(parts, r.Command, r.Detail)
+	}
 	for _, item := range c.Todo {
 		parts = append(parts, item.Text)
 	}
@@ -169,8 +159,6 @@ func sayParts(b *strings.Builder, parts llm.Parts) {
 func (p Plan) checkEmpty(s Summary) (out []Missing) {
 	f := p.src.Facts
 	has := map[string]bool{
-		"Goal":          p.src.Carry.Goal != "" || len(p.asked()) > 0,
-		"Constraints":   len(p.demanded()) > 0,
 		"Files":         len(p.changed()) > 0,
 		"State of work": f.Test != nil || len(f.Failed) > 0 || len(f.Changed) > 0,
 	}
@@ -192,40 +180,6 @@ func (p Plan) thin(s Summary) bool {
 		}
 	}
 	return len(p.names) >= minLiterals && 2*n < len(p.names)
-}
-
-// checkForeign finds what stands as the person's goal or demand and was taken
-// word for word from the result of a tool.
-func (p Plan) checkForeign(s Summary) (out []Missing) {
-	var results, person strings.Builder
-	for i, m := range p.src.Messages {
-		if p.src.person(i) {
-			sayParts(&person, m.Parts)
-			continue
-		}
-		for _, part := range m.Parts {
-			if r, ok := part.(llm.Result); ok {
-				sayParts(&results, r.Parts)
-			}
-		}
-	}
-	mine := " " + strings.Join(terms(person.String()+p.src.Carry.Goal+" "+p.before.Goal+" "+p.before.Constraints+" "+strings.Join(p.said, " ")), " ") + " "
-	theirs := " " + strings.Join(terms(results.String()), " ") + " "
-	for _, l := range sentences(s.Goal + "\n" + s.Constraints) {
-		if t := terms(l); slices.ContainsFunc(runs(t), func(run string) bool { return strings.Contains(theirs, run) && !strings.Contains(mine, run) }) {
-			out = append(out, Missing{Foreign, line(l, maxSentence)})
-		}
-	}
-	return out
-}
-
-// runs returns the runs of terms that are long enough to be a copy.
-func runs(terms []string) []string {
-	var out []string
-	for i := 0; i+foreignRun <= len(terms); i++ {
-		out = append(out, " "+strings.Join(terms[i:i+foreignRun], " ")+" ")
-	}
-	return out
 }
 
 // outcome says what a text says of tests: passed, failed, or neither. The first
@@ -280,9 +234,16 @@ func (t *Test) say() string {
 	if t.Passed {
 		how = "passed"
 	}
-	text := "Tests: " + how + ": " + line(t.Command, 200)
-	if t.Detail != "" {
-		text += ": " + line(t.Detail, 300)
+	return "Tests: " + how + ": " + t.Run.say()
+}
+
+// say writes a run in one line.
+func (r Run) say() string {
+	text := line(r.Command, 200)
+	if r.Detail != "" {
+		text += ": " + line(strings.ReplaceAll(r.Detail, "\n", " | "), mostDetail)
 	}
 	return text
 }
+
+const mostDetail = 1200 // bytes of what a run has shown

@@ -1,8 +1,7 @@
-// Package compact makes a long conversation short. The end of the conversation
-// and the newest and the first words of the person stay as they are, the
-// person's older words are listed by what they demand, and the rest is replaced
-// by a record that a model writes and that is checked against what the log
-// proves. How much of each stays is written in person.go.
+// Package compact makes a long conversation short. The end of the conversation and
+// what the person said stay as they are, and the rest is replaced by a record that
+// a model writes and that is checked against what the log proves. How much of each
+// stays is written in person.go.
 //
 // The package is pure. Whoever drives it sends the requests:
 //
@@ -37,29 +36,45 @@ const (
 // Source is a conversation and what its log proves. It is only read.
 type Source struct {
 	Messages []llm.Message
-	Person   []int // indexes of messages that hold a person's own words, ascending
-	Facts    Facts // of the whole session, also from before earlier compactions
+	Person   []int    // indexes of messages that hold a person's own words, ascending
+	Events   []uint64 // of the log, in which those were said, one each; 0 or none: not known
+	Unshown  Unshown  // by earlier compactions
+	Facts    Facts    // of the whole session, also from before earlier compactions
 	Carry    Carry
+	History  bool // the model has the tool that looks things up in the log
 	// Room is how many tokens the new conversation may have, whatever was said in
 	// the old one. With 0 nobody knows, and keep alone decides.
 	Room int
 	// Count says how many tokens a message has, about. It must grow with the
 	// text. Nil is [llm.Message.Tokens].
 	Count func(llm.Message) int
+
+	said uint64 // event of the message that is worked on; 0: not known
+}
+
+// at is the source where a message of an event is worked on.
+func (s Source) at(event uint64) Source {
+	s.said = event
+	return s
 }
 
 // Facts are proven by the log.
 type Facts struct {
 	Changed []string // files that were changed, as written for people, each once, oldest first
 	Test    *Test    // the last run of tests; nil if none is known
-	Failed  []string // commands that failed when they were last run, oldest first
+	Failed  []Run    // commands that failed when they were last run, oldest first
+}
+
+// Run is a command that was run.
+type Run struct {
+	Command string
+	Detail  string // the lines that tell most; may be empty
 }
 
 // Test is a run of tests.
 type Test struct {
-	Command string
-	Passed  bool
-	Detail  string // the line that tells most; may be empty
+	Run
+	Passed bool
 }
 
 // Carry goes on as it is and never through a model.
@@ -67,9 +82,9 @@ type Carry struct {
 	Goal    string
 	Todo    []Item
 	Pending []string  // what waits for somebody
-	Files   []string  // in hand
 	Mode    tool.Mode // permission mode
 	Granted []string  // rules that a person allowed for the session
+	Answers []Answer  // of the person to calls, the oldest first
 	// Lasting is what the model was told for longer and works by, the oldest first.
 	Lasting []Lasting
 }
@@ -81,34 +96,41 @@ type Lasting struct {
 	Text string
 }
 
+// Answer is what the person said when a call asked.
+type Answer struct {
+	Call  string // where its result stays, the answer is not repeated
+	To    string // what was asked
+	Text  string // the result of the call
+	Event uint64 // of the log
+}
+
 // Item is a thing to do.
 type Item struct{ Text, Status string }
 
 // Plan says what of a conversation stays and what a record replaces. Made by
 // [Split]; safe for concurrent use if Source.Count is.
 type Plan struct {
-	From     int // index of the first message that stays, with all that follow
-	Replaced int // tokens that the record stands for
-	Room     int // tokens that a record may have
+	From     int     // index of the first message that stays, with all that follow
+	Replaced int     // tokens that the record stands for
+	Room     int     // tokens that a record may have
+	Unshown  Unshown // with those of earlier compactions
 
 	src    Source
 	keep   int // see Split
 	words  *lexicon
-	kept   []llm.Message // the person's, from before From
+	kept   []saying      // the person's that are not in the end
 	end    []llm.Message // from From on, cut only where it is larger than its part of the room
+	loose  bool          // the end could not keep its form, and has no message of the person
 	person []int         // indexes of the person's messages in end
-	listed int           // messages of the person that are in neither, with those of compactions before
-	said   []string      // constraints that no message in the new conversation holds
-	unsaid int           // and how many of those have no room
 	lean   int           // how often the lists in what stands for the rest are halved
-	before Summary       // the record of the compaction before
+	before built         // what the compaction before has built
 	gone   harvest       // what the messages that are replaced say
 	names  []string      // the literals in the last answers of those
 }
 
 // Split decides what stays: the last keep tokens at least, in whole messages and
-// never apart from the call that a result answers; and of the person's messages
-// before them as many as person.go says. It returns false if there is too little
+// never apart from the call that a result answers; and the person's messages
+// before them, as person.go says. It returns false if there is too little
 // that a record could replace, but never if the conversation has more tokens
 // than there is room for.
 func Split(src Source, keep int) (p Plan, ok bool) {
@@ -116,14 +138,20 @@ func Split(src Source, keep int) (p Plan, ok bool) {
 		src.Count = llm.Message.Tokens
 	}
 	keep = max(keep, 1)
-	p = Plan{src: src, keep: keep, From: tail(src, keep), words: newLexicon()}
-	p.keepEnd()
+	p = Plan{src: src, keep: keep, Unshown: src.Unshown, words: newLexicon()}
+	most := p.endRoom()
+	p.From = tail(src, keep, most)
+	p.keepEnd(most)
 	p.keepPerson()
-	p.Replaced = src.total(src.Messages) - src.total(p.kept) - src.total(p.end)
+	p.Replaced = src.total(src.Messages) - src.total(p.end)
+	for _, m := range p.kept {
+		p.Replaced -= src.Count(m.Message)
+	}
 	fresh := p.Replaced - p.readOld()
 	p.fit()
 	p.gone = p.harvest()
-	p.names = p.words.distinctLiterals(strings.Join(p.gone.answers, "\n"))
+	stands := p.stands()
+	p.names = slices.DeleteFunc(p.words.distinctLiterals(strings.Join(p.gone.answers, "\n")), func(l string) bool { return strings.Contains(stands, l) })
 	p.names = p.names[max(0, len(p.names)-maxLiterals):]
 	if p.Room = p.room(); src.Room > 0 && src.total(src.Messages) > src.Room {
 		return p, true
@@ -141,10 +169,8 @@ func (p *Plan) readOld() int {
 			continue
 		}
 		size += p.src.Count(m)
-		old := readBuilt(text)
-		p.before = old.record
-		p.said = append(old.said, p.said...)
-		p.listed, p.unsaid = p.listed+old.listed, p.unsaid+old.unsaid
+		p.before = readBuilt(text)
+		p.Unshown.Messages += p.before.listed
 	}
 	return size
 }
@@ -164,9 +190,9 @@ func (s Source) tokens(text string) int {
 }
 
 // tail returns where the last keep tokens begin; later, if they would have more
-// than their part of the room.
-func tail(src Source, keep int) int {
-	callOf, most := calls(src.Messages), src.twelfths(endPart)
+// than most.
+func tail(src Source, keep, most int) int {
+	callOf := calls(src.Messages)
 	start, size := len(src.Messages), 0
 	for start > 0 && size < keep {
 		from, more := start, 0

@@ -12,10 +12,22 @@ import (
 )
 
 // gap is the line that stands where text was cut out.
-const gap = `\n\[(\d{1,12}) bytes are left out here; the history tool finds them\]\n`
+const gap = `\n\[(\d{1,12}) bytes are left out here(?:; the history tool finds them|: history at \d{1,20})?\]\n`
+
+// note is the line that stands for so many bytes.
+func (s Source) note(bytes int) string {
+	where := ""
+	switch {
+	case s.History && s.said > 0:
+		where = fmt.Sprintf(": history at %d", s.said)
+	case s.History:
+		where = "; the history tool finds them"
+	}
+	return fmt.Sprintf("\n[%d bytes are left out here%s]\n", bytes, where)
+}
 
 // noImage stands where an image was.
-const noImage = "[an image was here; the history tool names its message]"
+const noImage = "[an image was here]"
 
 // cut returns a message of at most limit tokens, as far as its texts, and those
 // of the results in it, can be cut and its images left out, the first ones first.
@@ -111,7 +123,7 @@ func (s Source) clip(said string, limit int) string {
 	for n := len(said) * max(limit, 0) / size; ; n = n * 7 / 8 {
 		head, tail := text.Head(said, n/2), text.Tail(said, n/2)
 		middle := said[len(head) : len(said)-len(tail)]
-		short := head + fmt.Sprintf("\n[%d bytes are left out here; the history tool finds them]\n", missing(middle)) + tail
+		short := head + s.note(missing(middle)) + tail
 		switch {
 		case len(short) < len(said) && s.tokens(short) <= limit:
 			return short
@@ -126,7 +138,7 @@ func (s Source) clip(said string, limit int) string {
 
 // missing counts the bytes of a text, with those that were cut out of it.
 func missing(text string) int {
-	if !strings.Contains(text, " bytes are left out here;") {
+	if !strings.Contains(text, " bytes are left out here") {
 		return len(text)
 	}
 	found := regexp.MustCompile(gap)

@@ -8,8 +8,8 @@ import (
 )
 
 // Extract makes a summary without a model, out of what the log proves and of
-// the messages themselves: what was asked and answered, noted on the way, and
-// what failed. The same Plan gives the same summary, and it passes Check.
+// the messages themselves: what was answered and noted on the way, and what
+// failed. The same Plan gives the same summary, and it passes Check.
 func (p Plan) Extract() Summary {
 	room := min(p.Room, maxAsked)
 	for bytes := 4 * room; ; bytes = bytes * 4 / 5 {
@@ -23,15 +23,12 @@ func (p Plan) Extract() Summary {
 // extract makes the summary with about so many bytes.
 func (p Plan) extract(bytes int) Summary {
 	h := p.gone
-	old := p.before
+	old := p.before.record
 	s := Summary{
-		Goal:        bullets(p.goal(bytes / 12)),
-		Constraints: bullets(distinct(slices.Concat(fit(items(old.Constraints), bytes/10), p.demanded()))),
-		Decisions:   bullets(distinct(slices.Concat(fit(items(old.Decisions), bytes/5), short(h.notes, bytes/6), short(h.answers, bytes*2/5)))),
-		Files:       bullets(distinct(slices.Concat(fit(items(old.Files), bytes/12), p.changed()))),
-		State:       bullets(p.progress(bytes)),
-		Questions:   bullets(short(p.src.Carry.Pending, bytes/20)),
-		Next:        bullets(p.next(bytes / 12)),
+		Decisions: bullets(distinct(slices.Concat(fit(items(old.Decisions), bytes/5), short(h.notes, bytes/6), short(h.answers, bytes*2/5)))),
+		Files:     bullets(distinct(slices.Concat(fit(items(old.Files), bytes/12), p.changed()))),
+		State:     bullets(p.progress(bytes)),
+		Next:      bullets([]string{"Go on with what was asked last."}),
 	}
 	if p.thin(s) {
 		// Hardly any room: at least the bare names and numbers.
@@ -105,39 +102,13 @@ func (x *lexicon) telling(output string) string {
 	return line(last, 300)
 }
 
-// asked returns what the person said, oldest first, also in the part that stays.
-func (p Plan) asked() []string {
-	var out []string
-	for _, i := range p.src.Person {
-		if text := line(p.src.Messages[i].Parts.Text(), 4*maxSentence); text != "" {
-			out = append(out, text)
-		}
-	}
-	return out
-}
-
-func (p Plan) goal(each int) []string {
-	var out []string
-	each = max(each, 16)
-	asked := p.asked()
-	if goal := p.src.Carry.Goal; goal != "" {
-		out = append(out, line(goal, 2*each))
-	} else if len(asked) > 0 {
-		out = append(out, "Asked first: "+line(asked[0], each))
-	}
-	if len(asked) > 0 {
-		out = append(out, "Asked last: "+line(asked[len(asked)-1], each))
-	}
-	return out
-}
-
 // progress says how far the work has come.
 func (p Plan) progress(bytes int) []string {
 	var out []string
 	if t := p.src.Facts.Test; t != nil {
 		out = append(out, line(t.say(), max(p.Room*4/5, 64)))
 	}
-	earlier := slices.DeleteFunc(items(p.before.State), func(l string) bool {
+	earlier := slices.DeleteFunc(items(p.before.record.State), func(l string) bool {
 		return p.words.testWord.MatchString(l) || strings.HasPrefix(l, "Earlier: ")
 	})
 	for _, l := range fit(earlier, bytes/15) {
@@ -151,19 +122,6 @@ func (p Plan) progress(bytes int) []string {
 		out = append(out, "What is proven stands above, in what is known from the log.")
 	}
 	return out
-}
-
-func (p Plan) next(bytes int) []string {
-	var out []string
-	for _, item := range p.src.Carry.Todo {
-		if s := strings.ToLower(item.Status); s != "done" && s != "completed" && s != "cancelled" {
-			out = append(out, line("["+item.Status+"] "+item.Text, 200))
-		}
-	}
-	slices.Reverse(out) // the first ones matter most
-	out = fit(out, bytes)
-	slices.Reverse(out)
-	return append(out, "Go on with what was asked last.")
 }
 
 // short makes one line of each text, so that all have about so many bytes

@@ -21,26 +21,20 @@ func TestExtract(t *testing.T) {
 	src.Person = append(src.Person, 8)
 	src.Facts = compact.Facts{
 		Changed: []string{"parse.go", "lex.go"},
-		Test:    &compact.Test{Command: "go test ./parse", Detail: "--- FAIL: TestTabs"},
+		Test:    &compact.Test{Run: compact.Run{Command: "go test ./parse", Detail: "--- FAIL: TestTabs"}},
 	}
 	src.Carry = compact.Carry{Todo: []compact.Item{{"write notes", "pending"}, {"read it", "Done"}}, Pending: []string{"leave to push"}}
 	p := split(t, src, 500)
 	got := p.Extract()
 	want := compact.Summary{
-		Goal:      "- Asked first: Mend the parser.\n- Asked last: Yes, and keep it small.",
 		Decisions: "- The lexer looks odd.\n- The lexer drops tabs. Shall I mend it? It is easy.",
 		Files:     "- parse.go\n- lex.go",
 		State: "- Tests: failed: go test ./parse: --- FAIL: TestTabs\n- bash failed: parse.go:7: error: no such field\n" +
 			"- Last call before the part that stays: bash {\"command\":\"make\"}",
-		Questions: "- leave to push",
-		Next:      "- [pending] write notes\n- Go on with what was asked last.",
+		Next: "- Go on with what was asked last.",
 	}
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got.Text(), want.Text())
-	}
-	src.Carry.Goal = "A parser without faults"
-	if got := split(t, src, 500).Extract(); !strings.HasPrefix(got.Goal, "- A parser without faults\n- Asked last: ") {
-		t.Errorf("got %q", got.Goal)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/internal/compact"
@@ -75,22 +77,26 @@ func valid(messages []llm.Message) error {
 	return nil
 }
 
-// heard reports which words of the person are lost: the first and the newest
-// messages stay, and those between may be listed if the state says how many. A
-// message may be cut in the middle and lose images, if it says so.
-func heard(src compact.Source, messages []llm.Message, person []int) error {
+// heard reports which words of the person are lost: all stand in their order, but for
+// so many that are left out behind the first, and for those whose very words come
+// again. A message may be cut and lose images, if it says so.
+func heard(src compact.Source, messages []llm.Message, person []int, left int) error {
 	was, is := spoken(src.Messages, src.Person), spoken(messages, person)
-	listed := len(was) - len(is)
-	if listed < 0 || len(was) > 0 && len(is) == 0 {
-		return fmt.Errorf("%d messages of the person became %d", len(was), len(is))
+	again := map[string]bool{}
+	for i, m := range slices.Backward(was) {
+		words := strings.Join(strings.Fields(m.Parts.Text()), " ")
+		if again[words] && images(m.Parts) == 0 {
+			was = slices.Delete(was, i, i+1)
+		}
+		again[words] = true
 	}
-	if want := fmt.Sprintf("Messages listed so: %d.", listed); listed > 0 && !strings.Contains(written(messages), want) {
-		return fmt.Errorf("nothing says %q", want)
+	if len(was)-len(is) != left {
+		return fmt.Errorf("%d messages of the person became %d, and %d are counted as left out", len(was), len(is), left)
 	}
 	for n, got := range is {
 		w := was[n]
 		if n > 0 {
-			w = was[n+listed]
+			w = was[n+left]
 		}
 		notes := strings.Count(got.Parts.Text(), pictureNote)
 		if images(got.Parts)+notes != images(w.Parts) {
@@ -103,7 +109,7 @@ func heard(src compact.Source, messages []llm.Message, person []int) error {
 	return nil
 }
 
-const pictureNote = "[an image was here; the history tool names its message]"
+const pictureNote = "[an image was here]"
 
 // spoken returns the messages of the person that say or show something.
 func spoken(messages []llm.Message, person []int) []llm.Message {
@@ -121,10 +127,19 @@ func same(got, was string) bool {
 	return got == was || strings.Join(strings.Fields(got), " ") == strings.Join(strings.Fields(was), " ")
 }
 
+var gapNote = regexp.MustCompile(`\n\[\d+ bytes are left out here[^\]\n]*\]\n`)
+
+// shortened reports whether a text is another one with notes for parts of it.
 func shortened(got, was string) bool {
-	head, rest, ok := strings.Cut(got, "\n[")
-	_, end, cut := strings.Cut(rest, " bytes are left out here; the history tool finds them]\n")
-	return ok && cut && strings.HasPrefix(was, head) && strings.HasSuffix(was, end)
+	parts := gapNote.Split(got, -1)
+	for _, part := range parts[:len(parts)-1] {
+		_, rest, ok := strings.Cut(was, part)
+		if !ok {
+			return false
+		}
+		was = rest
+	}
+	return len(parts) > 1 && strings.HasSuffix(was, parts[len(parts)-1])
 }
 
 func images(parts llm.Parts) int {

@@ -1,35 +1,41 @@
 package compact
 
 import (
-	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 )
 
-// How much of a conversation stays as it is, in twelfths of the room for the
-// new one (Source.Room, three quarters of what a prompt may have):
+// What the person said stands word for word, each text where it was said last. No
+// model writes it and no word of it is looked at: it is told apart by its form and
+// its order alone. How much of a conversation stays, of the room for the new one
+// (Source.Room, three quarters of what a prompt may have):
 //
-//   - Five for the end, from the newest message back; eight for one message of the
-//     person alone. Where the newest message, or the last calls with their results,
-//     have more, they are cut in the middle.
-//   - Two, an eighth of the prompt, for the person's messages before it, and never
-//     more than keep. The newest of them may have what the end and it together
-//     leave of eight. The longest are cut, their images first, though none below a
-//     quarter of this. What then has no room is listed by what it demands, the
-//     oldest first, but for the very first message, which is the task.
-//   - One for that list. What demands least goes first, the oldest before others;
-//     a line says how many are gone and where they are.
+//   - Five twelfths for the end, from the newest message back, and as few as two where
+//     the person's own words need more; eight for one message of the person alone.
+//     Where the newest message, or the last calls with their results, have more, they
+//     are cut in the middle, what people have pasted first.
+//   - What the end and the rest leave for the person's messages before it. The rest is
+//     a quarter, the messages of the person have two twelfths at least. Where those
+//     before the newest have more than these two, or than keep, what was pasted into
+//     the oldest becomes a note first; in the newest, if not all that was said fits.
+//     Then the longest are cut, their images first, though none below a quarter of
+//     this. What then has no room is left out whole and counted, the oldest first, but
+//     for the very first message, which is the task.
 //
 // What stands for the rest has what is left: its lists are halved until it fits.
 // So whatever a person says, the new conversation has room.
 const (
 	endPart    = 5
+	leastEnd   = 2
 	newestPart = 8 // with the end
 	personPart = 2
-	listPart   = 1
+	listPart   = 1   // for what an earlier version has listed
+	leastRest  = 450 // tokens of what stands for the rest, if there is room for so many
 	minPerson  = 150 // tokens below which no message of the person is cut, if there is room for one
 	maxLean    = 9   // times that the lists can be halved
 	minCut     = 64  // tokens in which something can be told and cut in its middle
@@ -43,51 +49,133 @@ func (s Source) twelfths(n int) int {
 	return s.Room * n / 12
 }
 
-// keepPerson takes over the person's messages from before the end.
-func (p *Plan) keepPerson() {
-	var said []llm.Message
-	var sizes []int
-	for i, m := range p.src.Messages[:p.From] {
-		if parts := own(m.Parts); p.src.person(i) && len(parts) > 0 {
-			said = append(said, llm.Message{Role: llm.User, Parts: parts})
-			sizes = append(sizes, p.src.Count(said[len(said)-1]))
-		}
-	}
-	later := p.said
-	p.said = nil
-	for i, limit := range p.limits(sizes) {
-		short := said[i]
-		switch {
-		case limit < 0:
-			short.Parts = nil
-			p.listed++
-		case sizes[i] > limit:
-			short = p.src.cut(said[i], limit)
-		}
-		if limit >= 0 {
-			p.kept = append(p.kept, short)
-		}
-		if limit < sizes[i] {
-			p.said = append(p.said, p.words.lost(said[i].Parts.Text(), short.Parts.Text())...)
-		}
-	}
-	p.said = append(p.said, later...)
+// Unshown counts messages of the person that are left out whole, and names the
+// events of the first and the last; 0 where that is not known.
+type Unshown struct {
+	Messages    int
+	First, Last uint64
 }
 
-// limits returns how many tokens each of the person's messages may have; -1 for
-// those that are listed.
-func (p Plan) limits(sizes []int) []int {
+// saying is a message of the person, and the event in which it was said.
+type saying struct {
+	llm.Message
+	event uint64
+}
+
+// words is how many tokens a message has without its images.
+func (s Source) words(m llm.Message) int { return s.Count(m) - s.Count(pictures(m)) }
+
+// event is that of the n-th message of the person; 0: nobody knows.
+func (s Source) event(n int) uint64 {
+	if n < len(s.Events) {
+		return s.Events[n]
+	}
+	return 0
+}
+
+// keepPerson takes over the person's messages that are not in the end.
+func (p *Plan) keepPerson() {
+	said := p.saidBefore()
+	room := p.personRoom()
+	last, all := len(said)-1, 0 // all that is said, without images
+	for _, m := range said {
+		all += p.src.words(m.Message)
+	}
+	for i, m := range said {
+		size := p.src.words(m.Message)
+		enough := i < last && all-p.src.words(said[last].Message) <= min(p.keep, p.src.twelfths(personPart))
+		if enough || i == last && all <= room && size <= newestShare(room) {
+			continue
+		}
+		said[i].Message = p.src.at(m.event).withoutPastes(m.Message, 0)
+		all += p.src.words(said[i].Message) - size
+	}
+	sizes := make([]int, len(said))
+	for i, m := range said {
+		sizes[i] = p.src.Count(m.Message)
+	}
+	for i, limit := range limits(sizes, room) {
+		switch {
+		case limit < 0:
+			p.leaveOut(said[i].event)
+			continue
+		case sizes[i] > limit:
+			said[i].Message = p.src.at(said[i].event).cut(said[i].Message, limit)
+		}
+		p.kept = append(p.kept, said[i])
+	}
+}
+
+// saidBefore are the person's messages that are not in the end, but for those whose
+// very words come again later.
+func (p Plan) saidBefore() []saying {
+	var out []saying
+	again := map[string]bool{}
+	for n, i := range slices.Backward(p.src.Person) {
+		m := p.src.Messages[i]
+		if i < p.From || p.loose {
+			m = llm.Message{Role: llm.User, Parts: own(m.Parts)}
+			if words := text.Flat(m.Parts.Text()); len(m.Parts) > 0 && (m.Parts.Images() > 0 || !again[words]) {
+				out = append(out, saying{m, p.src.event(n)})
+			}
+		}
+		again[text.Flat(m.Parts.Text())] = true
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// personRoom is how many tokens they may have.
+func (p Plan) personRoom() int {
+	if p.src.Room == 0 {
+		return max(p.keep*3/2, 2*minPerson)
+	}
+	return max(p.src.twelfths(personPart), p.src.Room-p.src.total(p.end)-p.restRoom())
+}
+
+// restRoom is how many tokens what stands for the rest may have at least.
+func (p Plan) restRoom() int { return max(p.src.Room/4, leastRest) }
+
+// endRoom is how many tokens the end may have.
+func (p Plan) endRoom() int {
+	most := p.src.twelfths(endPart)
+	if p.src.Room == 0 {
+		return most
+	}
+	need := 0
+	for _, i := range p.src.Person {
+		if i < len(p.src.Messages)-1 {
+			need += p.src.words(p.src.withoutPastes(p.src.Messages[i], 0))
+		}
+	}
+	return max(p.src.twelfths(leastEnd), min(most, p.src.Room-p.restRoom()-need))
+}
+
+// leaveOut counts a message of the person that has no room.
+func (p *Plan) leaveOut(event uint64) {
+	u := &p.Unshown
+	if u.Messages++; u.First == 0 || event < u.First {
+		u.First = event
+	}
+	u.Last = max(u.Last, event)
+}
+
+// newestShare is what the newest message of the person may have in any case.
+func newestShare(room int) int { return room * 3 / 4 }
+
+// limits returns how many tokens each of the person's messages may have, of so many
+// together; -1 for those that are left out.
+func limits(sizes []int, room int) []int {
 	if len(sizes) == 0 {
 		return nil
 	}
-	newest := max(p.keep, 2*minPerson)
-	most := min(newest, p.src.twelfths(personPart))
-	if p.src.Room > 0 {
-		newest = max(p.src.twelfths(newestPart)-p.src.total(p.end), most/4)
+	last, others := len(sizes)-1, 0
+	for _, size := range sizes[:last] {
+		others += size
 	}
-	last := len(sizes) - 1
-	rest := max(most-min(sizes[last], newest), most/2)
-	least := min(max(minPerson, most/4), rest)
+	newest := max(newestShare(room), room-others)
+	rest := room - min(sizes[last], newest)
+	least := min(max(minPerson, room/4), rest)
 	for from := min(1, last); ; from++ {
 		standing := slices.Concat(sizes[:min(1, last)], sizes[from:last])
 		limit := share(standing, rest)
@@ -104,46 +192,57 @@ func (p Plan) limits(sizes []int) []int {
 }
 
 // keepEnd takes over the end, cut if it is larger than its part.
-func (p *Plan) keepEnd() {
-	whole, most := p.src.Messages[p.From:], p.src.twelfths(endPart)
+func (p *Plan) keepEnd(most int) {
+	whole := p.src.Messages[p.From:]
 	if p.src.person(len(p.src.Messages) - 1) {
 		most = p.src.twelfths(newestPart)
 	}
 	p.end = whole
-	limit := most
-	for ; p.src.total(p.end) > most && limit >= minCut; limit = limit * 3 / 4 {
-		p.end = p.src.cutAll(whole, limit)
+	for each := most; p.src.total(p.end) > most && each >= minPaste; each = each * 3 / 4 {
+		p.end = p.endWithoutPastes(each)
 	}
-	formed := p.src.total(p.end) <= most
-	if !formed {
-		p.end = p.told(whole, most)
+	whole = p.end
+	for limit := most; p.src.total(p.end) > most && limit >= minCut; limit = limit * 3 / 4 {
+		p.end = p.cutEnd(whole, limit)
 	}
-	for i, m := range whole {
-		switch {
-		case !p.src.person(p.From + i):
-		case !formed:
-			p.listed++
-			p.said = append(p.said, p.words.constraints(m.Parts.Text())...)
-		default:
+	if p.loose = p.src.total(p.end) > most; p.loose {
+		p.end = p.told(most)
+		return
+	}
+	for i := range whole {
+		if p.src.person(p.From + i) {
 			p.person = append(p.person, i)
-			if limit < most {
-				p.said = append(p.said, p.words.lost(m.Parts.Text(), p.end[i].Parts.Text())...)
-			}
 		}
 	}
 }
 
-// cutAll cuts the largest messages so that all have about limit tokens.
-func (s Source) cutAll(messages []llm.Message, limit int) []llm.Message {
+// endWithoutPastes is the end with the ends of what people have pasted into it.
+func (p Plan) endWithoutPastes(each int) []llm.Message {
+	out := slices.Clone(p.src.Messages[p.From:])
+	for n, i := range p.src.Person {
+		if i >= p.From {
+			out[i-p.From] = p.src.at(p.src.event(n)).withoutPastes(out[i-p.From], each)
+		}
+	}
+	return out
+}
+
+// cutEnd cuts the largest messages so that all have about limit tokens.
+func (p Plan) cutEnd(messages []llm.Message, limit int) []llm.Message {
 	sizes := make([]int, len(messages))
 	for i, m := range messages {
-		sizes[i] = s.Count(m)
+		sizes[i] = p.src.Count(m)
 	}
 	most := share(sizes, limit)
 	out := slices.Clone(messages)
 	for i, m := range out {
 		if sizes[i] > most {
-			out[i] = s.cut(m, most)
+			n, _ := slices.BinarySearch(p.src.Person, p.From+i)
+			src := p.src
+			if p.src.person(p.From + i) {
+				src = src.at(src.event(n))
+			}
+			out[i] = src.cut(m, most)
 		}
 	}
 	return out
@@ -153,11 +252,13 @@ func (s Source) cutAll(messages []llm.Message, limit int) []llm.Message {
 const toldTop = "[The last calls and their results were too long to be kept in their form. This is what they were, cut in the middle.]\n"
 
 // told writes down messages that can't be cut in their form, such as calls with
-// endless arguments.
-func (p Plan) told(messages []llm.Message, most int) []llm.Message {
+// endless arguments. The person's are not among them.
+func (p Plan) told(most int) []llm.Message {
 	var b strings.Builder
-	for i, m := range messages {
-		b.WriteString(p.transcript(m, p.src.person(p.From+i), most))
+	for i, m := range p.src.Messages[p.From:] {
+		if !p.src.person(p.From + i) {
+			b.WriteString(p.transcript(m, false, most))
+		}
 	}
 	text := toldTop + p.src.clip(b.String(), most-p.src.tokens(toldTop))
 	return []llm.Message{{Role: llm.User, Parts: llm.Say(text)}}
@@ -166,42 +267,18 @@ func (p Plan) told(messages []llm.Message, most int) []llm.Message {
 // fit makes what stands for the rest as short as it must be, with some room for
 // a record.
 func (p *Plan) fit() {
-	demands := distinctBy(p.said, func(t string) string { return strings.ToLower(strings.TrimRight(t, ".!;。！； ")) })
-	before := p.unsaid
-	for p.lean = 0; ; p.lean++ {
-		p.said = p.weightiest(demands, min(p.keep, p.src.twelfths(listPart))>>(p.lean/3))
-		p.unsaid = before + len(demands) - len(p.said)
-		if p.lean == maxLean || p.src.Room == 0 || p.left() >= min(minRoom, p.src.twelfths(1)) {
-			return
-		}
+	for p.lean = 0; p.lean < maxLean && p.src.Room > 0 && p.left() < min(minRoom, p.src.twelfths(1)); {
+		p.lean++
 	}
 }
 
 // left is how many tokens there are for a record, where the room is known.
 func (p Plan) left() int {
-	return p.src.Room - p.src.total(p.kept) - p.src.total(p.end) - p.src.Count(p.state(Summary{}))
-}
-
-// weightiest returns the demands that tell most, at most so many tokens of them,
-// in their order.
-func (p Plan) weightiest(demands []string, most int) []string {
-	size := 0
-	at := make([]int, len(demands)) // those that tell least first
-	for i, d := range demands {
-		at[i] = i
-		size += p.src.tokens("- " + d + "\n")
+	left := p.src.Room - p.src.total(p.end) - p.src.Count(p.state(Summary{}))
+	for _, m := range p.kept {
+		left -= p.src.Count(m.Message)
 	}
-	slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(p.words.weight(demands[a]), p.words.weight(demands[b])) })
-	for len(at) > 0 && size > most {
-		size -= p.src.tokens("- " + demands[at[0]] + "\n")
-		at = at[1:]
-	}
-	slices.Sort(at)
-	out := make([]string, len(at))
-	for i, n := range at {
-		out[i] = demands[n]
-	}
-	return out
+	return left
 }
 
 // room returns how many tokens a record may have.
@@ -236,4 +313,58 @@ func (p Plan) clipped(s Summary) Summary {
 		*sec.text = p.src.clip(*sec.text, most)
 	}
 	return s
+}
+
+// answers writes down what the person said to calls whose results are gone.
+func (p Plan) answers() string {
+	var list []string
+	for _, a := range p.src.Carry.Answers {
+		if !p.stays(a.Call) {
+			said := strings.ReplaceAll(plain(p.src.at(a.Event).clip(a.Text, minPerson)), "\n", "\n  ")
+			list = append(list, fmt.Sprintf("- event %d, to %q: %s\n", a.Event, line(a.To, 200), said))
+		}
+	}
+	shown := newest(list, p.src.twelfths(listPart)>>(p.lean/3), p.src.tokens)
+	if len(list) == 0 {
+		return ""
+	}
+	if n := len(list) - len(shown); n > 0 {
+		shown = append([]string{fmt.Sprintf("- and %d before these, which the log has\n", n)}, shown...)
+	}
+	return answersTop + "\n" + strings.Join(shown, "")
+}
+
+// says writes down where the person's words stand, and how many do not.
+func (p Plan) says() string {
+	var b strings.Builder
+	var events []string
+	for _, m := range p.kept {
+		if m.event > 0 {
+			events = append(events, fmt.Sprint(m.event))
+		}
+	}
+	if n := len(events) - maxNamed>>p.lean; n > 0 {
+		events = append([]string{fmt.Sprintf("%d before these", n)}, events[n:]...)
+	}
+	if len(events) > 0 {
+		fmt.Fprintf(&b, "Those above are, in their order, these events of the log: %s.\n", strings.Join(events, ", "))
+	}
+	if u := p.Unshown; u.Messages > 0 {
+		fmt.Fprintf(&b, "Left out whole for want of room: %d.", u.Messages)
+		if u.Last > 0 {
+			fmt.Fprintf(&b, " The first is event %d, the last event %d.", u.First, u.Last)
+		}
+		if p.src.History {
+			b.WriteString(" Give history who \"person\", at one of these and around to see them.")
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString(p.answers())
+	if list := newest(p.before.older, p.src.twelfths(listPart)>>p.lean, p.src.tokens); len(list) > 0 {
+		b.WriteString(olderTop + "\n")
+		for _, l := range list {
+			b.WriteString("- " + plain(line(l, 1000)) + "\n")
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -76,10 +76,10 @@ func (r *random) source() compact.Source {
 		src.Facts.Changed = append(src.Facts.Changed, fmt.Sprintf("lib/%c/f%d.go", 'a'+i%7, i/2))
 	}
 	if r.IntN(2) == 0 {
-		src.Facts.Test = &compact.Test{Command: "go test", Passed: r.IntN(2) == 0, Detail: r.text(20)}
+		src.Facts.Test = &compact.Test{Run: compact.Run{Command: "go test", Detail: r.text(20)}, Passed: r.IntN(2) == 0}
 	}
 	for range r.IntN(4) {
-		src.Facts.Failed = append(src.Facts.Failed, r.text(8))
+		src.Facts.Failed = append(src.Facts.Failed, compact.Run{Command: r.text(8)})
 	}
 	src.Carry.Todo = []compact.Item{{r.text(6), "open"}, {r.text(6), "done"}}
 	src.Carry.Pending = []string{r.text(5)}
@@ -144,7 +144,7 @@ func properties(src compact.Source, p compact.Plan, messages []llm.Message, pers
 	if err := valid(messages); err != nil {
 		return err
 	}
-	if err := heard(src, messages, person); err != nil {
+	if err := heard(src, messages, person, p.Unshown.Messages); err != nil {
 		return err
 	}
 	end := src.Messages[p.From:]

@@ -43,7 +43,7 @@ func (p Plan) terms(focus string) string {
 	if focus = strings.TrimSpace(focus); focus != "" {
 		text += "\n\nThe person asks you to heed this above all:\n  " + strings.ReplaceAll(focus, "\n", "\n  ")
 	}
-	return strings.TrimSpace(text + "\n\nThe log proves this, and the record must agree with it:\n" + p.facts() + "\n\n" + p.older())
+	return strings.TrimSpace(text + "\n\nThe log proves this, and the record must agree with it:\n" + p.facts())
 }
 
 // answered returns how many messages there are before the first call that has
@@ -96,10 +96,6 @@ func (m Missing) say() string {
 		return "State of work does not say how the last tests went. Write this line there: " + what
 	case Contradicted:
 		return "State of work says the contrary of how the last tests went. It must be: " + what
-	case Constraint:
-		return "Constraints does not keep what the person said: " + what
-	case Foreign:
-		return "This comes from the result of a tool and not from the person; take it out of Goal and Constraints: " + what
 	case Empty:
 		return "There is something to say below this heading, and nothing stands there: " + what
 	case Thin:
@@ -107,7 +103,7 @@ func (m Missing) say() string {
 	case Long:
 		return "It is too long: " + what
 	}
-	return "It must have all headings, each on a line of its own: Goal, Constraints, Decisions, Files, State of work, Open questions, Next."
+	return "It must have all headings, each on a line of its own: Decisions, Files, State of work, Open questions, Next."
 }
 
 // Chunk is a part of a conversation that does not fit into one request.

@@ -122,10 +122,10 @@ func expand(t testing.TB, script string) compact.Source {
 	}
 	for cmd, failed := range x.failed {
 		if failed {
-			x.src.Facts.Failed = append(x.src.Facts.Failed, cmd)
+			x.src.Facts.Failed = append(x.src.Facts.Failed, compact.Run{Command: cmd})
 		}
 	}
-	slices.Sort(x.src.Facts.Failed)
+	slices.SortFunc(x.src.Facts.Failed, func(a, b compact.Run) int { return strings.Compare(a.Command, b.Command) })
 	return x.src
 }
 
@@ -141,8 +141,7 @@ func (x *expander) carry(verb, rest string) bool {
 		c.Granted = append(c.Granted, rest)
 	case "skills":
 		c.Lasting = append(c.Lasting, compact.Lasting{Name: rest})
-	case "files":
-		c.Files = append(c.Files, rest)
+	case "files": // are those that were changed
 	case "pending":
 		c.Pending = append(c.Pending, rest)
 	case "todo":
@@ -205,7 +204,7 @@ func (x *expander) run(test, ok bool, cmd, out string) {
 	x.call("bash", map[string]string{"command": cmd}, x.filler(12)+out+"\n", !ok)
 	x.failed[cmd] = !ok
 	if test {
-		x.src.Facts.Test = &compact.Test{Command: cmd, Passed: ok, Detail: out}
+		x.src.Facts.Test = &compact.Test{Run: compact.Run{Command: cmd, Detail: out}, Passed: ok}
 	}
 }
 

@@ -9,13 +9,13 @@ import (
 // Summary is the record of a conversation, one text for each heading, empty
 // where there is nothing to say.
 type Summary struct {
-	Goal        string
-	Constraints string
-	Decisions   string
-	Files       string
-	State       string
-	Questions   string
-	Next        string
+	Decisions string
+	Files     string
+	State     string
+	Questions string
+	Next      string
+
+	wishes string // what an answer says of the person's wishes, which nobody asked for
 }
 
 // section is a heading and the text below it.
@@ -26,8 +26,6 @@ type section struct {
 
 func (s *Summary) sections() []section {
 	return []section{
-		{"Goal", &s.Goal},
-		{"Constraints", &s.Constraints},
 		{"Decisions", &s.Decisions},
 		{"Files", &s.Files},
 		{"State of work", &s.State},
@@ -71,7 +69,8 @@ const (
 // Parse reads the record in a model's answer. The headings may come in any
 // order, letter case and depth, bold or with a colon only, with text before
 // them or a fence around all; those that are missing have nothing below them.
-// An answer with fewer than three of them is an error.
+// An answer with fewer than three of them is an error. What it says of goals and
+// constraints is dropped: the person's words stand beside the record.
 func Parse(text string) (Summary, error) {
 	lines := strings.Split(strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r", ""), "\n")
 	headings := make([]heading, len(lines))
@@ -113,10 +112,11 @@ func read(lines []string, headings []heading, style func(heading) bool) (Summary
 	}
 	full := 0
 	for to, b := range texts {
-		if *to = clean(b.String()); *to != "" {
+		if *to = clean(b.String()); *to != "" && to != &s.wishes {
 			full++
 		}
 	}
+	s.wishes = ""
 	return s, len(texts) >= minSections && full >= 2
 }
 
@@ -146,10 +146,8 @@ func readHeading(form *regexp.Regexp, l string) heading {
 // find returns the section of a name, nil if there is none.
 func (s *Summary) find(name string) *string {
 	switch name {
-	case "goal", "goals":
-		return &s.Goal
-	case "constraints", "constraint":
-		return &s.Constraints
+	case "goal", "goals", "constraints", "constraint":
+		return &s.wishes
 	case "decisions", "key decisions":
 		return &s.Decisions
 	case "files", "files changed", "changed files":

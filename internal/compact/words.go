@@ -2,18 +2,13 @@ package compact
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
-
-	"github.com/inspan/inspan/internal/text"
 )
 
 // lexicon are the words that are looked for. They are compiled for each plan:
 // that takes milliseconds, and most starts of a program make none.
 type lexicon struct {
-	demands *regexp.Regexp // words by which a sentence is taken for a constraint
-	firm    *regexp.Regexp // those of them that leave no choice
 	literal *regexp.Regexp // what is either kept exactly or lost: code, addresses, paths, numbers
 	named   *regexp.Regexp // a path of a file with an extension
 	trouble *regexp.Regexp // of a line that speaks of an error
@@ -24,11 +19,6 @@ type lexicon struct {
 
 func newLexicon() *lexicon {
 	return &lexicon{
-		demands: regexp.MustCompile(`(?i)(^|[^\pL])(must|mustn't|never|don['’]?t|do not|only|always|without|keep|at most|at least|no more than|avoid|instead|should(n['’]?t)?|can(not|['’]?t)|have to|leave out|make sure|forbidden|required?s?|no longer|` +
-			`muss|müssen|darf|dürfen|nie|niemals|nur|immer|ohne|höchstens|mindestens|keine?[nmrs]?|nicht|stattdessen|behalte[n]?|soll(en)?|` +
-			`siempre|nunca|sólo|solo|sin|jamais|toujours|sans|seulement)($|[^\pL])|必须|不要|不能|不得|不许|只能|只用|仅|总是|始终|最多|至少|保持|禁止|务必|改用|不可`),
-		firm: regexp.MustCompile(`(?i)(^|[^\pL])(must|mustn't|never|don['’]?t|do not|always|at most|at least|forbidden|required?s?|` +
-			`muss|müssen|darf|dürfen|nie|niemals|immer|höchstens|mindestens|siempre|nunca|jamais|toujours)($|[^\pL])|必须|不要|不能|不得|不许|总是|始终|最多|至少|禁止|务必|不可`),
 		literal:  regexp.MustCompile("`[^`\n]{2,60}`" + `|https?://[^\s)>\]"']+|[\pL\d_.@-]*/[\pL\d_./@-]*[\pL\d_]|[\pL\d]+[_.-][\pL\d_.-]*[\pL\d]|[\pL]*\d[\d.,]*\d`),
 		named:    regexp.MustCompile(`[\pL\d_.@+/\\-]*[\pL\d_-]\.[A-Za-z][A-Za-z0-9]{0,4}`),
 		trouble:  regexp.MustCompile(`(?i)error|fail|panic|fatal|exception|denied|not found|fehler|错误|失败`),
@@ -39,56 +29,6 @@ func newLexicon() *lexicon {
 		fail:     regexp.MustCompile(`(?i)\b(fail(s|ed|ing|ures?)?|broken|fehlgeschlagen|scheiter(n|t)|schlagen fehl|schlägt fehl|error(s|ed)?)\b|失败`),
 		pass:     regexp.MustCompile(`(?i)\b(pass(es|ed|ing)?|green|ok|succe(ss|ssful|eds?|eded)|bestanden|bestehen|grün)\b|通过`),
 	}
-}
-
-const maxSentence = 400 // bytes of a constraint that is kept
-
-// constraints returns the sentences by which a person demands, forbids or limits.
-func (x *lexicon) constraints(text string) []string {
-	var out []string
-	for _, s := range sentences(text) {
-		if x.demands.MatchString(s) {
-			out = append(out, x.core(s))
-		}
-	}
-	return out
-}
-
-// core is a constraint in one line: of a long one, what stands around the word
-// that demands it.
-func (x *lexicon) core(s string) string {
-	short := line(s, maxSentence)
-	if short == line(s, len(s)) {
-		return short
-	}
-	at := x.firm.FindStringIndex(s)
-	if at == nil {
-		at = x.demands.FindStringIndex(s)
-	}
-	from := max(0, at[0]-maxSentence/4)
-	if from == 0 {
-		return short
-	}
-	return text.More + line(text.Tail(s, len(s)-from), maxSentence-len(text.More))
-}
-
-// weight says how much a constraint tells: most if it leaves no choice, and more
-// if it names something.
-func (x *lexicon) weight(constraint string) int {
-	n := 0
-	if x.firm.MatchString(constraint) {
-		n += 2
-	}
-	if x.literal.MatchString(constraint) {
-		n++
-	}
-	return n
-}
-
-// lost returns the constraints of a text that a shorter form of it has not.
-func (x *lexicon) lost(said, short string) []string {
-	short = text.Flat(short)
-	return slices.DeleteFunc(x.constraints(said), func(s string) bool { return strings.Contains(short, s) })
 }
 
 // sentences cuts a text at line ends and at marks that end a sentence. A point
@@ -116,44 +56,6 @@ func sentences(text string) []string {
 	}
 	add(len(text))
 	return out
-}
-
-// terms are what two wordings of the same have in common: words of three
-// letters and more in lower case, and pairs of characters where no spaces
-// stand between words.
-func terms(text string) []string {
-	var out []string
-	for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool {
-		return r != '_' && r != '\'' && r != '’' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	}) {
-		runes := []rune(w)
-		switch {
-		case unicode.Is(unicode.Han, runes[0]) && len(runes) > 1:
-			for i := range runes[1:] {
-				out = append(out, string(runes[i:i+2]))
-			}
-		case len(runes) > 2 || unicode.IsDigit(runes[0]):
-			out = append(out, w)
-		}
-	}
-	return out
-}
-
-// holds reports whether a text says a constraint: half of its words or more,
-// as wordings differ.
-func holds(text, constraint string) bool {
-	in := map[string]bool{}
-	for _, t := range terms(text) {
-		in[t] = true
-	}
-	want := terms(constraint)
-	n := 0
-	for _, t := range want {
-		if in[t] {
-			n++
-		}
-	}
-	return 2*n >= len(want)
 }
 
 // names reports whether a text names a file: by its path, or by as much of its

@@ -193,7 +193,7 @@ func (c *chance) snapshot() event.Body {
 	}
 	messages := slices.Clone(c.state.Messages[len(c.state.Messages)/2:])
 	messages = append([]llm.Message{{Role: llm.User, Parts: llm.Say("[shortened] " + c.text())}}, messages...)
-	body, err := c.state.Compacted(event.Compacted{Usage: c.usage(), Cost: c.dollars(), Route: "p/small"}, messages, nil)
+	body, err := c.state.Compacted(event.Compacted{Usage: c.usage(), Cost: c.dollars(), Route: "p/small"}, loop.Shortened{Messages: messages})
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -501,7 +501,7 @@ func TestPromptsThatChange(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	compacted, err := st.Compacted(event.Compacted{}, []llm.Message{{Role: llm.User, Parts: llm.Say(strings.Repeat("y", 3500))}}, nil)
+	compacted, err := st.Compacted(event.Compacted{}, loop.Shortened{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say(strings.Repeat("y", 3500))}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/internal/script"
 	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/llm"
@@ -37,10 +38,14 @@ func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come f
 	if levers.Names.Active(unattended) {
 		all = tools.Mended(all)
 	}
+	var beside []tool.Tool // of which the model is not told
+	if profile.For(agent.Model.Info().Route(), c.Config.Profiles).Edit == "patch" {
+		all, beside = tools.Patching(all)
+	}
 	room := allowance(agent.Model.Info().Window)
 	var rare, known []tool.Tool // known are those that tool_search tells more of
 	if !told && (levers.Deferred.Active(unattended) || described(all) > room) {
-		all, rare = daily(all)
+		all, rare = daily(all, agent.Model.Info().Window)
 		all, known = brief(all)
 	}
 	scripts := c.Scripts(levers, unattended)
@@ -58,8 +63,9 @@ func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come f
 			shown, hidden = nil, slices.Concat(hidden, shown)
 		}
 		if len(hidden) > 0 {
-			shown = slices.Concat(tools.Deferred(slices.Concat(hidden, known)), shown)
+			shown = slices.Concat(tools.Deferred(slices.Concat(hidden, known), shown), shown)
 		}
+		hidden = slices.Concat(hidden, beside)
 		if levers.Names.Active(unattended) {
 			shown = tools.Mended(shown)
 			hidden = slices.Concat(hidden, tools.Usual(slices.Concat(all, shown, hidden)))
@@ -77,7 +83,7 @@ func brief(list []tool.Tool) (out, known []tool.Tool) {
 	out = slices.Clone(list)
 	rare := map[string][]string{
 		"spawn_agent": {"tools", "model", "mode", "budget", "deadline", "max_turns", "result_schema", "count", "reduce", "check"},
-		"write_file":  {"blob"}, "web_fetch": {"max_bytes"}, "search_files": {"max"},
+		"web_fetch":   {"max_bytes"}, "search_files": {"max"},
 	}
 	for i, t := range out {
 		if args := rare[t.Name]; args != nil {
@@ -91,14 +97,20 @@ func brief(list []tool.Tool) (out, known []tool.Tool) {
 // attended are tools for sessions that somebody watches.
 func attended() []string { return []string{"ask_user", "render"} }
 
+// leastDaily is the window, in tokens, from which a model is told of all that it needs every day:
+// in a smaller one these descriptions would take a third of what a prompt may have.
+const leastDaily = 16_000
+
 // daily parts built-in tools into those that a model needs every day and the rest.
-func daily(list []tool.Tool) (shown, rare []tool.Tool) {
+func daily(list []tool.Tool, window int) (shown, rare []tool.Tool) {
+	names := []string{
+		"read_file", "write_file", "edit_file", "edit_lines", "apply_patch", "list_files", "search_files", "bash", "todo", "ask_user", "history",
+	}
+	if window == 0 || window >= leastDaily {
+		names = append(names, "find_files", "jobs", "skill", "spawn_agent", "web_fetch")
+	}
 	for _, t := range list {
-		if slices.Contains([]string{
-			"read_file", "write_file", "edit_file", "edit_lines", "list_files", "find_files", "search_files", "bash", "jobs", "todo", "ask_user",
-			"skill", "spawn_agent",
-			"web_fetch",
-		}, t.Name) {
+		if slices.Contains(names, t.Name) {
 			shown = append(shown, t)
 		} else {
 			rare = append(rare, t)

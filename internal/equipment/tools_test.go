@@ -33,6 +33,14 @@ func echo(name string, effects []tool.Effect, run func(context.Context, *tool.Ca
 	}
 }
 
+// windowed is a model with a window of its own.
+type windowed struct {
+	llm.Model
+	tokens int
+}
+
+func (w windowed) Info() llm.Info { return llm.Info{Provider: "p", Model: "m", Window: w.tokens} }
+
 func named(list []tool.Tool) (out []string) {
 	for _, t := range list {
 		out = append(out, t.Name)
@@ -173,13 +181,14 @@ func TestFurnish(t *testing.T) {
 		}
 		return out
 	}
+	window := 0
 	furnished := func(deferred event.Lever, unattended, told bool, come []tool.Tool) (always, shown, hidden []string) {
 		t.Helper()
 		list, end := equipment.Tools(config.Config{}, &tools.Shell{}, "", tool.Env{Root: "/w"})
 		end()
 		list = append(list, echo("ask_user", nil, nil))
 		a := &inspan.Agent{
-			Tools: list, Env: tool.Env{Root: "/w"}, Model: &script.Model{}, Unattended: unattended,
+			Tools: list, Env: tool.Env{Root: "/w"}, Model: windowed{&script.Model{}, window}, Unattended: unattended,
 			Levers: event.Levers{Deferred: deferred, Names: event.LeverOff},
 		}
 		equipment.Furnish(a, &config.Installation{}, "", func(context.Context) []tool.Tool { return come }, told)
@@ -187,7 +196,7 @@ func TestFurnish(t *testing.T) {
 		return named(a.Tools), named(s), named(h)
 	}
 	always, shown, hidden := furnished(event.LeverOn, false, false, many(2))
-	if !slices.Contains(always, "read_file") || slices.Contains(always, "lsp") || len(hidden) == 0 ||
+	if !slices.Contains(always, "read_file") || !slices.Contains(always, "history") || !slices.Contains(always, "jobs") || slices.Contains(always, "lsp") || len(hidden) == 0 ||
 		!slices.Contains(shown, "tool_search") || !slices.Contains(shown, "mcp__s__tool0") {
 		t.Errorf("deferred: always %q, shown %q, hidden %q", always, shown, hidden)
 	}
@@ -200,6 +209,17 @@ func TestFurnish(t *testing.T) {
 		!slices.Contains(hidden, "mcp__s__tool499") {
 		t.Errorf("too many: always %q, shown %q, %d hidden", always, shown, len(hidden))
 	}
+	window = 8000
+	small, _, rest := furnished(event.LeverOn, false, false, nil)
+	for _, name := range []string{"read_file", "edit_file", "bash", "todo", "history"} {
+		if !slices.Contains(small, name) {
+			t.Errorf("in a small window the model is not told of %s", name)
+		}
+	}
+	if slices.Contains(small, "jobs") || !slices.Contains(rest, "jobs") {
+		t.Errorf("in a small window the model is told of %q, and %q are hidden", small, rest)
+	}
+	window = 0
 	if alone, _, _ := furnished(event.LeverOff, true, false, nil); slices.Contains(alone, "ask_user") {
 		t.Error("nobody answers, and the model is told to ask")
 	}

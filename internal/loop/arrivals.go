@@ -45,7 +45,7 @@ func (s *State) say(list ...words) {
 // put puts words before the model.
 func (s *State) put(w words) {
 	if w.Person {
-		s.Person = append(s.Person, len(s.Messages))
+		s.Person, s.Events = append(s.Person, len(s.Messages)), append(s.Events, w.Seq)
 		s.Run.Heard = strings.TrimPrefix(s.Run.Heard+"\n"+w.Parts.Text(), "\n")
 	}
 	s.push(llm.User, w.Parts)

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -132,10 +133,11 @@ func (s *State) called(e event.Event) {
 		switch {
 		case c == nil || !b.On(c.ID, c.Asked):
 		case b.Allow:
-			c.Answer = b.Answer
+			c.Answer, c.Worded = b.Answer, b.Answer != ""
 			t.decided(c, b)
 			s.grant(b.Grants(c.Rules, c.Offers))
 		default:
+			c.Worded = b.Reason != "" && b.By != By
 			t.decided(c, b)
 		}
 		s.decidedAlso(b)
@@ -190,6 +192,10 @@ func (s *State) ended(b event.Ended, seq uint64) {
 	if c == nil {
 		return
 	}
+	if c.Worded {
+		to := cut(cmp.Or(c.Preview, c.Name+" "+string(c.Args)), maxTo)
+		s.Answers = append(slices.Clone(s.Answers), Answer{Seq: seq, Call: b.Call, To: to, Text: cut(b.Parts.Text(), maxAnswer)})
+	}
 	c.Ended, c.Made, c.inner = &b, nil, nil
 	if c.Parent != "" {
 		c.Over = seq
@@ -226,6 +232,11 @@ func (s *State) ended(b event.Ended, seq uint64) {
 	s.left(b)
 	s.settle()
 }
+
+const (
+	maxTo     = 300     // bytes of what a call asked that are kept with the answer
+	maxAnswer = 4 << 10 // and of the answer
+)
 
 // rewritten takes note of files that a call has changed as a person was shown that it would: others that
 // they were shown for the same content go on from there. What changed them otherwise, such as a command,

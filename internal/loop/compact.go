@@ -14,12 +14,30 @@ type Compaction struct {
 	// turns of the session, and one, when the last one was done or not done; 0: not in this run
 	Tried int `json:"tried,omitempty"`
 	After int `json:"after,omitempty"` // tokens of the prompt that it left
+	// Unshown are the messages of the person that compactions have left out whole.
+	Unshown Unshown `json:"unshown,omitzero"`
 	// Why the last one was to be done that was not; empty if it was done.
 	Kept event.Compaction `json:"kept,omitempty"`
 	// How many in a row were not done, and the turns of the session before which none is
 	// tried again for the window alone: each costs requests that are as long as a prompt.
 	Refused int `json:"refused,omitempty"`
 	Wait    int `json:"wait,omitempty"`
+}
+
+// Unshown counts messages of the person, and names the events in which the first and the last were said;
+// 0: that is not known.
+type Unshown struct {
+	Messages int    `json:"messages,omitempty"`
+	First    uint64 `json:"first,omitempty"`
+	Last     uint64 `json:"last,omitempty"`
+}
+
+// Shortened is a conversation as a compaction leaves it.
+type Shortened struct {
+	Messages []llm.Message
+	Person   []int    // as those of Conversation
+	Events   []uint64 // as well
+	Unshown  Unshown
 }
 
 // mostDoublings bounds the turns between two tries of what is not done: twice as many each
@@ -94,6 +112,9 @@ func (s *State) Tokens() int {
 	}
 	return m.Tokens + s.scaled(tokens(s.Messages[m.Messages:]))
 }
+
+// Warm reports whether the next prompt begins with one that a vendor may have cached.
+func (s *State) Warm() bool { return s.Measured.Route != "" && !s.Pruning.Cold }
 
 // Fixed is about how many tokens of each prompt are no messages.
 func (s *State) Fixed() int {
@@ -193,12 +214,11 @@ func (s *State) shortened() {
 	}
 }
 
-// Compacted returns the state with another conversation, of which the messages
-// with the indexes person are a person's own words. It takes the body that tells
-// of it for its figures and returns it whole. The state itself stays as it is.
-func (s *State) Compacted(b event.Compacted, messages []llm.Message, person []int) (event.Compacted, error) {
+// Compacted returns the state with another conversation. It takes the body that
+// tells of it for its figures and returns it whole. The state itself stays as it is.
+func (s *State) Compacted(b event.Compacted, to Shortened) (event.Compacted, error) {
 	next := *s
-	next.Messages, next.Person, next.sight = unreferred(messages), person, sight{}
+	next.Messages, next.Person, next.Events, next.sight = unreferred(to.Messages), to.Person, to.Events, sight{}
 	next.Lacks = true
 	next.Total.Usage = next.Total.Usage.Add(b.Usage)
 	next.Total.Cost += b.Cost
@@ -206,7 +226,7 @@ func (s *State) Compacted(b event.Compacted, messages []llm.Message, person []in
 	next.Noted, next.Pruning.Upto = nil, 0
 	next.shortened()
 	b.Before, b.After, b.Of = s.Tokens(), next.Tokens(), s.Seq
-	next.Compaction = Compaction{Times: s.Compaction.Times + 1, Tried: s.Total.Turns + 1, After: b.After}
+	next.Compaction = Compaction{Times: s.Compaction.Times + 1, Tried: s.Total.Turns + 1, After: b.After, Unshown: to.Unshown}
 	var err error
 	b.Snapshot, err = next.Snapshot()
 	return b, err

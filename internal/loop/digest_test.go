@@ -53,7 +53,7 @@ func TestDigestIsOfTheWhole(t *testing.T) {
 	run("three")
 	apply(event.Pruned{Upto: 3}, event.Healed{Level: event.HealReasoning})
 	run("four")
-	compacted, err := st.Compacted(event.Compacted{}, st.Messages[:2], nil)
+	compacted, err := st.Compacted(event.Compacted{}, loop.Shortened{Messages: st.Messages[:2]})
 	if err != nil {
 		t.Fatal(err)
 	}

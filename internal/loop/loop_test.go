@@ -459,7 +459,7 @@ func TestCompactsInTime(t *testing.T) {
 	}
 	compacted := func(tp *tape, messages []llm.Message) event.Compacted {
 		t.Helper()
-		b, err := tp.Compacted(event.Compacted{Why: event.CompactWindow, Usage: llm.Usage{Input: 7}, Cost: 0.5}, messages, []int{0})
+		b, err := tp.Compacted(event.Compacted{Why: event.CompactWindow, Usage: llm.Usage{Input: 7}, Cost: 0.5}, loop.Shortened{Messages: messages, Person: []int{0}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -545,7 +545,7 @@ func TestNoEndlessCompaction(t *testing.T) {
 	for i := range 20 {
 		if _, ok := tp.Next().(loop.Compact); ok {
 			times++
-			b, err := tp.Compacted(event.Compacted{}, long, []int{0})
+			b, err := tp.Compacted(event.Compacted{}, loop.Shortened{Messages: long, Person: []int{0}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -648,6 +648,58 @@ func TestWorkIsRemembered(t *testing.T) {
 	}}
 	if diff := cmp.Diff(want, tp.Work); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestFailuresAreRemembered holds that the names of the checks that failed, and why, are kept of
+// what programs print, however much that is.
+func TestFailuresAreRemembered(t *testing.T) {
+	noise := strings.Repeat("a line about an error that was expected\nok 12 - reads\n", 300)
+	for _, tt := range []struct{ program, out, name, why string }{
+		{"go", "=== RUN TestTabs\n    lex_test.go:12: got 2 tabs, want 3\n--- FAIL: TestTabs (0.00s)\nFAIL\tx/lex\t0.01s\n", "TestTabs", "lex_test.go:12: got 2 tabs, want 3"},
+		{"go build", "# x/lex\n./lex.go:7:2: undefined: tabs\nFAIL\tx/lex [build failed]\n", "x/lex", "lex.go:7:2: undefined: tabs"},
+		{"pytest", "E   assert 41 == 43\nFAILED tests/test_q.py::test_w - AssertionError: 41 != 43\n1 failed in 2s\n", "test_w", "41 != 43"},
+		{"unittest", "FAIL: test_w (q.TestQ)\nTraceback:\nAssertionError: 41 != 43\nFAILED (failures=1)\n", "test_w (q.TestQ)", "AssertionError: 41 != 43"},
+		{"cargo", "test queue::wobble ... FAILED\nthread 'wobble' panicked at src/q.rs:5:9:\n  left: 41\n right: 43\n", "queue::wobble", "left: 41"},
+		{"jest", "  ● Cart › adds numbers\n\n    expect(received).toBe(expected)\n    Expected: 43\n    Received: 41\n", "Cart › adds numbers", "Received: 41"},
+		{"mocha", "  1 failing\n  1) Cart adds:\n     AssertionError [ERR]: expected 41 to equal 43\n", "Cart adds", "expected 41 to equal 43"},
+		{"tap", "not ok 3 - adds numbers\n  expected: 43\n  actual: 41\n", "adds numbers", "actual: 41"},
+		{"maven", "[ERROR]   CartTest.adds:12 expected:<43> but was:<41>\n", "CartTest.adds:12", "but was:<41>"},
+		{"a program of somebody", "checking the order book\norder 17 is empty\n", "order 17", "is empty"},
+	} {
+		tp := newTape(t, said("x"), event.Asked{Turn: 1}, reply(llm.StopCalls, call("1", "bash")),
+			allowed("1", tool.Effect{Kind: tool.Execute, Text: "./check"}), event.Started{Call: "1"})
+		e, exit := ended("1", noise+tt.out+"[exit code 1]").(event.Ended), 1
+		e.Exit = &exit
+		tp.add(e)
+		ran := tp.Work.Ran[0]
+		if got := ran.Shown + "\n" + ran.Line; !strings.Contains(got, tt.name) || !strings.Contains(got, tt.why) || len(got) > 1300 {
+			t.Errorf("%s: %s", tt.program, got)
+		}
+	}
+}
+
+// TestAnswersAreRemembered holds that what a person says to a call is kept, and what nobody says is not.
+func TestAnswersAreRemembered(t *testing.T) {
+	for name, tt := range map[string]struct {
+		decided event.Decided
+		want    bool
+	}{
+		"an answer":        {event.Decided{Call: "1", Allow: true, Answer: "8080", By: "ann"}, true},
+		"why not":          {event.Decided{Call: "1", Reason: "use mv", By: "ann"}, true},
+		"no reason":        {event.Decided{Call: "1", By: "ann"}, false},
+		"a yes":            {event.Decided{Call: "1", Allow: true, By: "ann"}, false},
+		"nobody, too late": {event.Decided{Call: "1", Reason: "nobody answered in time", By: loop.By}, false},
+	} {
+		tp := newTape(t, said("x"), event.Asked{Turn: 1}, reply(llm.StopCalls, call("1", "ask_user")), event.Judged{Call: "1", Action: tool.Ask},
+			event.Waiting{Call: "1", Preview: "which port?"}, tt.decided, ended("1", "The result."))
+		var want []loop.Answer
+		if tt.want {
+			want = []loop.Answer{{Seq: tp.Seq, Call: "1", To: "which port?", Text: "The result."}}
+		}
+		if diff := cmp.Diff(want, tp.Answers); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }
 

@@ -28,6 +28,7 @@ type Setup struct {
 	System  []string       `json:"system"`
 	Sources []string       `json:"sources,omitempty"` // of the blocks of System, one each
 	Tools   []llm.ToolSpec `json:"tools"`
+	Retold  string         `json:"retold,omitempty"` // digest of what a message has told of them since, as that of event.Switched
 	Route   string         `json:"route"`
 	Effort  string         `json:"effort,omitempty"`
 	Mode    tool.Mode      `json:"mode"`
@@ -37,10 +38,11 @@ type Setup struct {
 
 // Conversation is what was said.
 type Conversation struct {
-	Messages []llm.Message `json:"messages"`        // as the model sees it
-	Lacks    bool          `json:"lacks,omitempty"` // calls were made that Messages no longer hold
-	Person   []int         `json:"person"`          // indexes of messages that hold a person's own words
-	Queue    []queued      `json:"queue"`           // said while a run went on
+	Messages []llm.Message `json:"messages"`         // as the model sees it
+	Lacks    bool          `json:"lacks,omitempty"`  // calls were made that Messages no longer hold
+	Person   []int         `json:"person"`           // indexes of messages that hold a person's own words
+	Events   []uint64      `json:"events,omitempty"` // in which those were said, one each; 0: an earlier version has folded it
+	Queue    []queued      `json:"queue"`            // said while a run went on
 }
 
 // Knowledge is what the session and the person know of the work.
@@ -57,6 +59,7 @@ type Knowledge struct {
 	// Store is what calls have left for later ones.
 	Store   map[string]json.RawMessage `json:"store,omitempty"`
 	Lasting []Lasting                  `json:"lasting,omitempty"` // results that compaction keeps, the oldest first
+	Answers []Answer                   `json:"answers,omitempty"` // what the person said to calls, the oldest first
 	Taken   []string                   `json:"taken,omitempty"`   // keys of inputs that count, the oldest first
 	// Written are the tools that the model has written, in the order in which their names came.
 	Written []Written `json:"written,omitempty"`
@@ -159,6 +162,7 @@ type Run struct {
 type words struct {
 	Parts  llm.Parts `json:"parts"`
 	Person bool      `json:"person,omitempty"` // of whoever the session works for: a person's own, or the lead's
+	Seq    uint64    `json:"seq,omitempty"`    // of the event, of a person's
 	From   string    `json:"from,omitempty"`   // agent whose they are, if they wait for room; see arrivals.go
 }
 
@@ -177,6 +181,7 @@ type Call struct {
 	Reason  string        `json:"reason,omitempty"`  // for the verdict
 	Preview string        `json:"preview,omitempty"`
 	Answer  string        `json:"answer,omitempty"` // of the person, to a question
+	Worded  bool          `json:"worded,omitempty"` // the person has answered in words, or said why not
 	Rules   []string      `json:"rules,omitempty"`  // that would allow it
 	Offers  []event.Offer `json:"offers,omitempty"` // as those of event.Waiting
 	Until   time.Time     `json:"until,omitzero"`   // when no answer becomes a no
@@ -191,6 +196,14 @@ type Call struct {
 	Wants  string `json:"wants,omitempty"`  // digest of what its parent asked for
 	Ahead  bool   `json:"ahead,omitempty"`  // its parent has not come to it, see ahead.go
 	inner  *table // of Made
+}
+
+// Answer is what the person said when a call asked.
+type Answer struct {
+	Seq  uint64 `json:"seq"`  // of the end of the call
+	Call string `json:"call"` // its id
+	To   string `json:"to"`   // what it asked, as it was shown
+	Text string `json:"text"` // its result
 }
 
 // phase is how far a call has come.

@@ -57,7 +57,7 @@ func (s *State) said(b event.Said, seq uint64) {
 	case s.Run.Active:
 		s.Queue = append(s.Queue, queued{b.Parts, b.Origin, seq})
 	default:
-		s.begin(b.Parts, b.Origin)
+		s.begin(words{Parts: b.Parts, Seq: seq}, b.Origin)
 	}
 }
 
@@ -79,13 +79,14 @@ func (s *State) withdrawn(b event.Withdrawn) {
 }
 
 // begin begins a run with the words of whoever the session works for.
-func (s *State) begin(parts llm.Parts, by event.Origin) {
-	s.asked(parts.Text(), by)
+func (s *State) begin(w words, by event.Origin) {
+	s.asked(w.Parts.Text(), by)
 	s.Run, s.Compaction.Tried = Run{Active: true, New: true}, 0
 	s.starts++
 	aside := s.Aside
 	s.Aside = nil
-	s.say(append([]words{{Parts: parts, Person: true}}, aside...)...)
+	w.Person = true
+	s.say(append([]words{w}, aside...)...)
 }
 
 // asked takes down what the session is to do. A few words such as "yes, do it" say it only
@@ -190,5 +191,5 @@ func (s *State) unqueue() {
 	}
 	next := s.Queue[0]
 	s.Queue = s.Queue[1:]
-	s.begin(next.Parts, next.By)
+	s.begin(words{Parts: next.Parts, Seq: next.Seq}, next.By)
 }

@@ -95,7 +95,7 @@ func (s *State) Apply(e event.Event) error {
 			s.arrived(b.By, b.Parts)
 			break
 		}
-		s.steered(words{Parts: b.Parts, Person: Orders(b)}, b.Origin)
+		s.steered(words{Parts: b.Parts, Person: Orders(b), Seq: e.Seq}, b.Origin)
 		if slices.Contains(b.Why, event.WhyArrived) {
 			s.admit(true)
 		}
@@ -177,6 +177,9 @@ func (s *State) become(e event.Event, snapshot json.RawMessage) error {
 		return fmt.Errorf("snapshot at event %d: %w", e.Seq, err)
 	}
 	base.starts = s.starts
+	events := make([]uint64, len(base.Person)) // an earlier version has taken down none
+	copy(events, base.Events)
+	base.Events = events
 	*s = base
 	s.Seq, s.At, s.Lacks = e.Seq, e.Time, true
 	s.derive()
@@ -197,7 +200,7 @@ func (s *State) Rewound(to *State, files bool) (event.Rewound, error) {
 	next.Session, next.Epoch, next.Title, next.Total = s.Session, s.Epoch, s.Title, s.Total
 	next.Children, next.Shared, next.Background, next.Taken = s.Children, s.Shared, s.Background, s.Taken
 	next.Tools, next.Route, next.Effort, next.Mode, next.Limits, next.Window = s.Tools, s.Route, s.Effort, s.Mode, s.Limits, s.Window
-	next.Folders = s.Folders
+	next.Folders, next.Retold = s.Folders, "" // the message may be gone
 	next.Untrusted, next.Private = s.Untrusted || to.Untrusted, s.Private || to.Private
 	next.Run.Asking, next.Queue, next.Workspace = false, nil, s.Workspace
 	next.Run.Calls = slices.Clone(next.Run.Calls)
@@ -264,7 +267,10 @@ func (s *State) switched(b event.Switched) {
 		s.Mode = b.Mode
 	}
 	if b.Tools != nil {
-		s.Tools, s.sight = b.Tools, sight{}
+		s.Tools, s.Retold, s.sight = b.Tools, "", sight{}
+	}
+	if b.Retold != "" {
+		s.Retold = b.Retold
 	}
 	if b.Limits != nil {
 		s.Limits = *b.Limits
@@ -328,7 +334,7 @@ func (s *State) hooked(b event.Hooked) {
 func (s *State) steered(w words, by event.Origin) {
 	switch {
 	case !s.Run.Active && w.Person:
-		s.begin(w.Parts, by)
+		s.begin(w, by)
 	case !s.Run.Active:
 		s.Aside = append(s.Aside, w)
 	case s.Run.Asking || len(s.Run.Calls) > 0:

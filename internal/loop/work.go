@@ -16,6 +16,7 @@ import (
 const (
 	maxChanged = 500
 	maxRan     = 60
+	maxShown   = 4 // failed commands whose Shown is kept
 )
 
 // Work is what the log proves of the work so far. It outlives compactions.
@@ -43,6 +44,7 @@ type Ran struct {
 	Exit    int    `json:"exit"`
 	Failed  bool   `json:"failed,omitempty"` // by its exit code, or by what it said
 	Line    string `json:"line,omitempty"`   // the last that tells something
+	Shown   string `json:"shown,omitempty"`  // what it has shown of its failure beyond Line: which checks, and why
 	Check   bool   `json:"check,omitempty"`  // it may have shown whether the work is right
 }
 
@@ -102,7 +104,16 @@ func (w *Work) ran(command string, exit int, text string, check bool, checked []
 		}
 		w.Unchecked = left
 	}
+	if shown := failures(text); ran.Failed && shown != ran.Line {
+		ran.Shown = shown
+	}
 	w.Ran = latest(w.Ran, ran, maxRan, func(r Ran) string { return r.Command })
+	shown := 0
+	for i, r := range slices.Backward(w.Ran) {
+		if shown += min(len(r.Shown), 1); shown > maxShown {
+			w.Ran[i].Shown = ""
+		}
+	}
 }
 
 // changed takes note of a file that has changed.
@@ -197,6 +208,43 @@ func telling(text string) string {
 		}
 	}
 	return cut(last, 200)
+}
+
+// telltale finds the lines in which programs name a check that failed, or say why.
+const telltale = `\b(?:FAIL|FAILED|FAILURES?|ERRORS?|Fail(?:ed|ure)s?)\b|\b\w*(?:Error|Exception)\b|\berror(?:\[\w+\])?:|\bpanic|\bassert|\bnot ok\b` +
+	`|[✕✗✘●]|^\s*\d+\) |^E  |(?i:^\s*(?:expected|received|actual|got|want|left|right)\b *:)|^\s*\S+:\d+(?::\d+)?: `
+
+const (
+	firstFailures, lastFailures = 8, 4 // lines that are kept
+	maxFailures                 = 1000 // bytes
+)
+
+// failures are the lines of an output that tell which checks have failed and why: the first
+// and the last of them, or the end of an output that has none.
+func failures(text string) string {
+	var found, all []string
+	tells := regexp.MustCompile(telltale) // at most once a command that fails
+	for l := range strings.Lines(text) {
+		l = strings.TrimSpace(l)
+		if l == "" || strings.HasPrefix(l, "[") && strings.HasSuffix(l, "]") { // one of ours
+			continue
+		}
+		all = append(all, l)
+		if tells.MatchString(l) {
+			found = append(found, l)
+		}
+	}
+	if len(found) == 0 {
+		found = all[max(0, len(all)-lastFailures):]
+	}
+	if n := len(found); n > firstFailures+lastFailures {
+		found = slices.Concat(found[:firstFailures], found[n-lastFailures:])
+	}
+	each := maxFailures / max(len(found), 1)
+	for i, l := range found {
+		found[i] = cut(l, each)
+	}
+	return strings.Join(found, "\n")
 }
 
 // cut is the beginning of a text. The mark comes on top of the limit, as it does in the

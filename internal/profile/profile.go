@@ -21,8 +21,8 @@ type Profile struct {
 	// Match is a pattern over "provider/model" as for [path.Match], but that *
 	// takes slashes in and case does not count.
 	Match string `toml:"match"`
-	// Edit is the tool that changes files: "replace" (edit_file), "lines"
-	// (edit_lines) or "write" (none but write_file).
+	// Edit is the tool that changes files: "replace" (edit_file), "patch"
+	// (apply_patch), "lines" (edit_lines) or "write" (none but write_file).
 	Edit string `toml:"edit"`
 	// Schema of tools as the model sees it: "full", or "plain" as by [Plain].
 	Schema string `toml:"schema"`
@@ -66,6 +66,10 @@ func table() []Profile {
 		{Match: "*/mistral", Edit: lines, Schema: plain}, // 7b at Ollama
 		{Match: `*qwen[23]*[:\-][01].[5-7]b*`, Edit: lines, Schema: plain},
 		{Match: `*qwen[23]*[:\-][3478]b*`, Edit: lines, Schema: plain},
+		// Trained on patches by their vendor, whose own agent offers nothing else: reported to get 91 to 94 % of them
+		// right, where models of others fail at more than half.
+		{Match: "*gpt-[56]*", Edit: "patch"},
+		{Match: "*codex*", Edit: "patch"},
 	}
 }
 
@@ -122,7 +126,7 @@ func (p Profile) Check() error {
 		name, value string
 		allowed     []string
 	}{
-		{"edit", p.Edit, []string{"replace", "lines", "write"}},
+		{"edit", p.Edit, []string{"replace", "patch", "lines", "write"}},
 		{"schema", p.Schema, []string{"full", "plain"}},
 		{"tools", p.Tools, []string{"native", "prompt"}},
 		{"first", p.First, efforts},

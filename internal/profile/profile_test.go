@@ -17,6 +17,7 @@ func TestFor(t *testing.T) {
 	weak := profile.Profile{Edit: "lines", Schema: "plain", Tools: "native"}
 	none := profile.Profile{Edit: "lines", Schema: "plain", Tools: "prompt"}
 	strong := profile.Profile{Edit: "replace", Schema: "full", Tools: "native"}
+	patches := profile.Profile{Edit: "patch", Schema: "full", Tools: "native"}
 	for want, routes := range map[profile.Profile][]string{
 		weak: {
 			"ollama/llama3.2", "ollama/llama3.1:8b", "hf/meta-llama/Llama-3.2-3B-Instruct", "ollama/qwen2.5-coder:7b", "ollama/qwen2.5:1.5b",
@@ -26,8 +27,9 @@ func TestFor(t *testing.T) {
 			"ollama/gemma2:9b", "hf/google/gemma-2-9b-it", "ollama/phi3:mini", "hf/microsoft/Phi-3.5-mini-instruct", "ollama/codellama:34b",
 			"ollama/deepseek-r1:14b", "hf/deepseek-ai/DeepSeek-R1-Distill-Llama-70B",
 		},
+		patches: {"openai/gpt-5.4", "openai/gpt-6-sol", "openrouter/openai/gpt-5-mini", "azure/my-codex"},
 		strong: {
-			"anthropic/claude-opus-4-8", "openai/gpt-5.4", "ollama/qwen3-coder:30b", "ollama/qwen3:32b", "ollama/llama3.3:70b",
+			"anthropic/claude-opus-4-8", "openai/gpt-4.1", "ollama/qwen3-coder:30b", "ollama/qwen3:32b", "ollama/llama3.3:70b",
 			"hf/meta-llama/Llama-3.1-70B",
 			"ollama/deepseek-r1:671b", "deepseek/deepseek-chat", "mistral/mistral-large", "ollama/qwen3:30b-a3b", "ollama/gpt-oss:20b", "/", "",
 		},
@@ -64,7 +66,7 @@ func TestCheck(t *testing.T) {
 	for want, p := range map[string]profile.Profile{
 		`match: ""`:                     {},
 		`match: "["`:                    {Match: "["},
-		`edit: unknown value "patch"`:   {Match: "*", Edit: "patch"},
+		`edit: unknown value "diff"`:    {Match: "*", Edit: "diff"},
 		`schema: unknown value "small"`: {Match: "*", Schema: "small"},
 		`tools: unknown value "none"`:   {Match: "*", Tools: "none"},
 		`first: unknown value "huge"`:   {Match: "*", First: "huge"},

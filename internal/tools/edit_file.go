@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -24,8 +25,17 @@ type edit struct {
 	All bool   `json:"replace_all,omitempty" jsonschema:"replace every match"`
 }
 
+// editForm is what models are told of: one edit, beside the path. The list that it becomes they may write, too.
+const editForm = `{"type":"object","properties":{
+"path":{"type":"string","description":"file"},
+"old_string":{"type":"string","description":"text to replace, exactly"},
+"new_string":{"type":"string","description":"text in its place"},
+"replace_all":{"type":"boolean","description":"replace every match"}},
+"required":["path","old_string","new_string"],"additionalProperties":false}`
+
 func editFile() tool.Tool {
 	t := tool.New("edit_file", editFileDoc, runEdit)
+	t.Form = json.RawMessage(editForm)
 	t.Effects = pathEffect(tool.Write, func(in editArgs) string { return in.Path })
 	t.Preview = func(ctx context.Context, c *tool.Call) (string, error) {
 		in, err := tool.Args[editArgs](c)

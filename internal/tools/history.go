@@ -24,6 +24,7 @@ type historyArgs struct {
 	At     uint64 `json:"at,omitempty" jsonschema:"number of the passage to show whole"`
 	Call   string `json:"call,omitempty" jsonschema:"id of the call whose result to show whole"`
 	Around int    `json:"around,omitempty" jsonschema:"passages to show before and after it"`
+	Who    string `json:"who,omitempty" jsonschema:"whose passages only, such as person, model or the name of a tool"`
 }
 
 func history() tool.Tool {
@@ -35,15 +36,16 @@ func history() tool.Tool {
 
 func runHistory(ctx context.Context, c *tool.Call, in historyArgs) (tool.Result, error) {
 	words := strings.Fields(strings.ToLower(in.Words))
+	whose := func(p tool.Passage) bool { return in.Who == "" || in.Who == p.Who }
 	switch {
 	case c.Env.History == nil:
 		return tool.Result{}, errors.New("there is no history here")
 	case in.Call != "":
 		return resultOf(ctx, c, in.Call)
 	case in.At > 0:
-		return passage(ctx, c, in)
-	case len(words) == 0:
-		return tool.Result{}, errors.New("give words to look for, the number of a passage as at, or the id of a call")
+		return passage(ctx, c, in, whose)
+	case len(words) == 0 && in.Who == "":
+		return tool.Result{}, errors.New("give words to look for, who said it, the number of a passage as at, or the id of a call")
 	}
 	found, err := c.Env.History.Find(ctx, maxPassages, func(p tool.Passage) bool {
 		text := strings.ToLower(p.Text)
@@ -52,14 +54,15 @@ func runHistory(ctx context.Context, c *tool.Call, in historyArgs) (tool.Result,
 				return false
 			}
 		}
-		return true
+		return whose(p)
 	})
 	if err != nil {
 		return tool.Result{}, err
 	}
 	if len(found) == 0 {
-		return tool.Text(fmt.Sprintf("Nothing in the history of this session holds %q.", in.Words)), nil
+		return tool.Text(fmt.Sprintf("Nothing in the history of this session holds %q.", strings.TrimSpace(in.Words+" "+in.Who))), nil
 	}
+	words = append(words, "") // what is found of somebody is shown from its beginning
 	var b strings.Builder
 	for _, p := range found {
 		fmt.Fprintf(&b, "%s\n%s\n\n", heading(p), glimpse(p.Text, words[0]))
@@ -79,12 +82,13 @@ func resultOf(ctx context.Context, c *tool.Call, id string) (tool.Result, error)
 	return tool.Text(heading(found[0]) + "\n" + found[0].Text), nil
 }
 
-// passage shows one passage, and those around it.
-func passage(ctx context.Context, c *tool.Call, in historyArgs) (tool.Result, error) {
+// passage shows one passage, and those around it that are whose.
+func passage(ctx context.Context, c *tool.Call, in historyArgs, whose func(tool.Passage) bool) (tool.Result, error) {
 	around := min(max(in.Around, 0), maxAround)
 	var before, after []tool.Passage
 	_, err := c.Env.History.Find(ctx, 1, func(p tool.Passage) bool {
 		switch {
+		case p.Seq != in.At && !whose(p):
 		case p.Seq <= in.At:
 			before = append(before, p)
 			before = before[max(0, len(before)-around-1):]

@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -85,68 +82,6 @@ func undone(ctx context.Context, c *tool.Call, args map[string]any) (target stri
 	return "edit_file", map[string]any{"path": path, "edits": back}, nil
 }
 
-// patched is a patch in the form that one vendor's models are trained with: "*** Begin Patch", for each
-// file "*** Update File: PATH" and hunks after "@@", "*** End Patch".
-func patched(_ context.Context, _ *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
-	text := ""
-	for _, name := range []string{"input", "patch", "patch_text", "patchText", "diff"} {
-		if s, ok := args[name].(string); ok {
-			text = s
-		}
-	}
-	var calls, moves []oneOfSeveral
-	updated := ""
-	for part := range strings.SplitSeq("\n"+text, "\n*** ") {
-		head, rest, _ := strings.Cut(strings.ReplaceAll(part, "\r\n", "\n"), "\n")
-		action, path, _ := strings.Cut(strings.TrimSpace(head), ": ")
-		body := strings.Split(strings.TrimSuffix(rest, "\n"), "\n")
-		switch action {
-		case "", "Begin Patch", "End Patch", "End of File":
-		case "Add File":
-			for i, line := range body {
-				body[i] = strings.TrimPrefix(line, "+")
-			}
-			calls = append(calls, oneOfSeveral{"write_file", map[string]any{"path": path, "content": strings.Join(body, "\n") + "\n"}})
-		case "Delete File":
-			calls = append(calls, oneOfSeveral{"delete_file", map[string]any{"path": path}})
-		case "Update File":
-			updated = path
-			if edits := hunks(body); len(edits) > 0 {
-				calls = append(calls, oneOfSeveral{"edit_file", map[string]any{"path": path, "edits": edits}})
-			}
-		case "Move to":
-			if edits := hunks(body); len(edits) > 0 {
-				calls = append(calls, oneOfSeveral{"edit_file", map[string]any{"path": updated, "edits": edits}})
-			}
-			move, err := moved(updated, path)
-			if err != nil {
-				return "", nil, err
-			}
-			moves = append(moves, move)
-		default:
-			return "", nil, fmt.Errorf("a patch can't do %q; use edit_file", action)
-		}
-	}
-	if calls = append(calls, moves...); len(calls) == 0 {
-		return "", nil, errors.New("the patch names no file; it begins with *** Begin Patch and *** Update File: PATH")
-	}
-	return asOne(calls)
-}
-
-// moved moves a file, which replaces no other.
-func moved(from, to string) (oneOfSeveral, error) {
-	var quoted [3]string
-	for i, path := range []string{filepath.Dir(to), from, to} {
-		q, err := syntax.Quote(path, syntax.LangBash)
-		if err != nil {
-			return oneOfSeveral{}, err
-		}
-		quoted[i] = q
-	}
-	command := fmt.Sprintf("mkdir -p -- %s && test ! -e %s && mv -- %s %s", quoted[0], quoted[2], quoted[1], quoted[2])
-	return oneOfSeveral{"bash", map[string]any{"command": command}}, nil
-}
-
 // folderMade makes a folder.
 func folderMade(_ context.Context, _ *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	first(args, "path", "dirPath", "dir_path", "directory", "directory_path")
@@ -156,34 +91,6 @@ func folderMade(_ context.Context, _ *tool.Call, args map[string]any) (target st
 		return "", nil, errors.Join(errors.New("path is missing, want the folder to make"), err)
 	}
 	return "bash", map[string]any{"command": "mkdir -p -- " + quoted}, nil
-}
-
-// hunks makes an edit of each hunk: what it takes away, with the lines around it, becomes
-// what it puts there.
-func hunks(body []string) []any {
-	var edits []any
-	var before, after []string
-	flush := func() {
-		if old, with := strings.Join(before, "\n"), strings.Join(after, "\n"); old != with {
-			edits = append(edits, map[string]any{"old_string": old, "new_string": with})
-		}
-		before, after = nil, nil
-	}
-	for _, line := range body {
-		switch {
-		case strings.HasPrefix(line, "@@"):
-			flush()
-		case strings.HasPrefix(line, "-"):
-			before = append(before, line[1:])
-		case strings.HasPrefix(line, "+"):
-			after = append(after, line[1:])
-		default:
-			line = strings.TrimPrefix(line, " ")
-			before, after = append(before, line), append(after, line)
-		}
-	}
-	flush()
-	return edits
 }
 
 // monitored is a command that goes on in the background, or a wait for one that does.
@@ -373,45 +280,8 @@ func inserted(ctx context.Context, c *tool.Call, args map[string]any) (target st
 	if n < 0 || int(n) > len(lines) {
 		return "", nil, fmt.Errorf("there is no line %d; the file has %d", int(n), len(lines))
 	}
-	added = strings.TrimSuffix(added, "\n")
-	for around := 1; ; around++ { // so much of what is there that it stands in the file once
-		before := lines[max(0, int(n)-around):int(n)]
-		after := lines[int(n):min(len(lines), int(n)+around)]
-		old := strings.Join(slices.Concat(before, after), "\n")
-		if strings.Index(text, old) == strings.LastIndex(text, old) || around > len(lines) {
-			put := strings.Join(slices.Concat(before, []string{added}, after), "\n")
-			return "edit_file", map[string]any{"path": path, "edits": []any{map[string]any{"old_string": old, "new_string": put}}}, nil
-		}
-	}
-}
-
-// patchInBash is a command that only feeds a patch to apply_patch, as one vendor's models write it, perhaps
-// in another folder.
-var patchInBash = regexp.MustCompile(`(?s)^\s*(?:cd\s+([\w./-]+)\s*&&\s*)?(?:apply_patch|applypatch)\s*<<-?\s*['"]?(\w+)['"]?[ \t]*\n(.*)\n(\w+)\s*$`)
-
-// patchedInBash makes such a command the change of files that it is meant to be. Any other is one of bash.
-func patchedInBash(ctx context.Context, c *tool.Call) (name string, args json.RawMessage, err error) {
-	in, err := tool.Args[bashArgs](c)
-	if err != nil {
-		return "", nil, err
-	}
-	m := patchInBash.FindStringSubmatch(in.Command)
-	if m == nil || m[2] != m[4] {
-		return "", nil, nil
-	}
-	target, out, err := patched(ctx, c, map[string]any{"input": m[3]})
-	if err != nil {
-		return "", nil, err
-	}
-	if m[1] != "" {
-		for _, one := range append([]map[string]any{out}, argsOf(out)...) {
-			if path, ok := one["path"].(string); ok && !filepath.IsAbs(path) {
-				one["path"] = filepath.Join(m[1], path)
-			}
-		}
-	}
-	raw, err := json.Marshal(out)
-	return target, raw, err
+	edit := unique(lines, int(n), int(n), []string{strings.TrimSuffix(added, "\n")})
+	return "edit_file", map[string]any{"path": path, "edits": []any{edit}}, nil
 }
 
 // argsOf are the arguments of the calls that one stands for.

@@ -28,11 +28,13 @@ type toolSearchArgs struct {
 
 // Deferred returns the two tools that stand for many whose descriptions would
 // fill the prompt. The many must be callable all the same. The names are listed
-// in the description of the first, as far as there is room.
-func Deferred(many []tool.Tool) []tool.Tool {
+// in the description of the first, as far as there is room. Both also reach others, which the
+// model may not have been told of yet.
+func Deferred(many, others []tool.Tool) []tool.Tool {
+	all := slices.Concat(many, others)
 	search := tool.New("tool_search", toolSearchDoc+"\nThere are: "+nameList(many)+"\n",
 		func(_ context.Context, _ *tool.Call, in toolSearchArgs) (tool.Result, error) {
-			found := Ranked(many, in.Query)
+			found := Ranked(all, in.Query)
 			if len(found) == 0 {
 				return tool.Text(fmt.Sprintf("No tool has to do with %q.", in.Query)), nil
 			}
@@ -47,13 +49,13 @@ func Deferred(many []tool.Tool) []tool.Tool {
 		})
 	search.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
 	search.Ready = func(c *tool.Call) {
-		for _, t := range many {
+		for _, t := range all {
 			if t.Ready != nil {
 				t.Ready(c)
 			}
 		}
 	}
-	return []tool.Tool{search, callTool(many)}
+	return []tool.Tool{search, callTool(all)}
 }
 
 func nameList(many []tool.Tool) string {

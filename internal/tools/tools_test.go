@@ -75,7 +75,9 @@ func newSession(t testing.TB) *session {
 		t: t, env: env, cwd: env.Root, seen: map[string]string{}, shell: &tools.Shell{Protected: []string{"main", "release/*"}},
 		tools: map[string]tool.Tool{}, ends: make(chan tool.JobEnd, 100),
 	}
-	for _, tl := range tools.Core(s.shell, "") {
+	core := tools.Core(s.shell, "")
+	patching, _ := tools.Patching(core)
+	for _, tl := range slices.Concat(patching, core) {
 		s.tools[tl.Name] = tl
 	}
 	t.Cleanup(s.shell.Close)
@@ -114,11 +116,13 @@ func (s *session) try(ctx context.Context, name string, a args) (tool.Result, er
 		if err != nil {
 			return tool.Result{}, err
 		}
-		var a args
-		if err := json.Unmarshal(inner, &a); err != nil {
-			s.t.Fatal(err)
+		if another != "" {
+			var a args
+			if err := json.Unmarshal(inner, &a); err != nil {
+				s.t.Fatal(err)
+			}
+			return s.try(ctx, another, a)
 		}
-		return s.try(ctx, another, a)
 	}
 	r, err := tl.Run(ctx, c)
 	if r.Cwd != "" {
@@ -251,6 +255,8 @@ func TestGolden(t *testing.T) {
 			"a.txt: 4 replacements",
 		},
 		{"edit_file", `{"path":"new/c.txt","old_str":"hello","new_str":"bye"}`, "new/c.txt: 1 replacement"},
+		{"apply_patch", `{"patch":"*** Begin Patch\n*** Update File: new/c.txt\n@@\n-bye\n+bye\n+now\n*** End Patch"}`, "new/c.txt: 1 replacement"},
+		{"apply_patch", `{"input":"*** Begin Patch\n*** Update File: new/c.txt\n@@\n-now\n*** End Patch"}`, "new/c.txt: 1 replacement"},
 		{"list_files", `{}`, "a.txt  12 B"},
 		{"list_files", `{"path":"sub","depth":1}`, "b.go  12 B"},
 		{"find_files", `{"pattern":"*.go"}`, "sub/b.go"},
@@ -296,6 +302,7 @@ func TestGolden(t *testing.T) {
 		{"history", `{"words":"Heron BLUE"}`, "#3 2026-11-22 10:00 bash:\nthe heron is blue"},
 		{"history", `{"call":"c1"}`, "#3 2026-11-22 10:00 bash:\nthe heron is blue"},
 		{"history", `{"at":3,"around":1}`, "#2 2026-11-22 10:00 model:\nlooking\n\n#3 "},
+		{"history", `{"who":"model"}`, "#2 2026-11-22 10:00 model:\nlooking"},
 		{
 			"write_file", `{"path":"../new/c.txt","blob":"sha256-abc6fd595fc079d3114d4b71a4d84b1d1d0f79df1e70f8813212f2a65d8916df"}`,
 			"created new/c.txt: 4 B",
@@ -352,7 +359,7 @@ func TestSchemas(t *testing.T) {
 		"render":        {[]string{"title"}, []string{"markdown", "table", "chart", "image", "save_to"}},
 		"todo":          {[]string{"items"}, nil},
 		"ask_user":      {[]string{"question"}, []string{"options"}},
-		"history":       {nil, []string{"words", "at", "call", "around"}},
+		"history":       {nil, []string{"words", "at", "call", "around", "who"}},
 	}
 	list := tools.Core(&tools.Shell{}, "")
 	if len(list) != len(want) {

@@ -15,7 +15,10 @@ func Usual(list []tool.Tool) []tool.Tool {
 	for _, t := range list {
 		have[t.Name] = true
 	}
-	out := []tool.Tool{several()}
+	var out []tool.Tool
+	if !have[severalName] {
+		out = append(out, several())
+	}
 	for _, u := range habits() {
 		for _, name := range u.names {
 			if !have[name] && (u.target == "" || have[u.target]) {
