@@ -81,8 +81,8 @@ func shows() []show {
 		inputs: map[string]any{"task": "Answer the question.", "check": "grep -q 42 answer.txt"},
 		cast: player{
 			{"Plan this task", []llm.Call{returns(map[string]any{"title": "Answer", "plan": "# Plan\nWrite 42 to answer.txt."})}},
-			{"Implement the plan", []llm.Call{bash("echo 42 > answer.txt")}},
-			{"Read plan.md", []llm.Call{returns(map[string]any{"passed": true, "summary": "answer.txt holds 42"})}},
+			{"Implement this plan", []llm.Call{bash("echo 42 > answer.txt")}},
+			{"Read what 'git diff'", []llm.Call{returns(map[string]any{"passed": true, "summary": "answer.txt holds 42"})}},
 		},
 	}, {
 		name:   "goal",

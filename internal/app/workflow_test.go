@@ -169,7 +169,7 @@ func TestPIV(t *testing.T) {
 				t.Errorf("the person's words did not reach the second plan: %s", task)
 			}
 			return brings(turn, 0, map[string]any{"title": "Answer", "plan": fmt.Sprintf("# Plan %d\nWrite answer.txt.", plans.Load())})
-		case strings.HasPrefix(task, "Implement the plan"):
+		case strings.HasPrefix(task, "Implement this plan"):
 			if turn > 0 {
 				return llm.Say("Implemented.")
 			}

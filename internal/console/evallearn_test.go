@@ -125,6 +125,7 @@ func canaried(t *testing.T, c *console.Comparisons) (root, id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.Unchecked = true
 	for _, err := range []error{
 		c.Try(ctx, id, keptRun(t, "a", eval.Dev, eval.Failed), keptRun(t, "b", eval.Dev, eval.Passed)),
 		c.Promote(ctx, id, keptRun(t, "a", eval.HeldOut, eval.Failed), keptRun(t, "b", eval.HeldOut, eval.Passed)),
@@ -141,9 +142,20 @@ func canaried(t *testing.T, c *console.Comparisons) (root, id string) {
 // once it was, and that a session which could not get it is not told that it has it.
 func TestStepsThatFailChangeNothing(t *testing.T) {
 	var out bytes.Buffer
-	c := &console.Comparisons{State: t.TempDir(), Sessions: &store.Memory{}, Out: &out, Now: time.Now(), By: "me"}
+	var sessions store.Memory
+	c := &console.Comparisons{State: t.TempDir(), Sessions: &sessions, Out: &out, Now: time.Now().Add(-time.Hour), By: "me"}
 	root, id := canaried(t, c)
 	file := filepath.Join(root, "AGENTS.md")
+	if err := c.Keep(t.Context(), id); !errors.Is(err, eval.ErrStep) {
+		t.Errorf("a change of which no session was watched is kept: %v", err)
+	}
+	for _, arm := range []string{eval.WithChange, eval.WithoutChange} {
+		ended(t, &sessions, map[string]string{"learned." + id: arm}, event.ReasonDone)
+	}
+	if err := c.Watch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.Now = time.Now().Add(time.Hour)
 	write := func(content string) {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -182,7 +194,7 @@ func TestStepsThatFailChangeNothing(t *testing.T) {
 	}
 	is(eval.Kept)
 	out.Reset()
-	if err := c.Watch(t.Context()); err != nil || !strings.Contains(out.String(), id+" is kept: 0 of 0 sessions since then failed, 0 of 0 in the time of its canary") {
+	if err := c.Watch(t.Context()); err != nil || !strings.Contains(out.String(), id+" is kept: 0 of 0 sessions since then failed, 0 of 2 in the time of its canary") {
 		t.Errorf("of a kept change, watching says %s, %v", out.String(), err)
 	}
 	write("Somebody changed it.\n")

@@ -6,4 +6,7 @@ replace github.com/inspan/inspan => ../..
 
 require github.com/inspan/inspan v0.0.0
 
-require github.com/andybalholm/brotli v1.2.3 // indirect
+require (
+	github.com/BurntSushi/toml v1.6.0 // indirect
+	github.com/andybalholm/brotli v1.2.3 // indirect
+)

@@ -2,6 +2,7 @@ package providers
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -72,7 +73,7 @@ func (s *Set) advise(ctx context.Context, p Provider, id string, e *llm.Error) *
 		remedy = s.missing(ctx, p, id)
 	case e.Status == http.StatusNotFound:
 		remedy = fmt.Sprintf("%s has nothing for inspan; correct providers.%s.base_url in %s", address(p), p.Name, s.ConfigPath)
-	case e.Status == 0 && (e.Kind == llm.KindTransient || e.Kind == llm.KindTimeout && e.Phase == "connect"):
+	case e.Status == 0 && (e.Kind == llm.KindTransient || e.Kind == llm.KindNoReply || e.Kind == llm.KindTimeout && e.Phase == "connect"):
 		if failed, todo := s.unreached(p, e); failed != "" {
 			told.Message, remedy = failed, todo
 		}
@@ -164,10 +165,14 @@ func (s *Set) unreached(p Provider, e *llm.Error) (failed, remedy string) {
 	var name *net.DNSError
 	var op *net.OpError
 	var unknown x509.UnknownAuthorityError
+	var unverified *tls.CertificateVerificationError
 	switch {
 	case errors.As(e.Err, &unknown):
 		return fmt.Sprintf("the certificate of %s is not trusted here (%v)", host, unknown),
 			"if a proxy inspects traffic, name its certificate in SSL_CERT_FILE"
+	case errors.As(e.Err, &unverified):
+		return fmt.Sprintf("the certificate of %s is not that of a server to trust (%v)", host, unverified.Err),
+			"check the address, and the clock of this machine"
 	case errors.As(e.Err, &op) && op.Op == "proxyconnect":
 		return fmt.Sprintf("the proxy of HTTPS_PROXY, HTTP_PROXY or ALL_PROXY does not answer (%v)", op.Err), "correct the variable"
 	case errors.As(e.Err, &name):

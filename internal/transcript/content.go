@@ -107,7 +107,7 @@ func finish(stop llm.Stop) string {
 		return "stop"
 	case llm.StopCalls:
 		return "tool_call"
-	case llm.StopLength:
+	case llm.StopLength, llm.StopWindow:
 		return "length"
 	case llm.StopRefusal:
 		return "content_filter"

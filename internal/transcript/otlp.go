@@ -286,9 +286,9 @@ func otlpTime(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 func (x *otlp) model(span Span, a otlpValues) (name string, all otlpValues) {
 	provider, model := x.served(span)
 	a = a.text("gen_ai.operation.name", "chat").text(x.provider, provider).text("gen_ai.request.model", model)
-	if !span.Failed() && span.Outcome != "" {
+	if stop := llm.Stop(span.Outcome); stop != "" && (!span.Failed() || stop == llm.StopRefusal) {
 		a = a.text("gen_ai.response.model", model)
-		reasons := map[string]any{"values": []any{map[string]any{"stringValue": span.Outcome}}}
+		reasons := map[string]any{"values": []any{map[string]any{"stringValue": finish(stop)}}}
 		a = append(a, otlpValue{"gen_ai.response.finish_reasons", map[string]any{"arrayValue": reasons}})
 	}
 	if u := span.Usage; u != nil {

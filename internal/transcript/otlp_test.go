@@ -122,3 +122,23 @@ func TestOTLPNamesTheAgent(t *testing.T) {
 		}
 	}
 }
+
+// TestFinishReasons holds that the end of a reply is told in the words of the conventions, also of one that was
+// refused, and that a request without a reply tells none.
+func TestFinishReasons(t *testing.T) {
+	start := time.Unix(100, 0)
+	for outcome, want := range map[string]string{
+		"end": "stop", "calls": "tool_call", "length": "length", "window": "length", "refusal": "content_filter", "overloaded": "",
+	} {
+		requests, err := transcript.OTLP{Release: "1"}.Traces(transcript.Trace{Session: "s", Spans: []transcript.Span{
+			{ID: "model-1", Kind: transcript.SpanModel, Name: "a/b", Start: start, End: start, Outcome: outcome},
+		}})
+		if err != nil || len(requests) != 1 {
+			t.Fatal(requests, err)
+		}
+		_, told, is := strings.Cut(string(requests[0]), `"gen_ai.response.finish_reasons","value":{"arrayValue":{"values":[{"stringValue":"`)
+		if told, _, _ = strings.Cut(told, `"`); told != want || is != (want != "") {
+			t.Errorf("%s is told as %q, want %q", outcome, told, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io"
@@ -212,6 +213,11 @@ func (r *Reply) failure(err error, kind llm.Kind) error {
 		own := *known
 		own.Provider = r.provider
 		return &own
+	}
+	var untrusted *tls.CertificateVerificationError
+	var unsealed tls.RecordHeaderError
+	if errors.As(err, &untrusted) || errors.As(err, &unsealed) {
+		kind = llm.KindNoReply // another try meets the same server
 	}
 	return &llm.Error{Kind: kind, Provider: r.provider, Err: err}
 }

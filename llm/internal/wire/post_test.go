@@ -3,8 +3,11 @@ package wire
 import (
 	"bufio"
 	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/inspan/inspan/llm"
@@ -61,6 +64,26 @@ func answerOnce(conn net.Conn, requests chan<- string) {
 		requests <- string(body)
 		if n == 0 {
 			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+		}
+	}
+}
+
+// TestUntrusted holds that a server whose certificate is not trusted, or that speaks no TLS, is not asked again.
+func TestUntrusted(t *testing.T) {
+	quiet := log.New(io.Discard, "", 0)
+	sealed := httptest.NewUnstartedServer(http.NotFoundHandler())
+	sealed.Config.ErrorLog = quiet
+	sealed.StartTLS()
+	defer sealed.Close()
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	for name, at := range map[string]string{"an unknown authority": sealed.URL, "no TLS": strings.Replace(plain.URL, "http:", "https:", 1)} {
+		p := Post{URL: at, Body: []byte("body"), HTTP: transport}
+		_, err := p.Ask(t.Context(), 99, func(status int, _ []byte) *llm.Error { return &llm.Error{Status: status} })
+		if e := llm.AsError(err); e == nil || e.Kind != llm.KindNoReply || e.Kind.Policy() == llm.PolicyRetry {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
