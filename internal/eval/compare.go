@@ -130,7 +130,7 @@ func Compare(base Run, candidates []Run, how Comparing) ([]Comparison, error) {
 	for i, p := range stats.Holm(ps) {
 		switch {
 		case how.Looks > 1:
-		case out[i].unfinished(how.Partial):
+		case how.unfinished(&out[i]):
 			out[i].Verdict = Unfinished
 		default:
 			out[i].P, out[i].Verdict = &p, verdictOf(p <= how.Alpha, out[i].Gain.Value)
@@ -140,8 +140,9 @@ func Compare(base Run, candidates []Run, how Comparing) ([]Comparison, error) {
 	return out, nil
 }
 
-func (c *Comparison) unfinished(partial bool) bool {
-	return c.Base.Missing+c.Candidate.Missing > 0 && !partial
+// unfinished reports whether the runs lack trials that they were to have, and are not to be judged without them.
+func (c Comparing) unfinished(of *Comparison) bool {
+	return c.Planned > 0 && of.Base.Missing+of.Candidate.Missing > 0 && !c.Partial
 }
 
 func verdictOf(found bool, gain float64) Verdict {

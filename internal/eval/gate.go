@@ -50,7 +50,7 @@ func Gate(base, candidate Run, how Comparing) (Gated, error) {
 	}
 	doubts := c.doubts(design, how.Partial)
 	switch {
-	case c.unfinished(how.Partial):
+	case how.unfinished(&c):
 		g.Result = GateUndecided
 	case g.P <= g.Alpha:
 		g.Result = GateStopped
