@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/inspan/inspan/internal/eval"
 	"github.com/inspan/inspan/internal/text"
@@ -32,6 +33,9 @@ const ByHand = "hand"
 func (c *Comparisons) Propose(ctx context.Context, p Proposing) error {
 	if len(p.From) == 0 && p.By != ByHand {
 		return words.Misuse{Err: errors.New("propose needs --from SESSION:EVENT, or --by " + ByHand + " for an idea that is drawn from no session")}
+	}
+	if !utf8.ValidString(p.Why) || !utf8.ValidString(p.By) {
+		return words.Misuse{Err: errors.New("what --why and --by say must be UTF-8, so that the ledger can be read again")}
 	}
 	before, err := os.ReadFile(filepath.Join(p.Root, p.File))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

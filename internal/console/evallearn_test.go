@@ -86,19 +86,21 @@ func TestProposalsNeedASource(t *testing.T) {
 		}
 	}
 	for _, p := range []struct {
-		by, from, want string
+		by, from, why, want string
 	}{
-		{"me", "", "needs --from"},
-		{"", open + ":2,99", "has no event 99"},
-		{"", held + ":2", "held-out task"},
-		{"", open + ":2,3", ""},
-		{console.ByHand, "", ""},
+		{"me", "", "it fails", "needs --from"},
+		{"", open + ":2,99", "it fails", "has no event 99"},
+		{"", held + ":2", "it fails", "held-out task"},
+		{"", open + ":2,3", "it f\xe4ils", "must be UTF-8"},
+		{"m\xe9", open + ":2,3", "it fails", "must be UTF-8"},
+		{"", open + ":2,3", "it fails", ""},
+		{console.ByHand, "", "it fails", ""},
 	} {
 		next := filepath.Join(t.TempDir(), "next.md")
 		if err := os.WriteFile(next, []byte("Test first.\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		one := console.Proposing{Root: t.TempDir(), File: "AGENTS.md", To: next, Why: "it fails", By: p.by}
+		one := console.Proposing{Root: t.TempDir(), File: "AGENTS.md", To: next, Why: p.why, By: p.by}
 		if p.from != "" {
 			one.From = []string{p.from}
 		}

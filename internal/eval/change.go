@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
 
@@ -46,6 +47,13 @@ const (
 // file.
 func NewChange(root, file, before, after string) (Change, error) {
 	c := Change{Root: root, File: filepath.ToSlash(filepath.Clean(file)), Old: before, New: after}
+	for what, text := range map[string]string{
+		"the name of the file": file, "the path of the workspace": root, "the file as it is": before, "the new content": after,
+	} {
+		if !utf8.ValidString(text) {
+			return c, fmt.Errorf("change %q: %s is not UTF-8, as all text of a proposal has to be", file, what)
+		}
+	}
 	if before != "" && after != "" {
 		c.Old, c.New = pieces(before, after)
 	}

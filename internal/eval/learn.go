@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/inspan/inspan/internal/stats"
 )
@@ -197,6 +198,9 @@ func (b *Book) Made(id string, step Step, why string) (Entry, error) {
 	p, err := b.Proposal(id)
 	if err != nil {
 		return Entry{}, err
+	}
+	if !utf8.ValidString(why) { // the ledger could not say it
+		return Entry{}, errors.New("the reason is not UTF-8; write it anew")
 	}
 	e := Entry{Step: step, Proposal: id, Why: why}
 	if err = b.follows(p, e); err != nil {

@@ -402,6 +402,53 @@ func TestLedger(t *testing.T) {
 	}
 }
 
+// TestLedgersStayReadable holds that nothing gets into a ledger that would come out of it as something else.
+func TestLedgersStayReadable(t *testing.T) {
+	const bad = "caf\xe9"
+	for what, c := range map[string][4]string{
+		"the workspace": {"/w" + bad, "AGENTS.md", "a", "b"}, "the name": {"/w", bad + ".md", "a", "b"},
+		"the file": {"/w", "AGENTS.md", bad + strings.Repeat("\nfine", 9), strings.Repeat("\nfine", 9) + "\n"}, "the new one": {"/w", "AGENTS.md", "a", bad},
+	} {
+		if _, err := eval.NewChange(c[0], c[1], c[2], c[3]); err == nil || !strings.Contains(err.Error(), "is not UTF-8") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	good, err := eval.NewChange("/w", "AGENTS.md", "", "caf\u00e9, \ufffd and <\u2028>\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := eval.Ledger{Path: filepath.Join(t.TempDir(), "ledger.jsonl")}
+	add := func(by string, change func(*eval.Change)) error {
+		_, _, err := l.Add(t.Context(), time.Now(), by, func(b *eval.Book) (eval.Entry, error) {
+			c := good
+			change(&c)
+			return b.Propose(c), nil
+		})
+		return err
+	}
+	for what, change := range map[string]func(*eval.Change){
+		"why": func(c *eval.Change) { c.Why = bad }, "by": func(c *eval.Change) { c.By = bad },
+		"old": func(c *eval.Change) { c.Old = bad }, "from": func(c *eval.Change) { c.From = []eval.Drawn{{Session: bad}} },
+	} {
+		if err := add("a person", change); err == nil || !strings.Contains(err.Error(), "UTF-8") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := add(bad, func(*eval.Change) {}); err == nil {
+		t.Error("a person whose name is not UTF-8 is in the ledger")
+	}
+	if err := add("a person", func(*eval.Change) {}); err != nil {
+		t.Error(err)
+	}
+	book, err := l.Book()
+	if err != nil || len(book.Entries) != 1 {
+		t.Fatalf("%+v, %v", book, err)
+	}
+	if _, err := book.Made(good.ID(), eval.Withdrawn, bad); err == nil || !strings.Contains(err.Error(), "UTF-8") {
+		t.Errorf("the reason to withdraw it: %v", err)
+	}
+}
+
 // TestChangesGoBack holds that a change and its way back leave a file as it was, also where others have
 // changed it elsewhere meanwhile.
 func TestChangesGoBack(t *testing.T) {

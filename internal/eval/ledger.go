@@ -85,14 +85,28 @@ func (l Ledger) Add(ctx context.Context, now time.Time, by string, entry func(*B
 	if e.By == "" {
 		e.By = by
 	}
-	if err := book.Apply(e); err != nil {
-		return nil, Entry{}, err
-	}
 	line, err := json.Marshal(e)
 	if err != nil {
 		return nil, Entry{}, err
 	}
+	if e, err = readBack(line); err != nil {
+		return nil, Entry{}, err
+	}
+	if err := book.Apply(e); err != nil {
+		return nil, Entry{}, err
+	}
 	return book, e, l.write(append(line, '\n'), size)
+}
+
+// readBack reads a line that is about to be written, which must say then what it says now.
+func readBack(line []byte) (e Entry, err error) {
+	if err := json.Unmarshal(line, &e); err != nil {
+		return Entry{}, err
+	}
+	if again, err := json.Marshal(e); err != nil || !bytes.Equal(again, line) {
+		return Entry{}, errors.Join(err, errors.New("the ledger could not be read again with this entry, so it was not written; is all of its text UTF-8?"))
+	}
+	return e, nil
 }
 
 func (l Ledger) write(line []byte, at int64) error {
