@@ -37,6 +37,9 @@ func (c *Comparisons) Propose(ctx context.Context, p Proposing) error {
 	if !utf8.ValidString(p.Why) || !utf8.ValidString(p.By) {
 		return words.Misuse{Err: errors.New("what --why and --by say must be UTF-8, so that the ledger can be read again")}
 	}
+	if info, err := os.Lstat(filepath.Join(p.Root, p.File)); err == nil && info.Mode()&os.ModeSymlink != 0 {
+		return words.Misuse{Err: fmt.Errorf("propose %s: %w", p.File, eval.ErrLink)}
+	}
 	before, err := os.ReadFile(filepath.Join(p.Root, p.File))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -217,6 +220,13 @@ func (c *Comparisons) Arm(id, key, into string) error {
 	p, err := book.Proposal(id)
 	if err != nil {
 		return err
+	}
+	if into != "" {
+		own, err := os.Stat(p.Change.Root)
+		other, err2 := os.Stat(into)
+		if err == nil && err2 == nil && os.SameFile(own, other) {
+			return words.Misuse{Err: fmt.Errorf("%s is the workspace of %s itself, where 'learn keep' makes the change; give --into the session's own copy", into, id)}
+		}
 	}
 	arm := eval.WithoutChange
 	if p.With(key) {

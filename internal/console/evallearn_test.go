@@ -140,6 +140,32 @@ func canaried(t *testing.T, c *console.Comparisons) (root, id string) {
 	return root, id
 }
 
+// TestCopiesAreOtherFolders holds that a session gets a change in a copy of the workspace only, and that no link
+// is proposed.
+func TestCopiesAreOtherFolders(t *testing.T) {
+	var sessions store.Memory
+	c := &console.Comparisons{State: t.TempDir(), Sessions: &sessions, Out: &bytes.Buffer{}, Now: time.Now(), By: "me"}
+	root, id := canaried(t, c)
+	for _, key := range []string{"a", "b", "c", "d", "e", "f"} {
+		if err := c.Arm(id, key, filepath.Join(root, ".")); err == nil || !strings.Contains(err.Error(), "the workspace of "+id+" itself") {
+			t.Errorf("%s: %v", key, err)
+		}
+		if err := c.Arm(id, key, t.TempDir()); err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(root, "AGENTS.md")); err == nil {
+		t.Error("the change is made in the workspace")
+	}
+	if err := os.Symlink("next.md", filepath.Join(root, "LINK.md")); err != nil {
+		t.Skip("no links here")
+	}
+	link := console.Proposing{Root: root, File: "LINK.md", To: filepath.Join(t.TempDir(), "x"), Why: "it fails", By: console.ByHand}
+	if err := c.Propose(t.Context(), link); !errors.Is(err, eval.ErrLink) {
+		t.Error(err)
+	}
+}
+
 // TestStepsThatFailChangeNothing holds that the ledger says that a change was kept, or taken back, only
 // once it was, and that a session which could not get it is not told that it has it.
 func TestStepsThatFailChangeNothing(t *testing.T) {
@@ -213,7 +239,8 @@ func TestCanaryIsRolledBack(t *testing.T) {
 	var sessions store.Memory
 	c := &console.Comparisons{State: t.TempDir(), Sessions: &sessions, Out: &out, Now: time.Now().Add(-time.Hour), By: "me"}
 	ctx := t.Context()
-	root, id := canaried(t, c)
+	_, id := canaried(t, c)
+	root := t.TempDir() // another workspace
 	for i := range 40 {
 		out.Reset()
 		if err := c.Arm(id, fmt.Sprint("ticket ", i), ""); err != nil {

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -99,8 +101,12 @@ func (c Change) ID() string {
 	return hex.EncodeToString(sum[:])[:12]
 }
 
-// Settings reports whether the change is one of a settings file.
-func (c Change) Settings() bool { return strings.HasSuffix(c.File, ".toml") }
+// Settings reports whether the change is one of a settings file: config.toml, or a .toml file in a folder .inspan.
+// Any other one, such as pyproject.toml, is a file of the workspace.
+func (c Change) Settings() bool {
+	folder, name := path.Split(c.File)
+	return name == "config.toml" || path.Ext(name) == ".toml" && slices.Contains(strings.Split(folder, "/"), ".inspan")
+}
 
 // Diff is the change as a diff for people.
 func (c Change) Diff() string { return udiff.Unified("a/"+c.File, "b/"+c.File, c.Old, c.New) }
@@ -113,6 +119,9 @@ func (c Change) Back() Change {
 
 // ErrMoved says that a file has changed where a change wants to, so that a person has to look.
 var ErrMoved = errors.New("the file has changed there since")
+
+// ErrLink says that a file can't be changed because its name is a link to it: a copy would take its place.
+var ErrLink = errors.New("it is a symbolic link, which nothing is written through; propose a change of the file that it leads to")
 
 // On is the content of the file after the change. Where it has been made already, nothing changes.
 func (c Change) On(content string) (string, error) {
@@ -135,13 +144,16 @@ func (c Change) fits(content string) bool {
 	return strings.Count(content, c.Old) == 1
 }
 
-// Make makes the change in a workspace: its own, or a copy of that.
+// Make makes the change in a workspace: its own, or a copy of that. A file that is a symbolic link is [ErrLink].
 func (c Change) Make(root string) error {
 	dir, err := os.OpenRoot(root)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = dir.Close() }()
+	if info, err := dir.Lstat(c.File); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return fmt.Errorf("change %s: %w", c.File, ErrLink)
+	}
 	content, err := keep.ReadFile(dir, c.File, mostFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

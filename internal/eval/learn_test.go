@@ -501,6 +501,44 @@ func TestChangesGoBack(t *testing.T) {
 	}
 }
 
+// TestLinksStay holds that no change puts a copy in the place of a symbolic link, wherever that leads.
+func TestLinksStay(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "shared.md"), []byte("one\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ to, before, after string }{
+		"AGENTS.md": {"shared.md", "one\n", "two\n"}, "GONE.md": {"nowhere.md", "", "two\n"}, "LESS.md": {"shared.md", "one\n", ""},
+	} {
+		link := filepath.Join(root, name)
+		if err := os.Symlink(c.to, link); err != nil {
+			t.Skip("no links here")
+		}
+		change, err := eval.NewChange(root, name, c.before, c.after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := change.Make(root); !errors.Is(err, eval.ErrLink) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if to, err := os.Readlink(link); err != nil || to != c.to {
+			t.Errorf("%s leads to %q now, %v", name, to, err)
+		}
+	}
+}
+
+// TestSettingsByName holds which files are settings, and which are files of a workspace.
+func TestSettingsByName(t *testing.T) {
+	for file, want := range map[string]bool{
+		"config.toml": true, "home/config.toml": true, ".inspan/strong.toml": true, "sub/.inspan/a/b.toml": true,
+		"pyproject.toml": false, "ruff.toml": false, ".inspan.toml": false, "myconfig.toml": false, ".inspan/skills/x/SKILL.md": false,
+	} {
+		if got := (eval.Change{File: file}).Settings(); got != want {
+			t.Errorf("%s: %v", file, got)
+		}
+	}
+}
+
 // TestSignals folds sessions that a person took back, stopped, denied, asked again, and accepted.
 func TestSignals(t *testing.T) {
 	var sessions store.Memory
