@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"encoding/json"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,50 +20,122 @@ func short(quote, before, after string) bool {
 	return len(strings.TrimSpace(quote)) < leastQuote && (!whole || strings.TrimSpace(quote) == "")
 }
 
+// The rules of what shows what. Figures and names are compared as whole ones: a word may only differ in case and in
+// its possessive, a figure in what stands between groups of three digits. Parts of a figure are figures of their
+// own only in dates, times, ranges and versions.
 var (
-	aFigure   = regexp.MustCompile(`\p{Nd}+(?:[.,:/'-]\p{Nd}+)*`)
+	aFigure   = regexp.MustCompile(`\p{Nd}+(?:[.,:/'’-]\p{Nd}+)*`)
 	aWord     = regexp.MustCompile(`\p{L}[\p{L}\p{M}\p{N}_]*(?:[.'’-][\p{L}\p{N}_]+)*`)
 	aSentence = regexp.MustCompile(`[.!?:;]\s+|\n`)
-	aMark     = regexp.MustCompile(`\[\p{Nd}+\]`) // the number of a piece of evidence
+	unspaced  = regexp.MustCompile(`[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]`) // scripts without spaces between words
+	aPrefix   = regexp.MustCompile(`(\p{Nd})T(\p{Nd})|\b[vV](\p{Nd})`)          // in 2026-05-03T12:30 and v1.2
+	aSpaced   = regexp.MustCompile(`[\p{Nd}.,:/'’-]*\p{Nd}(?:[ \x{a0}\x{202f}\x{2009}]\p{Nd}+)+`)
+	inGroups  = regexp.MustCompile(`^[1-9]\p{Nd}{0,2}(?:[ \x{a0}\x{202f}\x{2009}]\p{Nd}{3})+$`)
+	anAmount  = regexp.MustCompile(`^([1-9]\p{Nd}{0,2}(?:(?:,\p{Nd}{3})+|(?:\.\p{Nd}{3})+|(?:['’]\p{Nd}{3})+))(?:[.,](\p{Nd}+))?$`)
 )
 
 // shows is what passages can show: their words and figures.
 type shows struct {
-	text    string // in lower case
+	text    string          // in lower case
+	words   map[string]bool // the same
+	lower   []string        // the words that are written so
 	figures map[string]bool
 }
 
 func newShows(passages ...string) shows {
-	s := shows{text: strings.ToLower(strings.Join(passages, "\n")), figures: map[string]bool{}}
-	for _, f := range aFigure.FindAllString(s.text, -1) {
-		for _, form := range forms(f) {
+	all := strings.Join(passages, "\n")
+	s := shows{text: strings.ToLower(all), words: map[string]bool{}, figures: map[string]bool{}}
+	for _, w := range aWord.FindAllString(aPrefix.ReplaceAllString(all, "$1 $2$3"), -1) {
+		for _, part := range append(strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune(".'’-", r) }), w) {
+			s.words[stem(part)] = true
+			if part == strings.ToLower(part) {
+				s.lower = append(s.lower, part)
+			}
+		}
+	}
+	for _, f := range append(figuresIn(all, true), figuresIn(all, false)...) {
+		same, parts := canonical(f)
+		for _, form := range append(parts, same) {
 			s.figures[form] = true
 		}
 	}
 	return s
 }
 
-// forms are a figure as it may be written elsewhere: as it is, without what stands between thousands, and its
-// parts; all without leading zeros.
-func forms(figure string) []string {
-	parts := strings.FieldsFunc(figure, func(r rune) bool { return !unicode.IsDigit(r) })
-	out := append([]string{figure, strings.Join(parts, "")}, parts...)
-	for i, p := range out {
-		if out[i] = strings.TrimLeft(p, "0"); out[i] == "" {
-			out[i] = "0"
+// figuresIn are the figures of a text that are no part of a word. What plain spaces divide, such as "200 512", may
+// be one figure or several; if apart, it is only one where a group begins with 0.
+func figuresIn(text string, apart bool) []string {
+	text = aWord.ReplaceAllString(aPrefix.ReplaceAllString(text, "$1 $2$3"), "\n")
+	text = aSpaced.ReplaceAllStringFunc(text, func(m string) string {
+		parts := strings.FieldsFunc(m, unicode.IsSpace)
+		if !inGroups.MatchString(m) || apart && strings.Count(m, " ") == len(parts)-1 && !strings.Contains(m, " 0") {
+			return m
+		}
+		return strings.Join(parts, "")
+	})
+	return aFigure.FindAllString(text, -1)
+}
+
+// canonical is a figure as it is compared, and its parts.
+func canonical(figure string) (same string, parts []string) {
+	pieces := strings.FieldsFunc(figure, func(r rune) bool { return strings.ContainsRune("-/:", r) })
+	amount := anAmount.FindStringSubmatch(figure)
+	if len(pieces) == 1 && amount == nil && strings.Count(figure, ".") > 1 {
+		pieces = strings.Split(figure, ".")
+	}
+	if len(pieces) > 1 {
+		for i, p := range pieces {
+			piece, inner := canonical(p)
+			pieces[i], parts = piece, append(append(parts, piece), inner...)
+		}
+		return strings.Join(pieces, "-"), parts
+	}
+	if amount != nil {
+		figure = strings.Join(strings.FieldsFunc(amount[1], func(r rune) bool { return !unicode.IsDigit(r) }), "")
+		if amount[2] != "" {
+			figure += "." + amount[2]
 		}
 	}
-	return out
+	if strings.Count(figure, ",") == 1 { // a decimal comma
+		figure = strings.Replace(figure, ",", ".", 1)
+	}
+	if figure = strings.TrimLeft(figure, "0"); figure == "" || !unicode.IsDigit(rune(figure[0])) && figure[0] < utf8.RuneSelf {
+		figure = "0" + figure
+	}
+	return figure, nil
+}
+
+// stem is a word in lower case without its possessive, and without the plural of what is written in capitals.
+func stem(word string) string {
+	word = strings.TrimRight(word, "'’")
+	word = strings.TrimSuffix(strings.TrimSuffix(word, "'s"), "’s")
+	if short, ok := strings.CutSuffix(word, "s"); ok && len(short) > 1 && short == strings.ToUpper(short) {
+		word = short
+	}
+	return strings.ToLower(word)
+}
+
+// has reports whether a word stands there as a whole.
+func (s shows) has(word string) bool {
+	return s.words[stem(word)] || unspaced.MatchString(word) && strings.Contains(s.text, strings.ToLower(word))
+}
+
+// akin reports whether a word stands there, or one that is written small and differs in an ending.
+func (s shows) akin(word string) bool {
+	word = strings.ToLower(word)
+	return s.has(word) || slices.ContainsFunc(s.lower, func(w string) bool {
+		same := w[:min(len(w), len(word))]
+		return len(same) > 3 && strings.HasPrefix(word, same) && anEnding.MatchString(w[len(same):]+word[len(same):])
+	})
 }
 
 // lacks are the figures and names of a claim that the passages don't have. If it has neither, they must have one
 // of its longer words; else all of it is lacking.
 func (s shows) lacks(claim string) (missing []string) {
-	claim = aMark.ReplaceAllString(claim, "")
-	figures := aFigure.FindAllString(aWord.ReplaceAllString(claim, " "), -1)
-	names, others := named(claim)
+	figures := figuresIn(claim, false)
+	names, others := s.named(claim)
 	for _, f := range figures {
-		if all := forms(f); !s.figures[all[0]] && !s.figures[all[1]] {
+		if same, _ := canonical(f); !s.figures[same] {
 			missing = append(missing, f)
 		}
 	}
@@ -71,27 +144,47 @@ func (s shows) lacks(claim string) (missing []string) {
 			missing = append(missing, n)
 		}
 	}
-	if len(figures)+len(names) == 0 && len(others) > 0 && !slices.ContainsFunc(others, s.has) {
+	if len(figures)+len(names) == 0 && len(others) > 0 && !slices.ContainsFunc(others, s.akin) {
 		return []string{strings.TrimSpace(claim)}
 	}
 	return missing
 }
 
-func (s shows) has(word string) bool {
-	return strings.Contains(s.text, strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(word, "'s"), "’s")))
-}
+var (
+	// begins are words that begin sentences and are no names; they say too little to show anything.
+	begins = strings.Fields(`a about according after all also although an and another any are as at based because before both but by can
+		do does during each either every few for from given had has have he her here his how however i if in instead is it its
+		many more most must neither no nobody none nor not nothing now of on once one only or other otherwise our overall
+		per she should since so some such than that the their then there therefore these they this those three thus to two
+		under unless until up version we what when where whether which while who why with within without yes yet you your
+		aber als am auch auf bei bis da das dem den der die ein eine er es für im ist ja kein keine mit nach nein nur sie und
+		vom von vor wenn wer wir zu zum zur au aux avec ce ces dans de des du elle en et il ils la le les non oui par pour
+		selon si sur un une con del el los las no para por se según su y
+		e.g i.e z.b u.a d.h`)
+	anEnding = regexp.MustCompile(`^(?:s|es|e|d|ed|er|ing|n|en)$`) // of another form of a word
+	// ordinary are endings that no name is expected to have.
+	aSingle  = regexp.MustCompile(`s$|ed$`) // of a verb that one person's name may stand before
+	ordinary = regexp.MustCompile(`\p{L}{5}ly$|\p{L}{4}(?:ing|tions?|ments?|ness|ity)$`)
+)
 
-// named are the names of a claim, and its longest other words, which say most. A name has a capital letter and
-// does not begin a sentence, or a sign in it that no other word has.
-func named(claim string) (names, others []string) {
+// named are the names of a claim, and its longest other words, which say most. A name has a capital letter, or a
+// sign in it that no other word has. The first word of a sentence is a name unless it is one that begins
+// sentences, stands in small letters in the passages, or has the form of another word, such as a plural before
+// what can't be its verb.
+func (s shows) named(claim string) (names, others []string) {
 	var brief []string // such as "two"
-	for _, sentence := range aSentence.Split(claim, -1) {
-		for i, w := range aWord.FindAllString(sentence, -1) {
+	for _, sentence := range aSentence.Split(aPrefix.ReplaceAllString(claim, "$1 $2$3"), -1) {
+		words := aWord.FindAllString(sentence, -1)
+		for i, w := range words {
 			first, size := utf8.DecodeRuneInString(w)
 			within := strings.ContainsFunc(w[size:], func(r rune) bool { return unicode.IsUpper(r) || unicode.IsDigit(r) || r == '_' || r == '.' })
+			begun := slices.Contains(begins, strings.ToLower(w))
+			many := strings.HasSuffix(stem(w), "s") && i+1 < len(words) && !aSingle.MatchString(words[i+1])
+			small := i == 0 && (begun || many || ordinary.MatchString(w) || slices.Contains(s.lower, strings.ToLower(w)) || !s.has(w) && s.akin(w))
 			switch {
-			case size < len(w) && (within || unicode.IsUpper(first) && i > 0):
+			case size < len(w) && within && !begun || unicode.IsUpper(first) && !small && w != "I" && (i > 0 || size < len(w)):
 				names = append(names, w)
+			case begun:
 			case utf8.RuneCountInString(w) > 3 || len(w) > 2 && first > unicode.MaxLatin1:
 				others = append(others, w)
 			case len(w) == 3:
@@ -105,17 +198,99 @@ func named(claim string) (names, others []string) {
 	return names, others
 }
 
-// unshown are the figures and names of an answer that its evidence does not have. One that says nothing that
-// evidence could have, such as a bare yes, is not shown as a whole.
+var (
+	aMark  = regexp.MustCompile(`\[\p{Nd}+(?:(?:, ?|-|–)\p{Nd}+)*\]`) // numbers of pieces of evidence
+	anItem = regexp.MustCompile(`(?m)^\s*(\p{Nd}+)[.)]\s+`)           // of a list
+	aPlace = regexp.MustCompile(`(?i)(?:\b(?:lines?|zeilen?|lignes?|events?|ereignis(?:se)?)\s+#?|#)\p{Nd}+(?:(?:-|–| and | und | et | to )\p{Nd}+)*`)
+	aCount = regexp.MustCompile(`(^|[^\p{Nd}.,:/'’-])(\p{Nd}+)\s+(\p{L}{3,})`)
+	aTotal = regexp.MustCompile(`\b(?:are|were|sind|sont)\s+\p{Nd}+\s*(?:[.!?]\s|[.!?]?$)`)
+	aPiece = regexp.MustCompile(`(?i)^(?:files?|sources?|documents?|passages?|places?|quotes?)$`)
+	digits = regexp.MustCompile(`\p{Nd}+`)
+)
+
+// unshown are the figures and names of an answer that its evidence does not have. What an answer says about the
+// evidence itself is compared with that: citations, numbers of lines and events, names of sources, and how many
+// there are of what each passage has. One that says nothing that evidence could have, such as a bare yes, is not
+// shown as a whole.
 func unshown(a Answer) []string {
-	if names, others := named(a.Answer); len(names)+len(others) == 0 && !aFigure.MatchString(a.Answer) {
+	var quotes []string
+	cited, places := map[string]bool{}, map[string]bool{}
+	claim := a.Answer
+	for i, e := range a.Evidence {
+		quotes = append(quotes, e.Quote)
+		cited[strconv.Itoa(i+1)] = true
+		places[strconv.FormatUint(e.Event, 10)] = e.Event > 0
+		for n := range int64(strings.Count(e.Quote, "\n") + 1) {
+			places[strconv.FormatInt(e.Line+n, 10)] = true
+		}
+	}
+	told := func(form *regexp.Regexp, among map[string]bool) (some bool) {
+		claim = form.ReplaceAllStringFunc(claim, func(m string) string {
+			if slices.ContainsFunc(digits.FindAllString(m, -1), func(n string) bool { return !among[n] }) {
+				return m
+			}
+			some = true
+			return "\t"
+		})
+		return some
+	}
+	items := 0
+	claim = anItem.ReplaceAllStringFunc(claim, func(m string) string {
+		if digits.FindString(m) == strconv.Itoa(items+1) {
+			items++
+			return "\n"
+		}
+		return m
+	})
+	told(aMark, cited)
+	for _, e := range a.Evidence {
+		claim = sourceName(e.Source).ReplaceAllStringFunc(claim, func(m string) string {
+			if _, n, ok := strings.Cut(m[strings.LastIndex(m, path.Base(e.Source))+len(path.Base(e.Source)):], ":"); ok && !places[n] {
+				return "\t" + n
+			}
+			return "\t"
+		})
+	}
+	told(aPlace, places)
+	claim = aCount.ReplaceAllStringFunc(claim, func(m string) string {
+		if part := aCount.FindStringSubmatch(m); part[2] == strconv.Itoa(len(quotes)) && counted(part[3], quotes) {
+			return part[1] + part[3]
+		}
+		return m
+	})
+	total := told(aTotal, map[string]bool{strconv.Itoa(len(quotes)): len(quotes) > 1})
+	s := newShows(quotes...)
+	if names, others := s.named(claim); !total && len(names)+len(others) == 0 && len(figuresIn(claim, false)) == 0 {
 		return []string{a.Answer}
 	}
-	passages := []string{strconv.Itoa(len(a.Evidence))} // which can be counted
-	for _, e := range a.Evidence {
-		passages = append(passages, e.Quote, e.Source, strconv.FormatInt(e.Line, 10), strconv.FormatUint(e.Event, 10))
+	return s.lacks(claim)
+}
+
+// sourceName finds the name of a source in an answer, and a number of a line behind it.
+func sourceName(source string) *regexp.Regexp {
+	either := regexp.QuoteMeta(source)
+	if base := path.Base(source); strings.Contains(base, ".") {
+		either += "|" + regexp.QuoteMeta(base)
 	}
-	return newShows(passages...).lacks(a.Answer)
+	if !strings.ContainsFunc(source, unicode.IsLetter) { // it would be a figure
+		either = `$^.`
+	}
+	return regexp.MustCompile(`(?:^|[^\p{L}\p{N}_.-])(?:` + either + `)(?::\p{Nd}+|\b|$)`)
+}
+
+// counted reports whether each of several quotes has one of what is counted, and none says how many.
+func counted(what string, quotes []string) bool {
+	for _, q := range quotes {
+		for _, m := range aCount.FindAllStringSubmatch(q, -1) {
+			if newShows(strings.ToLower(m[3])).akin(what) {
+				return false
+			}
+		}
+		if !aPiece.MatchString(what) && !newShows(strings.ToLower(q)).akin(what) {
+			return false
+		}
+	}
+	return len(quotes) > 1
 }
 
 // unquoted are what an answer about a piece says that its quotes don't, but for what is to be chosen from
