@@ -58,7 +58,7 @@ type Model struct {
 	Long   Long    `toml:"long"`
 }
 
-// Price is in US dollars per million tokens. It holds from the start of a day, UTC; empty: it always did.
+// Price is in US dollars per million tokens. What a book leaves out of caches is the price of input. It holds from the start of a day, UTC; empty: it always did.
 type Price struct {
 	From       string  `toml:"from"`
 	Input      float64 `toml:"input"`
@@ -88,6 +88,9 @@ func Read(data []byte) (*Book, error) {
 	if len(b.Vendors) == 0 {
 		return nil, errors.New("it names no vendor")
 	}
+	if err := b.fill(data); err != nil {
+		return nil, err
+	}
 	seen := map[string]bool{}
 	for _, v := range b.Vendors {
 		if _, err := time.Parse(time.DateOnly, v.Checked); err != nil || v.Name == "" || len(v.Sources) == 0 {
@@ -104,11 +107,45 @@ func Read(data []byte) (*Book, error) {
 	return &b, nil
 }
 
+// fill makes what a price leaves out of caches the price of input. One of 0 is not left out.
+func (b *Book) fill(data []byte) error {
+	var given struct {
+		Vendor []struct {
+			Models []struct {
+				Prices []struct {
+					CacheRead  *float64 `toml:"cache_read"`
+					CacheWrite *float64 `toml:"cache_write"`
+				}
+			}
+		}
+	}
+	if err := toml.Unmarshal(data, &given); err != nil {
+		return err
+	}
+	for i, v := range given.Vendor {
+		for j, m := range v.Models {
+			for k, p := range m.Prices {
+				price := &b.Vendors[i].Models[j].Prices[k]
+				if p.CacheRead == nil {
+					price.CacheRead = price.Input
+				}
+				if p.CacheWrite == nil {
+					price.CacheWrite = price.Input
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// leastPrice is in dollars per million tokens. Nobody sells output for less; a price per token is.
+const leastPrice = 0.001
+
 func (m Model) check() error {
 	switch {
 	case m.ID == "" || m.Window <= 0 || m.Output <= 0 || m.Output > m.Window:
 		return errors.New("it needs an id, a window, and an output that is no larger")
-	case m.Long != Long{} && (m.Long.Above <= 0 || m.Long.Above >= m.Window || m.Long.Prompt < 1 || m.Long.Reply < 1):
+	case !finite(m.Long.Prompt, m.Long.Reply), m.Long != Long{} && (m.Long.Above <= 0 || m.Long.Above >= m.Window || m.Long.Prompt < 1 || m.Long.Reply < 1):
 		return errors.New("long prompts begin above a number of tokens within the window, and are no cheaper")
 	case len(m.Prices) == 0:
 		return errors.New("it has no price")
@@ -119,11 +156,18 @@ func (m Model) check() error {
 			return errors.New("the first price has no day, and each other one a later day than that before it, such as 2026-12-01")
 		}
 		before = p.From
-		if p.Input < 0 || p.CacheRead < 0 || p.CacheWrite < 0 || p.Output < 0 || p.CacheRead > p.Input || p.Output < p.Input {
-			return fmt.Errorf("the price %+v can't be: none is negative, and what is read from a cache costs no more than input, which costs no more than output", p)
+		switch {
+		case p.Output > 0 && p.Output < leastPrice:
+			return fmt.Errorf("the price %+v is below %g dollars for a million tokens; if it is for one token, multiply it by 1,000,000", p, leastPrice)
+		case !finite(p.Input, p.CacheRead, p.CacheWrite, p.Output), p.Input < 0 || p.CacheRead < 0 || p.CacheWrite < 0 || p.Output < 0 || p.CacheRead > p.Input || p.Output < p.Input:
+			return fmt.Errorf("the price %+v can't be: each is a number and none is negative, and what is read from a cache costs no more than input, which costs no more than output", p)
 		}
 	}
 	return nil
+}
+
+func finite(list ...float64) bool {
+	return !slices.ContainsFunc(list, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
 // Find returns what is known of a vendor's model: window, most output, images

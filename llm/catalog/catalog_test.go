@@ -62,6 +62,13 @@ func TestRead(t *testing.T) {
 		"no price":      {book("", "{ id = 'n', window = 9, output = 1 }"), "model v/n: it has no price"},
 		"no window":     {book("", "{ id = 'n', output = 1, prices = ["+price+"] }"), "window"},
 		"dear cache":    {book("", "{ id = 'n', window = 9, output = 1, prices = [{ input = 1, cache_read = 2, output = 2 }] }"), "can't be"},
+		"nan":           {book("", "{ id = 'n', window = 9, output = 1, prices = [{ input = nan, output = 2 }] }"), "each is a number"},
+		"nan for reply": {book("", "{ id = 'n', window = 9, output = 1, prices = [{ input = 1, output = nan }] }"), "each is a number"},
+		"nan for cache": {book("", "{ id = 'n', window = 9, output = 1, prices = [{ input = 1, cache_write = nan, output = 2 }] }"), "each is a number"},
+		"infinite":      {book("", "{ id = 'n', window = 9, output = 1, prices = [{ input = 1, output = inf }] }"), "each is a number"},
+		"long nan":      {book("", "{ id = 'n', window = 9, output = 1, prices = ["+price+"], long = { above = 3, prompt = nan, reply = 1 } }"), "no cheaper"},
+		"long infinite": {book("", "{ id = 'n', window = 9, output = 1, prices = ["+price+"], long = { above = 3, prompt = 2, reply = inf } }"), "no cheaper"},
+		"per token":     {book("", "{ id = 'n', window = 9, output = 1, prices = [{ input = 0.000003, output = 0.000015 }] }"), "multiply it by 1,000,000"},
 		"no order":      {book("", "{ id = 'n', window = 9, output = 1, prices = ["+price+", "+price+"] }"), "a later day"},
 		"cheaper long":  {book("", "{ id = 'n', window = 9, output = 1, prices = ["+price+"], long = { above = 3, prompt = 0.5, reply = 1 } }"), "no cheaper"},
 	} {
@@ -75,6 +82,25 @@ func TestRead(t *testing.T) {
 	}
 	if info := b.Find("v", "m"); info.Window != 100 || info.Prices[0].Output != 2 {
 		t.Errorf("%+v", info)
+	}
+}
+
+// TestCachesLeftOut holds that what a book leaves out of caches costs as much as input, and what it says is free does not.
+func TestCachesLeftOut(t *testing.T) {
+	b, err := Read([]byte("[[vendor]]\nname = 'v'\nchecked = '2026-11-21'\nsources = ['x']\nmodels = [" +
+		"{ id = 'free', window = 9, output = 1, prices = [{ input = 0, output = 0 }] }," +
+		"{ id = 'm', window = 9, output = 1, prices = [{ input = 3, output = 9 }, { from = '2026-12-01', input = 4, cache_read = 0, output = 9 }, " +
+		"{ from = '2026-12-02', input = 5, cache_write = 6, output = 9 }] }]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := llm.Prices{
+		{Input: 3, CacheRead: 3, CacheWrite: 3, Output: 9},
+		{From: "2026-12-01", Input: 4, CacheRead: 0, CacheWrite: 4, Output: 9},
+		{From: "2026-12-02", Input: 5, CacheRead: 5, CacheWrite: 6, Output: 9},
+	}
+	if diff := cmp.Diff(want, b.Find("v", "m").Prices); diff != "" {
+		t.Error(diff)
 	}
 }
 
