@@ -66,6 +66,7 @@ func newShows(passages ...string) shows {
 // be one figure or several; if apart, it is only one where a group begins with 0.
 func figuresIn(text string, apart bool) []string {
 	text = aWord.ReplaceAllString(aPrefix.ReplaceAllString(text, "$1 $2$3"), "\n")
+	text = strings.ReplaceAll(text, "–", "-")
 	text = aSpaced.ReplaceAllStringFunc(text, func(m string) string {
 		parts := strings.FieldsFunc(m, unicode.IsSpace)
 		if !inGroups.MatchString(m) || apart && strings.Count(m, " ") == len(parts)-1 && !strings.Contains(m, " 0") {
@@ -76,7 +77,7 @@ func figuresIn(text string, apart bool) []string {
 	return aFigure.FindAllString(text, -1)
 }
 
-// canonical is a figure as it is compared, and its parts.
+// canonical is a figure as it is compared, and its parts and beginnings, such as 12:30 of 12:30:07.
 func canonical(figure string) (same string, parts []string) {
 	pieces := strings.FieldsFunc(figure, func(r rune) bool { return strings.ContainsRune("-/:", r) })
 	amount := anAmount.FindStringSubmatch(figure)
@@ -86,7 +87,7 @@ func canonical(figure string) (same string, parts []string) {
 	if len(pieces) > 1 {
 		for i, p := range pieces {
 			piece, inner := canonical(p)
-			pieces[i], parts = piece, append(append(parts, piece), inner...)
+			pieces[i], parts = piece, append(append(parts, piece, strings.Join(append(pieces[:i:i], piece), "-")), inner...)
 		}
 		return strings.Join(pieces, "-"), parts
 	}
@@ -107,8 +108,7 @@ func canonical(figure string) (same string, parts []string) {
 
 // stem is a word in lower case without its possessive, and without the plural of what is written in capitals.
 func stem(word string) string {
-	word = strings.TrimRight(word, "'’")
-	word = strings.TrimSuffix(strings.TrimSuffix(word, "'s"), "’s")
+	word = strings.TrimSuffix(strings.TrimRight(strings.ReplaceAll(word, "’", "'"), "'"), "'s")
 	if short, ok := strings.CutSuffix(word, "s"); ok && len(short) > 1 && short == strings.ToUpper(short) {
 		word = short
 	}
@@ -152,19 +152,21 @@ func (s shows) lacks(claim string) (missing []string) {
 
 var (
 	// begins are words that begin sentences and are no names; they say too little to show anything.
-	begins = strings.Fields(`a about according after all also although an and another any are as at based because before both but by can
-		do does during each either every few for from given had has have he her here his how however i if in instead is it its
-		many more most must neither no nobody none nor not nothing now of on once one only or other otherwise our overall
-		per she should since so some such than that the their then there therefore these they this those three thus to two
-		under unless until up version we what when where whether which while who why with within without yes yet you your
-		aber als am auch auf bei bis da das dem den der die ein eine er es für im ist ja kein keine mit nach nein nur sie und
-		vom von vor wenn wer wir zu zum zur au aux avec ce ces dans de des du elle en et il ils la le les non oui par pour
-		selon si sur un une con del el los las no para por se según su y
-		e.g i.e z.b u.a d.h`)
+	begins = regexp.MustCompile(`(?i)^(?:` +
+		`answer|approximately|average|count|maximum|minimum|note|number|result|results|run|see|set|sum|summary|total|use|` +
+		`a|aber|about|according|after|all|als|also|although|am|an|and|another|any|are|as|at|au|auch|auf|aux|avec|based|because|` +
+		`before|bei|bis|both|but|by|can|ce|ces|con|d\.h|da|dans|das|de|del|dem|den|der|des|die|do|does|du|during|e\.g|each|ein|` +
+		`eine|either|el|elle|en|er|es|et|every|few|for|from|für|given|had|has|have|he|her|here|his|how|however|i|i\.e|if|il|ils|` +
+		`im|in|instead|is|ist|it|its|ja|kein|keine|la|las|le|les|los|many|mit|more|most|must|nach|nein|neither|no|nobody|non|` +
+		`none|nor|not|nothing|now|nur|of|on|once|only|or|other|otherwise|oui|our|overall|par|para|per|por|pour|se|según|` +
+		`selon|she|should|si|sie|since|so|some|su|such|sur|than|that|the|their|then|there|therefore|these|they|this|those|` +
+		`thus|to|u\.a|un|und|under|une|unless|until|up|version|vom|von|vor|we|wenn|wer|what|when|where|whether|which|while|` +
+		`who|why|wir|with|within|without|y|yes|yet|you|your|z\.b|zu|zum|zur` +
+		`)$`)
 	anEnding = regexp.MustCompile(`^(?:s|es|e|d|ed|er|ing|n|en)$`) // of another form of a word
-	// ordinary are endings that no name is expected to have.
+	// ordinary are numbers, and words with endings that no name is expected to have.
 	aSingle  = regexp.MustCompile(`s$|ed$`) // of a verb that one person's name may stand before
-	ordinary = regexp.MustCompile(`\p{L}{5}ly$|\p{L}{4}(?:ing|tions?|ments?|ness|ity)$`)
+	ordinary = regexp.MustCompile(`\p{L}{5}ly$|\p{L}{4}(?:ing|tions?|ments?|ness|ity)$|^(?:One|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten)$`)
 )
 
 // named are the names of a claim, and its longest other words, which say most. A name has a capital letter, or a
@@ -178,7 +180,7 @@ func (s shows) named(claim string) (names, others []string) {
 		for i, w := range words {
 			first, size := utf8.DecodeRuneInString(w)
 			within := strings.ContainsFunc(w[size:], func(r rune) bool { return unicode.IsUpper(r) || unicode.IsDigit(r) || r == '_' || r == '.' })
-			begun := slices.Contains(begins, strings.ToLower(w))
+			begun := begins.MatchString(stem(w))
 			many := strings.HasSuffix(stem(w), "s") && i+1 < len(words) && !aSingle.MatchString(words[i+1])
 			small := i == 0 && (begun || many || ordinary.MatchString(w) || slices.Contains(s.lower, strings.ToLower(w)) || !s.has(w) && s.akin(w))
 			switch {
