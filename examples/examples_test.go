@@ -39,7 +39,7 @@ func TestExamples(t *testing.T) {
 		},
 		"17-budget": {"stopped: budget, after 2 turns and $0.0210 of $0.02\nstopped: done, after 3 turns and $0.0405 of $0.20"},
 		"21-builtin": {
-			"piv: ok after 9 steps, {\"approved\":true,\"passed\":true,", "goal: ok after 14 steps,", "clips: ok after 6 steps,",
+			"piv: ok after 9 steps, {\"approved\":true,\"passed\":true,", "goal: ok after 15 steps,", "clips: ok after 6 steps,",
 			"{\"left\":0,\"upgraded\":1}", "pulls: fix-issue-12 Add, don't subtract", "comments: sum.sh says 2, whatever the numbers are.",
 		},
 		"20-workflow": {

@@ -37,6 +37,7 @@ func TestHabitsHaveTheirEffect(t *testing.T) {
 	}
 	defer s.Close()
 	var todo []tool.Todo
+	said := ""
 	for e, err := range s.Run(t.Context(), event.Say(strings.Join([]string{
 		`call: multi_tool_use.parallel {"tool_uses":[{"recipient_name":"functions.read_file","parameters":{"path":"n.ipynb"}},` +
 			`{"recipient_name":"read_file","parameters":{"path":"twice.py"}}]}`,
@@ -47,6 +48,10 @@ func TestHabitsHaveTheirEffect(t *testing.T) {
 		`call: functions.Edit {"file_path":"c.py","old_string":"made = 1","new_string":"made = 2"}`,
 		`call: str_replace_editor {"command":"undo_edit","path":"c.py"}`,
 		`call: apply_patch {"input":"*** Begin Patch\n*** Update File: c.py\n*** Move to: new/d.py\n@@\n-kept = 1\n+kept = 2\n*** End Patch"}`,
+		`call: bash {"command":"mkdir sub; echo one > sub/m.txt; echo one > m.txt"}`,
+		`call: bash {"command":"cd sub && apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: m.txt\n*** Move to: n.txt\n@@\n-one\n+two\n*** End Patch\nEOF"}`,
+		`call: multi_tool_use.parallel {"tool_uses":[{"recipient_name":"functions.bash","parameters":{"command":"exit 3"}},` +
+			`{"recipient_name":"functions.bash","parameters":{"command":"echo 12 passed; exit 1"}}]}`,
 		`call: NotebookEdit {"notebook_path":"n.ipynb","cell_id":"c1","new_source":"print(2)"}`,
 		`call: TaskCreate {"subject":"one","description":"d"}`,
 		`call: TaskCreate {"subject":"two","description":"d"}`,
@@ -59,17 +64,24 @@ func TestHabitsHaveTheirEffect(t *testing.T) {
 		if is && b.Outcome != event.OutcomeOK {
 			t.Errorf("%s: %s", b.Outcome, b.Parts.Text())
 		}
+		if is && b.Parent == "" {
+			said += b.Parts.Text()
+		}
 		if b.Todo != nil {
 			todo = b.Todo
 		}
 	}
 	for name, want := range map[string]string{
-		"a.py": "x = 2\n", "new/b.py": "b\n", "new/d.py": "made = 1\nkept = 2\n", "twice.py": "first\nsame\nsame\nbetween\nsame\n",
-		"n.ipynb": strings.Replace(files["n.ipynb"], "print(1)", "print(2)", 1),
+		"a.py": "x = 2\n", "new/b.py": "b\n", "new/d.py": "made = 1\nkept = 2\n", "sub/n.txt": "two\n", "m.txt": "one\n",
+		"twice.py": "first\nsame\nsame\nbetween\nsame\n",
+		"n.ipynb":  strings.Replace(files["n.ipynb"], "print(1)", "print(2)", 1),
 	} {
 		if got, err := os.ReadFile(filepath.Join(root, name)); err != nil || string(got) != want {
 			t.Errorf("%s holds %q, %v", name, got, err)
 		}
+	}
+	if !strings.Contains(said, "[1: bash]\n[exit code 3]") || !strings.Contains(said, "12 passed\n[exit code 1]") {
+		t.Errorf("what calls made together have brought: %s", said)
 	}
 	if len(todo) != 2 || todo[0].State != "done" || todo[1].Text != "two" {
 		t.Errorf("the list is %+v", todo)

@@ -83,7 +83,7 @@ func brief(list []tool.Tool) (out, known []tool.Tool) {
 	out = slices.Clone(list)
 	rare := map[string][]string{
 		"spawn_agent": {"tools", "model", "mode", "budget", "deadline", "max_turns", "result_schema", "count", "reduce", "check"},
-		"web_fetch":   {"max_bytes"}, "search_files": {"max"},
+		"bash":        {"interactive"}, "jobs": {"keys"}, "history": {"around"}, "web_fetch": {"max_bytes"}, "search_files": {"max"},
 	}
 	for i, t := range out {
 		if args := rare[t.Name]; args != nil {

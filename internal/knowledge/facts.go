@@ -79,8 +79,8 @@ func (k *Base) System(ctx context.Context, agent *inspan.Agent, p Prompt, warn f
 }
 
 // toRemember tells a model that there is a memory, whose tool it may not see until it looks for it.
-const toRemember = "memory: with the tool memory you remember, at once and without being asked, what holds beyond this session: lasting " +
-	"preferences and corrections of the person, decisions and why, traps and the way around them"
+const toRemember = "memory: keep unasked, with the tool memory, what holds beyond this session: preferences and corrections of the person, " +
+	"decisions and why, traps"
 
 // Instructions returns what reads the instruction files between a workspace and a file in it,
 // without the texts that the prompt of the workspace has.

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -49,7 +50,7 @@ func applyPatch() tool.Tool {
 		if err != nil {
 			return "", nil, err
 		}
-		target, out, err := patched(ctx, c, map[string]any{"input": in.Input})
+		target, out, err := patched(ctx, c, in.Input, "")
 		if err != nil {
 			return "", nil, err
 		}
@@ -59,56 +60,113 @@ func applyPatch() tool.Tool {
 	return t
 }
 
-// patched is a patch in the form that one vendor's models are trained with: "*** Begin Patch", for each
-// file "*** Update File: PATH" and hunks after "@@", "*** End Patch".
-func patched(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
-	text := ""
-	for _, name := range []string{"input", "patch", "patch_text", "patchText", "diff"} {
-		if s, ok := args[name].(string); ok {
-			text = s
+// filePatch is what a patch does to one file.
+type filePatch struct {
+	action, path, to string // to: where the file goes; empty: it stays
+	lines            []string
+	parts            []hunk
+}
+
+// patchOf reads a patch in the form that one vendor's models are trained with: "*** Begin Patch", for each
+// file "*** Update File: PATH" and hunks after "@@", "*** End Patch". Paths are below a folder.
+func patchOf(text, dir string) (list []*filePatch, err error) {
+	below := func(path string) string {
+		if filepath.IsAbs(path) {
+			return path
+		}
+		return filepath.Join(dir, path)
+	}
+	for part := range strings.SplitSeq("\n"+strings.ReplaceAll(text, "\r\n", "\n"), "\n*** ") {
+		head, rest, some := strings.Cut(part, "\n")
+		action, path, _ := strings.Cut(strings.TrimSpace(head), ": ")
+		var body []string
+		if some && rest != "" {
+			body = strings.Split(strings.TrimSuffix(rest, "\n"), "\n")
+		}
+		last := &filePatch{}
+		if len(list) > 0 {
+			last = list[len(list)-1]
+		}
+		switch action {
+		case "", "Begin Patch", "End Patch":
+		case "Add File", "Delete File", "Update File":
+			last = &filePatch{action: action, path: below(path), lines: body}
+			list = append(list, last)
+		case "Move to":
+			last.to = below(path)
+		case "End of File":
+			if n := len(last.parts); n > 0 {
+				last.parts[n-1].atEnd = true
+			}
+		default:
+			return nil, fmt.Errorf("a patch can't do %q; use edit_file", action)
+		}
+		if last.action == "Update File" && action != "" && action != "End Patch" {
+			last.parts = append(last.parts, hunksOf(body)...)
 		}
 	}
+	if len(list) == 0 {
+		return nil, errors.New("the patch names no file; it begins with *** Begin Patch and *** Update File: PATH")
+	}
+	return list, nil
+}
+
+// patched makes a patch the calls that it is. If one part of it finds no place, nothing is written.
+func patched(ctx context.Context, c *tool.Call, text, dir string) (target string, out map[string]any, err error) {
+	list, err := patchOf(text, dir)
+	if err != nil {
+		return "", nil, err
+	}
 	var calls, moves []oneOfSeveral
-	updated := ""
-	for part := range strings.SplitSeq("\n"+text, "\n*** ") {
-		head, rest, _ := strings.Cut(strings.ReplaceAll(part, "\r\n", "\n"), "\n")
-		action, path, _ := strings.Cut(strings.TrimSpace(head), ": ")
-		body := strings.Split(strings.TrimSuffix(rest, "\n"), "\n")
-		switch action {
-		case "", "Begin Patch", "End Patch", "End of File":
+	for _, f := range list {
+		switch f.action {
 		case "Add File":
-			for i, line := range body {
-				body[i] = strings.TrimPrefix(line, "+")
+			for i, line := range f.lines {
+				f.lines[i] = strings.TrimPrefix(line, "+")
 			}
-			calls = append(calls, oneOfSeveral{"write_file", map[string]any{"path": path, "content": strings.Join(body, "\n") + "\n"}})
+			content := strings.Join(append(f.lines, ""), "\n")
+			calls = append(calls, oneOfSeveral{"write_file", map[string]any{"path": f.path, "content": content}})
 		case "Delete File":
-			calls = append(calls, oneOfSeveral{"delete_file", map[string]any{"path": path}})
-		case "Update File":
-			updated = path
-			if edits := hunkEdits(ctx, c, path, body); len(edits) > 0 {
-				calls = append(calls, oneOfSeveral{"edit_file", map[string]any{"path": path, "edits": edits}})
+			calls = append(calls, oneOfSeveral{"delete_file", map[string]any{"path": f.path}})
+		default:
+			edits, err := located(ctx, c, f.path, f.parts)
+			if err != nil {
+				return "", nil, err
 			}
-		case "Move to":
-			if edits := hunkEdits(ctx, c, updated, body); len(edits) > 0 {
-				calls = append(calls, oneOfSeveral{"edit_file", map[string]any{"path": updated, "edits": edits}})
+			if len(edits) > 0 {
+				calls = append(calls, oneOfSeveral{"edit_file", map[string]any{"path": f.path, "edits": edits}})
 			}
-			move, err := moved(updated, path)
+			if f.to == "" {
+				continue
+			}
+			move, err := moved(ctx, c, f.path, f.to)
 			if err != nil {
 				return "", nil, err
 			}
 			moves = append(moves, move)
-		default:
-			return "", nil, fmt.Errorf("a patch can't do %q; use edit_file", action)
 		}
 	}
-	if calls = append(calls, moves...); len(calls) == 0 {
-		return "", nil, errors.New("the patch names no file; it begins with *** Begin Patch and *** Update File: PATH")
-	}
-	return asOne(calls)
+	return asOne(append(calls, moves...))
+}
+
+// patchGiven is [patched] for a call with one of the names that a patch goes by.
+func patchGiven(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+	first(args, "input", "patch", "patch_text", "patchText", "diff")
+	text, _ := args["input"].(string)
+	return patched(ctx, c, text, "")
 }
 
 // moved moves a file, which replaces no other.
-func moved(from, to string) (oneOfSeveral, error) {
+func moved(ctx context.Context, c *tool.Call, from, to string) (oneOfSeveral, error) {
+	if c.Env.Files != nil {
+		resolved, err := Resolve(ctx, c, to)
+		if err != nil {
+			return oneOfSeveral{}, err
+		}
+		if f, err := c.Env.Files.Open(ctx, resolved); err == nil {
+			return oneOfSeveral{}, errors.Join(fmt.Errorf("%s is there already, so %s was not moved; nothing was written", to, from), f.Close())
+		}
+	}
 	var quoted [3]string
 	for i, path := range []string{filepath.Dir(to), from, to} {
 		q, err := syntax.Quote(path, syntax.LangBash)
@@ -125,6 +183,7 @@ func moved(from, to string) (oneOfSeveral, error) {
 type hunk struct {
 	anchors       []string // lines that stand before it, one after the other, such as that of its function
 	before, after []string // what it takes away and puts there, both with the lines around
+	atEnd         bool     // of the file
 }
 
 // hunksOf reads the lines of a patch of one file. A line without a mark is one around a change.
@@ -143,6 +202,7 @@ func hunksOf(body []string) (out []hunk) {
 			if anchor != "" && !unifiedHead.MatchString(anchor) {
 				h.anchors = append(h.anchors, anchor)
 			}
+		case strings.HasPrefix(line, `\ No newline`):
 		case strings.HasPrefix(line, "-"):
 			h.before = append(h.before, line[1:])
 		case strings.HasPrefix(line, "+"):
@@ -159,54 +219,76 @@ func hunksOf(body []string) (out []hunk) {
 // unifiedHead is what stands behind "@@" where a patch has numbers of lines, which models count wrongly.
 var unifiedHead = regexp.MustCompile(`^-\d+(,\d+)? \+\d+(,\d+)?( @@.*)?$`)
 
-// hunks makes an edit of each part of a patch, wherever its lines are.
-func hunks(body []string) []any {
-	var edits []any
-	for _, h := range hunksOf(body) {
-		edits = append(edits, map[string]any{"old_string": strings.Join(h.before, "\n"), "new_string": strings.Join(h.after, "\n")})
-	}
-	return edits
+// edit is the part as an edit, wherever its lines are.
+func (h hunk) edit() map[string]any {
+	return map[string]any{"old_string": strings.Join(h.before, "\n"), "new_string": strings.Join(h.after, "\n")}
 }
 
-// hunkEdits makes an edit of each part of a patch of a file that is there: behind its anchors and the part before it,
+// located makes an edit of each part of a patch of a file: of whole lines, behind its anchors and the part before it,
 // with so many lines around that the edit fits nowhere else. Spaces at the ends of lines, and then those at their
-// beginnings, need not be as the file has them. What is found nowhere is an edit as it stands, which then fails with
-// what is near.
-func hunkEdits(ctx context.Context, c *tool.Call, path string, body []string) []any {
-	var edits []any
+// beginnings, need not be as the file has them. A part that has no place, or more than one where its anchors are not
+// found, is an error. Of a file that can't be read here the edits are as they stand.
+func located(ctx context.Context, c *tool.Call, path string, parts []hunk) (edits []any, err error) {
 	text, ok := textOf(ctx, c, path)
-	if !ok {
-		return hunks(body)
+	if !ok || text == "" {
+		for _, h := range parts {
+			edits = append(edits, h.edit())
+		}
+		return edits, nil
 	}
 	lines, at := strings.Split(unix(text), "\n"), 0
-	for _, h := range hunksOf(body) {
-		from := at
-		for _, anchor := range h.anchors {
-			if i := seek(lines, []string{anchor}, from); i >= 0 {
-				from = i + 1
-			}
-		}
-		i := seek(lines, h.before, from)
-		switch {
-		case len(h.before) == 0 && len(h.anchors) == 0: // it is added at the end
-			if i = len(lines); lines[i-1] == "" {
-				i--
-			}
-		case len(h.before) == 0:
-			i = from
-		case i < 0:
-			i = seek(lines, h.before, 0)
-		}
-		if i < 0 {
-			edits = append(edits, map[string]any{"old_string": strings.Join(h.before, "\n"), "new_string": strings.Join(h.after, "\n")})
-			continue
+	for n, h := range parts {
+		i, why := h.place(lines, at)
+		if why != "" {
+			return nil, fmt.Errorf("part %d of %d of the patch of %s: %s; nothing was written", n+1, len(parts), path, why)
 		}
 		put := h.put(lines[i : i+len(h.before)])
 		edits = append(edits, unique(lines, i, i+len(h.before), put))
 		lines = slices.Concat(lines[:i], put, lines[i+len(h.before):])
 		at = i + len(put)
 	}
-	return edits
+	return edits, nil
+}
+
+// place is the line at which a part belongs, behind so many; why not, if there is none.
+func (h hunk) place(lines []string, behind int) (at int, why string) {
+	end := len(lines)
+	if lines[end-1] == "" {
+		end-- // behind the end of the last line there is none
+	}
+	from, anchored := behind, true
+	for _, anchor := range h.anchors {
+		i := slices.IndexFunc(lines[from:], func(l string) bool { return strings.TrimSpace(l) == anchor })
+		if i < 0 {
+			i = slices.IndexFunc(lines[from:], func(l string) bool { return strings.HasPrefix(strings.TrimSpace(l), anchor) })
+		}
+		if i < 0 {
+			anchored = false
+			break
+		}
+		from += i + 1
+	}
+	switch last := end - len(h.before); {
+	case len(h.before) == 0 && !anchored:
+		return 0, fmt.Sprintf("there is no line %q", h.anchors[len(h.anchors)-1])
+	case len(h.before) == 0 && len(h.anchors) > 0 && !h.atEnd:
+		return from, ""
+	case len(h.before) == 0:
+		return end, ""
+	case h.atEnd && last >= behind && seek(lines[last:end], h.before, 0) == 0:
+		return last, ""
+	}
+	if i := seek(lines, h.before, from); i >= 0 && anchored {
+		return i, ""
+	}
+	i := seek(lines, h.before, 0)
+	switch {
+	case i < 0:
+		return 0, notFound(strings.Join(lines, "\n"), strings.Join(h.before, "\n"))
+	case seek(lines, h.before, i+1) >= 0:
+		return 0, "its lines stand in the file more than once, and not behind what stands before them in the patch"
+	}
+	return i, ""
 }
 
 // textOf is the text of a file that a call may read.
@@ -284,17 +366,67 @@ func patchedInBash(ctx context.Context, c *tool.Call) (name string, args json.Ra
 	if m == nil || m[2] != m[4] {
 		return "", nil, nil
 	}
-	target, out, err := patched(ctx, c, map[string]any{"input": m[3]})
+	target, out, err := patched(ctx, c, m[3], m[1])
 	if err != nil {
 		return "", nil, err
 	}
-	if m[1] != "" {
-		for _, one := range append([]map[string]any{out}, argsOf(out)...) {
-			if path, ok := one["path"].(string); ok && !filepath.IsAbs(path) {
-				one["path"] = filepath.Join(m[1], path)
-			}
-		}
-	}
 	raw, err := json.Marshal(out)
 	return target, raw, err
+}
+
+// searched is a change of a file in blocks of text to search for and to replace: whole lines, as in a patch. A call
+// without blocks is one of edit_file as it stands.
+func searched(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+	first(args, "path", "file_path", "filePath")
+	for _, name := range []string{"diff", "content", "blocks"} {
+		text, _ := args[name].(string)
+		parts, err := blocks(text)
+		if err != nil {
+			return "", nil, err
+		}
+		if len(parts) > 0 {
+			path, _ := args["path"].(string)
+			delete(args, name)
+			args["edits"], err = located(ctx, c, path, parts)
+			return "edit_file", args, err
+		}
+	}
+	return "edit_file", args, nil
+}
+
+var (
+	// A block begins with such a line, and ends with the other. Between what is searched for and what takes its
+	// place stands a line of as many "=" as the first mark has signs, or of seven.
+	blockBegins = regexp.MustCompile(`^(<{5,}|-{5,}) SEARCH>?\s*$`)
+	blockEnds   = regexp.MustCompile(`^(>{5,}|\+{5,}) REPLACE>?\s*$`)
+	blockNoise  = regexp.MustCompile(`^(:start_line: ?\d+|-{5,})\s*$`) // behind its beginning
+)
+
+// blocks reads blocks to search for and to replace. One that does not end is an error.
+func blocks(text string) (out []hunk, err error) {
+	var h *hunk
+	divider, divided := "", false
+	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {
+		mark := blockBegins.FindStringSubmatch(line)
+		switch {
+		case mark != nil && h == nil:
+			h, divider, divided = &hunk{}, strings.Repeat("=", len(mark[1])), false
+		case mark != nil, blockEnds.MatchString(line) && (h == nil || !divided):
+			return nil, fmt.Errorf("block %d has no end, or no line of %q in it; nothing was written", len(out)+1, cmp.Or(divider, "======="))
+		case h == nil:
+		case blockEnds.MatchString(line):
+			out, h = append(out, *h), nil
+		case !divided && strings.TrimRight(line, " \t") == divider:
+			divided = true
+		case !divided && len(h.before) == 0 && blockNoise.MatchString(line):
+		case divided:
+			h.after = append(h.after, line)
+		default:
+			h.before = append(h.before, line)
+		}
+	}
+	if h != nil {
+		return nil, fmt.Errorf("block %d has no end; nothing was written", len(out)+1)
+	}
+	return out, nil
 }

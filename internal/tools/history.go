@@ -20,11 +20,11 @@ const (
 )
 
 type historyArgs struct {
-	Words  string `json:"words,omitempty" jsonschema:"words that a passage must hold, all of them"`
-	At     uint64 `json:"at,omitempty" jsonschema:"number of the passage to show whole"`
-	Call   string `json:"call,omitempty" jsonschema:"id of the call whose result to show whole"`
-	Around int    `json:"around,omitempty" jsonschema:"passages to show before and after it"`
-	Who    string `json:"who,omitempty" jsonschema:"whose passages only, such as person, model or the name of a tool"`
+	Words  string `json:"words,omitempty" jsonschema:"finds the newest passages that hold all of these"`
+	At     uint64 `json:"at,omitempty" jsonschema:"shows the passage of this number whole"`
+	Call   string `json:"call,omitempty" jsonschema:"shows the result of the call of this id whole"`
+	Around int    `json:"around,omitempty" jsonschema:"with at: so many passages around it"`
+	Who    string `json:"who,omitempty" jsonschema:"only those of person, model or a tool"`
 }
 
 func history() tool.Tool {

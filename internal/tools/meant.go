@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,7 +63,7 @@ func undone(ctx context.Context, c *tool.Call, args map[string]any) (target stri
 	name := Shown(c, resolved)
 	head := "\n--- " + name + "\n+++ " + name + "\n"
 	found, err := c.Env.History.Find(ctx, 1, func(p tool.Passage) bool {
-		return p.Call != "" && strings.HasPrefix(p.Text, name+": ") && strings.Contains(p.Text, head)
+		return p.Call != "" && !slices.Contains(habits()[0].names, p.Who) && p.Who != "bash" && strings.HasPrefix(p.Text, name+": ") && strings.Contains(p.Text, head)
 	})
 	if err != nil {
 		return "", nil, err
@@ -74,12 +75,12 @@ func undone(ctx context.Context, c *tool.Call, args map[string]any) (target stri
 	if strings.Contains(diff, diffLeftOut) {
 		return "", nil, fmt.Errorf("the last edit of %s was too long to be shown whole; put back with edit_file what was there", name)
 	}
-	back := hunks(strings.Split(strings.TrimSuffix(diff, "\n"), "\n"))
-	for _, one := range back {
-		old := one.(map[string]any)
-		old["old_string"], old["new_string"] = old["new_string"], old["old_string"]
+	parts := hunksOf(strings.Split(strings.TrimSuffix(diff, "\n"), "\n"))
+	for i, h := range parts {
+		parts[i].before, parts[i].after = h.after, h.before
 	}
-	return "edit_file", map[string]any{"path": path, "edits": back}, nil
+	back, err := located(ctx, c, path, parts)
+	return "edit_file", map[string]any{"path": path, "edits": back}, err
 }
 
 // folderMade makes a folder.
@@ -140,6 +141,31 @@ func listed(_ context.Context, c *tool.Call, args map[string]any) (target string
 	all := map[string]any{"items": items}
 	mendTodo(all)
 	return "todo", all, nil
+}
+
+// merged is the to-do list with items that are new, or have another state, if the call says that the others stay.
+func merged(_ context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+	if args["merge"] != true {
+		return "todo", args, nil
+	}
+	mendTodo(args)
+	list, _ := args["items"].([]any)
+	items := []any{}
+	for _, t := range c.Todo {
+		items = append(items, map[string]any{"text": t.Text, "state": string(t.State)})
+	}
+	for _, v := range list {
+		i := slices.IndexFunc(items, func(old any) bool {
+			one, _ := v.(map[string]any)
+			return one != nil && old.(map[string]any)["text"] == one["text"]
+		})
+		if i < 0 {
+			items = append(items, v)
+		} else {
+			items[i] = v
+		}
+	}
+	return "todo", map[string]any{"items": items}, nil
 }
 
 // selected is a search for tools whose query may name them.
@@ -207,10 +233,16 @@ func together(_ context.Context, _ *tool.Call, args map[string]any) (target stri
 	var calls []oneOfSeveral
 	for _, v := range list {
 		one, _ := v.(map[string]any)
-		first(one, "recipient_name", "name", "tool", "tool_name")
+		if one == nil {
+			return "", nil, fmt.Errorf("a call is %v, want an object with recipient_name and parameters", v)
+		}
+		first(one, "recipient_name", "name", "tool", "tool_name", "function")
 		first(one, "parameters", "arguments", "args", "input")
 		name, _ := one["recipient_name"].(string)
 		given, _ := one["parameters"].(map[string]any)
+		if name == "" {
+			return "", nil, errors.New("a call has no recipient_name, which names its tool")
+		}
 		calls = append(calls, oneOfSeveral{strings.TrimPrefix(name, "functions."), given})
 	}
 	if len(calls) == 0 {
@@ -225,6 +257,9 @@ func editedTogether(_ context.Context, _ *tool.Call, args map[string]any) (targe
 	var calls []oneOfSeveral
 	for _, v := range list {
 		one, _ := v.(map[string]any)
+		if one == nil {
+			return "", nil, fmt.Errorf("a replacement is %v, want an object with filePath, oldString and newString", v)
+		}
 		calls = append(calls, oneOfSeveral{"edit_file", one})
 	}
 	if len(calls) == 0 {
@@ -233,13 +268,13 @@ func editedTogether(_ context.Context, _ *tool.Call, args map[string]any) (targe
 	return asOne(calls)
 }
 
-// createdByEdit makes an edit of nothing, in a file that is not there, the new file that it is meant to be.
+// createdByEdit makes an edit of nothing, in a file that is not there or empty, the file that it is meant to be.
 func createdByEdit(ctx context.Context, c *tool.Call) (name string, args json.RawMessage, err error) {
 	in, err := tool.Args[editArgs](c)
 	if err != nil || len(in.Edits) != 1 || in.Edits[0].Old != "" {
 		return "", nil, err
 	}
-	if _, err := open(ctx, c, in.Path); !errors.Is(err, fs.ErrNotExist) {
+	if d, err := open(ctx, c, in.Path); !errors.Is(err, fs.ErrNotExist) && (err != nil || len(d.before) > 0) {
 		return "", nil, nil
 	}
 	raw, err := json.Marshal(writeArgs{Path: in.Path, Content: &in.Edits[0].New})
@@ -273,7 +308,10 @@ func inserted(ctx context.Context, c *tool.Call, args map[string]any) (target st
 	if !ok {
 		return "", nil, errBinary(Shown(c, resolved), data)
 	}
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if text == "" {
+		return "write_file", map[string]any{"path": path, "content": added}, nil
+	}
+	lines := strings.Split(strings.TrimSuffix(unix(text), "\n"), "\n")
 	if isBefore && before == 0 {
 		n = float64(len(lines))
 	}
@@ -282,15 +320,6 @@ func inserted(ctx context.Context, c *tool.Call, args map[string]any) (target st
 	}
 	edit := unique(lines, int(n), int(n), []string{strings.TrimSuffix(added, "\n")})
 	return "edit_file", map[string]any{"path": path, "edits": []any{edit}}, nil
-}
-
-// argsOf are the arguments of the calls that one stands for.
-func argsOf(args map[string]any) (out []map[string]any) {
-	calls, _ := args["calls"].([]oneOfSeveral)
-	for _, one := range calls {
-		out = append(out, one.Args)
-	}
-	return out
 }
 
 // asOne is one call that stands for all of them.

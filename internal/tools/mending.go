@@ -88,6 +88,9 @@ func commandLine(list []any) string {
 	for _, v := range list {
 		words = append(words, fmt.Sprint(v))
 	}
+	if len(words) == 2 && words[0] == "apply_patch" {
+		return "apply_patch <<'END_OF_PATCH'\n" + strings.TrimRight(words[1], "\n") + "\nEND_OF_PATCH"
+	}
 	if len(words) == 3 && slices.Contains([]string{"bash", "sh", "zsh", "/bin/bash", "/bin/sh"}, words[0]) &&
 		slices.Contains([]string{"-c", "-lc"}, words[1]) {
 		return words[2]
@@ -173,41 +176,10 @@ func mendJobs(args map[string]any) {
 	drop(args, "filter", "block")
 }
 
-// mendEdit drops what a model says about its edit beside it, and reads edits in other forms: one as an object,
-// and blocks of text to search for and to replace.
+// mendEdit drops what a model says about its edit beside it.
 func mendEdit(args map[string]any) {
 	drop(args, "instruction", "instructions", "expected_replacements", "description", "explanation")
 	first(args, "edits", "edit")
-	for _, name := range []string{"diff", "content", "blocks"} {
-		text, _ := args[name].(string)
-		if edits := blocks(text); len(edits) > 0 {
-			args["edits"] = edits
-			delete(args, name)
-		}
-	}
-}
-
-// searchBlock is a block such as
-//
-//	<<<<<<< SEARCH
-//	old
-//	=======
-//	new
-//	>>>>>>> REPLACE
-//
-// with the marks of either of the two tool sets that have it, and perhaps the number of its line on top.
-var searchBlock = regexp.MustCompile(`(?ms)^(?:<{5,}|-{5,}) SEARCH>?[ \t]*\n(?::start_line: ?\d+[ \t]*\n)?(?:-{5,}[ \t]*\n)?(.*?)^={5,}[ \t]*\n(.*?)^(?:>{5,}|\+{5,}) REPLACE>?[ \t]*$`)
-
-// blocks makes an edit of each block.
-func blocks(text string) (edits []any) {
-	for _, m := range searchBlock.FindAllStringSubmatch(strings.ReplaceAll(text, "\r\n", "\n"), -1) {
-		old, with := m[1], m[2]
-		if with != "" { // else the lines go, with their ends
-			old, with = strings.TrimSuffix(old, "\n"), strings.TrimSuffix(with, "\n")
-		}
-		edits = append(edits, map[string]any{"old_string": old, "new_string": with})
-	}
-	return edits
 }
 
 // mendWrite drops what would say that a file is to be written whole, which it is.
@@ -278,14 +250,15 @@ func mendTodo(args map[string]any) {
 	}
 }
 
-// checklist reads lines such as "[x] done", "- [-] being done" and "[ ] open".
+// aCheck is a line such as "[x] done", "- [-] being done" and "3. [ ] open".
+var aCheck = regexp.MustCompile(`^\s*(?:[-*]|\d+[.)])?\s*\[([ xX-])\]\s+(.+?)\s*$`)
+
+// checklist reads such lines.
 func checklist(text string) (items []any) {
-	for line := range strings.Lines(text) {
-		line = strings.TrimLeft(strings.TrimSpace(line), "-* ")
-		for mark, state := range map[string]string{"[x] ": "done", "[X] ": "done", "[-] ": "doing", "[ ] ": "open"} {
-			if text, is := strings.CutPrefix(line, mark); is {
-				items = append(items, map[string]any{"text": text, "state": state})
-			}
+	states := map[string]string{"x": "done", "X": "done", "-": "doing", " ": "open"}
+	for line := range strings.SplitSeq(text, "\n") {
+		if m := aCheck.FindStringSubmatch(line); m != nil {
+			items = append(items, map[string]any{"text": m[2], "state": states[m[1]]})
 		}
 	}
 	return items

@@ -16,7 +16,7 @@ import (
 const severalName = "several_calls"
 
 // mostOfSeveral is how many calls one may stand for.
-const mostOfSeveral = 50
+const mostOfSeveral = 200
 
 type severalArgs struct {
 	Calls []oneOfSeveral `json:"calls"`
@@ -58,6 +58,9 @@ func runSeveral(ctx context.Context, c *tool.Call, in severalArgs) (tool.Result,
 			}
 			text = "Error: " + text
 		}
+		if res.Exit != nil && *res.Exit != 0 && !strings.Contains(text, "[exit code") {
+			text = strings.TrimPrefix(fmt.Sprintf("%s\n[exit code %d]", text, *res.Exit), "\n")
+		}
 		out.Parts = append(out.Parts, llm.Text{Text: fmt.Sprintf("[%d: %s]\n%s\n", i+1, in.Calls[i].Tool, text)})
 		for _, p := range res.Parts {
 			if _, is := p.(llm.Text); !is {
@@ -67,6 +70,9 @@ func runSeveral(ctx context.Context, c *tool.Call, in severalArgs) (tool.Result,
 	}
 	if failed == len(waits) {
 		return out, errors.New(out.Parts.Text())
+	}
+	if failed > 0 {
+		out.Parts = append(llm.Say(fmt.Sprintf("%d of %d calls failed.\n", failed, len(waits))), out.Parts...)
 	}
 	return out, nil
 }

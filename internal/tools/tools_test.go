@@ -77,7 +77,7 @@ func newSession(t testing.TB) *session {
 	}
 	core := tools.Core(s.shell, "")
 	patching, _ := tools.Patching(core)
-	for _, tl := range slices.Concat(patching, core) {
+	for _, tl := range slices.Concat(tools.Usual(core)[1:], patching, core) { // several calls need a driver
 		s.tools[tl.Name] = tl
 	}
 	t.Cleanup(s.shell.Close)

@@ -144,7 +144,7 @@ func TestHabitsCostNoTurn(t *testing.T) {
 		{"WriteFile", `{"path":"a","content":"x","mode":"append"}`, `unknown field "mode"`},
 		{
 			"replace_in_file", `{"path":"a","diff":"------- SEARCH\nx\n=======\ny\nz\n+++++++ REPLACE\n\n------- SEARCH\nv\n=======\n+++++++ REPLACE"}`,
-			`edit_file {"edits":[{"new_string":"y\nz","old_string":"x"},{"new_string":"","old_string":"v\n"}],"path":"a"}`,
+			`edit_file {"edits":[{"new_string":"y\nz","old_string":"x"},{"new_string":"","old_string":"v"}],"path":"a"}`,
 		},
 		{
 			"apply_diff", `{"path":"a","diff":"<<<<<<< SEARCH\n:start_line:7\n-------\nx\n=======\ny\n>>>>>>> REPLACE"}`,
@@ -158,6 +158,19 @@ func TestHabitsCostNoTurn(t *testing.T) {
 		{
 			"apply_patch", `{"input":"*** Begin Patch\n*** Update File: a\n*** Move to: d e/b\n@@\n-x\n+y\n*** End Patch"}`,
 			`{"args":{"command":"mkdir -p -- 'd e' && test ! -e 'd e/b' && mv -- a 'd e/b'"},"tool":"bash"}`,
+		},
+		{"replace_in_file", `{"path":"a","diff":"<<<<<<< SEARCH\nx\n=======\ny\n"}`, `block 1 has no end`},
+		{"replace_in_file", `{"path":"a","diff":"<<<<<<< SEARCH\nx\n>>>>>>> REPLACE"}`, `block 1 has no end, or no line of "=======" in it`},
+		{
+			"replace_in_file", `{"path":"a","diff":"<<<<<<< SEARCH\nTitle\n=====\nold\n=======\nTitle\n=====\nnew\n>>>>>>> REPLACE"}`,
+			`edit_file {"edits":[{"new_string":"Title\n=====\nnew","old_string":"Title\n=====\nold"}],"path":"a"}`,
+		},
+		{"multi_tool_use.parallel", `{"tool_uses":["x"]}`, `want an object with recipient_name`},
+		{"multi_tool_use.parallel", `{"tool_uses":[{"parameters":{}}]}`, `a call has no recipient_name`},
+		{"shell", `{"command":["apply_patch","*** Begin Patch\n*** End Patch\n"]}`, "bash {\"command\":\"apply_patch \u003c\u003c'END_OF_PATCH'"},
+		{
+			"todo_write", `{"merge":true,"todos":[{"id":"9","content":"a","status":"completed"},{"id":"2","content":"b","status":"pending"}]}`,
+			`todo {"items":[{"state":"done","text":"a"},{"state":"open","text":"b"}]}`,
 		},
 		{"create_directory", `{"dirPath":"a b"}`, `bash {"command":"mkdir -p -- 'a b'"}`},
 		{"update_todo_list", `{"todos":"[x] a\n- [-] b\n[ ] c"}`, `todo {"items":[{"state":"done","text":"a"},{"state":"doing","text":"b"},{"state":"open","text":"c"}]}`},
