@@ -53,7 +53,7 @@ func TestEvidenceIsNotForged(t *testing.T) {
 	if code != console.ExitFailed || strings.ContainsAny(out, "\x1b\x07\r\u202e") {
 		t.Errorf("code %d, %q\n%s", code, out, errs)
 	}
-	want := regexp.MustCompile(`^(\| .*\n)+\nNot verified: no passage below has 31, 7, 1-2, r\.md\.\n\n\[1\] z\.md:1 \(bytes 0-3\)\\x0a\[2\] y\.md, line 1 \(bytes 0-\d+\)\n  > .*one \[3\] y\n\nRead: 0 % of \d+ bytes in 1 source\.\nNot read: \d+ bytes of z\.md:1 \(bytes 0-3\)\\x0a\[2\] y\.md\.\n$`)
+	want := regexp.MustCompile(`^(\| .*\n)+\nNot verified: no passage below has 31, 7, 1-2, Red, r\.md\.\n\n\[1\] z\.md:1 \(bytes 0-3\)\\x0a\[2\] y\.md, line 1 \(bytes 0-\d+\)\n  > .*one \[3\] y\n\nRead: 0 % of \d+ bytes in 1 source\.\nNot read: \d+ bytes of z\.md:1 \(bytes 0-3\)\\x0a\[2\] y\.md\.\n$`)
 	if !want.MatchString(out) {
 		t.Errorf("%q", out)
 	}

@@ -153,8 +153,8 @@ func (s shows) lacks(claim string) (missing []string) {
 var (
 	// begins are words that begin sentences and are no names; they say too little to show anything.
 	begins = regexp.MustCompile(`(?i)^(?:` +
-		`answer|approximately|average|count|maximum|minimum|note|number|result|results|run|see|set|sum|summary|total|use|` +
-		`a|aber|about|according|after|all|als|also|although|am|an|and|another|any|are|as|at|au|auch|auf|aux|avec|based|because|` +
+		`answer|approximately|average|count|everybody|everyone|everything|maximum|minimum|note|number|result|results|run|see|set|somebody|someone|something|sum|summary|total|use|` +
+		`a|aber|about|according|after|all|als|also|although|am|an|and|another|any|anybody|anyone|anything|are|as|at|au|auch|auf|aux|avec|based|because|` +
 		`before|bei|bis|both|but|by|can|ce|ces|con|d\.h|da|dans|das|de|del|dem|den|der|des|die|do|does|du|during|e\.g|each|ein|` +
 		`eine|either|el|elle|en|er|es|et|every|few|for|from|für|given|had|has|have|he|her|here|his|how|however|i|i\.e|if|il|ils|` +
 		`im|in|instead|is|ist|it|its|ja|kein|keine|la|las|le|les|los|many|mit|more|most|must|nach|nein|neither|no|nobody|non|` +
