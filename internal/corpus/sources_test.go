@@ -300,6 +300,7 @@ func TestAnswersAreSupported(t *testing.T) {
 		{"max_size is 64, see core.conf and report-900.txt, line 4.", []int{3}, none},
 		{"max_size is 64 (report-900.txt:4).", []int{3}, none},
 		{"max_size is 64, see line 5.", []int{3}, []string{"5"}},
+		{"max_size is #4 MB.", []int{3}, []string{"4", "MB"}},
 		{"max_size is 4 MB.", []int{3}, []string{"4", "MB"}},
 		{"An upload has 900 MB.", []int{4}, []string{"900"}},
 		{"An upload, says report-90, has 5000 MB.", []int{4}, []string{"report-90"}},

@@ -153,7 +153,8 @@ func (s shows) lacks(claim string) (missing []string) {
 var (
 	// begins are words that begin sentences and are no names; they say too little to show anything.
 	begins = regexp.MustCompile(`(?i)^(?:` +
-		`answer|approximately|average|count|everybody|everyone|everything|maximum|minimum|note|number|result|results|run|see|set|somebody|someone|something|sum|summary|total|use|` +
+		`answer|approximately|average|count|everybody|everyone|everything|maximum|minimum|note|number|result|results|run|see|set|` +
+		`somebody|someone|something|sum|summary|total|use|` +
 		`a|aber|about|according|after|all|als|also|although|am|an|and|another|any|anybody|anyone|anything|are|as|at|au|auch|auf|aux|avec|based|because|` +
 		`before|bei|bis|both|but|by|can|ce|ces|con|d\.h|da|dans|das|de|del|dem|den|der|des|die|do|does|du|during|e\.g|each|ein|` +
 		`eine|either|el|elle|en|er|es|et|every|few|for|from|für|given|had|has|have|he|her|here|his|how|however|i|i\.e|if|il|ils|` +
@@ -201,13 +202,14 @@ func (s shows) named(claim string) (names, others []string) {
 }
 
 var (
-	aMark  = regexp.MustCompile(`\[\p{Nd}+(?:(?:, ?|-|–)\p{Nd}+)*\]`) // numbers of pieces of evidence
-	anItem = regexp.MustCompile(`(?m)^\s*(\p{Nd}+)[.)]\s+`)           // of a list
-	aPlace = regexp.MustCompile(`(?i)(?:\b(?:lines?|zeilen?|lignes?|events?|ereignis(?:se)?)\s+#?|#)\p{Nd}+(?:(?:-|–| and | und | et | to )\p{Nd}+)*`)
-	aCount = regexp.MustCompile(`(^|[^\p{Nd}.,:/'’-])(\p{Nd}+)\s+(\p{L}{3,})`)
-	aTotal = regexp.MustCompile(`\b(?:are|were|sind|sont)\s+\p{Nd}+\s*(?:[.!?]\s|[.!?]?$)`)
-	aPiece = regexp.MustCompile(`(?i)^(?:files?|sources?|documents?|passages?|places?|quotes?)$`)
-	digits = regexp.MustCompile(`\p{Nd}+`)
+	aMark   = regexp.MustCompile(`\[\p{Nd}+(?:(?:, ?|-|–)\p{Nd}+)*\]`) // numbers of pieces of evidence
+	anItem  = regexp.MustCompile(`(?m)^\s*(\p{Nd}+)[.)]\s+`)           // of a list
+	aPlace  = regexp.MustCompile(`(?i)\b(?:lines?|zeilen?|lignes?|events?|ereignis(?:se)?)\s+#?\p{Nd}+(?:(?:-|–| and | und | et | to )\p{Nd}+)*`)
+	anEvent = regexp.MustCompile(`#\p{Nd}+`)
+	aCount  = regexp.MustCompile(`(^|[^\p{Nd}.,:/'’-])(\p{Nd}+)\s+(\p{L}{3,})`)
+	aTotal  = regexp.MustCompile(`\b(?:are|were|sind|sont)\s+\p{Nd}+\s*(?:[.!?]\s|[.!?]?$)`)
+	aPiece  = regexp.MustCompile(`(?i)^(?:files?|sources?|documents?|passages?|places?|quotes?)$`)
+	digits  = regexp.MustCompile(`\p{Nd}+`)
 )
 
 // unshown are the figures and names of an answer that its evidence does not have. What an answer says about the
@@ -216,12 +218,13 @@ var (
 // shown as a whole.
 func unshown(a Answer) []string {
 	var quotes []string
-	cited, places := map[string]bool{}, map[string]bool{}
+	cited, places, events := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	claim := a.Answer
 	for i, e := range a.Evidence {
 		quotes = append(quotes, e.Quote)
 		cited[strconv.Itoa(i+1)] = true
-		places[strconv.FormatUint(e.Event, 10)] = e.Event > 0
+		number := strconv.FormatUint(e.Event, 10)
+		events[number], places[number] = e.Event > 0, e.Event > 0
 		for n := range int64(strings.Count(e.Quote, "\n") + 1) {
 			places[strconv.FormatInt(e.Line+n, 10)] = true
 		}
@@ -254,6 +257,7 @@ func unshown(a Answer) []string {
 		})
 	}
 	told(aPlace, places)
+	told(anEvent, events)
 	claim = aCount.ReplaceAllStringFunc(claim, func(m string) string {
 		if part := aCount.FindStringSubmatch(m); part[2] == strconv.Itoa(len(quotes)) && counted(part[3], quotes) {
 			return part[1] + part[3]
