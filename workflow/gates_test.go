@@ -232,7 +232,10 @@ func TestEachInterruptionIsAsked(t *testing.T) {
 		}
 		tries := func() int {
 			n := len(calls.jobs)
-			for e := range log.Read(t.Context(), 0) {
+			for e, err := range log.Read(t.Context(), 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
 				if b, ok := e.Body.(event.StepStarted); ok && b.Does == "run" {
 					n++
 				}

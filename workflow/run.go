@@ -406,7 +406,7 @@ type readiness struct {
 
 // halted is why no step of the list begins any more; nil: it may.
 func (r *run) halted(at scopeOf) error {
-	if err := r.stopped(); err != nil && !(at.last && errors.Is(err, errStopped)) {
+	if err := r.stopped(); err != nil && (!at.last || !errors.Is(err, errStopped)) {
 		return err
 	}
 	return nil
@@ -435,8 +435,7 @@ func (r *run) ready(s Step, needs []string, at scopeOf, ends map[string]end, f *
 		return readiness{yes: true}
 	}
 	for _, id := range needs {
-		switch e := ends[id]; {
-		case e.bad() && (stepOf(at.steps, id).OnFailure != "continue" || e.outcome == event.OutcomeSkipped):
+		if e := ends[id]; e.bad() && (stepOf(at.steps, id).OnFailure != "continue" || e.outcome == event.OutcomeSkipped) {
 			return readiness{why: fmt.Sprintf("it needs %s, which is %s", id, e.outcome)}
 		}
 	}

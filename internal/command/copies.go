@@ -90,7 +90,7 @@ func (c *command) copiesMerge() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer env.Close()
+			defer func() { _ = env.Close() }()
 			report, err := subagent.Merge(cmd.Context(), a.Running.Trees, tree, env, one.Agent, args[1:])
 			if report != "" {
 				fmt.Fprintln(cmd.OutOrStdout(), text.VisibleLines(report))

@@ -42,15 +42,16 @@ func inWords(c *Comparison, candidates int) Says {
 
 func (c *Comparison) sayVerdict(s *Says, candidates int) {
 	rate := 100 * c.Alpha
-	if n := len(c.Looks); n > 0 || c.Next > 0 {
+	switch {
+	case len(c.Looks) > 0 || c.Next > 0:
 		c.sayLooks(s)
-	} else if c.Verdict == Unfinished {
+	case c.Verdict == Unfinished:
 		s.unknown("Whether there is a difference: a run that goes on has no verdict, as one at any moment would find differences where " +
 			"there are none. Wait for its end, plan looks with --looks, or judge by what has ended with --partial.")
-	} else if c.Verdict != Unknown {
+	case c.Verdict != Unknown:
 		s.known("That is more than chance: if both were the same, so large a difference would come in %s of comparisons (p = %.2g, %s). "+
 			"Equal configurations are called different at most %g times in 100.", percent(*c.P), *c.P, c.Test, rate)
-	} else {
+	default:
 		s.unknown("The difference may be chance: if both were the same, so large a difference would come in %s of comparisons "+
 			"(p = %.2g, %s). That does not show that they are the same.", percent(*c.P), *c.P, c.Test)
 	}

@@ -87,7 +87,7 @@ func (f Folder) working(id string) bool {
 }
 
 // Standing is how a run stands now; the id is as [Folder.Open] takes it.
-func (f Folder) Standing(ctx context.Context, id string) (s Standing, err error) {
+func (f Folder) Standing(_ context.Context, id string) (s Standing, err error) {
 	run, err := f.Open(id)
 	if err != nil {
 		return s, err

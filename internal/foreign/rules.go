@@ -167,8 +167,8 @@ func Rules(action tool.Action, text string) (rules []string, why string) {
 // can't name here; none: a part can be named.
 func wider(action tool.Action, text string) []string {
 	name := toolOf(text)
-	switch parts := []string{"Bash", "Read", "Edit", "Write", "MultiEdit", "NotebookEdit", "Grep", "Glob", "LS"}; {
-	case action == tool.Allow || slices.Contains(parts, name) || !strings.HasSuffix(strings.TrimSpace(text), ")"):
+	parts := []string{"Bash", "Read", "Edit", "Write", "MultiEdit", "NotebookEdit", "Grep", "Glob", "LS"}
+	if action == tool.Allow || slices.Contains(parts, name) || !strings.HasSuffix(strings.TrimSpace(text), ")") {
 		return nil
 	}
 	rules, _ := Rules(action, name)

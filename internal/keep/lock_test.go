@@ -196,7 +196,7 @@ func TestClosedIsUnlocked(t *testing.T) {
 	if copied < 0 {
 		t.Fatal("the file is not open")
 	}
-	defer syscall.Close(copied)
+	defer func() { _ = syscall.Close(copied) }()
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -324,8 +324,8 @@ func (i *item) make(ctx context.Context, c *workerCall) error {
 	name, args, err := oursOf(c.name, c.args)
 	var said string
 	if err == nil && !onlyReads(name, args) {
-		switch {
-		case c.id == i.cut:
+		switch c.id {
+		case i.cut:
 			err = errCut
 		default:
 			if refused := i.note(ctx, c.id); refused != nil || ctx.Err() != nil {

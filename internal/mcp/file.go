@@ -165,7 +165,7 @@ func readServer(name string, data []byte) (s Server, unknown []string, err error
 		s.Env = env
 	}
 	if len(command) > 0 && command[0] != "" {
-		s.Command = append(command, args...)
+		s.Command = slices.Concat(command, args)
 	}
 	s.Kind = kindOf(cmp.Or(kind, transport))
 	if s.Kind == "" && httpURL != "" {
@@ -189,9 +189,10 @@ func kindOf(text string) string {
 
 // spelled is a server with the variables of other programs written as ours.
 func (s Server) spelled(root string) Server {
-	if s.Dir == "${workspaceFolder}" {
+	switch s.Dir {
+	case "${workspaceFolder}":
 		s.Dir = ""
-	} else if s.Dir == "" {
+	case "":
 		root = "." // where it is started
 	}
 	fixed := strings.NewReplacer("${workspaceFolder}", root, "${userHome}", "${HOME}", "${pathSeparator}", "/", "${/}", "/")

@@ -89,7 +89,7 @@ func (s sift) answer(call, data []byte, kind string) []byte {
 	var said struct {
 		Error json.RawMessage `json:"error"`
 	}
-	failed := said.Error
+	var failed json.RawMessage
 	if json.Unmarshal(data, &said) == nil && orphan(data) {
 		failed = said.Error
 	} else {

@@ -112,7 +112,7 @@ func (p *post) connect(listener int, c heldCall) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(socket)
+	defer func() { _ = unix.Close(socket) }()
 	var whole [unix.SizeofSockaddrAny + 16]byte // as long as sockaddr_storage
 	size := int(int32(c.args[2]))
 	if size < 0 || size > len(whole) {
@@ -164,7 +164,7 @@ func (p *post) connectPath(socket, task int, path string) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(cwd)
+	defer func() { _ = unix.Close(cwd) }()
 	for _, self := range []string{"/proc/self/", "/proc/thread-self/"} {
 		if rest, ok := strings.CutPrefix(path, self); ok {
 			path = fmt.Sprintf("/proc/%d/%s", task, rest)
@@ -174,7 +174,7 @@ func (p *post) connectPath(socket, task int, path string) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(file)
+	defer func() { _ = unix.Close(file) }()
 	if inside, err := boundHere(file); err != nil || !inside {
 		if now := p.now.Load(); now != nil {
 			now.tell(report{Op: opRefused, Text: "refused to connect to " + path + ": nothing in this sandbox listens there"})

@@ -115,12 +115,12 @@ func handOut(from, to, name string) error {
 	if err != nil {
 		return err
 	}
-	defer ours.Close()
+	defer func() { _ = ours.Close() }()
 	machine, err := os.OpenRoot(to)
 	if err != nil {
 		return err
 	}
-	defer machine.Close()
+	defer func() { _ = machine.Close() }()
 	info, err := ours.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil //nolint:nilerr // it is gone, or a command has put something else there

@@ -284,8 +284,7 @@ func (s *scanner) source(i int) (Found, bool) {
 
 // saying looks at a password behind words that say that it is one.
 func (s *scanner) saying(from int, c check) (Found, bool) {
-	switch c {
-	case quoted: // the quote is the last byte of the prefix
+	if c == quoted { // the quote is the last byte of the prefix
 		begin, end, ok := s.argumentWord(from - 1)
 		if !ok || strings.ContainsAny(s.text[begin:end], " \t") {
 			return Found{}, false

@@ -57,7 +57,7 @@ func common(a, b string) (before, after int) {
 		}
 		before += n
 	}
-	for before > 0 && !(whole(a[before:]) && whole(b[before:])) {
+	for before > 0 && (!whole(a[before:]) || !whole(b[before:])) {
 		_, n := utf8.DecodeLastRuneInString(a[:before])
 		before -= n
 	}

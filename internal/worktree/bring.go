@@ -46,12 +46,12 @@ func (s *Store) bring(ctx context.Context, t Tree) (lent, missing []string, err 
 	if err != nil {
 		return nil, nil, err
 	}
-	defer from.Close()
+	defer func() { _ = from.Close() }()
 	to, err := os.OpenRoot(t.dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer to.Close()
+	defer func() { _ = to.Close() }()
 	for i := range list {
 		list[i].measure(from)
 	}
@@ -115,7 +115,7 @@ func (s *Store) ignored(ctx context.Context, repo repository) ([]ignored, error)
 
 // measure fills in how much it is; no files are less than none: it is a repository of its own.
 func (i *ignored) measure(from *os.Root) {
-	_ = fs.WalkDir(from.FS(), path.Clean(i.path), func(name string, d fs.DirEntry, err error) error {
+	_ = fs.WalkDir(from.FS(), path.Clean(i.path), func(_ string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return nil //nolint:nilerr // copying it says so

@@ -147,7 +147,7 @@ func (r *reader) once(native []llm.Call) llm.Parts {
 // thoughtOf looks for calls in the thoughts of a reply that has nothing else.
 func (r *reader) thoughtOf(parts llm.Parts, stop llm.Stop) (llm.Parts, llm.Stop) {
 	inner := reader{scanner: newScanner(nil), last: r.last}
-	inner.tools, inner.forms = r.tools, r.scanner.forms
+	inner.tools, inner.forms = r.tools, r.forms
 	for _, p := range parts {
 		if t, ok := p.(llm.Reasoning); ok {
 			inner.add(inner.write(t.Text))

@@ -64,7 +64,7 @@ func newScanner(tools []llm.ToolSpec) *scanner {
 
 // write takes the next piece of text.
 func (s *scanner) write(text string) []event {
-	all := append(s.part, text...)
+	all := slices.Concat(s.part, []byte(text))
 	n := len(all)
 	for i := max(0, n-utf8.UTFMax+1); i < n; i++ {
 		if !utf8.FullRune(all[i:]) {

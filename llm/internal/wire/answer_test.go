@@ -161,7 +161,7 @@ func (endless) Read(b []byte) (int, error) { return len(b), nil }
 func (endless) Close() error               { return nil }
 
 func (endless) RoundTrip(*http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: endless{}}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: endless{}}, nil
 }
 
 // TestEndless holds that neither a body nor a reply goes on for ever.
