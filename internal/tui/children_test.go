@@ -78,7 +78,7 @@ func TestSubagents(t *testing.T) {
 	s.press("/subagents" + enter)
 	s.shows("subagents (2 of 2)", "done · 2", "say: just this")
 	s.press("just" + enter)
-	text := s.shows("· subagent 2", ": say: just this\n\njust this", "so far subagent")
+	text := s.shows("· subagent 2", ": say: just this", "You are agent ", "\n\njust this\n", "so far subagent")
 	at := strings.LastIndex(text, "so far subagent ") + len("so far subagent ")
 	id, _, _ := strings.Cut(text[at:], "\n")
 	s.press("/subagents " + id[strings.LastIndexByte(id, '.')+1:] + enter)
