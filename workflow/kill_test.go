@@ -2,7 +2,6 @@ package workflow_test
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -50,7 +49,7 @@ func killed(t *testing.T, log event.Log, w *workflow.Workflow, o workflow.Option
 // the steps that were cut off: no command and no call is made more often than once and once more for each answer
 // that permits it.
 func TestKilledWorkflow(t *testing.T) {
-	seeds := uint64(100)
+	seeds, all := uint64(100), uint64(0)
 	if testing.Short() {
 		seeds = 12
 	}
@@ -122,8 +121,9 @@ steps:
 				t.Errorf("seed %d: %s was made %d times with %d permissions", seed, step, n, permitted[step])
 			}
 		}
-		if len(made) < 4 {
-			t.Errorf("seed %d: only %s was made in %d processes", seed, fmt.Sprint(made), kills)
-		}
+		all += uint64(len(made))
+	}
+	if all < 3*seeds { // else nothing was tried
+		t.Errorf("only %d of 6 steps for each of %d seeds were made", all, seeds)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/inspan/inspan"
@@ -272,16 +273,17 @@ func TestUnfinishedTasksAreTold(t *testing.T) {
 // TestMembersKnowEachOther holds that of agents that one reply asks for each finds all, also if the others
 // have not begun: three may work at once.
 func TestMembersKnowEachOther(t *testing.T) {
-	asked := make(chan struct{}) // nobody comes back before the first has asked
+	asked, n := make(chan struct{}), atomic.Int32{} // nobody comes back before three have asked
 	h := newHouse(t, func(task string, turn int, req llm.Request) (llm.Parts, error) {
 		switch {
 		case task == "start" && turn == 0:
 			return llm.Parts{spawn("c1", "one"), spawn("c2", "two", "agent", "plan"), spawn("c3", "three", "count", 2)}, nil
 		case turn == 0:
 			return llm.Parts{team("m", "members")}, nil
-		case task == "one":
-			close(asked)
 		case task != "start":
+			if n.Add(1) == 3 {
+				close(asked)
+			}
 			<-asked
 		}
 		return llm.Say(lastText(req)), nil
