@@ -73,7 +73,7 @@ func habits() []habit {
 		{target: "read_file", names: []string{"read_many_files", "ReadManyFiles"}, means: readTogether},
 		{names: []string{"multi_tool_use.parallel", "multi_tool_use_parallel", "parallel"}, means: together},
 		{names: []string{"str_replace_editor", "str_replace_based_edit_tool", "text_editor", "developer__text_editor"}, means: editorCommand},
-		{names: []string{"apply_patch", "ApplyPatch", "patch"}, means: patchGiven},
+		{target: "edit_file", names: []string{"apply_patch", "ApplyPatch", "patch"}, means: patchGiven},
 		{target: "edit_file", names: []string{"insert_content"}, means: inserted},
 		{target: "edit_file", names: []string{"multi_replace_string_in_file"}, means: editedTogether},
 		{target: "bash", names: []string{"create_directory", "mkdir"}, means: folderMade},
