@@ -57,8 +57,8 @@ func (l Ledger) read() (book *Book, last string, size int64, err error) {
 	return book, last, int64(len(data)), nil
 }
 
-func digest(line []byte) string {
-	sum := sha256.Sum256(line)
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 

@@ -3,8 +3,6 @@ package eval
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -92,7 +90,7 @@ func (r *Runner) Begin(p Plan) (*Run, error) {
 		}
 	}
 	h.Run = Run{
-		Suite: p.Suite.Name, Digest: p.Suite.Digest, Config: p.Config, Pinned: pinned(p.Settings), Model: p.Model, Version: p.Version,
+		Suite: p.Suite.Name, Digest: p.Suite.Digest, Config: p.Config, Pinned: digest(p.Settings), Model: p.Model, Version: p.Version,
 		Split: p.Split, Tries: max(1, p.Tries),
 	}
 	if p.Proposal != nil {
@@ -136,7 +134,7 @@ func (h *header) propose(p *Plan) error {
 			return words.Misuse{Err: fmt.Errorf("the settings of the trials are not those that the proposal is about: %w", err)}
 		}
 		back, err := c.Back().On(changed)
-		p.Settings, h.Pinned, h.Settings = []byte(changed), pinned([]byte(changed)), pinned([]byte(back))
+		p.Settings, h.Pinned, h.Settings = []byte(changed), digest([]byte(changed)), digest([]byte(back))
 		return err
 	}
 	before, err := config.ReadAtMost(filepath.Join(c.Root, filepath.FromSlash(c.File)), mostFile)
@@ -151,11 +149,6 @@ func (h *header) propose(p *Plan) error {
 	}
 	h.Pinned = textDigest(h.Settings, h.Lent.Path, h.Lent.Content)
 	return nil
-}
-
-func pinned(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }
 
 func (r *Runner) folder() Folder { return FolderIn(r.Table.StateDir) }

@@ -229,8 +229,11 @@ func (h hunk) edit() map[string]any {
 // beginnings, need not be as the file has them. A part that has no place, or more than one where its anchors are not
 // found, is an error. Of a file that can't be read here the edits are as they stand.
 func located(ctx context.Context, c *tool.Call, path string, parts []hunk) (edits []any, err error) {
-	text, ok := textOf(ctx, c, path)
-	if !ok || text == "" {
+	text := ""
+	if c.Env.Files != nil {
+		text, _ = textOf(ctx, c, path) // edit_file says why it can't be read
+	}
+	if text == "" {
 		for _, h := range parts {
 			edits = append(edits, h.edit())
 		}
@@ -292,20 +295,20 @@ func (h hunk) place(lines []string, behind int) (at int, why string) {
 }
 
 // textOf is the text of a file that a call may read.
-func textOf(ctx context.Context, c *tool.Call, path string) (string, bool) {
-	if c.Env.Files == nil {
-		return "", false
-	}
+func textOf(ctx context.Context, c *tool.Call, path string) (string, error) {
 	resolved, err := Resolve(ctx, c, path)
 	if err != nil {
-		return "", false
+		return "", err
 	}
 	data, err := readWhole(ctx, c, resolved)
 	if err != nil {
-		return "", false
+		return "", err
 	}
 	text, _, ok := decode(data)
-	return text, ok
+	if !ok {
+		return "", errBinary(Shown(c, resolved), data)
+	}
+	return text, nil
 }
 
 // seek finds lines among others, from a place on; -1: they are not there.

@@ -63,7 +63,7 @@ func undone(ctx context.Context, c *tool.Call, args map[string]any) (target stri
 	name := Shown(c, resolved)
 	head := "\n--- " + name + "\n+++ " + name + "\n"
 	found, err := c.Env.History.Find(ctx, 1, func(p tool.Passage) bool {
-		return p.Call != "" && !slices.Contains(habits()[0].names, p.Who) && p.Who != "bash" && strings.HasPrefix(p.Text, name+": ") && strings.Contains(p.Text, head)
+		return p.Call != "" && !runsCommands(p.Who) && strings.HasPrefix(p.Text, name+": ") && strings.Contains(p.Text, head)
 	})
 	if err != nil {
 		return "", nil, err
@@ -296,17 +296,9 @@ func inserted(ctx context.Context, c *tool.Call, args map[string]any) (target st
 	if !ok {
 		return "", nil, errors.New("insert_line is missing, want the number of the line to insert behind")
 	}
-	resolved, err := Resolve(ctx, c, path)
+	text, err := textOf(ctx, c, path)
 	if err != nil {
 		return "", nil, err
-	}
-	data, err := readWhole(ctx, c, resolved)
-	if err != nil {
-		return "", nil, err
-	}
-	text, _, ok := decode(data)
-	if !ok {
-		return "", nil, errBinary(Shown(c, resolved), data)
 	}
 	if text == "" {
 		return "write_file", map[string]any{"path": path, "content": added}, nil

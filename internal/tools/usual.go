@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/inspan/inspan/tool"
 )
@@ -78,6 +79,13 @@ func habits() []habit {
 		{target: "edit_file", names: []string{"multi_replace_string_in_file"}, means: editedTogether},
 		{target: "bash", names: []string{"create_directory", "mkdir"}, means: folderMade},
 	}
+}
+
+// runsCommands reports whether a tool of that name is bash, or stands for it.
+func runsCommands(name string) bool {
+	return name == "bash" || slices.ContainsFunc(habits(), func(u habit) bool {
+		return u.target == "bash" && slices.Contains(u.names, name)
+	})
 }
 
 func stand(name string, u habit) tool.Tool {
