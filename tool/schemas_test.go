@@ -6,10 +6,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
-	"github.com/inspan/inspan/llm/gemini/geminitest"
-	"github.com/inspan/inspan/llm/ollama/ollamatest"
-	"github.com/inspan/inspan/llm/openai/openaitest"
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
+	"github.com/inspan/inspan/internal/testkit/geminitest"
+	"github.com/inspan/inspan/internal/testkit/ollamatest"
+	"github.com/inspan/inspan/internal/testkit/openaitest"
 	"github.com/inspan/inspan/tool"
 )
 

@@ -7,9 +7,9 @@ import (
 
 	"google.golang.org/genai"
 
+	"github.com/inspan/inspan/internal/testkit/geminitest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/gemini"
-	"github.com/inspan/inspan/llm/gemini/geminitest"
 )
 
 func TestGemini(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/openai/openai-go/v3/shared"
 
+	"github.com/inspan/inspan/internal/testkit/openaitest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/openai"
-	"github.com/inspan/inspan/llm/openai/openaitest"
 )
 
 func TestResponses(t *testing.T) {

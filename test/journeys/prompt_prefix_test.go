@@ -19,11 +19,11 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/cost"
 	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
+	"github.com/inspan/inspan/internal/testkit/openaitest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 	"github.com/inspan/inspan/llm/openai"
-	"github.com/inspan/inspan/llm/openai/openaitest"
 	"github.com/inspan/inspan/tool"
 )
 

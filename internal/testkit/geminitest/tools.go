@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/inspan/inspan/llm/internal/fake"
+	"github.com/inspan/inspan/internal/testkit/fake"
 )
 
 // The vendor's rules for tools, as far as they are known.

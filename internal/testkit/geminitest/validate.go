@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/llm/internal/fake"
+	"github.com/inspan/inspan/internal/testkit/fake"
 )
 
 // request is what a request may hold; any other field is refused.

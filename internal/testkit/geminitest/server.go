@@ -15,9 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/inspan/inspan/internal/testkit/fake"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/internal/fake"
-	"github.com/inspan/inspan/llm/internal/wire"
 )
 
 // Answer is what the server does with one request. Type is the status of an
@@ -124,10 +123,8 @@ func errorBody(a Answer, code int) []byte {
 	if details == "" || details[0] != '[' {
 		details = "[]"
 	}
-	return fmt.Appendf(nil, `{"error":{"code":%d,"message":%s,"status":%s,"details":%s}}`, code, quote(a.Message), quote(a.Type), details)
+	return fmt.Appendf(nil, `{"error":{"code":%d,"message":%s,"status":%s,"details":%s}}`, code, fake.Quote(a.Message), fake.Quote(a.Type), details)
 }
-
-func quote(s string) string { return string(wire.AppendString(nil, s)) }
 
 // modern reports whether a model signs and numbers its calls: from generation
 // 3 on.
@@ -159,7 +156,7 @@ func turnOf(body []byte) int {
 // a piece, a whole chunk a call, and the finish reason with an empty text last.
 func (n *renderer) render() {
 	if n.a.Type == "blocked" {
-		n.send(`"promptFeedback":{"blockReason":`+quote(n.a.Code)+`}`, false)
+		n.send(`"promptFeedback":{"blockReason":`+fake.Quote(n.a.Code)+`}`, false)
 		return
 	}
 	n.send(`"candidates":[{"content":{"role":"model"},"index":0}]`, false)
@@ -169,7 +166,7 @@ func (n *renderer) render() {
 		case llm.Text:
 			n.pieces(v.Text, "")
 			if thought && n.signs && i == len(n.a.Parts)-1 {
-				n.part(`{"text":"","thoughtSignature":` + quote(Sign("text", "")) + `}`)
+				n.part(`{"text":"","thoughtSignature":` + fake.Quote(Sign("text", "")) + `}`)
 			}
 		case llm.Reasoning:
 			thought = true
@@ -178,12 +175,12 @@ func (n *renderer) render() {
 			n.call(i, v)
 		}
 	}
-	n.send(`"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"finishReason":`+quote(n.finish())+`,"index":0}]`, true)
+	n.send(`"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"finishReason":`+fake.Quote(n.finish())+`,"index":0}]`, true)
 }
 
 func (n *renderer) pieces(text, fields string) {
 	for _, piece := range n.a.Pieces(text) {
-		n.part(`{"text":` + quote(piece) + fields + `}`)
+		n.part(`{"text":` + fake.Quote(piece) + fields + `}`)
 	}
 }
 
@@ -191,9 +188,9 @@ func (n *renderer) pieces(text, fields string) {
 func (n *renderer) call(i int, c llm.Call) {
 	id, signature := "", ""
 	if n.signs {
-		id = `"id":` + quote(n.callID(i, c.ID)) + `,`
+		id = `"id":` + fake.Quote(n.callID(i, c.ID)) + `,`
 		if !n.called {
-			signature = `,"thoughtSignature":` + quote(Sign(c.Name, string(c.Args)))
+			signature = `,"thoughtSignature":` + fake.Quote(Sign(c.Name, string(c.Args)))
 		}
 	}
 	n.called = true
@@ -201,7 +198,7 @@ func (n *renderer) call(i int, c llm.Call) {
 	if len(c.Args) > 2 {
 		args = `,"args":` + string(c.Args)
 	}
-	n.part(`{"functionCall":{` + id + `"name":` + quote(c.Name) + args + `}` + signature + `}`)
+	n.part(`{"functionCall":{` + id + `"name":` + fake.Quote(c.Name) + args + `}` + signature + `}`)
 }
 
 // callID returns the id given to a call: the one wanted, made unique in the
@@ -228,7 +225,7 @@ func (n *renderer) send(fields string, last bool) {
 		}
 	}
 	n.s.Send(fmt.Appendf(nil, "data: {%s,\"usageMetadata\":{%s},\"modelVersion\":%s,\"responseId\":%s}\r\n\r\n",
-		fields, figures, quote(n.model), quote(n.id)))
+		fields, figures, fake.Quote(n.model), fake.Quote(n.id)))
 }
 
 func (n *renderer) finish() string {

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/inspan/inspan/llm/internal/fake"
+	"github.com/inspan/inspan/internal/testkit/fake"
 )
 
 // request holds those fields of a request that are looked at.

@@ -4,7 +4,9 @@
 package fake
 
 import (
+	"encoding/json"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -229,3 +231,12 @@ func (g *Gauge) Enter() (leave func()) {
 
 // Value returns how many are in.
 func (g *Gauge) Value() int { return int(g.n.Load()) }
+
+// Quote returns text as a JSON string, by other code than that of the adapters which read it.
+func Quote(text string) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(text) // a string can be encoded, and a Builder takes it
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -16,9 +16,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/inspan/inspan/internal/testkit/fake"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/internal/fake"
-	"github.com/inspan/inspan/llm/internal/wire"
 )
 
 // Answer is what the server does with one request.
@@ -240,10 +239,8 @@ func errorBody(a Answer) []byte {
 	if a.Body != "" {
 		return []byte(a.Body)
 	}
-	return []byte(`{"error":` + quote(a.Message) + `}`)
+	return []byte(`{"error":` + fake.Quote(a.Message) + `}`)
 }
-
-func quote(s string) string { return string(wire.AppendString(nil, s)) }
 
 // renderer writes one reply: a line a piece, a line a call, and a last one with
 // the figures.
@@ -258,14 +255,14 @@ func (n *renderer) render() {
 		switch v := p.(type) {
 		case llm.Text:
 			for _, piece := range n.a.Pieces(v.Text) {
-				n.line(`"content":`+quote(piece), `"done":false`)
+				n.line(`"content":`+fake.Quote(piece), `"done":false`)
 			}
 		case llm.Reasoning:
 			for _, piece := range n.a.Pieces(v.Text) {
-				n.line(`"content":"","thinking":`+quote(piece), `"done":false`)
+				n.line(`"content":"","thinking":`+fake.Quote(piece), `"done":false`)
 			}
 		case llm.Call:
-			n.line(`"content":"","tool_calls":[{"function":{"name":`+quote(v.Name)+`,"arguments":`+string(v.Args)+`}}]`, `"done":false`)
+			n.line(`"content":"","tool_calls":[{"function":{"name":`+fake.Quote(v.Name)+`,"arguments":`+string(v.Args)+`}}]`, `"done":false`)
 		}
 	}
 	u := n.a.Usage
@@ -276,7 +273,7 @@ func (n *renderer) render() {
 
 func (n *renderer) line(message, fields string) {
 	n.s.Send(fmt.Appendf(nil, `{"model":%s,"created_at":"2026-11-21T10:00:00Z","message":{"role":"assistant",%s},%s}`+
-		"\n", quote(n.model), message, fields))
+		"\n", fake.Quote(n.model), message, fields))
 }
 
 func (n *renderer) reason() string {

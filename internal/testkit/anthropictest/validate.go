@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/llm/internal/fake"
+	"github.com/inspan/inspan/internal/testkit/fake"
 )
 
 // request holds those fields of a request that are looked at.

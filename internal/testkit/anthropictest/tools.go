@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/inspan/inspan/llm/internal/fake"
+	"github.com/inspan/inspan/internal/testkit/fake"
 )
 
 // The vendor's rules for tools, as far as they are known.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/inspan/inspan/llm/internal/fake"
+	"github.com/inspan/inspan/internal/testkit/fake"
 )
 
 // tool is a tool in a request.

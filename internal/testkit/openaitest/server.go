@@ -14,9 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/inspan/inspan/internal/testkit/fake"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/internal/fake"
-	"github.com/inspan/inspan/llm/internal/wire"
 )
 
 // Answer is what the server does with one request.
@@ -187,8 +186,6 @@ type renderer struct {
 	calls  int
 }
 
-func quote(s string) string { return string(wire.AppendString(nil, s)) }
-
 // stream renders the reply as the vendor does: a chunk with the role, deltas,
 // a chunk with the finish reason, one with the usage and no choice, [DONE].
 func (n *renderer) stream() {
@@ -219,7 +216,7 @@ func (n *renderer) delta(fields string) {
 func (n *renderer) chunk(choices, usage string) {
 	b := append(make([]byte, 0, 300+len(choices)), `data: {"id":"chatcmpl-`...)
 	b = append(append(b, n.id...), `","object":"chat.completion.chunk","created":1795000000,"model":`...)
-	b = append(append(b, quote(n.model)...), `,"system_fingerprint":"fp_fake","choices":`...)
+	b = append(append(b, fake.Quote(n.model)...), `,"system_fingerprint":"fp_fake","choices":`...)
 	b = append(b, choices...)
 	if n.usage {
 		b = append(append(b, `,"usage":`...), usage...)
@@ -235,7 +232,7 @@ func (n *renderer) part(p llm.Part) {
 			field = `"refusal":`
 		}
 		for _, s := range n.a.Pieces(v.Text) {
-			n.delta(field + quote(s))
+			n.delta(field + fake.Quote(s))
 		}
 	case llm.Reasoning:
 		n.reasoning(v)
@@ -249,17 +246,17 @@ func (n *renderer) reasoning(v llm.Reasoning) {
 		switch n.habits.Reasoning {
 		case "none":
 		case "parts":
-			n.delta(`"content":[{"type":"thinking","thinking":[{"type":"text","text":` + quote(s) + `}]}]`)
+			n.delta(`"content":[{"type":"thinking","thinking":[{"type":"text","text":` + fake.Quote(s) + `}]}]`)
 		case "reasoning_details":
-			n.delta(`"reasoning":` + quote(s) + `,"reasoning_details":[{"type":"reasoning.text","text":` + quote(s) + `,"format":"fake","index":0}]`)
+			n.delta(`"reasoning":` + fake.Quote(s) + `,"reasoning_details":[{"type":"reasoning.text","text":` + fake.Quote(s) + `,"format":"fake","index":0}]`)
 		case "reasoning":
-			n.delta(`"reasoning":` + quote(s))
+			n.delta(`"reasoning":` + fake.Quote(s))
 		default:
-			n.delta(`"reasoning_content":` + quote(s))
+			n.delta(`"reasoning_content":` + fake.Quote(s))
 		}
 	}
 	if n.habits.Reasoning == "reasoning_details" {
-		n.delta(`"reasoning_details":[{"type":"reasoning.text","signature":` + quote(Sign(v.Text)) + `,"index":0}]`)
+		n.delta(`"reasoning_details":[{"type":"reasoning.text","signature":` + fake.Quote(Sign(v.Text)) + `,"index":0}]`)
 	}
 }
 
@@ -279,17 +276,17 @@ func (n *renderer) call(c llm.Call) {
 	}
 	args := fake.ArgText(c)
 	if text, ok := grammar(c.Name, args); ok && n.habits.GrammarCalls {
-		n.delta(`"tool_calls":{` + position + n.callID(c, index) + `"type":"function","function":{"name":null,"arguments":` + quote(text) + `}}`)
+		n.delta(`"tool_calls":{` + position + n.callID(c, index) + `"type":"function","function":{"name":null,"arguments":` + fake.Quote(text) + `}}`)
 		return
 	}
-	open := position + n.callID(c, index) + `"type":"function","function":{"name":` + quote(c.Name) + `,"arguments":`
+	open := position + n.callID(c, index) + `"type":"function","function":{"name":` + fake.Quote(c.Name) + `,"arguments":`
 	if n.habits.WholeCalls {
 		n.delta(`"tool_calls":[{` + open + n.wholeArgs(args) + `}}]`)
 		return
 	}
 	n.delta(`"tool_calls":[{` + open + `""}}]`)
 	for _, s := range n.a.Pieces(args) {
-		n.delta(`"tool_calls":[{` + position + `"function":{"arguments":` + quote(s) + `}}]`)
+		n.delta(`"tool_calls":[{` + position + `"function":{"arguments":` + fake.Quote(s) + `}}]`)
 	}
 }
 
@@ -310,7 +307,7 @@ func (n *renderer) callID(c llm.Call, index int) string {
 	case n.habits.SameIDs:
 		return fmt.Sprintf(`"id":"call_%d",`, index)
 	}
-	return `"id":` + quote(c.ID) + `,`
+	return `"id":` + fake.Quote(c.ID) + `,`
 }
 
 func (n *renderer) wholeArgs(args string) string {
@@ -318,9 +315,9 @@ func (n *renderer) wholeArgs(args string) string {
 	case n.habits.ObjectArgs && json.Valid([]byte(args)):
 		return args
 	case n.habits.DoubleArgs:
-		return quote(quote(args))
+		return fake.Quote(fake.Quote(args))
 	}
-	return quote(args)
+	return fake.Quote(args)
 }
 
 func (n *renderer) finish() string {
@@ -328,7 +325,7 @@ func (n *renderer) finish() string {
 		return "null"
 	}
 	if n.a.StopReason != "" {
-		return quote(n.a.StopReason)
+		return fake.Quote(n.a.StopReason)
 	}
 	switch n.a.Reason() {
 	case llm.StopCalls:
@@ -357,7 +354,7 @@ func (n *renderer) figures() string {
 func (n *renderer) whole() []byte {
 	message := `"role":"assistant","content":`
 	if t := n.a.Parts.Text(); t != "" {
-		message += quote(t)
+		message += fake.Quote(t)
 	} else {
 		message += "null"
 	}
@@ -368,12 +365,12 @@ func (n *renderer) whole() []byte {
 			message += `,`
 		}
 		message += `{` + n.callID(c, i) + `"type":"function","function":{"name":` +
-			quote(c.Name) + `,"arguments":` + n.wholeArgs(fake.ArgText(c)) + `}}`
+			fake.Quote(c.Name) + `,"arguments":` + n.wholeArgs(fake.ArgText(c)) + `}}`
 	}
 	if len(n.a.Parts.Calls()) > 0 {
 		message += `]`
 	}
 	return fmt.Appendf(nil, `{"id":"chatcmpl-%s","object":"chat.completion","created":1795000000,"model":%s,"choices":[{"index":0,`+
 		`"message":{%s},"finish_reason":%s}],"usage":%s}`,
-		n.id, quote(n.model), message, n.finish(), n.figures())
+		n.id, fake.Quote(n.model), message, n.finish(), n.figures())
 }

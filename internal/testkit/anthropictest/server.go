@@ -15,9 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/inspan/inspan/internal/testkit/fake"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/internal/fake"
-	"github.com/inspan/inspan/llm/internal/wire"
 )
 
 // Answer is what the server does with one request.
@@ -238,7 +237,7 @@ func (n *renderer) delta(i int, kind, field, piece string) {
 	b = strconv.AppendInt(b, int64(i), 10)
 	b = append(append(b, `,"delta":{"type":"`...), kind...)
 	b = append(append(append(b, `","`...), field...), `":`...)
-	n.event("content_block_delta", append(wire.AppendString(b, piece), "}}"...))
+	n.event("content_block_delta", append(append(b, fake.Quote(piece)...), "}}"...))
 }
 
 // Sign returns the signature the server gives to thinking, which it wants to

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/inspan/inspan/internal/testkit/fake"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/internal/fake"
 )
 
 // Responses is an [http.Handler] that answers POST .../responses as OpenAI
@@ -151,7 +151,7 @@ func (n *responseRenderer) status() (status, reason string) {
 			return "completed", "null"
 		}
 	}
-	return "incomplete", `{"reason":` + quote(word) + `}`
+	return "incomplete", `{"reason":` + fake.Quote(word) + `}`
 }
 
 func (n *responseRenderer) response(status, reason, usage string) string {
@@ -164,7 +164,7 @@ func (n *responseRenderer) response(status, reason, usage string) string {
 	}
 	return fmt.Sprintf(`{"id":"resp_%s","object":"response","created_at":1795000000,"status":%q,"error":null,"incomplete_details":%s,`+
 		`"instructions":null,"model":%s,"output":%s],"parallel_tool_calls":true,"store":false,"tools":[],"usage":%s}`,
-		n.id, status, reason, quote(n.model), output, usage)
+		n.id, status, reason, fake.Quote(n.model), output, usage)
 }
 
 func (n *responseRenderer) figures() string {
@@ -192,7 +192,7 @@ func (n *responseRenderer) item(index int, begin, end string, inner func(at stri
 	if err := json.Unmarshal([]byte(end), &id); err != nil {
 		panic(err) // written here
 	}
-	inner(at + `,"item_id":` + quote(id.ID))
+	inner(at + `,"item_id":` + fake.Quote(id.ID))
 	n.output = append(n.output, end)
 	n.event("response.output_item.done", at+`,"item":`+end)
 }
@@ -202,17 +202,17 @@ func (n *responseRenderer) message(index int, text string) {
 	if n.a.Reason() == llm.StopRefusal {
 		kind, field, delta = "refusal", "refusal", "response.refusal"
 	}
-	head := `{"id":` + quote(n.itemID("msg", index)) + `,"type":"message","role":"assistant","phase":` + n.phase(index)
+	head := `{"id":` + fake.Quote(n.itemID("msg", index)) + `,"type":"message","role":"assistant","phase":` + n.phase(index)
 	part := func(s string) string {
-		return `{"type":` + quote(kind) + `,"annotations":[],` + quote(field) + `:` + quote(s) + `}`
+		return `{"type":` + fake.Quote(kind) + `,"annotations":[],` + fake.Quote(field) + `:` + fake.Quote(s) + `}`
 	}
 	n.item(index, head+`,"status":"in_progress","content":[]}`, head+`,"status":"completed","content":[`+part(text)+`]}`, func(at string) {
 		at += `,"content_index":0`
 		n.event("response.content_part.added", at+`,"part":`+part(""))
 		for _, s := range n.a.Pieces(text) {
-			n.event(delta+".delta", at+`,"delta":`+quote(s))
+			n.event(delta+".delta", at+`,"delta":`+fake.Quote(s))
 		}
-		n.event(delta+".done", at+`,`+quote(field)+`:`+quote(text))
+		n.event(delta+".done", at+`,`+fake.Quote(field)+`:`+fake.Quote(text))
 		n.event("response.content_part.done", at+`,"part":`+part(text))
 	})
 }
@@ -234,12 +234,12 @@ func (n *responseRenderer) reasoning(index int, v llm.Reasoning) {
 	n.thought = index
 	summary, sealed := `[]`, `null`
 	if string(v.Opaque) != `"redacted"` {
-		summary = `[{"type":"summary_text","text":` + quote(v.Text) + `}]`
+		summary = `[{"type":"summary_text","text":` + fake.Quote(v.Text) + `}]`
 	}
 	if n.encrypted {
-		sealed = quote(seal(id, summary))
+		sealed = fake.Quote(seal(id, summary))
 	}
-	head := `{"id":` + quote(id) + `,"type":"reasoning","encrypted_content":`
+	head := `{"id":` + fake.Quote(id) + `,"type":"reasoning","encrypted_content":`
 	// The vendor warns that what comes with added may be incomplete.
 	n.item(index, head+`"begun","summary":[]}`, head+sealed+`,"summary":`+summary+`}`, func(at string) {
 		if summary == `[]` {
@@ -248,10 +248,10 @@ func (n *responseRenderer) reasoning(index int, v llm.Reasoning) {
 		at += `,"summary_index":0`
 		n.event("response.reasoning_summary_part.added", at+`,"part":{"type":"summary_text","text":""}`)
 		for _, s := range n.a.Pieces(v.Text) {
-			n.event("response.reasoning_summary_text.delta", at+`,"delta":`+quote(s))
+			n.event("response.reasoning_summary_text.delta", at+`,"delta":`+fake.Quote(s))
 		}
-		n.event("response.reasoning_summary_text.done", at+`,"text":`+quote(v.Text))
-		n.event("response.reasoning_summary_part.done", at+`,"part":{"type":"summary_text","text":`+quote(v.Text)+`}`)
+		n.event("response.reasoning_summary_text.done", at+`,"text":`+fake.Quote(v.Text))
+		n.event("response.reasoning_summary_part.done", at+`,"part":{"type":"summary_text","text":`+fake.Quote(v.Text)+`}`)
 	})
 }
 
@@ -263,20 +263,20 @@ func seal(id, summary string) string {
 
 func (n *responseRenderer) call(index int, c llm.Call) {
 	args := fake.ArgText(c)
-	head := `{"id":` + quote(n.itemID("fc", index)) + `,"type":"function_call","call_id":` + quote(c.ID) + `,"name":` + quote(c.Name)
-	n.item(index, head+`,"status":"in_progress","arguments":""}`, head+`,"status":"completed","arguments":`+quote(args)+`}`, func(at string) {
+	head := `{"id":` + fake.Quote(n.itemID("fc", index)) + `,"type":"function_call","call_id":` + fake.Quote(c.ID) + `,"name":` + fake.Quote(c.Name)
+	n.item(index, head+`,"status":"in_progress","arguments":""}`, head+`,"status":"completed","arguments":`+fake.Quote(args)+`}`, func(at string) {
 		for _, s := range n.a.Pieces(args) {
-			n.event("response.function_call_arguments.delta", at+`,"delta":`+quote(s))
+			n.event("response.function_call_arguments.delta", at+`,"delta":`+fake.Quote(s))
 		}
-		n.event("response.function_call_arguments.done", at+`,"arguments":`+quote(args))
+		n.event("response.function_call_arguments.done", at+`,"arguments":`+fake.Quote(args))
 	})
 }
 
 // failure is the event that reports the error of the answer.
 func (n *responseRenderer) failure(failed bool) []byte {
-	code, message := "null", quote(n.a.Message)
+	code, message := "null", fake.Quote(n.a.Message)
 	if n.a.Code != "" {
-		code = quote(n.a.Code)
+		code = fake.Quote(n.a.Code)
 	}
 	if failed {
 		return fmt.Appendf(nil, "event: response.failed\ndata: "+
