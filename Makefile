@@ -110,7 +110,7 @@ update:
 	go test ./internal/tui -run TestFrames -update
 	go test ./workflow -run TestTableOfFields -update
 
-# Write NOTICE anew: the licences of all that is linked into the command or embedded in it.
+# Write NOTICE and third_party anew: the licences of all that is linked into the command or embedded in it.
 notice:
 	go test ./test/policy -run 'TestNotice$$' -update
 

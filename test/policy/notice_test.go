@@ -1,11 +1,12 @@
 package policy_test
 
 import (
-	"cmp"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -25,29 +26,68 @@ var systems = []string{"linux", "darwin", "windows"}
 
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)`)
 
-// TestNotice keeps NOTICE equal to the licences of everything that is linked
-// into the command or embedded in it. 'make notice' writes it.
+// thirdParty holds the texts of licences. Its files have the paths of the modules that they came from.
+const thirdParty = "third_party"
+
+// A licence is one text, under which some of what is in the binary stands.
+type licence struct {
+	file  string // where it came from: the path of the module without its version, and that of the file in it
+	users []string
+}
+
+// TestNotice keeps NOTICE and the texts in third_party equal to the licences of everything that is linked
+// into the command or embedded in it. 'make notice' writes them.
 func TestNotice(t *testing.T) {
-	users := map[string][]string{} // licence text: those that are under it
+	texts := map[string]*licence{}
 	root := strings.TrimSpace(goCommand(t, "linux", "env", "GOROOT"))
-	if !addLicences(t, users, "the Go standard library and runtime", root, root) {
+	if !addLicences(t, texts, "the Go standard library and runtime", "go", root, root) {
 		t.Skipf("SKIPPED: NOTICE is not checked, as %s has no licence file", root)
 	}
-	for name, dirs := range linked(t) {
-		found := false
+	modules := linked(t)
+	for _, name := range slices.Sorted(maps.Keys(modules)) {
+		dirs, found := modules[name], false
+		module, _, _ := strings.Cut(name, " ")
 		for _, dir := range dirs[1:] {
-			found = addLicences(t, users, name, dirs[0], dir) || found
+			found = addLicences(t, texts, name, module, dirs[0], dir) || found
 		}
 		if !found {
 			t.Errorf("%s has no licence file in %s; it can't be linked", name, dirs[0])
 		}
 	}
-	for dir, name := range copied {
-		if !addLicences(t, users, name, dir, dir) {
+	for _, dir := range slices.Sorted(maps.Keys(copied)) {
+		if !addLicences(t, texts, copied[dir], dir, dir, dir) {
 			t.Errorf("%s has no licence file", dir)
 		}
 	}
-	golden(t, "NOTICE", notice(users))
+	if *update {
+		if err := os.RemoveAll(thirdParty); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := map[string]bool{}
+	for text, l := range texts {
+		path := filepath.Join(thirdParty, filepath.FromSlash(l.file))
+		if kept[path] {
+			t.Errorf("%s would hold two licences", path)
+		}
+		kept[path] = true
+		if *update {
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		golden(t, path, text+"\n")
+	}
+	err := filepath.WalkDir(thirdParty, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !kept[path] {
+			t.Errorf("nothing that is linked is under %s; run: make notice", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "NOTICE", notice(slices.Collect(maps.Values(texts))))
 }
 
 // linked returns the modules that the command links on any system, as "path
@@ -87,7 +127,7 @@ func goCommand(t *testing.T, system string, args ...string) string {
 
 // addLicences notes the licence files of dir and of the folders above it, up to
 // the root of its module.
-func addLicences(t *testing.T, users map[string][]string, name, root, dir string) bool {
+func addLicences(t *testing.T, texts map[string]*licence, name, module, root, dir string) bool {
 	t.Helper()
 	found := false
 	for {
@@ -103,10 +143,17 @@ func addLicences(t *testing.T, users map[string][]string, name, root, dir string
 			if err != nil {
 				t.Fatal(err)
 			}
+			within, err := filepath.Rel(root, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
 			text := plain(string(raw))
 			found = true
-			if !slices.Contains(users[text], name) {
-				users[text] = append(users[text], name)
+			if texts[text] == nil {
+				texts[text] = &licence{file: path.Join(module, filepath.ToSlash(within), e.Name())}
+			}
+			if l := texts[text]; !slices.Contains(l.users, name) {
+				l.users = append(l.users, name)
 			}
 		}
 		if dir == root || len(dir) <= len(root) {
@@ -125,24 +172,19 @@ func plain(text string) string {
 	return strings.Trim(strings.Join(lines, "\n"), "\n")
 }
 
-// notice is the document: each text once, below those that are under it.
-func notice(users map[string][]string) string {
+// notice is the document: each file of third_party, and below it what is under its text.
+func notice(licences []*licence) string {
 	var b strings.Builder
 	b.WriteString("inspan\nCopyright 2026 The inspan authors\n\n" +
 		"inspan is licensed under the Apache License, Version 2.0; see LICENSE.\n\n" +
-		"The command contains the software below, under the licences that follow it.\n" +
-		"'make notice' writes this file.\n")
-	texts := slices.SortedFunc(maps.Keys(users), func(a, b string) int {
-		slices.Sort(users[a])
-		slices.Sort(users[b])
-		return cmp.Or(slices.Compare(users[a], users[b]), strings.Compare(a, b))
-	})
-	for _, text := range texts {
-		fmt.Fprintf(&b, "\n%s\n", strings.Repeat("=", 80))
-		for _, name := range users[text] {
-			fmt.Fprintf(&b, "%s\n", name)
+		"The command contains the software below. Each line that begins with " + thirdParty + "\n" +
+		"names the licence of the lines that follow it. 'make notice' writes this file.\n")
+	slices.SortFunc(licences, func(a, b *licence) int { return strings.Compare(a.file, b.file) })
+	for _, l := range licences {
+		fmt.Fprintf(&b, "\n%s/%s\n", thirdParty, l.file)
+		for _, name := range slices.Sorted(slices.Values(l.users)) {
+			fmt.Fprintf(&b, "    %s\n", name)
 		}
-		fmt.Fprintf(&b, "%s\n\n%s\n", strings.Repeat("-", 80), text)
 	}
 	return b.String()
 }
