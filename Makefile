@@ -86,7 +86,7 @@ bench:
 	go test -run '^$$' -bench . ./test/journeys ./internal/loop ./internal/session ./internal/policy ./internal/shell ./internal/places ./internal/secret ./internal/guard ./internal/compact ./internal/snapshot ./internal/sandbox ./internal/markdown ./internal/web ./internal/tui ./internal/skill ./internal/memory ./internal/recall ./internal/cost ./internal/running ./internal/mcp ./internal/oauth ./internal/script ./llm/...
 	go test -run '^$$' -bench . -skip LongRun -benchtime 5x -timeout 20m ./internal/command
 	go test -run '^$$' -bench LongRun -benchtime 1x -timeout 20m ./internal/command
-	cd internal/oracle && go test -run '^$$' -bench Prompt -benchtime 1x .
+	cd test/oracle && go test -run '^$$' -bench Prompt -benchtime 1x .
 
 # Hold what comparisons and learning promise, with as many simulations as are promised. Takes minutes.
 proof:

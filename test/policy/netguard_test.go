@@ -19,7 +19,7 @@ import (
 func TestFetchesAreGuarded(t *testing.T) {
 	free := []string{
 		"llm", "internal/netguard", "internal/testkit",
-		"internal/e2e", "harnesstest", "examples", "internal/sandbox/ports_linux.go", "internal/server/remote.go",
+		"harnesstest", "examples", "internal/sandbox/ports_linux.go", "internal/server/remote.go",
 		"engine/postgres",
 	}
 	files := 0

@@ -1,4 +1,4 @@
-module github.com/inspan/inspan/internal/e2e
+module github.com/inspan/inspan/test/e2e
 
 go 1.26.0
 

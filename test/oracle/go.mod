@@ -1,4 +1,4 @@
-module github.com/inspan/inspan/internal/oracle
+module github.com/inspan/inspan/test/oracle
 
 go 1.26.0
 
