@@ -46,6 +46,30 @@ func TestProse(t *testing.T) {
 	}
 }
 
+// TestLinksLeadSomewhere holds that each link from a document to a file of the repository finds it.
+func TestLinksLeadSomewhere(t *testing.T) {
+	decisions, err := filepath.Glob("docs/decisions/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, page := range append(documents(t), decisions...) {
+		raw, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\]\(([^)#:\s]+)(?:#[^)\s]*)?\)`).FindAllStringSubmatch(proseOf(string(raw)), -1) {
+			found++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), m[1])); err != nil {
+				t.Errorf("%s has a link to %s, which is not there", page, m[1])
+			}
+		}
+	}
+	if found < 40 {
+		t.Errorf("only %d links were found", found)
+	}
+}
+
 // TestHelpTexts holds the texts of the command to the same rules.
 func TestHelpTexts(t *testing.T) {
 	paths, err := filepath.Glob("internal/command/*.go")
@@ -119,7 +143,7 @@ func unriddled(t *testing.T, where, text string) {
 }
 
 // documents are those that people write: EVENTS.md is made from comments, and
-// CHANGELOG.md and the decisions stay as they were written.
+// the decisions stay as they were written.
 func documents(t *testing.T) []string {
 	t.Helper()
 	paths, err := filepath.Glob("docs/*.md")
@@ -127,7 +151,11 @@ func documents(t *testing.T) []string {
 		t.Fatalf("%d documents: %v", len(paths), err)
 	}
 	paths = slices.DeleteFunc(paths, func(p string) bool { return filepath.Base(p) == "EVENTS.md" })
-	return append(paths, "README.md", "AGENTS.md", "CONTRIBUTING.md", "SECURITY.md")
+	issues, err := filepath.Glob("docs/known-issues/*.md")
+	if err != nil || len(issues) == 0 {
+		t.Fatalf("%d pages of known issues: %v", len(issues), err)
+	}
+	return append(append(paths, issues...), "README.md", "AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 }
 
 // proseOf blanks what is not prose: blocks of code and pictures of screens. Tables
