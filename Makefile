@@ -83,7 +83,7 @@ fuzz-api:
 # Parts for a second each, then the whole; every figure of the whole is the
 # median of five rounds.
 bench:
-	go test -run '^$$' -bench . ./test/journeys ./internal/loop ./internal/session ./internal/policy ./internal/shell ./internal/places ./internal/secret ./internal/guard ./internal/compact ./internal/snapshot ./internal/sandbox ./internal/markdown ./internal/web ./internal/tui ./internal/skill ./internal/memory ./internal/recall ./internal/cost ./internal/running ./internal/mcp ./internal/oauth ./internal/script ./llm/...
+	go test -run '^$$' -bench . ./test/journeys ./internal/kernel/loop ./internal/session ./internal/policy ./internal/shell ./internal/places ./internal/secret ./internal/guard ./internal/kernel/compact ./internal/snapshot ./internal/sandbox ./internal/markdown ./internal/web ./internal/tui ./internal/skill ./internal/memory ./internal/recall ./internal/cost ./internal/running ./internal/mcp ./internal/oauth ./internal/script ./llm/...
 	go test -run '^$$' -bench . -skip LongRun -benchtime 5x -timeout 20m ./internal/command
 	go test -run '^$$' -bench LongRun -benchtime 1x -timeout 20m ./internal/command
 	cd test/oracle && go test -run '^$$' -bench Prompt -benchtime 1x .

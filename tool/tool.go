@@ -401,6 +401,9 @@ func Inside(dir, path string) bool {
 	return dir != "" && err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
+// NoEffects is the Effects of a tool that touches nothing outside of itself.
+func NoEffects(context.Context, *Call) ([]Effect, error) { return nil, nil }
+
 // ReadOnly reports whether all effects only read, so that the call may run
 // beside others and may be run again after a crash.
 func ReadOnly(effects []Effect) bool {

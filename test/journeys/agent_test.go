@@ -17,7 +17,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -111,7 +111,7 @@ func TestRunOfCalls(t *testing.T) {
 func TestWhatAModelMayGetWrong(t *testing.T) {
 	var l ledger
 	crash := tool.New("crash", "", func(context.Context, *tool.Call, struct{}) (tool.Result, error) { panic("boom") })
-	crash.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	crash.Effects = tool.NoEffects
 	fail := tool.New("fail", "", func(context.Context, *tool.Call, struct{}) (tool.Result, error) {
 		return tool.Text("half"), errors.New("no luck")
 	})
@@ -178,7 +178,7 @@ func TestArgumentsAreStoredOnce(t *testing.T) {
 		`{"word":"a","also":"b"}`: "", `{"also":"b","word":"a"}`: "", `{"word":1,"also":"b"}`: `{"also":"b","word":"1"}`,
 	} {
 		a := inspan.Agent{Model: scripted(t, "call: two "+args, "Done."), Tools: []tool.Tool{two}, Mode: "auto"}
-		if got := string(last[event.Judged](t, collect(t, a.Run(t.Context(), "go"))).Args); got != stored {
+		if got := string(last[event.Judged](t, collect(t, open(t, &a, event.NewMemory("s")).Run(t.Context(), said("go")))).Args); got != stored {
 			t.Errorf("%s: stored %q, want %q", args, got, stored)
 		}
 	}
@@ -192,7 +192,7 @@ func TestCallsDoNotShareWhatWasSeen(t *testing.T) {
 	quick := tool.New("quick", "", func(context.Context, *tool.Call, struct{}) (tool.Result, error) {
 		return tool.Result{Files: []tool.File{{Path: "/w/a", Digest: fmt.Sprint(times.Add(1))}}}, nil
 	})
-	quick.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	quick.Effects = tool.NoEffects
 	slow := tool.New("slow", "", func(_ context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
 		<-ended
 		if got, _ := c.Seen.Digest("/w/a"); got != "1" {
@@ -571,7 +571,7 @@ func TestBigResultsGoToBlobs(t *testing.T) {
 
 func TestSettingsOfAnOldSessionStand(t *testing.T) {
 	log := event.NewMemory("m")
-	first := inspan.Agent{Model: scripted(t, "Hi."), Mode: "plan", MaxTurns: 7}
+	first := inspan.Agent{Model: scripted(t, "Hi."), Mode: "plan", Limits: inspan.Limits{Turns: 7}}
 	collect(t, open(t, &first, log).Run(t.Context(), said("go")))
 	second := inspan.Agent{Model: scripted(t, "Hi.", "Ho.")}
 	s := open(t, &second, log)
@@ -588,9 +588,9 @@ func TestSettingsOfAnOldSessionStand(t *testing.T) {
 // TestLimitsCanBeTakenAway holds that a negative limit of an agent is none, also in a session that had one.
 func TestLimitsCanBeTakenAway(t *testing.T) {
 	log := event.NewMemory("m")
-	few := inspan.Agent{Model: scripted(t, "Hi."), MaxTurns: 7, MaxCost: 1, MaxTokens: 100_000, MaxTime: time.Hour}
+	few := inspan.Agent{Model: scripted(t, "Hi."), Limits: inspan.Limits{Turns: 7, Cost: 1, Tokens: 100_000, Time: time.Hour}}
 	collect(t, open(t, &few, log).Run(t.Context(), said("go")))
-	none := inspan.Agent{Model: scripted(t, "Hi.", "Ho."), MaxTurns: -1, MaxCost: -1, MaxTokens: -1, MaxTime: -1}
+	none := inspan.Agent{Model: scripted(t, "Hi.", "Ho."), Limits: inspan.Limits{Turns: -1, Cost: -1, Tokens: -1, Time: -1}}
 	for name, log := range map[string]event.Log{"old": log, "new": event.NewMemory("n")} {
 		s := open(t, &none, log)
 		collect(t, s.Run(t.Context(), said("again")))

@@ -32,10 +32,10 @@ func TestApprovalScopes(t *testing.T) {
 			a := inspan.Agent{
 				Model: scripted(t, `call: put {"path":"a"}`, `call: put {"path":"a"}`, `call: put {"path":"b"}`, "Done."),
 				Tools: []tool.Tool{writer(&ran)}, Env: tool.Env{Root: "/w"},
-				Remember: func(_ context.Context, _ event.Scope, rules []string) error {
+				Approvals: inspan.Approvals{Remember: func(_ context.Context, _ event.Scope, rules []string) error {
 					kept = append(kept, rules...)
 					return nil
-				},
+				}},
 			}
 			log := event.NewMemory("m")
 			s := open(t, &a, log)
@@ -75,7 +75,7 @@ func TestApprovalIsKeptOrNotGiven(t *testing.T) {
 	var ran []string
 	a := inspan.Agent{
 		Model: scripted(t, `call: put {"path":"a"}`, "Done."), Tools: []tool.Tool{writer(&ran)}, Env: tool.Env{Root: "/w"},
-		Remember: func(context.Context, event.Scope, []string) error { return errors.New("the disk is full") },
+		Approvals: inspan.Approvals{Remember: func(context.Context, event.Scope, []string) error { return errors.New("the disk is full") }},
 	}
 	s := open(t, &a, event.NewMemory("m"))
 	collect(t, s.Run(t.Context(), event.Say("go")))
@@ -94,7 +94,7 @@ func TestAskTimeout(t *testing.T) {
 	var ran []string
 	a := inspan.Agent{
 		Model: scripted(t, `call: put {"path":"a"}`, "Done."),
-		Tools: []tool.Tool{writer(&ran)}, Env: tool.Env{Root: "/w"}, AskTimeout: time.Second,
+		Tools: []tool.Tool{writer(&ran)}, Env: tool.Env{Root: "/w"}, Approvals: inspan.Approvals{Timeout: time.Second},
 	}
 	log := event.NewMemory("m")
 	s := open(t, &a, log)
@@ -110,5 +110,48 @@ func TestAskTimeout(t *testing.T) {
 	if got := last[event.Ended](t, events); got.Outcome != event.OutcomeDenied ||
 		!strings.Contains(got.Parts.Text(), "nobody answered in time") || len(ran) > 0 {
 		t.Errorf("%+v, ran %q", got, ran)
+	}
+}
+
+// TestApprove holds that Agent.Approve decides on calls which need a person: a yes runs the call, a no is told to the
+// model, an error ends the run, and without it the error names the field.
+func TestApprove(t *testing.T) {
+	for name, tt := range map[string]struct {
+		approve func(context.Context, inspan.Pending) (bool, error)
+		ran     int
+		outcome event.Outcome
+		failed  string
+	}{
+		"yes":     {func(context.Context, inspan.Pending) (bool, error) { return true, nil }, 1, event.OutcomeOK, ""},
+		"no":      {func(context.Context, inspan.Pending) (bool, error) { return false, nil }, 0, event.OutcomeDenied, ""},
+		"error":   {func(context.Context, inspan.Pending) (bool, error) { return false, errors.New("gone") }, 0, "", "gone"},
+		"crashes": {func(context.Context, inspan.Pending) (bool, error) { panic("boom") }, 0, "", "Agent.Approve crashed: boom"},
+		"nobody":  {nil, 0, "", "set Agent.Approve"},
+	} {
+		ran := 0
+		plain := tool.New("plain", "Does something.", func(context.Context, *tool.Call, struct{}) (tool.Result, error) {
+			ran++
+			return tool.Text("done"), nil
+		})
+		a := &inspan.Agent{Model: scripted(t, "call: plain {}", "Done."), Tools: []tool.Tool{plain}, Approve: tt.approve}
+		var ends []event.Ended
+		var failed error
+		for e, err := range a.Run(t.Context(), "go") {
+			if failed = err; err != nil {
+				break
+			}
+			if end, ok := e.Body.(event.Ended); ok {
+				ends = append(ends, end)
+			}
+		}
+		if ran != tt.ran {
+			t.Errorf("%s: it ran %d times", name, ran)
+		}
+		if (failed == nil) != (tt.failed == "") || failed != nil && !strings.Contains(failed.Error(), tt.failed) {
+			t.Errorf("%s: failed with %v", name, failed)
+		}
+		if tt.outcome != "" && (len(ends) != 1 || ends[0].Outcome != tt.outcome) {
+			t.Errorf("%s: ended %+v", name, ends)
+		}
 	}
 }

@@ -141,7 +141,7 @@ func TestOthersLeaveWhatNobodyWasShown(t *testing.T) {
 		r.Files = []tool.File{{Path: filepath.Join(c.Env.Root, "a"), Digest: tool.Digest([]byte(d.read("a"))), Written: true}}
 		return r, nil
 	})
-	command.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	command.Effects = tool.NoEffects
 	d.Tools = append(d.Tools, command)
 	w := d.drive(said("go")).Waiting
 	if len(w) != 1 || d.read("a") != "one\ntwo\nthree\nand more\n" {

@@ -86,7 +86,7 @@ func TestAskNobody(t *testing.T) {
 		want   string
 	}{
 		"unattended": {func(a *inspan.Agent) { a.Unattended = true }, "nobody is there to answer"},
-		"too late":   {func(a *inspan.Agent) { a.AskTimeout = time.Millisecond }, `"" ""`},
+		"too late":   {func(a *inspan.Agent) { a.Approvals.Timeout = time.Millisecond }, `"" ""`},
 	} {
 		s, _ := politely(t, tc.change)
 		ended := bodiesOf[event.Ended](drivenTo(t, s, said("go")))
@@ -152,12 +152,12 @@ func TestInterruptBeforeCallsBegin(t *testing.T) {
 	})
 	a := inspan.Agent{
 		Model: scripted(t, `call: slow {}`, "done"), Tools: []tool.Tool{slow}, Mode: "yolo", Env: tool.Env{Root: "/w"},
-		Checkpoint: func(ctx context.Context) (event.Checkpoint, error) {
+		Workspace: inspan.Workspace{Checkpoint: func(ctx context.Context) (event.Checkpoint, error) {
 			if began {
 				return event.Checkpoint{}, nil
 			}
 			return event.Checkpoint{}, s.Send(ctx, event.Cancelled{By: "ann"})
-		},
+		}},
 	}
 	var err error
 	if s, err = a.Open(t.Context(), event.NewMemory("s")); err != nil {

@@ -84,7 +84,7 @@ func TestResultsFitTheWindow(t *testing.T) {
 	for window, want := range map[int]int{0: 30_000, 4000: 2000, 8000: 3500, 32_000: 14_000, 200_000: 30_000} {
 		blobs := &shelf{}
 		reads := tool.New("look", "x", func(context.Context, *tool.Call, struct{}) (tool.Result, error) { return tool.Text(said), nil })
-		reads.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+		reads.Effects = tool.NoEffects
 		a := inspan.Agent{
 			Model: windowed{scripted(t, "call: look {}", "done"), window}, Tools: []tool.Tool{reads}, Mode: "yolo", Env: tool.Env{Root: "/w", Blobs: blobs},
 		}

@@ -303,7 +303,7 @@ func TestConductorGrace(t *testing.T) {
 				<-free // whatever becomes of the context
 				return tool.Text("late"), nil
 			})
-			hang.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+			hang.Effects = tool.NoEffects
 			a := &inspan.Agent{Model: scripted(t, "call: hang {}"), Tools: []tool.Tool{hang}, Env: tool.Env{Root: "/w"}}
 			c := &inspan.Conductor{Session: open(t, a, event.NewMemory("s")), Grace: grace}
 			go func() {
@@ -336,7 +336,7 @@ func forgives(t *testing.T, queued bool) {
 			return tool.Result{}, ctx.Err()
 		}
 	})
-	work.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	work.Effects = tool.NoEffects
 	a := &inspan.Agent{Model: scripted(t, "call: work {}", "call: work {}", "Done."), Tools: []tool.Tool{work}, Env: tool.Env{Root: "/w"}}
 	c := &inspan.Conductor{Session: open(t, a, event.NewMemory("s")), Grace: time.Second}
 	c.After = func(_ context.Context, st inspan.Status) ([]event.Body, error) {

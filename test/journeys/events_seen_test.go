@@ -16,7 +16,11 @@ func TestSaw(t *testing.T) {
 	l := &ledger{}
 	a := &inspan.Agent{Model: scripted(t, oneNote, "Done.", "Done."), Tools: []tool.Tool{l.writer()}, Mode: "yolo", Env: tool.Env{Root: "/w"}}
 	var saw []uint64
-	a.Saw = func(s *inspan.Session, e event.Event) {
+	crashes := false
+	a.Lifecycle.Stored = func(s *inspan.Session, e event.Event) {
+		if crashes {
+			panic("boom")
+		}
 		if st := s.Status(); st.Seq != e.Seq || (e.Body.Kind() == "stopped") != (st.Stopped != nil) {
 			t.Errorf("at %s the status is %+v", e.Body.Kind(), st)
 		}
@@ -32,15 +36,15 @@ func TestSaw(t *testing.T) {
 	if !slices.Equal(saw, want) || len(l.runs) != 1 {
 		t.Errorf("saw %d, want %d", saw, want)
 	}
-	a.Saw = func(*inspan.Session, event.Event) { panic("boom") }
+	crashes = true
 	var failed error
 	for _, err := range s.Run(t.Context(), said("again")) {
 		failed = err
 	}
-	if failed == nil || !strings.HasPrefix(failed.Error(), "Agent.Saw crashed: boom") {
+	if failed == nil || !strings.HasPrefix(failed.Error(), "Lifecycle.Stored crashed: boom") {
 		t.Errorf("failed: %v", failed)
 	}
-	a.Saw = nil
+	crashes = false
 	if st := last[event.Stopped](t, drivenTo(t, s)); st.Reason != event.ReasonDone {
 		t.Errorf("stopped %+v", st)
 	}

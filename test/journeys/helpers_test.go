@@ -313,7 +313,7 @@ func looks() tool.Tool {
 	) (tool.Result, error) {
 		return tool.Text(in.Word + strings.Repeat(" line of the file", 60)), nil
 	})
-	t.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	t.Effects = tool.NoEffects
 	return t
 }
 
@@ -323,7 +323,7 @@ func longAgent(m *longWork) *inspan.Agent {
 	m.looks = 7
 	return &inspan.Agent{
 		Model: m, Tools: []tool.Tool{changes(), looks()}, Mode: "yolo", Env: tool.Env{Root: "/w"},
-		System: []event.Added{{Text: "You are careful."}}, MaxTurns: -1,
+		System: []event.Added{{Text: "You are careful."}}, Limits: inspan.Limits{Turns: -1},
 	}
 }
 
@@ -377,7 +377,7 @@ func (m *callOnce) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 func conducted(t *testing.T, timeout time.Duration, replies ...string) (*inspan.Conductor, *ledger) {
 	t.Helper()
 	l := &ledger{}
-	a := &inspan.Agent{Model: scripted(t, replies...), Tools: []tool.Tool{l.writer()}, AskTimeout: timeout, Env: tool.Env{Root: "/w"}}
+	a := &inspan.Agent{Model: scripted(t, replies...), Tools: []tool.Tool{l.writer()}, Approvals: inspan.Approvals{Timeout: timeout}, Env: tool.Env{Root: "/w"}}
 	return &inspan.Conductor{Session: open(t, a, event.NewMemory("s"))}, l
 }
 
@@ -433,7 +433,7 @@ func pictureTool() tool.Tool {
 	t := tool.New("picture", "Shows a picture.", func(context.Context, *tool.Call, struct{}) (tool.Result, error) {
 		return tool.Result{Parts: llm.Parts{llm.Text{Text: "here it is"}, llm.Image{MediaType: "image/png", Data: []byte("\x89PNG")}}}, nil
 	})
-	t.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	t.Effects = tool.NoEffects
 	return t
 }
 
@@ -626,8 +626,7 @@ func (w *watched) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chu
 func redacting(t *testing.T, replies ...string) inspan.Agent {
 	t.Helper()
 	return inspan.Agent{
-		Model: scripted(t, replies...), Mode: "ask", Env: tool.Env{Root: "/w"}, PlaceholderKey: []byte(testKey),
-		Secrets: func() map[string]string { return map[string]string{"DEPLOY_TOKEN": deploys} },
+		Model: scripted(t, replies...), Mode: "ask", Env: tool.Env{Root: "/w"}, Secrets: inspan.Secrets{Key: []byte(testKey), Values: func() map[string]string { return map[string]string{"DEPLOY_TOKEN": deploys} }},
 	}
 }
 

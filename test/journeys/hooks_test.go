@@ -215,7 +215,7 @@ func TestHooksKnowNoSecrets(t *testing.T) {
 	a := inspan.Agent{
 		Model: scripted(t, `call: leak {"word":"x"}`, `call: leak {"word":"`+stands+`"}`, "done"), Tools: []tool.Tool{leak}, Mode: "yolo",
 		Env: tool.Env{Root: "/w"}, Hooks: []tool.Hook{h},
-		Secrets: func() map[string]string { return map[string]string{"TOKEN": "TOKENVALUE12345678"} }, PlaceholderKey: []byte(testKey),
+		Secrets: inspan.Secrets{Values: func() map[string]string { return map[string]string{"TOKEN": "TOKENVALUE12345678"} }, Key: []byte(testKey)},
 	}
 	s, err := a.Open(t.Context(), event.NewMemory("s"))
 	if err != nil {

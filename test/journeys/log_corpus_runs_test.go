@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/harnesstest"
-	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -123,7 +123,7 @@ func withinRun(t *testing.T) event.Log {
 func stepsRun(t *testing.T) event.Log {
 	log := newSteady("steps")
 	for range 2 {
-		s := open(t, &inspan.Agent{Env: tool.Env{Root: "/w"}, Labels: map[string]string{"ticket": "7"}}, log)
+		s := open(t, &inspan.Agent{Env: tool.Env{Root: "/w"}, Opening: inspan.Opening{Labels: map[string]string{"ticket": "7"}}}, log)
 		err := s.Perform(t.Context(), func(ctx context.Context, steps *inspan.Steps) error {
 			for _, id := range []string{"fetch", "build"} {
 				step := event.StepStarted{Step: id, Does: "run", Input: json.RawMessage(`{"of":"x"}`)}
@@ -303,10 +303,10 @@ func maxTurnsRun(t *testing.T) event.Log {
 	log := newSteady("max-turns")
 	replies := []string{`call: look {"word":"a"}`, `call: look {"word":"b"}`, "Done."}
 	few := corpusAgent(t, "edit", replies...)
-	few.MaxTurns, few.MaxCost = 1, 2.5
+	few.Limits.Turns, few.Limits.Cost = 1, 2.5
 	play(t, few, log, nil, said("look twice"))
 	more := corpusAgent(t, "", replies...)
-	more.MaxTurns = 9
+	more.Limits.Turns = 9
 	play(t, more, log, nil, event.Said{})
 	return log
 }

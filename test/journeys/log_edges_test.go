@@ -370,7 +370,7 @@ func TestEventsTellOfErrors(t *testing.T) {
 func TestMillisAreTheModels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &vendor{answers: []answer{fails(llm.KindRateLimited, 20*time.Second)}}
-		s := open(t, &inspan.Agent{Model: v, RetryFor: time.Minute}, event.NewMemory("s"))
+		s := open(t, &inspan.Agent{Model: v, Limits: inspan.Limits{Retry: time.Minute}}, event.NewMemory("s"))
 		if r := bodiesOf[event.Replied](drivenTo(t, s, said("go"))); len(r) != 1 || r[0].Millis > 1000 {
 			t.Errorf("%+v", r)
 		}

@@ -67,7 +67,7 @@ func TestReviewsAreModelCalls(t *testing.T) {
 		Model: scripted(t, `call: send {"word":"a"}`, "Done."), Mode: "yolo", Env: tool.Env{Root: "/w"}, Tools: []tool.Tool{send},
 		Judges: []tool.Judge{reviewer},
 	}
-	j := last[event.Judged](t, collect(t, a.Run(t.Context(), "send it")))
+	j := last[event.Judged](t, collect(t, open(t, &a, event.NewMemory("s")).Run(t.Context(), said("send it"))))
 	if len(j.Consulted) != 1 || j.Consulted[0].Usage.Input != 40 || j.Consulted[0].Purpose != guard.PurposeReview || j.Consulted[0].Cause != "" {
 		t.Errorf("consulted %+v: %s", j.Consulted, j.Reason)
 	}
@@ -96,7 +96,7 @@ func TestFaultsHaveClasses(t *testing.T) {
 			}
 			return tool.Result{Parts: llm.Say("it failed"), Exit: &code}, nil
 		})
-		fails.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+		fails.Effects = tool.NoEffects
 		call := oneNote
 		if class == event.ErrorArguments {
 			call = `call: note {"wrod":"a"}`
@@ -114,7 +114,7 @@ func TestFaultsHaveClasses(t *testing.T) {
 func TestLabels(t *testing.T) {
 	const span = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	log := event.NewMemory("s")
-	open(t, &inspan.Agent{Labels: map[string]string{"ticket": "INS-7"}, Traceparent: span}, log)
+	open(t, &inspan.Agent{Opening: inspan.Opening{Labels: map[string]string{"ticket": "INS-7"}, Traceparent: span}}, log)
 	opened := collect(t, log.Read(t.Context(), 0))[0].Body.(event.Opened)
 	if opened.Labels["ticket"] != "INS-7" || opened.Traceparent != span {
 		t.Errorf("opened %+v", opened)
@@ -124,13 +124,13 @@ func TestLabels(t *testing.T) {
 		many[fmt.Sprint("l", i)] = ""
 	}
 	for want, a := range map[string]*inspan.Agent{
-		`label "a b": a name has`:        {Labels: map[string]string{"a b": ""}},
-		`label "": a name has`:           {Labels: map[string]string{"": "x"}},
-		"label a: its value has 300":     {Labels: map[string]string{"a": strings.Repeat("x", 300)}},
-		"label a: its value has 1 bytes": {Labels: map[string]string{"a": "\xff"}},
-		"33 labels":                      {Labels: many},
-		"traceparent \"00-x\"":           {Traceparent: "00-x"},
-		"traceparent \"00-000":           {Traceparent: "00-00000000000000000000000000000000-b7ad6b7169203331-01"},
+		`label "a b": a name has`:        {Opening: inspan.Opening{Labels: map[string]string{"a b": ""}}},
+		`label "": a name has`:           {Opening: inspan.Opening{Labels: map[string]string{"": "x"}}},
+		"label a: its value has 300":     {Opening: inspan.Opening{Labels: map[string]string{"a": strings.Repeat("x", 300)}}},
+		"label a: its value has 1 bytes": {Opening: inspan.Opening{Labels: map[string]string{"a": "\xff"}}},
+		"33 labels":                      {Opening: inspan.Opening{Labels: many}},
+		"traceparent \"00-x\"":           {Opening: inspan.Opening{Traceparent: "00-x"}},
+		"traceparent \"00-000":           {Opening: inspan.Opening{Traceparent: "00-00000000000000000000000000000000-b7ad6b7169203331-01"}},
 	} {
 		log := event.NewMemory("s")
 		_, err := a.Open(t.Context(), log)

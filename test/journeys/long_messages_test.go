@@ -61,7 +61,7 @@ func (m *strict) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk,
 func talkingTo(t testing.TB, m *strict) *inspan.Session {
 	t.Helper()
 	agent := &inspan.Agent{
-		Model: m, Tools: []tool.Tool{looks()}, Mode: "yolo", MaxTurns: -1,
+		Model: m, Tools: []tool.Tool{looks()}, Mode: "yolo", Limits: inspan.Limits{Turns: -1},
 		Env: tool.Env{Root: "/w"}, System: []event.Added{{Text: "You are careful."}},
 	}
 	s, err := agent.Open(t.Context(), event.NewMemory("s"))

@@ -128,7 +128,7 @@ func endlessHost(t testing.TB, v *endless, window int) *inspan.Host {
 		Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
 			return &inspan.Agent{
 				Model: &anthropic.Model{ID: "m", HTTP: v, Window: window}, Tools: []tool.Tool{pages(v)}, Mode: "yolo", Env: tool.Env{Root: "/w"},
-				MaxTurns: -1, System: []event.Added{{Source: "t", Text: strings.Repeat("Rules. ", 1000)}},
+				Limits: inspan.Limits{Turns: -1}, System: []event.Added{{Source: "t", Text: strings.Repeat("Rules. ", 1000)}},
 			}, nil
 		},
 	}

@@ -175,10 +175,10 @@ func TestEditsForASession(t *testing.T) {
 	a := inspan.Agent{
 		Model: scripted(t, `call: put {"path":"a"}`, `call: put {"path":"b/c"}`, `call: put {"path":".vscode/tasks.json"}`, "Done."),
 		Tools: []tool.Tool{writer(&ran)}, Env: tool.Env{Root: "/w"},
-		Remember: func(_ context.Context, _ event.Scope, rules []string) error {
+		Approvals: inspan.Approvals{Remember: func(_ context.Context, _ event.Scope, rules []string) error {
 			kept = append(kept, rules...)
 			return nil
-		},
+		}},
 	}
 	log := event.NewMemory("m")
 	s := open(t, &a, log)

@@ -171,7 +171,7 @@ func TestEveryFailureIsNamed(t *testing.T) {
 		for range 10 {
 			v.answers = append(v.answers, fails(kind, 0))
 		}
-		a := inspan.Agent{Model: v, RetryFor: -1}
+		a := inspan.Agent{Model: v, Limits: inspan.Limits{Retry: -1}}
 		if got := last[event.Stopped](t, collect(t, a.Run(t.Context(), "go"))); got.Reason != want || got.Cause != kind {
 			t.Errorf("%s: stopped %+v", kind, got)
 		}
@@ -296,7 +296,7 @@ func TestLostCacheIsNoted(t *testing.T) {
 				log := event.NewMemory("s")
 				s := open(t, &inspan.Agent{
 					Model: v, Tools: []tool.Tool{l.reader()},
-					Mode: "auto", MaxTurns: 3, RetryFor: time.Hour, Env: tool.Env{Root: "/w"},
+					Mode: "auto", Limits: inspan.Limits{Turns: 3, Retry: time.Hour}, Env: tool.Env{Root: "/w"},
 				}, log)
 				var events []event.Event
 				for e, err := range s.Run(t.Context(), said("go")) {
@@ -369,7 +369,7 @@ func TestReplayedSessionIsTheSame(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var l ledger
 			memory := event.NewMemory("s")
-			a := &inspan.Agent{Model: m, Tools: []tool.Tool{l.reader(), l.writer()}, Mode: "auto", Env: tool.Env{Root: "/w"}, RetryFor: -1}
+			a := &inspan.Agent{Model: m, Tools: []tool.Tool{l.reader(), l.writer()}, Mode: "auto", Env: tool.Env{Root: "/w"}, Limits: inspan.Limits{Retry: -1}}
 			s := open(t, a, memory)
 			collect(t, s.Run(t.Context(), said("go")))
 			collect(t, s.Run(t.Context(), event.Said{}))

@@ -86,7 +86,7 @@ func TestCallsWithinCallsAreJudged(t *testing.T) {
 				}
 				return tool.Text("has Do"), nil
 			})
-			lone.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+			lone.Effects = tool.NoEffects
 			var failed *tool.CallError
 			r := recipe(func(_ context.Context, do func(name, word string) (string, error)) (string, error) {
 				_, err := do(tc.call, "a")
@@ -147,7 +147,7 @@ func TestCallsWithinCallsAreOrdered(t *testing.T) {
 		return "ok", errors.Join(errs...)
 	})
 	a := &inspan.Agent{
-		Model: scripted(t, oneRecipe, "Done."), Mode: "yolo", Env: tool.Env{Root: "/w"}, Tools: []tool.Tool{meet, alone, r}, MaxParallel: 2,
+		Model: scripted(t, oneRecipe, "Done."), Mode: "yolo", Env: tool.Env{Root: "/w"}, Tools: []tool.Tool{meet, alone, r}, Limits: inspan.Limits{Parallel: 2},
 	}
 	events := collect(t, a.Run(t.Context(), "go"))
 	if end := last[event.Ended](t, events); end.Outcome != event.OutcomeOK || !end.Untrusted || met {
@@ -405,7 +405,7 @@ func TestCallsWithinCallsKeepSecrets(t *testing.T) {
 	})
 	a := &inspan.Agent{
 		Model: scripted(t, oneRecipe, "Done."), Mode: "yolo", Env: tool.Env{Root: "/w"}, Tools: []tool.Tool{l.writer(), r},
-		Secrets: func() map[string]string { return map[string]string{"DEPLOY_TOKEN": "hunterzq77wkk31vx"} },
+		Secrets: inspan.Secrets{Values: func() map[string]string { return map[string]string{"DEPLOY_TOKEN": "hunterzq77wkk31vx"} }},
 	}
 	for _, e := range collect(t, a.Run(t.Context(), "go")) {
 		raw, err := event.Encode(e)
@@ -493,7 +493,7 @@ func TestCallsWithinCallsAreBudgeted(t *testing.T) {
 		ran++
 		return tool.Result{Parts: llm.Say("ok"), Cost: 0.4}, nil
 	})
-	dear.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	dear.Effects = tool.NoEffects
 	var failed *tool.CallError
 	r := recipe(func(_ context.Context, do func(name, word string) (string, error)) (string, error) {
 		for i := range 10 {
@@ -503,7 +503,7 @@ func TestCallsWithinCallsAreBudgeted(t *testing.T) {
 		}
 		return "all", nil
 	})
-	a := &inspan.Agent{Model: scripted(t, oneRecipe, "Done."), Mode: "yolo", Env: tool.Env{Root: "/w"}, Tools: []tool.Tool{dear, r}, MaxCost: 1}
+	a := &inspan.Agent{Model: scripted(t, oneRecipe, "Done."), Mode: "yolo", Env: tool.Env{Root: "/w"}, Tools: []tool.Tool{dear, r}, Limits: inspan.Limits{Cost: 1}}
 	events := collect(t, a.Run(t.Context(), "go"))
 	if ran != 3 || failed == nil || !strings.Contains(failed.Text, "$1.2000 spent of $1.0000") {
 		t.Errorf("ran %d times: %v", ran, failed)
@@ -542,7 +542,7 @@ func TestWhatIsLeftForLater(t *testing.T) {
 		r.Store = map[string]json.RawMessage{"n": json.RawMessage(fmt.Sprint(len(found))), "gone": json.RawMessage("null")}
 		return r, nil
 	})
-	keeps.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	keeps.Effects = tool.NoEffects
 	log := event.NewMemory("s")
 	for range 2 {
 		model := scripted(t, "call: keeps {}", "Done.", "call: keeps {}", "Done.")

@@ -16,7 +16,7 @@ func TestInstructionsOfASubtree(t *testing.T) {
 	m := &longWork{t: t, window: 60_000, turns: 60, summary: record}
 	agent := longAgent(m)
 	asked := map[string]int{}
-	agent.Instructions = func(p string) []event.Added {
+	agent.Dynamic.Instructions = func(p string) []event.Added {
 		asked[p]++
 		return []event.Added{{Where: event.PlaceTail, Source: path.Dir(p) + "/AGENTS.md", Text: "MAGPIE rules"}}
 	}

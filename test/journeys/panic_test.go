@@ -258,7 +258,7 @@ func TestConductorsThatCrash(t *testing.T) {
 		}, "Conductor.After crashed: boom"},
 		"secrets": {func(_ *inspan.Conductor, a *inspan.Agent) {
 			opened := false
-			a.Secrets = func() map[string]string {
+			a.Secrets.Values = func() map[string]string {
 				if opened {
 					boom()
 				}
@@ -267,10 +267,10 @@ func TestConductorsThatCrash(t *testing.T) {
 			}
 		}, "the run crashed: boom"},
 		"joined": {func(_ *inspan.Conductor, a *inspan.Agent) {
-			a.Joined = func(*inspan.Session) { boom() }
+			a.Lifecycle.Started = func(*inspan.Session) { boom() }
 		}, "the run crashed: boom"},
 		"checkpoint": {func(_ *inspan.Conductor, a *inspan.Agent) {
-			a.Checkpoint = func(context.Context) (event.Checkpoint, error) { boom(); return event.Checkpoint{}, nil }
+			a.Workspace.Checkpoint = func(context.Context) (event.Checkpoint, error) { boom(); return event.Checkpoint{}, nil }
 		}, "the run crashed: boom"},
 	} {
 		for _, together := range []bool{false, true} {
@@ -353,12 +353,12 @@ func TestCrashOfARunThatNobodySees(t *testing.T) {
 	l := &ledger{}
 	a := &inspan.Agent{
 		Model: scripted(t, oneNote, "Done."), Tools: []tool.Tool{l.writer()}, Mode: "yolo", Env: tool.Env{Root: "/w"},
-		Checkpoint: func(context.Context) (event.Checkpoint, error) {
+		Workspace: inspan.Workspace{Checkpoint: func(context.Context) (event.Checkpoint, error) {
 			if len(l.runs) > 0 {
 				panic("boom")
 			}
 			return event.Checkpoint{ID: "a"}, nil
-		},
+		}},
 	}
 	s := open(t, a, event.NewMemory("s"))
 	for e, err := range s.Run(t.Context(), said("go")) {
@@ -369,7 +369,7 @@ func TestCrashOfARunThatNobodySees(t *testing.T) {
 			break
 		}
 	}
-	a.Checkpoint = nil
+	a.Workspace.Checkpoint = nil
 	if st := last[event.Stopped](t, drivenTo(t, s)); st.Reason != event.ReasonDone {
 		t.Errorf("stopped %+v", st)
 	}
@@ -380,8 +380,7 @@ func TestPartsThatCrash(t *testing.T) {
 	boom := func() { panic("boom") }
 	a := &inspan.Agent{
 		Model: scripted(t, "Done."), Env: tool.Env{Root: t.TempDir()},
-		Leave: func(bool, tool.Mode) inspan.Leftovers { boom(); return inspan.Leftovers{} },
-		Close: func() error { boom(); return nil },
+		Lifecycle: inspan.Lifecycle{Shutdown: func(bool, tool.Mode) inspan.Leftovers { boom(); return inspan.Leftovers{} }, Close: func() error { boom(); return nil }},
 	}
 	s, err := a.Open(t.Context(), event.NewMemory("s"))
 	if err != nil {
@@ -393,10 +392,10 @@ func TestPartsThatCrash(t *testing.T) {
 	}
 	drivenTo(t, s, said("go"))
 	err = s.Close()
-	if err == nil || !strings.Contains(err.Error(), "Agent.Leave crashed: boom") || !strings.Contains(err.Error(), "Agent.Close crashed: boom") {
+	if err == nil || !strings.Contains(err.Error(), "Lifecycle.Shutdown crashed: boom") || !strings.Contains(err.Error(), "Lifecycle.Close crashed: boom") {
 		t.Errorf("closed: %v", err)
 	}
-	a.Secrets = func() map[string]string { boom(); return nil }
+	a.Secrets.Values = func() map[string]string { boom(); return nil }
 	if _, err := a.Open(t.Context(), event.NewMemory("s")); err == nil || !strings.Contains(err.Error(), "the agent crashed: boom") {
 		t.Errorf("opened: %v", err)
 	}

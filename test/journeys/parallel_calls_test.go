@@ -108,8 +108,8 @@ func TestNoAnswerInTimeWhileOthersRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := inspan.Agent{
 			Model: scripted(t, "call: slow {\"word\":\"a\"}\ncall: asks {\"word\":\"b\"}", "Done."), Mode: "ask", Env: tool.Env{Root: "/w"},
-			AskTimeout: time.Minute,
-			Tools:      []tool.Tool{does("slow", reads("/w/a"), lasting(time.Hour)), does("asks", writes("/w/b"), lasting(0))},
+			Approvals: inspan.Approvals{Timeout: time.Minute},
+			Tools:     []tool.Tool{does("slow", reads("/w/a"), lasting(time.Hour)), does("asks", writes("/w/b"), lasting(0))},
 		}
 		began := time.Now()
 		for e, err := range open(t, &a, event.NewMemory("s")).Run(t.Context(), said("go")) {
@@ -142,7 +142,7 @@ func TestCallsWaitForTheirTurn(t *testing.T) {
 			}
 			a := inspan.Agent{
 				Model: scripted(t, strings.TrimSpace(reply.String()), "Done."),
-				Tools: []tool.Tool{look}, Env: tool.Env{Root: "/w"}, MaxParallel: most,
+				Tools: []tool.Tool{look}, Env: tool.Env{Root: "/w"}, Limits: inspan.Limits{Parallel: most},
 			}
 			s := open(t, &a, event.NewMemory("s"))
 			events := drivenTo(t, s, said("go"))
@@ -172,7 +172,7 @@ func TestCheckpointsAroundOverlappingCalls(t *testing.T) {
 				does("look", reads("/w/c"), lasting(time.Hour)), does("first", writes("/w/a"), lasting(time.Minute)),
 				does("second", writes("/w/b"), lasting(2*time.Minute)), does("third", writes("/w/b"), lasting(time.Minute)),
 			},
-			Checkpoint: func(context.Context) (event.Checkpoint, error) { return event.Checkpoint{ID: time.Now().String()}, nil },
+			Workspace: inspan.Workspace{Checkpoint: func(context.Context) (event.Checkpoint, error) { return event.Checkpoint{ID: time.Now().String()}, nil }},
 		}
 		s := open(t, &a, event.NewMemory("s"))
 		var order []string
@@ -208,9 +208,9 @@ func TestInterruptDuringTheCheckpoint(t *testing.T) {
 	})
 	a := inspan.Agent{
 		Model: scripted(t, "call: change {\"word\":\"a\"}", "Done."), Tools: []tool.Tool{change}, Mode: "yolo", Env: tool.Env{Root: "/w"},
-		Checkpoint: func(ctx context.Context) (event.Checkpoint, error) {
+		Workspace: inspan.Workspace{Checkpoint: func(ctx context.Context) (event.Checkpoint, error) {
 			return event.Checkpoint{ID: "c"}, s.Send(ctx, event.Cancelled{By: "ann"})
-		},
+		}},
 	}
 	s = open(t, &a, event.NewMemory("s"))
 	events := drivenTo(t, s, said("go"))

@@ -219,7 +219,7 @@ func TestStepsAreStopped(t *testing.T) {
 
 // TestStepsKeepSecrets holds that a step that works on a secret is known again.
 func TestStepsKeepSecrets(t *testing.T) {
-	a := &inspan.Agent{Secrets: func() map[string]string { return map[string]string{"DEPLOY_TOKEN": "hunterzq77wkk31vx"} }}
+	a := &inspan.Agent{Secrets: inspan.Secrets{Values: func() map[string]string { return map[string]string{"DEPLOY_TOKEN": "hunterzq77wkk31vx"} }}}
 	log := event.NewMemory("s")
 	s := open(t, a, log)
 	performed := 0
@@ -268,7 +268,7 @@ func TestStepsOfARun(t *testing.T) {
 		reason(s) != event.ReasonFailed || s.Status().Stopped.Detail != "broke" {
 		t.Errorf("a run that failed: %v, %q", err, reason(s))
 	}
-	s = open(t, &inspan.Agent{MaxCost: 1}, event.NewMemory("s"))
+	s = open(t, &inspan.Agent{Limits: inspan.Limits{Cost: 1}}, event.NewMemory("s"))
 	spend := func(ctx context.Context, steps *inspan.Steps) error {
 		for _, id := range []string{"a", "b"} {
 			_, err := steps.Do(ctx, event.StepStarted{Step: id}, func(context.Context) (event.StepEnded, error) {
@@ -300,7 +300,7 @@ func TestStepsAsk(t *testing.T) {
 		})
 		return err
 	}
-	s := open(t, &inspan.Agent{Unattended: true, Program: program}, log)
+	s := open(t, &inspan.Agent{Unattended: true, Program: inspan.Program{Run: program}}, log)
 	c := inspan.Conductor{Session: s}
 	if err := c.Run(t.Context(), event.Say("do it")); err != nil {
 		t.Fatal(err)
@@ -313,7 +313,7 @@ func TestStepsAsk(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		again := open(t, &inspan.Agent{Program: program}, log)
+		again := open(t, &inspan.Agent{Program: inspan.Program{Run: program}}, log)
 		c = inspan.Conductor{Session: again}
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -332,7 +332,7 @@ func TestStepsAsk(t *testing.T) {
 		t.Errorf("asked %d times", raised)
 	}
 	// Somebody there answers through the conductor.
-	s = open(t, &inspan.Agent{Program: program}, event.NewMemory("t"))
+	s = open(t, &inspan.Agent{Program: inspan.Program{Run: program}}, event.NewMemory("t"))
 	c = inspan.Conductor{Session: s, Ask: func(_ context.Context, p inspan.Pending) (event.Body, error) {
 		return event.Decided{Call: p.Call.ID, Question: p.Question, Allow: true, Answer: "here"}, nil
 	}}
@@ -359,7 +359,7 @@ func TestStepsInterrupted(t *testing.T) {
 		})
 		return err
 	}
-	s = open(t, &inspan.Agent{Program: program}, event.NewMemory("s"))
+	s = open(t, &inspan.Agent{Program: inspan.Program{Run: program}}, event.NewMemory("s"))
 	c := inspan.Conductor{Session: s}
 	err := c.Run(t.Context(), event.Say("do it"))
 	if st := s.Status().Stopped; err != nil || st == nil || st.Reason != event.ReasonCancelled {
@@ -378,7 +378,7 @@ func TestStepsShowOthers(t *testing.T) {
 	defer cancel()
 	log := event.NewMemory("s")
 	begun := make(chan struct{})
-	s := open(t, &inspan.Agent{Program: func(ctx context.Context, steps *inspan.Steps) error {
+	s := open(t, &inspan.Agent{Program: inspan.Program{Run: func(ctx context.Context, steps *inspan.Steps) error {
 		_, err := steps.Do(ctx, event.StepStarted{Step: "a", Does: "wait"}, func(ctx context.Context) (event.StepEnded, error) {
 			close(begun)
 			select {
@@ -389,7 +389,7 @@ func TestStepsShowOthers(t *testing.T) {
 			}
 		})
 		return err
-	}}, log)
+	}}}, log)
 	var sent error
 	var sending sync.WaitGroup
 	sending.Go(func() {
@@ -420,13 +420,13 @@ func TestStepsAskAgainInAFork(t *testing.T) {
 		return err
 	}
 	log := event.NewMemory("s")
-	s := open(t, &inspan.Agent{Unattended: true, Program: program}, log)
+	s := open(t, &inspan.Agent{Unattended: true, Program: inspan.Program{Run: program}}, log)
 	if err := (&inspan.Conductor{Session: s}).Run(t.Context(), event.Say("do it")); err != nil {
 		t.Fatal(err)
 	}
 	whole := collect(t, log.Read(t.Context(), 0))
 	fork := event.MemoryFrom("f", whole, event.Forked{From: "s", Seq: uint64(len(whole))})
-	s = open(t, &inspan.Agent{Unattended: true, Program: program}, fork)
+	s = open(t, &inspan.Agent{Unattended: true, Program: inspan.Program{Run: program}}, fork)
 	for _, inputs := range [][]event.Body{nil, {event.Said{}}} { // what the original was about ends here first
 		if err := (&inspan.Conductor{Session: s}).Run(t.Context(), inputs...); err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/cost"
-	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/internal/testkit/openaitest"
 	"github.com/inspan/inspan/llm"
@@ -78,8 +78,8 @@ func (w *world) live(log event.Log) {
 	var l ledger
 	mode := rapid.SampledFrom([]tool.Mode{"plan", "ask", "edit"}).Draw(w.t, "mode")
 	a := inspan.Agent{
-		Model: w, Tools: []tool.Tool{long(l.reader()), l.writer()}, Env: tool.Env{Root: "/w"}, Mode: mode, RetryFor: -1,
-		System: []event.Added{{Source: "t", Text: "be good"}}, MaxTurns: 12,
+		Model: w, Tools: []tool.Tool{long(l.reader()), l.writer()}, Env: tool.Env{Root: "/w"}, Mode: mode, Limits: inspan.Limits{Retry: -1, Turns: 12},
+		System: []event.Added{{Source: "t", Text: "be good"}},
 	}
 	s, err := a.Open(context.Background(), log)
 	if err != nil {

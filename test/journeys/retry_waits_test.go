@@ -167,7 +167,7 @@ func TestAllowancesAreNotAwaitedForEver(t *testing.T) {
 func waiting(t *testing.T, kind llm.Kind) event.Log {
 	t.Helper()
 	log := event.NewMemory("s")
-	a := &inspan.Agent{Model: &vendor{answers: []answer{fails(kind, 24*time.Hour)}}, RetryFor: 48 * time.Hour}
+	a := &inspan.Agent{Model: &vendor{answers: []answer{fails(kind, 24*time.Hour)}}, Limits: inspan.Limits{Retry: 48 * time.Hour}}
 	play(t, a, log, func(_ *inspan.Session, e event.Event) bool { _, failed := e.Body.(event.Failed); return !failed }, said("go"))
 	return log
 }
@@ -185,10 +185,10 @@ func TestOldWaitsAreBounded(t *testing.T) {
 		"a person, an allowance":      {kind: llm.KindQuota},
 		"nobody":                      {kind: llm.KindRateLimited, agent: inspan.Agent{Unattended: true}},
 		"nobody, an allowance":        {kind: llm.KindQuota, agent: inspan.Agent{Unattended: true}, want: day},
-		"nobody, an allowance, never": {kind: llm.KindQuota, agent: inspan.Agent{Unattended: true, RetryFor: -1}},
-		"patient":                     {kind: llm.KindQuota, agent: inspan.Agent{Patient: true}, want: day},
-		"told to wait":                {kind: llm.KindRateLimited, agent: inspan.Agent{RetryFor: day}, want: day},
-		"told to wait less":           {kind: llm.KindQuota, agent: inspan.Agent{Unattended: true, RetryFor: 23 * time.Hour}},
+		"nobody, an allowance, never": {kind: llm.KindQuota, agent: inspan.Agent{Unattended: true, Limits: inspan.Limits{Retry: -1}}},
+		"patient":                     {kind: llm.KindQuota, agent: inspan.Agent{Limits: inspan.Limits{RetryLong: true}}, want: day},
+		"told to wait":                {kind: llm.KindRateLimited, agent: inspan.Agent{Limits: inspan.Limits{Retry: day}}, want: day},
+		"told to wait less":           {kind: llm.KindQuota, agent: inspan.Agent{Unattended: true, Limits: inspan.Limits{Retry: 23 * time.Hour}}},
 		"a person, at its end":        {kind: llm.KindRateLimited, pass: day - 50*time.Second, want: 50 * time.Second},
 		"nobody, at its end": {
 			kind: llm.KindRateLimited, agent: inspan.Agent{Unattended: true}, pass: day - 10*time.Minute, want: 10 * time.Minute,
@@ -246,7 +246,7 @@ func waits() map[string]func(*testing.T) (*inspan.Agent, event.Log) {
 			return &inspan.Agent{Model: &vendor{answers: []answer{fails(llm.KindRateLimited, 50*time.Second)}}}, event.NewMemory("s")
 		},
 		"resumed": func(t *testing.T) (*inspan.Agent, event.Log) {
-			return &inspan.Agent{Model: &vendor{}, RetryFor: 48 * time.Hour}, waiting(t, llm.KindRateLimited)
+			return &inspan.Agent{Model: &vendor{}, Limits: inspan.Limits{Retry: 48 * time.Hour}}, waiting(t, llm.KindRateLimited)
 		},
 	}
 }
@@ -307,14 +307,14 @@ func TestDeadlinesEndAllWaits(t *testing.T) {
 // longer than one request may wait.
 func TestRetryForBoundsEarlierWaits(t *testing.T) {
 	eachVendor(t, http.Header{"Retry-After": {"25"}}, func(t *testing.T, g *gate, one, two llm.Model) {
-		if got, took := stops(t, inspan.Agent{Model: one, RetryFor: 2 * time.Second}); got.Cause != llm.KindRateLimited || took > 3*time.Second {
+		if got, took := stops(t, inspan.Agent{Model: one, Limits: inspan.Limits{Retry: 2 * time.Second}}); got.Cause != llm.KindRateLimited || took > 3*time.Second {
 			t.Errorf("stopped %+v after %v", got, took)
 		}
 		g.closed.Store(false)
-		if got, took := stops(t, inspan.Agent{Model: two, RetryFor: 3 * time.Second}); got.Cause != llm.KindRateLimited || took > 3*time.Second {
+		if got, took := stops(t, inspan.Agent{Model: two, Limits: inspan.Limits{Retry: 3 * time.Second}}); got.Cause != llm.KindRateLimited || took > 3*time.Second {
 			t.Errorf("the next stopped %+v after %v", got, took)
 		}
-		if got, took := stops(t, inspan.Agent{Model: two, RetryFor: time.Minute}); got.Reason != event.ReasonDone || took < 20*time.Second {
+		if got, took := stops(t, inspan.Agent{Model: two, Limits: inspan.Limits{Retry: time.Minute}}); got.Reason != event.ReasonDone || took < 20*time.Second {
 			t.Errorf("with more patience it stopped %+v after %v", got, took)
 		}
 	})

@@ -40,7 +40,7 @@ func TestSecretsOfCallsBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	agent := inspan.Agent{
-		Model: model, PlaceholderKey: []byte(testKey), Tools: []tool.Tool{finds, serve}, Mode: "auto",
+		Model: model, Secrets: inspan.Secrets{Key: []byte(testKey)}, Tools: []tool.Tool{finds, serve}, Mode: "auto",
 		Env: tool.Env{Root: "/w"}, Rules: []inspan.Rule{{Action: tool.Allow, Text: "serve"}},
 	}
 	for _, err := range agent.Run(t.Context(), "go") {
@@ -107,7 +107,7 @@ func TestRuleOfTwo(t *testing.T) {
 			agent := inspan.Agent{
 				Model: model, Tools: tools, Mode: tc.mode, Unattended: true, Env: tool.Env{Root: "/w"},
 				Rules:   []inspan.Rule{{Action: tool.Allow, Text: "network"}, {Action: tool.Allow, Text: "serve"}},
-				Secrets: func() map[string]string { return map[string]string{"TOKEN": "TOKENVALUE12345678"} },
+				Secrets: inspan.Secrets{Values: func() map[string]string { return map[string]string{"TOKEN": "TOKENVALUE12345678"} }},
 			}
 			var judged []event.Judged
 			for e, err := range agent.Run(t.Context(), "go") {

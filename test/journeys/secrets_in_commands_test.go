@@ -39,7 +39,7 @@ func shelled(t *testing.T, value string, replies ...string) (*inspan.Agent, *com
 	t.Helper()
 	procs := &commands{}
 	a := redacting(t, replies...)
-	a.Secrets = func() map[string]string { return map[string]string{"DEPLOY_TOKEN": value} }
+	a.Secrets.Values = func() map[string]string { return map[string]string{"DEPLOY_TOKEN": value} }
 	env, err := sandbox.Local(t.TempDir(), &memoryBlobs{}, sandbox.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestApprovedAfterARestart(t *testing.T) {
 		a, procs := shelled(t, tc.before, call, "Done.")
 		log := event.NewMemory("s")
 		drivenTo(t, open(t, a, log), said("go"))
-		a.Secrets = func() map[string]string { return map[string]string{"DEPLOY_TOKEN": tc.after} }
+		a.Secrets.Values = func() map[string]string { return map[string]string{"DEPLOY_TOKEN": tc.after} }
 		again := open(t, a, log)
 		waiting := again.Status().Waiting
 		if len(waiting) != 1 {
@@ -208,7 +208,7 @@ func TestPiecesInWhatACallSays(t *testing.T) {
 	})
 	a := redacting(t, `call: talks {"word":"`+placeholder(t, operators)+`"}`, "Done.")
 	a.Mode, a.Tools = "yolo", []tool.Tool{talks}
-	a.Secrets = func() map[string]string { return map[string]string{"DEPLOY_TOKEN": operators} }
+	a.Secrets.Values = func() map[string]string { return map[string]string{"DEPLOY_TOKEN": operators} }
 	c := &inspan.Conductor{Session: open(t, &a, event.NewMemory("s")), Ask: allow}
 	var events []event.Event
 	c.See = func(e event.Event) error { events = append(events, e); return nil }

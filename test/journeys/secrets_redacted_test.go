@@ -42,7 +42,7 @@ func TestSecretsStayOut(t *testing.T) {
 	a := inspan.Agent{
 		Model: model, Tools: []tool.Tool{peek}, Mode: "ask", Env: tool.Env{Blobs: blobs},
 		System:  []event.Added{{Source: "AGENTS.md", Text: "the password is " + value}},
-		Secrets: func() map[string]string { return map[string]string{"DOOR": value} }, PlaceholderKey: []byte(testKey),
+		Secrets: inspan.Secrets{Values: func() map[string]string { return map[string]string{"DOOR": value} }, Key: []byte(testKey)},
 		Judges: []tool.Judge{tool.JudgeFunc(func(_ context.Context, c *tool.Call, effects []tool.Effect) (tool.Verdict, error) {
 			raw, err := json.Marshal(effects)
 			judged = append(judged, string(c.Args)+string(raw))
@@ -127,7 +127,7 @@ func TestNoRuleNamesASecret(t *testing.T) {
 			}
 			return tool.Verdict{}, nil
 		})}
-		a.Remember = func(_ context.Context, _ event.Scope, rules []string) error {
+		a.Approvals.Remember = func(_ context.Context, _ event.Scope, rules []string) error {
 			remembered = append(remembered, rules...)
 			return nil
 		}
@@ -185,8 +185,8 @@ func TestSecretsFromElsewhere(t *testing.T) {
 	}}
 	a := redacting(t, "call: leaks {}", "call: leaks {}", "call: "+deploys+" {}", "done")
 	a.Mode, a.Hooks = "yolo", []tool.Hook{h}
-	a.Extra = func(context.Context) ([]tool.Tool, []tool.Tool) { return []tool.Tool{leaks, other}, nil }
-	a.Servers = func(context.Context, func(string)) []event.Server {
+	a.Dynamic.Tools = func(context.Context) ([]tool.Tool, []tool.Tool) { return []tool.Tool{leaks, other}, nil }
+	a.Dynamic.Servers = func(context.Context, func(string)) []event.Server {
 		return []event.Server{{Name: "s", State: "failed", Why: "it said " + deploys}}
 	}
 	model := &watched{Model: a.Model}
@@ -300,7 +300,7 @@ func TestPlaceholdersOfLaterRuns(t *testing.T) {
 	for i, known := range []map[string]string{{"A": first}, {"B": second, "C": first}, {"B": second}} {
 		call := `call: echo {"word":"` + placeholder(t, first) + ` [secret:1] [secret:aaaaaaaa]"}`
 		a := redacting(t, call, "done", call, "done", call, "done")
-		a.Tools, a.Mode, a.Secrets = []tool.Tool{echo}, "yolo", func() map[string]string { return known }
+		a.Tools, a.Mode, a.Secrets.Values = []tool.Tool{echo}, "yolo", func() map[string]string { return known }
 		s := open(t, &a, log)
 		drivenTo(t, s, said("use "+[]string{first, second, second}[i]))
 	}
@@ -341,14 +341,14 @@ func TestLeftoversNameNoSecret(t *testing.T) {
 		return []tool.Effect{{Kind: tool.Read, Path: "/w/a"}}, nil
 	}
 	a := redacting(t, `call: does {"command":"make `+value+`"}`, "done")
-	a.Secrets = func() map[string]string { return map[string]string{"DEPLOY_TOKEN": value} }
+	a.Secrets.Values = func() map[string]string { return map[string]string{"DEPLOY_TOKEN": value} }
 	a.Mode, a.Tools = "yolo", []tool.Tool{does}
-	a.Leave = func(bool, tool.Mode) inspan.Leftovers {
+	a.Lifecycle.Shutdown = func(bool, tool.Mode) inspan.Leftovers {
 		return inspan.Leftovers{Ended: []tool.Leftover{{Command: "make hunter"}}, Kept: []tool.Leftover{{Command: "zq77wkk"}}}
 	}
 	s := open(t, &a, event.NewMemory("s"))
 	drivenTo(t, s, said("go"))
-	left := s.Leave()
+	left := s.Shutdown()
 	if got := left.Ended[0].Command + left.Kept[0].Command; strings.Contains(got, "hunter") || strings.Contains(got, "zq77wkk") {
 		t.Errorf("left: %+v", left)
 	}

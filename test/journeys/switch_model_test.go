@@ -114,7 +114,7 @@ func switchAgent(m llm.Model) *inspan.Agent {
 	var l ledger
 	tools := []tool.Tool{l.reader(), l.writer(), pictureTool(), l.tool(foreignName, tool.Effect{Kind: tool.Read, Path: "/w/b"})}
 	return &inspan.Agent{
-		Model: m, Tools: tools, Mode: "auto", RetryFor: -1,
+		Model: m, Tools: tools, Mode: "auto", Limits: inspan.Limits{Retry: -1},
 		Env: tool.Env{Root: "/w", Blobs: &memoryBlobs{}}, System: []event.Added{{Source: "t", Text: "be good"}},
 	}
 }

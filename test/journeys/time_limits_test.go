@@ -54,7 +54,7 @@ func TestWaitingForAPersonTakesNoTime(t *testing.T) {
 				})
 				a := inspan.Agent{
 					Model: scripted(t, "call: asks {\"word\":\"a\"}", "Done."),
-					Tools: []tool.Tool{asks}, Env: tool.Env{Root: "/w"}, MaxTime: time.Hour,
+					Tools: []tool.Tool{asks}, Env: tool.Env{Root: "/w"}, Limits: inspan.Limits{Time: time.Hour},
 				}
 				s := open(t, &a, event.NewMemory("s"))
 				var ended event.Ended
@@ -128,7 +128,7 @@ func TestTimeOfARunIsADeadline(t *testing.T) {
 				look := does("look", reads("/w/b"), lasting(0))
 				a := inspan.Agent{
 					Model: tc.model, Tools: []tool.Tool{slow, asks, look},
-					Mode: "yolo", Env: tool.Env{Root: "/w"}, MaxTime: 2 * time.Second,
+					Mode: "yolo", Env: tool.Env{Root: "/w"}, Limits: inspan.Limits{Time: 2 * time.Second},
 				}
 				log := event.NewMemory("s")
 				s, began := open(t, &a, log), time.Now()
@@ -156,7 +156,7 @@ func TestTimeOfARunIsADeadline(t *testing.T) {
 				if again := last[event.Stopped](t, drivenTo(t, s, event.Said{})); again.Reason != event.ReasonMaxTime {
 					t.Errorf("again: %+v", again)
 				}
-				more := inspan.Agent{Model: scripted(t, "Done.", "Done.", "Done."), Tools: a.Tools, Mode: "yolo", Env: a.Env, MaxTime: time.Hour}
+				more := inspan.Agent{Model: scripted(t, "Done.", "Done.", "Done."), Tools: a.Tools, Mode: "yolo", Env: a.Env, Limits: inspan.Limits{Time: time.Hour}}
 				if got := last[event.Stopped](t, drivenTo(t, open(t, &more, log), event.Said{})); got.Reason != event.ReasonDone {
 					t.Errorf("with more time: %+v", got)
 				}
@@ -194,7 +194,7 @@ func TestIdleTimeIsNotTheRuns(t *testing.T) {
 		a := inspan.Agent{
 			Model: scripted(t, "call: slow {\"word\":\"a\"}", "Done.", "Done."),
 			Tools: []tool.Tool{does("slow", writes("/w/a"), lasting(3*time.Second))},
-			Mode:  "yolo", Env: tool.Env{Root: "/w"}, MaxTime: 8 * time.Second,
+			Mode:  "yolo", Env: tool.Env{Root: "/w"}, Limits: inspan.Limits{Time: 8 * time.Second},
 		}
 		s := open(t, &a, log)
 		play(t, &a, log, func(_ *inspan.Session, e event.Event) bool { return e.Body.Kind() != "started" }, said("go"))
@@ -227,8 +227,8 @@ func TestACallThatDoesNotStop(t *testing.T) {
 			},
 			want: event.ReasonCancelled, took: 10 * time.Second,
 		},
-		"time-out":      {change: func(a *inspan.Agent) { a.CallTimeout = time.Minute }, want: event.ReasonDone, took: 70 * time.Second},
-		"time of a run": {change: func(a *inspan.Agent) { a.MaxTime = time.Minute }, want: event.ReasonMaxTime, took: 70 * time.Second},
+		"time-out":      {change: func(a *inspan.Agent) { a.Limits.CallTime = time.Minute }, want: event.ReasonDone, took: 70 * time.Second},
+		"time of a run": {change: func(a *inspan.Agent) { a.Limits.Time = time.Minute }, want: event.ReasonMaxTime, took: 70 * time.Second},
 		"program":       {at: func(_ *inspan.Session, stop context.CancelFunc) error { stop(); return nil }, took: 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {

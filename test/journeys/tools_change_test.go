@@ -23,8 +23,8 @@ func TestToolsComeAndGo(t *testing.T) {
 	extra := []tool.Tool{l.reader()}
 	a := inspan.Agent{
 		Model: scripted(t, `call: look {"word":"a"}`, "done", `call: look {"word":"b"}`, "done"), Tools: []tool.Tool{l.writer()}, Mode: "yolo",
-		Env:   tool.Env{Root: "/w"},
-		Extra: func(context.Context) (shown, hidden []tool.Tool) { return extra, nil },
+		Env:     tool.Env{Root: "/w"},
+		Dynamic: inspan.Dynamic{Tools: func(context.Context) (shown, hidden []tool.Tool) { return extra, nil }},
 	}
 	s, err := a.Open(t.Context(), event.NewMemory("s"))
 	if err != nil {
@@ -87,9 +87,9 @@ func TestToolsThatChangeLate(t *testing.T) {
 	)}
 	a := inspan.Agent{
 		Model: m, Mode: "yolo", Env: tool.Env{Root: "/w"},
-		Extra: func(context.Context) (shown, hidden []tool.Tool) {
+		Dynamic: inspan.Dynamic{Tools: func(context.Context) (shown, hidden []tool.Tool) {
 			return slices.Concat(tools.Deferred(nil, come), come), nil
-		},
+		}},
 	}
 	log := event.NewMemory("s")
 	s, err := a.Open(t.Context(), log)
@@ -146,11 +146,10 @@ func TestServerThatJustConnected(t *testing.T) {
 	var extra []tool.Tool
 	a := inspan.Agent{
 		Model: scripted(t, `call: look {"word":"a"}`, "done"), Mode: "yolo", Env: tool.Env{Root: "/w"},
-		Extra: func(context.Context) (shown, hidden []tool.Tool) { return extra, nil },
-		Servers: func(context.Context, func(string)) []event.Server {
+		Dynamic: inspan.Dynamic{Tools: func(context.Context) (shown, hidden []tool.Tool) { return extra, nil }, Servers: func(context.Context, func(string)) []event.Server {
 			extra = []tool.Tool{l.reader()}
 			return []event.Server{{Name: "s", State: "ready", Tools: 1}}
-		},
+		}},
 	}
 	s, err := a.Open(t.Context(), event.NewMemory("s"))
 	if err != nil {
@@ -197,7 +196,7 @@ func TestOneToolStandsForMany(t *testing.T) {
 			hidden := []tool.Tool{l.writer()}
 			a := inspan.Agent{
 				Model: scripted(t, tc.call, "done"), Mode: tc.mode, Rules: tc.rules, Unattended: true, Env: tool.Env{Root: "/w"},
-				Extra: func(context.Context) ([]tool.Tool, []tool.Tool) { return tools.Deferred(hidden, nil), hidden },
+				Dynamic: inspan.Dynamic{Tools: func(context.Context) ([]tool.Tool, []tool.Tool) { return tools.Deferred(hidden, nil), hidden }},
 			}
 			log := event.NewMemory("s")
 			s, err := a.Open(t.Context(), log)

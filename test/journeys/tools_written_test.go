@@ -24,17 +24,17 @@ func writing(l *ledger, model []string, t *testing.T) *inspan.Agent {
 		}
 		return res, nil
 	})
-	write.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	write.Effects = tool.NoEffects
 	return &inspan.Agent{
 		Model: scripted(t, model...), Tools: []tool.Tool{write, l.writer()}, Mode: "yolo", Env: tool.Env{Root: "/w"},
-		Written: func(_ context.Context, p tool.Proposal) (tool.Tool, error) {
+		Dynamic: inspan.Dynamic{Proposed: func(_ context.Context, p tool.Proposal) (tool.Tool, error) {
 			if p.Blob == "gone" {
 				return tool.Tool{}, errors.New("its blob is gone")
 			}
 			own := l.tool(p.Name, tool.Effect{Kind: tool.Read, Path: "/w"})
 			own.Doc = p.Blob
 			return own, nil
-		},
+		}},
 	}
 }
 

@@ -131,7 +131,7 @@ func TestAwait(t *testing.T) {
 				l := &ledger{}
 				a := &inspan.Agent{
 					Model: scripted(t, `call: note {"word":"a"}`, "Done."),
-					Tools: []tool.Tool{l.writer()}, AskTimeout: tc.timeout, Env: tool.Env{Root: "/w"},
+					Tools: []tool.Tool{l.writer()}, Approvals: inspan.Approvals{Timeout: tc.timeout}, Env: tool.Env{Root: "/w"},
 				}
 				s := open(t, a, event.NewMemory("s"))
 				drivenTo(t, s, said("go"))
@@ -201,7 +201,7 @@ func TestPatience(t *testing.T) {
 	}{{true, 21, event.ReasonDone}, {false, 8, event.ReasonFailed}} {
 		synctest.Test(t, func(t *testing.T) {
 			v := &vendor{answers: down}
-			a := inspan.Agent{Model: v, Patient: tc.patient, RetryFor: 15 * time.Minute}
+			a := inspan.Agent{Model: v, Limits: inspan.Limits{RetryLong: tc.patient, Retry: 15 * time.Minute}}
 			got := last[event.Stopped](t, collect(t, a.Run(t.Context(), "go")))
 			if got.Reason != tc.reason || len(v.requests) != tc.requests {
 				t.Errorf("patient %v: %d requests, stopped %+v", tc.patient, len(v.requests), got)

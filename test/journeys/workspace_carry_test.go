@@ -38,7 +38,7 @@ func (c *carrier) agent(t *testing.T, replies ...string) *inspan.Agent {
 		return tool.Text("done"), nil
 	}
 	return &inspan.Agent{
-		Model: scripted(t, replies...), Mode: "yolo", Env: tool.Env{Root: "/w"}, Carry: c.carry,
+		Model: scripted(t, replies...), Mode: "yolo", Env: tool.Env{Root: "/w"}, Workspace: inspan.Workspace{Sync: c.carry},
 		Tools: []tool.Tool{
 			does("change", writes("/w/a"), change),
 			does("look", reads("/w/a"), func(context.Context, *tool.Call) (tool.Result, error) { return tool.Text("looked"), nil }),
@@ -219,10 +219,16 @@ func TestRewindKeepsTheState(t *testing.T) {
 
 // TestCarryThatCrashes holds that a panic in Carry ends the run with an error.
 func TestCarryThatCrashes(t *testing.T) {
-	c := &carrier{}
-	a := c.agent(t, "Done.")
+	opened := false
+	a := (&carrier{}).agent(t, "Done.")
+	a.Workspace.Sync = func(context.Context, event.Workspace) ([]event.Body, error) {
+		if opened {
+			panic("boom")
+		}
+		return nil, nil
+	}
 	s := open(t, a, event.NewMemory("s"))
-	a.Carry = func(context.Context, event.Workspace) ([]event.Body, error) { panic("boom") }
+	opened = true
 	var failed error
 	for _, err := range s.Run(t.Context(), said("go")) {
 		failed = err

@@ -54,12 +54,18 @@ var rank = map[string]int{
 	"internal/shell":                 12,
 	"internal/jsonrpc":               12,
 	"harnesstest":                    15,
-	"internal/loop":                  20,
+	"internal/kernel/loop":           20,
+	"internal/kernel/fault":          20,
+	"internal/kernel/redact":         25,
+	"internal/kernel/hold":           30,
+	"internal/kernel/request":        30,
+	"internal/kernel/wrap":           30,
+	"internal/kernel/drive":          40,
 	"internal/policy":                20,
 	"internal/sandbox":               20,
 	"internal/session":               20,
 	"internal/snapshot":              20,
-	"internal/compact":               20,
+	"internal/kernel/compact":        20,
 	"internal/consent":               20,
 	"internal/guard":                 20,
 	"internal/profile":               20,
@@ -110,7 +116,7 @@ var rank = map[string]int{
 	"internal/managed":               71,
 	"internal/command":               80,
 	"cmd/inspan":                     90,
-	"examples/01-hello":              95,
+	"examples/01-agent":              95,
 	"examples/02-provider":           95,
 	"examples/03-tool":               95,
 	"examples/04-events":             95,
@@ -137,7 +143,7 @@ var rank = map[string]int{
 
 // pure packages compute and do nothing else.
 var pure = []string{
-	"internal/compact", "internal/places", "internal/secret", "internal/loop", "internal/stats",
+	"internal/kernel/compact", "internal/places", "internal/secret", "internal/kernel/loop", "internal/stats",
 	"internal/markdown", "internal/policy", "internal/profile", "internal/shell", "internal/transcript", "internal/words",
 }
 
@@ -289,6 +295,9 @@ func allowedVar(d *ast.GenDecl, v *ast.ValueSpec) bool {
 		return true
 	}
 	for _, value := range v.Values {
+		if sel, ok := value.(*ast.SelectorExpr); ok && strings.HasPrefix(sel.Sel.Name, "Err") {
+			continue // an error of another package under the name that embedders know
+		}
 		call, ok := value.(*ast.CallExpr)
 		if !ok {
 			return false
