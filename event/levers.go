@@ -24,7 +24,7 @@ type Levers struct {
 	Arrivals Lever `json:"arrivals,omitempty" toml:"arrivals"`
 	// planning and verifying with more reasoning than what lies between; unattended
 	Effort Lever `json:"effort,omitempty" toml:"effort"`
-	// what is known of the machine and the folder stands in the prompt; most tokens, 400
+	// what is known of the machine and the folder stands in the prompt; most tokens, 260
 	Bootstrap Lever `json:"bootstrap,omitempty" toml:"bootstrap"`
 	// names of tools and arguments that models are used to are accepted; on
 	Names Lever `json:"names,omitempty" toml:"names"`
@@ -51,7 +51,7 @@ const (
 func usualLevers() Levers {
 	return Levers{
 		Verify: LeverUnattended, Todo: LeverUnattended, Budget: LeverUnattended, Jobs: LeverOn, Arrivals: LeverOn, Effort: LeverUnattended,
-		Bootstrap: "400", Names: LeverOn, Deferred: LeverOn, Script: LeverOff, Repeats: "5",
+		Bootstrap: "260", Names: LeverOn, Deferred: LeverOn, Script: LeverOff, Repeats: "5",
 	}
 }
 
