@@ -84,7 +84,7 @@ func priced(r event.Replied, by llm.Info) event.Replied {
 }
 
 func routed(r *llm.Routed, from string) event.Routed {
-	body := event.Routed{Route: r.Info.Route(), Rule: r.Rule, Reason: r.Reason, Window: r.Window, Private: r.Private}
+	body := event.Routed{Route: r.Info.Route(), Rule: r.Rule, Reason: r.Reason, Window: r.Window, Private: r.Private, Judged: r.Judged}
 	if s := r.Judge; s != nil {
 		body.Judge, body.Usage = s.Info.Route(), s.Usage
 		body.Cost, body.Took = dollars(s), s.Millis
