@@ -44,6 +44,7 @@ type played struct {
 	mistakes []mistake
 	price    llm.Price
 	try      int // it can do other tasks in each
+	window   int // tokens
 
 	mu   sync.Mutex
 	seen map[string]int // tokens of its last request, by task
@@ -86,11 +87,16 @@ func (p *played) can(task string) bool { return chance(p.name, strconv.Itoa(p.tr
 
 // Info implements [llm.Model].
 func (p *played) Info() llm.Info {
-	return llm.Info{Provider: p.name, Model: "m", Window: 100_000, MaxOutput: 4000, Prices: llm.Prices{p.price}}
+	return llm.Info{Provider: p.name, Model: "m", Window: p.window, MaxOutput: p.window / 8, Prices: llm.Prices{p.price}}
 }
 
 // Stream implements [llm.Model]. The weak model is the judge of the router too.
 func (p *played) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	if tokens := req.Tokens(); tokens > p.window {
+		return func(yield func(llm.Chunk, error) bool) {
+			yield(llm.Chunk{}, &llm.Error{Kind: llm.KindWindow, Used: tokens, Limit: p.window})
+		}
+	}
 	task, turn := "", 0
 	var steps []script.Step
 	for _, m := range req.Messages {
@@ -247,10 +253,9 @@ func solve(t *testing.T, k *eval.Task, m llm.Model) (o outcome) {
 // leaves finds tasks that leave their folder, or wait for something.
 var leaves = regexp.MustCompile(`~|/tmp|/etc|/var|/dev/shm|HOME|PORT|sleep|background|call: jobs|keep|nohup|setsid|&"|& |cron|apt|pip|npm|git config --global`)
 
-// TestRouting plays a weak local model and a strong one in the cloud on the oracle's tasks, and holds what the
-// router makes of them: it solves more than the weak one and costs less than the strong one, and a coin that
-// chooses for each task solves less for the same money. With all tasks it holds that docs/ROUTING.md says so.
-func TestRouting(t *testing.T) {
+// within are the tasks of the oracle that stay in their folder, for a home of their own.
+func within(t *testing.T) (tasks []*eval.Task) {
+	t.Helper()
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[user]\nname = n\nemail = n@example.com\n"), 0o600); err != nil {
@@ -260,13 +265,37 @@ func TestRouting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var tasks []*eval.Task
 	for _, k := range suite.Tasks {
 		// Only what stays in its folder and is done at once: the models are played, and the money is what counts.
 		if len(k.Needs)+len(k.Graders) == 0 && !slices.Contains(k.Tags, "walled") && !leaves.MatchString(k.Prompt+k.Check.Commands[0][2]) {
 			tasks = append(tasks, k)
 		}
 	}
+	return tasks
+}
+
+// TestSmallWindow has tasks of the oracle done in a window of 8,192 tokens, also those whose results are longer.
+func TestSmallWindow(t *testing.T) {
+	tasks := within(t)
+	if len(tasks) < 10 {
+		t.Fatalf("%d tasks", len(tasks))
+	}
+	if testing.Short() {
+		tasks = tasks[:3]
+	}
+	for _, k := range tasks {
+		m := &played{name: "small", does: 1, window: 8192, seen: map[string]int{}}
+		if o := solve(t, k, m); o.solved != 1 {
+			t.Errorf("%s: is not done", k.Title)
+		}
+	}
+}
+
+// TestRouting plays a weak local model and a strong one in the cloud on the oracle's tasks, and holds what the
+// router makes of them: it solves more than the weak one and costs less than the strong one, and a coin that
+// chooses for each task solves less for the same money. With all tasks it holds that docs/ROUTING.md says so.
+func TestRouting(t *testing.T) {
+	tasks := within(t)
 	tries := 3 // of each task
 	if testing.Short() {
 		tasks, tries = tasks[:min(8, len(tasks))], 1
@@ -274,9 +303,9 @@ func TestRouting(t *testing.T) {
 	asked := len(tasks) * tries
 	got := map[string]outcome{}
 	for name, strategy := range strategies() {
-		weak := &played{name: "weak", does: weakDoes, mistakes: weakly(), seen: map[string]int{}}
+		weak := &played{name: "weak", does: weakDoes, window: 100_000, mistakes: weakly(), seen: map[string]int{}}
 		strong := &played{
-			name: "strong", does: strongDoes, mistakes: strongly(), seen: map[string]int{},
+			name: "strong", does: strongDoes, window: 100_000, mistakes: strongly(), seen: map[string]int{},
 			price: llm.Price{Input: 3, Output: 15, CacheRead: 0.3, CacheWrite: 3.75},
 		}
 		var sum outcome
