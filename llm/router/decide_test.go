@@ -310,7 +310,7 @@ func TestRefusal(t *testing.T) {
 			"the key is AKIAQ3EGRIM5UDP7XV2K", llm.KindInvalid,
 			"no route may answer; cheap: leaves the machine, but the text is private: it holds an AWS key; best: leaves",
 		},
-		{strings.Repeat("word ", 800_000), llm.KindWindow, "no route may answer; cheap: does not fit: 1,142,857 tokens of 200,000; best: does"},
+		{strings.Repeat("word ", 1_200_000), llm.KindWindow, "no route may answer; cheap: does not fit: 1,260,000 tokens of 200,000; best: does"},
 	} {
 		var last error
 		for _, err := range m.Stream(t.Context(), say(tt.text)) {
@@ -341,7 +341,7 @@ func TestFeatures(t *testing.T) {
 		MaxOutput: 77, Pin: "a/b",
 	}
 	want := router.Features{
-		Tokens: (300+6+9+6)*2/7 + 2*1500, MaxOutput: 77, Why: "the task names a file", Step: router.StepResults, Pin: "a/b", Images: true, Tools: true,
+		Tokens: req.Tokens(), MaxOutput: 77, Why: "the task names a file", Step: router.StepResults, Pin: "a/b", Images: true, Tools: true,
 	}
 	if diff := cmp.Diff(want, hybrid().Features(req)); diff != "" {
 		t.Error(diff)

@@ -267,8 +267,8 @@ func TestRouted(t *testing.T) {
 		}
 	}
 	want := []llm.Routed{
-		{Info: a.info, Rule: "long", Reason: "1,428 tokens, at least 1,000"},
-		{Info: b.info, Rule: "long", Reason: "next in line; 1,428 tokens, at least 1,000", Cause: &llm.Error{Kind: llm.KindOverloaded}},
+		{Info: a.info, Rule: "long", Reason: "1,050 tokens, at least 1,000"},
+		{Info: b.info, Rule: "long", Reason: "next in line; 1,050 tokens, at least 1,000", Cause: &llm.Error{Kind: llm.KindOverloaded}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
