@@ -60,10 +60,10 @@ fuzz:
 explore:
 	go test -count=1 -timeout 30m -run TestExplorer -v ./internal/session -explore 2
 
-# Tasks, habits and lazy policies: what fails there fails by the harness. make test does
-# a part of it.
+# Tasks, habits, lazy policies, and what the router makes of models of known strength: what fails there
+# fails by the harness. make test does a part of it.
 oracle:
-	go test -count=1 -timeout 30m -v -run "Oracle|Habits|Lazy" ./internal/eval
+	go test -count=1 -timeout 30m -v -run "Oracle|Habits|Lazy|Routing|SmallWindow" ./internal/eval
 
 # Run task folders through Harbor with our adapter. Needs Python 3.12 or later with harbor and pytest, which
 # PYTHON names.

@@ -263,10 +263,11 @@ type Routed struct {
 	// goes to a model that may not see it, also when only what came of it is left. Empty: none.
 	Private string `json:"private,omitempty"`
 	// Judge is the model that was asked how hard the task is, empty if none was; Usage and Cost
-	// are what that took.
-	Judge string    `json:"judge,omitempty"`
-	Usage llm.Usage `json:"usage,omitzero"`
-	Cost  float64   `json:"cost,omitempty"` // US dollars
+	// are what that took. Judged is what counts from then on: "hard", "easy", or empty.
+	Judge  string    `json:"judge,omitempty"`
+	Judged string    `json:"judged,omitempty"`
+	Usage  llm.Usage `json:"usage,omitzero"`
+	Cost   float64   `json:"cost,omitempty"` // US dollars
 	// Took is how long the judge took, in milliseconds.
 	Took int64 `json:"took_millis,omitempty"`
 }

@@ -63,7 +63,7 @@ func bodies() []event.Body {
 		event.Failed{Cause: llm.KindQuota, Message: "m", Retry: 0.5, Status: 429, Limit: 3, Route: "a/b", Usage: llm.Usage{Input: 1}, Cost: 0.25, Millis: 4},
 		event.Routed{
 			Route: "a/b", Rule: "r", Reason: "why", From: "c/d", Cause: llm.KindOverloaded, Error: "e", Window: 3, Private: "p",
-			Judge: "e/f", Usage: llm.Usage{Input: 1}, Cost: 0.25, Millis: 4, Took: 5,
+			Judged: "hard", Judge: "e/f", Usage: llm.Usage{Input: 1}, Cost: 0.25, Millis: 4, Took: 5,
 		},
 		event.Hooked{Moment: tool.PromptSaid, By: "h", Action: tool.Deny, Reason: "r", Text: "t"},
 		event.Healed{Level: event.HealImages, Cause: llm.KindTooLarge},

@@ -19,7 +19,6 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"time"
 )
 
 // A Model answers requests. Implementations must be safe for concurrent use
@@ -77,9 +76,9 @@ type Request struct {
 	// Session is a stable key of the conversation, for caches that want one.
 	Session string
 
-	// Pin is the route that made the calls of the run that goes on; empty if
-	// there are none. A model that chooses among others stays with it, as the
-	// reasoning behind the calls is of use to no other.
+	// Pin is the route that answered last in the run that goes on; empty if none
+	// has. A model that chooses among others stays with it as long as it gets on,
+	// as its reasoning is of use to no other.
 	Pin string
 	// Purpose says what is asked for beside the conversation, such as
 	// "summary"; empty: its next turn. A model that chooses may heed it.
@@ -96,16 +95,17 @@ type Request struct {
 	Memo *Memo `json:"-"`
 }
 
-// Work tells a model that chooses among others how a task stands. The zero value knows of
-// nothing.
+// Work tells a model that chooses among others how the run that it is asked for stands, from the log of
+// its session. The zero value knows of nothing.
 type Work struct {
-	Person  []int     // indexes of the messages that hold a person's own words; nil: all of the user's texts may be
-	Plan    int       // items of the plan
-	Files   int       // files that were changed
-	Failing int       // calls of this run that have failed since the last check that succeeded
-	Last    string    // route that answered last; empty: none has
-	At      time.Time // when that was
-	Cached  int       // tokens at the start of the prompt that it has seen
+	Person  []int  // indexes of the messages that hold a person's own words; nil: all of the user's texts may be
+	Turns   int    // that the run has taken
+	Files   int    // that it has changed
+	Failing int    // calls of it that have failed since the last check that succeeded
+	Again   int    // most times that the same call of it has brought the same result
+	Useless int    // replies in a row of which nothing could be made
+	Judged  string // what a judge has said of its task, as a [Routed] has told; empty: nothing
+	Cut     bool   // the conversation was cut to fit a window while it lasts
 }
 
 // Bytes counts the text of the request: what is said, called and returned, the
@@ -171,6 +171,8 @@ type Routed struct {
 	Private string
 	// Judge is what it took to ask another model how to choose; nil: none was asked.
 	Judge *Spent
+	// Judged is what it said of the task, "hard" or "easy"; empty: nothing.
+	Judged string
 }
 
 // Spent is what an answer has used that is no reply to the request itself.

@@ -211,7 +211,7 @@ func TestRoutingFollowsTheTask(t *testing.T) {
 	d.command, d.reads = "sh ./fails.sh", 12
 	d.mu.Unlock()
 	out := p.inspan("run", "--mode", "yolo", "Run the script and mend it")
-	if !strings.Contains(out, "I am the cloud") || !strings.Contains(out, "escalated: 5 failed calls since a check succeeded") {
+	if !strings.Contains(out, "I am the cloud") || !strings.Contains(out, "taken over from local: 3 calls or checks failed since a check succeeded") {
 		t.Errorf("commands that fail: %s", out)
 	}
 }
@@ -225,7 +225,7 @@ func TestJudgeOfTheSettings(t *testing.T) {
 		"[providers.desk.models.judge]\nprice={input=1000.0, output=1000.0}\n[router]\njudge='desk/judge'\n", 1)
 	p.shrink(100_000)
 	if out := p.inspan("run", "Bring me something nice"); !strings.Contains(out, "I am the cloud") ||
-		!strings.Contains(out, "judged by desk/judge") {
+		!strings.Contains(out, "the judge calls the task hard") {
 		t.Errorf("the run: %s", out)
 	}
 	if out := p.inspan("cost", "--by", "model"); !strings.Contains(out, "desk/judge") {

@@ -64,7 +64,12 @@ func (r *Router) check() error {
 			return fmt.Errorf("private: %w", err)
 		}
 	}
-	return nil
+	for i, rule := range r.Rules {
+		if _, err := regexp.Compile(rule.When.Said); err != nil {
+			return fmt.Errorf("rules[%d].when.said: %w", i, err)
+		}
+	}
+	return oneOf("begin", r.Begin, router.BeginLocal, router.BeginCloud)
 }
 
 func checkGlobs(globs []string) error {

@@ -171,11 +171,29 @@ func unknown(key, name string, known []string) error {
 	if slices.Contains(keysOfSecrets(), strings.ToLower(name)) && slices.Contains(known, "key_env") {
 		return fmt.Errorf("unknown key %q; settings hold no keys: name the variable with key_env, or run 'inspan setup'", key)
 	}
+	if instead, gone := goneKeys()[name]; gone && slices.Contains(known, instead.beside) {
+		return fmt.Errorf("unknown key %q; %s", key, instead.do)
+	}
 	near := didYouMean(name, known)
 	if near == "" {
 		near = "; known here: " + strings.Join(known, ", ")
 	}
 	return fmt.Errorf("unknown key %q%s", key, near)
+}
+
+// goneKey is what to do in the place of a key that earlier versions knew.
+type goneKey struct {
+	beside string // a key of the table that it was in
+	do     string
+}
+
+func goneKeys() map[string]goneKey {
+	hard := goneKey{"max_tokens", "the words of a task are no longer scored: write hard = true or hard = false, or said = \"...\" with an expression of your own"}
+	return map[string]goneKey{
+		"hard": {"routes", "the words of a task are no longer scored: set begin = \"local\" or begin = \"cloud\", or a judge, " +
+			"or write rules with when = { hard = true }"},
+		"min_complexity": hard, "max_complexity": hard,
+	}
 }
 
 // keysOfSecrets are what other programs call the setting of a key.

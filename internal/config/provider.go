@@ -15,8 +15,8 @@ import (
 // Router chooses among models by rules.
 type Router struct {
 	Routes  map[string]string `toml:"routes"`  // "provider/model" by the name that rules use
-	Rules   []router.Rule     `toml:"rules"`   // the first that matches decides; none: see Hard
-	Hard    float64           `toml:"hard"`    // without rules: the complexity from which the route "cloud" is asked before "local"; 0: 0.7
+	Rules   []router.Rule     `toml:"rules"`   // the first that matches decides; none: the route "cloud" for hard tasks, "local" for all others
+	Begin   string            `toml:"begin"`   // how a task counts before its run shows how hard it is: "local" or "cloud"; empty: by the judge, or by how it looks
 	Judge   string            `toml:"judge"`   // "provider/model" that rates how hard a new task is; empty: none
 	Private []string          `toml:"private"` // regular expressions of text that must stay on local models, beside secrets
 }

@@ -19,7 +19,6 @@ type caches struct {
 	held    map[string]held // by route
 	last    string          // route that would have answered last
 	was     string          // and that did
-	at      time.Time       // when that was
 }
 
 type held struct {
@@ -39,7 +38,6 @@ func (c *caches) features(t Turn) router.Features {
 	if f.Pin = c.last; !t.Loop {
 		f.Pin = ""
 	}
-	f.Last, f.At, f.Cached = c.last, c.at, c.held[c.last].tokens
 	return f
 }
 
@@ -52,7 +50,7 @@ func (c *caches) usage(t Turn, r router.Route) llm.Usage {
 		used = c.supposed(t, route, price)
 	}
 	c.held[route] = held{t.Usage.Prompt() + t.Usage.Output - t.Usage.Reasoning, t.At}
-	c.last, c.was, c.at = route, t.Route, t.At
+	c.last, c.was = route, t.Route
 	return used
 }
 

@@ -217,28 +217,28 @@ func TestSupposeCountsCaches(t *testing.T) {
 	m := hybrid()
 	m.Routes[1].Model = &priced{info: llm.Info{Provider: "far", Model: "b", Prices: llm.Prices{{Input: 10, CacheRead: 1, CacheWrite: 12}}}}
 	m.Rules = []router.Rule{
-		{Name: "hard", When: router.Cond{MinComplexity: 0.7}, Use: []string{"cloud"}},
+		{Name: "hard", When: router.Cond{Hard: new(true)}, Use: []string{"cloud"}},
 		{Name: "easy", Use: []string{"local"}},
 	}
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	turn := func(after time.Duration, hard float64, cold bool) cost.Turn {
+	turn := func(after time.Duration, hard, cold bool) cost.Turn {
 		at = at.Add(after)
 		return cost.Turn{
 			Session: "s", Route: "x/y", Cold: cold, At: at, Usage: llm.Usage{Input: 100_000},
-			Features: router.Features{Tokens: 10, Complexity: hard, Step: router.StepPrompt},
+			Features: router.Features{Tokens: 10, Hard: hard, Step: router.StepPrompt},
 		}
 	}
 	for name, tt := range map[string]struct {
 		second cost.Turn
 		want   float64
 	}{
-		"warm":        {turn(time.Minute, 1, false), 1.2 + 0.1},
-		"after a day": {turn(24*time.Hour, 1, false), 1.2 + 1.2},
-		"compacted":   {turn(time.Minute, 1, true), 1.2 + 1.2},
-		"free":        {turn(time.Minute, 0, false), 1.2},
+		"warm":        {turn(time.Minute, true, false), 1.2 + 0.1},
+		"after a day": {turn(24*time.Hour, true, false), 1.2 + 1.2},
+		"compacted":   {turn(time.Minute, true, true), 1.2 + 1.2},
+		"free":        {turn(time.Minute, false, false), 1.2},
 	} {
 		first := tt.second
-		first.At, first.Cold, first.Features.Complexity = tt.second.At.Add(-time.Minute), true, 1
+		first.At, first.Cold, first.Features.Hard = tt.second.At.Add(-time.Minute), true, true
 		if name == "after a day" {
 			first.At = tt.second.At.Add(-24 * time.Hour)
 		}
@@ -246,7 +246,7 @@ func TestSupposeCountsCaches(t *testing.T) {
 			t.Errorf("%s: $%v, want $%v", name, o.Dollars, tt.want)
 		}
 	}
-	same := turn(time.Minute, 1, false)
+	same := turn(time.Minute, true, false)
 	same.Route, same.Usage = "far/b", llm.Usage{CacheRead: 90_000, CacheWrite: 10_000}
 	if o := cost.Suppose("hybrid", []cost.Turn{same, same}, m); math.Abs(o.Dollars-2*(0.09+0.12)) > 1e-9 {
 		t.Errorf("what was recorded counts: $%v", o.Dollars)

@@ -327,9 +327,9 @@ func TestPartsPayInTheirOrder(t *testing.T) {
 		"instructions: AGENTS.md":         {CacheWrite: 200, CacheRead: 400},
 		"tool spec: read_file":            {CacheWrite: 200, CacheRead: 400},
 		"your message":                    {CacheWrite: 200, CacheRead: 400},
-		"result of read_file":             {CacheWrite: 992, Input: 1},
-		"result of read_file, sent again": {CacheRead: 992},
-		"earlier replies":                 {CacheWrite: 8, CacheRead: 8, Input: 19},
+		"result of read_file":             {CacheWrite: 989, Input: 2},
+		"result of read_file, sent again": {CacheRead: 989},
+		"earlier replies":                 {CacheWrite: 11, CacheRead: 11, Input: 18},
 		"reasoning":                       {Output: 4, Reasoning: 4},
 		"reply":                           {Output: 11},
 	} {

@@ -64,10 +64,10 @@ func TestParts(t *testing.T) {
 	}
 	tokens, lines := p.Cost()
 	wantLines := []string{
-		"skill acme:deploy: 7 tokens", "agent acme:critic: 8 tokens", "tools: known once they are asked what they are",
+		"skill acme:deploy: 9 tokens", "agent acme:critic: 9 tokens", "tools: known once they are asked what they are",
 		"MCP servers: known once they are asked what they have",
 	}
-	if diff := cmp.Diff(wantLines, lines); tokens != 15 || diff != "" {
+	if diff := cmp.Diff(wantLines, lines); tokens != 18 || diff != "" {
 		t.Error(tokens, diff)
 	}
 }

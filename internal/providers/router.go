@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,9 +13,6 @@ import (
 	"github.com/inspan/inspan/llm/router"
 )
 
-// hard is the complexity from which a router without rules asks the cloud.
-const hard = 0.7
-
 // namer returns the model with a name, and its provider.
 type namer func(ctx context.Context, name string) (llm.Model, Provider, error)
 
@@ -27,7 +23,7 @@ func (s *Set) routed(ctx context.Context, choice string, named namer) (*router.M
 	if c == nil {
 		return nil, config.Error{Err: fmt.Errorf("model \"router/%s\": no [router] in %s", choice, s.ConfigPath)}
 	}
-	m := &router.Model{ID: choice, Rules: c.Rules, Private: c.Private, Health: &s.health}
+	m := &router.Model{ID: choice, Rules: c.Rules, Begin: c.Begin, Private: c.Private, Health: &s.health}
 	if choice != "auto" {
 		m.Force = choice
 	}
@@ -46,7 +42,7 @@ func (s *Set) routed(ctx context.Context, choice string, named namer) (*router.M
 		m.Judge = &r
 	}
 	if len(m.Rules) == 0 {
-		m.Rules = localFirst(cmp.Or(c.Hard, hard), m.Routes)
+		m.Rules = localFirst(m.Routes)
 	}
 	if err := m.Check(); err != nil {
 		return nil, config.Error{Err: fmt.Errorf("%s: router: %w", s.ConfigPath, err)}
@@ -57,15 +53,15 @@ func (s *Set) routed(ctx context.Context, choice string, named namer) (*router.M
 // localFirst are the rules of a router that has none: what is hard goes to the
 // route "cloud" first, all else to "local". With other routes there are none
 // either, and they are taken in order.
-func localFirst(hard float64, routes []router.Route) []router.Rule {
+func localFirst(routes []router.Route) []router.Rule {
 	for _, name := range []string{"local", "cloud"} {
 		if !slices.ContainsFunc(routes, func(r router.Route) bool { return r.Name == name }) {
 			return nil
 		}
 	}
 	return []router.Rule{
-		{Name: "hard", When: router.Cond{MinComplexity: hard}, Use: []string{"cloud", "local"}},
-		{Name: "easy", When: router.Cond{MaxComplexity: hard}, Use: []string{"local", "cloud"}},
+		{Name: "hard", When: router.Cond{Hard: new(true)}, Use: []string{"cloud", "local"}},
+		{Name: "easy", When: router.Cond{Hard: new(false)}, Use: []string{"local", "cloud"}},
 	}
 }
 
@@ -87,7 +83,7 @@ func (s *Set) Hybrid(ctx context.Context, local, cloud string) (*router.Model, e
 		r.Local = as[0] == "local"
 		m.Routes = append(m.Routes, r)
 	}
-	m.Rules = localFirst(hard, m.Routes)
+	m.Rules = localFirst(m.Routes)
 	return m, nil
 }
 

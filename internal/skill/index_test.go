@@ -80,8 +80,8 @@ func TestCost(t *testing.T) {
 	text, _, _ := l.Invoke("a", "")
 	tokens := func(s string) int { return llm.Message{Parts: llm.Say(s)}.Tokens() }
 	want := skill.Levels{
-		Index: skill.Size{Bytes: 14, Tokens: 4}, Text: skill.Size{Bytes: len(text), Tokens: tokens(text)},
-		Files: skill.Size{Bytes: 701, Tokens: 200}, Count: 2,
+		Index: skill.Size{Bytes: 14, Tokens: 7}, Text: skill.Size{Bytes: len(text), Tokens: tokens(text)},
+		Files: skill.Size{Bytes: 701, Tokens: 209}, Count: 2,
 	}
 	if got != want || err != nil || got.Text.Tokens < 140 {
 		t.Errorf("%+v, %v, want %+v", got, err, want)

@@ -16,6 +16,7 @@ type attempt struct {
 	decision Decision
 	window   int        // see [llm.Routed]
 	judged   *llm.Spent // what it took to decide; nil: nothing
+	verdict  string     // see [llm.Routed]
 	private  string     // what private text the request holds
 	tokens   int        // of the request, as estimated
 	yield    func(llm.Chunk, error) bool
@@ -81,7 +82,7 @@ func (a *attempt) worthwhile(r Route, reserve bool) bool {
 func (a *attempt) routed(r Route) *llm.Routed {
 	out := &llm.Routed{
 		Info: r.Model.Info(), Rule: a.decision.Rule, Reason: a.decision.String(),
-		Cause: a.last, Window: a.window, Private: a.private, Judge: a.judged,
+		Cause: a.last, Window: a.window, Private: a.private, Judge: a.judged, Judged: a.verdict,
 	}
 	a.judged = nil // it was paid for once
 	if a.last != nil {

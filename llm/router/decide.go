@@ -1,10 +1,8 @@
 package router
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,9 +20,7 @@ const (
 // What a [Decision] names as its rule where none of the router's decided.
 const (
 	RuleForced  = "forced"  // a person named the route
-	RulePinned  = "pinned"  // it made the calls of the run
-	RuleGoesOn  = "goes on" // it answered what this goes on with
-	RuleCache   = "cache"   // it has the prompt in its cache, and that of the other is cold
+	RulePinned  = "pinned"  // it works on the task
 	RuleDefault = "default" // no rule matched, or there are none
 )
 
@@ -32,12 +28,12 @@ const (
 // always matches. Health and window need no condition: a route that has failed
 // or is too small is passed over anyway.
 type Cond struct {
-	MinTokens     int     `toml:"min_tokens"`     // the prompt has at least so many, by our estimate
-	MaxTokens     int     `toml:"max_tokens"`     // at most; 0: no bound
-	MinComplexity float64 `toml:"min_complexity"` // 0 to 1, at least
-	MaxComplexity float64 `toml:"max_complexity"` // less than that; 0: no bound
-	Private       *bool   `toml:"private"`        // whether it holds private text; nil: either
-	Step          string  `toml:"step"`           // "prompt", "results", or a purpose such as "summary"; empty: any
+	MinTokens int    `toml:"min_tokens"` // the prompt has at least so many, by our estimate
+	MaxTokens int    `toml:"max_tokens"` // at most; 0: no bound
+	Hard      *bool  `toml:"hard"`       // whether the task is hard, see [Features]; nil: either
+	Said      string `toml:"said"`       // a regular expression that matches what the person asks for; empty: any
+	Private   *bool  `toml:"private"`    // whether it holds private text; nil: either
+	Step      string `toml:"step"`       // "prompt", "results", or a purpose such as "summary"; empty: any
 }
 
 // Decision says who may answer a request, and why. Its texts are for people and
@@ -47,7 +43,10 @@ type Decision struct {
 	Reason  string   // what it saw
 	Use     []string // routes to ask, in order
 	Reserve []string // routes to ask only if those leave no hope, in order
-	Passed  []Passed // every other route the rule named, and those in Reserve
+	// Cut is the window that the conversation has to be cut to first, in tokens, so that the model
+	// for hard tasks can take over; 0: none.
+	Cut    int
+	Passed []Passed // every other route the rule named, and those in Reserve
 }
 
 // Passed is a route that is not asked, or not first.
@@ -71,16 +70,16 @@ func (d Decision) String() string {
 type choice struct {
 	Rule
 	reason string
-	pin    string // route that is taken before all
-	by     string // the rule that says so: [RulePinned], [RuleGoesOn] or [RuleCache]
-	why    string
+	// escalates says that the rule takes the task from the route that works on it.
+	escalates bool
+	pin       string // route that works on the task; empty: none does
 }
 
 // Decide chooses the routes for a request with such features, in the state of
 // health that v shows. It depends on nothing but these and the fields of m,
 // which must pass [Model.Check].
 func (m *Model) Decide(f Features, v View) Decision {
-	c := m.choose(f, v)
+	c := m.choose(f)
 	d := Decision{Rule: c.Name, Reason: c.reason}
 	type reserve struct {
 		name  string
@@ -107,14 +106,19 @@ func (m *Model) Decide(f Features, v View) Decision {
 		d.Reserve = append(d.Reserve, r.name)
 	}
 	if c.pin != "" && len(d.Use) > 0 && d.Use[0] == c.pin {
-		d.Rule, d.Reason = c.by, c.why+"; "+f.size()
+		d.Rule, d.Reason = RulePinned, "it works on this task; "+f.size()
+	}
+	if first := c.Use[0]; c.escalates && !f.Cut && len(d.Passed) > 0 && d.Passed[0].Route == first && d.Passed[0].Kind == llm.KindWindow {
+		if info := m.route(first).Model.Info(); v.healthy(info.Route()) {
+			d.Cut = info.Window
+		}
 	}
 	return d
 }
 
 // choose finds the rule, and the routes in the order they would be taken if all
 // could answer.
-func (m *Model) choose(f Features, v View) choice {
+func (m *Model) choose(f Features) choice {
 	if m.Force != "" {
 		return choice{Rule: Rule{Name: RuleForced, Use: []string{m.Force}}, reason: "asked for by name; " + f.size()}
 	}
@@ -134,94 +138,28 @@ func (m *Model) choose(f Features, v View) choice {
 			c.Use = append(slices.Clip(c.Use), r.Name)
 		}
 	}
-	return m.stay(c, f, v)
+	return m.stay(c, f)
 }
 
-// mostFailing is after how many failed calls of a run a rule for what is hard may take it from
-// the route that has made them.
-const mostFailing = 5
-
-// stay puts a route before those of the rule that is better asked again.
-func (m *Model) stay(c choice, f Features, v View) choice {
-	pin, last := m.named(f.Pin), m.named(f.Last)
-	hard := c.When.MinComplexity > 0
-	switch {
-	case pin != "" && hard && f.Failing >= mostFailing && c.Use[0] != pin:
-		c.reason = fmt.Sprintf("escalated: %s since a check succeeded; %s", text.Count(f.Failing, "failed call"), c.reason)
-	case pin != "":
-		c.first(pin, RulePinned, "it made the calls of this run")
-	case last == "" || f.Step != StepPrompt || !slices.Contains(c.Use, last) || c.Use[0] == last:
-	case f.GoesOn && !m.route(last).Local:
-		c.first(last, RuleGoesOn, "it answered what this goes on with")
-	default:
-		if why := m.cold(c, last, f, v); why != "" {
-			c.first(last, RuleCache, why)
-		}
+// stay puts the route that works on the task before those of the rule, unless it is stuck and the rule
+// has a better one.
+func (m *Model) stay(c choice, f Features) choice {
+	i := slices.IndexFunc(m.Routes, func(r Route) bool { return f.Pin != "" && r.Model.Info().Route() == f.Pin })
+	if i < 0 {
+		return c
 	}
+	c.pin = m.Routes[i].Name
+	if c.escalates = f.Stuck && c.When.Hard != nil && *c.When.Hard && c.Use[0] != c.pin; c.escalates {
+		c.reason = "taken over from " + c.pin + ": " + c.reason
+		return c
+	}
+	c.Use = append([]string{c.pin}, slices.DeleteFunc(slices.Clone(c.Use), func(name string) bool { return name == c.pin })...)
 	return c
-}
-
-// first lets a route be asked before all.
-func (c *choice) first(route, by, why string) {
-	c.pin, c.by, c.why = route, by, why
-	c.Use = append([]string{route}, slices.DeleteFunc(slices.Clone(c.Use), func(name string) bool { return name == route })...)
-}
-
-// named is the route of a model "provider/model"; empty: there is none.
-func (m *Model) named(model string) string {
-	for _, r := range m.Routes {
-		if model != "" && r.Model.Info().Route() == model {
-			return r.Name
-		}
-	}
-	return ""
-}
-
-// What a switch to another model is weighed by.
-const (
-	cacheLife = 5 * time.Minute // that a vendor keeps a prompt for
-	coldCost  = 0.10            // US dollars that a switch upwards may cost beyond staying, unless it is
-	clearly   = 0.10            // so much above the complexity of its rule
-)
-
-// cold says why the switch from the route that answered last is not worth its cold cache;
-// empty: it is.
-func (m *Model) cold(c choice, last string, f Features, v View) string {
-	from, to := m.route(last), m.route(c.Use[0])
-	stays, known := promptCost(from, f, v)
-	goes, both := promptCost(to, f, v)
-	if !known || !both || goes <= stays || f.warm(from, v) == 0 {
-		return ""
-	}
-	fresh := f
-	fresh.Cached = 0
-	whole, _ := promptCost(from, fresh, v)
-	upwards := goes > whole
-	if upwards && (goes-stays < coldCost || c.When.MinComplexity == 0 || f.Complexity-c.When.MinComplexity >= clearly) {
-		return ""
-	}
-	return fmt.Sprintf("the prompt costs $%.4f there, with its cache, and $%.4f at %s", stays, goes, to.Name)
-}
-
-// warm is how many tokens of the prompt a route has in its cache, about.
-func (f Features) warm(r Route, v View) int {
-	if r.Model.Info().Route() != f.Last || v.At.Sub(f.At) > cacheLife {
-		return 0
-	}
-	return min(f.Cached, f.Tokens)
-}
-
-// promptCost is what the prompt costs at a route, with what its cache holds. A local one whose
-// price is not known costs nothing.
-func promptCost(r Route, f Features, v View) (dollars float64, known bool) {
-	price, known := r.Model.Info().Prices.At(v.At)
-	warm := f.warm(r, v)
-	return price.Cost(llm.Usage{Input: f.Tokens - warm, CacheRead: warm}), known || r.Local
 }
 
 func (c Cond) matches(f Features) bool {
 	return f.Tokens >= c.MinTokens && (c.MaxTokens == 0 || f.Tokens <= c.MaxTokens) &&
-		f.Complexity >= c.MinComplexity && (c.MaxComplexity == 0 || f.Complexity < c.MaxComplexity) &&
+		(c.Hard == nil || *c.Hard == f.Hard) && (c.Said == "" || slices.Contains(f.Said, c.Said)) &&
 		(c.Private == nil || *c.Private == (f.Private != "")) &&
 		(c.Step == "" || c.Step == f.Step)
 }
@@ -229,9 +167,11 @@ func (c Cond) matches(f Features) bool {
 // reason says what the condition saw.
 func (c Cond) reason(f Features) string {
 	var said []string
-	if c.MinComplexity != 0 || c.MaxComplexity != 0 {
-		said = append(said, fmt.Sprintf("complexity %.2f (%s)%s", f.Complexity, f.Signs,
-			bounds(c.MinComplexity, c.MaxComplexity, "<", func(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) })))
+	if c.Hard != nil && f.Why != "" {
+		said = append(said, f.Why)
+	}
+	if c.Said != "" {
+		said = append(said, "the rule's expression matches the task")
 	}
 	if c.Private != nil && f.Private != "" {
 		said = append(said, "private: it holds "+f.Private)
@@ -241,17 +181,16 @@ func (c Cond) reason(f Features) string {
 	if c.Step != "" {
 		said = append(said, "step "+f.Step)
 	}
-	return strings.Join(append(said, f.size()+bounds(c.MinTokens, c.MaxTokens, "<=", text.Thousands)), "; ")
+	return strings.Join(append(said, f.size()+bounds(c.MinTokens, c.MaxTokens)), "; ")
 }
 
-func bounds[T cmp.Ordered](low, high T, below string, show func(T) string) string {
-	var zero T
+func bounds(low, high int) string {
 	s := ""
-	if low != zero {
-		s += " >= " + show(low)
+	if low > 0 {
+		s += ", at least " + text.Thousands(low)
 	}
-	if high != zero {
-		s += " " + below + " " + show(high)
+	if high > 0 {
+		s += ", at most " + text.Thousands(high)
 	}
 	return s
 }
@@ -271,7 +210,7 @@ func (m *Model) forbids(c choice, r Route, info llm.Info, f Features, v View) (w
 	case info.Window > 0 && f.Tokens+room > info.Window:
 		return fmt.Sprintf("does not fit: %s and %s for the reply of %s", f.size(), text.Thousands(room),
 			text.Thousands(info.Window)), llm.KindWindow
-	case c.MaxCost > 0 && (r.Name != c.pin || c.by != RulePinned):
+	case c.MaxCost > 0 && r.Name != c.pin:
 		return dear(r, f, v, c.MaxCost), llm.KindBudget
 	}
 	return "", ""
@@ -293,9 +232,10 @@ func reserved(info llm.Info, asked int) int {
 
 // dear says that the prompt costs more than a limit; empty: it does not.
 func dear(r Route, f Features, v View, limit float64) string {
-	cost, known := promptCost(r, f, v)
+	price, known := r.Model.Info().Prices.At(v.At)
+	cost := price.Cost(llm.Usage{Input: f.Tokens})
 	switch {
-	case !known:
+	case !known && !r.Local:
 		return "its price is not known"
 	case cost > limit:
 		return fmt.Sprintf("costs $%.4f for this prompt, more than $%.4f", cost, limit)

@@ -3,7 +3,7 @@ package router
 import (
 	"cmp"
 	"slices"
-	"time"
+	"strings"
 
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
@@ -11,23 +11,21 @@ import (
 
 // Features are all that a decision knows of a request.
 type Features struct {
-	Tokens     int       // of the prompt, about; see [llm.Request.Tokens]
-	MaxOutput  int       // most tokens of the reply; 0: the model's own bound
-	Complexity float64   // 0 to 1; see [Complexity]
-	Signs      string    // what the complexity was seen by, such as "12 words, 0 files"
-	Private    string    // what secret the text holds, such as "a private key"; empty: none
-	Step       string    // [StepPrompt], [StepResults], or the purpose of the request
-	Pin        string    // route that made the calls of this run
-	Images     bool      // holds images
-	Tools      bool      // offers tools
-	GoesOn     bool      // what was said last goes on with what was said before
-	Failing    int       // calls of the run that have failed since a check succeeded
-	Last       string    // route that answered last
-	At         time.Time // when that was
-	Cached     int       // tokens at the start of the prompt that it has seen
+	Tokens    int      // of the prompt, about; see [llm.Request.Tokens]
+	MaxOutput int      // most tokens of the reply; 0: the model's own bound
+	Hard      bool     // the task is, by what its run has come to, else by the judge, else by how it looks
+	Why       string   // what says so, or that it is not
+	Stuck     bool     // it is what the run has come to
+	Said      []string // of the rules' expressions, those that match what is asked for
+	Private   string   // what secret the text holds, such as "a private key"; empty: none
+	Step      string   // [StepPrompt], [StepResults], or the purpose of the request
+	Pin       string   // route that answered last in this run
+	Cut       bool     // the conversation was cut to fit a window in this run
+	Images    bool     // holds images
+	Tools     bool     // offers tools
 }
 
-// Features looks at a request. The first time it reads the whole conversation
+// Features looks at a request, and at nothing else. The first time it reads the whole conversation
 // of a session for secrets, later only what was added.
 func (m *Model) Features(req llm.Request) Features {
 	m.prepare()
@@ -36,20 +34,45 @@ func (m *Model) Features(req llm.Request) Features {
 		MaxOutput: req.MaxOutput,
 		Step:      step(req),
 		Pin:       req.Pin,
+		Cut:       req.Work.Cut,
 		Images:    slices.ContainsFunc(req.Messages, func(m llm.Message) bool { return m.Parts.Images() > 0 }),
 		Tools:     len(req.Tools) > 0,
-		Last:      req.Work.Last,
-		At:        req.Work.At,
-		Cached:    req.Work.Cached,
 	}
-	t := m.words.task(req)
-	f.Complexity, f.Signs, f.GoesOn, f.Failing = t.score, t.signs, t.goesOn, t.failing
+	if req.Purpose == "" {
+		said := task(req)
+		f.Hard, f.Why, f.Stuck = m.hard(req.Work, said)
+		for expr, re := range m.said {
+			if re.MatchString(strings.Join(said, "\n")) {
+				f.Said = append(f.Said, expr)
+			}
+		}
+		slices.Sort(f.Said)
+	}
 	if m.broken != nil {
 		f.Private = "what can't be told, as the router's settings are wrong"
 	} else {
 		f.Private = cmp.Or(m.secrets.find(req), req.Private)
 	}
 	return f
+}
+
+// hard says whether a task is hard, and why.
+func (m *Model) hard(w llm.Work, said []string) (hard bool, why string, isStuck bool) {
+	if why := stuck(w); why != "" {
+		return true, why, true
+	}
+	switch {
+	case m.Begin == BeginCloud:
+		return true, "every task begins in the cloud", false
+	case m.Begin == BeginLocal:
+		return false, "every task begins local", false
+	case w.Judged != "":
+		return w.Judged == judgedHard, "the judge calls the task " + w.Judged, false
+	case len(said) == 0:
+		return false, "nothing is asked for", false
+	}
+	hard, why = begins(said[0])
+	return hard, why, false
 }
 
 func (f Features) size() string { return text.Thousands(f.Tokens) + " tokens" }

@@ -3,7 +3,6 @@ package router
 import (
 	"context"
 	_ "embed"
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -24,90 +23,81 @@ const (
 	judgeTime    = 15 * time.Second
 	judgeOutput  = 1024 // tokens, as some think before they answer
 	judgeBytes   = 4000 // of the task that a judge reads
+	judgeHard    = 7    // of 10, from which on a task is hard
+
+	judgedHard, judgedEasy = "hard", "easy"
 )
 
-// judgements are those of the sessions that were judged last, so that a request which is sent
-// again is not judged again. Safe for concurrent use.
+// verdict is what a judge says, and what that took.
+type verdict struct {
+	says string // judgedHard or judgedEasy; empty: nothing
+	took *llm.Spent
+}
+
+// judgements are those of the tasks that were judged last, so that a request which is sent
+// again is not judged again before its session has written down what was said of it.
 type judgements struct {
 	mu   sync.Mutex
-	made map[string]judgement // by session
+	made map[string]string // verdicts by session and task
 }
 
-type judgement struct {
-	task  string
-	score float64
+// judge asks the judge how hard the task of a request is, where a task begins of which nothing
+// is known. What is private where the judge may not see it is not judged.
+func (m *Model) judge(ctx context.Context, req llm.Request, f Features) verdict {
+	if m.Judge == nil || m.Force != "" || m.Begin != "" || f.Step != StepPrompt || f.Pin != "" || f.Stuck || req.Work.Judged != "" ||
+		f.Private != "" && !m.Judge.Local {
+		return verdict{}
+	}
+	asked := strings.ToValidUTF8(text.Head(strings.Join(task(req), "\n\n"), judgeBytes), "")
+	if asked == "" {
+		return verdict{}
+	}
+	key := req.Session + "\x00" + asked
+	m.judgements.mu.Lock()
+	says := m.judgements.made[key]
+	m.judgements.mu.Unlock()
+	if says != "" {
+		return verdict{says: says}
+	}
+	v := m.consult(ctx, asked)
+	m.judgements.mu.Lock()
+	defer m.judgements.mu.Unlock()
+	if m.judgements.made == nil || len(m.judgements.made) >= sessions {
+		m.judgements.made = map[string]string{}
+	}
+	m.judgements.made[key] = v.says
+	return v
 }
 
-// judged asks the judge how hard the task of a request is, and puts that into its features. It
-// returns what that took; nil if nobody was asked, or did not say. What goes on with something,
-// or is private where the judge may not see it, is not judged.
-func (m *Model) judged(ctx context.Context, req llm.Request, f *Features) *llm.Spent {
-	if m.Judge == nil || m.Force != "" || f.Step != StepPrompt || f.GoesOn || f.Private != "" && !m.Judge.Local {
-		return nil
-	}
-	at := spoken(req)
-	if len(at) == 0 {
-		return nil
-	}
-	task := strings.ToValidUTF8(text.Head(req.Messages[at[len(at)-1]].Parts.Text(), judgeBytes), "")
-	info := m.Judge.Model.Info()
-	if score, known := m.judgements.get(req.Session, task); known {
-		f.judge(score, info)
-		return nil
-	}
+// consult has the judge answer.
+func (m *Model) consult(ctx context.Context, asked string) verdict {
 	ctx, cancel := context.WithTimeout(ctx, judgeTime)
 	defer cancel()
 	ask := llm.Request{
 		System: []string{strings.TrimSpace(judgeText)}, Purpose: purposeJudge, MaxOutput: judgeOutput,
-		Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("<task>\n" + task + "\n</task>")}},
+		Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("<task>\n" + asked + "\n</task>")}},
 	}
 	began := time.Now()
 	for chunk, err := range m.Judge.Model.Stream(ctx, ask) {
 		if err != nil {
-			return nil
+			return verdict{}
 		}
-		if chunk.Reply == nil {
-			continue
+		if chunk.Reply != nil {
+			took := &llm.Spent{Info: m.Judge.Model.Info(), Usage: chunk.Reply.Used(ask), Millis: time.Since(began).Milliseconds()}
+			return verdict{rating(chunk.Reply.Parts.Text()), took}
 		}
-		if score, ok := verdict(chunk.Reply.Parts.Text()); ok {
-			m.judgements.put(req.Session, task, score)
-			f.judge(score, info)
-		}
-		return &llm.Spent{Info: info, Usage: chunk.Reply.Used(ask), Millis: time.Since(began).Milliseconds()}
 	}
-	return nil
+	return verdict{}
 }
 
-// judge puts the word of a judge in the place of our own, but for the failures of the run.
-func (f *Features) judge(score float64, by llm.Info) {
-	if f.Failing < mostFailing {
-		f.Complexity = score
-		f.Signs = fmt.Sprintf("judged by %s, %s", by.Route(), f.Signs)
-	}
-}
-
-// verdict reads the number in an answer: the last one, as some explain themselves first.
-func verdict(answer string) (float64, bool) {
+// rating reads the number in an answer: the last one, as some explain themselves first.
+func rating(answer string) string {
 	found := regexp.MustCompile(`\b(?:10|[0-9])\b`).FindAllString(answer, -1)
 	if len(found) == 0 {
-		return 0, false
+		return ""
 	}
-	n, err := strconv.Atoi(found[len(found)-1])
-	return float64(n) / 10, err == nil
-}
-
-func (j *judgements) get(session, text string) (float64, bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	known, ok := j.made[session]
-	return known.score, ok && known.task == text
-}
-
-func (j *judgements) put(session, text string, score float64) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.made == nil || len(j.made) >= sessions {
-		j.made = map[string]judgement{}
+	if n, _ := strconv.Atoi(found[len(found)-1]); n >= judgeHard {
+		return judgedHard
 	}
-	j.made[session] = judgement{text, score}
+	return judgedEasy
 }

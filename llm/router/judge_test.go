@@ -32,12 +32,15 @@ func (o *opinion) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk
 // words are paid for once.
 func TestJudge(t *testing.T) {
 	goesOn := llm.Request{Session: "s", Messages: []llm.Message{
-		{Role: llm.User, Parts: llm.Say("List the files")},
-		{Role: llm.Assistant, Parts: llm.Say("main.go")},
+		{Role: llm.User, Parts: llm.Say("Design how editors can work without a network")},
+		{Role: llm.Assistant, Parts: llm.Say("This is how: ...")},
 		{Role: llm.User, Parts: llm.Say("yes, do it")},
 	}}
 	failing := say("List the files")
 	failing.Work.Failing = 6
+	private := say("ACME-1: look into it, please, and tell us what is wrong")
+	judged := say("Write a compiler for the language of our customers")
+	judged.Work.Judged = "easy"
 	for _, tt := range []struct {
 		name  string
 		judge *opinion
@@ -46,14 +49,15 @@ func TestJudge(t *testing.T) {
 		want  string // route
 		asked int
 	}{
-		{"hard", &opinion{says: "9"}, true, say("List the files"), "cloud", 1},
-		{"easy", &opinion{says: "I would say: 1"}, true, say("Write a compiler"), "local", 1},
-		{"no number", &opinion{says: "hard!"}, true, say("Write a compiler"), "cloud", 1},
-		{"fails", &opinion{fails: &llm.Error{Kind: llm.KindOverloaded}}, true, say("Write a compiler"), "cloud", 1},
-		{"goes on", &opinion{says: "9"}, true, goesOn, "local", 0},
-		{"fails again and again", &opinion{says: "0"}, true, failing, "cloud", 1},
-		{"private, at home", &opinion{says: "1"}, true, say("ACME-1: write a compiler"), "local", 1},
-		{"private", &opinion{says: "1"}, false, say("ACME-1: write a compiler"), "local", 0},
+		{"hard", &opinion{says: "9"}, true, say("What is in main.go?"), "cloud", 1},
+		{"easy", &opinion{says: "I would say: 1"}, true, say("Write a compiler for the language of our customers"), "local", 1},
+		{"no number", &opinion{says: "hard!"}, true, say("Write a compiler for the language of our customers"), "cloud", 1},
+		{"fails", &opinion{fails: &llm.Error{Kind: llm.KindOverloaded}}, true, say("Write a compiler for the language of our customers"), "cloud", 1},
+		{"goes on", &opinion{says: "9"}, true, goesOn, "cloud", 1},
+		{"stuck", &opinion{says: "0"}, true, failing, "cloud", 0},
+		{"was judged", &opinion{says: "9"}, true, judged, "local", 0},
+		{"private, at home", &opinion{says: "1"}, true, private, "local", 1},
+		{"private", &opinion{says: "1"}, false, private, "local", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := usual()

@@ -1,5 +1,5 @@
-// Package router is a model that chooses among models: the local one for easy tasks,
-// the cloud one for hard tasks, and the next in line if one is unavailable.
+// Package router is a model that chooses among models: a local one begins, the one in the cloud takes
+// over where the run gets stuck, and the next in line does if one is unavailable.
 //
 //	m := &router.Model{
 //		ID: "hybrid",
@@ -8,15 +8,16 @@
 //			{Name: "cloud", Model: remote},
 //		},
 //		Rules: []router.Rule{
-//			{Name: "hard", When: router.Cond{MinComplexity: 0.7}, Use: []string{"cloud", "desk"}},
+//			{Name: "hard", When: router.Cond{Hard: new(true)}, Use: []string{"cloud", "desk"}},
 //			{Name: "easy", Use: []string{"desk", "cloud"}},
 //		},
 //	}
 //
 // Three steps make an answer, and each can be looked at by itself:
 //
-//  1. [Model.Features] says what a request is like: how long, how hard, whether
-//     it holds a secret.
+//  1. [Model.Features] says what a request is like: how long, what its run has come
+//     to, whether it holds a secret. It follows from the request alone, and so from
+//     the log of a session: one that is resumed is routed as it was.
 //  2. [Model.Decide] says which routes may answer it, in which order, and why
 //     not the others. It is a pure function, so that a recorded session can be
 //     decided again under other rules.
@@ -34,15 +35,23 @@ import (
 	"iter"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 )
 
 // Provider is the name under which routers appear: "router/ID".
 const Provider = "router"
+
+// How a task counts before its run shows how hard it is, for [Model].
+const (
+	BeginLocal = "local"
+	BeginCloud = "cloud"
+)
 
 // Model chooses among models. Only Routes are needed; see [Model.Check] for what
 // must hold of the rest. The fields are not to be changed once it is in use;
@@ -63,8 +72,12 @@ type Model struct {
 	// Private are regular expressions beyond the built-in ones. A request with
 	// text that matches stays on Local routes.
 	Private []string
+	// Begin says how a task counts before its run shows how hard it is: [BeginLocal], as not hard, or
+	// [BeginCloud], as hard. Empty: the Judge says, or how the task looks: one is hard that is long, or
+	// says neither where its work is nor asks a question.
+	Begin string
 	// Judge is asked how hard each new task is, if it may see it; nil: nobody is. Where it
-	// fails, or takes too long, the words of the task decide alone; see [Complexity].
+	// fails, or takes too long, it counts as if there were none.
 	Judge *Route
 	// Health is what is known of the routes' failures, best shared by all
 	// routers of a process; nil: one of its own.
@@ -74,7 +87,7 @@ type Model struct {
 	broken  error // what Check says
 	health  *Health
 	secrets scanner
-	words   lexicon
+	said    map[string]*regexp.Regexp // the expressions of the rules
 
 	judgements judgements
 }
@@ -92,7 +105,7 @@ type Rule struct {
 	When Cond     `toml:"when"` // the zero Cond always matches
 	Use  []string `toml:"use"`  // names of routes: the first that can answer does
 	// MaxCost passes over routes where this prompt alone costs more, in US
-	// dollars, with what the cache of the route that answered last may hold; 0: no limit. A price that is not known is
+	// dollars, if no cache holds any of it; 0: no limit. A price that is not known is
 	// above any limit, unless the route is Local.
 	MaxCost float64 `toml:"max_cost"`
 }
@@ -102,8 +115,8 @@ var _ llm.Model = (*Model)(nil)
 // Info implements [llm.Model]. The window is the largest of the routes', as a
 // longer conversation goes to those that hold it; so images are accepted if any
 // route does, and tools too. A reply is as long as the shortest of the routes
-// allows. Where one is forced, all that is its own. Prices are known only if they are the same everywhere; what a reply
-// costs follows from the Info in [llm.Routed].
+// allows. Where one is forced, all that is its own. Prices are known only if
+// they are the same everywhere; what a reply costs follows from the Info in [llm.Routed].
 func (m *Model) Info() llm.Info {
 	info := llm.Info{Provider: Provider, Model: m.ID, NoTools: len(m.Routes) > 0}
 	if m.ID == "" && len(m.Routes) > 0 {
@@ -149,6 +162,9 @@ func (m *Model) Check() error {
 	if len(m.Routes) == 0 {
 		errs = append(errs, errors.New("there are no routes"))
 	}
+	if m.Begin != "" && m.Begin != BeginLocal && m.Begin != BeginCloud {
+		errs = append(errs, fmt.Errorf("begin is %q; use %q, %q, or nothing", m.Begin, BeginLocal, BeginCloud))
+	}
 	known := func(where, name string) {
 		if !names[name] {
 			errs = append(errs, fmt.Errorf("%s names the route %q; known: %s", where, name, strings.Join(slices.Sorted(maps.Keys(names)), ", ")))
@@ -168,6 +184,9 @@ func (m *Model) Check() error {
 				errs = append(errs, fmt.Errorf("%s names %q twice", where, name))
 			}
 		}
+		if _, err := regexp.Compile(r.When.Said); err != nil {
+			errs = append(errs, fmt.Errorf("%s: said: %w", where, err))
+		}
 		if why := r.impossible(); why != "" {
 			errs = append(errs, fmt.Errorf("%s never matches: %s", where, why))
 		}
@@ -182,11 +201,7 @@ func (r Rule) impossible() string {
 	switch {
 	case c.MaxTokens != 0 && c.MinTokens > c.MaxTokens:
 		return "min_tokens is above max_tokens"
-	case c.MaxComplexity != 0 && c.MinComplexity >= c.MaxComplexity:
-		return "min_complexity is not below max_complexity"
-	case c.MinComplexity > 1:
-		return "no complexity is above 1"
-	case c.MinTokens < 0 || c.MaxTokens < 0 || c.MinComplexity < 0 || c.MaxComplexity < 0 || r.MaxCost < 0:
+	case c.MinTokens < 0 || c.MaxTokens < 0 || r.MaxCost < 0:
 		return "a bound is negative"
 	}
 	return ""
@@ -195,13 +210,18 @@ func (r Rule) impossible() string {
 // prepare makes what the fields stand for, once.
 func (m *Model) prepare() {
 	m.once.Do(func() {
-		m.words = newLexicon()
 		m.health = m.Health
 		if m.health == nil {
 			m.health = new(Health)
 		}
 		if m.broken = m.Check(); m.broken == nil {
 			m.secrets.patterns, _ = custom(m.Private) // Check has seen the error
+			m.said = map[string]*regexp.Regexp{}
+			for _, r := range m.Rules {
+				if expr := r.When.Said; expr != "" {
+					m.said[expr] = regexp.MustCompile(expr)
+				}
+			}
 		}
 	})
 }
@@ -226,11 +246,20 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 			yield(llm.Chunk{}, m.refusal(d, f))
 			return
 		}
-		judged := m.judged(ctx, req, &f)
-		if m.Judge != nil {
+		a := &attempt{Model: m, window: m.mostPrivate(f), private: f.Private, tokens: f.Tokens, yield: yield}
+		v := m.judge(ctx, req, f)
+		if a.judged, a.verdict = v.took, v.says; v.says != "" {
+			req.Work.Judged = v.says
+			f = m.Features(req)
 			d = m.Decide(f, m.health.View())
 		}
-		a := &attempt{Model: m, decision: d, judged: judged, window: m.mostPrivate(f), private: f.Private, tokens: f.Tokens, yield: yield}
+		if a.decision = d; d.Cut > 0 {
+			yield(llm.Chunk{}, &llm.Error{
+				Kind: llm.KindWindow, Provider: Provider, Used: f.Tokens, Limit: d.Cut, Private: f.Private,
+				Message: d.Reason + "; the conversation is to be cut to " + text.Thousands(d.Cut) + " tokens",
+			})
+			return
+		}
 		a.run(ctx, req)
 	}
 }

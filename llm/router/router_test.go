@@ -267,8 +267,8 @@ func TestRouted(t *testing.T) {
 		}
 	}
 	want := []llm.Routed{
-		{Info: a.info, Rule: "long", Reason: "1,428 tokens >= 1,000"},
-		{Info: b.info, Rule: "long", Reason: "next in line; 1,428 tokens >= 1,000", Cause: &llm.Error{Kind: llm.KindOverloaded}},
+		{Info: a.info, Rule: "long", Reason: "1,050 tokens, at least 1,000"},
+		{Info: b.info, Rule: "long", Reason: "next in line; 1,050 tokens, at least 1,000", Cause: &llm.Error{Kind: llm.KindOverloaded}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -390,8 +390,8 @@ func TestCheck(t *testing.T) {
 		{rule(router.Rule{Use: []string{"a", "a"}}), `rule 2 ("x") names "a" twice`},
 		{rule(router.Rule{}), `rule 2 ("x") uses no route`},
 		{rule(router.Rule{Use: []string{"a"}, When: router.Cond{MinTokens: 2, MaxTokens: 1}}), "never matches: min_tokens"},
-		{rule(router.Rule{Use: []string{"a"}, When: router.Cond{MinComplexity: 0.7, MaxComplexity: 0.7}}), "never matches: min_complexity"},
-		{rule(router.Rule{Use: []string{"a"}, When: router.Cond{MinComplexity: 7}}), "no complexity is above 1"},
+		{rule(router.Rule{Use: []string{"a"}, When: router.Cond{Said: "("}}), `rule 2 ("x"): said: `},
+		{func(m *router.Model) { m.Begin = "desk" }, `begin is "desk"; use "local", "cloud", or nothing`},
 		{rule(router.Rule{Use: []string{"a"}, MaxCost: -1}), "a bound is negative"},
 	} {
 		m := ok()

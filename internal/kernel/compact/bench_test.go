@@ -92,7 +92,7 @@ func compacted(p compact.Plan, b bench, s summariser) (messages []llm.Message, p
 	return messages, person, "extract"
 }
 
-const keep = 20_000 // tokens, as a caller would take
+const keep = 16_000 // tokens, as a caller would take
 
 // TestBench publishes how much is still known after a compaction.
 func TestBench(t *testing.T) {

@@ -58,7 +58,7 @@ func heard(tp *tape) (results []int, waits string) {
 // TestArrivals lets in what has arrived together as far as there is room, lists the rest once, and lets
 // that in as room comes, in order and without a compaction.
 func TestArrivals(t *testing.T) {
-	tp := roomy(t, 10_000, event.Levers{}.Stated())
+	tp := roomy(t, 7_400, event.Levers{}.Stated())
 	tp.add(event.Asked{Turn: 1})
 	for n := range 5 {
 		tp.add(returned(n, 1_500))

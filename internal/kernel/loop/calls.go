@@ -14,9 +14,8 @@ import (
 // replied folds a reply in: its message, and its calls if they may be made.
 func (s *State) replied(b event.Replied, seq uint64, at time.Time) {
 	r := &s.Run
-	r.Asking, r.Failed, r.NotBefore, r.Awaits, r.Route = false, nil, time.Time{}, "", ""
+	r.Asking, r.Failed, r.NotBefore, r.Awaits, r.Route = false, nil, time.Time{}, "", b.Route
 	s.measure(b)
-	s.Last = b.Route
 	s.Total.Turns++
 	s.Pruning.Cold, r.Heard = false, ""
 	s.Total.Usage = s.Total.Usage.Add(b.Usage)
@@ -48,9 +47,6 @@ func (s *State) replied(b event.Replied, seq uint64, at time.Time) {
 		s.push(llm.Assistant, b.Parts)
 		s.Measured.Messages = len(s.Messages)
 		r.Calls = newCalls(b, seq)
-		if len(r.Calls) > 0 {
-			r.Route = b.Route
-		}
 	}
 	if len(r.Calls) == 0 {
 		s.flushSteer()

@@ -90,7 +90,6 @@ type Context struct {
 	Window     event.Window `json:"window"`
 	Confided   string       `json:"confided,omitempty"` // the private text that models have seen, as event.Routed says
 	Bound      int          `json:"bound,omitempty"`    // tokens that the models take which may answer now; 0: as many as Window says
-	Last       string       `json:"last,omitempty"`     // route that answered last
 	Measured   Measured     `json:"measured"`
 	Compaction Compaction   `json:"compaction"`
 	Pruning    Pruning      `json:"pruning,omitzero"`
@@ -132,7 +131,7 @@ type Run struct {
 	Asking    bool           `json:"asking"`              // a request is open
 	NotBefore time.Time      `json:"not_before,omitzero"` // when the model may be asked again
 	Awaits    llm.Kind       `json:"awaits,omitempty"`    // why not before
-	Route     string         `json:"route,omitempty"`     // that made the last calls of the run
+	Route     string         `json:"route,omitempty"`     // that answered last
 	Calls     []Call         `json:"calls"`               // of the last reply, until all have ended
 	Steer     []words        `json:"steer"`               // to be put before the model with the results
 	Reply     replyKind      `json:"reply"`               // what the last reply was
@@ -147,6 +146,8 @@ type Run struct {
 	Answered  time.Time      `json:"answered,omitzero"`   // when the model answered last
 	Broken    bool           `json:"broken,omitempty"`    // its last check has failed
 	Failing   int            `json:"failing,omitempty"`   // calls that have failed since the last check that succeeded
+	Wrote     []string       `json:"wrote,omitempty"`     // files that it has changed, each once
+	Judged    string         `json:"judged,omitempty"`    // what event.Routed says of its task
 	Impatient bool           `json:"impatient,omitempty"` // it has waited long enough for its jobs
 	Cancelled bool           `json:"cancelled"`
 	Late      bool           `json:"late,omitempty"`   // it was, as its time is used up

@@ -126,7 +126,7 @@ func (s *State) goOn() {
 		return
 	}
 	s.Compaction.Tried = 0
-	*r = Run{Active: true, New: true, Turn: r.Turn, Seconds: r.Seconds, Route: r.Route}
+	*r = Run{Active: true, New: true, Turn: r.Turn, Seconds: r.Seconds, Route: r.Route, Judged: r.Judged}
 	s.starts++
 	if n := len(s.Messages); n > 0 && s.Messages[n-1].Role == llm.Assistant {
 		s.push(llm.User, llm.Say("Go on."))
@@ -179,6 +179,9 @@ func (s *State) leave() {
 func (s *State) stopped(b event.Stopped) {
 	s.Run.Active, s.Run.Stopped = false, &b
 	s.Run.Calls, s.Run.Asking = nil, false
+	if s.Run.Reply != replyCalls {
+		s.Run.Route = "" // no calls are left that it has reasoned about
+	}
 	if !s.Run.Held {
 		s.unqueue()
 	}

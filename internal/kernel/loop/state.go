@@ -109,6 +109,7 @@ func (s *State) Apply(e event.Event) error {
 		s.replied(b, e.Seq, e.Time)
 	case event.Routed:
 		s.Bound, s.Confided = b.Window, cmp.Or(b.Private, s.Confided)
+		s.Run.Judged = cmp.Or(b.Judged, s.Run.Judged)
 		s.Total.Usage = s.Total.Usage.Add(b.Usage)
 		s.Total.Cost += b.Cost
 	case event.Failed:

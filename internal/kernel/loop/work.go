@@ -119,9 +119,10 @@ func (w *Work) ran(command string, exit int, text string, check bool, checked []
 
 // changed takes note of a file that has changed.
 func (w *Work) changed(path string) {
-	same := func(p string) string { return p }
-	w.Changed, w.Unchecked = latest(w.Changed, path, maxChanged, same), latest(w.Unchecked, path, maxChanged, same)
+	w.Changed, w.Unchecked = latest(w.Changed, path, maxChanged, itself), latest(w.Unchecked, path, maxChanged, itself)
 }
+
+func itself(path string) string { return path }
 
 // seen takes note that a file was read. Prose needs no other check.
 func (w *Work) seen(path string) {
@@ -138,8 +139,13 @@ func prose(path string) bool {
 }
 
 // tried counts the calls that have failed since the last check that succeeded, and remembers whether the
-// last check has failed. A command that only looks and finds nothing has not failed.
+// last check has failed, and what was changed. A command that only looks and finds nothing has not failed.
 func (r *Run) tried(c Call, b event.Ended) {
+	for _, f := range b.Files {
+		if f.Written {
+			r.Wrote = latest(r.Wrote, f.Path, maxChanged, itself)
+		}
+	}
 	check := slices.ContainsFunc(c.Effects, func(e tool.Effect) bool { return e.Kind == tool.Execute && checks(e) })
 	if check && b.Exit != nil {
 		r.Broken = *b.Exit != 0 || failing.MatchString(b.Parts.Text())
@@ -257,11 +263,15 @@ func cut(s string, most int) string {
 	return text.Head(s, most) + text.More
 }
 
-// work is what is known of the work beside the messages.
+// work is what a model that chooses among others is told of the run.
 func (s *State) work() llm.Work {
-	w := llm.Work{Person: s.Person, Plan: len(s.Todo), Files: len(s.Work.Changed), Failing: s.Run.Failing, Last: s.Last, At: s.Pruning.Last}
-	if s.Measured.Route == s.Last {
-		w.Cached = s.Measured.Tokens
+	r := s.Run
+	turns := r.Turn
+	if r.Asking {
+		turns-- // the one that is being asked
 	}
-	return w
+	return llm.Work{
+		Person: s.Person, Turns: max(turns, 0), Files: len(r.Wrote), Failing: r.Failing, Again: r.Repeats.Most,
+		Useless: r.Nudges, Judged: r.Judged, Cut: s.Compaction.Tried > 0,
+	}
 }

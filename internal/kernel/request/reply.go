@@ -83,7 +83,7 @@ func Priced(r event.Replied, by llm.Info) event.Replied {
 
 // Routed returns the event of a choice of model, made in place of the route from.
 func Routed(r *llm.Routed, from string) event.Routed {
-	body := event.Routed{Route: r.Info.Route(), Rule: r.Rule, Reason: r.Reason, Window: r.Window, Private: r.Private}
+	body := event.Routed{Route: r.Info.Route(), Rule: r.Rule, Reason: r.Reason, Window: r.Window, Private: r.Private, Judged: r.Judged}
 	if s := r.Judge; s != nil {
 		body.Judge, body.Usage = s.Info.Route(), s.Usage
 		body.Cost, body.Took = Dollars(s), s.Millis
