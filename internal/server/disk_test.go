@@ -175,11 +175,13 @@ func TestDiskFloor(t *testing.T) {
 // for that reason and begins nothing, that another goes on, and that removing a workspace makes
 // room.
 func TestDiskQuota(t *testing.T) {
+	t.Parallel()
 	t.Run("folders", func(t *testing.T) { diskQuota(t, nil) })
 	t.Run("travelling", func(t *testing.T) { diskQuota(t, (*server.Server).Travel) })
 }
 
 func diskQuota(t *testing.T, set func(*server.Server)) {
+	t.Parallel()
 	h := newHouse(t, set)
 	red, blue := h.identity("ann", "red", server.Operator), h.identity("ann", "blue", server.Operator)
 	works := red.submit(server.Spec{Prompt: "bash: head -c 3000000 /dev/urandom > big; echo all > written; until [ -e never ]; do sleep 0.02; done"}).ID
