@@ -35,12 +35,9 @@ func (b *buffer) String() string {
 	return b.buf.String()
 }
 
-// procPatience is how long something may take that is done at once on an idle machine.
+// procPatience is how long something may take that is done at once on an idle machine. What is not to be waited
+// for sleeps longer.
 const procPatience = 3 * time.Minute
-
-// minuteLess is how long it may take beside something that sleeps for a minute and is not to be waited
-// for.
-const minuteLess = 30 * time.Second
 
 // eventually waits until cond holds.
 func eventually(t *testing.T, what string, cond func() bool) {
@@ -198,8 +195,8 @@ func testReport(t *testing.T, w *world) {
 		t.Error("descriptor 3 is open without a report")
 	}
 	report.Reset()
-	p = w.start(t, t.Context(), "echo told >&3; sleep 60 >/dev/null 2>&1 &", tool.Command{Output: &out, Report: &report})
-	if wait(t, p, minuteLess); report.String() != "told\n" {
+	p = w.start(t, t.Context(), "echo told >&3; sleep 600 >/dev/null 2>&1 &", tool.Command{Output: &out, Report: &report})
+	if wait(t, p, procPatience); report.String() != "told\n" {
 		t.Errorf("told %q where a descendant keeps the report open", &report)
 	}
 }
@@ -208,9 +205,9 @@ func testReport(t *testing.T, w *world) {
 // empty a pipe for it, and that it has a bound.
 func testReportAtEnd(t *testing.T, w *world) {
 	var report bytes.Buffer
-	script := "echo told >&3; (echo more >&3); sleep 60 >/dev/null 2>&1 & echo last >&3"
+	script := "echo told >&3; (echo more >&3); sleep 600 >/dev/null 2>&1 & echo last >&3"
 	p := w.start(t, t.Context(), script, tool.Command{Report: &report, AtEnd: true})
-	if code := wait(t, p, minuteLess); code != 0 || report.String() != "told\nmore\nlast\n" {
+	if code := wait(t, p, procPatience); code != 0 || report.String() != "told\nmore\nlast\n" {
 		t.Errorf("exit code %d, told %q", code, &report)
 	}
 	report.Reset()
@@ -288,6 +285,7 @@ func testCancelAsks(t *testing.T, w *world) {
 }
 
 func testCancelKills(t *testing.T, w *world) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var out buffer
@@ -305,6 +303,7 @@ func testCancelKills(t *testing.T, w *world) {
 
 // testCancelGroup checks that children die with the process.
 func testCancelGroup(t *testing.T, w *world) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var out buffer
@@ -317,10 +316,10 @@ func testCancelGroup(t *testing.T, w *world) {
 
 func testKill(t *testing.T, w *world) {
 	var out buffer
-	p := w.start(t, t.Context(), `trap '' TERM; sleep 60 & echo $!; wait; sleep 60`, tool.Command{Output: &out})
+	p := w.start(t, t.Context(), `trap '' TERM; sleep 600 & echo $!; wait; sleep 600`, tool.Command{Output: &out})
 	eventually(t, "the child is there", func() bool { return strings.HasSuffix(out.String(), "\n") })
 	p.Kill()
-	if code := wait(t, p, minuteLess); code != 128+9 {
+	if code := wait(t, p, procPatience); code != 128+9 {
 		t.Errorf("exit code %d, want 137", code)
 	}
 	w.gone(t, out.String())
@@ -330,6 +329,7 @@ func testKill(t *testing.T, w *world) {
 // testDescendants checks that a child which outlives its parent does not hold
 // Wait, and what it wrote in time is there.
 func testDescendants(t *testing.T, w *world) {
+	t.Parallel()
 	var out buffer
 	p := w.start(t, t.Context(), `(while :; do sleep 0.1; done) & echo $!`, tool.Command{Output: &out})
 	if code := wait(t, p, procPatience); code != 0 {
