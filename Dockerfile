@@ -12,6 +12,7 @@ ARG TARGETARCH
 ARG FROM=dist/build
 COPY ${FROM}/linux_${TARGETARCH}/inspan /usr/local/bin/inspan
 COPY LICENSE NOTICE /usr/share/doc/inspan/
+COPY third_party /usr/share/doc/inspan/third_party
 USER 10001:10001
 ENV HOME=/home/inspan
 WORKDIR /work

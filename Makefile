@@ -83,10 +83,10 @@ fuzz-api:
 # Parts for a second each, then the whole; every figure of the whole is the
 # median of five rounds.
 bench:
-	go test -run '^$$' -bench . . ./internal/loop ./internal/session ./internal/policy ./internal/shell ./internal/places ./internal/secret ./internal/guard ./internal/compact ./internal/snapshot ./internal/sandbox ./internal/markdown ./internal/web ./internal/tui ./internal/skill ./internal/memory ./internal/recall ./internal/cost ./internal/running ./internal/mcp ./internal/oauth ./internal/script ./llm/...
+	go test -run '^$$' -bench . ./test/journeys ./internal/kernel/loop ./internal/session ./internal/policy ./internal/shell ./internal/places ./internal/secret ./internal/guard ./internal/kernel/compact ./internal/snapshot ./internal/sandbox ./internal/markdown ./internal/web ./internal/tui ./internal/skill ./internal/memory ./internal/recall ./internal/cost ./internal/running ./internal/mcp ./internal/oauth ./internal/script ./llm/...
 	go test -run '^$$' -bench . -skip LongRun -benchtime 5x -timeout 20m ./internal/command
 	go test -run '^$$' -bench LongRun -benchtime 1x -timeout 20m ./internal/command
-	cd internal/oracle && go test -run '^$$' -bench Prompt -benchtime 1x .
+	cd test/oracle && go test -run '^$$' -bench Prompt -benchtime 1x .
 
 # Hold what comparisons and learning promise, with as many simulations as are promised. Takes minutes.
 proof:
@@ -103,15 +103,16 @@ bench-serve:
 
 # Write everything anew that is made from the code.
 update:
-	go test . -run 'TestAPI|TestEventsDocument|Corpus' -update
+	go test ./test/policy -run 'TestAPI|TestEventsDocument' -update
+	go test ./test/journeys -run Corpus -update
 	go test ./internal/transcript -run Corpus -update
 	go test ./internal/config -run Schema -update
 	go test ./internal/tui -run TestFrames -update
 	go test ./workflow -run TestTableOfFields -update
 
-# Write NOTICE anew: the licences of all that is linked into the command or embedded in it.
+# Write NOTICE and third_party anew: the licences of all that is linked into the command or embedded in it.
 notice:
-	go test . -run 'TestNotice$$' -update
+	go test ./test/policy -run 'TestNotice$$' -update
 
 # Archives, packages, bills of materials and checksums for all systems, from the commit, into dist/.
 release:

@@ -5,17 +5,45 @@
 // is a pure fold over them that names the next action. A driver performs it,
 // appends the outcome, and repeats. All other parts read the same events.
 //
-// The smallest agent has a model and nothing else:
+// An agent on one page, with two tools, an approval, streaming, a budget, and a session that the next start
+// continues:
 //
-//	agent := inspan.Agent{Model: &script.Model{}}
-//	for e, err := range agent.Run(ctx, "Hello") {
+//	add := tool.New("add", "Adds two numbers.", func(_ context.Context, _ *tool.Call, in struct{ A, B int }) (tool.Result, error) {
+//		return tool.Text(fmt.Sprint(in.A + in.B)), nil
+//	})
+//	add.Effects = tool.NoEffects // a tool that does not say what it does needs a person
+//	send := tool.New("send", "Sends a message.", func(_ context.Context, _ *tool.Call, in struct{ Text string }) (tool.Result, error) {
+//		return tool.Text("sent: " + in.Text), nil
+//	})
+//	host := inspan.Host{Dir: filepath.Join(os.TempDir(), "agent"), Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
+//		return &inspan.Agent{
+//			Model: &script.Model{}, Tools: []tool.Tool{add, send}, Limits: inspan.Limits{Cost: 0.50},
+//			Approve: func(_ context.Context, call inspan.Pending) (bool, error) {
+//				fmt.Printf("may %s run with %s? yes\n", call.Call.Name, call.Call.Args)
+//				return true, nil
+//			},
+//		}, nil
+//	}}
+//	ctx := context.Background()
+//	s, err := host.Open(ctx, "last") // of an earlier start
+//	if err != nil {
+//		s, err = host.New(ctx, ".")
+//	}
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	defer s.Close()
+//	for e, err := range s.Run(ctx, event.Say(`call: add {"A":20,"B":22}`+"\n"+`call: send {"Text":"42"}`+"\nsay: Sent.")) {
 //		if err != nil {
-//			return err
+//			log.Fatal(err) // the harness can't continue; a tool or model that fails is an event
 //		}
 //		if d, ok := e.Body.(event.Delta); ok {
 //			fmt.Print(d.Text)
 //		}
 //	}
+//
+// Most programs need no more names than these. The rest is in the structs that [Agent] has at its end, and for front
+// ends: [Conductor], [Watch] and [Status].
 //
 // There are three kinds of failure. A failing tool is data for the model. An
 // unavailable model is an event, and the run stops as failed. A Go error means
@@ -24,3 +52,6 @@
 // Until version 1.0 the Go API may change between minor versions; session logs
 // written by any released version stay readable forever.
 package inspan
+
+// Version is the version of this module.
+const Version = "0.2.0"

@@ -11,7 +11,9 @@ import (
 	"sync"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/kernel/drive"
+	"github.com/inspan/inspan/internal/kernel/fault"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
@@ -75,7 +77,7 @@ func (h *Host) Begin(ctx context.Context, id, root string) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err := fold(ctx, log)
+	state, err := drive.Fold(ctx, log)
 	if err == nil && state.Seq > 0 {
 		err = fmt.Errorf("session %s has begun: %w", id, fs.ErrExist)
 	}
@@ -137,7 +139,7 @@ func (h *Host) Open(ctx context.Context, id string) (*Session, error) {
 }
 
 func (h *Host) resume(ctx context.Context, log store.Log) (*Session, error) {
-	state, err := fold(ctx, log)
+	state, err := drive.Fold(ctx, log)
 	switch {
 	case err == nil && state.Seq == 0:
 		err = fmt.Errorf("session %s is empty: its program ended before it began", log.ID())
@@ -220,9 +222,9 @@ func (h *Host) open(ctx context.Context, log store.Log, at Place, state *loop.St
 	if agent.Env.Blobs == nil {
 		agent.Env.Blobs = at.Blobs
 	}
-	if agent.PlaceholderKey == nil {
+	if agent.Secrets.Key == nil {
 		h.keyOnce.Do(func() { h.key = rand.Text() })
-		agent.PlaceholderKey = []byte(h.key)
+		agent.Secrets.Key = []byte(h.key)
 	}
 	s, err := agent.attach(ctx, log, state, at.Parent)
 	if err != nil {
@@ -232,14 +234,14 @@ func (h *Host) open(ctx context.Context, log store.Log, at Place, state *loop.St
 }
 
 func (h *Host) agent(ctx context.Context, at Place) (a *Agent, err error) {
-	defer caught("Host.Agent", nil, &err)
+	defer fault.Recover("Host.Agent", nil, &err)
 	return h.Agent(ctx, at)
 }
 
 func (a *Agent) release() (err error) {
-	defer caught("Agent.Close", nil, &err)
-	if a.Close == nil {
+	defer fault.Recover("Lifecycle.Close", nil, &err)
+	if a.Lifecycle.Close == nil {
 		return nil
 	}
-	return a.Close()
+	return a.Lifecycle.Close()
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/fault"
 )
 
 // questions are those that a conductor puts. An answer goes into the log, from where the run
@@ -157,7 +158,7 @@ func (q *questions) one(ctx, asked context.Context, p Pending) {
 // answerTo is what Ask says to a question. What is no answer to it is an error. Once the question
 // was taken back it does not matter, other than that it has crashed.
 func (q *questions) answerTo(asked context.Context, p Pending) (answer event.Body, err error) {
-	defer caught("Conductor.Ask", nil, &err)
+	defer fault.Recover("Conductor.Ask", nil, &err)
 	answer, err = q.ask(asked, p)
 	switch {
 	case asked.Err() != nil:
@@ -203,7 +204,7 @@ func (q *questions) watch(ctx context.Context, st Status) (stop func()) {
 				q.change(func() { q.err = errors.Join(q.err, crashed) })
 			}
 		}()
-		defer caught("the log", nil, &crashed)
+		defer fault.Recover("the log", nil, &crashed)
 		for e, err := range q.session.Events(ctx, st.Seq) {
 			if err != nil { // no answer could be seen any more
 				q.change(func() { q.err = errors.Join(q.err, err) })
@@ -222,7 +223,7 @@ func (q *questions) watch(ctx context.Context, st Status) (stop func()) {
 // answer, an interrupt, or the end of the time for an answer. It reports false if nobody has
 // answered. Others see meanwhile that the session is driven here.
 func (q *questions) settle(ctx context.Context, st Status) (answered bool, err error) {
-	release, err := q.session.hold(ctx)
+	release, err := q.session.acquire(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -1,7 +1,6 @@
 package inspan
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,48 +8,66 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/guard"
-	"github.com/inspan/inspan/internal/loop"
-	"github.com/inspan/inspan/internal/policy"
-	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/internal/kernel/drive"
+	"github.com/inspan/inspan/internal/kernel/fault"
+	"github.com/inspan/inspan/internal/kernel/loop"
+	"github.com/inspan/inspan/internal/kernel/wrap"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
-// Session is one conversation with an agent: a log and what follows from it.
-// Send, Events and Status may be called from any goroutine while Run goes on.
+// Session is one conversation with an agent: a log and what follows from it. Send, Events, Status, ID and
+// Context may be called from any goroutine while Run is in progress.
 type Session struct {
-	agent *Agent
-	log   event.Log
-	model llm.Model // wrapped
-	toolbox
-	served []event.Server // as it was told last; guarded by driving
-	marker *guard.Marker
-	policy policy.Policy
-	*secrets
+	agent  *Agent
+	driver *drive.Driver
 
-	driving     sync.Mutex // held while a run goes on, guards cache
-	cache       cacheWatch
-	memo        llm.Memo        // what requests were encoded to
-	images      images          // of the last request; guarded by driving
-	joined      bool            // what the agent wants different is in the log; guarded by driving
-	looked      map[string]bool // folders whose instructions were asked for; guarded by driving
-	uncheckable bool            // checkpoints can't be taken; guarded by driving
-	mu          sync.Mutex      // guards state
-	state       *loop.State
-	jobs
 	closed    sync.Once
-	leaving   sync.Once
-	leftovers Leftovers // once the session has been left
+	shutdown  sync.Once
+	leftovers Leftovers // once the session was shut down
 }
 
-// ErrBusy says that a run of this session is already going on here.
-var ErrBusy = errors.New("the session is already running")
+var (
+	// ErrBusy says that this process is running the session already.
+	ErrBusy = drive.ErrBusy
+	// ErrWorkflow says that a workflow performs the session, so that no model can continue it.
+	ErrWorkflow = errors.New("the session is a workflow: it takes no messages, can be neither compacted nor rewound, and only goes on as it was begun")
+	// ErrUnheard says that a rewind would take back a message that no run has begun with yet, or one that came
+	// since the session's [Session.Status].
+	ErrUnheard = drive.ErrUnheard
+)
 
-// ErrWorkflow says that a workflow performs the session: it takes no messages, and no model can go on
-// with it.
-var ErrWorkflow = errors.New("the session is a workflow: it takes no messages, can be neither compacted nor rewound, and only goes on as it was begun")
+// DrivenError says that another process drives the session, so that this process can't run it.
+// [Session.Send] reaches the other process.
+type DrivenError struct {
+	Session string
+	PID     int    // 0: not known
+	Host    string // that the process runs on
+	Since   time.Time
+}
+
+// Error names the process and the command that joins it.
+func (e *DrivenError) Error() string {
+	who := "another process"
+	if e.PID > 0 {
+		who = fmt.Sprintf("process %d", e.PID)
+	}
+	if here, err := os.Hostname(); err != nil || e.Host != here && e.Host != "" {
+		who += " on " + e.Host
+	}
+	return fmt.Sprintf("%s drives this session; join it: inspan attach %s", who, e.Session)
+}
+
+// driven turns the error of a lease into a DrivenError, if another process holds the lease.
+func driven(id string, err error) error {
+	if busy, ok := errors.AsType[*store.BusyError](err); ok {
+		return &DrivenError{Session: id, PID: busy.PID, Host: busy.Host, Since: busy.Since}
+	}
+	return err
+}
 
 // forModels reports whether inputs are for a model: words, or the wish for a compaction.
 func forModels(inputs ...event.Body) bool {
@@ -75,94 +92,144 @@ func forModels(inputs ...event.Body) bool {
 // stands, and the next Run goes on from there. The same holds when ctx ends.
 // To interrupt and keep what the model has said, [Session.Send] event.Cancelled.
 //
+// Calls that need a person are put to Agent.Approve. If that is nil, they wait: Run returns when nothing else can be
+// done, and the next Run takes an event.Decided as an input. A [Conductor] does both.
+//
 // The error, yielded last, says that the harness can't go on. A [*DrivenError] is one.
 func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event.Event, error] {
-	st := s.Status()
-	switch flow := st.Workflow; {
-	case flow != "" && forModels(inputs...) && (st.Active || st.Stopped != nil): // else they begin it
-		return func(yield func(event.Event, error) bool) { yield(event.Event{}, ErrWorkflow) }
-	case s.agent.Program != nil:
-		return performed(ctx, s, s.agent.Program, inputs)
-	case flow != "":
-		return func(yield func(event.Event, error) bool) { yield(event.Event{}, ErrWorkflow) }
+	if s.agent.Approve == nil {
+		return s.drive(ctx, inputs...)
 	}
 	return func(yield func(event.Event, error) bool) {
-		if !s.driving.TryLock() {
-			yield(event.Event{}, ErrBusy)
-			return
-		}
-		defer s.driving.Unlock()
-		var err error
-		crowd := audience[event.Event]{yield: yield}
-		defer func() {
-			if err != nil && !errors.Is(err, errBroken) {
-				crowd.show(event.Event{}, err)
+		for {
+			for e, err := range s.drive(ctx, inputs...) {
+				if !yield(e, err) || err != nil {
+					return
+				}
+				if r, raised := e.Body.(event.Raised); raised {
+					if err := s.approveRaised(ctx, Asked(Question{Raised: r, Seq: e.Seq})); err != nil {
+						yield(event.Event{}, err)
+						return
+					}
+				}
 			}
-		}()
-		defer caught("the run", &crowd.outside, &err)
-		d := newDriver(s, crowd.show)
-		if err = s.remember(ctx, inputs...); err != nil {
-			return
-		}
-		release, busy := d.lease(ctx)
-		defer func() { err = errors.Join(err, release()) }()
-		if err = busy; err == nil {
-			err = d.begin(ctx, s.prepared(ctx, inputs))
-		}
-		if err == nil {
-			err = d.drive(ctx)
+			var err error
+			if inputs, err = s.approve(ctx, Sets(s.Status().Waiting)); err != nil {
+				yield(event.Event{}, err)
+				return
+			}
+			if len(inputs) == 0 {
+				return
+			}
 		}
 	}
 }
 
-// Send appends an input: event.Said, Withdrawn, Steered, Decided, Cancelled, Titled or Pinned. A
-// run that goes on, here or in another process, takes note of it; without one
-// it waits for the next Run. One whose key (Message) has been sent before changes nothing.
+// approve returns the decisions of Agent.Approve. A question that wants words stays open.
+func (s *Session) approve(ctx context.Context, questions []Pending) (decisions []event.Body, err error) {
+	defer fault.Recover("Agent.Approve", nil, &err)
+	for _, p := range questions {
+		if p.Asks {
+			continue
+		}
+		allow, err := s.agent.Approve(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		decisions = append(decisions, p.Answer(event.Decided{Allow: allow, By: "Agent.Approve"}))
+	}
+	return decisions, nil
+}
+
+// approveRaised sends the decision on a question of somebody who works for the session.
+func (s *Session) approveRaised(ctx context.Context, p Pending) error {
+	decisions, err := s.approve(ctx, []Pending{p})
+	for _, d := range decisions {
+		err = errors.Join(err, s.Send(ctx, d))
+	}
+	return err
+}
+
+// drive is Run without Agent.Approve.
+func (s *Session) drive(ctx context.Context, inputs ...event.Body) iter.Seq2[event.Event, error] {
+	st := s.Status()
+	begun := st.Active || st.Stopped != nil
+	switch flow := st.Workflow != ""; {
+	case flow && begun && forModels(inputs...), flow && s.agent.Program.Run == nil:
+		return func(yield func(event.Event, error) bool) { yield(event.Event{}, ErrWorkflow) }
+	case s.agent.Program.Run != nil:
+		return s.performing(ctx, s.agent.Program.Run, inputs)
+	}
+	return func(yield func(event.Event, error) bool) {
+		var err error
+		consumer := fault.Consumer[event.Event]{Yield: yield}
+		defer func() {
+			if err != nil && !errors.Is(err, drive.ErrConsumerGone) {
+				consumer.Show(event.Event{}, err)
+			}
+		}()
+		defer fault.Recover("the run", &consumer.Running, &err)
+		release, busy := s.acquire(ctx)
+		if err = busy; err != nil {
+			return
+		}
+		defer func() { err = errors.Join(err, release()) }()
+		if err = s.remember(ctx, inputs...); err == nil {
+			err = s.driver.Run(ctx, s.prepared(ctx, inputs), consumer.Show)
+		}
+	}
+}
+
+// acquire keeps the session for this process, so that others see it driven here.
+func (s *Session) acquire(ctx context.Context) (release func() error, err error) {
+	release, err = s.driver.Acquire(ctx)
+	return release, driven(s.ID(), err)
+}
+
+// Send appends an input: event.Said, Withdrawn, Steered, Decided, Cancelled, Titled or Pinned. A run in progress,
+// here or in another process, takes note of it; without one it waits for the next Run. An input whose key
+// (Message) was sent before changes nothing.
 func (s *Session) Send(ctx context.Context, input event.Body) error {
 	_, err := s.send(ctx, input)
 	return err
 }
 
-// send is Send, and says which number the input has got.
+// send is Send, and returns the number of the input.
 func (s *Session) send(ctx context.Context, input event.Body) (seq uint64, err error) {
 	if !event.Input(input) {
 		return 0, fmt.Errorf("send: %s is not an input", input.Kind())
 	}
-	s.mu.Lock()
-	seq, took, flow := s.state.Seq, s.state.Took(event.Key(input)), s.state.Steps[event.Workflow].Title
-	begun := s.state.Run.Active || s.state.Run.Stopped != nil
-	s.mu.Unlock()
-	if flow != "" && begun && forModels(input) {
+	var took, refused bool
+	s.driver.View(func(st *loop.State) {
+		seq, took = st.Seq, st.Took(event.Key(input))
+		begun := st.Run.Active || st.Run.Stopped != nil
+		refused = st.Steps[event.Workflow].Title != "" && begun && forModels(input)
+	})
+	switch {
+	case refused:
 		return 0, ErrWorkflow
-	}
-	if took {
+	case took:
 		return seq, nil
 	}
 	if err := s.remember(ctx, input); err != nil {
 		return 0, err
 	}
-	stored, err := s.log.Append(ctx, s.redacted(s.prepared(ctx, []event.Body{input})[0]))
-	if err != nil {
-		return 0, err
-	}
-	return stored[len(stored)-1].Seq, nil
+	return s.driver.Append(ctx, s.prepared(ctx, []event.Body{input})[0])
 }
 
-// prepared is inputs whose images are in blobs, and decisions that name their question.
+// prepared returns inputs with images in blobs, and decisions that name their question.
 func (s *Session) prepared(ctx context.Context, inputs []event.Body) []event.Body {
 	out := make([]event.Body, len(inputs))
 	for i, input := range inputs {
 		switch b := input.(type) {
 		case event.Said:
-			b.Parts = spilled(ctx, s.agent.Env.Blobs, b.Parts)
+			b.Parts = wrap.SpillImages(ctx, s.agent.Env.Blobs, b.Parts)
 			input = b
 		case event.Steered:
-			b.Parts = spilled(ctx, s.agent.Env.Blobs, b.Parts)
+			b.Parts = wrap.SpillImages(ctx, s.agent.Env.Blobs, b.Parts)
 			input = b
 		case event.Decided:
-			s.mu.Lock()
-			input = bound(s.state, b)
-			s.mu.Unlock()
+			s.driver.View(func(st *loop.State) { input = bound(st, b) })
 		}
 		out[i] = input
 	}
@@ -180,7 +247,7 @@ func (s *Session) remember(ctx context.Context, inputs ...event.Body) error {
 		if p, open := st.Question(d.Call); open && len(p.Set) > 0 {
 			return errTogether
 		}
-		if d.Scope != event.ScopeProject && d.Scope != event.ScopeAlways || s.agent.Remember == nil {
+		if d.Scope != event.ScopeProject && d.Scope != event.ScopeAlways || s.agent.Approvals.Remember == nil {
 			continue
 		}
 		for _, p := range st.Waiting {
@@ -188,7 +255,7 @@ func (s *Session) remember(ctx context.Context, inputs ...event.Body) error {
 			if !p.answered(d) || len(rules) == 0 {
 				continue
 			}
-			if err := s.agent.Remember(ctx, d.Scope, rules); err != nil {
+			if err := s.agent.Approvals.Remember(ctx, d.Scope, rules); err != nil {
 				return fmt.Errorf("remember approval: %w", err)
 			}
 		}
@@ -196,13 +263,14 @@ func (s *Session) remember(ctx context.Context, inputs ...event.Body) error {
 	return nil
 }
 
-// Events yields the stored events with a sequence number above after and then
-// those that come, until ctx is done, which is not an error. Transient events
-// are not among them. A log that can't be read any more is an error, yielded last.
+// Events yields the stored events with a sequence number above after, and then those that come, until ctx is
+// done, which is not an error. Transient events are not among them. If the log can no longer be read, the error
+// is yielded last.
 func (s *Session) Events(ctx context.Context, after uint64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
+		log := s.driver.Log()
 		for ctx.Err() == nil {
-			for e, err := range s.log.Read(ctx, after) {
+			for e, err := range log.Read(ctx, after) {
 				if err != nil && ctx.Err() != nil {
 					return
 				}
@@ -211,7 +279,7 @@ func (s *Session) Events(ctx context.Context, after uint64) iter.Seq2[event.Even
 				}
 				after = e.Seq
 			}
-			w, ok := s.log.(event.Waiter)
+			w, ok := log.(event.Waiter)
 			if !ok {
 				return
 			}
@@ -224,127 +292,98 @@ func (s *Session) Events(ctx context.Context, after uint64) iter.Seq2[event.Even
 }
 
 // Status returns how the session stands, as of the last event its Run has seen.
-func (s *Session) Status() Status {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st := statusOf(s.state)
-	st.Who = s.actor()
+func (s *Session) Status() (st Status) {
+	s.driver.View(func(state *loop.State) {
+		st = statusOf(state)
+		if s.agent.Opening.Kind != "" {
+			st.Who = drive.Actor(state.Session, s.agent.Opening.Kind)
+		}
+	})
 	return st
 }
 
-// actor is the agent of the session. One that began as a copy of another agent's session is of its own kind.
-func (s *Session) actor() tool.Actor {
-	return actor(s.state.Session, cmp.Or(s.agent.Kind, s.state.Agent))
+// Context tells what the next prompt is made of, the system prompt first.
+func (s *Session) Context() (c Context) {
+	s.driver.View(func(state *loop.State) { c = contextOf(state) })
+	return c
 }
 
 // ID returns the session's id.
-func (s *Session) ID() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.state.Session
+func (s *Session) ID() (id string) {
+	s.driver.View(func(state *loop.State) { id = state.Session })
+	return id
 }
 
-// Close ends what the agent holds for the session, as [Session.Leave] does. The log stays
-// as it is, and is closed if it can be.
+// Restore puts the files of a workspace back and returns what it did, nil if that was nothing. If done is not
+// nil, it undoes what it did then.
+type Restore func(ctx context.Context, done *event.Restored) (*event.Restored, error)
+
+// Rewind takes the conversation back to where it was after the event to; 0 leaves it as it is. Before that,
+// restore puts files back, and what it returns is stored; a nil restore leaves the files as they are.
+//
+// Nobody else drives the session meanwhile: while a run is in progress, here or in another process, Rewind fails
+// and nothing is put back. The same holds while a message waits that no run has begun with, which is ErrUnheard.
+// If such a message comes while files are put back, that is undone. What came since stays in the log: rewinding
+// to the event before the event.Rewound undoes the rewind.
+func (s *Session) Rewind(ctx context.Context, to uint64, restore Restore) error {
+	if s.Status().Workflow != "" {
+		return ErrWorkflow
+	}
+	release, err := s.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.driver.Rewind(ctx, to, restore), release())
+}
+
+// Leftovers are what a session leaves at its end: what it had started and still ran, and texts that
+// would speak to later agents.
+type Leftovers struct {
+	Kept  []tool.Leftover // it goes on
+	Ended []tool.Leftover
+	// Instructions are the paths of files with instructions for agents that changed while the session ran,
+	// without a person having been asked.
+	Instructions []string
+	// Unmerged are the sessions of agents that have changed files in a copy of the workspace which nobody
+	// has merged.
+	Unmerged []string
+}
+
+// Shutdown ends what the session has started and still runs, and lets go on what is to outlive it, which is possible
+// only at a normal end: the last run is over, and was not interrupted. What goes on is stored in the log. Calls
+// fail afterwards. A second Shutdown returns the same.
+func (s *Session) Shutdown() Leftovers {
+	s.shutdown.Do(func() {
+		if s.agent.Lifecycle.Shutdown == nil {
+			return
+		}
+		st := s.Status()
+		normal := !st.Active && st.Stopped != nil && st.Stopped.Reason != event.ReasonCancelled
+		s.leftovers = s.agent.Lifecycle.Shutdown(normal, st.Mode)
+		s.driver.Secrets().Leftovers(s.leftovers.Kept)
+		s.driver.Secrets().Leftovers(s.leftovers.Ended)
+		for _, l := range s.leftovers.Kept {
+			// If the log can't take it, the process goes on all the same.
+			_, _ = s.driver.Append(context.Background(), event.Finished{Job: l.Job, Kept: true, Command: l.Command, PID: l.PID})
+		}
+	})
+	return s.leftovers
+}
+
+// Close ends what the agent holds for the session, as [Session.Shutdown] does. The log stays as it is, and is closed
+// if it can be.
 func (s *Session) Close() error {
 	var errs []error
 	s.closed.Do(func() {
-		errs = append(errs, leave(s))
-		if s.joined {
-			errs = append(errs, over(s.agent.Hooks, s.Status()))
+		shutdown := func() (err error) {
+			defer fault.Recover("Lifecycle.Shutdown", nil, &err)
+			s.Shutdown()
+			return nil
 		}
-		errs = append(errs, s.agent.release())
-		if c, ok := s.log.(interface{ Close() error }); ok {
+		errs = append(errs, shutdown(), s.driver.Close(), s.agent.release())
+		if c, ok := s.driver.Log().(interface{ Close() error }); ok {
 			errs = append(errs, c.Close())
 		}
 	})
 	return errors.Join(errs...)
-}
-
-// fold builds the state from a log, starting at the last compaction.
-func fold(ctx context.Context, log event.Log) (*loop.State, error) {
-	state := &loop.State{}
-	var after uint64
-	if st, ok := log.(event.Starter); ok {
-		start, err := st.Start(ctx)
-		if err != nil {
-			return nil, err
-		}
-		after = start
-	}
-	if after > 0 {
-		if err := readable(ctx, log); err != nil {
-			return nil, err
-		}
-	}
-	for e, err := range log.Read(ctx, after) {
-		if err != nil {
-			return nil, err
-		}
-		if err := state.Apply(e); err != nil {
-			return nil, err
-		}
-	}
-	return state, nil
-}
-
-// readable returns why this version can't go on with a log of which only the end is
-// folded, nil if it can: what its first event says of its format.
-func readable(ctx context.Context, log event.Log) error {
-	for e, err := range log.Read(ctx, 0) {
-		return errors.Join(err, event.Understood(e))
-	}
-	return nil
-}
-
-// begin writes the first events of a new session.
-func (s *Session) begin(ctx context.Context, parent string) error {
-	release, err := s.lease(ctx)
-	if err != nil {
-		return err
-	}
-	carried, err := carried(ctx, s)
-	if err == nil {
-		_, err = s.log.AppendAs(ctx, event.Driver{}, s.clear(append(s.agent.opening(s.specs, parent), carried...))...)
-	}
-	if err = errors.Join(err, release()); err != nil {
-		return err
-	}
-	s.state, err = fold(ctx, s.log)
-	return err
-}
-
-// lease makes this process the session's driver, if its log knows of others. Release is never nil.
-func (s *Session) lease(ctx context.Context) (release func() error, err error) {
-	l, ok := s.log.(event.Leaser)
-	if ok {
-		err = l.Lease(ctx)
-	}
-	if !ok || err != nil {
-		return func() error { return nil }, driven(s.ID(), err)
-	}
-	return l.Release, nil
-}
-
-// hold keeps the session for this process while no run goes on, so that others see it driven
-// here. ErrBusy says that a run does.
-func (s *Session) hold(ctx context.Context) (release func() error, err error) {
-	if !s.driving.TryLock() {
-		return nil, ErrBusy
-	}
-	give, err := s.lease(ctx)
-	if err != nil {
-		s.driving.Unlock()
-		return nil, err
-	}
-	return func() error { defer s.driving.Unlock(); return give() }, nil
-}
-
-// whoami names this process for people.
-func whoami() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown host"
-	}
-	return fmt.Sprintf("process %d on %s", os.Getpid(), host)
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/tool"
 )

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/kernel/drive"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -114,7 +114,7 @@ type Question = loop.Question
 func Asked(r Question) Pending {
 	return Pending{
 		Question: r.Seq,
-		Call:     llm.Call{ID: r.ID, Name: r.Tool, Args: r.Args}, Effects: r.Effects, Waits: true, Asks: asks(r.Effects),
+		Call:     llm.Call{ID: r.ID, Name: r.Tool, Args: r.Args}, Effects: r.Effects, Waits: true, Asks: asksPerson(r.Effects),
 		Reason: r.Reason, Preview: r.Preview, Rules: r.Rules, Offers: r.Offers, Until: r.Until, Agent: cmp.Or(r.Agent, r.Child),
 	}
 }
@@ -153,19 +153,9 @@ func (st Status) Questions() []Pending {
 	return append(out, st.Waiting...)
 }
 
-// actor is the agent of a session, by the session's id and the kind of agent. A copy that a person has
-// made of an agent's session is a lead.
-func actor(id, kind string) tool.Actor {
-	who := tool.Actor{Kind: kind, Parent: store.Parent(id), Lead: store.Lead(id)}
-	if who.Parent == "" {
-		who.Kind = ""
-	}
-	return who
-}
-
 func statusOf(st *loop.State) Status {
 	out := Status{
-		Session: st.Session, Who: actor(st.Session, st.Agent), Seq: st.Seq, Traceparent: st.Within, Root: st.Root, Title: st.Title, Task: st.Task,
+		Session: st.Session, Who: drive.Actor(st.Session, st.Agent), Seq: st.Seq, Traceparent: st.Within, Root: st.Root, Title: st.Title, Task: st.Task,
 		Workflow: st.Steps[event.Workflow].Title, Corpus: st.Corpus, Workspace: st.Workspace,
 		Route: st.Route, Mode: st.Mode, Folders: slices.Clone(st.Folders), Limits: st.Limits,
 		Stopped: st.Run.Stopped, Turns: st.Total.Turns, Calls: st.Total.Calls,
@@ -195,10 +185,15 @@ func pending(calls []loop.Call, root string) []Pending {
 			call := c.Call
 			call.Name = cmp.Or(c.Tool, c.Name)
 			out = append(out, Pending{
-				Call: call, Question: c.Asked, Effects: c.Effects, Waits: c.Waits(), Asks: asks(c.Effects), Reason: c.Reason, Preview: c.Preview,
+				Call: call, Question: c.Asked, Effects: c.Effects, Waits: c.Waits(), Asks: asksPerson(c.Effects), Reason: c.Reason, Preview: c.Preview,
 				Rules: c.Rules, Offers: c.Offers, Until: c.Until, Parent: c.Parent, Ahead: c.Ahead, Root: root,
 			})
 		}
 	}
 	return out
+}
+
+// asksPerson reports whether a call asks the person something.
+func asksPerson(effects []tool.Effect) bool {
+	return slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.Question })
 }

@@ -12,19 +12,23 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/keep"
-	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/kernel/drive"
+	"github.com/inspan/inspan/internal/kernel/fault"
+	"github.com/inspan/inspan/internal/kernel/loop"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // Steps performs steps on a session. Safe for concurrent use, until the function that got it from
 // [Session.Perform] returns.
 type Steps struct {
-	driver    *driver
-	ctx       context.Context // of Perform
-	limit     *deadline       // of the run
-	open      sync.Mutex      // held while the log is written or the state is read
-	closed    bool            // guarded by open
-	order     stepOrder       // guarded by open
-	performed sync.WaitGroup  // those under way
+	driver  *drive.Driver
+	ctx     context.Context // of Perform
+	limit   *keep.Deadline  // of the run
+	mu      sync.Mutex      // guards the driver, and the fields below
+	closed  bool
+	order   stepOrder
+	running sync.WaitGroup // steps in progress
 }
 
 // stepOrder is when steps were begun, and in which order they have ended. It is no part of the state,
@@ -59,12 +63,12 @@ func (o *stepOrder) catchUp(ctx context.Context, log event.Log) error {
 	return nil
 }
 
-// close waits for the steps under way, and lets none begin any more.
+// close waits for the steps in progress, and lets no other begin.
 func (st *Steps) close() {
-	st.open.Lock()
+	st.mu.Lock()
 	st.closed = true
-	st.open.Unlock()
-	st.performed.Wait()
+	st.mu.Unlock()
+	st.running.Wait()
 }
 
 // ErrStepChanged says that a step of the same id, which the session knows, is another step.
@@ -108,51 +112,47 @@ func (e *StopError) Unwrap() error { return ErrOpenStep }
 // for good. Perform waits for steps that do has left behind, whose contexts end. The error is that of
 // do, or says that the session can't be driven.
 func (s *Session) Perform(ctx context.Context, do func(ctx context.Context, steps *Steps) error, inputs ...event.Body) (err error) {
-	return perform(ctx, s, do, func(event.Event, error) bool { return true }, inputs)
+	return s.perform(ctx, do, func(event.Event, error) bool { return true }, inputs)
 }
 
 // perform is [Session.Perform], and shows what happens. Yield is called by one goroutine at a time.
-func perform(ctx context.Context, s *Session, do func(context.Context, *Steps) error, yield func(event.Event, error) bool,
+func (s *Session) perform(ctx context.Context, do func(context.Context, *Steps) error, yield func(event.Event, error) bool,
 	inputs []event.Body,
 ) (err error) {
-	if !s.driving.TryLock() {
-		return ErrBusy
-	}
-	defer s.driving.Unlock()
-	defer caught("the steps", nil, &err)
-	d := newDriver(s, yield)
-	release, err := d.lease(ctx)
-	defer func() { err = errors.Join(err, release()) }()
+	defer fault.Recover("the steps", nil, &err)
+	release, err := s.acquire(ctx)
 	if err != nil {
 		return err
 	}
-	if err := d.begin(ctx, s.prepared(ctx, inputs)); err != nil {
+	defer func() { err = errors.Join(err, release()) }()
+	if err := s.driver.Begin(ctx, s.prepared(ctx, inputs), yield); err != nil {
 		return err
 	}
 	for again := true; again && err == nil; { // what was queued is another run
-		again, err = performOnce(ctx, d, do)
+		again, err = performOnce(ctx, s.driver, do)
 	}
 	return err
 }
 
-// performOnce performs a run, and reports whether another one has begun with its end. One that was
-// interrupted before it was taken up, as by a fork, only ends.
-func performOnce(ctx context.Context, d *driver, do func(context.Context, *Steps) error) (again bool, err error) {
+// performOnce performs a run, and reports whether another one has begun with its end. A run that was interrupted
+// before it was taken up, as by a fork, only ends.
+func performOnce(ctx context.Context, d *drive.Driver, do func(context.Context, *Steps) error) (again bool, err error) {
 	var stopped bool
-	if next, over := d.state.Next().(loop.Stop); over && d.state.Run.Active {
-		stopped, err = true, d.record(ctx, next.Stopped)
+	state := d.State()
+	if next, over := state.Next().(loop.Stop); over && state.Run.Active {
+		stopped, err = true, d.Record(ctx, next.Stopped)
 	} else {
-		stopped, err = stopSteps(ctx, d, haveSteps(ctx, d, do))
+		stopped, err = stopSteps(ctx, d, runSteps(ctx, d, do))
 	}
-	return stopped && d.state.Run.Active, err
+	return stopped && state.Run.Active, err
 }
 
-// haveSteps has do perform its steps.
-func haveSteps(ctx context.Context, d *driver, do func(context.Context, *Steps) error) error {
-	watched, done := d.interruptible(ctx)
+// runSteps has do perform its steps.
+func runSteps(ctx context.Context, d *drive.Driver, do func(context.Context, *Steps) error) error {
+	watched, done := d.Interruptible(ctx)
 	watched, stop := context.WithCancelCause(watched)
-	steps := &Steps{driver: d, ctx: watched, limit: &deadline{do: func() { d.timeUp(ctx) }}}
-	steps.limit.set(afterwards(d.state.Deadline()))
+	steps := &Steps{driver: d, ctx: watched, limit: &keep.Deadline{Do: func() { d.TimeUp(ctx) }}}
+	steps.limit.Set(d.Deadline())
 	var following sync.WaitGroup
 	following.Go(func() {
 		if err := steps.follow(watched); err != nil {
@@ -161,7 +161,7 @@ func haveSteps(ctx context.Context, d *driver, do func(context.Context, *Steps) 
 	})
 	defer func() {
 		stop(nil)
-		done() // what is still performed is stopped
+		done() // steps in progress are stopped
 		following.Wait()
 		steps.close()
 	}()
@@ -170,21 +170,21 @@ func haveSteps(ctx context.Context, d *driver, do func(context.Context, *Steps) 
 
 // follow takes in what others append, such as the questions of children, until ctx ends.
 func (st *Steps) follow(ctx context.Context) (err error) {
-	defer caught("the log", nil, &err)
-	w, ok := st.driver.log.(event.Waiter)
+	defer fault.Recover("the log", nil, &err)
+	w, ok := st.driver.Log().(event.Waiter)
 	for ok && err == nil {
-		st.open.Lock()
-		seq := st.driver.state.Seq
-		st.open.Unlock()
+		st.mu.Lock()
+		seq := st.driver.State().Seq
+		st.mu.Unlock()
 		if w.Wait(ctx, seq) != nil {
-			return nil // it ends, or is damaged, which the next step finds
+			return nil // ctx has ended, or the log is damaged, which the next step finds
 		}
-		st.open.Lock()
+		st.mu.Lock()
 		if !st.closed {
-			err = st.driver.catchUp(ctx)
-			st.limit.set(afterwards(st.driver.state.Deadline()))
+			err = st.driver.CatchUp(ctx)
+			st.limit.Set(st.driver.Deadline())
 		}
-		st.open.Unlock()
+		st.mu.Unlock()
 	}
 	if ctx.Err() != nil {
 		return nil
@@ -193,13 +193,14 @@ func (st *Steps) follow(ctx context.Context) (err error) {
 }
 
 // stopSteps ends the run that steps were performed in, if there is one and it is over.
-func stopSteps(ctx context.Context, d *driver, failed error) (stopped bool, err error) {
-	if caught := d.catchUp(context.WithoutCancel(ctx)); caught != nil || ctx.Err() != nil || !d.state.Run.Active {
+func stopSteps(ctx context.Context, d *drive.Driver, failed error) (stopped bool, err error) {
+	state := d.State()
+	if caught := d.CatchUp(context.WithoutCancel(ctx)); caught != nil || ctx.Err() != nil || !state.Run.Active {
 		return false, errors.Join(failed, caught)
 	}
 	var stop *StopError
 	end := event.Stopped{Reason: event.ReasonDone}
-	switch next, over := d.state.Next().(loop.Stop); {
+	switch next, over := state.Next().(loop.Stop); {
 	case failed == nil:
 	case over:
 		end, failed = next.Stopped, nil
@@ -210,24 +211,21 @@ func stopSteps(ctx context.Context, d *driver, failed error) (stopped bool, err 
 	case failed != nil:
 		end = event.Stopped{Reason: event.ReasonFailed, Detail: failed.Error()}
 	}
-	err = d.record(context.WithoutCancel(ctx), end)
+	err = d.Record(context.WithoutCancel(ctx), end)
 	return err == nil, errors.Join(failed, err)
 }
 
-// performed is what [Session.Perform] does, told as [Session.Run] tells it. Steps don't wait for
-// whoever looks.
-func performed(ctx context.Context, s *Session, do func(context.Context, *Steps) error,
-	inputs []event.Body,
-) iter.Seq2[event.Event, error] {
+// performing is what [Session.Perform] does, told as [Session.Run] tells it. Steps don't wait for the consumer.
+func (s *Session) performing(ctx context.Context, do func(context.Context, *Steps) error, inputs []event.Body) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		ctx, stop := context.WithCancel(ctx)
-		told := backlog{news: make(chan struct{}, 1)}
+		events := backlog{news: make(chan struct{}, 1)}
 		var performing sync.WaitGroup
 		defer performing.Wait()
 		defer stop()
-		performing.Go(func() { told.over(perform(ctx, s, do, told.add, inputs)) })
+		performing.Go(func() { events.close(s.perform(ctx, do, events.add, inputs)) })
 		for {
-			some, over, err := told.take()
+			some, over, err := events.take()
 			for _, e := range some {
 				if !yield(e, nil) {
 					return
@@ -240,12 +238,12 @@ func performed(ctx context.Context, s *Session, do func(context.Context, *Steps)
 			case over:
 				return
 			}
-			<-told.news
+			<-events.news
 		}
 	}
 }
 
-// backlog is events that somebody will look at.
+// backlog holds events that nobody has looked at yet.
 type backlog struct {
 	news  chan struct{} // has one when something below has changed
 	mu    sync.Mutex
@@ -259,7 +257,7 @@ func (b *backlog) add(e event.Event, _ error) bool {
 	return true
 }
 
-func (b *backlog) over(err error) { b.change(func() { b.ended, b.err = true, err }) }
+func (b *backlog) close(err error) { b.change(func() { b.ended, b.err = true, err }) }
 
 func (b *backlog) change(f func()) {
 	b.mu.Lock()
@@ -296,7 +294,7 @@ func (st *Steps) Do(ctx context.Context, step event.StepStarted,
 	if err != nil || !perform {
 		return end, err
 	}
-	defer st.performed.Done()
+	defer st.running.Done()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(st.ctx, func() { cancel(context.Cause(st.ctx)) })()
@@ -310,13 +308,15 @@ func (st *Steps) Do(ctx context.Context, step event.StepStarted,
 	case failed == nil:
 	case errors.Is(failed, ErrOpenStep), keep.DiskFault(failed), step.Again && over != nil:
 		return end, cmp.Or(over, failed) // a full disk is no outcome either
-	case errors.Is(over, errInterrupted):
+	case errors.Is(over, fault.ErrInterrupted):
 		end.Outcome, end.Class, end.Error = event.OutcomeCancelled, event.ErrorNone, failed.Error()
 	case over != nil:
 		return end, over // as if the program had ended
 	default:
-		end.Outcome, end.Class, end.Error = event.OutcomeFailed, classOf(failed, nil), failed.Error()
+		end.Outcome, end.Class, end.Error = event.OutcomeFailed, fault.ClassOf(failed, nil), failed.Error()
 	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
 	return end, st.record(context.WithoutCancel(ctx), end)
 }
 
@@ -339,14 +339,14 @@ func whole(end *event.StepEnded) error {
 
 // run performs a step. A panic is a failure of it.
 func (st *Steps) run(ctx context.Context, do func(ctx context.Context) (event.StepEnded, error)) (end event.StepEnded, err error) {
-	defer caught("the step", nil, &err)
+	defer fault.Recover("the step", nil, &err)
 	return do(ctx)
 }
 
 // begin stores the intent to perform a step, or returns how it has ended.
 func (st *Steps) begin(ctx context.Context, step event.StepStarted) (end event.StepEnded, perform bool, err error) {
-	st.open.Lock()
-	defer st.open.Unlock()
+	st.mu.Lock()
+	defer st.mu.Unlock()
 	switch {
 	case st.closed:
 		return end, false, errors.New("the steps of the session are over")
@@ -355,10 +355,10 @@ func (st *Steps) begin(ctx context.Context, step event.StepStarted) (end event.S
 	case len(step.Input) > 0 && !json.Valid(step.Input):
 		return end, false, fmt.Errorf("the input of step %s is not JSON", step.Step)
 	}
-	if err := st.driver.catchUp(ctx); err != nil {
+	if err := st.driver.CatchUp(ctx); err != nil {
 		return end, false, err
 	}
-	known, begun := st.driver.state.Steps[step.Step]
+	known, begun := st.driver.State().Steps[step.Step]
 	switch {
 	case begun && !st.same(known, step):
 		return end, false, fmt.Errorf("%w: %s did %s on %s", ErrStepChanged, step.Step, known.Does, known.Input)
@@ -370,43 +370,43 @@ func (st *Steps) begin(ctx context.Context, step event.StepStarted) (end event.S
 		end = event.StepEnded{
 			Step: step.Step, Outcome: event.OutcomeUnknown, Error: "the program that performed it ended; what it did is not known",
 		}
-		return end, false, st.driver.record(ctx, end)
+		return end, false, st.driver.Record(ctx, end)
 	}
-	if p := st.driver.state.Run.Paused; p != nil && time.Now().Before(p.Until) && step.Step != event.Workflow {
+	if p := st.driver.State().Run.Paused; p != nil && time.Now().Before(p.Until) && step.Step != event.Workflow {
 		return end, false, ErrPaused // a whole workflow goes on: its steps wait, and can say for how long
 	}
-	if reason, detail := st.driver.state.Spent(); reason != "" {
+	if reason, detail := st.driver.State().Spent(); reason != "" {
 		return end, false, &StopError{event.Stopped{Reason: reason, Detail: detail}}
 	}
 	if !begun || step.Step != event.Workflow { // which begins once, with the session, and is gone on with
-		if err := st.store(ctx, step); err != nil {
+		if err := st.record(ctx, step); err != nil {
 			return end, false, err
 		}
 	}
-	st.performed.Add(1)
+	st.running.Add(1)
 	return end, true, nil
 }
 
 // same reports whether a step is the one that the log has.
 func (st *Steps) same(known loop.Step, step event.StepStarted) bool {
-	input := st.driver.redacted(step).(event.StepStarted).Input // as it was stored
-	return known.Does == step.Does && (len(known.Input)+len(input) == 0 || sameJSON(known.Input, input))
+	input := st.driver.Secrets().Body(step).(event.StepStarted).Input // as it was stored
+	return known.Does == step.Does && (len(known.Input)+len(input) == 0 || drive.SameJSON(known.Input, input))
 }
 
 // Progress shows whoever looks what goes on. It is not stored.
 func (st *Steps) Progress(text string) {
-	st.open.Lock()
-	defer st.open.Unlock()
+	st.mu.Lock()
+	defer st.mu.Unlock()
 	if !st.closed {
-		_ = st.driver.show(event.Progress{Text: text}) // nobody looks, which the next event tells
+		_ = st.driver.Show(event.Progress{Text: text}) // nobody looks, which the next event tells
 	}
 }
 
 // Untrusted reports whether the session holds text that nobody here has written.
 func (st *Steps) Untrusted() bool {
-	st.open.Lock()
-	defer st.open.Unlock()
-	return st.driver.state.Untrusted
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.driver.State().Untrusted
 }
 
 // Step is a step that was begun: as it was last, with the number of that event, how it has ended if
@@ -415,25 +415,25 @@ type Step = loop.Step
 
 // Begun returns a step of the session. There is none of that id if its own is empty.
 func (st *Steps) Begun(id string) Step {
-	st.open.Lock()
-	defer st.open.Unlock()
-	return st.driver.state.Steps[id]
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.driver.State().Steps[id]
 }
 
 // Ended lists the steps that have ended which are a part of one, in the order of the log: for
 // programs that decide by what ends first, and do so again when another process goes on with them.
 func (st *Steps) Ended(parent string) (ids []string, err error) {
-	st.open.Lock()
-	defer st.open.Unlock()
-	err = st.order.catchUp(st.ctx, st.driver.log)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	err = st.order.catchUp(st.ctx, st.driver.Log())
 	return st.order.ended[parent], err
 }
 
 // Since is when a step was begun, the first time.
 func (st *Steps) Since(id string) (time.Time, error) {
-	st.open.Lock()
-	defer st.open.Unlock()
-	err := st.order.catchUp(st.ctx, st.driver.log)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	err := st.order.catchUp(st.ctx, st.driver.Log())
 	return st.order.begun[id], err
 }
 
@@ -443,42 +443,45 @@ func (st *Steps) Since(id string) (time.Time, error) {
 // If nobody can answer, as the agent is Unattended, the question is in the log all the same and the
 // error is [ErrUnanswered].
 func (st *Steps) Ask(ctx context.Context, step string, question event.Raised) (event.Decided, error) {
-	w, ok := st.driver.log.(event.Waiter)
-	if !ok {
-		return event.Decided{}, errors.New("the log can't be waited for, which an answer needs")
-	}
 	question.Call, question.ID, question.Child = step, cmp.Or(question.ID, step), ""
-	a := &asker{Session: st.driver.Session}
-	seq, decided, err := a.found(ctx, question)
-	if err != nil || decided != nil {
-		return value(decided), err
-	}
-	if seq == 0 {
+	seq, decided, err := st.driver.FindAnswer(ctx, question)
+	switch {
+	case err != nil:
+		return event.Decided{}, err
+	case decided != nil:
+		return *decided, nil
+	case seq == 0:
 		if seq, err = st.raise(ctx, question); err != nil {
 			return event.Decided{}, err
 		}
 	}
-	if st.driver.agent.Unattended {
+	st.mu.Lock()
+	unattended := st.driver.State().Unattended
+	st.mu.Unlock()
+	if unattended {
 		return event.Decided{}, ErrUnanswered
 	}
-	return a.answer(ctx, w, seq, question)
+	return st.driver.AwaitAnswer(ctx, seq, question)
 }
 
-func value(d *event.Decided) (none event.Decided) {
-	if d == nil {
-		return none
-	}
-	return *d
+// Judge says what the mode, the rules and the sensitive places say of a call of a step, in the form of
+// a tool's, which reaches the hosts too. A tool that the session lacks could do anything. The steps
+// speak for the person who has begun them: where only the mode asks, that is allowed. Judges are not
+// asked.
+func (st *Steps) Judge(ctx context.Context, call llm.Call, hosts []string) tool.Verdict {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.driver.JudgeStep(ctx, call, hosts)
 }
 
 // raise stores a question, and returns its number.
 func (st *Steps) raise(ctx context.Context, question event.Raised) (seq uint64, err error) {
-	st.open.Lock()
-	defer st.open.Unlock()
-	if err := st.store(ctx, question); err != nil {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if err := st.record(ctx, question); err != nil {
 		return 0, err
 	}
-	for _, r := range st.driver.state.Raised {
+	for _, r := range st.driver.State().Raised {
 		if r.ID == question.ID {
 			return r.Seq, nil
 		}
@@ -486,9 +489,9 @@ func (st *Steps) raise(ctx context.Context, question event.Raised) (seq uint64, 
 	return 0, fmt.Errorf("the question of %s was not taken: it is no step under way", question.Call)
 }
 
-// store stores what has happened. st.open is held.
-func (st *Steps) store(ctx context.Context, bodies ...event.Body) error {
-	err := st.driver.record(ctx, bodies...)
-	st.limit.set(afterwards(st.driver.state.Deadline()))
+// record stores what has happened. The lock is held.
+func (st *Steps) record(ctx context.Context, bodies ...event.Body) error {
+	err := st.driver.Record(ctx, bodies...)
+	st.limit.Set(st.driver.Deadline())
 	return err
 }

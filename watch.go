@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/kernel/drive"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/store"
 )
 
@@ -55,7 +56,7 @@ func (w *Watch) fold(ctx context.Context) error {
 		return err
 	}
 	w.began = start
-	if err := readable(ctx, w.log); err != nil {
+	if err := drive.Readable(ctx, w.log); err != nil {
 		return err
 	}
 	for e, err := range w.log.Read(ctx, start) {
@@ -199,7 +200,7 @@ func (w *Watch) Close() error { return w.log.Close() }
 // it waits, the session is driven by this process, and anybody else is told so. It
 // returns ErrBusy if a run goes on here, and ctx's error when that is done.
 func (s *Session) Await(ctx context.Context) error {
-	if _, ok := s.log.(event.Waiter); !ok {
+	if _, ok := s.driver.Log().(event.Waiter); !ok {
 		return errors.New("nothing can be waited for: the log does not tell when it grows")
 	}
 	put := newQuestions(s)

@@ -19,6 +19,14 @@
 // workspace count as for the command: instructions, skills and kinds of agents are read; hooks,
 // tools and MCP servers in it do not run unless a person has trusted them. What a person has
 // set up for the command itself counts only with Options.Personal.
+//
+// Don't use it for an agent that works on something else than files and commands: an [inspan.Agent] with tools
+// of your own links little and touches no disk.
+//
+// # Compatibility
+//
+// The zero value of a new option changes nothing. Sessions are read by later versions as those of the
+// command are. Which calls ask in a mode can change, but a rule that denies keeps denying.
 package coding
 
 import (

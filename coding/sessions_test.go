@@ -136,7 +136,7 @@ func TestFurtherTool(t *testing.T) {
 		roots = append(roots, c.Env.Root)
 		return tool.Text("in " + c.Env.Root), nil
 	})
-	where.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	where.Effects = tool.NoEffects
 	host, o := kit(t, func(o *coding.Options) { o.Tools = []tool.Tool{where} })
 	s := open(t, host, o.Root)
 	run(t, s, false, "call: where_am_i {}\n"+`call: spawn_agent {"task":"call: where_am_i {}"}`)

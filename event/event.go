@@ -4,6 +4,17 @@
 //
 // The kinds only ever grow. A reader keeps kinds and fields it does not know:
 // a body of a later version decodes to [Unknown] and encodes to the same bytes.
+//
+// Use it to follow, show, count or search sessions, and to send what a person says ([Say], [Decided],
+// [Cancelled]). Most other kinds are written by the driver of a session alone, which [Log] enforces; don't
+// make them to change a session. To keep events elsewhere, implement [Log] and prove it by
+// harnesstest.TestLog.
+//
+// # Compatibility
+//
+// Kinds and fields are only ever added. A log of any released version is read for ever, and none is rewritten.
+// A log that needs a later version can be shown, and [Understood] says that it can't be continued. Who drops
+// every transient event still sees the whole session.
 package event
 
 import (

@@ -16,7 +16,7 @@ type Compact struct {
 // before it stay in the log, but a reader that wants the state can start here.
 //
 // Snapshot is the complete folded state after the compaction, in the form
-// internal/loop gives it.
+// internal/kernel/loop gives it.
 type Compacted struct {
 	Why Compaction `json:"why,omitempty"`
 	// what made the summary: "model", "repaired" by it at a second try, or "extract" from the log alone

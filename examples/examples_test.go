@@ -11,7 +11,7 @@ import (
 // TestExamples runs every example as a person would, without any key.
 func TestExamples(t *testing.T) {
 	want := map[string][]string{
-		"01-hello":    {"Hello from the harness.", "stopped: done"},
+		"01-agent":    {"may send run with {\"Text\":\"42\"}? yes", "Sent."},
 		"02-provider": {"script/commands says: Everything around a model"},
 		"03-tool":     {"The sum is 42."},
 		"04-events":   {"1 opened", "stopped", "$0.00645"},

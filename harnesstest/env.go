@@ -1,5 +1,13 @@
 // Package harnesstest holds a test suite for each public interface. Authors of an
 // implementation run its suite.
+//
+// Run a suite from a test of your own, once for each way to open what you have made. It needs the package
+// testing, so it has no place in a program.
+//
+// # Compatibility
+//
+// Suites grow. An implementation that passes today can fail with a later version, which then names the
+// sentence of the interface that it breaks. Fields of cases are only added.
 package harnesstest
 
 import (

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 )
 
 // Inner returns a real model with a vendor in memory that plays turns. It is for

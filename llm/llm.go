@@ -3,6 +3,16 @@
 //
 // It knows no vendor and imports nothing of this module. Adapters for one
 // vendor's wire each live in the packages below it and implement [Model].
+//
+// Use it to write an adapter for another vendor, to wrap a model (as packages limit, prompted and router
+// do), or to ask a model without an agent. A program that only runs agents needs a [Model] from one of the
+// packages below, and little else of this one.
+//
+// # Compatibility
+//
+// [Model] stays as it is. Structs get new fields whose zero value changes nothing. Kinds of errors, stops and
+// parts get new values, so a switch over them needs a default; a [Part] of a later version is read as
+// [Unknown]. The JSON of messages is what session logs hold, and is read for ever.
 package llm
 
 import (

@@ -5,6 +5,13 @@
 // What servers say is untrusted: it is bounded, cleaned of hidden characters, and counts
 // as seen by the session. Their tools are called mcp__SERVER__TOOL, and each call has
 // the effect [tool.External], so that it asks unless a rule lets it.
+//
+// Don't use it for functions of your own program: [tool.New] makes a tool of one without a server. The agent
+// of package coding connects the servers of its options itself.
+//
+// # Compatibility
+//
+// The names mcp__SERVER__TOOL stay, since rules and logs hold them.
 package mcptool
 
 import (

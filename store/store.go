@@ -3,6 +3,14 @@
 // [Store] is the seam. The store of the command is a folder; [Memory] keeps sessions in memory.
 // Another one, over a database say, is proven by harnesstest.TestStore. What a list and a search
 // find in events is told here once, by [Info.Add] and [Find], for all of them.
+//
+// A program on one machine needs no store of its own: the folder of the host is one, and [Memory] is enough
+// for tests. Implement [Store] if several machines share sessions; engine/postgres does.
+//
+// # Compatibility
+//
+// [Store] and [Log] keep their methods. What a store may be able to do besides is an optional interface:
+// [Newest], [Mover], [Booker], [Brancher]. Without it only what needs it is slower or refused.
 package store
 
 import (

@@ -1,6 +1,17 @@
 // Package tool defines what a model can call: tools with typed arguments, the
 // effects of a call, the judges that decide whether it may happen, and the
 // seams ([Env]) through which every effect on the world passes.
+//
+// Use [New] for a tool of your own, and give it Effects: a tool without them could do anything, so each of its
+// calls asks. Let a tool act on the world through the [Env] of its call and through nothing else; only then
+// do rules, the sandbox and checkpoints hold for it. A program in another language needs no Go (see
+// docs/TOOLS.md), and tools of MCP servers come from package mcptool.
+//
+// # Compatibility
+//
+// Interfaces keep their methods. What an implementation may be able to do besides is an interface of its own,
+// such as [Opener] or [Leaver]. New fields have a zero value with which a tool, a call or a verdict means what
+// it meant before.
 package tool
 
 import (
@@ -389,6 +400,9 @@ func Inside(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return dir != "" && err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
+
+// NoEffects is the Effects of a tool that touches nothing outside of itself.
+func NoEffects(context.Context, *Call) ([]Effect, error) { return nil, nil }
 
 // ReadOnly reports whether all effects only read, so that the call may run
 // beside others and may be run again after a crash.

@@ -14,7 +14,7 @@ import (
 	"github.com/inspan/inspan/workflow"
 )
 
-const corpus = "../testdata/workflows"
+const corpus = "testdata"
 
 // files are those of a folder of the corpus, by name.
 func files(t testing.TB, folder string) map[string][]byte {

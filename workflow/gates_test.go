@@ -267,10 +267,10 @@ func TestEachInterruptionIsAsked(t *testing.T) {
 // interrupted performs a workflow until its step a has begun, and interrupts it. Answer answers its questions.
 func interrupted(t *testing.T, log event.Log, w *workflow.Workflow, o workflow.Options, answer func(inspan.Pending) event.Decided) {
 	t.Helper()
-	a := &inspan.Agent{Program: func(ctx context.Context, steps *inspan.Steps) error {
+	a := &inspan.Agent{Program: inspan.Program{Run: func(ctx context.Context, steps *inspan.Steps) error {
 		_, err := w.Run(ctx, steps, nil, o)
 		return err
-	}}
+	}}}
 	s, err := a.Open(t.Context(), log)
 	if err != nil {
 		t.Fatal(err)

@@ -19,10 +19,10 @@ func killed(t *testing.T, log event.Log, w *workflow.Workflow, o workflow.Option
 	t.Helper()
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()
-	a := &inspan.Agent{Program: func(ctx context.Context, steps *inspan.Steps) error {
+	a := &inspan.Agent{Program: inspan.Program{Run: func(ctx context.Context, steps *inspan.Steps) error {
 		_, err := w.Run(ctx, steps, nil, o)
 		return err
-	}}
+	}}}
 	s, err := a.Open(t.Context(), log)
 	if err != nil {
 		t.Fatal(err)

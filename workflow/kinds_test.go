@@ -403,10 +403,10 @@ steps:
 		t.Errorf("%v, %s", err, got)
 	}
 	agents.until = time.Time{}
-	s, err := (&inspan.Agent{Program: func(ctx context.Context, steps *inspan.Steps) error {
+	s, err := (&inspan.Agent{Program: inspan.Program{Run: func(ctx context.Context, steps *inspan.Steps) error {
 		_, err := w.Run(ctx, steps, nil, o)
 		return err
-	}}).Open(t.Context(), log)
+	}}}).Open(t.Context(), log)
 	if err != nil {
 		t.Fatal(err)
 	}

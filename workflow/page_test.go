@@ -27,7 +27,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := func(name string) (string, []byte, error) {
-		path := "../testdata/workflows/used/" + name + ".yaml"
+		path := "testdata/used/" + name + ".yaml"
 		data, err := os.ReadFile(path)
 		return path, data, err
 	}

@@ -140,7 +140,7 @@ func (w *Workflow) Run(ctx context.Context, steps *inspan.Steps, inputs map[stri
 	return resultOf(end), nil
 }
 
-// First is the step that a whole run is, for [inspan.Agent.Begins]: it holds what [Workflow.Run] goes on
+// First is the step that a whole run is, for [inspan.Program.Step]: it holds what [Workflow.Run] goes on
 // with in whatever process.
 func (w *Workflow) First(inputs map[string]any) (event.StepStarted, error) {
 	raw, err := json.Marshal(begun{w, inputs})

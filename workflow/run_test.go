@@ -84,7 +84,7 @@ func performed(t *testing.T, a *inspan.Agent, log event.Log, w *workflow.Workflo
 ) (map[string]any, error) {
 	t.Helper()
 	var out map[string]any
-	a.Program = func(ctx context.Context, steps *inspan.Steps) (err error) {
+	a.Program.Run = func(ctx context.Context, steps *inspan.Steps) (err error) {
 		out, err = w.Run(ctx, steps, with, o)
 		return err
 	}
@@ -342,7 +342,7 @@ func TestNoMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	nothing := func(context.Context, *inspan.Steps) error { return nil }
-	for name, a := range map[string]*inspan.Agent{"a program": {Program: nothing}, "a model": {}} {
+	for name, a := range map[string]*inspan.Agent{"a program": {Program: inspan.Program{Run: nothing}}, "a model": {}} {
 		s, err := a.Open(t.Context(), log)
 		if err != nil {
 			t.Fatal(err)

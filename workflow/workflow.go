@@ -12,6 +12,15 @@
 //  3. Values go from step to step by reference and are typed. No file can put a value into a command
 //     line: commands get values as variables.
 //  4. Which steps there are, what they need and when they stop is decided here, never by an agent.
+//
+// Don't write a workflow for what one agent and one check can do: that is 'inspan goal', or a tool. Write one
+// where steps must happen in an order that no model decides, must survive days and crashes, or release
+// something to others.
+//
+// # Compatibility
+//
+// Fields and kinds of steps are only added. The files in testdata say what the format allows and refuses, and
+// later versions are held to them.
 package workflow
 
 import (

@@ -25,7 +25,7 @@ func main() {
 		return tool.Text(fmt.Sprint(total)), nil
 	})
 	// Adding touches nothing in the world, so it need not ask.
-	add.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	add.Effects = tool.NoEffects
 
 	model, err := script.Parse([]byte("-- reply --\ncall: add {\"numbers\":[20,22]}\n-- reply --\nThe sum is 42.\n"))
 	if err != nil {

@@ -26,7 +26,7 @@ func main() {
 		return tool.Text("finished " + in.Name), nil
 	})
 	// It touches nothing in the world, so it need not ask.
-	work.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	work.Effects = tool.NoEffects
 	host := inspan.Host{Dir: dir, Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
 		model, err := script.Parse([]byte("-- reply --\ncall: work {\"Name\":\"one\"}\n-- reply --\ncall: work {\"Name\":\"two\"}\n" +
 			"-- reply --\nBoth done.\n"))

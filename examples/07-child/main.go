@@ -30,7 +30,7 @@ func main() {
 			defer child.Close()
 			return tool.Text("It says: " + say(ctx, child, in.Task)), nil
 		})
-	ask.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil } // the child's own calls are judged
+	ask.Effects = tool.NoEffects // the child's own calls are judged
 	host.Agent = func(context.Context, inspan.Place) (*inspan.Agent, error) {
 		return &inspan.Agent{Model: &script.Model{}, Tools: []tool.Tool{ask}}, nil // follows commands in the prompt
 	}

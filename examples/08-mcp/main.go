@@ -47,7 +47,7 @@ func main() {
 	}
 	agent := inspan.Agent{
 		Model: model, Rules: []inspan.Rule{{Action: tool.Allow, Text: "mcp__birds__*"}},
-		Extra: func(context.Context) (shown, hidden []tool.Tool) { return servers.Tools(), nil },
+		Dynamic: inspan.Dynamic{Tools: func(context.Context) (shown, hidden []tool.Tool) { return servers.Tools(), nil }},
 	}
 	answer, err := agent.Answer(context.Background(), "What was seen at the lake?")
 	fmt.Println(answer, err)

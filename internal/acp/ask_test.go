@@ -45,7 +45,7 @@ func TestConsent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var scope event.Scope
 			e := edit(t, wire.ClientCapabilities{}, func(a *inspan.Agent) {
-				a.Remember = func(_ context.Context, s event.Scope, _ []string) error { scope = s; return nil }
+				a.Approvals.Remember = func(_ context.Context, s event.Scope, _ []string) error { scope = s; return nil }
 			})
 			e.permit = tc.permit
 			r := e.prompt("bash: touch a b\nbash: touch a b")

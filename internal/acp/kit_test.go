@@ -94,8 +94,8 @@ func serverIn(state string, change func(*inspan.Agent), steps ...script.Step) *a
 			}
 			shell := &tools.Shell{}
 			agent := &inspan.Agent{
-				Model: &script.Model{Steps: steps}, Tools: append(tools.Core(shell, ""), ticker()), Mode: o.Mode, Env: env, RetryFor: -1,
-				Close: func() error { shell.Close(); return nil },
+				Model: &script.Model{Steps: steps}, Tools: append(tools.Core(shell, ""), ticker()), Mode: o.Mode, Env: env, Limits: inspan.Limits{Retry: -1},
+				Lifecycle: inspan.Lifecycle{Close: func() error { shell.Close(); return nil }},
 			}
 			if at.New && agent.Mode == "" {
 				agent.Mode = "ask"

@@ -138,7 +138,7 @@ func TestProgress(t *testing.T) {
 func TestCancelBeforeItRuns(t *testing.T) {
 	var e *editor
 	e = edit(t, wire.ClientCapabilities{}, func(a *inspan.Agent) {
-		a.Joined = func(*inspan.Session) { // nothing is in the log yet
+		a.Lifecycle.Started = func(*inspan.Session) { // nothing is in the log yet
 			if err := e.conn.Cancel(t.Context(), wire.CancelNotification{SessionId: e.session}); err != nil {
 				t.Error(err)
 			}
@@ -189,8 +189,8 @@ func TestStopReasons(t *testing.T) {
 	}{
 		"done":       {"say: hi", nil, wire.StopReasonEndTurn, "hi"},
 		"refused":    {"say: no\nstop: refusal", nil, wire.StopReasonRefusal, "The run stopped: refused"},
-		"max turns":  {"call: todo {\"items\":[]}\ncall: todo {\"items\":[]}", func(a *inspan.Agent) { a.MaxTurns = 1 }, wire.StopReasonMaxTurnRequests, "The run stopped: max turns"},
-		"max tokens": {"call: todo {\"items\":[]}\nsay: x", func(a *inspan.Agent) { a.MaxTokens = 1 }, wire.StopReasonMaxTokens, "The run stopped: max tokens"},
+		"max turns":  {"call: todo {\"items\":[]}\ncall: todo {\"items\":[]}", func(a *inspan.Agent) { a.Limits.Turns = 1 }, wire.StopReasonMaxTurnRequests, "The run stopped: max turns"},
+		"max tokens": {"call: todo {\"items\":[]}\nsay: x", func(a *inspan.Agent) { a.Limits.Tokens = 1 }, wire.StopReasonMaxTokens, "The run stopped: max tokens"},
 		"failed":     {"fail: 400\nsay: x", nil, wire.StopReasonEndTurn, "The run stopped: failed, "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -383,7 +383,7 @@ func (b *breaks) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 // TestReplyThatBreaksOffIsSaidTo holds that who has read a part of a reply that counts for
 // nothing is told so.
 func TestReplyThatBreaksOffIsSaidTo(t *testing.T) {
-	e := edit(t, wire.ClientCapabilities{}, func(a *inspan.Agent) { a.Model, a.RetryFor = &breaks{Model: a.Model}, time.Minute }, say("Second."))
+	e := edit(t, wire.ClientCapabilities{}, func(a *inspan.Agent) { a.Model, a.Limits.Retry = &breaks{Model: a.Model}, time.Minute }, say("Second."))
 	e.prompt("go")
 	if got, want := e.text(), "First\n\n(the reply broke off; it begins again)\n\nSecond."; got != want {
 		t.Errorf("text %q", got)

@@ -6,7 +6,7 @@ import (
 	wire "github.com/coder/acp-go-sdk"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"

@@ -131,7 +131,7 @@ func (b *build) answers(ctx context.Context, role skill.Role, held func(llm.Mode
 			return err
 		}
 	}
-	b.agent.Corpus = of
+	b.agent.Opening.Corpus = of
 	small := cmp.Or(of.Small, b.Config.Agents.Small, b.agent.Model.Info().Route())
 	if _, err := b.Providers.Held(ctx, small); err != nil && b.o.Replay == "" {
 		return fmt.Errorf("the model that reads pieces: %w", err)

@@ -325,7 +325,7 @@ func (a *App) Context(ctx context.Context, root, id string, warn func(string)) (
 		}
 		s, err := agent.Open(ctx, event.NewMemory("new"))
 		if err != nil {
-			return inspan.Context{}, errors.Join(err, agent.Close())
+			return inspan.Context{}, errors.Join(err, agent.Lifecycle.Close())
 		}
 		defer s.Close()
 		return s.Context(), nil
@@ -346,7 +346,7 @@ func (a *App) byHand(ctx context.Context, o Options, root string, warn func(stri
 	if err != nil {
 		return nil, err
 	}
-	agent.Checkpoint = nil // there is nothing to go back to
+	agent.Workspace.Checkpoint = nil // there is nothing to go back to
 	return agent, nil
 }
 
@@ -358,7 +358,7 @@ func (a *App) Tools(ctx context.Context, root string, warn func(string)) ([]tool
 	if err != nil {
 		return nil, err
 	}
-	return equipment.List(ctx, agent, warn), agent.Close()
+	return equipment.List(ctx, agent, warn), agent.Lifecycle.Close()
 }
 
 // CallTool runs one tool in the folder root, see [equipment.Call]. The mode and the rules of the

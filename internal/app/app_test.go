@@ -13,11 +13,11 @@ import (
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
+	"github.com/inspan/inspan/internal/testkit/geminitest"
+	"github.com/inspan/inspan/internal/testkit/ollamatest"
+	"github.com/inspan/inspan/internal/testkit/openaitest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
-	"github.com/inspan/inspan/llm/gemini/geminitest"
-	"github.com/inspan/inspan/llm/ollama/ollamatest"
-	"github.com/inspan/inspan/llm/openai/openaitest"
 )
 
 // load reads settings in a home of its own, with no keys but the given ones.

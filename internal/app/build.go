@@ -44,15 +44,15 @@ type build struct {
 // build makes the agent of a session, with all its tools but those that come and go.
 func (a *App) build(ctx context.Context, o Options, at inspan.Place, warn func(string)) (*build, error) {
 	b := &build{App: a, o: o, at: at, warn: warn, agent: &inspan.Agent{
-		Mode: o.Mode, MaxTurns: o.MaxTurns, MaxCost: o.MaxCost, MaxTokens: o.MaxTokens, MaxTime: o.MaxTime,
-		Effort: a.Config.Effort, Folders: o.Folders, Unattended: o.Unattended, Patient: o.Patient,
-		RetryFor: cmp.Or(o.RetryFor, a.Config.RetryFor), AskTimeout: a.Config.Timeout, Levers: a.Config.Levers.Stated(),
+		Mode: o.Mode, Limits: inspan.Limits{Turns: o.MaxTurns, Cost: o.MaxCost, Tokens: o.MaxTokens, Time: o.MaxTime, RetryLong: o.Patient, Retry: cmp.Or(o.RetryFor, a.Config.RetryFor)},
+		Effort: a.Config.Effort, Workspace: inspan.Workspace{Folders: o.Folders}, Unattended: o.Unattended,
+		Approvals: inspan.Approvals{Timeout: a.Config.Timeout}, Opening: inspan.Opening{Levers: a.Config.Levers.Stated()},
 	}}
 	if at.Parent == "" {
-		b.agent.Labels, b.agent.Traceparent = o.Labels, o.Traceparent
+		b.agent.Opening.Labels, b.agent.Opening.Traceparent = o.Labels, o.Traceparent
 	}
 	b.export()
-	b.agent.Close = b.close
+	b.agent.Lifecycle.Close = b.close
 	for _, step := range []func(context.Context) error{b.choose, b.permit, b.judge, b.trust, b.equip, b.rulesMatch, b.brief} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, b.close())
@@ -68,7 +68,7 @@ func (b *build) export() {
 	case err != nil && b.at.Parent == "":
 		b.warn(err.Error())
 	case exporter != nil:
-		b.agent.Saw = func(_ *inspan.Session, e event.Event) { exporter.Saw(e) }
+		b.agent.Lifecycle.Stored = func(_ *inspan.Session, e event.Event) { exporter.Saw(e) }
 		b.ends = append(b.ends, func() error { // nothing of the session fails with it
 			if err := exporter.Over(b.at.ID); err != nil {
 				b.warn(err.Error())
@@ -124,7 +124,7 @@ func (b *build) permit(context.Context) (err error) {
 	}
 	b.agent.Rules = b.rules
 	// a child has the placeholders of its parent
-	if b.agent.PlaceholderKey, err = b.Permission.PlaceholderKey(); err != nil && b.at.Parent == "" {
+	if b.agent.Secrets.Key, err = b.Permission.PlaceholderKey(); err != nil && b.at.Parent == "" {
 		b.warn("what stands for a secret now stands for nothing after this run: " + err.Error())
 	}
 	out, err := permission.NewOutlet(b.o.Variables, b.rules)
@@ -157,13 +157,13 @@ func (b *build) withhold() {
 			values["the header "+name+" of the MCP server "+s.Name] = value[strings.LastIndex(value, " ")+1:]
 		}
 	}
-	others := b.agent.Withheld // nil: there are none
+	others := b.agent.Secrets.Withheld // nil: there are none
 	switch {
 	case len(values) == 0:
 	case others == nil:
-		b.agent.Withheld = func() map[string]string { return values }
+		b.agent.Secrets.Withheld = func() map[string]string { return values }
 	default:
-		b.agent.Withheld = func() map[string]string {
+		b.agent.Secrets.Withheld = func() map[string]string {
 			all := others()
 			maps.Copy(all, values)
 			return all
@@ -181,7 +181,7 @@ func (b *build) judge(ctx context.Context) error {
 	if b.agent.Judges, err = b.Permission.Judges(ctx, b.at.Root, checks, b.o.Unattended); err != nil {
 		return err
 	}
-	b.model = b.Providers.Scheduled(b.model, b.agent.Levers.Effort.Active(b.o.Unattended))
+	b.model = b.Providers.Scheduled(b.model, b.agent.Opening.Levers.Effort.Active(b.o.Unattended))
 	model, end, err := providers.Recorded(checks.Model(b.Providers.Budgeted(b.model)), b.o.Record)
 	if err != nil {
 		return err
@@ -215,7 +215,7 @@ func (b *build) trust(ctx context.Context) error {
 	if b.o.Elsewhere {
 		return nil // there is nothing here to go back to
 	}
-	if b.agent.Checkpoint, err = b.Rewind.Checkpointing(ctx, b.env.Root, b.warn); err == nil && b.o.Carry != nil {
+	if b.agent.Workspace.Checkpoint, err = b.Rewind.Checkpointing(ctx, b.env.Root, b.warn); err == nil && b.o.Carry != nil {
 		b.o.Carry.Wire(b.agent, b.at, b.o.order == nil)
 	}
 	return err
@@ -256,12 +256,12 @@ func (b *build) equip(ctx context.Context) error {
 	shell := b.Running.NewShell(b.at.ID, noKeep, b.Permission.Explained)
 	shell.NoJobs = b.o.alone
 	b.letGo = func() error { return b.Running.Drop(b.at.ID, shell, b.env.Close) }
-	b.agent.KeepJobs = noKeep == "" && b.Config.Keeps(b.mode())
-	b.agent.NoKeep = noKeep != "" || b.o.Unattended && !running.MayKeep(b.rules)
-	b.agent.Leave = func(normal bool, mode tool.Mode) inspan.Leftovers {
+	b.agent.Jobs.Keep = noKeep == "" && b.Config.Keeps(b.mode())
+	b.agent.Jobs.KeepNone = noKeep != "" || b.o.Unattended && !running.MayKeep(b.rules)
+	b.agent.Lifecycle.Shutdown = func(normal bool, mode tool.Mode) inspan.Leftovers {
 		left := b.Running.Leave(b.at.ID, shell, normal, mode)
 		if b.at.Parent == "" && !b.o.Elsewhere {
-			for _, dir := range append([]string{root}, b.agent.Folders...) {
+			for _, dir := range append([]string{root}, b.agent.Workspace.Folders...) {
 				written, err := b.Knowledge.Wrote(context.WithoutCancel(ctx), b.at.ID, dir)
 				if err != nil {
 					b.warn(err.Error())
@@ -294,7 +294,7 @@ func (b *build) equip(ctx context.Context) error {
 	}
 	if b.at.Parent == "" && b.at.Workflow == "" && !b.o.Elsewhere && !b.o.alone {
 		list = append(list, b.Extensions.Maker(b.env, list, b.scripts())...)
-		b.agent.Written = b.Extensions.Written(b.at.Blobs, b.wrap, b.scripts())
+		b.agent.Dynamic.Proposed = b.Extensions.Written(b.at.Blobs, b.wrap, b.scripts())
 	}
 	b.agent.Tools = b.wrap(list)
 	b.agent.Hooks = append(b.agent.Hooks, b.Extensions.Grants(b.prompt.Skills, b.Permission.Places(root))...)
@@ -314,7 +314,7 @@ func (b *build) visiting() equipment.Session {
 	}
 	b.ends = append(b.ends, func() error { hub.Close(); return nil })
 	if b.at.Parent == "" { // a child has those of its parent
-		b.agent.Servers = hub.Served()
+		b.agent.Dynamic.Servers = hub.Served()
 	}
 	return equipment.Session{
 		Root: b.env.Root, Sum: b.o.Trust, Env: b.env, Own: b.agent.Tools, Servers: hub.Own(), Offered: hub.Offered, Wrap: b.wrap, Warn: b.warn,
@@ -323,18 +323,18 @@ func (b *build) visiting() equipment.Session {
 }
 
 // scripts reports whether scripts can be tools.
-func (b *build) scripts() bool { return b.Scripts(b.agent.Levers, b.o.Unattended) }
+func (b *build) scripts() bool { return b.Scripts(b.agent.Opening.Levers, b.o.Unattended) }
 
 // brief says what the agent is told at its start, and of files on its way.
 func (b *build) brief(ctx context.Context) error {
 	if !b.o.Elsewhere {
-		b.agent.Instructions = b.Knowledge.Instructions(b.env.Root)
+		b.agent.Dynamic.Instructions = b.Knowledge.Instructions(b.env.Root)
 	}
 	if !b.at.New {
 		return nil
 	}
 	settle(b.agent, b.Config)
-	b.prompt.Limits = knowledge.Limits{Mode: b.agent.Mode, MaxTurns: b.agent.MaxTurns, MaxCost: b.agent.MaxCost, MaxTime: b.agent.MaxTime}
+	b.prompt.Limits = knowledge.Limits{Mode: b.agent.Mode, MaxTurns: b.agent.Limits.Turns, MaxCost: b.agent.Limits.Cost, MaxTime: b.agent.Limits.Time}
 	if ord := b.o.order; ord != nil { // what holds for a child is set when it is made
 		b.prompt.Limits = knowledge.Limits{Mode: ord.Mode, MaxTurns: ord.MaxTurns, MaxCost: ord.MaxCost, MaxTime: ord.MaxTime}
 	}
@@ -360,19 +360,19 @@ func settle(agent *inspan.Agent, c config.Config) {
 	if agent.Mode == "" {
 		agent.Mode = c.Mode
 	}
-	if agent.MaxCost == 0 {
-		agent.MaxCost = c.MaxCost
+	if agent.Limits.Cost == 0 {
+		agent.Limits.Cost = c.MaxCost
 	}
-	if agent.MaxTokens == 0 {
-		agent.MaxTokens = c.MaxTokens
+	if agent.Limits.Tokens == 0 {
+		agent.Limits.Tokens = c.MaxTokens
 	}
-	if agent.MaxTime == 0 {
-		agent.MaxTime = c.MaxTime
+	if agent.Limits.Time == 0 {
+		agent.Limits.Time = c.MaxTime
 	}
-	if agent.MaxTurns == 0 && c.MaxTurns != nil {
-		agent.MaxTurns = *c.MaxTurns
-		if agent.MaxTurns == 0 {
-			agent.MaxTurns = -1
+	if agent.Limits.Turns == 0 && c.MaxTurns != nil {
+		agent.Limits.Turns = *c.MaxTurns
+		if agent.Limits.Turns == 0 {
+			agent.Limits.Turns = -1
 		}
 	}
 }

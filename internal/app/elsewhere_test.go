@@ -34,14 +34,14 @@ func TestElsewhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shown, hidden := agent.Extra(t.Context())
+		shown, hidden := agent.Dynamic.Tools(t.Context())
 		for _, one := range slices.Concat(agent.Tools, shown, hidden) {
 			names = append(names, one.Name)
 		}
 		for _, block := range agent.System {
 			told += block.Text + "\n"
 		}
-		if err := agent.Close(); err != nil {
+		if err := agent.Lifecycle.Close(); err != nil {
 			t.Error(err)
 		}
 		return names, told, agent
@@ -58,7 +58,7 @@ func TestElsewhere(t *testing.T) {
 			t.Errorf("it has the tool %s", name)
 		}
 	}
-	if !slices.Contains(names, "mine") || agent.Instructions != nil || agent.Checkpoint != nil {
+	if !slices.Contains(names, "mine") || agent.Dynamic.Instructions != nil || agent.Workspace.Checkpoint != nil {
 		t.Errorf("%v", names)
 	}
 	for _, never := range []string{root, "instructions of this machine", "own: d"} {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/testkit/openaitest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/openai/openaitest"
 	"github.com/inspan/inspan/tool"
 )
 

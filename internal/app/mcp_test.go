@@ -20,8 +20,8 @@ import (
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/providers"
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/testkit/openaitest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/openai/openaitest"
 )
 
 // peer is a server of so many tools that this test is when it is started again.

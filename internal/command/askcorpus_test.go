@@ -17,8 +17,8 @@ import (
 
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 )
 
 // TestAskCorpusKeepsToItsSources holds that the command opens what --source names and nothing else, and

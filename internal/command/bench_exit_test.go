@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 )
 
 // politeServer is an MCP server that ends when its input does.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 )
 
 // BenchmarkGrown measures what an installation that has been used for long waits for: from the

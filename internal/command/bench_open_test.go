@@ -13,7 +13,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"

@@ -24,8 +24,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 )
 
 const (

@@ -23,8 +23,8 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 )
 
 const longTurns = 300 // turns of a long run

@@ -19,8 +19,8 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 )
 
 // home is a folder with settings that name the fake server as provider "fake".

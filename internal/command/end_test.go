@@ -18,8 +18,8 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 )
 
 // result finds the one result object in an output.

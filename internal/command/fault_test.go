@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
 )
 
 // TestFaultAtEveryCall lets the kernel fail the Nth operation on the log of a

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/testkit/ollamatest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/ollama/ollamatest"
 )
 
 var pictures = flag.String("frames", "", "write what the terminal shows in the first minutes to this folder")

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 )
 
 // restored holds that the terminal edits lines and echoes.

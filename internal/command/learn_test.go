@@ -8,8 +8,8 @@ import (
 
 	"github.com/creack/pty"
 
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 )
 
 // TestDraftSkill has a model draft a skill from a session of the command.

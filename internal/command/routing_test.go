@@ -14,9 +14,9 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
+	"github.com/inspan/inspan/internal/testkit/ollamatest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
-	"github.com/inspan/inspan/llm/ollama/ollamatest"
 )
 
 // desk is a local server with a small window that refuses what is too long for it, and reads

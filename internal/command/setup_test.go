@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 )
 
 // TestFirstStart starts inspan as a newcomer does, without a model, in a real terminal: it asks for

@@ -26,7 +26,7 @@ func mcpServerList(m *mcp.Manager) tool.Tool {
 		out.Untrusted = true // names and errors are theirs
 		return out, nil
 	})
-	t.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	t.Effects = tool.NoEffects
 	return t
 }
 

@@ -58,7 +58,7 @@ func (c *Console) Chat(ctx context.Context, s *inspan.Session, in io.Reader) (co
 			break
 		}
 	}
-	s.Leave()
+	s.Shutdown()
 	if ctx.Err() == nil {
 		if err := <-broken; err != nil {
 			return c.Fail(ExitUsage, err)

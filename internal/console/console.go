@@ -142,7 +142,7 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	v.endWait()
 	r := v.result(s.Status(), err)
 	if r.ExitCode != ExitWaiting { // else it may go on here
-		left := s.Leave()
+		left := s.Shutdown()
 		r.Kept, r.Ended, r.Instructions, r.Unmerged = left.Kept, left.Ended, left.Instructions, left.Unmerged
 	}
 	c.finish(r)

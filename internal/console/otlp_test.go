@@ -15,7 +15,7 @@ import (
 )
 
 // TestExportTrace holds that a receiver gets all spans with the headers that it wants, and that what it
-// does not take is told. internal/oracle has a receiver that is not ours.
+// does not take is told. test/oracle has a receiver that is not ours.
 func TestExportTrace(t *testing.T) {
 	trace := transcript.Trace{Session: "s"}
 	for i := range 2500 {

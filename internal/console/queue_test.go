@@ -27,7 +27,7 @@ func TestReaderStands(t *testing.T) {
 			return tool.Result{}, ctx.Err()
 		})
 		wait.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return []tool.Effect{}, nil }
-		a := inspan.Agent{Model: &script.Model{Steps: steps}, MaxTime: limit, Tools: []tool.Tool{wait}, Env: tool.Env{Root: "/w"}}
+		a := inspan.Agent{Model: &script.Model{Steps: steps}, Limits: inspan.Limits{Time: limit}, Tools: []tool.Tool{wait}, Env: tool.Env{Root: "/w"}}
 		s, err := a.Open(t.Context(), event.NewMemory("m"))
 		if err != nil {
 			t.Fatal(err)

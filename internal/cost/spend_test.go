@@ -16,7 +16,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/cost"
-	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -96,7 +96,7 @@ func addsUp(t failer, session string, events []event.Event) []cost.Tally {
 
 // TestEveryTokenOfTheCorpus holds the sums for each log that a version has written.
 func TestEveryTokenOfTheCorpus(t *testing.T) {
-	paths, err := filepath.Glob("../../testdata/logs/*/*.jsonl")
+	paths, err := filepath.Glob("../../test/journeys/testdata/logs/*/*.jsonl")
 	shown, err2 := filepath.Glob("../tui/testdata/logs/*.jsonl")
 	if err != nil || err2 != nil || len(paths) < 30 || len(shown) == 0 {
 		t.Fatal(len(paths), err, err2)
@@ -431,7 +431,7 @@ func TestMoneyIsExact(t *testing.T) {
 
 // FuzzNoTokenIsLost feeds events of any kind in any order, as no driver writes them.
 func FuzzNoTokenIsLost(f *testing.F) {
-	paths, _ := filepath.Glob("../../testdata/logs/*/*.jsonl")
+	paths, _ := filepath.Glob("../../test/journeys/testdata/logs/*/*.jsonl")
 	for _, path := range paths {
 		raw, err := os.ReadFile(path)
 		if err != nil {

@@ -24,14 +24,14 @@ func List(ctx context.Context, agent *inspan.Agent, warn func(string)) []tool.To
 
 // offered are the tools of an agent, and those that stand for them under other names.
 func offered(ctx context.Context, agent *inspan.Agent, warn func(string)) (shown, stand []tool.Tool) {
-	if agent.Servers != nil {
-		for _, s := range agent.Servers(ctx, warn) {
+	if agent.Dynamic.Servers != nil {
+		for _, s := range agent.Dynamic.Servers(ctx, warn) {
 			if s.Why != "" {
 				warn("the MCP server " + s.Name + " is " + s.State + ": " + s.Why)
 			}
 		}
 	}
-	come, stand := agent.Extra(ctx)
+	come, stand := agent.Dynamic.Tools(ctx)
 	return slices.Concat(agent.Tools, come), stand
 }
 
@@ -72,10 +72,10 @@ func Call(ctx context.Context, agent *inspan.Agent, name string, args json.RawMe
 
 // closed closes an agent that no session does.
 func closed(agent *inspan.Agent) error {
-	if agent.Close == nil {
+	if agent.Lifecycle.Close == nil {
 		return nil
 	}
-	return agent.Close()
+	return agent.Lifecycle.Close()
 }
 
 // untilEnded runs a session until its call has ended; nil: it waits for decisions.

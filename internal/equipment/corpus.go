@@ -67,7 +67,7 @@ func (s *Set) Asking(agents workflow.Agents, sessions store.Store) []tool.Tool {
 		return tool.Result{Parts: llm.Say(string(raw)), Untrusted: true}, err
 	})
 	t.Delegates = true
-	t.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	t.Effects = tool.NoEffects
 	return []tool.Tool{t}
 }
 
@@ -102,15 +102,15 @@ func (s *Set) Corpus(
 		return nil
 	}
 	var session atomic.Pointer[inspan.Session]
-	joined := agent.Joined
-	agent.Joined = func(s *inspan.Session) {
+	joined := agent.Lifecycle.Started
+	agent.Lifecycle.Started = func(s *inspan.Session) {
 		session.Store(s)
 		if joined != nil {
 			joined(s)
 		}
 	}
 	set := &corpus.Set{
-		Sessions: sessions, Only: only, Alone: s.Config.Memory.Off, Model: model, Key: agent.PlaceholderKey,
+		Sessions: sessions, Only: only, Alone: s.Config.Memory.Off, Model: model, Key: agent.Secrets.Key,
 		Cache: filepath.Join(s.StateDir, "corpus-answers"),
 		Left: func() (float64, bool) {
 			at := session.Load()

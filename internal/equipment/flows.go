@@ -76,12 +76,12 @@ func (p *Program) Wire(agent *inspan.Agent, at inspan.Place, agents workflow.Age
 		Agents: agents, Env: agent.Env, Unboxed: cmp.Or(agent.Mode, at.Mode) == tool.ModeYolo,
 		Outlets: forges.outlets(tell), Self: self,
 	}
-	agent.Program = func(ctx context.Context, steps *inspan.Steps) error {
+	agent.Program.Run = func(ctx context.Context, steps *inspan.Steps) error {
 		_, err := p.Workflow.Run(ctx, steps, p.Inputs, with)
 		return err
 	}
 	if at.New {
-		agent.Begins, err = p.Workflow.First(p.Inputs)
+		agent.Program.Step, err = p.Workflow.First(p.Inputs)
 	}
 	return err
 }

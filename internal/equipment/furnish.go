@@ -27,10 +27,10 @@ const (
 // of all of them. Come lists those that come and go. Mode is that of the session; empty: the usual one.
 // It is the last that is done to an agent.
 func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come func(context.Context) []tool.Tool, told bool) {
-	levers, unattended := agent.Levers, agent.Unattended
+	levers, unattended := agent.Opening.Levers, agent.Unattended
 	mode = cmp.Or(mode, tool.ModeAsk)
 	all := tools.Told(agent.Tools, tools.Truth{
-		Mode: mode, Walls: agent.Env.Walls, Unattended: unattended, Keeps: !agent.NoKeep && !agent.KeepJobs, GoesOn: agent.KeepJobs,
+		Mode: mode, Walls: agent.Env.Walls, Unattended: unattended, Keeps: !agent.Jobs.KeepNone && !agent.Jobs.Keep, GoesOn: agent.Jobs.Keep,
 	})
 	if unattended {
 		all = slices.DeleteFunc(slices.Clone(all), func(t tool.Tool) bool { return slices.Contains(attended(), t.Name) })
@@ -54,7 +54,7 @@ func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come f
 		all, plans = append(all, script.Tool(c.Self)), planWorkflow(c.Self)
 	}
 	agent.Tools = all
-	agent.Extra = func(ctx context.Context) (shown, hidden []tool.Tool) {
+	agent.Dynamic.Tools = func(ctx context.Context) (shown, hidden []tool.Tool) {
 		shown, hidden = come(ctx), rare
 		if scripts {
 			hidden = append(slices.Clone(rare), script.TypesTool(slices.Concat(all, rare, shown)), plans)

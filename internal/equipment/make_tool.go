@@ -17,7 +17,7 @@ import (
 
 	"github.com/inspan/inspan/internal/custom"
 	"github.com/inspan/inspan/internal/keep"
-	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/script"
 	"github.com/inspan/inspan/tool"
 )

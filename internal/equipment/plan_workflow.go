@@ -24,7 +24,7 @@ func planWorkflow(self string) tool.Tool {
 	t := tool.New("plan_workflow", strings.TrimSpace(planWorkflowDoc), func(ctx context.Context, c *tool.Call, in planArgs) (tool.Result, error) {
 		return plan(ctx, workflow.Options{Self: self, Env: c.Env, Unboxed: c.Mode == tool.ModeYolo}, in)
 	})
-	t.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	t.Effects = tool.NoEffects
 	return t
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/consent"
 	"github.com/inspan/inspan/internal/custom"
-	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )

@@ -52,7 +52,7 @@ func named(list []tool.Tool) (out []string) {
 func agent(list, come, stand []tool.Tool) *inspan.Agent {
 	return &inspan.Agent{
 		Tools: list, Env: tool.Env{Root: "/w"}, Model: &script.Model{},
-		Extra: func(context.Context) (shown, hidden []tool.Tool) { return come, stand },
+		Dynamic: inspan.Dynamic{Tools: func(context.Context) (shown, hidden []tool.Tool) { return come, stand }},
 	}
 }
 
@@ -111,7 +111,7 @@ func TestCall(t *testing.T) {
 	call := func(name, args string, rules ...inspan.Rule) (string, error) {
 		a := agent(list, []tool.Tool{echo("comes", nil, nil)}, []tool.Tool{echo("stands", nil, nil)})
 		closed := 0
-		a.Rules, a.Close = rules, func() error { closed++; return nil }
+		a.Rules, a.Lifecycle.Close = rules, func() error { closed++; return nil }
 		text, err := equipment.Call(t.Context(), a, name, json.RawMessage(args), func(string) {})
 		if closed != 1 {
 			t.Errorf("%s: the agent was closed %d times", name, closed)
@@ -158,7 +158,7 @@ func TestCallIsNotAsked(t *testing.T) {
 
 func TestList(t *testing.T) {
 	a := agent([]tool.Tool{echo("always", nil, nil)}, []tool.Tool{echo("comes", nil, nil)}, []tool.Tool{echo("stands", nil, nil)})
-	a.Servers = func(context.Context, func(string)) []event.Server {
+	a.Dynamic.Servers = func(context.Context, func(string)) []event.Server {
 		return []event.Server{{Name: "up", State: "ready"}, {Name: "down", State: "failed", Why: "it exited"}}
 	}
 	var told []string
@@ -189,10 +189,10 @@ func TestFurnish(t *testing.T) {
 		list = append(list, echo("ask_user", nil, nil))
 		a := &inspan.Agent{
 			Tools: list, Env: tool.Env{Root: "/w"}, Model: windowed{&script.Model{}, window}, Unattended: unattended,
-			Levers: event.Levers{Deferred: deferred, Names: event.LeverOff},
+			Opening: inspan.Opening{Levers: event.Levers{Deferred: deferred, Names: event.LeverOff}},
 		}
 		equipment.Furnish(a, &config.Installation{}, "", func(context.Context) []tool.Tool { return come }, told)
-		s, h := a.Extra(t.Context())
+		s, h := a.Dynamic.Tools(t.Context())
 		return named(a.Tools), named(s), named(h)
 	}
 	always, shown, hidden := furnished(event.LeverOn, false, false, many(2))

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/internal/eval"
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 )
 
 // priced are settings of a model whose tokens cost money.

@@ -99,7 +99,7 @@ func (t *Task) harborFiles(dir string) error {
 		case (step == "COPY" || step == "ADD") && len(words) == 3 && (words[1] == "." || words[1] == "./"):
 			t.Files = folder
 		default:
-			return errors.New("its Dockerfile does more than copy files; run it by Harbor with our adapter, adapters/harbor")
+			return errors.New("its Dockerfile does more than copy files; run it by Harbor with our adapter, deploy/harbor")
 		}
 	}
 	return nil

@@ -211,7 +211,7 @@ func TestMarkerLeavesImagesAndWrapsErrors(t *testing.T) {
 // nobody vouches for it, although no effect tells so.
 func TestMarkerBelievesTheTool(t *testing.T) {
 	look := tool.Tool{
-		Name: "look", Effects: func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil },
+		Name: "look", Effects: tool.NoEffects,
 		Run: func(context.Context, *tool.Call) (tool.Result, error) {
 			r := tool.Text("From a page.")
 			r.Untrusted = true

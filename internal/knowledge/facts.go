@@ -131,7 +131,7 @@ func (k *Base) facts(ctx context.Context, agent *inspan.Agent, p Prompt) []strin
 		Turns: turns(l.MaxTurns), Cost: max(l.MaxCost, 0), Time: max(l.MaxTime, 0),
 	}
 	list := append([]string{"workspace: " + agent.Env.Root, date}, truth.Facts()...)
-	lever := agent.Levers.Bootstrap
+	lever := agent.Opening.Levers.Bootstrap
 	if !lever.Active(agent.Unattended) {
 		return append(list, "system: "+runtime.GOOS+"/"+runtime.GOARCH)
 	}

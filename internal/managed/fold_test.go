@@ -304,7 +304,7 @@ func lawful(events []event.Event, thread string) error {
 
 // TestFoldCorpus holds that logs of all versions fold lawfully.
 func TestFoldCorpus(t *testing.T) {
-	paths, err := filepath.Glob(filepath.Join("..", "..", "testdata", "logs", "*", "*.jsonl"))
+	paths, err := filepath.Glob(filepath.Join("..", "..", "test", "journeys", "testdata", "logs", "*", "*.jsonl"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no logs: %v", err)
 	}

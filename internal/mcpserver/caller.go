@@ -53,9 +53,9 @@ func (m *caller) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 // lead makes the client the model of an agent. What is only for models is left out,
 // and so are limits: they are for what costs.
 func (m *caller) lead(a *inspan.Agent, tools []tool.Tool) *inspan.Agent {
-	a.Model, a.Tools, a.Extra = m, tools, nil
-	a.System, a.Instructions = nil, nil
-	a.MaxTurns, a.MaxCost, a.MaxTokens, a.MaxTime = -1, 0, 0, 0
-	a.Unattended, a.Patient = false, false
+	a.Model, a.Tools, a.Dynamic.Tools = m, tools, nil
+	a.System, a.Dynamic.Instructions = nil, nil
+	a.Limits.Turns, a.Limits.Cost, a.Limits.Tokens, a.Limits.Time = -1, 0, 0, 0
+	a.Unattended, a.Limits.RetryLong = false, false
 	return a
 }

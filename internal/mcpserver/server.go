@@ -190,8 +190,8 @@ func (s *Server) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.Close != nil {
-		defer func() { _ = a.Close() }() // it has held nothing
+	if a.Lifecycle.Close != nil {
+		defer func() { _ = a.Lifecycle.Close() }() // it has held nothing
 	}
 	s.specs, err = chosen(a.Tools, s.Names)
 	return err

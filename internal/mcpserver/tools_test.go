@@ -406,9 +406,9 @@ func TestOnlyTools(t *testing.T) {
 	h.Tools = &inspan.Host{Dir: from.Dir, Agent: func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
 		a, err := from.Agent(ctx, at)
 		if err == nil {
-			a.MaxTurns, a.MaxTokens, a.MaxTime, a.Unattended = 1, 1, time.Nanosecond, true
+			a.Limits.Turns, a.Limits.Tokens, a.Limits.Time, a.Unattended = 1, 1, time.Nanosecond, true
 			a.System = []event.Added{{Text: "words for a model"}}
-			a.Extra = func(context.Context) (shown, hidden []tool.Tool) {
+			a.Dynamic.Tools = func(context.Context) (shown, hidden []tool.Tool) {
 				return []tool.Tool{{Name: "extra_tool", Schema: json.RawMessage(`{"type":"object"}`)}}, nil
 			}
 		}

@@ -85,14 +85,14 @@ func (s *Set) Close(file string) error {
 
 // Wire tells an agent that works in root what it may touch and what it must not show.
 func (s *Set) Wire(agent *inspan.Agent, root string) {
-	agent.Private, agent.Shared, agent.Public = s.private(), s.shared(), s.public(root)
+	agent.Places.Private, agent.Places.Readable, agent.Places.Public = s.private(), s.shared(), s.public(root)
 	if s.Guests {
-		agent.Withheld = s.secrets
+		agent.Secrets.Withheld = s.secrets
 	} else {
-		agent.Secrets = s.secrets
+		agent.Secrets.Values = s.secrets
 	}
-	agent.Apart = s.Apart
-	agent.Remember = func(ctx context.Context, scope event.Scope, rules []string) error {
+	agent.Places.Foreign = s.Apart
+	agent.Approvals.Remember = func(ctx context.Context, scope event.Scope, rules []string) error {
 		return s.Remember(ctx, root, scope, rules)
 	}
 }

@@ -9,10 +9,10 @@ import (
 
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/providers"
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
+	"github.com/inspan/inspan/internal/testkit/geminitest"
+	"github.com/inspan/inspan/internal/testkit/ollamatest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
-	"github.com/inspan/inspan/llm/gemini/geminitest"
-	"github.com/inspan/inspan/llm/ollama/ollamatest"
 )
 
 // keys are those that inspan keeps.

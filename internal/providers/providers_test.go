@@ -17,9 +17,9 @@ import (
 
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/providers"
+	"github.com/inspan/inspan/internal/testkit/ollamatest"
+	"github.com/inspan/inspan/internal/testkit/openaitest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/ollama/ollamatest"
-	"github.com/inspan/inspan/llm/openai/openaitest"
 	"github.com/inspan/inspan/llm/router"
 	"github.com/inspan/inspan/llm/script"
 )

@@ -286,13 +286,13 @@ func (c *Carrier) Wire(agent *inspan.Agent, at inspan.Place, top bool) {
 	if at.Root != c.store.Root {
 		return // it has a workspace of its own, which stays here
 	}
-	agent.Checkpoint = nil // checkpoints would stay here
+	agent.Workspace.Checkpoint = nil // checkpoints would stay here
 	if top {
 		c.mu.Lock()
 		c.session, c.blobs = at.ID, at.Blobs
 		c.mu.Unlock()
 	}
-	agent.Carry = func(ctx context.Context, last event.Workspace) ([]event.Body, error) { return c.carry(ctx, last, top) }
+	agent.Workspace.Sync = func(ctx context.Context, last event.Workspace) ([]event.Body, error) { return c.carry(ctx, last, top) }
 }
 
 func (c *Carrier) carry(ctx context.Context, last event.Workspace, top bool) ([]event.Body, error) {

@@ -175,8 +175,8 @@ func (b *Background) hear(host *inspan.Host) {
 		if err != nil {
 			return nil, err
 		}
-		before := agent.Joined
-		agent.Joined = func(s *inspan.Session) {
+		before := agent.Lifecycle.Started
+		agent.Lifecycle.Started = func(s *inspan.Session) {
 			if before != nil {
 				before(s)
 			}

@@ -66,7 +66,7 @@ func TestReceiverOf(t *testing.T) {
 }
 
 // TestProtobuf holds how a request and an answer look in protobuf. The collector's own receiver reads whole ones in the
-// tests of internal/oracle.
+// tests of test/oracle.
 func TestProtobuf(t *testing.T) {
 	var got []byte
 	kind := ""

@@ -106,8 +106,8 @@ func kindOf(r event.Reason) string {
 // called when the session is closed, delivers what is left.
 func (n *Notifier) Follow(agent *inspan.Agent) (end func() error) {
 	f := &follower{notifier: n, told: map[uint64]bool{}}
-	before := agent.Saw
-	agent.Saw = func(s *inspan.Session, e event.Event) {
+	before := agent.Lifecycle.Stored
+	agent.Lifecycle.Stored = func(s *inspan.Session, e event.Event) {
 		if before != nil {
 			before(s, e)
 		}

@@ -26,8 +26,8 @@ func followed(t *testing.T, set config.Notify, agent *inspan.Agent, saw func(eve
 	t.Helper()
 	n := &running.Notifier{Installation: &config.Installation{Config: config.Config{Notify: set}}}
 	end := n.Follow(agent)
-	follow := agent.Saw
-	agent.Saw = func(s *inspan.Session, e event.Event) { follow(s, e); saw(e) }
+	follow := agent.Lifecycle.Stored
+	agent.Lifecycle.Stored = func(s *inspan.Session, e event.Event) { follow(s, e); saw(e) }
 	s, err := agent.Open(t.Context(), event.NewMemory("s"))
 	if err != nil {
 		t.Fatal(err)

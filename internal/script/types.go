@@ -41,7 +41,7 @@ func TypesTool(many []tool.Tool) tool.Tool {
 		}
 		return tool.Text(out), nil
 	})
-	t.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	t.Effects = tool.NoEffects
 	return t
 }
 

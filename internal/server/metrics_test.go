@@ -10,7 +10,7 @@ import (
 )
 
 // TestMetrics holds that measures count what tasks do, for identities without a tenant alone.
-// internal/oracle reads them with Prometheus' own parser.
+// test/oracle reads them with Prometheus' own parser.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

@@ -298,10 +298,10 @@ func (w *world) agent(a *actor) *inspan.Agent {
 		w.at(a, "looking")
 		return tool.Text(strings.Repeat("a long page of a bank. ", 600)), nil
 	})
-	look.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	look.Effects = tool.NoEffects
 	return &inspan.Agent{
 		Model: &teller{w, a}, Tools: []tool.Tool{pay, look}, Hooks: []tool.Hook{&listener{w, a}},
-		Mode: "ask", Env: tool.Env{Root: "/w"}, RetryFor: -1,
+		Mode: "ask", Env: tool.Env{Root: "/w"}, Limits: inspan.Limits{Retry: -1},
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/profile"
+	"github.com/inspan/inspan/internal/testkit/ollamatest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/ollama"
-	"github.com/inspan/inspan/llm/ollama/ollamatest"
 )
 
 func TestMemory(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/setup"
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
+	"github.com/inspan/inspan/internal/testkit/ollamatest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
-	"github.com/inspan/inspan/llm/ollama/ollamatest"
 )
 
 const key = "sk-ant-0123456789abcdef"

@@ -79,15 +79,15 @@ func (t *Team) narrow(a *inspan.Agent, ordered []string) func(context.Context) [
 		})
 	}
 	a.Tools = some(context.Background(), a.Tools)
-	extra := a.Extra
+	extra := a.Dynamic.Tools
 	if extra == nil {
 		extra = func(context.Context) (shown, hidden []tool.Tool) { return nil, nil }
 	}
-	a.Extra = func(ctx context.Context) (shown, hidden []tool.Tool) {
+	a.Dynamic.Tools = func(ctx context.Context) (shown, hidden []tool.Tool) {
 		shown, hidden = extra(ctx)
 		return some(ctx, shown), some(ctx, hidden)
 	}
-	tools, all := a.Tools, a.Extra
+	tools, all := a.Tools, a.Dynamic.Tools
 	return func(ctx context.Context) []string {
 		var names []string
 		shown, hidden := all(ctx)

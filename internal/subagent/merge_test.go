@@ -411,7 +411,7 @@ func TestMergeAgain(t *testing.T) {
 func TestMergeRestructures(t *testing.T) {
 	var h *house
 	h = newFarm(t, apart(&h, puts("d", "", "d/e", "inner\n"), nil, map[string]any{"action": "merge"}), map[string]string{"d": "outer\n"})
-	h.adjust = func(a *inspan.Agent) { a.Mode = "edit"; a.MaxTurns = 9 }
+	h.adjust = func(a *inspan.Agent) { a.Mode = "edit"; a.Limits.Turns = 9 }
 	s := h.open()
 	defer closed(t, s)
 	got := ended(run(t, s, nil, say("start")))

@@ -165,7 +165,7 @@ func TestQuotaPausesTheTree(t *testing.T) {
 		return ctx.Err()
 	}))
 	h.adjust = func(a *inspan.Agent) {
-		a.RetryFor = 2 * time.Hour
+		a.Limits.Retry = 2 * time.Hour
 		a.Judges = []tool.Judge{tool.JudgeFunc(func(_ context.Context, c *tool.Call, _ []tool.Effect) (v tool.Verdict, err error) {
 			if c.ID == "c8" {
 				v.Action = tool.Ask

@@ -372,7 +372,7 @@ func (t *Team) make(ctx context.Context, o Order, at inspan.Place) (*inspan.Agen
 		o.Team.mayGive = has
 	}
 	t.wireMate(a, o)
-	a.Kind, a.Mode, a.MaxTurns, a.MaxCost, a.MaxTime = o.Role.Name, o.Mode, o.MaxTurns, o.MaxCost, o.MaxTime
+	a.Opening.Kind, a.Mode, a.Limits.Turns, a.Limits.Cost, a.Limits.Time = o.Role.Name, o.Mode, o.MaxTurns, o.MaxCost, o.MaxTime
 	if o.result != nil {
 		a.Tools = append(a.Tools[:len(a.Tools):len(a.Tools)], o.result.tool())
 		a.Hooks = append(a.Hooks[:len(a.Hooks):len(a.Hooks)], o.result)
@@ -386,18 +386,18 @@ func (t *Team) make(ctx context.Context, o Order, at inspan.Place) (*inspan.Agen
 	if o.Team == nil || !o.Team.holds {
 		t.hold(a)
 	}
-	a.Share(t.session)
+	a.ShareSecrets(t.session)
 	st := t.session.Status()
-	a.Traceparent = event.SpanContext(st.Traceparent, st.Session, transcript.ChildSpan(at.ID))
+	a.Opening.Traceparent = event.SpanContext(st.Traceparent, st.Session, transcript.ChildSpan(at.ID))
 	return a, nil
 }
 
 // end closes an agent that is not used.
 func end(a *inspan.Agent) error {
-	if a.Close == nil {
+	if a.Lifecycle.Close == nil {
 		return nil
 	}
-	return a.Close()
+	return a.Lifecycle.Close()
 }
 
 // enlist counts a child among those that work. While as many work as may, it waits for one of them.

@@ -148,7 +148,7 @@ func TestTaskCalls(t *testing.T) {
 		}
 		return llm.Say("done"), nil
 	})
-	h.adjust = func(a *inspan.Agent) { a.MaxTurns = -1 }
+	h.adjust = func(a *inspan.Agent) { a.Limits.Turns = -1 }
 	s := h.open()
 	defer closed(t, s)
 	got := ended(run(t, s, nil, say("start")))

@@ -164,9 +164,9 @@ func (t *Team) Wire(a *inspan.Agent) {
 func (t *Team) Watch(a *inspan.Agent) {
 	t.hold(a)
 	t.holds, t.patience, t.walls = true, a.Patience, a.Env.Walls
-	ends := a.Close
-	a.Joined = t.joined
-	a.Close = func() error {
+	ends := a.Lifecycle.Close
+	a.Lifecycle.Started = t.joined
+	a.Lifecycle.Close = func() error {
 		t.Close()
 		if ends == nil {
 			return nil

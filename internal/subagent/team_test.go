@@ -124,7 +124,7 @@ func newHouse(t *testing.T, says func(task string, turn int, req llm.Request) (l
 }
 
 func (h *house) agent(root string) *inspan.Agent {
-	a := &inspan.Agent{Model: h.model, Tools: slices.Clone(h.tools), Env: h.env(root), Mode: "ask", RetryFor: -1}
+	a := &inspan.Agent{Model: h.model, Tools: slices.Clone(h.tools), Env: h.env(root), Mode: "ask", Limits: inspan.Limits{Retry: -1}}
 	h.adjust(a)
 	return a
 }
@@ -272,7 +272,7 @@ func TestSpawn(t *testing.T) {
 func looking(f func(ctx context.Context, c *tool.Call) error) tool.Tool {
 	return tool.Tool{
 		Name: "look", Doc: "Looks.", Schema: json.RawMessage(`{"type":"object"}`),
-		Effects: func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil },
+		Effects: tool.NoEffects,
 		Run: func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 			if f != nil {
 				if err := f(ctx, c); err != nil {
@@ -356,8 +356,8 @@ func TestBudgetHoldsTheTree(t *testing.T) {
 		return llm.Parts{call(fmt.Sprint("x", time.Now().UnixNano()), "look", nil)}, nil // for ever
 	}), looking(nil))
 	h.adjust = func(a *inspan.Agent) {
-		if a.MaxTurns == 0 {
-			a.MaxTurns = -1
+		if a.Limits.Turns == 0 {
+			a.Limits.Turns = -1
 		}
 	}
 	s := h.open()
@@ -412,7 +412,7 @@ func TestCancelReachesLeaves(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}))
-	h.adjust = func(a *inspan.Agent) { a.CallTimeout = time.Minute }
+	h.adjust = func(a *inspan.Agent) { a.Limits.CallTime = time.Minute }
 	s := h.open()
 	defer closed(t, s)
 	var began time.Time

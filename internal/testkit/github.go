@@ -12,7 +12,7 @@ import (
 var githubAPI []byte
 
 // GitHub speaks the REST API of GitHub. Its official client holds it to the wire too
-// (internal/oracle).
+// (test/oracle).
 type GitHub struct {
 	Stand
 	// App is what the app is asked with whose installation has the Token; empty: there is no app.

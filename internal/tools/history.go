@@ -30,7 +30,7 @@ type historyArgs struct {
 func history() tool.Tool {
 	t := tool.New("history", historyDoc, runHistory)
 	// It is the session's own, and was judged when it came.
-	t.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	t.Effects = tool.NoEffects
 	return t
 }
 

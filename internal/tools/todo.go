@@ -30,7 +30,7 @@ type todoItem struct {
 
 func todo() tool.Tool {
 	t := tool.New("todo", todoDoc, runTodo)
-	t.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	t.Effects = tool.NoEffects
 	return t
 }
 

@@ -47,7 +47,7 @@ func Deferred(many, others []tool.Tool) []tool.Tool {
 			}
 			return tool.Text(strings.TrimSpace(b.String())), nil
 		})
-	search.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	search.Effects = tool.NoEffects
 	search.Ready = func(c *tool.Call) {
 		for _, t := range all {
 			if t.Ready != nil {

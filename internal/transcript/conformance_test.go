@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/llm"
 )
@@ -25,7 +25,7 @@ import (
 func corpus(t *testing.T) map[string][]event.Event {
 	t.Helper()
 	out := map[string][]event.Event{}
-	for _, pattern := range []string{"../../testdata/logs/*/*.jsonl", "../tui/testdata/logs/*.jsonl"} {
+	for _, pattern := range []string{"../../test/journeys/testdata/logs/*/*.jsonl", "../tui/testdata/logs/*.jsonl"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("%s: %d logs, %v", pattern, len(paths), err)

@@ -22,10 +22,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden exports anew")
 
-// logs lists the logs that every version must read; see testdata/logs.
+// logs lists the logs that every version must read; see test/journeys/testdata/logs.
 func logs(t *testing.T) []string {
 	t.Helper()
-	paths, err := filepath.Glob("../../testdata/logs/*/*.jsonl")
+	paths, err := filepath.Glob("../../test/journeys/testdata/logs/*/*.jsonl")
 	if err != nil || len(paths) < 10 {
 		t.Fatalf("%d logs, %v", len(paths), err)
 	}

@@ -135,7 +135,7 @@ func BenchmarkKeyUnderProgress(b *testing.B) {
 			}
 		}
 	})
-	flood.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	flood.Effects = tool.NoEffects
 	out := &sink{}
 	keys, run := benched(b, out, []tool.Tool{flood}, call("flood", "{}"))
 	running := out.expect("flood")

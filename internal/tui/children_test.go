@@ -27,7 +27,7 @@ func withTeam(t *tui.TUI) {
 				team := &subagent.Team{
 					Sessions: h.Sessions(), Roles: skill.BuiltinRoles,
 					Make: func(_ context.Context, _ subagent.Order, at inspan.Place) (*inspan.Agent, error) {
-						return &inspan.Agent{Model: &script.Model{}, Tools: agentTools(), Env: tool.Env{Root: at.Root}, RetryFor: -1}, nil
+						return &inspan.Agent{Model: &script.Model{}, Tools: agentTools(), Env: tool.Env{Root: at.Root}, Limits: inspan.Limits{Retry: -1}}, nil
 					},
 				}
 				team.Wire(a)

@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write the golden frames anew")
 // corpus names the logs that all readers are tested with.
 func corpus(t testing.TB) []string {
 	t.Helper()
-	logs, err := filepath.Glob("../../testdata/logs/*/*.jsonl")
+	logs, err := filepath.Glob("../../test/journeys/testdata/logs/*/*.jsonl")
 	if err != nil || len(logs) < 10 {
 		t.Fatal("no logs", err)
 	}

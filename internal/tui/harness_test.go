@@ -98,7 +98,7 @@ func start(t testing.TB, width, height int, change func(*tui.TUI), steps ...scri
 			return &inspan.Host{Dir: a.Store().Dir, Agent: func(_ context.Context, at inspan.Place) (*inspan.Agent, error) {
 				return &inspan.Agent{
 					Model: &script.Model{Steps: steps}, Tools: agentTools(),
-					Mode: o.Mode, Env: tool.Env{Root: at.Root}, RetryFor: -1,
+					Mode: o.Mode, Env: tool.Env{Root: at.Root}, Limits: inspan.Limits{Retry: -1},
 				}, nil
 			}}
 		},

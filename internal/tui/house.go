@@ -227,6 +227,6 @@ func (o *own) close() ([]string, error) {
 	if o.closed != nil {
 		defer o.closed()
 	}
-	l := o.Leave()
+	l := o.Shutdown()
 	return words.Leftovers(o.ID(), l.Kept, l.Ended, l.Instructions, l.Unmerged), o.Close()
 }

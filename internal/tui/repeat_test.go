@@ -100,7 +100,7 @@ func TestLoopEnds(t *testing.T) {
 			h.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
 				a, err := agent(ctx, at)
 				if err == nil {
-					a.MaxTurns = 1
+					a.Limits.Turns = 1
 				}
 				return a, err
 			}

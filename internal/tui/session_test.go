@@ -362,7 +362,7 @@ func TestDiffNamesWhatCommandsChanged(t *testing.T) {
 				take, err := front.App.Rewind.Checkpointing(ctx, at.Root, nil)
 				return &inspan.Agent{
 					Model: &script.Model{Steps: []script.Step{call("run", `{}`), sayStep("Over.")}}, Tools: []tool.Tool{run},
-					Mode: o.Mode, Env: tool.Env{Root: at.Root}, RetryFor: -1, Checkpoint: take,
+					Mode: o.Mode, Env: tool.Env{Root: at.Root}, Limits: inspan.Limits{Retry: -1}, Workspace: inspan.Workspace{Checkpoint: take},
 				}, err
 			}}
 		}
@@ -557,7 +557,7 @@ func TestLimits(t *testing.T) {
 			h.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
 				a, err := make(ctx, at)
 				if at.New {
-					a.MaxTurns = 1
+					a.Limits.Turns = 1
 				}
 				return a, err
 			}

@@ -4,6 +4,9 @@
 // Wire reference: https://platform.claude.com/docs/en/api/messages and the
 // pages on streaming, thinking, prompt caching and errors beside it. What the
 // clouds want differently is in platform.go.
+//
+// Don't use it for servers that only imitate OpenAI's wire (package openai), nor for Claude behind a gateway
+// that speaks that.
 package anthropic
 
 import (

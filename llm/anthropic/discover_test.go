@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 )
 
 // TestDiscover reads the vendor's list, which the clouds don't have.

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 	"github.com/inspan/inspan/llm/cloud"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 	"github.com/inspan/inspan/llm/cloud"
 	"github.com/inspan/inspan/llm/internal/wire"
 )

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 )
 
 // answerOf lets the model answer a request, which the fake must take, and

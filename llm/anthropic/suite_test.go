@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
-	"github.com/inspan/inspan/llm/anthropic/anthropictest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

@@ -1,5 +1,8 @@
 // Package catalog is the price book: what is known of the models of the vendors
 // that inspan speaks to itself. Adapters look their models up in it.
+//
+// Prices carry the day on which they were checked, and vendors change them. For bills, take a book of your
+// own with [Read].
 package catalog
 
 import (

@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/testkit/geminitest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/gemini"
-	"github.com/inspan/inspan/llm/gemini/geminitest"
 )
 
 // TestDiscover reads the vendor's list without the models that don't converse. Vertex AI has none.

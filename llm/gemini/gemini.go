@@ -3,6 +3,8 @@
 //
 // Wire reference: https://ai.google.dev/api/generate-content and the pages on
 // function calling, thinking, thought signatures and rate limits beside it.
+//
+// Don't use it for Gemini behind a gateway with OpenAI's wire; that is package openai.
 package gemini
 
 import (

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/testkit/geminitest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/gemini"
-	"github.com/inspan/inspan/llm/gemini/geminitest"
 )
 
 func TestModel(t *testing.T) {

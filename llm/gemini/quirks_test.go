@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/inspan/inspan/internal/testkit/geminitest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/gemini/geminitest"
 )
 
 // answerOf lets the model answer a request, which the fake must take, and

@@ -11,9 +11,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/testkit/geminitest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/gemini/geminitest"
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 

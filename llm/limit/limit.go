@@ -13,6 +13,9 @@
 // long. When the vendor asks one session to wait, all of them do, but for
 // one request every five minutes, which finds out whether it still holds. A
 // request that would cost beyond the budget is not sent.
+//
+// Don't use it for the limits of one session: those are fields of the agent. This package is about what many
+// sessions spend together.
 package limit
 
 import (

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/testkit/ollamatest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/ollama"
-	"github.com/inspan/inspan/llm/ollama/ollamatest"
 )
 
 func TestModel(t *testing.T) {

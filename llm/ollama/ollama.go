@@ -4,6 +4,8 @@
 //
 // Wire reference: https://docs.ollama.com/api/chat and the pages on streaming,
 // tool calling, thinking and the context length beside it.
+//
+// Don't use it for llama.cpp, vLLM and the like, which speak the wire of package openai.
 package ollama
 
 import (

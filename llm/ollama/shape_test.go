@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/testkit/ollamatest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/ollama"
-	"github.com/inspan/inspan/llm/ollama/ollamatest"
 )
 
 func TestDiscover(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/testkit/ollamatest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/ollama/ollamatest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/inspan/inspan/internal/testkit/openaitest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/openai/openaitest"
 )
 
 func TestDialectOf(t *testing.T) {

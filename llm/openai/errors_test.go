@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/testkit/openaitest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/openai/openaitest"
 )
 
 func TestRefusals(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/testkit/openaitest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/openai"
-	"github.com/inspan/inspan/llm/openai/openaitest"
 )
 
 // toolNames is the rule of both wires.

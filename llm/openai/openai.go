@@ -5,6 +5,9 @@
 // Wire reference: https://platform.openai.com/docs/api-reference/chat and
 // /responses beside it. What imitators want differently is in the table of
 // dialect.go; what they send is read leniently whoever sends it.
+//
+// Don't use it for Ollama if the context window matters: package ollama can set it. Prefer [Responses] for
+// OpenAI itself, and [Model] for everybody else.
 package openai
 
 import (

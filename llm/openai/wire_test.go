@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/testkit/openaitest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/family"
-	"github.com/inspan/inspan/llm/openai/openaitest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

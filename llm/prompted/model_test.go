@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/testkit/openaitest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/openai"
-	"github.com/inspan/inspan/llm/openai/openaitest"
 	"github.com/inspan/inspan/llm/prompted"
 )
 

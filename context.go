@@ -1,0 +1,156 @@
+package inspan
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/drive"
+	"github.com/inspan/inspan/internal/kernel/loop"
+	"github.com/inspan/inspan/llm"
+)
+
+// Context is what the model is asked next, by where it comes from.
+type Context struct {
+	Window  int // tokens the model takes; 0 if that is not known
+	Reserve int // tokens of it that stay free for the reply
+	Tokens  int // of the next prompt, about: counted by the vendor where it has been sent before, estimated where not
+	Sources []Source
+	// How often the conversation was compacted.
+	Compactions int
+	Calls       int // of the session
+	Again       int // calls of those that brought what the model still saw from the same call before, so that it was not given twice
+	// The conversation holds text that nobody here has written, and what is the
+	// person's own beyond the workspace. With both, whatever has a way out asks.
+	Untrusted, Private bool
+}
+
+// Source is one part of what the model is asked.
+type Source struct {
+	Name   string // where it is from
+	Why    string // why it is there, for people
+	Tokens int    // about
+}
+
+// ContextOf is [Session.Context] for a log that nobody needs to open.
+func ContextOf(ctx context.Context, log event.Log) (Context, error) {
+	state, err := drive.Fold(ctx, log)
+	if err != nil {
+		return Context{}, err
+	}
+	return contextOf(state), nil
+}
+
+func contextOf(st *loop.State) Context {
+	c := Context{
+		Window: st.Window.Tokens, Reserve: st.Window.Reserve, Tokens: st.Tokens(), Compactions: st.Compaction.Times, Calls: st.Total.Calls,
+		Again:     st.Total.Again,
+		Untrusted: st.Untrusted, Private: st.Private,
+	}
+	system, messages := fixedSources(st), conversation(st)
+	fixed := min(st.Fixed(), c.Tokens)
+	if sum(messages) == 0 {
+		fixed = c.Tokens
+	}
+	c.Sources = slices.Concat(shared(fixed, system), shared(c.Tokens-fixed, messages))
+	return c
+}
+
+// sum is how many tokens sources have together.
+func sum(sources []Source) (n int) {
+	for _, s := range sources {
+		n += s.Tokens
+	}
+	return n
+}
+
+// shared are the sources that there is something of, which share tokens by their estimates. They
+// add up to the tokens, as the tokens are what the vendor counted and no estimate knows better.
+func shared(tokens int, sources []Source) (out []Source) {
+	all, seen, given := sum(sources), 0, 0
+	for _, s := range sources {
+		if s.Tokens == 0 {
+			continue
+		}
+		seen += s.Tokens
+		s.Tokens = int(int64(tokens)*int64(seen)/int64(all)) - given
+		given += s.Tokens
+		out = append(out, s)
+	}
+	return out
+}
+
+// fixedSources takes apart what stands before the messages, by our own estimate.
+func fixedSources(st *loop.State) []Source {
+	var out []Source
+	for i, block := range st.System {
+		name := "system prompt"
+		if i < len(st.Sources) {
+			name = cmp.Or(st.Sources[i], name)
+		}
+		out = append(out, Source{name, "part of the system prompt since the session began", llm.Message{Parts: llm.Say(block)}.Tokens()})
+	}
+	tools := Source{Name: "tools", Why: fmt.Sprintf("descriptions and schemas: %d", len(st.Tools))}
+	for _, t := range st.Tools {
+		tools.Tokens += llm.Message{Parts: llm.Say(t.Name + t.Description + string(t.Schema))}.Tokens()
+	}
+	return append(out, tools)
+}
+
+// conversation takes the messages apart, by our own estimate.
+func conversation(st *loop.State) []Source {
+	person, model := Source{Name: "what you said"}, Source{Name: "what the model said", Why: "text, thoughts and calls"}
+	other := Source{Name: "what inspan said", Why: "summaries, hints and added instructions"}
+	results, images := Source{Name: "results of tools"}, Source{Name: "images"}
+	messages, each, calls := 0, map[string]int{}, 0
+	for i, m := range st.Messages {
+		if slices.Contains(st.Person, i) {
+			messages++
+		}
+		for _, part := range m.Parts {
+			n := llm.Message{Parts: llm.Parts{part}}.Tokens()
+			r, isResult := part.(llm.Result)
+			_, isImage := part.(llm.Image)
+			switch {
+			case isResult:
+				results.Tokens += n
+				each[r.Name] += n
+				calls++
+			case isImage:
+				images.Tokens += n
+			case m.Role == llm.Assistant:
+				model.Tokens += n
+			case slices.Contains(st.Person, i):
+				person.Tokens += n
+			default:
+				other.Tokens += n
+			}
+		}
+	}
+	person.Why = fmt.Sprintf("messages: %d; a compaction keeps them word for word, the oldest only while they fit", messages)
+	results.Why = fmt.Sprintf("results: %d", calls) + largest(each)
+	return []Source{person, other, model, results, images}
+}
+
+// largest names the tools whose results take most.
+func largest(each map[string]int) string {
+	var names []string
+	all := 0
+	for name, n := range each {
+		names, all = append(names, name), all+n
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(each[b], each[a]), strings.Compare(a, b))
+	})
+	var out []string
+	for _, name := range names[:min(3, len(names))] {
+		out = append(out, fmt.Sprintf("%s %d%%", name, (100*each[name]+all/2)/max(all, 1)))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return ", most of them " + strings.Join(out, ", ")
+}

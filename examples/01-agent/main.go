@@ -1,0 +1,53 @@
+// An agent on one page: two tools, one of which asks first, streaming, a budget, and a session that a later start
+// continues. The model is the offline one, which follows commands in the prompt, so this runs without a key.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/tool"
+)
+
+func main() {
+	add := tool.New("add", "Adds two numbers.", func(_ context.Context, _ *tool.Call, in struct{ A, B int }) (tool.Result, error) {
+		return tool.Text(fmt.Sprint(in.A + in.B)), nil
+	})
+	add.Effects = tool.NoEffects // a tool that does not say what it does needs a person
+	send := tool.New("send", "Sends a message.", func(_ context.Context, _ *tool.Call, in struct{ Text string }) (tool.Result, error) {
+		return tool.Text("sent: " + in.Text), nil
+	})
+	host := inspan.Host{Dir: filepath.Join(os.TempDir(), "agent"), Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
+		return &inspan.Agent{
+			Model: &script.Model{}, Tools: []tool.Tool{add, send}, Limits: inspan.Limits{Cost: 0.50},
+			Approve: func(_ context.Context, call inspan.Pending) (bool, error) {
+				fmt.Printf("may %s run with %s? yes\n", call.Call.Name, call.Call.Args)
+				return true, nil
+			},
+		}, nil
+	}}
+	ctx := context.Background()
+	s, err := host.Open(ctx, "last") // of an earlier start
+	if err != nil {
+		s, err = host.New(ctx, ".")
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	for e, err := range s.Run(ctx, event.Say(`call: add {"A":20,"B":22}`+"\n"+`call: send {"Text":"42"}`+"\nsay: Sent.")) {
+		if err != nil {
+			log.Fatal(err) // the harness can't continue; a tool or model that fails is an event
+		}
+		if d, ok := e.Body.(event.Delta); ok {
+			fmt.Print(d.Text)
+		}
+	}
+	fmt.Println()
+}

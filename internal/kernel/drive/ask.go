@@ -1,0 +1,125 @@
+package drive
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/tool"
+)
+
+// asker lets a call ask the person while it runs. The question goes into the log as a raised one, and the
+// answer comes from there: whoever looks at the session can give it.
+type asker struct {
+	cfg     *Config
+	journal *journal
+	call    *tool.Call
+	turn    int
+	asked   atomic.Int64
+}
+
+// ask is [tool.Call.Ask].
+func (a *asker) ask(ctx context.Context, question string, options []string) (string, error) {
+	args, err := json.Marshal(struct {
+		Question string   `json:"question"`
+		Options  []string `json:"options,omitempty"`
+	}{question, options})
+	if err != nil {
+		return "", err
+	}
+	r := event.Raised{
+		ID: fmt.Sprintf("%s.%d.%d", a.call.ID, a.turn, a.asked.Add(1)), Call: a.call.ID, Agent: a.call.Name, Tool: "ask_user", Args: args,
+		Effects: []tool.Effect{{Kind: tool.Question, Text: question}}, Preview: numbered(question, options),
+	}
+	if a.cfg.AskTimeout > 0 {
+		r.Until = time.Now().Add(a.cfg.AskTimeout)
+	}
+	if _, ok := a.journal.log.(event.Waiter); !ok {
+		return "", errCantWait
+	}
+	stored, err := a.journal.log.Append(ctx, a.journal.secrets.Body(r))
+	if err != nil {
+		return "", err
+	}
+	d, err := awaitAnswer(ctx, a.journal.log, stored[0].Seq, r)
+	return d.Answer, err
+}
+
+var errCantWait = errors.New("the log can't be waited for, which an answer needs")
+
+// numbered is a question with the answers to choose from.
+func numbered(question string, options []string) string {
+	var b strings.Builder
+	b.WriteString(question)
+	for i, o := range options {
+		fmt.Fprintf(&b, "\n%d. %s", i+1, o)
+	}
+	return b.String()
+}
+
+// FindAnswer returns what the log has of a raised question: its number, 0 if it was not raised, and the
+// answer, nil if there is none. For any goroutine.
+func (d *Driver) FindAnswer(ctx context.Context, r event.Raised) (seq uint64, answer *event.Decided, err error) {
+	for e, err := range d.journal.log.Read(ctx, 0) {
+		if err != nil {
+			return 0, nil, err
+		}
+		switch b := e.Body.(type) {
+		case event.Forked: // what was asked before was asked of whoever answers for the original
+			seq, answer = 0, nil
+		case event.Raised:
+			if b.ID == r.ID && b.Child == "" && seq == 0 {
+				seq = e.Seq
+			}
+		case event.Decided:
+			if seq > 0 && answer == nil && b.On(r.ID, seq) {
+				answer = &b
+			}
+		}
+	}
+	return seq, answer, nil
+}
+
+// AwaitAnswer waits for the decision on the raised question with number seq. For any goroutine.
+func (d *Driver) AwaitAnswer(ctx context.Context, seq uint64, r event.Raised) (event.Decided, error) {
+	return awaitAnswer(ctx, d.journal.log, seq, r)
+}
+
+func awaitAnswer(ctx context.Context, log event.Log, question uint64, r event.Raised) (event.Decided, error) {
+	w, ok := log.(event.Waiter)
+	if !ok {
+		return event.Decided{}, errCantWait
+	}
+	after, patient, stop := question, ctx, context.CancelFunc(func() {})
+	if !r.Until.IsZero() {
+		patient, stop = context.WithDeadline(ctx, r.Until)
+	}
+	defer stop()
+	for {
+		err := w.Wait(patient, after)
+		for e, read := range log.Read(patient, after) {
+			if err = errors.Join(err, read); err != nil {
+				break
+			}
+			after = e.Seq
+			if b, ok := e.Body.(event.Decided); ok && b.OnCall(r.ID, "", question) {
+				return b, nil
+			}
+		}
+		switch {
+		case ctx.Err() != nil:
+			return event.Decided{}, context.Cause(ctx)
+		case patient.Err() != nil:
+			late := event.Decided{Call: r.ID, Question: question, By: "the time-out", Reason: "nobody answered in time"}
+			_, err := log.Append(ctx, late)
+			return late, err
+		case err != nil:
+			return event.Decided{}, err
+		}
+	}
+}

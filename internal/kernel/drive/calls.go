@@ -1,0 +1,412 @@
+package drive
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/fault"
+	"github.com/inspan/inspan/internal/kernel/hold"
+	"github.com/inspan/inspan/internal/kernel/loop"
+	"github.com/inspan/inspan/internal/kernel/redact"
+	"github.com/inspan/inspan/internal/kernel/wrap"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// defaultParallel is how many calls run at once if the agent does not say.
+const defaultParallel = 16
+
+// calls runs the calls of a run. Each has a goroutine of its own, which does nothing but run it; everything
+// else is done by the driver, between two events.
+//
+// Checkpoints stand around calls that change something: one is taken before the first of them starts, and one
+// when none of them runs any more and the loop has no call to start.
+type calls struct {
+	cfg          *Config
+	journal      *journal
+	tools        *toolbox
+	judging      *judging
+	seen         *seenFiles
+	instructions *instructions
+	workspace    *workspace
+	jobs         *jobs
+
+	ctx      context.Context // of the calls that run
+	stop     context.CancelCauseFunc
+	running  map[string]runningCall // by id
+	results  chan event.Ended
+	progress chan event.Progress
+	awaits   time.Time // until when the log says that jobs are waited for; zero: it does not
+
+	// Of calls that make calls, see nested.go.
+	makers  map[string]*maker // that run, by id
+	waiting map[string]wanted // calls that they have made and that have not ended, by id
+	wanted  chan wanted
+	held    []event.Ended // ends of makers whose calls still run
+}
+
+// runningCall is what counts of a call while it runs.
+type runningCall struct {
+	changes   bool // it may change the workspace, itself or by others
+	makes     bool // it makes calls, and what those change is not known yet
+	unbounded bool // it does not count for Limits.Parallel: those who work for it have a bound of their own
+}
+
+func newCalls(d *Driver) *calls {
+	parallel := d.cfg.Parallel
+	if parallel <= 0 {
+		parallel = defaultParallel
+	}
+	return &calls{
+		cfg: d.cfg, journal: d.journal, tools: d.tools, judging: d.judging, seen: d.seen, instructions: d.instructions,
+		workspace: d.workspace, jobs: d.jobs,
+		stop: func(error) {}, running: map[string]runningCall{},
+		results: make(chan event.Ended, parallel), progress: make(chan event.Progress, 64),
+		makers: map[string]*maker{}, waiting: map[string]wanted{}, wanted: make(chan wanted),
+	}
+}
+
+// tool is what a call runs.
+func (cs *calls) tool(c loop.Call) tool.Tool { return cs.tools.byName[cmp.Or(c.Tool, c.Name)] }
+
+func (cs *calls) kind(c loop.Call) runningCall {
+	delegates := cs.tool(c).Delegates
+	return runningCall{changes: delegates || changes(c.Effects), makes: c.Caller, unbounded: delegates || c.Caller}
+}
+
+// changing reports whether a call that runs may change the workspace.
+func (cs *calls) changing() bool {
+	for _, c := range cs.running {
+		if c.changes || c.makes {
+			return true
+		}
+	}
+	return false
+}
+
+// fitting returns the first of the calls, as many as there is room for.
+func (cs *calls) fitting(list []loop.Call) []loop.Call {
+	room := cap(cs.results)
+	for _, c := range cs.running {
+		if !c.unbounded {
+			room--
+		}
+	}
+	for i, c := range list {
+		if cs.kind(c).unbounded {
+			continue
+		}
+		if room--; room < 0 {
+			return list[:i]
+		}
+	}
+	return list
+}
+
+// start starts the calls for which there is room. The intent to run is stored before the first effect of any.
+func (cs *calls) start(ctx context.Context, list []loop.Call) error {
+	list = cs.fitting(list)
+	if len(list) == 0 {
+		return cs.await(ctx)
+	}
+	changes := slices.ContainsFunc(list, func(c loop.Call) bool { return cs.kind(c).changes })
+	if changes && !cs.workspace.span && cs.workspace.checkable() {
+		return cs.workspace.checkpoint(ctx, false)
+	}
+	var intents []event.Body
+	for _, c := range list {
+		intents = append(intents, event.Started{Call: c.ID, Parent: c.Parent, Sum: cs.tool(c).Sum})
+	}
+	stored, err := cs.journal.decide(ctx, intents...)
+	if err != nil || !stored {
+		return err
+	}
+	cs.begin(ctx)
+	for _, c := range list {
+		cs.launch(c)
+	}
+	return nil
+}
+
+// begin makes the context of calls that run, if none does.
+func (cs *calls) begin(ctx context.Context) {
+	if len(cs.running) == 0 {
+		cs.ctx, cs.stop = context.WithCancelCause(ctx)
+	}
+	cs.heedInterrupt()
+}
+
+// launch runs a call beside the driver.
+func (cs *calls) launch(c loop.Call) {
+	cs.running[c.ID] = cs.kind(c)
+	why := cs.judging.moved(cs.ctx, c)
+	judged := cs.cfg.Secrets.Take(c, cs.journal.state.Mode, cs.cfg.Env.Walls)
+	if judged.Lost {
+		why = lostSecret
+	}
+	call := cs.runnable(c, judged)
+	ctx, done := cs.scope(c)
+	var m *maker
+	if c.Caller {
+		m = cs.newMaker(ctx, c)
+		ctx, call.Do, call.Begin, call.Idle = m.ctx, m.do, m.begin, m.idle
+		var err error
+		if call.Time, err = cs.timeOf(c.Seq); err != nil {
+			why = "Not run: when it was made can't be read: " + err.Error()
+		}
+	}
+	go func() {
+		defer done()
+		if why != "" {
+			cs.results <- event.Ended{Call: c.ID, Parent: c.Parent, Outcome: event.OutcomeFailed, Parts: llm.Say(why)}
+			return
+		}
+		end, err := cs.run(ctx, call)
+		if m != nil {
+			m.suspended = errors.Is(err, tool.ErrHeld)
+		}
+		if end.Parent = c.Parent; c.Caller && ctx.Err() != nil && end.Outcome != event.OutcomeCancelled {
+			end.Outcome, end.Class = event.OutcomeCancelled, event.ErrorNone // whatever it made of that
+		}
+		if tool.ReadOnly(c.Effects) && c.Parent == "" && !c.Caller {
+			cs.journal.mu.Lock()
+			end = cs.journal.state.Again(end) // the model sees this result already, perhaps
+			cs.journal.mu.Unlock()
+		}
+		cs.results <- end
+	}()
+}
+
+// lostSecret tells the model why a call was not run.
+const lostSecret = "Not run: a placeholder in its arguments stands for a secret that is not known any more since the program was started again. " +
+	"Read the secret again where it came from, then repeat the call."
+
+// runnable returns a call as its tool gets it, with an environment that is no wider than its verdict.
+func (cs *calls) runnable(c loop.Call, judged redact.Judged) *tool.Call {
+	state := cs.journal.state
+	call := cs.judging.call(c.Call, judged.Args)
+	if c.Tool != "" {
+		call.Name, call.As = c.Tool, c.Name
+	}
+	if begun, runs := state.Call(c.ID); runs {
+		call.Traceparent = event.SpanContext(state.Within, state.Session, fmt.Sprint("call-", begun.Started))
+		if call.Env.Procs != nil {
+			call.Env.Procs = hold.Named{Procs: call.Env.Procs, Call: call}
+		}
+	}
+	call.Env = hold.Env(call, judged, c.Asked > 0, cs.judging.rules().Pass(), cs.cfg.Secrets.Vault)
+	call.Env.Files = hold.Shown(call.Env.Files, c.Shown, judged.Hide)
+	call.Cwd, call.Seen, call.Answer, call.Parent = cs.judging.cwd(), cs.seen.now(), c.Answer, c.Parent
+	progress := cs.progress
+	call.Progress = func(text string) {
+		select {
+		case progress <- event.Progress{Call: c.ID, Text: text}:
+		default: // the consumer is behind; the result will hold it all
+		}
+	}
+	call.Finished, call.Store = cs.jobs.finished, state.Store
+	if !cs.cfg.Unattended && !c.Caller {
+		call.Ask = (&asker{cfg: cs.cfg, journal: cs.journal, call: call, turn: state.Run.Turn}).ask
+	}
+	return call
+}
+
+// timeOf is when an event was stored; zero if there is none of that number, as in logs of version 0.1.
+func (cs *calls) timeOf(seq uint64) (time.Time, error) {
+	for e, err := range cs.journal.log.Read(cs.ctx, max(seq, 1)-1) {
+		return e.Time, err
+	}
+	return time.Time{}, nil
+}
+
+// run runs one call and says how it ended, with the error of its tool.
+func (cs *calls) run(ctx context.Context, c *tool.Call) (event.Ended, error) {
+	began := time.Now()
+	end := event.Ended{Call: c.ID, Outcome: event.OutcomeOK}
+	t, ok := cs.tools.byName[c.Name]
+	if !ok {
+		end.Outcome, end.Class = event.OutcomeFailed, event.ErrorArguments
+		end.Parts = llm.Say(fmt.Sprintf("There is no tool %q any more.", c.Name))
+		return end, nil
+	}
+	if ctx.Err() != nil {
+		end.Outcome, end.Parts = event.OutcomeCancelled, llm.Say("Not run: it was stopped before it began.")
+		return end, nil //nolint:nilerr // the context says so, and no tool
+	}
+	res, err := t.Run(ctx, c)
+	end.Parts, end.Files, end.Cwd, end.Exit, end.Todo = res.Parts, res.Files, res.Cwd, res.Exit, res.Todo
+	end.Ways, end.Fetched = res.Ways, res.Fetched
+	end.Show, end.Untrusted, end.Lasting, end.Cost = res.Show, res.Untrusted, res.Lasting, res.Cost
+	end.Job, end.Left, end.Told, end.Store, end.Proposal = res.Job, res.Left, res.Told, res.Store, res.Proposal
+	cs.jobs.add(end.Job)
+	end.Millis, end.Class = time.Since(began).Milliseconds(), fault.ClassOf(err, res.Exit)
+	switch {
+	case errors.Is(err, fault.ErrUnstoppable):
+		end.Outcome = event.OutcomeUnknown
+		end.Parts = wrap.OnNewLine(end.Parts, "Outcome unknown: "+err.Error()+". Check before you repeat it.")
+	case err != nil && ctx.Err() != nil:
+		end.Outcome, end.Class = event.OutcomeCancelled, event.ErrorNone
+		end.Parts = wrap.OnNewLine(end.Parts, whyStopped(context.Cause(ctx)))
+	case err != nil:
+		end.Outcome = event.OutcomeFailed
+		if said := (*tool.CallError)(nil); !errors.As(err, &said) || said.Text != end.Parts.Text() { // else it stands there
+			end.Parts = wrap.OnNewLine(end.Parts, err.Error())
+		}
+	case len(end.Parts) == 0:
+		end.Parts = llm.Say("(no output)")
+	}
+	return end, err
+}
+
+// whyStopped tells the model why a call was stopped.
+func whyStopped(cause error) string {
+	switch {
+	case errors.Is(cause, fault.ErrTimeUp):
+		return "Stopped while it ran: the time of the run is used up."
+	case errors.Is(cause, fault.ErrInterrupted):
+		return "Interrupted by the user while it ran."
+	case errors.Is(cause, errParentEnded):
+		return "Stopped while it ran: the call that made it has ended."
+	}
+	return "The program was stopped while it ran."
+}
+
+// await lets calls and children work until a call has ended, somebody has appended to the log, or it is too
+// late for an answer.
+func (cs *calls) await(ctx context.Context) error {
+	cs.revive(ctx)
+	w, ok := cs.journal.log.(event.Waiter)
+	if !ok && len(cs.running) == 0 {
+		return errors.New("the log can't be waited for, which background work needs")
+	}
+	state := cs.journal.state
+	listening, stop := context.WithCancel(ctx)
+	grown, after := make(chan error, 1), state.Seq
+	var listener sync.WaitGroup
+	if ok {
+		listener.Go(func() {
+			var err error
+			defer func() { grown <- err }()
+			defer fault.Recover("the log", nil, &err)
+			err = w.Wait(listening, after)
+		})
+	}
+	defer listener.Wait()
+	defer stop()
+	late, stopLate := alarm(state.Due())
+	defer stopLate()
+	if until := state.Patience(); !until.IsZero() && !until.Equal(cs.awaits) {
+		cs.awaits = until
+		return cs.journal.record(ctx, event.Note{Topic: "jobs", Text: state.Awaited()})
+	}
+	enough, stopEnough := alarm(state.Patience())
+	defer stopEnough()
+	for {
+		select {
+		case p := <-cs.progress:
+			if err := cs.journal.show(p); err != nil {
+				return err
+			}
+			continue
+		case end := <-cs.results:
+			return cs.ended(ctx, end)
+		case w := <-cs.wanted:
+			return cs.makeCall(ctx, w)
+		case err := <-grown:
+			return errors.Join(err, cs.journal.catchUp(ctx))
+		case <-late:
+			_, err := cs.journal.decide(ctx, overdue(state.Waiting())...)
+			return err
+		case <-enough: // a run whose answer stands has waited long enough for its jobs
+			_, err := cs.journal.log.Append(ctx, event.Cancelled{By: loop.By, Reason: "background jobs do not end", Limit: event.ReasonDone})
+			return errors.Join(err, cs.journal.catchUp(ctx))
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// alarm rings when a time has come; never if it is zero.
+func alarm(t time.Time) (rings <-chan time.Time, stop func() bool) {
+	if t.IsZero() {
+		return nil, func() bool { return false }
+	}
+	timer := time.NewTimer(time.Until(t))
+	return timer.C, timer.Stop
+}
+
+// ended stores the result of a call, and of those that have ended meanwhile. A result that exists is stored,
+// even if ctx has ended.
+func (cs *calls) ended(ctx context.Context, first event.Ended) error {
+	ends := []event.Ended{first}
+	for len(cs.results) > 0 {
+		ends = append(ends, <-cs.results)
+	}
+	for _, end := range ends {
+		cs.workspace.ended(end, cs.running[end.Call].changes)
+		delete(cs.running, end.Call)
+	}
+	ends = slices.DeleteFunc(ends, cs.suspends)
+	cs.cfg.Secrets.Learn() // a tool may have got a token while it ran
+	whole := context.WithoutCancel(ctx)
+	for batch := cs.storable(ends); len(batch) > 0; batch = cs.storable(nil) {
+		if err := cs.journal.record(whole, slices.Concat(batch, cs.instructions.touched(batch))...); err != nil {
+			return err
+		}
+	}
+	if len(cs.running) == 0 {
+		cs.stop(nil)
+	}
+	return nil
+}
+
+// heedInterrupt stops the calls of a run that was interrupted.
+func (cs *calls) heedInterrupt() {
+	if cs.journal.state.Run.Cancelled {
+		cs.stop(cs.journal.interruption())
+	}
+}
+
+// quit stops the calls when the driver ends, and waits for them. What they bring is stored, unless failed says
+// that nothing can be stored any more.
+func (cs *calls) quit(ctx context.Context, failed error) {
+	if ctx.Err() != nil || errors.Is(failed, ErrConsumerGone) {
+		failed = nil
+	}
+	whole := context.WithoutCancel(ctx)
+	if failed = cs.halt(whole, failed); failed != nil {
+		return
+	}
+	if cs.workspace.span {
+		_ = cs.workspace.checkpoint(whole, true)
+	}
+	cs.workspace.leave(whole)
+}
+
+// halt stops the calls and waits for them. What they bring is stored, if nothing has failed. A call that makes
+// calls and was stopped has not ended: whoever drives the session next runs it again.
+func (cs *calls) halt(ctx context.Context, failed error) error {
+	cs.stop(context.Canceled)
+	for len(cs.running) > 0 {
+		end := <-cs.results
+		if cs.makers[end.Call] != nil && end.Outcome == event.OutcomeCancelled && !cs.journal.state.Run.Cancelled {
+			delete(cs.running, end.Call)
+			delete(cs.makers, end.Call)
+			continue
+		}
+		if failed == nil {
+			failed = cs.ended(ctx, end)
+		}
+		delete(cs.running, end.Call)
+		if errors.Is(failed, ErrConsumerGone) {
+			failed = nil // nobody looks, and the rest is stored all the same
+		}
+	}
+	return failed
+}

@@ -1,0 +1,334 @@
+package drive
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/compact"
+	"github.com/inspan/inspan/internal/kernel/fault"
+	"github.com/inspan/inspan/internal/kernel/loop"
+	"github.com/inspan/inspan/internal/kernel/request"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// keepTokens is how much of the end of a conversation a compaction leaves as it
+// is, in tokens; in a small window a quarter of what a prompt may have.
+const keepTokens = 20_000
+
+// compact replaces the old part of the conversation by a summary that is checked
+// against what the log proves. If the model can't be had the conversation stays
+// as it is, unless the model would not take it any more: then what the log
+// proves must do.
+func (d *Driver) compact(ctx context.Context, c loop.Compact) error {
+	state := d.journal.state
+	focus, kept, err := d.hooks.beforeCompact(ctx, c)
+	if err != nil {
+		return err
+	}
+	if kept.Reason != "" {
+		return d.journal.record(ctx, kept)
+	}
+	times, from := state.Compaction.Times, source(state, c.Why)
+	plan, ok := compact.Split(from, stays(from.Room))
+	if !ok {
+		return d.journal.record(ctx, event.Kept{Why: c.Why, Reason: "there is too little that a summary could replace"})
+	}
+	if err := d.journal.show(event.Progress{Text: event.Compacting}); err != nil {
+		return err
+	}
+	s := summary{requests: d.requests, plan: plan, focus: focus}
+	record, err := s.write(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil && (c.Why != event.CompactOverflow || errors.Is(err, fault.ErrInterrupted)) {
+		return d.journal.record(ctx, event.Kept{Why: c.Why, Reason: err.Error(), Usage: s.usage, Cost: s.cost, Consulted: s.took})
+	}
+	if err != nil {
+		record, s.how, s.lacks = plan.Extract(), "extract", append(s.lacks, "no summary: "+err.Error())
+	}
+	body := event.Compacted{Why: c.Why, How: s.how, Lacks: s.lacks, Route: s.route, Usage: s.usage, Cost: s.cost, Consulted: s.took}
+	to := loop.Shortened{Events: plan.Events(), Unshown: loop.Unshown(plan.Unshown)}
+	to.Messages, to.Person = plan.Build(record)
+	if err := d.replace(ctx, body, to, len(from.Messages)); err != nil {
+		return err
+	}
+	if state.Compaction.Times == times {
+		return nil
+	}
+	if state.Retold != "" { // in a message that is gone
+		if err := d.journal.record(ctx, event.Switched{Tools: d.tools.specs}); err != nil {
+			return err
+		}
+	}
+	more, err := d.hooks.wants(ctx, tool.Point{Moment: tool.AfterCompact, Why: string(c.Why)})
+	if err != nil || len(more) == 0 {
+		return err
+	}
+	return d.journal.record(ctx, more...)
+}
+
+// replace appends the compaction. What others have sent since the conversation was read comes behind it.
+func (d *Driver) replace(ctx context.Context, body event.Compacted, to loop.Shortened, read int) error {
+	return d.journal.persist(ctx, func() ([]event.Body, error) {
+		state, whole := d.journal.state, to
+		whole.Messages = slices.Concat(to.Messages, state.Messages[read:])
+		for n, i := range state.Person {
+			if i >= read {
+				whole.Person = append(slices.Clone(whole.Person), i-read+len(to.Messages))
+				whole.Events = append(slices.Clone(whole.Events), state.Events[n])
+			}
+		}
+		done, err := state.Compacted(body, whole)
+		if err == nil && done.After >= done.Before {
+			return []event.Body{event.Kept{
+				Why: body.Why, Reason: "the summary would not make it shorter", Usage: body.Usage, Cost: body.Cost, Consulted: body.Consulted,
+			}}, nil
+		}
+		return []event.Body{done}, err
+	})
+}
+
+// stays is how many tokens of the end stay as they are, of a conversation that may
+// have so many; 0 if nobody knows.
+func stays(room int) int {
+	if room > 0 {
+		return min(keepTokens, room/3)
+	}
+	return keepTokens
+}
+
+// left is how many tokens of the conversation a compaction may leave, so that a
+// quarter of the room is free for what comes next; 0 if nobody knows the room.
+// What the vendor refused was too long, whatever we count.
+func left(st *loop.State, why event.Compaction) int {
+	room := st.Room()
+	if refused := st.Tokens() * 3 / 4; why == event.CompactOverflow && (room == 0 || refused < room) {
+		room = refused
+	}
+	if room == 0 {
+		return 0
+	}
+	fixed := st.Fixed()
+	return max(room*3/4-fixed, (room-fixed)/2, 1)
+}
+
+// source is the conversation and what is known of it beside.
+func source(st *loop.State, why event.Compaction) compact.Source {
+	return compact.Source{
+		Messages: st.Messages, Person: st.Person, Events: st.Events, Unshown: compact.Unshown(st.Compaction.Unshown),
+		Count: st.Count, Room: left(st, why),
+		Facts:   facts(st),
+		Carry:   compact.Carry{Goal: st.Asked(), Todo: todo(st), Mode: st.Mode, Granted: st.Granted, Answers: answers(st), Lasting: lasting(st)},
+		History: slices.ContainsFunc(st.Tools, func(t llm.ToolSpec) bool { return t.Name == "history" }),
+	}
+}
+
+// testRun finds commands that run tests, by their first words.
+const testRun = `(?:^|; )(?:\w+=\S+ )*(?:(?:uv run|poetry run|pipenv run|npx|bunx|bundle exec|python3? -m|xvfb-run|time) )*(?:go ` +
+	`test|pytest|unittest|tox|nox|(?:npm|pnpm|yarn|bun|deno)(?: run)? test|jest|vitest|mocha|cargo (?:test|nextest)|make (?:\S+ ` +
+	`)*(?:test|check)|ctest|mvn (?:\S+ )*(?:test|verify)|gradlew? (?:\S+ )*(?:test|check)|dotnet test|swift test|mix ` +
+	`test|rspec|phpunit|bats|zig build test|bazel test|sbt test|flutter test)\b`
+
+// facts are what the log proves of the work.
+func facts(st *loop.State) compact.Facts {
+	var f compact.Facts
+	tests := regexp.MustCompile(testRun)
+	for _, path := range st.Work.Changed {
+		f.Changed = append(f.Changed, below(st.Root, path))
+	}
+	for _, ran := range st.Work.Ran {
+		run := compact.Run{Command: ran.Command, Detail: ran.Shown}
+		switch {
+		case tests.MatchString(ran.Command):
+			if f.Test != nil && !f.Test.Passed {
+				f.Failed = append(f.Failed, f.Test.Run)
+			}
+			run.Detail = cmp.Or(run.Detail, ran.Line)
+			f.Test = &compact.Test{Run: run, Passed: !ran.Failed}
+		case ran.Failed:
+			f.Failed = append(f.Failed, run)
+		}
+	}
+	return f
+}
+
+func todo(st *loop.State) []compact.Item {
+	var out []compact.Item
+	for _, t := range st.Todo {
+		out = append(out, compact.Item{Text: t.Text, Status: string(t.State)})
+	}
+	return out
+}
+
+func answers(st *loop.State) []compact.Answer {
+	var out []compact.Answer
+	for _, a := range st.Answers {
+		out = append(out, compact.Answer{Call: a.Call, To: a.To, Text: a.Text, Event: a.Seq})
+	}
+	return out
+}
+
+func lasting(st *loop.State) []compact.Lasting {
+	var out []compact.Lasting
+	for _, l := range st.Lasting {
+		out = append(out, compact.Lasting{Name: l.Name, Call: l.Call, Text: l.Text})
+	}
+	return out
+}
+
+func below(root, path string) string {
+	if rel, err := filepath.Rel(root, path); err == nil && root != "" && tool.Inside(root, path) {
+		return rel
+	}
+	return path
+}
+
+// summary is one that is being written.
+type summary struct {
+	*requests
+	plan  compact.Plan
+	focus string
+
+	how   string
+	lacks []string // what was missing at the first try
+	route string
+	usage llm.Usage
+	cost  float64
+	took  []llm.Consulted
+}
+
+// write asks the model, checks what it says, and asks once more if something is
+// missing. A model that fails both times has nothing to say in it. The error is
+// one of the model.
+func (s *summary) write(ctx context.Context) (compact.Summary, error) {
+	if s.plan.From == 0 { // what was said last is all there is
+		s.how = "extract"
+		return s.plan.Extract(), nil
+	}
+	st := s.journal.state
+	req := s.plan.Request(st.System, st.Tools, s.focus)
+	req.Effort, req.Session = st.Effort, st.Session
+	answer, err := s.ask(ctx, req)
+	if e := (*llm.Error)(nil); errors.As(err, &e) && e.Kind.Policy() == llm.PolicyCompact {
+		return s.pieces(ctx, e)
+	}
+	if err != nil {
+		return compact.Summary{}, err
+	}
+	record, missing := s.plan.Read(answer)
+	s.how = "model"
+	if len(missing) == 0 {
+		return record, nil
+	}
+	s.note(missing)
+	if answer, err = s.ask(ctx, s.plan.Repair(req, answer, missing)); err == nil {
+		if record, missing = s.plan.Read(answer); len(missing) == 0 {
+			s.how = "repaired"
+			return record, nil
+		}
+	}
+	if errors.Is(err, fault.ErrInterrupted) {
+		return compact.Summary{}, err
+	}
+	s.how = "extract"
+	return s.plan.Extract(), nil
+}
+
+// pieces has a conversation summed up part by part that no longer fits.
+func (s *summary) pieces(ctx context.Context, e *llm.Error) (compact.Summary, error) {
+	limit := s.journal.state.Room()
+	switch {
+	case limit == 0:
+		limit = max(e.Limit, s.journal.state.Tokens()) / 2
+	case e.Limit > 0:
+		limit = min(limit, e.Limit*3/4)
+	}
+	answer := ""
+	for _, chunk := range s.plan.Chunks(limit) {
+		req := chunk.Request(answer, s.focus)
+		req.Private = e.Private // also of a part that does not show it
+		said, err := s.ask(ctx, req)
+		if err != nil {
+			return compact.Summary{}, err
+		}
+		answer = said
+	}
+	record, missing := s.plan.Read(answer)
+	s.how = "model"
+	if len(missing) > 0 {
+		s.note(missing)
+		record, s.how = s.plan.Extract(), "extract"
+	}
+	return record, nil
+}
+
+func (s *summary) note(missing []compact.Missing) {
+	for _, m := range missing[:min(len(missing), 20)] {
+		s.lacks = append(s.lacks, fmt.Sprintf("%s: %.200s", m.Kind, m.What))
+	}
+}
+
+// ask returns what the model says, without secrets.
+func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
+	req, err := s.load(ctx, req)
+	if err != nil {
+		return "", err
+	}
+	watched, done := s.journal.interruptible(ctx)
+	defer done()
+	by, began := s.model.Info(), time.Now()
+	req.Private = cmp.Or(req.Private, s.journal.state.Confided)
+	for chunk, err := range s.model.Stream(watched, req) {
+		switch {
+		case err != nil && errors.Is(context.Cause(watched), fault.ErrInterrupted):
+			return "", fault.ErrInterrupted
+		case err != nil:
+			s.refused(req, by, began, err)
+			return "", err
+		case chunk.Routed != nil:
+			by = chunk.Routed.Info
+			s.spent("route", chunk.Routed.Judge)
+		case chunk.Retry != nil:
+			if err := s.journal.show(event.Progress{Text: "compacting: " + chunk.Retry.Cause.Error(), Wait: chunk.Retry.Wait}); err != nil {
+				return "", err
+			}
+		case chunk.Reply != nil:
+			r := request.Replied(s.journal.state, req, chunk.Reply, by)
+			s.route, s.usage, s.cost = r.Route, s.usage.Add(r.Usage), s.cost+r.Cost
+			s.took = append(s.took, llm.Consulted{
+				Purpose: req.Purpose, Route: r.Route, Usage: r.Usage, Cost: r.Cost, Unpriced: r.Unpriced, Millis: time.Since(began).Milliseconds(),
+			})
+			return s.cfg.Secrets.Vault.Redact(r.Parts.Text()), nil
+		}
+	}
+	return "", &llm.Error{Kind: llm.KindStreamCut, Message: "the stream ended without a reply"}
+}
+
+// refused takes down a request without an answer, and counts one that was paid for all the same.
+func (s *summary) refused(req llm.Request, by llm.Info, began time.Time, err error) {
+	e := llm.AsError(err)
+	c := llm.Consulted{Purpose: req.Purpose, Route: by.Route(), Millis: time.Since(began).Milliseconds(), Cause: e.Kind}
+	if e.Spent != nil {
+		c.Usage, c.Cost = e.Spent.Usage, request.Dollars(e.Spent)
+		s.usage, s.cost = s.usage.Add(c.Usage), s.cost+c.Cost
+	}
+	s.took = append(s.took, c)
+}
+
+// spent counts what the choice of a model took.
+func (s *summary) spent(purpose string, on *llm.Spent) {
+	if on == nil {
+		return
+	}
+	c := llm.Consulted{Purpose: purpose, Route: on.Info.Route(), Usage: on.Usage, Cost: request.Dollars(on), Millis: on.Millis}
+	s.usage, s.cost, s.took = s.usage.Add(c.Usage), s.cost+c.Cost, append(s.took, c)
+}

@@ -1,0 +1,89 @@
+package drive
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/loop"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// history reads a session's log for the model, which may no longer see what is
+// in it.
+type history struct{ log event.Log }
+
+// Find implements [tool.History].
+func (h history) Find(ctx context.Context, limit int, match func(tool.Passage) bool) ([]tool.Passage, error) {
+	var found []tool.Passage
+	names := map[string]string{} // of tools, by call
+	for e, err := range h.log.Read(ctx, 0) {
+		if err != nil {
+			return nil, err
+		}
+		p := passage(e, names)
+		if p.Text == "" || !match(p) {
+			continue
+		}
+		if found = append(found, p); len(found) > limit {
+			found = slices.Delete(found, 0, 1)
+		}
+	}
+	return found, nil
+}
+
+// passage is what an event says; without text if that is nothing for the model.
+func passage(e event.Event, names map[string]string) tool.Passage {
+	p := tool.Passage{Seq: e.Seq, Time: e.Time}
+	switch b := e.Body.(type) {
+	case event.Said:
+		p.Who, p.Text = who(b.Origin), said(b.Parts)
+	case event.Steered:
+		p.Who, p.Text = who(b.Origin), said(b.Parts)
+		if b.By == loop.By {
+			p.Who = who(event.OriginHarness)
+		}
+	case event.Added:
+		if b.Where == event.PlaceTail {
+			p.Who, p.Text = "harness", b.Text
+		}
+	case event.Replied:
+		p.Who, p.Text = "model", spoken(b.Parts)
+		for _, c := range b.Parts.Calls() {
+			names[c.ID] = c.Name
+		}
+	case event.Ended:
+		p.Who, p.Call, p.Text = names[b.Call], b.Call, b.Parts.Text()
+		delete(names, b.Call)
+	}
+	return p
+}
+
+// who names an origin for the model.
+func who(o event.Origin) string {
+	if o == event.OriginPerson {
+		return "person"
+	}
+	return string(o)
+}
+
+// said is what somebody wrote, with a word on what can't be shown as text.
+func said(parts llm.Parts) string {
+	s := parts.Text()
+	if n := parts.Images(); n > 0 {
+		s = strings.TrimPrefix(s+fmt.Sprintf("\n[images: %d]", n), "\n")
+	}
+	return s
+}
+
+// spoken is what a model wrote, with its calls.
+func spoken(parts llm.Parts) string {
+	text := parts.Text()
+	for _, c := range parts.Calls() {
+		text += fmt.Sprintf("\n[called %s with %s]", c.Name, c.Args)
+	}
+	return text
+}

@@ -1,0 +1,61 @@
+package drive
+
+import (
+	"context"
+	"sync"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/loop"
+	"github.com/inspan/inspan/tool"
+)
+
+// jobs are the background jobs that this process has started for the session. A job belongs to the process
+// that runs it. The log tells whoever drives the session about it: event.Ended that it runs,
+// event.Finished that it no longer does.
+type jobs struct {
+	journal *journal
+
+	mu      sync.Mutex
+	started map[string]bool // by id
+}
+
+// add remembers a job of this process. Nil: there is none.
+func (j *jobs) add(job *tool.Job) {
+	if job == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.started == nil {
+		j.started = map[string]bool{}
+	}
+	j.started[job.ID] = true
+}
+
+// some reports whether this process has started any.
+func (j *jobs) some() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.started) > 0
+}
+
+// finished stores that a job has ended, whether or not a run is in progress. If the log can't take it,
+// the next driver finds that the job is gone.
+func (j *jobs) finished(end tool.JobEnd) {
+	_, _ = j.journal.log.Append(context.Background(), j.journal.secrets.Body(event.Finished{
+		Job: end.ID, Exit: end.Exit, Error: end.Error, Seconds: end.Seconds, Line: end.Line,
+	}))
+}
+
+// lost are the ends of jobs whose process has ended without a word.
+func (j *jobs) lost(running []loop.Job) []event.Body {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var out []event.Body
+	for _, job := range running {
+		if !j.started[job.ID] {
+			out = append(out, event.Finished{Job: job.ID, Error: "it ended with the program that ran it"})
+		}
+	}
+	return out
+}

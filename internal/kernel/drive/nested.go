@@ -1,0 +1,484 @@
+package drive
+
+// A call may make other calls while it runs. Its tool asks the driver for each and waits; the driver judges
+// and runs it between two events, like a call of the model.
+//
+// Three promises hold:
+//
+//   - Nothing that ended runs again. After a crash, and after a wait for a person, the tool is run again from
+//     its beginning. What the log has of its calls is given back in the order in which it came, so that a tool
+//     which decides by what its calls bring makes the same calls again.
+//   - A loop of calls can be approved as one. A tool with Ahead goes on behind a call that waits for a person,
+//     and asks for others that will have to be asked about too. They are stored as asked for ahead
+//     (event.Judged.Ahead), and a person is asked about all of them together.
+//   - What was shown is what runs. A call that was asked for ahead runs only once the tool, run again, has come
+//     to it where none before it is held (event.Wanted), and only if what it was judged by still holds. If not,
+//     it is dropped and made again.
+//
+// What the fold makes of such calls stands in loop/made.go and loop/ahead.go.
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/loop"
+	"github.com/inspan/inspan/internal/kernel/redact"
+	"github.com/inspan/inspan/internal/kernel/request"
+	"github.com/inspan/inspan/internal/kernel/wrap"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+const (
+	maxDepth = 8                // how many calls above it a call may have
+	aheadFor = 20 * time.Second // how long a tool may go on behind the first of its calls that is held
+)
+
+var (
+	errParentEnded = errors.New("the call that made it has ended")
+	errAhead       = errors.New("it has gone on for too long behind a call that waits for a decision")
+)
+
+// maker makes the calls of one call that runs. Its fields are for the driver alone, but for those that are set
+// before the call runs and suspended, which is for the driver once the call has ended.
+type maker struct {
+	id     string // of the call
+	wanted chan<- wanted
+	redact func(string) string
+	ctx    context.Context // of the calls that it makes
+	end    context.CancelCauseFunc
+
+	known   map[string]bool   // calls that the log had of it when it began
+	asked   map[string]bool   // those of them that it has asked for since
+	past    []string          // calls that had ended when it began, in order; what is given back leaves it
+	early   map[string]wanted // asked for before their turn
+	results int               // how many it was given
+
+	ahead     bool        // its tool goes on behind a call that is held
+	held      bool        // in this run it was told that a call waits
+	late      *time.Timer // stops it then; nil: none is held
+	suspended bool        // it has ended because of that
+}
+
+// wanted is a call that another wants to make.
+type wanted struct {
+	by     *maker
+	ctx    context.Context // when it ends the call is stopped
+	call   llm.Call
+	digest string // of what is wanted
+	idle   bool   // no call: the maker asks for nothing until one of those that it waits for has ended
+	result chan nestedResult
+	held   chan struct{} // closed: the call waits for a decision, and its maker need not
+}
+
+// nestedResult is how a call has ended, and the number of that among the results that the maker was given.
+type nestedResult struct {
+	event.Ended
+	nth int
+}
+
+// newMaker returns the maker of a call that is about to run.
+func (cs *calls) newMaker(ctx context.Context, c loop.Call) *maker {
+	m := &maker{
+		id: c.ID, wanted: cs.wanted, redact: cs.cfg.Secrets.Vault.Redact, ahead: cs.tool(c).Ahead,
+		known: map[string]bool{}, asked: map[string]bool{}, early: map[string]wanted{},
+	}
+	m.ctx, m.end = context.WithCancelCause(ctx)
+	for _, made := range c.Made {
+		m.known[made.ID] = true
+	}
+	ended := slices.DeleteFunc(slices.Clone(c.Made), func(made loop.Call) bool { return made.Ended == nil || made.Ahead })
+	slices.SortStableFunc(ended, func(a, b loop.Call) int { return cmp.Compare(a.Over, b.Over) })
+	for _, made := range ended {
+		m.past = append(m.past, made.ID)
+	}
+	cs.makers[c.ID] = m
+	return m
+}
+
+// do is [tool.Call.Do].
+func (m *maker) do(ctx context.Context, name string, args json.RawMessage) (tool.Result, error) {
+	return m.begin(ctx, name, args)()
+}
+
+// begin is [tool.Call.Begin].
+func (m *maker) begin(ctx context.Context, name string, args json.RawMessage) (wait func() (tool.Result, error)) {
+	failed := func(err error) func() (tool.Result, error) {
+		return func() (tool.Result, error) { return tool.Result{}, err }
+	}
+	if loop.Depth(m.id) >= maxDepth {
+		return failed(fmt.Errorf("%s: there are too many calls within calls", name))
+	}
+	call := request.Sound(llm.Call{Name: name, Args: redact.Texts(args, m.redact)})
+	digest := tool.Digest(fmt.Appendf(nil, "%s\x00%s%s", name, call.Args, call.Invalid))
+	w := wanted{by: m, ctx: ctx, call: call, digest: digest, result: make(chan nestedResult, 1), held: make(chan struct{})}
+	select {
+	case m.wanted <- w:
+	case <-ctx.Done():
+		return failed(context.Cause(ctx))
+	case <-m.ctx.Done():
+		return failed(context.Cause(m.ctx))
+	}
+	return func() (tool.Result, error) {
+		select {
+		case end := <-w.result:
+			return end.asResult(name)
+		case <-w.held:
+			return tool.Result{}, fmt.Errorf("%s: %w", name, tool.ErrHeld)
+		case <-ctx.Done():
+			return tool.Result{}, context.Cause(ctx)
+		case <-m.ctx.Done():
+			return tool.Result{}, context.Cause(m.ctx)
+		}
+	}
+}
+
+// asResult is what a call brings to the one that made it.
+func (end nestedResult) asResult(name string) (tool.Result, error) {
+	res := tool.Result{
+		Parts: end.Parts, Files: end.Files, Cwd: end.Cwd, Exit: end.Exit, Todo: end.Todo, Show: end.Show, Job: end.Job, Left: end.Left,
+		Untrusted: end.Untrusted, Nth: end.nth,
+	}
+	if end.Outcome == event.OutcomeOK {
+		return res, nil
+	}
+	return res, &tool.CallError{Name: name, Outcome: string(end.Outcome), Text: end.Parts.Text()}
+}
+
+// idle is [tool.Call.Idle].
+func (m *maker) idle() {
+	if len(m.known) == 0 {
+		return // nothing can be left out
+	}
+	select {
+	case m.wanted <- wanted{by: m, idle: true}:
+	case <-m.ctx.Done():
+	}
+}
+
+// give gives the maker the result of a call.
+func (m *maker) give(w wanted, end event.Ended) {
+	m.results++
+	w.result <- nestedResult{end, m.results}
+}
+
+// makeCall makes a call for another, or gives back what the log has of it.
+func (cs *calls) makeCall(ctx context.Context, w wanted) error {
+	parent, runs := cs.journal.state.Call(w.by.id)
+	if !runs || cs.makers[w.by.id] != w.by {
+		return nil // it has ended, or runs again
+	}
+	if w.idle {
+		cs.endIfStuck(parent, w.by)
+		return nil
+	}
+	made, known := w.by.find(parent, w)
+	if w.call.ID = made.ID; known {
+		w.by.asked[made.ID] = true
+	}
+	switch {
+	case known && made.Ahead && !w.by.held:
+		return cs.takeUp(ctx, w, made)
+	case known && made.Ended != nil:
+		w.by.giveBack(parent, w)
+		return nil
+	}
+	if cs.waiting[w.call.ID] = w; !known {
+		bodies, err := cs.judgeNested(ctx, w, false)
+		if err == nil {
+			err = cs.journal.record(ctx, bodies...)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	cs.holdIfWaiting(w)
+	return nil
+}
+
+// find returns the call that the log has of what is wanted: the first that was asked for in the same words and
+// not since the parent began. Calls side by side may come in another order than before. If there is none it is
+// a new call.
+func (m *maker) find(parent loop.Call, w wanted) (made loop.Call, known bool) {
+	for _, made := range parent.Made {
+		dropped := made.Ahead && made.Ended != nil && made.Ended.Outcome == event.OutcomeCancelled
+		if m.known[made.ID] && made.Wants == w.digest && !m.asked[made.ID] && !dropped {
+			return made, true
+		}
+	}
+	made.ID = loop.MadeBy(m.id, len(parent.Made)+1)
+	return made, false
+}
+
+// diverged returns an error if the end of a call does not count: run again, it has left out a call of the first
+// time.
+func (m *maker) diverged(parent loop.Call) error {
+	for _, made := range parent.Made {
+		if m.known[made.ID] && !m.asked[made.ID] && !made.Ahead {
+			return fmt.Errorf("%w: it has left out the call %s %s", tool.ErrDiverged, made.Name, made.Args)
+		}
+	}
+	return nil
+}
+
+// endIfStuck ends a call that would wait for ever: all that it waits for has ended, and comes after a call that
+// it has left out.
+func (cs *calls) endIfStuck(parent loop.Call, m *maker) {
+	for _, w := range cs.waiting {
+		if w.by == m {
+			return
+		}
+	}
+	if err := m.diverged(parent); err != nil && len(m.early) > 0 {
+		m.end(err)
+	}
+}
+
+// giveBack gives back what a call has brought once those before it have been asked for, and what waits for
+// that.
+func (m *maker) giveBack(parent loop.Call, w wanted) {
+	if m.early[w.call.ID] = w; !slices.Contains(m.past, w.call.ID) { // it has ended since
+		m.past = slices.Insert(m.past, 0, w.call.ID)
+	}
+	for len(m.past) > 0 {
+		next, asked := m.early[m.past[0]]
+		if !asked {
+			return
+		}
+		made, _ := parent.Find(next.call.ID)
+		m.give(next, *made.Ended)
+		delete(m.early, made.ID)
+		m.past = m.past[1:]
+	}
+}
+
+// judgeNested returns the verdict on a call that another makes. Approved says that a person was there to say
+// yes. As no reply holds the call, the verdict does, also where the call is not fit to run.
+func (cs *calls) judgeNested(ctx context.Context, w wanted, approved bool) ([]event.Body, error) {
+	t := trial{judging: cs.judging, approved: approved}
+	t.judged = event.Judged{Call: w.call.ID, Parent: w.by.id, Asked: w.digest, Ahead: w.by.held}
+	denied := t.judged
+	denied.Action, denied.By, denied.Reason = tool.Deny, loop.By, "the call is not fit to run"
+	var bodies []event.Body
+	if limit, spent := cs.journal.state.Spent(); limit != "" { // the next turn would come too late
+		denied.Reason = spent
+		bodies = []event.Body{denied}
+	} else {
+		watched, done := cs.journal.interruptible(ctx)
+		bodies = t.hold(watched, w.call)
+		done()
+	}
+	verdict, fit := bodies[0].(event.Judged)
+	if !fit {
+		verdict, bodies = denied, slices.Insert(bodies, 0, event.Body(denied))
+	}
+	if verdict.Tool = cmp.Or(verdict.Tool, w.call.Name); verdict.Args == nil {
+		verdict.Args = w.call.Args
+	}
+	bodies[0] = verdict
+	if end, unfit := bodies[len(bodies)-1].(event.Ended); unfit {
+		end.Parent = w.by.id
+		bodies[len(bodies)-1] = end
+	}
+	return bodies, ctx.Err()
+}
+
+// takeUp takes up a call that was asked for ahead, now that its parent has come to it. If what it was judged by
+// holds no longer, another call is made in its place.
+func (cs *calls) takeUp(ctx context.Context, w wanted, made loop.Call) error {
+	bodies := []event.Body{event.Wanted{Call: made.ID, Parent: made.Parent}}
+	if made.Ended == nil && !made.Begun {
+		again, err := cs.judgeNested(ctx, w, made.Asked > 0 && !made.Waits())
+		if err != nil {
+			return err
+		}
+		more, holds := stillHolds(made, cs.cfg.Secrets.Body(again[0]), again[len(again)-1])
+		if !holds {
+			end := event.Ended{
+				Call: made.ID, Parent: made.Parent, Outcome: event.OutcomeCancelled,
+				Parts: llm.Say("Not run: it was judged before the calls that come before it had run, and that verdict holds no longer."),
+			}
+			if err := cs.journal.record(ctx, end); err != nil {
+				return err
+			}
+			return cs.makeCall(ctx, w)
+		}
+		bodies = append(bodies, more...)
+	}
+	if made.Ended == nil {
+		cs.waiting[made.ID] = w
+	}
+	if err := cs.journal.record(ctx, bodies...); err != nil {
+		return err
+	}
+	if made.Ended == nil {
+		cs.holdIfWaiting(w)
+		return nil
+	}
+	parent, _ := cs.journal.state.Call(w.by.id)
+	w.by.past = append(w.by.past, made.ID)
+	w.by.giveBack(parent, w)
+	return nil
+}
+
+// stillHolds reports whether a call may do now what was decided on before, by the verdict on it now, and returns
+// what is to be stored of that. Question would put it to a person, if that is the verdict.
+func stillHolds(made loop.Call, verdict, question event.Body) (more []event.Body, holds bool) {
+	now, ok := verdict.(event.Judged)
+	if !ok || !SameJSON(now.Args, made.Args) || !sameEffects(now.Effects, made.Effects) {
+		return nil, false
+	}
+	if now.Cost > 0 {
+		more = append(more, now)
+	}
+	switch {
+	case now.Action == tool.Allow && made.Waits():
+		return append(more, event.Decided{Call: made.ID, Question: made.Asked, Allow: true, By: "the user", Rule: now.By}), true
+	case now.Action == tool.Allow:
+		return more, true
+	}
+	w, _ := question.(event.Waiting)
+	return more, now.Action == tool.Ask && made.Asked > 0 && slices.Equal(w.Shown, made.Shown)
+}
+
+// holdIfWaiting tells the maker of a call that waits for a decision, if the maker need not wait for it.
+func (cs *calls) holdIfWaiting(w wanted) {
+	if _, waits := cs.waiting[w.call.ID]; waits && w.by.ahead && cs.journal.state.Early(w.call.ID) {
+		cs.holdCall(w)
+	}
+}
+
+func (cs *calls) holdCall(w wanted) {
+	delete(cs.waiting, w.call.ID)
+	if w.by.held = true; w.by.late == nil {
+		w.by.late = time.AfterFunc(aheadFor, func() { w.by.end(errAhead) })
+	}
+	close(w.held)
+}
+
+// holdAll tells the makers of all calls that can't go on now, if they need not wait for them. It reports whether
+// there are makers that still run and whose end is near.
+func (cs *calls) holdAll() (some bool) {
+	for id, w := range cs.waiting {
+		if _, runs := cs.running[id]; !runs && w.by.ahead && cs.makers[w.by.id] == w.by {
+			cs.holdCall(w)
+		}
+	}
+	for _, m := range cs.makers {
+		_, runs := cs.running[m.id]
+		some = some || runs && m.held
+	}
+	return some
+}
+
+// rest stops the calls that wait for nothing but decisions on calls that they have made. They are run again once
+// somebody has decided.
+func (cs *calls) rest(ctx context.Context) error {
+	select {
+	case w := <-cs.wanted:
+		return cs.makeCall(ctx, w)
+	default:
+	}
+	if cs.holdAll() {
+		return cs.await(ctx)
+	}
+	return cs.halt(ctx, nil)
+}
+
+// revive runs the calls again that were stopped by rest and can go on.
+func (cs *calls) revive(ctx context.Context) {
+	for _, c := range cs.journal.state.Calling() {
+		if _, runs := cs.running[c.ID]; !runs && cs.makers[c.ID] == nil && !c.Stalled() {
+			cs.begin(ctx)
+			cs.launch(c)
+		}
+	}
+}
+
+// deliver gives the result of a call to the call that made it.
+func (cs *calls) deliver(end event.Ended) {
+	if w, waits := cs.waiting[end.Call]; waits {
+		delete(cs.waiting, end.Call)
+		w.by.give(w, end)
+	}
+}
+
+// scope is the context of a call that is about to run: it ends with the call that made it, and once that waits
+// for it no longer. Done must be called.
+func (cs *calls) scope(c loop.Call) (ctx context.Context, done func()) {
+	m := cs.makers[c.Parent]
+	if m == nil {
+		return cs.ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(m.ctx)
+	stop := func() bool { return true }
+	if w, waits := cs.waiting[c.ID]; waits {
+		stop = context.AfterFunc(w.ctx, func() { cancel(context.Cause(w.ctx)) })
+	}
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// suspends reports whether a call that makes calls has not ended: its tool has gone on as far as it could without
+// those that are held, and is run again.
+func (cs *calls) suspends(end event.Ended) bool {
+	m := cs.makers[end.Call]
+	if m == nil || m.late == nil {
+		return false
+	}
+	m.late.Stop()
+	if cs.journal.state.Run.Cancelled || !m.suspended && !errors.Is(context.Cause(m.ctx), errAhead) {
+		return false
+	}
+	delete(cs.makers, end.Call)
+	return true
+}
+
+// storable returns the ends that can be stored. That of a call which has made others is held until theirs are
+// stored; those that still run are stopped.
+func (cs *calls) storable(ends []event.Ended) []event.Body {
+	all := slices.Concat(cs.held, ends)
+	cs.held = nil
+	slices.SortStableFunc(all, func(a, b event.Ended) int { return cmp.Compare(loop.Depth(b.Call), loop.Depth(a.Call)) })
+	var out []event.Body
+	for _, end := range all {
+		m := cs.makers[end.Call]
+		if m == nil {
+			out = append(out, end)
+			continue
+		}
+		m.end(errParentEnded)
+		within := func(b event.Body) bool { return loop.Within(b.(event.Ended).Call, end.Call) }
+		if cs.runsFor(end.Call) || slices.ContainsFunc(out, within) {
+			cs.held = append(cs.held, end)
+			continue
+		}
+		delete(cs.makers, end.Call)
+		c, _ := cs.journal.state.Call(end.Call)
+		err := m.diverged(c)
+		if err != nil && (end.Outcome == event.OutcomeOK || errors.Is(context.Cause(m.ctx), tool.ErrDiverged)) {
+			end.Outcome, end.Class, end.Parts = event.OutcomeFailed, event.ErrorDiverged, llm.Say(err.Error())
+		}
+		out = append(out, bodies(c.Unfinished())...)
+		if text := c.Account(); text != "" && end.Outcome != event.OutcomeOK {
+			end.Parts = wrap.OnNewLine(end.Parts, text)
+		}
+		out = append(out, end)
+	}
+	return out
+}
+
+// runsFor reports whether a call runs that another has made.
+func (cs *calls) runsFor(parent string) bool {
+	for id := range cs.running {
+		if loop.Within(id, parent) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(cs.held, func(end event.Ended) bool { return loop.Within(end.Call, parent) })
+}

@@ -1,0 +1,62 @@
+package drive
+
+import "github.com/inspan/inspan/tool"
+
+// seenFiles is what calls know of the files that the session has read or written. Each call knows them as
+// they were when it began, whatever calls beside it bring. The state has the files as they are now; what
+// the calls of one reply have changed is kept here, so that nothing is copied for a call.
+type seenFiles struct {
+	journal *journal
+	changes []seenChange // since the last reply; guarded by journal.mu
+}
+
+// seenChange is what was known of a file before a call of this reply ended.
+type seenChange struct {
+	path, digest string
+	known        bool
+}
+
+// change notes what is known of files that an event is about to change.
+func (s *seenFiles) change(files []tool.File) {
+	s.journal.mu.Lock()
+	defer s.journal.mu.Unlock()
+	for _, f := range files {
+		digest, known := s.journal.state.Seen[f.Path]
+		s.changes = append(s.changes, seenChange{f.Path, digest, known})
+	}
+}
+
+// now returns what is known at this moment, by the real paths of files.
+func (s *seenFiles) now() tool.Seen {
+	s.journal.mu.Lock()
+	defer s.journal.mu.Unlock()
+	since := len(s.changes)
+	return func(path string) (string, bool) {
+		stored := s.journal.secrets.Vault.Redact(path)
+		s.journal.mu.Lock()
+		defer s.journal.mu.Unlock()
+		digest, known := s.at(since, path)
+		if !known && stored != path {
+			digest, known = s.at(since, stored)
+		}
+		return digest, known
+	}
+}
+
+// stored returns what is known of a file by its path in the log.
+func (s *seenFiles) stored(path string) (digest string, known bool) {
+	s.journal.mu.Lock()
+	defer s.journal.mu.Unlock()
+	return s.at(len(s.changes), path)
+}
+
+// at is what was known of a file after so many changes. The lock is held.
+func (s *seenFiles) at(since int, path string) (digest string, known bool) {
+	for _, c := range s.changes[min(since, len(s.changes)):] {
+		if c.path == path {
+			return c.digest, c.known
+		}
+	}
+	digest, known = s.journal.state.Seen[path]
+	return digest, known
+}

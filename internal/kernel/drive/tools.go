@@ -1,0 +1,170 @@
+package drive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/guard"
+	"github.com/inspan/inspan/internal/kernel/loop"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// toolbox holds the tools that the session has by now.
+type toolbox struct {
+	cfg     *Config
+	journal *journal
+	marker  *guard.Marker
+
+	byName  map[string]tool.Tool // wrapped
+	specs   []llm.ToolSpec       // of those that the model is told of
+	fixed   int                  // how many of specs the model has not written; they come first
+	written []loop.Written       // by the model, as far as they are in the box
+	left    []string             // why tools were left out
+	servers []event.Server       // as they were stored last
+}
+
+// gather puts in the tools of the agent and those that come and go.
+func (b *toolbox) gather(ctx context.Context) error {
+	byName, specs, redact := map[string]tool.Tool{}, []llm.ToolSpec{}, b.cfg.Secrets.Vault.Redact
+	for _, t := range b.cfg.Tools {
+		if _, twice := byName[t.Name]; twice {
+			return fmt.Errorf("two tools are named %q", t.Name)
+		}
+		byName[t.Name] = b.wrapped(t)
+		specs = append(specs, t.Spec())
+	}
+	b.left = nil
+	if b.cfg.Dynamic.Tools != nil {
+		shown, hidden := b.cfg.Dynamic.Tools(ctx)
+		for i, t := range slices.Concat(shown, hidden) {
+			_, twice := byName[t.Name]
+			switch {
+			case redact(t.Name) != t.Name:
+				b.left = append(b.left, fmt.Sprintf("a tool has a secret in its name, %q; it is left out", t.Name))
+				continue
+			case twice:
+				b.left = append(b.left, fmt.Sprintf("two tools are named %q; the later one is left out", t.Name))
+				continue
+			}
+			byName[t.Name] = b.wrapped(t)
+			if i < len(shown) {
+				specs = append(specs, t.Spec())
+			}
+		}
+	}
+	b.byName, b.specs = byName, b.cfg.Secrets.Tools(specs)
+	b.written, b.fixed = nil, len(b.specs)
+	b.journal.mu.Lock()
+	written := b.journal.state.Written
+	b.journal.mu.Unlock()
+	b.addWritten(ctx, written)
+	return nil
+}
+
+// addWritten replaces the tools that the model has written, which stand behind all others.
+func (b *toolbox) addWritten(ctx context.Context, list []loop.Written) {
+	if b.cfg.Dynamic.Proposed == nil {
+		return
+	}
+	for _, spec := range b.specs[b.fixed:] {
+		delete(b.byName, spec.Name)
+	}
+	b.written, b.specs = list, b.specs[:b.fixed:b.fixed]
+	for _, w := range list {
+		t, err := b.cfg.Dynamic.Proposed(ctx, w.Proposal)
+		if _, twice := b.byName[t.Name]; err == nil && (twice || t.Name != w.Name || b.cfg.Secrets.Vault.Redact(t.Name) != t.Name) {
+			err = errors.New("it can't have that name")
+		}
+		if err != nil {
+			b.left = append(b.left, fmt.Sprintf("the tool %q that the model wrote is left out: %v", w.Name, err))
+			continue
+		}
+		b.byName[t.Name] = b.wrapped(t)
+		b.specs = append(b.specs, b.cfg.Secrets.Tools([]llm.ToolSpec{t.Spec()})...)
+	}
+}
+
+// newlyWritten brings in what the model has written since it was told of its tools, and reports whether
+// there was anything.
+func (b *toolbox) newlyWritten(ctx context.Context) (some bool, err error) {
+	if b.cfg.Dynamic.Proposed == nil || slices.Equal(b.written, b.journal.state.Written) {
+		return false, nil
+	}
+	b.left = nil
+	b.addWritten(ctx, b.journal.state.Written)
+	return true, b.journal.record(ctx, append(b.clashes(), event.Switched{Tools: b.specs})...)
+}
+
+// renewed gathers the tools again, and returns what has changed of them since the last run.
+func (b *toolbox) renewed(ctx context.Context) []event.Body {
+	if b.cfg.Dynamic.Tools == nil {
+		return nil
+	}
+	before := b.left
+	if err := b.gather(ctx); err != nil {
+		return []event.Body{event.Note{Topic: "tools", Text: err.Error()}}
+	}
+	var out []event.Body
+	if !reflect.DeepEqual(before, b.left) {
+		out = b.clashes()
+	}
+	tools, told := b.retooled(false)
+	if tools != nil {
+		out = append(out, event.Switched{Tools: tools})
+	}
+	return append(out, told...)
+}
+
+// clashes tell of tools that were left out.
+func (b *toolbox) clashes() []event.Body {
+	var out []event.Body
+	for _, why := range b.left {
+		out = append(out, event.Note{Topic: "tools", Text: why})
+	}
+	return out
+}
+
+// meetServers waits for MCP servers, unless somebody interrupts, and stores how they are if that is news.
+// The tools are gathered again after it, also if no server was waited for: one that connected since the run
+// began would be called ready without its tools otherwise.
+func (b *toolbox) meetServers(ctx context.Context) error {
+	if b.cfg.Dynamic.Servers == nil {
+		return nil
+	}
+	watched, done := b.journal.interruptible(ctx)
+	var gone error
+	list := b.cfg.Dynamic.Servers(watched, func(text string) { gone = b.journal.show(event.Progress{Text: text}) })
+	done()
+	out := b.renewed(ctx)
+	if len(list) > 0 && !slices.Equal(list, b.servers) {
+		b.servers = list
+		out = append(out, event.Served{Servers: list})
+	}
+	if gone != nil || len(out) == 0 {
+		return gone
+	}
+	return b.journal.record(ctx, out...)
+}
+
+// missedServers stores how the servers are if one has come to need somebody since the run began. Servers
+// that were known are not waited for, so they may fail later.
+func (b *toolbox) missedServers(ctx context.Context) error {
+	if b.cfg.Dynamic.Servers == nil {
+		return nil
+	}
+	now, cancel := context.WithCancel(ctx)
+	cancel() // do not wait here either
+	list := b.cfg.Dynamic.Servers(now, func(string) {})
+	if !slices.ContainsFunc(list, func(s event.Server) bool {
+		return s.State != "ready" && s.State != "connecting" && s.State != "off" && !slices.Contains(b.servers, s)
+	}) {
+		return nil
+	}
+	b.servers = list
+	return b.journal.record(ctx, event.Served{Servers: list})
+}

@@ -1,0 +1,63 @@
+// Package fault turns what goes wrong in other people's code into values: a panic becomes an error,
+// and an error gets a class.
+//
+// Tools, judges, hooks, models and the functions of an agent and a conductor may panic. Recover is
+// deferred wherever one of them is called, so that a panic ends neither the program nor the session.
+// What becomes of the error is decided there: a failed call, a denial, a failed reply, or the end of
+// the run, after which the session can be run again.
+package fault
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strings"
+)
+
+// stackLines is how many lines of a stack an error shows.
+const stackLines = 20
+
+// Panic is a panic as an error.
+type Panic struct {
+	what  string // panicked
+	value any
+	stack []byte
+}
+
+// Error says what panicked, with what value, and where.
+func (p *Panic) Error() string {
+	lines := strings.SplitN(string(p.stack), "\n", stackLines+1)
+	return p.Brief() + "\n" + strings.Join(lines[:min(stackLines, len(lines))], "\n")
+}
+
+// Brief is Error without the stack.
+func (p *Panic) Brief() string { return fmt.Sprintf("%s crashed: %v", p.what, p.value) }
+
+// Recover, which must be deferred, stores a panic in err as a [*Panic]. If consumer is not nil and
+// true, the panic is that of whoever ranges over what is yielded, and continues to them.
+func Recover(what string, consumer *bool, err *error) {
+	if consumer != nil && *consumer {
+		return
+	}
+	if p := recover(); p != nil {
+		*err = &Panic{what: what, value: p, stack: debug.Stack()}
+	}
+}
+
+// Consumer is whoever ranges over what an iterator yields. Nothing more is yielded to it once it has
+// broken off or panicked.
+type Consumer[K any] struct {
+	Yield   func(K, error) bool
+	Running bool // its code runs, or has panicked; for [Recover]
+	gone    bool // it has broken off
+}
+
+// Show yields to the consumer, and reports whether it wants more.
+func (c *Consumer[K]) Show(k K, err error) bool {
+	if c.Running || c.gone {
+		return false
+	}
+	c.Running = true
+	c.gone = !c.Yield(k, err)
+	c.Running = false
+	return !c.gone
+}

@@ -1,0 +1,311 @@
+// Package hold keeps a call that runs within the verdict it was given.
+//
+// Between the verdict and the run, a link may have come to lead elsewhere or a repository to name
+// programs. [Env] opens to a call what it was judged by, and refuses the rest.
+package hold
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/inspan/inspan/internal/kernel/redact"
+	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/secret"
+	"github.com/inspan/inspan/tool"
+)
+
+// verdict is what a call was judged by.
+type verdict struct {
+	effects []tool.Effect       // as stored
+	stored  func(string) string // a text as the log has it
+	asked   bool                // a person was asked, and saw the variables
+}
+
+// Env returns the environment of a call that is about to run, no wider than its verdict. Asked says that
+// a person was asked about the call; pass is what people have opened in any case. Vault knows what the
+// placeholders in the effects stand for.
+func Env(c *tool.Call, judged redact.Judged, asked bool, pass tool.Pass, vault *secret.Vault) tool.Env {
+	effects, meant := judged.Effects, redact.Effects(judged.Effects, vault.Resolve)
+	env, anything, external := temporary(opened(c, meant, pass), meant), false, false
+	for _, e := range effects {
+		anything = anything || e.Kind == tool.External && e.Text == ""
+		external = external || e.Kind == tool.External
+	}
+	if anything {
+		return env
+	}
+	by := verdict{effects, judged.Hide, asked}
+	if env.Files != nil {
+		env.Files = files{env.Files, by}
+	}
+	if env.HTTP != nil {
+		env.HTTP = client{env.HTTP, by}
+	}
+	if free := c.Mode == tool.ModeYolo; env.Procs != nil && (!free || !external || asked) {
+		env.Procs = procs{
+			Procs: env.Procs, verdict: by, yolo: free, anything: external,
+			reads:     env.Walls.Read && !free && tool.ReadOnly(effects),
+			throwaway: slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Throwaway }),
+		}
+	}
+	return env
+}
+
+// temporary returns the environment in which paths of temporary files are the machine's own where the
+// call was judged so.
+func temporary(env tool.Env, effects []tool.Effect) tool.Env {
+	var machine []string
+	for _, e := range effects {
+		if e.Kind == tool.Write && !e.Own && env.Own(e.Path, true) {
+			machine = append(machine, e.Path)
+		}
+	}
+	if machine == nil {
+		return env
+	}
+	own := env.Temporary
+	env.Files = env.Unwalled().Files
+	env.Temporary = func(path string, boxed bool) bool { return !slices.Contains(machine, path) && own(path, boxed) }
+	return env
+}
+
+// opened returns the environment in which the sensitive places that the call was judged to reach are open.
+func opened(c *tool.Call, effects []tool.Effect, pass tool.Pass) tool.Env {
+	env := c.Env
+	pass = passOf(c.Mode, effects, pass)
+	if files, ok := env.Files.(tool.Opener); ok && pass.Some() {
+		env.Files = files.Opened(pass)
+	}
+	if env.Procs != nil && pass.Some() {
+		env.Procs = passing{env.Procs, pass}
+	}
+	return env
+}
+
+// passing starts processes that may reach what the call was judged to reach.
+type passing struct {
+	tool.Procs
+	pass tool.Pass
+}
+
+// Start implements [tool.Procs].
+func (p passing) Start(ctx context.Context, c tool.Command) (tool.Process, error) {
+	c.Pass = p.pass
+	return p.Procs.Start(ctx, c)
+}
+
+// Named starts the processes of a call with variables that name the span they belong to and the agent
+// that acts.
+type Named struct {
+	tool.Procs
+	Call *tool.Call
+}
+
+// Start implements [tool.Procs].
+func (p Named) Start(ctx context.Context, c tool.Command) (tool.Process, error) {
+	who := p.Call.Who
+	c.Vars = append(c.Vars[:len(c.Vars):len(c.Vars)], "TRACEPARENT="+p.Call.Traceparent,
+		"INSPAN_SESSION="+p.Call.Session, "INSPAN_AGENT="+who.Kind, "INSPAN_PARENT="+who.Parent, "INSPAN_LEAD="+who.Lead)
+	return p.Procs.Start(ctx, c)
+}
+
+// passOf adds to what people have opened the sensitive places that a call was judged to reach.
+func passOf(mode tool.Mode, effects []tool.Effect, p tool.Pass) tool.Pass {
+	p.All = mode == tool.ModeYolo
+	for _, e := range effects {
+		switch {
+		case e.Sensitive == "":
+		case e.Kind == tool.Read:
+			p.Read = append(p.Read, e.Path)
+		case e.Kind == tool.Write:
+			p.Write = append(p.Write, e.Path)
+		}
+	}
+	return p
+}
+
+// covers reports whether one of the effects includes this one.
+func (v verdict) covers(kind tool.EffectKind, what string) bool {
+	what = v.stored(what)
+	return slices.ContainsFunc(v.effects, func(e tool.Effect) bool {
+		switch {
+		case e.Kind != kind:
+			return false
+		case kind == tool.Network:
+			return e.Text == what || e.Text == "" && what == "*"
+		}
+		return tool.Inside(e.Path, what)
+	})
+}
+
+// differs returns the name of a variable that is not as it was judged; empty: there is none.
+func (v verdict) differs(vars []string) string {
+	var was []string
+	for _, e := range v.effects {
+		if e.Vars != "" {
+			was = append(was, strings.Split(e.Vars, "\n")...)
+		}
+	}
+	is := make([]string, len(vars))
+	for i, kv := range vars {
+		is[i] = v.stored(tool.Exported([]string{kv}))
+	}
+	for _, lists := range [][2][]string{{is, was}, {was, is}} {
+		for _, line := range lists[0] {
+			if !slices.Contains(lists[1], line) {
+				name, _, _ := strings.Cut(line, "=")
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// reaches reports whether one of the effects includes the host.
+func (v verdict) reaches(u *url.URL) bool {
+	port, err := strconv.Atoi(cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
+	return err == nil && slices.ContainsFunc(v.effects, func(e tool.Effect) bool {
+		return policy.Reaches(e, v.stored(u.Hostname()), port)
+	})
+}
+
+func notJudged(op, path, what string) error {
+	return &fs.PathError{Op: op, Path: path, Err: fmt.Errorf("it has come to need %s, which this call was not judged by: %w",
+		what, fs.ErrPermission)}
+}
+
+// files lets a call change only the files it was judged by.
+type files struct {
+	tool.Files
+	verdict verdict
+}
+
+// Change implements [tool.Files].
+func (f files) Change(ctx context.Context, c tool.Change) error {
+	path, err := f.Resolve(ctx, c.Path)
+	if err != nil {
+		return err
+	}
+	if !f.verdict.covers(tool.Write, path) {
+		return notJudged("change", c.Path, path)
+	}
+	c.Path, c.Exact = path, true
+	return f.Files.Change(ctx, c)
+}
+
+// shownFiles lets a call change a file that a person was shown only while it is what was shown.
+type shownFiles struct {
+	tool.Files
+	stored func(string) string
+
+	mu  sync.Mutex
+	was map[string]string // condition of the first change, by path; what the call has changed itself is removed
+}
+
+// Shown holds the files of a call to what a person was shown before they approved it. Hide is that of
+// the call's [redact.Judged].
+func Shown(files tool.Files, shown []tool.File, hide func(string) string) tool.Files {
+	if files == nil || len(shown) == 0 {
+		return files
+	}
+	f := &shownFiles{Files: files, stored: hide, was: map[string]string{}}
+	for _, s := range shown {
+		f.was[s.Path] = cmp.Or(s.Digest, tool.NoFile)
+	}
+	return f
+}
+
+// Change implements [tool.Files].
+func (f *shownFiles) Change(ctx context.Context, c tool.Change) error {
+	path, err := f.Resolve(ctx, c.Path)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	was, shown := f.was[f.stored(path)]
+	switch {
+	case !shown:
+		return f.Files.Change(ctx, c)
+	case c.If == "" || c.If == was:
+		c.If = was
+		err = f.Files.Change(ctx, c)
+	default:
+		err = tool.ErrChanged
+	}
+	if errors.Is(err, tool.ErrChanged) {
+		return fmt.Errorf("%s changed while the person was asked about this call; read it again, nothing was written to it", c.Path)
+	}
+	if err == nil {
+		delete(f.was, f.stored(path))
+	}
+	return err
+}
+
+// procs starts processes within walls that open only what the call was judged by.
+type procs struct {
+	tool.Procs
+	verdict   verdict
+	reads     bool // the call only reads, so it stays in the read box
+	throwaway bool // its changes of the workspace are thrown away
+	yolo      bool // nobody is asked about variables of other commands
+	anything  bool // it could reach anything
+}
+
+// Start implements [tool.Procs].
+func (p procs) Start(ctx context.Context, c tool.Command) (tool.Process, error) {
+	if widened := !p.yolo && (c.Box.Level == tool.BoxNone || len(c.Box.Hosts) > 0); widened || p.verdict.asked {
+		if name := p.verdict.differs(c.Vars); name != "" {
+			return nil, notJudged("run", c.Args[0], "the variable "+name+" as another command has left it since")
+		}
+	}
+	if c.Keep && !slices.ContainsFunc(p.verdict.effects, func(e tool.Effect) bool { return e.Kind == tool.Keep }) {
+		return nil, notJudged("run", c.Args[0], "to go on after the session")
+	}
+	if p.anything {
+		return p.Procs.Start(ctx, c)
+	}
+	if p.reads && c.Box.Level == tool.BoxDefault {
+		c.Box.Level = tool.BoxRead
+	}
+	if p.reads && c.Box.Level != tool.BoxRead {
+		return nil, notJudged("run", c.Args[0], "more than to read")
+	}
+	if p.throwaway && !c.Box.Throwaway {
+		return nil, notJudged("run", c.Args[0], "a workspace that stays changed")
+	}
+	for _, open := range []struct {
+		kind tool.EffectKind
+		list []string
+	}{{tool.Read, c.Box.Read}, {tool.Write, c.Box.Write}, {tool.Network, c.Box.Hosts}} {
+		for _, what := range open.list {
+			if !p.verdict.covers(open.kind, what) {
+				return nil, notJudged("run", c.Args[0], what)
+			}
+		}
+	}
+	return p.Procs.Start(ctx, c)
+}
+
+// client reaches only the hosts that the call was judged by.
+type client struct {
+	tool.HTTP
+	verdict verdict
+}
+
+// Do implements [tool.HTTP].
+func (h client) Do(req *http.Request) (*http.Response, error) {
+	if !h.verdict.reaches(req.URL) {
+		return nil, notJudged(req.Method, req.URL.Redacted(), req.URL.Host)
+	}
+	return h.HTTP.Do(req)
+}

@@ -1,0 +1,223 @@
+package loop
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// A call may make others while it runs (event.Judged.Parent). They are kept with it until it has
+// ended, each with its result, so that a tool that is run again is told what its calls brought.
+// They have a table of their own: a call that makes others runs beside no other of the reply, so
+// that only those with the same parent can conflict, and none can wait for one that waits for it.
+
+// madeBy stands in the id of a call between that of its parent and its number.
+const madeBy = "/"
+
+// MadeBy is the id of the call that another makes as its nth.
+func MadeBy(parent string, n any) string { return fmt.Sprint(parent, madeBy, n) }
+
+// Depth is how many calls are above the one with this id.
+func Depth(id string) int { return strings.Count(id, madeBy) }
+
+// Within reports whether a call was made by another, or by one that it has made.
+func Within(id, parent string) bool { return strings.HasPrefix(id, parent+madeBy) }
+
+// seek returns a call of the last reply, or one that such a call has made, in one of the phases,
+// or that has not ended if none is given; and the table that it is in. Nil if there is none.
+func (t *table) seek(id string, in ...phase) (*table, *Call) {
+	if c := t.find(id, in...); c != nil || t == nil {
+		return t, c
+	}
+	for up := strings.LastIndex(id, madeBy); up > 0; up = strings.LastIndex(id[:up], madeBy) {
+		if parent := t.find(id[:up]); parent != nil && parent.inner != nil {
+			return parent.inner.seek(id, in...)
+		}
+	}
+	return t, nil
+}
+
+// made takes in a call that another has made.
+func (s *State) made(b event.Judged, seq uint64) {
+	_, parent := s.calls.seek(b.Parent, phaseRunning)
+	if parent == nil || !parent.Caller {
+		return
+	}
+	if _, known := parent.Find(b.Call); known {
+		return
+	}
+	c := Call{Seq: seq, Phase: phaseNew, Parent: b.Parent, Wants: b.Asked, Ahead: b.Ahead}
+	c.ID, c.Name, c.Args = b.Call, b.Tool, b.Args
+	parent.Made = parent.inner.add(c)
+}
+
+// Find returns a call that this one has made, whether or not it has ended.
+func (c *Call) Find(id string) (made Call, ok bool) {
+	if m := c.inner.any(id); m != nil {
+		return *m, true
+	}
+	return made, false
+}
+
+// Unfinished are the ends of the calls that a call has made and that have not ended, for when it
+// runs no longer; those of the calls that they have made come before them.
+func (c *Call) Unfinished() []event.Ended {
+	var out []event.Ended
+	for i := range c.Made {
+		if m := &c.Made[i]; m.Ended == nil {
+			out = append(append(out, m.Unfinished()...), m.unfinished())
+		}
+	}
+	return out
+}
+
+func (c *Call) unfinished() event.Ended {
+	end := event.Ended{Call: c.ID, Parent: c.Parent, Outcome: event.OutcomeCancelled}
+	end.Parts = llm.Say("Not run: the call that made it has ended.")
+	if c.Begun {
+		end.Outcome, end.Parts = event.OutcomeUnknown, llm.Say("Outcome unknown: it had begun, and the call that made it has ended.")
+	}
+	return end
+}
+
+// mostTold is how many of the calls that a call has made are told to the model.
+const mostTold = 20
+
+// Account tells the model, who sees nothing of them, what became of the calls that a call has
+// made; empty if it has made none.
+func (c *Call) Account() string {
+	if len(c.Made) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\nThe calls that it made:")
+	skipped := max(0, len(c.Made)-mostTold)
+	if skipped > 0 {
+		fmt.Fprintf(&b, "\n- %d earlier ones", skipped)
+	}
+	for _, m := range c.Made[skipped:] {
+		outcome := event.Outcome("not run")
+		switch {
+		case m.Ended != nil:
+			outcome = m.Ended.Outcome
+		case m.Begun:
+			outcome = event.OutcomeUnknown
+		}
+		fmt.Fprintf(&b, "\n- %s %s: %s", m.Name, cut(string(m.Args), 200), outcome)
+	}
+	return b.String()
+}
+
+// callers are the calls of a table that run and make others.
+func (t *table) callers(yield func(*Call) bool) {
+	if t == nil {
+		return
+	}
+	for i := t.ended; i < len(t.calls); i++ {
+		if c := &t.calls[i]; c.Caller && c.Phase == phaseRunning && !yield(c) {
+			return
+		}
+	}
+}
+
+// startable are the calls that may start, of the reply and of those that run.
+func (s *State) startable(t *table) []Call {
+	out := t.startable(atOnce)
+	for c := range t.callers {
+		out = append(out, s.startable(c.inner)...)
+	}
+	return out
+}
+
+// stalled reports whether nothing goes on among the calls of a table but the wait for decisions.
+func (t *table) stalled() bool {
+	callers := 0
+	for c := range t.callers {
+		if callers++; !c.inner.stalled() {
+			return false
+		}
+	}
+	unsettled := t.in[phaseNew] + t.in[phaseLost] + t.in[phaseDenied] + t.in[phaseCut]
+	if unsettled > 0 || t.in[phaseRunning] > callers || len(t.startable(1)) > 0 {
+		return false
+	}
+	return callers > 0 || t.waitsFor()
+}
+
+// Stalled reports whether the call runs, and can only go on once somebody has decided.
+func (c *Call) Stalled() bool { return c.Caller && c.Phase == phaseRunning && c.inner.stalled() }
+
+// Calling are the calls that run and make others, the innermost last.
+func (s *State) Calling() []Call {
+	var out []Call
+	for level := []*table{s.calls}; len(level) > 0; {
+		var below []*table
+		for _, t := range level {
+			for c := range t.callers {
+				out, below = append(out, *c), append(below, c.inner)
+			}
+		}
+		level = below
+	}
+	return out
+}
+
+// waits lists the calls that wait for a decision, also those of a call that is about to run again.
+func (t *table) waits() []Call {
+	if t == nil {
+		return nil
+	}
+	var out []Call
+	if t.in[phaseWaiting] > 0 {
+		out = t.all(phaseWaiting)
+	}
+	for i := range t.calls {
+		out = append(out, t.calls[i].inner.waits()...)
+	}
+	return out
+}
+
+// abandon sorts out calls that ran when whoever ran them went. What only reads may run again, and
+// so may one that makes calls of its own; a copy of the session runs none again.
+func (s *State) abandon(calls []Call, again bool) {
+	for i := range calls {
+		c := &calls[i]
+		// Another state may share them. What nobody has heard the verdict on is not made.
+		c.Made = slices.DeleteFunc(slices.Clone(c.Made), func(m Call) bool { return m.Phase == phaseNew })
+		s.abandon(c.Made, again)
+		c.inner = nil
+		if c.Phase != phaseRunning {
+			continue
+		}
+		c.Phase = phaseLost
+		if again {
+			s.retract(c.ID)
+		}
+		if again && (c.Caller || tool.ReadOnly(c.Effects)) {
+			c.Phase = phaseReady
+		}
+	}
+}
+
+// keep takes what a call has left for later ones. A state that was copied may share the map.
+func (s *State) keep(left map[string]json.RawMessage) {
+	if len(left) == 0 {
+		return
+	}
+	store := maps.Clone(s.Store)
+	if store == nil {
+		store = map[string]json.RawMessage{}
+	}
+	for name, value := range left {
+		if store[name] = value; string(value) == "null" {
+			delete(store, name)
+		}
+	}
+	s.Store = store
+}

@@ -1,0 +1,159 @@
+package loop
+
+import (
+	"slices"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// table is the calls of a reply, or those that one call has made, with what follows from how far they are.
+// Phases change through move alone.
+type table struct {
+	calls []Call // shares the memory of Run.Calls or Call.Made
+	in    map[phase]int
+	ended int // how many of the first calls have ended: what may start is looked for behind them
+	come  int // how many there are up to the last that is not asked for ahead
+}
+
+func newTable(calls []Call) *table {
+	t := &table{calls: calls, in: map[phase]int{}}
+	for i := range calls {
+		t.count(i)
+		if calls[i].Caller {
+			calls[i].inner = newTable(calls[i].Made)
+		}
+	}
+	t.skipEnded()
+	return t
+}
+
+func (t *table) count(i int) {
+	t.in[t.calls[i].Phase]++
+	if !t.calls[i].Ahead {
+		t.come = i + 1
+	}
+}
+
+func (t *table) skipEnded() {
+	for t.ended < len(t.calls) && t.calls[t.ended].Phase == phaseEnded {
+		t.ended++
+	}
+}
+
+// add puts a call behind the others, and returns all of them.
+func (t *table) add(c Call) []Call {
+	t.calls = append(t.calls, c)
+	t.count(len(t.calls) - 1)
+	return t.calls
+}
+
+// of reports whether the table is one of these calls.
+func (t *table) of(calls []Call) bool {
+	return t != nil && len(t.calls) == len(calls) && (len(calls) == 0 || &t.calls[0] == &calls[0])
+}
+
+// any returns the first call with an id, in whatever phase; nil if there is none.
+func (t *table) any(id string) *Call {
+	if i := slices.IndexFunc(t.calls, func(c Call) bool { return c.ID == id }); i >= 0 {
+		return &t.calls[i]
+	}
+	return nil
+}
+
+// find returns the first call with an id in one of the phases, or that has not ended if none is given; nil if
+// there is none.
+func (t *table) find(id string, in ...phase) *Call {
+	if t == nil {
+		return nil
+	}
+	for i := range t.calls {
+		if c := &t.calls[i]; c.ID == id && (len(in) == 0 && c.Phase != phaseEnded || slices.Contains(in, c.Phase)) {
+			return c
+		}
+	}
+	return nil
+}
+
+// move changes the phase of a call that find has returned.
+func (t *table) move(c *Call, to phase) {
+	t.in[c.Phase]--
+	t.in[to]++
+	c.Phase = to
+	t.skipEnded()
+}
+
+// startable are the first of the calls that may start: they are ready, and conflict with no earlier call that
+// has not ended. None may before all are judged.
+func (t *table) startable(most int) []Call {
+	if t.in[phaseNew] > 0 || t.in[phaseReady] == 0 {
+		return nil
+	}
+	var out []Call
+	for i := t.ended; i < len(t.calls) && len(out) < most; i++ {
+		if t.mayStart(i) {
+			out = append(out, t.calls[i])
+		}
+	}
+	return out
+}
+
+func (t *table) mayStart(i int) bool {
+	if t.calls[i].Phase != phaseReady || t.early(i) {
+		return false
+	}
+	for earlier := t.ended; earlier < i; earlier++ {
+		if t.calls[earlier].Phase != phaseEnded && !t.passes(i, earlier) && conflict(t.calls[i].scope(), t.calls[earlier].scope()) {
+			return false
+		}
+	}
+	return true
+}
+
+// all are the calls in a phase.
+func (t *table) all(in phase) []Call {
+	var out []Call
+	for _, c := range t.calls {
+		if c.Phase == in {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// scope are the effects that a call counts with beside others. What a call that makes calls does is not known
+// before.
+func (c *Call) scope() []tool.Effect {
+	if c.Caller {
+		return []tool.Effect{{Kind: tool.External}}
+	}
+	return c.Effects
+}
+
+// conflict reports whether two calls must not run at once: one of them may write what the other touches.
+func conflict(a, b []tool.Effect) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if clash(x, y) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// clash reports whether one of two effects may write what the other touches. Commands and external effects may
+// touch anything, but for commands that are proven to only read. A file whose path is not known may be any.
+func clash(x, y tool.Effect) bool {
+	proven := func(e tool.Effect) bool { return e.Kind == tool.Execute && e.Class == tool.ProvenRead }
+	file := func(e tool.Effect) bool { return e.Kind == tool.Read || e.Kind == tool.Write }
+	network := func(e tool.Effect) bool { return e.Kind == tool.Network }
+	switch {
+	case proven(x), proven(y), network(x) && (network(y) || file(y)), file(x) && network(y):
+		return false
+	case x.Kind == tool.Read && y.Kind == tool.Read:
+		return false
+	case file(x) && file(y):
+		return x.Path == "" || y.Path == "" || tool.Inside(x.Path, y.Path) || tool.Inside(y.Path, x.Path)
+	}
+	return true
+}

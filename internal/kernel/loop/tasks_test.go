@@ -1,0 +1,136 @@
+package loop_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/loop"
+)
+
+// listed writes a list as "1:holder 2! 3", done ones with a mark.
+func listed(t loop.Tasks) string {
+	var out []string
+	for _, task := range t.List {
+		text := task.ID
+		if task.Holder != "" {
+			text += ":" + task.Holder
+		}
+		if task.Done {
+			text += "!"
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, " ")
+}
+
+// TestTasks holds what each action does, and to whom.
+func TestTasks(t *testing.T) {
+	do := func(action event.TaskAction, id, by string) event.Body {
+		return event.Tasked{Action: action, ID: id, By: by, Text: "t"}
+	}
+	add := do(event.TaskAdd, "", "s")
+	called := func(call, text string) event.Body {
+		return event.Tasked{Action: event.TaskAdd, By: "s", Call: call, Text: text}
+	}
+	for name, tc := range map[string]struct {
+		bodies []event.Body
+		want   string
+	}{
+		"numbers":              {[]event.Body{add, add, add}, "1 2 3"},
+		"the first claim wins": {[]event.Body{add, do("claim", "1", "a"), do("claim", "1", "b")}, "1:a"},
+		"no such task":         {[]event.Body{add, do("claim", "2", "a"), do("done", "", "a")}, "1"},
+		"released":             {[]event.Body{add, do("claim", "1", "a"), do("release", "1", "a"), do("claim", "1", "b")}, "1:b"},
+		"not by others":        {[]event.Body{add, do("claim", "1", "a"), do("release", "1", "b"), do("done", "1", "b")}, "1:a"},
+		"but by the session":   {[]event.Body{add, add, do("claim", "1", "a"), do("release", "1", "s"), do("done", "2", "s")}, "1 2:s!"},
+		"done": {
+			[]event.Body{add, do("claim", "1", "a"), do("done", "1", "a"), do("claim", "1", "b"), do("release", "1", "s")},
+			"1:a!",
+		},
+		"not done by nobody": {[]event.Body{add, do("done", "1", "a")}, "1"},
+		"who is back holds no": {[]event.Body{
+			add, add, add, do("claim", "1", "a"), do("claim", "2", "b"), do("claim", "3", "a"),
+			do("done", "3", "a"),
+			event.Returned{Child: "a"},
+		}, "1 2:b 3:a!"},
+		"a fork has no holders": {[]event.Body{add, add, do("claim", "1", "a"), do("done", "2", "s"), event.Forked{From: "x"}}, "1 2:s!"},
+		"a call made again":     {[]event.Body{called("1", "x"), called("1", "x"), called("1", "y"), called("2", "x")}, "1 2 3"},
+		"unknown action":        {[]event.Body{add, do("steal", "1", "s")}, "1"},
+	} {
+		var list loop.Tasks
+		for _, b := range tc.bodies {
+			before := list
+			kept := listed(before)
+			list = list.After("s", event.Event{Body: b})
+			if listed(before) != kept {
+				t.Errorf("%s: %T changed the list before it", name, b)
+			}
+		}
+		if got := listed(list); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+// TestMostTasks holds that a list is bounded, and that only what is done goes.
+func TestMostTasks(t *testing.T) {
+	var list loop.Tasks
+	add := event.Event{Body: event.Tasked{Action: event.TaskAdd, By: "s", Text: "t"}}
+	for range loop.MostTasks + 5 {
+		list = list.After("s", add)
+	}
+	if len(list.List) != loop.MostTasks || list.Last != loop.MostTasks {
+		t.Fatalf("%d tasks, the last is %d", len(list.List), list.Last)
+	}
+	list = list.After("s", event.Event{Body: event.Tasked{Action: event.TaskDone, ID: "7", By: "s"}})
+	list = list.After("s", add)
+	if list.Find("7") != nil || list.Find(fmt.Sprint(loop.MostTasks+1)) == nil || len(list.List) != loop.MostTasks {
+		t.Error("what was done does not make room")
+	}
+}
+
+// TestTasksInState holds that the state has the list, also through a snapshot, and
+// that a rewind does not take it back.
+func TestTasksInState(t *testing.T) {
+	var s, earlier loop.State
+	seq := uint64(0)
+	apply := func(to *loop.State, b event.Body) {
+		seq++
+		if err := to.Apply(event.Event{Seq: seq, Session: "s", Body: b}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, b := range []event.Body{event.Opened{Root: "/w"}, event.Said{}} {
+		apply(&s, b)
+		apply(&earlier, b)
+	}
+	apply(&s, event.Spawned{Child: "s.1", Task: "x"})
+	apply(&s, event.Tasked{Action: event.TaskAdd, By: "s.1", Text: "t", Taint: event.Taint{Untrusted: true}})
+	apply(&s, event.Tasked{Action: event.TaskClaim, ID: "1", By: "s.1"})
+	if listed(s.Tasks) != "1:s.1" || !s.Untrusted || s.Private {
+		t.Errorf("%+v", s.Tasks)
+	}
+	raw, err := s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again loop.State
+	if err := json.Unmarshal(raw, &again); err != nil || !reflect.DeepEqual(again.Tasks, s.Tasks) {
+		t.Errorf("%+v %v", again.Tasks, err)
+	}
+	rewound, err := s.Rewound(&earlier, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(&s, rewound)
+	if listed(s.Tasks) != "1:s.1" {
+		t.Errorf("after a rewind: %s", listed(s.Tasks))
+	}
+	apply(&s, event.Returned{Child: "s.1"})
+	if listed(s.Tasks) != "1" {
+		t.Errorf("after the child has come back: %s", listed(s.Tasks))
+	}
+}

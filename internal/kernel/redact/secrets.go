@@ -1,0 +1,202 @@
+// Package redact keeps secrets out of the log, away from the model and from everybody who watches.
+//
+// Every body passes through [Secrets.Body] before it is appended or shown, and every blob through
+// [Secrets.Reader] before it is stored. Placeholders stand for secrets. Tools get the secrets back;
+// judges do not.
+package redact
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/loop"
+	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/secret"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// Secrets are those of one session. Safe for concurrent use.
+type Secrets struct {
+	Vault *secret.Vault
+	// Values returns what the agent knows, by name. Nil: nothing.
+	Values func() map[string]string
+	// Withheld returns values that tools don't get back either. Nil: none.
+	Withheld func() map[string]string
+
+	mu     sync.Mutex
+	judged map[string]Judged // calls with placeholders that were judged in this process and have not run
+	ran    strings.Builder   // arguments of the calls with placeholders that have run
+}
+
+// Judged is a call as it was judged: its arguments with the secrets in place of placeholders, its effects
+// without, and how to hide the secrets in a text that belongs to the call.
+type Judged struct {
+	Args    json.RawMessage
+	Effects []tool.Effect
+	Hide    func(string) string
+	Lost    bool // what a placeholder stood for is not known any more
+}
+
+// NewVault returns a vault whose placeholders are made with key. Without a key they are the vault's own.
+func NewVault(key []byte) *secret.Vault {
+	if len(key) == 0 {
+		key = []byte(rand.Text())
+	}
+	return &secret.Vault{Key: key}
+}
+
+// Learn adds the secrets that the agent knows by now.
+func (s *Secrets) Learn() {
+	for _, from := range []struct {
+		values func() map[string]string
+		add    func(name, value string) bool
+	}{{s.Withheld, s.Vault.Withhold}, {s.Values, s.Vault.Add}} {
+		if from.values == nil {
+			continue
+		}
+		known := from.values()
+		for _, name := range slices.Sorted(maps.Keys(known)) {
+			from.add(name, known[name])
+		}
+	}
+}
+
+// Body returns the body without secrets.
+func (s *Secrets) Body(body event.Body) event.Body { return event.MapText(body, s.Vault.Redact) }
+
+// Bodies is Body for several.
+func (s *Secrets) Bodies(bodies []event.Body) []event.Body {
+	out := make([]event.Body, len(bodies))
+	for i, b := range bodies {
+		out[i] = s.Body(b)
+	}
+	return out
+}
+
+// ForPolicy returns effects as the policy gets them. It may quote part of a text, so texts are without
+// secrets; paths and words stay, as they are compared with rules and with what is on the disk.
+func (s *Secrets) ForPolicy(effects []tool.Effect) []tool.Effect {
+	out := slices.Clone(Effects(effects, s.Vault.Redact))
+	for i := range out {
+		out[i].Path, out[i].Words = effects[i].Path, effects[i].Words
+	}
+	return out
+}
+
+// Tools returns descriptions of tools without secrets. No name of a tool holds one.
+func (s *Secrets) Tools(specs []llm.ToolSpec) []llm.ToolSpec {
+	return event.MapText(event.Switched{Tools: specs}, s.Vault.Redact).(event.Switched).Tools
+}
+
+// Reveal puts secrets in the place of their placeholders.
+func (s *Secrets) Reveal(raw json.RawMessage) json.RawMessage { return Texts(raw, s.Vault.Resolve) }
+
+// Folder returns the folder of a path in the log. If its name held a secret that is not known any more,
+// it is the workspace root.
+func (s *Secrets) Folder(stored, root string) string {
+	dir := s.Vault.Resolve(stored)
+	if dir == stored && secret.Holds(dir) {
+		return root
+	}
+	return dir
+}
+
+// Keep remembers how a call with placeholders was judged, until it runs.
+func (s *Secrets) Keep(call string, j Judged) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.judged == nil {
+		s.judged = map[string]Judged{}
+	}
+	s.judged[call] = j
+}
+
+// Take returns a call that is about to run as it was judged. Its placeholders stand for what they stood
+// for then, whatever a call beside it has added since. For a call that another process has judged, the log
+// tells whether it was given secrets: it was private, and somebody was asked where that is needed.
+func (s *Secrets) Take(c loop.Call, mode tool.Mode, walls tool.Walls) Judged {
+	s.mu.Lock()
+	j, here := s.judged[c.ID]
+	delete(s.judged, c.ID)
+	if secret.Holds(string(c.Args)) {
+		s.ran.Write(c.Args)
+	}
+	s.mu.Unlock()
+	if here {
+		return j
+	}
+	pieces := s.Vault.Pieces(string(c.Args))
+	j = Judged{Args: c.Args, Effects: c.Effects, Hide: func(text string) string { return pieces.Hide(s.Vault.Redact(text)) }}
+	if c.Private && (c.Asked > 0 || policy.Hand(true, s.Vault.Named(string(c.Args)), mode, walls, c.Effects).Action != tool.Ask) {
+		j.Args = s.Reveal(c.Args)
+		j.Lost = secret.Holds(string(j.Args))
+	}
+	return j
+}
+
+// Leftovers removes secrets from the commands of processes, in place, and parts of those that calls were
+// given: a shell may have taken them apart.
+func (s *Secrets) Leftovers(list []tool.Leftover) {
+	s.mu.Lock()
+	ran := s.ran.String()
+	s.mu.Unlock()
+	pieces := s.Vault.Pieces(ran)
+	for i, l := range list {
+		list[i].Command = pieces.Hide(s.Vault.Redact(l.Command))
+	}
+}
+
+// Texts applies change to the texts in JSON. If none changes, it returns raw itself.
+func Texts(raw json.RawMessage, change func(string) string) json.RawMessage {
+	return event.MapText(event.Judged{Args: raw}, change).(event.Judged).Args
+}
+
+// Effects applies change to the texts of effects.
+func Effects(effects []tool.Effect, change func(string) string) []tool.Effect {
+	return event.MapText(event.Judged{Effects: effects}, change).(event.Judged).Effects
+}
+
+// Findings applies hide to what the policy says. It drops a rule that would name a secret: a person could
+// not see from a placeholder what they would allow.
+func Findings(findings []policy.Finding, hide func(string) string) []policy.Finding {
+	out := slices.Clone(findings)
+	for i := range out {
+		f := &out[i]
+		f.Effect = Effects([]tool.Effect{f.Effect}, hide)[0]
+		f.Verdict.By, f.Verdict.Reason = hide(f.Verdict.By), hide(f.Verdict.Reason)
+		if secret.Holds(hide(f.Rule)) {
+			f.Rule = ""
+		}
+		if secret.Holds(hide(f.Host)) {
+			f.Host = ""
+		}
+	}
+	return out
+}
+
+// Result returns the result of a call without secrets.
+func Result(res tool.Result, vault *secret.Vault) tool.Result {
+	clear := event.MapText(event.Ended{
+		Parts: res.Parts, Files: res.Files, Todo: res.Todo, Show: res.Show, Lasting: res.Lasting, Job: res.Job, Cwd: res.Cwd, Store: res.Store,
+	}, vault.Redact).(event.Ended)
+	res.Parts, res.Files, res.Todo, res.Show = clear.Parts, clear.Files, clear.Todo, clear.Show
+	res.Lasting, res.Job, res.Cwd, res.Store = clear.Lasting, clear.Job, clear.Cwd, clear.Store
+	return res
+}
+
+// Error is an error with another text, which holds no secrets.
+type Error struct {
+	Err  error
+	Text string
+}
+
+func (e Error) Error() string { return e.Text }
+
+// Unwrap returns the error as it was.
+func (e Error) Unwrap() error { return e.Err }

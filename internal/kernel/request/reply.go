@@ -1,0 +1,110 @@
+package request
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/loop"
+	"github.com/inspan/inspan/llm"
+)
+
+// Replied returns the event of a model's reply to a request. What is stored can always be sent again:
+// calls have unique ids and a JSON object as arguments.
+func Replied(st *loop.State, req llm.Request, r *llm.Reply, by llm.Info) event.Replied {
+	body := event.Replied{
+		Stop: r.Stop, Usage: r.Used(req), Route: r.Route, RequestID: r.RequestID,
+		Parts: make(llm.Parts, 0, len(r.Parts)),
+	}
+	here := map[string]bool{} // ids of the calls before it in the reply
+	used := func(id string) bool { return here[id] || st.Called(id) }
+	for _, part := range r.Parts {
+		switch p := part.(type) {
+		case llm.Call:
+			p = Sound(withID(st, p, used))
+			here[p.ID], part = true, p
+		case llm.Reasoning:
+			if !json.Valid(p.Opaque) {
+				p.Opaque = nil
+			}
+			part = p
+		}
+		body.Parts = append(body.Parts, part)
+	}
+	return Priced(body, by)
+}
+
+// withID gives a call an id that no other call of the log has, whatever the server sends. The server's
+// own is kept as long as no call has left the conversation and none in it has that id. Otherwise the
+// number of the reply is added, which no other reply of the log has; an id that came in that form gets
+// it too, so that none can be foreseen.
+func withID(st *loop.State, c llm.Call, used func(id string) bool) llm.Call {
+	if c.ID == "" {
+		c.ID = "call"
+	}
+	theirs := c.ID
+	if st.Lacks || used(c.ID) || numbered(c.ID) {
+		c.ID = fmt.Sprintf("%s_r%d", theirs, st.Total.Turns+1)
+		for n, first := 2, c.ID; used(c.ID); n++ {
+			c.ID = fmt.Sprintf("%s_%d", first, n)
+		}
+		c.Wire = theirs
+	}
+	return c
+}
+
+// numbered reports whether an id has the form of those that end in the number of a reply.
+func numbered(id string) bool {
+	i := strings.LastIndex(id, "_r")
+	return i >= 0 && len(id) > i+2 && strings.Trim(id[i+2:], "0123456789_") == ""
+}
+
+// Sound returns the call with a JSON object as arguments. If they can't be repaired, Invalid holds them.
+func Sound(c llm.Call) llm.Call {
+	if c.Invalid != "" {
+		return c
+	}
+	args, ok := llm.RepairArgs(string(c.Args))
+	if !ok {
+		c.Invalid, args = string(c.Args), json.RawMessage("{}")
+	}
+	c.Args = args
+	return c
+}
+
+// Priced adds the cost of a reply at today's prices.
+func Priced(r event.Replied, by llm.Info) event.Replied {
+	price, known := by.Prices.At(time.Now())
+	r.Cost, r.Unpriced = price.Cost(r.Usage), !known
+	return r
+}
+
+// Routed returns the event of a choice of model, made in place of the route from.
+func Routed(r *llm.Routed, from string) event.Routed {
+	body := event.Routed{Route: r.Info.Route(), Rule: r.Rule, Reason: r.Reason, Window: r.Window, Private: r.Private}
+	if s := r.Judge; s != nil {
+		body.Judge, body.Usage = s.Info.Route(), s.Usage
+		body.Cost, body.Took = Dollars(s), s.Millis
+	}
+	if r.Cause != nil {
+		body.From, body.Cause, body.Error = from, r.Cause.Kind, r.Cause.Error()
+	}
+	return body
+}
+
+// Failed returns the event of a request that failed, and that is sent again after retry seconds; 0: never.
+func Failed(e *llm.Error, retry float64) event.Failed {
+	body := event.Failed{Cause: e.Kind, Message: e.Error(), Retry: retry, Status: e.Status, Limit: e.Limit}
+	if e.Spent != nil {
+		body.Route, body.Usage, body.Cost = e.Spent.Info.Route(), e.Spent.Usage, Dollars(e.Spent)
+	}
+	return body
+}
+
+// Dollars is what was spent, at today's prices.
+func Dollars(s *llm.Spent) float64 {
+	price, _ := s.Info.Prices.At(time.Now())
+	return price.Cost(s.Usage)
+}

@@ -1,0 +1,54 @@
+// Package wrap holds what is put around a tool: each wrapper changes what its Run does. Package drive
+// applies them in one order, see compose.go there.
+package wrap
+
+import (
+	"context"
+	"encoding/json"
+	"sync/atomic"
+
+	"github.com/inspan/inspan/internal/kernel/fault"
+	"github.com/inspan/inspan/tool"
+)
+
+// Wrapper returns the tool with another Run.
+type Wrapper = func(tool.Tool) tool.Tool
+
+// Recover turns a panic of the tool into an error.
+func Recover(t tool.Tool) tool.Tool {
+	run := t.Run
+	t.Run = func(ctx context.Context, c *tool.Call) (res tool.Result, err error) {
+		defer fault.Recover("the tool", nil, &err)
+		return run(ctx, c)
+	}
+	return t
+}
+
+// Taint marks the result of a call that makes others as untrusted if one of theirs was.
+func Taint(t tool.Tool) tool.Tool {
+	if !t.Calls {
+		return t
+	}
+	run := t.Run
+	t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
+		var untrusted atomic.Bool
+		own, begin := *c, c.Begin
+		own.Begin = func(ctx context.Context, name string, args json.RawMessage) func() (tool.Result, error) {
+			wait := begin(ctx, name, args)
+			return func() (tool.Result, error) {
+				res, err := wait()
+				if res.Untrusted {
+					untrusted.Store(true)
+				}
+				return res, err
+			}
+		}
+		own.Do = func(ctx context.Context, name string, args json.RawMessage) (tool.Result, error) {
+			return own.Begin(ctx, name, args)()
+		}
+		res, err := run(ctx, &own)
+		res.Untrusted = res.Untrusted || untrusted.Load()
+		return res, err
+	}
+	return t
+}

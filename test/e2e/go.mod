@@ -1,0 +1,12 @@
+module github.com/inspan/inspan/test/e2e
+
+go 1.26.0
+
+replace github.com/inspan/inspan => ../..
+
+require github.com/inspan/inspan v0.0.0
+
+require (
+	github.com/BurntSushi/toml v1.6.0 // indirect
+	github.com/andybalholm/brotli v1.2.3 // indirect
+)

@@ -1,0 +1,209 @@
+package journeys_test
+
+// What a person approves is what was shown.
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/tool"
+)
+
+// desk is a folder with files that an agent with the real tools edits.
+type desk struct {
+	*testing.T
+	root string
+	*inspan.Agent
+	log event.Log
+}
+
+func newDesk(t *testing.T, replies ...string) *desk {
+	t.Helper()
+	d := &desk{T: t, root: t.TempDir(), log: event.NewMemory("s")}
+	env, err := sandbox.Local(d.root, &memoryBlobs{}, sandbox.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Agent = &inspan.Agent{Model: scripted(t, append(replies, "Done.")...), Env: env, Tools: core("edit_file", "edit_lines", "write_file", "read_file")}
+	d.write("a", "one\ntwo\nthree\n")
+	d.write("b", "one\n")
+	return d
+}
+
+func (d *desk) write(name, content string) {
+	d.Helper()
+	if err := os.WriteFile(filepath.Join(d.root, name), []byte(content), 0o600); err != nil {
+		d.Fatal(err)
+	}
+}
+
+func (d *desk) read(name string) string {
+	raw, err := os.ReadFile(filepath.Join(d.root, name))
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw)
+}
+
+// drive drives the session as another process would that has only the log.
+func (d *desk) drive(inputs ...event.Body) inspan.Status {
+	d.Helper()
+	s := open(d.T, d.Agent, d.log)
+	collect(d.T, s.Run(d.Context(), inputs...))
+	return s.Status()
+}
+
+// ends are the texts of the calls that have ended, in order.
+func (d *desk) ends() (out []string) {
+	for _, end := range bodiesOf[event.Ended](collect(d.T, d.log.Read(d.Context(), 0))) {
+		out = append(out, string(end.Outcome)+": "+end.Parts.Text())
+	}
+	return out
+}
+
+func edits(path, from, to string) string {
+	return fmt.Sprintf(`call: edit_file {"path":%q,"edits":[{"old_string":%q,"new_string":%q}]}`, path, from, to)
+}
+
+// TestEditIsWhatWasShown holds that an edit which a person was asked about changes the file as they saw it,
+// or as other edits have left it that they were shown for the same file, and no other.
+func TestEditIsWhatWasShown(t *testing.T) {
+	const gone = "changed while the person was asked about this call; read it again"
+	huge := strings.Repeat("a line of a file of which no difference is shown\n", 100_000)
+	for name, tc := range map[string]struct {
+		calls string
+		meant func(d *desk)
+		a     string
+		fails int // of the calls, with gone
+	}{
+		"as shown":        {edits("a", "two", "2"), nil, "one\n2\nthree\n", 0},
+		"changed":         {edits("a", "two", "2"), func(d *desk) { d.write("a", "zero\ntwo\n") }, "zero\ntwo\n", 1},
+		"at its end":      {edits("a", "two", "2"), func(d *desk) { d.write("a", "one\ntwo\nthree\nfour\n") }, "one\ntwo\nthree\nfour\n", 1},
+		"and back":        {edits("a", "two", "2"), func(d *desk) { d.write("a", "x"); d.write("a", "one\ntwo\nthree\n") }, "one\n2\nthree\n", 0},
+		"another file":    {edits("a", "two", "2"), func(d *desk) { d.write("b", "x") }, "one\n2\nthree\n", 0},
+		"two":             {edits("a", "two", "2") + "\n" + edits("a", "one", "1"), nil, "1\n2\nthree\n", 0},
+		"two and changed": {edits("a", "two", "2") + "\n" + edits("a", "one", "1"), func(d *desk) { d.write("a", "one\ntwo\n") }, "one\ntwo\n", 2},
+		"to fit": {
+			edits("a", "four", "4"), func(d *desk) { d.write("a", "four\n") }, "four\n", 1,
+		},
+		"huge": {
+			edits("a", "two", "2"), func(d *desk) { d.write("a", "two\n"+huge+"four\n") }, "two\n" + huge + "four\n", 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, tc.calls)
+			if name == "huge" {
+				d.write("a", "two\n"+huge)
+			}
+			var answers []event.Body
+			for _, p := range d.drive(said("go")).Waiting {
+				answers = append(answers, event.Decided{Call: p.Call.ID, Question: p.Question, Allow: true, By: "ann"})
+			}
+			if len(answers) != strings.Count(tc.calls, "call: ") {
+				t.Fatalf("asked %d times", len(answers))
+			}
+			if tc.meant != nil {
+				tc.meant(d)
+			}
+			d.drive(answers...)
+			if got := d.read("a"); got != tc.a {
+				t.Errorf("the file holds %.200q", got)
+			}
+			failed := 0
+			for _, end := range d.ends() {
+				if strings.HasPrefix(end, "failed: ") && strings.Contains(end, gone) {
+					failed++
+				}
+			}
+			if failed != tc.fails {
+				t.Errorf("%d have failed: %q", failed, d.ends())
+			}
+		})
+	}
+}
+
+// TestOthersLeaveWhatNobodyWasShown holds that a call which nobody was asked about, and a command whose changes
+// nobody was shown, leave a file that an approval does not cover.
+func TestOthersLeaveWhatNobodyWasShown(t *testing.T) {
+	d := newDesk(t, edits("a", "two", "2")+"\ncall: command {}")
+	command := tool.New("command", "Appends.", func(_ context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
+		d.write("a", "one\ntwo\nthree\nand more\n")
+		r := tool.Text("appended")
+		r.Files = []tool.File{{Path: filepath.Join(c.Env.Root, "a"), Digest: tool.Digest([]byte(d.read("a"))), Written: true}}
+		return r, nil
+	})
+	command.Effects = tool.NoEffects
+	d.Tools = append(d.Tools, command)
+	w := d.drive(said("go")).Waiting
+	if len(w) != 1 || d.read("a") != "one\ntwo\nthree\nand more\n" {
+		t.Fatalf("asked %+v: %q", w, d.ends())
+	}
+	d.drive(event.Decided{Call: w[0].Call.ID, Question: w[0].Question, Allow: true})
+	if ends := d.ends(); d.read("a") != "one\ntwo\nthree\nand more\n" || !strings.Contains(ends[len(ends)-1], "changed while the person was asked") {
+		t.Errorf("%q: %q", d.read("a"), ends)
+	}
+}
+
+// TestModeEditsWhatIsThere holds that a call which a mode has let run, and no person, is not held to what was
+// shown.
+func TestModeEditsWhatIsThere(t *testing.T) {
+	d := newDesk(t, edits("a", "two", "2"))
+	d.drive(said("go"))
+	d.write("a", "two\n")
+	if d.drive(event.Switched{Mode: tool.ModeEdit}); d.read("a") != "2\n" {
+		t.Errorf("%q: %q", d.read("a"), d.ends())
+	}
+}
+
+// TestSetIsWhatWasShown holds that of a set an edit whose file has changed is asked about again, as it would be
+// by then, and that edits of one file are made one after the other.
+func TestSetIsWhatWasShown(t *testing.T) {
+	d := newDesk(t, "call: fill {}")
+	edit := func(path, from, to string) string {
+		_, args, _ := strings.Cut(edits(path, from, to), "edit_file ")
+		return args
+	}
+	d.Tools = append(d.Tools, testkit.Fill("edit_file", edit("a", "one", "1"), edit("a", "two", "2"), edit("b", "one", "1")))
+	set := inspan.Sets(d.drive(said("go")).Questions())
+	if len(set) != 1 || len(set[0].Set) != 3 {
+		t.Fatalf("asked %+v", set)
+	}
+	d.write("b", "zero\none\n")
+	w := d.drive(event.Decided{Call: set[0].ID(), Allow: true}).Waiting
+	if len(w) != 1 || !strings.Contains(w[0].Preview, " zero\n-one\n+1\n") || d.read("a") != "1\n2\nthree\n" || d.read("b") != "zero\none\n" {
+		t.Fatalf("asked %+v, %q, %q: %q", w, d.read("a"), d.read("b"), d.ends())
+	}
+	if d.drive(event.Decided{Call: w[0].Call.ID, Allow: true}); d.read("b") != "zero\n1\n" {
+		t.Errorf("%q: %q", d.read("b"), d.ends())
+	}
+}
+
+// opens counts what is opened.
+type opens struct {
+	tool.Files
+	n *int
+}
+
+// Open implements [tool.Files].
+func (o opens) Open(ctx context.Context, path string) (fs.File, error) {
+	*o.n++
+	return o.Files.Open(ctx, path)
+}
+
+// TestUnaskedEditsReadOnce holds that a call which nobody is asked about opens its file once.
+func TestUnaskedEditsReadOnce(t *testing.T) {
+	d, n := newDesk(t, edits("a", "two", "2")), 0
+	d.Mode, d.Env.Files = tool.ModeEdit, opens{d.Env.Files, &n}
+	if d.drive(said("go")); n != 1 || d.read("a") != "one\n2\nthree\n" {
+		t.Errorf("opened %d times: %q", n, d.ends())
+	}
+}

@@ -1,0 +1,104 @@
+package journeys_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/tool"
+)
+
+// writing is an agent whose model writes tools by "write": the word is the name and, behind a colon,
+// the blob. Coming tells what else comes and goes.
+func writing(l *ledger, model []string, t *testing.T) *inspan.Agent {
+	write := tool.New("write", "writes a tool", func(_ context.Context, _ *tool.Call, in wordArgs) (tool.Result, error) {
+		name, blob, _ := strings.Cut(in.Word, ":")
+		res := tool.Text("written")
+		res.Proposal = &tool.Proposal{Name: name, Blob: blob}
+		if blob == "fails" {
+			return res, errors.New("its tests do not pass")
+		}
+		return res, nil
+	})
+	write.Effects = tool.NoEffects
+	return &inspan.Agent{
+		Model: scripted(t, model...), Tools: []tool.Tool{write, l.writer()}, Mode: "yolo", Env: tool.Env{Root: "/w"},
+		Dynamic: inspan.Dynamic{Proposed: func(_ context.Context, p tool.Proposal) (tool.Tool, error) {
+			if p.Blob == "gone" {
+				return tool.Tool{}, errors.New("its blob is gone")
+			}
+			own := l.tool(p.Name, tool.Effect{Kind: tool.Read, Path: "/w"})
+			own.Doc = p.Blob
+			return own, nil
+		}},
+	}
+}
+
+func toolsOf(s *inspan.Session) string { return strings.Join(s.Status().Tools, " ") }
+
+// TestModelWritesTools holds that a tool which the model has written is there from its next request on,
+// behind all others, and in a later process; that one which can't be made, or has the name of another, is
+// left out with a note; and that a new one takes the place of the old one.
+func TestModelWritesTools(t *testing.T) {
+	var l ledger
+	log := event.NewMemory("s")
+	a := writing(&l, []string{
+		`call: write {"word":"a:1"}`, `call: a {"word":"x"}`, `call: write {"word":"b:1"}`, `call: write {"word":"a:2"}`,
+		`call: write {"word":"bad:fails"}`, `call: write {"word":"note:1"}`, `call: write {"word":"c:gone"}`, "done",
+	}, t)
+	s := open(t, a, log)
+	events := drivenTo(t, s, said("go"))
+	if toolsOf(s) != "write note a b" || strings.Join(l.runs, ",") != "a x" {
+		t.Errorf("tools %q, ran %q", toolsOf(s), l.runs)
+	}
+	var grown []string
+	for _, sw := range bodiesOf[event.Switched](events) {
+		var names []string
+		for _, spec := range sw.Tools {
+			names = append(names, spec.Name+" "+spec.Description)
+		}
+		grown = append(grown, strings.Join(names[2:], ","))
+	}
+	if want := []string{"a 1", "a 1,b 1", "a 2,b 1", "a 2,b 1", "a 2,b 1"}; !slices.Equal(grown, want) {
+		t.Errorf("the list of tools was %q, want %q", grown, want)
+	}
+	var notes []string
+	for _, n := range bodiesOf[event.Note](events) {
+		notes = append(notes, n.Text)
+	}
+	if told := strings.Join(notes, "\n"); !strings.Contains(told, `"note"`) || !strings.Contains(told, "its blob is gone") ||
+		strings.Contains(told, "bad") {
+		t.Errorf("notes %q", told)
+	}
+
+	var later ledger
+	again := open(t, writing(&later, append(make([]string, 8), `call: b {"word":"y"}`, "done"), t), log)
+	if events := drivenTo(t, again, said("on")); len(bodiesOf[event.Switched](events)) != 0 || strings.Join(later.runs, ",") != "b y" {
+		t.Errorf("in a later process: ran %q, %s", later.runs, kinds(events))
+	}
+}
+
+// TestWithdrawnTool holds that a person can take a tool away, also after a compaction.
+func TestWithdrawnTool(t *testing.T) {
+	var l ledger
+	a := writing(&l, []string{`call: write {"word":"a:1"}`, `call: write {"word":"b:1"}`, "done", "done", "done"}, t)
+	s := open(t, a, event.NewMemory("s"))
+	var made uint64
+	for _, e := range drivenTo(t, s, said("go")) {
+		if b, ok := e.Body.(event.Ended); ok && b.Proposal != nil && b.Proposal.Name == "a" {
+			made = e.Seq
+		}
+	}
+	drivenTo(t, s, event.Compact{})
+	if toolsOf(s) != "write note a b" {
+		t.Errorf("after a compaction: %q", toolsOf(s))
+	}
+	drivenTo(t, s, event.Withdrawn{Of: made}, said("on"))
+	if toolsOf(s) != "write note b" {
+		t.Errorf("after it was withdrawn: %q", toolsOf(s))
+	}
+}

@@ -1,0 +1,206 @@
+package policy_test
+
+// Documents that are made from the code, or must agree with it. Run with
+// -update to write them anew.
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/inspan/inspan/event"
+)
+
+var update = flag.Bool("update", false, "write generated documents anew")
+
+func golden(t *testing.T, path, want string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("%s is out of date; run: go test ./test/policy -run %s -update\n%s", path, t.Name(), diff)
+	}
+}
+
+func pkg(t *testing.T, dir string) (*doc.Package, *token.FileSet) {
+	t.Helper()
+	fset := token.NewFileSet()
+	var files []*ast.File
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	p, err := doc.NewFromFiles(fset, files, module+"/"+dir, doc.PreserveAST)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, fset
+}
+
+// TestEventsDocument keeps docs/EVENTS.md equal to the comments in the code.
+func TestEventsDocument(t *testing.T) {
+	p, fset := pkg(t, "event")
+	var b strings.Builder
+	b.WriteString("# Events\n\nMade from the comments in package `event`; do not edit. One JSON object a line:\n\n" +
+		"    {\"seq\":1,\"time\":\"...\",\"session\":\"...\",\"kind\":\"said\",\"body\":{...}}\n\n" +
+		"Kinds and fields are only ever added. Readers keep what they do not know. Behind a kind may stand\n" +
+		"`\"must\":true`: who does not know such a kind may show the session and must not go on with it.\n")
+	slices.SortFunc(p.Types, func(a, b *doc.Type) int { return int(a.Decl.Pos() - b.Decl.Pos()) })
+	for _, typ := range p.Types {
+		kind := kindOf(typ)
+		if kind == "" || typ.Name == "Unknown" {
+			continue
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", kind, strings.TrimSpace(typ.Doc))
+		decl := *typ.Decl
+		decl.Doc = nil
+		fmt.Fprintf(&b, "\n```go\n%s\n```\n", printed(t, fset, &decl))
+		if body, err := event.Decode([]byte(`{"seq":1,"time":"2026-01-02T15:04:05.000Z","session":"s","kind":"` +
+			kind + `","body":{}}`)); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		} else if _, unknown := body.Body.(event.Unknown); unknown {
+			t.Errorf("%s can't be decoded", kind)
+		}
+	}
+	golden(t, "docs/EVENTS.md", b.String())
+}
+
+// kindOf returns what a type's Kind method returns, "" if it has none.
+func kindOf(typ *doc.Type) string {
+	for _, m := range typ.Methods {
+		if m.Name != "Kind" {
+			continue
+		}
+		if ret, ok := m.Decl.Body.List[0].(*ast.ReturnStmt); ok {
+			if lit, ok := ret.Results[0].(*ast.BasicLit); ok {
+				return strings.Trim(lit.Value, `"`)
+			}
+			return "unknown"
+		}
+	}
+	return ""
+}
+
+func printed(t *testing.T, fset *token.FileSet, node any) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := (&printer.Config{Mode: printer.UseSpaces | printer.TabIndent, Tabwidth: 4}).Fprint(&b, fset, node); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestAPI keeps test/policy/api.txt equal to what the public packages export, so that
+// every addition is a line somebody reads.
+func TestAPI(t *testing.T) {
+	var lines []string
+	for _, dir := range []string{
+		".", "coding", "llm", "tool", "event", "harnesstest", "mcptool", "store", "llm/anthropic", "llm/catalog", "llm/cloud", "llm/gemini",
+		"llm/limit", "llm/ollama", "llm/openai", "llm/prompted", "llm/router", "llm/script", "workflow",
+	} {
+		p, fset := pkg(t, dir)
+		name := "pkg " + dir + ", "
+		for _, f := range p.Funcs {
+			lines = append(lines, name+signature(t, fset, f))
+		}
+		for _, v := range append(slices.Clone(p.Consts), p.Vars...) {
+			for _, n := range v.Names {
+				lines = append(lines, name+v.Decl.Tok.String()+" "+n)
+			}
+		}
+		for _, typ := range p.Types {
+			lines = append(lines, typeLines(t, fset, name, typ)...)
+		}
+	}
+	slices.Sort(lines)
+	golden(t, "test/policy/api.txt", strings.Join(slices.Compact(lines), "\n")+"\n")
+}
+
+func typeLines(t *testing.T, fset *token.FileSet, name string, typ *doc.Type) []string {
+	var lines []string
+	spec := typ.Decl.Specs[0].(*ast.TypeSpec)
+	lines = append(lines, name+"type "+typ.Name)
+	if st, ok := spec.Type.(*ast.StructType); ok {
+		for _, f := range st.Fields.List {
+			for _, n := range f.Names {
+				if n.IsExported() {
+					lines = append(lines, fmt.Sprintf("%stype %s, %s %s", name, typ.Name, n.Name, printed(t, fset, f.Type)))
+				}
+			}
+		}
+	}
+	for _, f := range append(slices.Clone(typ.Funcs), typ.Methods...) {
+		lines = append(lines, name+signature(t, fset, f))
+	}
+	for _, v := range append(slices.Clone(typ.Consts), typ.Vars...) {
+		for _, n := range v.Names {
+			lines = append(lines, name+v.Decl.Tok.String()+" "+n)
+		}
+	}
+	return lines
+}
+
+func signature(t *testing.T, fset *token.FileSet, f *doc.Func) string {
+	decl := *f.Decl
+	decl.Doc, decl.Body = nil, nil
+	return strings.Join(strings.Fields(printed(t, fset, &decl)), " ")
+}
+
+// TestTreeInArchitecture keeps the tree that docs/ARCHITECTURE.md shows equal to the folders.
+func TestTreeInArchitecture(t *testing.T) {
+	page, err := os.ReadFile("docs/ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tree, ok := strings.Cut(string(page), "<!-- tree -->")
+	tree, _, ok2 := strings.Cut(tree, "<!-- /tree -->")
+	if !ok || !ok2 {
+		t.Fatal("docs/ARCHITECTURE.md has no tree")
+	}
+	shown := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^([a-z0-9./-]+)/ `).FindAllStringSubmatch(tree, -1) {
+		shown[m[1]] = true
+	}
+	for dir := range rank {
+		if dir != "." && !strings.HasPrefix(dir, "examples/") && !shown[dir] {
+			t.Errorf("docs/ARCHITECTURE.md does not show %s", dir)
+		}
+		delete(shown, dir)
+	}
+	for dir := range shown {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			t.Errorf("docs/ARCHITECTURE.md shows %s, which is not there", dir)
+		}
+	}
+}
