@@ -30,7 +30,7 @@ import (
 // Open is called once for each test and returns an environment with an empty
 // workspace of its own, which it also cleans up. Where Procs is set, the
 // environment must have a POSIX sh; without it, tests of links and processes
-// are skipped.
+// are skipped. Tests that wait for seconds run beside each other.
 func TestEnv(t *testing.T, open func(t *testing.T) tool.Env) {
 	tests := []struct {
 		name string

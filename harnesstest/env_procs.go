@@ -35,12 +35,9 @@ func (b *buffer) String() string {
 	return b.buf.String()
 }
 
-// procPatience is how long something may take that is done at once on an idle machine.
+// procPatience is how long something may take that is done at once on an idle machine. What is not to be waited
+// for sleeps longer.
 const procPatience = 3 * time.Minute
-
-// minuteLess is how long it may take beside something that sleeps for a minute and is not to be waited
-// for.
-const minuteLess = 30 * time.Second
 
 // eventually waits until cond holds.
 func eventually(t *testing.T, what string, cond func() bool) {
@@ -198,8 +195,8 @@ func testReport(t *testing.T, w *world) {
 		t.Error("descriptor 3 is open without a report")
 	}
 	report.Reset()
-	p = w.start(t, t.Context(), "echo told >&3; sleep 60 >/dev/null 2>&1 &", tool.Command{Output: &out, Report: &report})
-	if wait(t, p, minuteLess); report.String() != "told\n" {
+	p = w.start(t, t.Context(), "echo told >&3; sleep 600 >/dev/null 2>&1 &", tool.Command{Output: &out, Report: &report})
+	if wait(t, p, procPatience); report.String() != "told\n" {
 		t.Errorf("told %q where a descendant keeps the report open", &report)
 	}
 }
@@ -208,9 +205,9 @@ func testReport(t *testing.T, w *world) {
 // empty a pipe for it, and that it has a bound.
 func testReportAtEnd(t *testing.T, w *world) {
 	var report bytes.Buffer
-	script := "echo told >&3; (echo more >&3); sleep 60 >/dev/null 2>&1 & echo last >&3"
+	script := "echo told >&3; (echo more >&3); sleep 600 >/dev/null 2>&1 & echo last >&3"
 	p := w.start(t, t.Context(), script, tool.Command{Report: &report, AtEnd: true})
-	if code := wait(t, p, minuteLess); code != 0 || report.String() != "told\nmore\nlast\n" {
+	if code := wait(t, p, procPatience); code != 0 || report.String() != "told\nmore\nlast\n" {
 		t.Errorf("exit code %d, told %q", code, &report)
 	}
 	report.Reset()
@@ -230,20 +227,29 @@ func testTerminal(t *testing.T, w *world) {
 	var out, report buffer
 	script := `stty size; test -t 0 && test -t 1 && test -t 2 && echo three; echo controls >/dev/tty; echo "$TERM"; read -r x; echo "got ` +
 		`$x"; echo told >&3; cat; exit 5`
-	c := tool.Command{TTY: tool.TTY{Rows: 24, Cols: 80}, Stdin: strings.NewReader("a word\nmore\n"), Output: &out, Report: &report}
-	if code := wait(t, w.start(t, t.Context(), script, c), procPatience); code != 5 || report.String() != "told\n" {
+	typed, keys := io.Pipe()
+	c := tool.Command{TTY: tool.TTY{Rows: 24, Cols: 80}, Stdin: typed, Output: &out, Report: &report}
+	p := w.start(t, t.Context(), script, c)
+	// What is typed while a line is being printed is echoed in the middle of it, so it is typed when the last
+	// has come.
+	prints := func(text string) {
+		t.Helper()
+		eventually(t, fmt.Sprintf("%q is printed", text), func() bool { return strings.Contains(out.String(), text) })
+	}
+	prints("24 80\r\nthree\r\ncontrols\r\nxterm-256color\r\n")
+	_, _ = io.WriteString(keys, "a word\n")
+	prints("got a word\r\n")
+	_, _ = io.WriteString(keys, "more\n")
+	prints("more\r\nmore\r\n")
+	_ = keys.Close()
+	if code := wait(t, p, procPatience); code != 5 || report.String() != "told\n" {
 		t.Errorf("exit code %d, told %q, printed %q", code, report.String(), out.String())
 	}
-	for _, want := range []string{"24 80\r\n", "three\r\n", "controls\r\n", "xterm-256color\r\n", "got a word\r\n", "more\r\n"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is not in %q", want, out.String())
-		}
-	}
 	out = buffer{}
-	typed, keys := io.Pipe()
+	typed, keys = io.Pipe()
 	defer func() { _ = keys.Close() }()
 	// A shell that is about to start a program may lose the signal, so it only reads.
-	p := w.start(t, t.Context(), "echo ready; read -r x", tool.Command{TTY: c.TTY, Stdin: typed, Output: &out})
+	p = w.start(t, t.Context(), "echo ready; read -r x", tool.Command{TTY: c.TTY, Stdin: typed, Output: &out})
 	eventually(t, "the script is ready", func() bool { return strings.HasPrefix(out.String(), "ready") })
 	if _, err := keys.Write([]byte{3}); err != nil {
 		t.Fatal(err)
@@ -288,6 +294,7 @@ func testCancelAsks(t *testing.T, w *world) {
 }
 
 func testCancelKills(t *testing.T, w *world) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var out buffer
@@ -305,6 +312,7 @@ func testCancelKills(t *testing.T, w *world) {
 
 // testCancelGroup checks that children die with the process.
 func testCancelGroup(t *testing.T, w *world) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var out buffer
@@ -317,10 +325,10 @@ func testCancelGroup(t *testing.T, w *world) {
 
 func testKill(t *testing.T, w *world) {
 	var out buffer
-	p := w.start(t, t.Context(), `trap '' TERM; sleep 60 & echo $!; wait; sleep 60`, tool.Command{Output: &out})
+	p := w.start(t, t.Context(), `trap '' TERM; sleep 600 & echo $!; wait; sleep 600`, tool.Command{Output: &out})
 	eventually(t, "the child is there", func() bool { return strings.HasSuffix(out.String(), "\n") })
 	p.Kill()
-	if code := wait(t, p, minuteLess); code != 128+9 {
+	if code := wait(t, p, procPatience); code != 128+9 {
 		t.Errorf("exit code %d, want 137", code)
 	}
 	w.gone(t, out.String())
@@ -330,6 +338,7 @@ func testKill(t *testing.T, w *world) {
 // testDescendants checks that a child which outlives its parent does not hold
 // Wait, and what it wrote in time is there.
 func testDescendants(t *testing.T, w *world) {
+	t.Parallel()
 	var out buffer
 	p := w.start(t, t.Context(), `(while :; do sleep 0.1; done) & echo $!`, tool.Command{Output: &out})
 	if code := wait(t, p, procPatience); code != 0 {

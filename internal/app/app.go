@@ -48,9 +48,18 @@ type App struct {
 	exporter func() (*running.Exporter, error) // for all sessions of the process
 }
 
-// Load reads the settings. Self is as in [config.Installation].
+// Load reads the settings that the environment names. Self is as in [config.Installation].
 func Load(self string) (*App, error) {
-	set, err := Open(self)
+	at, err := config.Here()
+	if err != nil {
+		return nil, err
+	}
+	return LoadFrom(self, at)
+}
+
+// LoadFrom is [Load] with the settings and the state that lie there.
+func LoadFrom(self string, at config.Where) (*App, error) {
+	set, err := open(self, at)
 	if err != nil {
 		return nil, err
 	}

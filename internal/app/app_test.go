@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/internal/testkit/geminitest"
 	"github.com/inspan/inspan/internal/testkit/ollamatest"
@@ -34,6 +35,7 @@ func load(t *testing.T, settings string, keys ...string) *app.App {
 	if err := os.WriteFile(filepath.Join(dir, "config.toml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	testkit.Walls(t, "/proc/self/exe", filepath.Join(dir, "state"))
 	a, err := app.Load("")
 	if err != nil {
 		t.Fatal(err)

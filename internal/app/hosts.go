@@ -11,10 +11,10 @@ import (
 // fields are not changed once it is in use; it is safe for concurrent use. What is apart is so for
 // all sessions of a model, as its first options say. The sessions are those of guests.
 type Hosts struct {
-	Self   string       // as in [config.Installation]
-	Warn   func(string) // as in [App.Host]
-	Nice   int          // as in [permission.Set]
-	Closed []string     // the same
+	Load   func() (*App, error) // reads the settings
+	Warn   func(string)         // as in [App.Host]
+	Nice   int                  // as in [permission.Set]
+	Closed []string             // the same
 
 	// Sessions keeps the sessions. Nil: the folder of this machine does.
 	Sessions store.Store
@@ -30,7 +30,7 @@ func (h *Hosts) Host(o Options) (*inspan.Host, error) {
 	a := h.apps[o.Model]
 	if a == nil {
 		var err error
-		if a, err = Load(h.Self); err != nil {
+		if a, err = h.Load(); err != nil {
 			return nil, err
 		}
 		a.Permission.Nice, a.Permission.Guests = h.Nice, true

@@ -14,15 +14,19 @@ import (
 // Open reads the settings as [config.Open] does, and has those check them who make rules, servers
 // and logins of them.
 func Open(self string) (*config.Installation, error) {
-	set, err := config.Open(self)
+	at, err := config.Here()
 	if err != nil {
 		return nil, err
 	}
-	path, err := config.Path()
-	if err == nil {
-		err = config.Faulty(path, check(set.Config))
+	return open(self, at)
+}
+
+func open(self string, at config.Where) (*config.Installation, error) {
+	set, err := config.Open(self, at)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
+	if err = config.Faulty(at.Settings, check(set.Config)); err == nil {
 		err = config.Faulty(config.OrganisationFile, checkOrganisation(set.Organisation))
 	}
 	if err != nil {

@@ -98,6 +98,9 @@ func TestDueTwice(t *testing.T) {
 	h.cleanUp(t)
 	h.does(t, 0, "schedule", "add", "--on", "file:in/*", "--task", "bash: echo x >> ledger", "--mode", "auto", "--overlap", "parallel")
 	rounds := 20
+	if testing.Short() {
+		rounds = 8
+	}
 	for n := range rounds {
 		h.gets(t, fmt.Sprint("in/", n), fmt.Sprint(n))
 		a, b := h.attached(t, "schedule", "due"), h.attached(t, "schedule", "due")
@@ -114,6 +117,9 @@ func TestDueTwice(t *testing.T) {
 func TestDueIsKilled(t *testing.T) {
 	t.Parallel()
 	occasions := 30
+	if testing.Short() {
+		occasions = 10
+	}
 	if n, err := strconv.Atoi(os.Getenv("INSPAN_KILLS")); err == nil {
 		occasions = n
 	}

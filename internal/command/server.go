@@ -161,7 +161,10 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 // equip gives a server what it works with.
 func (c *command) equip(a *app.App, s *server.Server) (err error) {
 	s.Sessions, s.Send, s.Redact, s.Git, s.Warn = a.Running.Sessions, a.Send, a.Permission.Redacted, a.Extensions.Store().Git, c.warn
-	hosts := &app.Hosts{Self: c.self, Warn: c.warn, Nice: server.Nice, Closed: a.Permission.Closed, Sessions: a.Running.Sessions}
+	hosts := &app.Hosts{
+		Load: func() (*app.App, error) { return app.Load(c.self) },
+		Warn: c.warn, Nice: server.Nice, Closed: a.Permission.Closed, Sessions: a.Running.Sessions,
+	}
 	s.Host, s.ToolNames = hosts.Host, a.Extensions.ToolNames
 	s.HasModel, s.Rewind, s.Workflows = a.Providers.Known, a.Rewind, app.Workflows(a, "", "").Checked
 	s.Schedules = c.schedules(a)

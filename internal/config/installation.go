@@ -42,16 +42,26 @@ func (i *Installation) Scripts(levers event.Levers, unattended bool) bool {
 	return i.Self != "" && levers.Script.Active(unattended)
 }
 
-// Open reads the settings of the organisation and the user, and what the environment says.
-// Every error is [ErrSettings], but where the folders are not known. The caller has the rules,
-// servers and logins in them checked.
-func Open(self string) (*Installation, error) {
+// Where says where a person's files lie.
+type Where struct {
+	Settings string // the settings file, whether it exists or not
+	State    string // the folder of everything inspan keeps
+}
+
+// Here is where they lie as the environment has it.
+func Here() (Where, error) {
 	path, err := Path()
 	state, missing := StateDir()
 	if err = cmp.Or(err, missing); err != nil {
-		return nil, fmt.Errorf("%w; set HOME, or INSPAN_STATE_DIR for settings and sessions", err)
+		return Where{}, fmt.Errorf("%w; set HOME, or INSPAN_STATE_DIR for settings and sessions", err)
 	}
-	c, err := Load(path)
+	return Where{path, state}, nil
+}
+
+// Open reads the settings of the organisation and the user, and what the environment says.
+// Every error is [ErrSettings]. The caller has the rules, servers and logins in them checked.
+func Open(self string, at Where) (*Installation, error) {
+	c, err := Load(at.Settings)
 	if err != nil {
 		return nil, Error{err}
 	}
@@ -65,7 +75,7 @@ func Open(self string) (*Installation, error) {
 	}
 	// What is judged has no links, and what keeps it apart must not have any either.
 	return &Installation{
-		Config: c, ConfigPath: keep.Real(path), StateDir: keep.Real(state), Self: self, Organisation: org, Warnings: warnings,
+		Config: c, ConfigPath: keep.Real(at.Settings), StateDir: keep.Real(at.State), Self: self, Organisation: org, Warnings: warnings,
 		set: set, providers: c.Providers,
 	}, nil
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/foreign"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/places"
@@ -58,11 +57,10 @@ func (s *Set) Skills(root string) *skill.Library {
 // own are the folders of that name which are the person's: beside the settings, and in the
 // folders of their home that other agents read too.
 func (s *Set) own(name string, home ...string) []skill.Folder {
+	out := []skill.Folder{{Path: filepath.Join(filepath.Dir(s.ConfigPath), name), Source: skill.FromUser}}
 	if s.Apart {
-		return []skill.Folder{{Path: filepath.Join(filepath.Dir(s.ConfigPath), name), Source: skill.FromUser}}
+		return out
 	}
-	dir, _ := config.Dir()
-	out := []skill.Folder{{Path: filepath.Join(dir, name), Source: skill.FromUser}}
 	for _, other := range home {
 		out = append(out, skill.Folder{Path: keep.AtHome(other, name), Source: skill.FromUser})
 	}

@@ -444,6 +444,7 @@ func TestConfinedWorkers(t *testing.T) {
 
 // TestConfinedStrict holds what no identity can be confined to.
 func TestConfinedStrict(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	red, blue := h.as("ann", "red"), h.as("bob", "blue")
 	agent, env := red.made("/v1/agents", someAgent), red.made("/v1/environments", elsewhere)

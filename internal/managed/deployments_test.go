@@ -186,6 +186,7 @@ func cron(expression, zone string) object {
 
 // TestSummerTime holds when schedules run on the days when the clocks change.
 func TestSummerTime(t *testing.T) {
+	t.Parallel()
 	at := newClock("2026-03-07T22:00:00Z")
 	h := newHouse(t, func(s *server.Server) { s.Clock = at })
 	some := someDeployment(h)
@@ -219,6 +220,7 @@ func TestSummerTime(t *testing.T) {
 
 // TestSchedulesAreStrict holds what no schedule can be.
 func TestSchedulesAreStrict(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	some := someDeployment(h)
 	for _, tc := range []struct {
@@ -263,6 +265,7 @@ func TestSchedulesAreStrict(t *testing.T) {
 
 // TestDeploymentsRun has a deployment run through its life.
 func TestDeploymentsRun(t *testing.T) {
+	t.Parallel()
 	at := newClock("2026-05-04T08:59:30Z")
 	h := newHouse(t, func(s *server.Server) { s.Clock = at })
 	some := someDeployment(h)
@@ -345,6 +348,7 @@ func TestDeploymentsRun(t *testing.T) {
 
 // TestRunsHaveReasons holds that a run that can't begin is there, with its reason.
 func TestRunsHaveReasons(t *testing.T) {
+	t.Parallel()
 	at := newClock("2026-05-04T08:59:30Z")
 	h := newHouse(t, func(s *server.Server) { s.Clock = at })
 	some := with(someDeployment(h), "schedule", cron("0 * * * *", "UTC"))
@@ -381,6 +385,7 @@ func TestRunsHaveReasons(t *testing.T) {
 
 // TestMissedRuns holds what a server makes up after a rest.
 func TestMissedRuns(t *testing.T) {
+	t.Parallel()
 	for _, skip := range []bool{false, true} {
 		at := newClock("2026-05-04T08:30:00Z")
 		h := newHouse(t, func(s *server.Server) { s.Clock, s.SkipMissed = at, skip })

@@ -70,6 +70,7 @@ func (h *house) uploaded(name, text string) string {
 
 // TestFiles holds what clients do with files, also over a restart.
 func TestFiles(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	v := h.formed("/v1/files", field{"file", "../data.csv", "a,b"}, field{"expires_in_seconds", "", "3600"})
 	if v["filename"] != "data.csv" || v["size_bytes"] != 3.0 || v["mime_type"] != "text/plain" || v["expires_at"] == nil {
@@ -126,6 +127,7 @@ func TestFiles(t *testing.T) {
 // TestFileResources holds that files are in the workspace before the first run, come and go, and
 // that nothing is written out of it.
 func TestFileResources(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	one, two := h.uploaded("one", "first"), h.uploaded("two", "second")
 	session := h.session(object{"type": "file", "file_id": one}, object{"type": "file", "file_id": two, "mount_path": "/workspace/in/two.txt"})
@@ -282,6 +284,7 @@ func TestRepositoryResource(t *testing.T) {
 
 // TestTenantsFiles holds that nobody sees or uses the files of another tenant.
 func TestTenantsFiles(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	red, blue := h.as("ann", "red"), h.as("bob", "blue")
 	file := red.uploaded("a", "x")

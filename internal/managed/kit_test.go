@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/managed"
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/server"
@@ -36,24 +37,27 @@ type house struct {
 func newHouse(t *testing.T, set func(*server.Server)) *house {
 	t.Helper()
 	h := &house{t: t, dir: t.TempDir(), set: set, token: ownersToken}
-	t.Setenv("INSPAN_CONFIG_DIR", filepath.Join(h.dir, "config"))
-	t.Setenv("INSPAN_STATE_DIR", filepath.Join(h.dir, "state"))
 	testkit.Walls(t, "/proc/self/exe", filepath.Join(h.dir, "state"))
 	h.open()
 	t.Cleanup(h.close)
 	return h
 }
 
+// load reads the settings of the house.
+func (h *house) load() (*app.App, error) {
+	return app.LoadFrom("/proc/self/exe", config.Where{Settings: filepath.Join(h.dir, "config", "config.toml"), State: filepath.Join(h.dir, "state")})
+}
+
 // open starts a server over what is there.
 func (h *house) open() {
 	h.t.Helper()
-	a, err := app.Load("/proc/self/exe")
+	a, err := h.load()
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	h.s = &server.Server{Setup: server.Setup{
 		Sessions: a.Store(), Send: a.Send, Redact: a.Permission.Redacted, Git: a.Extensions.Store().Git,
-		Host:    (&app.Hosts{Self: "/proc/self/exe", Warn: func(string) {}}).Host,
+		Host:    (&app.Hosts{Load: h.load, Warn: func(string) {}}).Host,
 		Options: app.Options{Model: "script", Mode: tool.ModeAuto}, Dir: filepath.Join(h.dir, "tasks"), State: a.StateDir,
 		Owner: ownersToken, Warn: func(text string) { h.t.Log("warned: " + text) }, HasModel: a.Providers.Known, Rewind: a.Rewind,
 	}}

@@ -16,6 +16,7 @@ import (
 
 // TestStrict holds that what can't be is refused, with what is wrong.
 func TestStrict(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	agent, env := h.made("/v1/agents", someAgent), h.made("/v1/environments", someEnv)
 	session := h.made("/v1/sessions", object{"agent": agent, "environment_id": env})
@@ -138,6 +139,7 @@ func TestStrict(t *testing.T) {
 
 // TestNoFaults holds that no request that is wrong somewhere is answered as a fault of the server.
 func TestNoFaults(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	agent, env := h.made("/v1/agents", someAgent), h.made("/v1/environments", someEnv)
 	session := h.made("/v1/sessions", object{"agent": agent, "environment_id": env})
@@ -216,6 +218,7 @@ func spoilt(r *rand.Rand, v any) any {
 
 // TestBodies holds that no endpoint takes a body that it does not know, also where it needs none.
 func TestBodies(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	env := h.made("/v1/environments", elsewhere)
 	deployment := h.made("/v1/deployments", object{
@@ -249,6 +252,7 @@ func TestBodies(t *testing.T) {
 
 // TestMistakesAreNamed holds that a mistake is told with the whole name of what it is in.
 func TestMistakesAreNamed(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	agent, env := h.made("/v1/agents", someAgent), h.made("/v1/environments", someEnv)
 	session := h.made("/v1/sessions", object{"agent": agent, "environment_id": env})
@@ -280,6 +284,7 @@ func TestMistakesAreNamed(t *testing.T) {
 
 // TestNames holds that no name is more than what one sees of it, on one line.
 func TestNames(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	deployment := object{
 		"agent": h.made("/v1/agents", someAgent), "environment_id": h.made("/v1/environments", someEnv),
@@ -306,6 +311,7 @@ func TestNames(t *testing.T) {
 
 // TestMethods holds that a path says which methods it takes.
 func TestMethods(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	for _, tc := range []struct {
 		method, path string
@@ -327,6 +333,7 @@ func TestMethods(t *testing.T) {
 
 // TestTenants holds that nobody sees what another tenant has, nor whether it is there.
 func TestTenants(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	red, blue := h.as("ann", "red"), h.as("bob", "blue")
 	agent, env := red.made("/v1/agents", someAgent), red.made("/v1/environments", someEnv)
@@ -406,6 +413,7 @@ func TestModels(t *testing.T) {
 // TestRoster holds that an agent tells its metadata and whom it may have work for it, also where there is none of
 // both, and that what it tells can be sent back.
 func TestRoster(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	roster := func(a object) object {
 		t.Helper()

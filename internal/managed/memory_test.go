@@ -51,6 +51,7 @@ func has(t *testing.T, text string, want ...string) {
 
 // TestMemories holds what clients and agents do with memories, also over a restart.
 func TestMemories(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	store := h.made("/v1/memory_stores", object{"name": "User Preferences", "description": "what Ann likes"})
 	at := "/v1/memory_stores/" + store
@@ -95,6 +96,7 @@ func TestMemories(t *testing.T) {
 // TestMemoryReadOnly holds that what is read-only is not written, whoever allows it, and that an
 // archived store can be emptied alone.
 func TestMemoryReadOnly(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	var resources []any
 	var ids []string
@@ -128,6 +130,7 @@ func TestMemoryReadOnly(t *testing.T) {
 
 // TestMemoryRules holds that modes and rules for files hold for memories too.
 func TestMemoryRules(t *testing.T) {
+	t.Parallel()
 	for name, set := range map[string]func(*server.Server){
 		"rule": func(s *server.Server) { s.Options.Deny = []string{"write(mnt/memory/n/**)"} },
 		"mode": func(s *server.Server) { s.Options.Mode = tool.ModePlan },
@@ -149,6 +152,7 @@ func TestMemoryRules(t *testing.T) {
 // TestMemoryRaces holds that of what several write at once nothing is lost: each text that was
 // acknowledged is a version, and of those who expect the same one comes first.
 func TestMemoryRaces(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	store := h.made("/v1/memory_stores", object{"name": "n"})
 	at := "/v1/memory_stores/" + store
@@ -201,6 +205,7 @@ func TestMemoryRaces(t *testing.T) {
 
 // TestMemoryRedact holds that what is redacted is nowhere any more, and what is deleted neither.
 func TestMemoryRedact(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	store := h.made("/v1/memory_stores", object{"name": "n"})
 	at := "/v1/memory_stores/" + store
@@ -251,6 +256,7 @@ func (h *house) onDisk(text string) (found bool) {
 // TestMemoryQuota holds that contents count into what a tenant may hold on the disk, until they are
 // deleted.
 func TestMemoryQuota(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	h.must("PUT", "/api/v1/tenants/red", object{"disk": 150_000})
 	red := h.as("ann", "red")
@@ -272,6 +278,7 @@ func TestMemoryQuota(t *testing.T) {
 
 // TestMemoryStrict holds that what can't be is refused, with what is wrong.
 func TestMemoryStrict(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	store := h.made("/v1/memory_stores", object{"name": "n"})
 	at := "/v1/memory_stores/" + store
@@ -340,6 +347,7 @@ func TestMemoryStrict(t *testing.T) {
 
 // TestTenantsMemories holds that nobody sees or uses the memories of another tenant.
 func TestTenantsMemories(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	red, blue := h.as("ann", "red"), h.as("bob", "blue")
 	store := red.made("/v1/memory_stores", object{"name": "n"})

@@ -11,6 +11,7 @@ import (
 // TestPages holds of every list that a client gets the rest of it, once, when what the next page
 // begins with has gone meanwhile, also after a restart, and with pages of one.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	agent, env := h.made("/v1/agents", someAgent), h.made("/v1/environments", someEnv)
 	vault, store := h.made("/v1/vaults", object{"display_name": "v"}), h.made("/v1/memory_stores", object{"name": "m"})

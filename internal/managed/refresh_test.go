@@ -77,6 +77,7 @@ func (i *issuer) asked() int {
 // server is started again meanwhile, and that a refusal is told to the session and to webhooks. No
 // token comes out.
 func TestRefresh(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, func(s *server.Server) {
 		s.Options.Allow, s.WebhookTo = []string{"mcp__peer__repeat"}, netguard.Hosts{"127.0.0.1"}
 	})
@@ -195,6 +196,7 @@ func TestRefresh(t *testing.T) {
 // TestRefusedToken holds that a session is told once in a run that an MCP server refuses its token, and
 // that no more than one new token is asked for then.
 func TestRefusedToken(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	var token, other atomic.Value
 	token.Store("none")
@@ -238,6 +240,7 @@ func TestRefusedToken(t *testing.T) {
 
 // TestRefreshStrict holds what no refresh can be.
 func TestRefreshStrict(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	red := h.as("ann", "red")
 	vault := red.made("/v1/vaults", object{"display_name": "v"})

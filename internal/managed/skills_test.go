@@ -24,6 +24,7 @@ func (h *house) skill(text string) object {
 
 // TestSkills holds that an agent has the skills that it names, in the version that is meant.
 func TestSkills(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	made := h.skill(someSkill)
 	id, first := fmt.Sprint(made["id"]), fmt.Sprint(made["latest_version_id"])
@@ -82,6 +83,7 @@ func TestSkills(t *testing.T) {
 
 // TestSkillsStrict holds that what can't be is refused, with what is wrong.
 func TestSkillsStrict(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	id := fmt.Sprint(h.skill(someSkill)["id"])
 	file := func(name, text string) field { return field{"files", name, text} }
@@ -134,6 +136,7 @@ func TestSkillsStrict(t *testing.T) {
 
 // TestTenantsSkills holds that nobody sees or uses the skills of another tenant.
 func TestTenantsSkills(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	red, blue := h.as("ann", "red"), h.as("bob", "blue")
 	made := red.skill(someSkill)

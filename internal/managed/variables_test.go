@@ -24,6 +24,7 @@ var someVariable = object{
 // TestVariables holds that commands of a session have what stands for a secret, and that the secret
 // is nowhere else than among the secrets.
 func TestVariables(t *testing.T) {
+	t.Parallel()
 	const first, second = "the-value-that-nobody-may-read-9f2c", "another-value-that-nobody-may-read-77ab"
 	h := newHouse(t, nil)
 	agent, env := h.made("/v1/agents", someAgent), h.made("/v1/environments", someEnv)
@@ -114,6 +115,7 @@ func own(t *testing.T) string {
 // TestVariablesAreSent has a command of a session send what stands for two secrets to a host that is
 // to have one of them. What the host says of it stays outside of the session.
 func TestVariablesAreSent(t *testing.T) {
+	t.Parallel()
 	const value, other = "the-value-that-nobody-may-read-9f2c", "another-value-that-nobody-may-read-77ab"
 	host := own(t)
 	got := make(chan [2]string, 1)

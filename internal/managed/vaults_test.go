@@ -65,6 +65,7 @@ func (h *house) leaks(text string) bool {
 // TestVaults holds that a token reaches the server that it is for as a header, and nothing else: no
 // answer, log, book or workspace; and that it is gone with its credential.
 func TestVaults(t *testing.T) {
+	t.Parallel()
 	const first, second = "the-first-token-that-nobody-may-read-9f2c", "the-second-token-that-nobody-may-read-77ab"
 	h := newHouse(t, func(s *server.Server) { s.Options.Allow = []string{"mcp__peer__repeat"} })
 	var token atomic.Value
@@ -162,6 +163,7 @@ func TestVaults(t *testing.T) {
 
 // TestVaultsStrict holds that what can't be is refused, with what is wrong, and keeps no secret.
 func TestVaultsStrict(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	vault := h.made("/v1/vaults", object{"display_name": "n"})
 	at := "/v1/vaults/" + vault + "/credentials"
@@ -234,6 +236,7 @@ func TestVaultsStrict(t *testing.T) {
 
 // TestTenantsVaults holds that nobody sees or uses the vaults of another tenant.
 func TestTenantsVaults(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	red, blue := h.as("ann", "red"), h.as("bob", "blue")
 	vault := "/v1/vaults/" + red.made("/v1/vaults", object{"display_name": "n"})

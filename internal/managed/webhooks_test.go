@@ -61,6 +61,7 @@ func (n *news) of(id, kind string) string {
 
 // TestNews holds what webhooks are told of agents, sessions and deployments.
 func TestNews(t *testing.T) {
+	t.Parallel()
 	at := newClock("2026-05-04T08:59:30Z")
 	h := newHouse(t, func(s *server.Server) {
 		s.Clock, s.WebhookTo = at, netguard.Hosts{"127.0.0.1"}

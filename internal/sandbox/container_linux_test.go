@@ -51,7 +51,6 @@ func (n numbered) Start(ctx context.Context, c tool.Command) (tool.Process, erro
 }
 
 func TestContained(t *testing.T) {
-	t.Parallel()
 	engines(t, func(t *testing.T, d *dock) {
 		for _, level := range []tool.Level{tool.BoxNone, tool.BoxWorkspace} {
 			if testing.Short() && level == tool.BoxNone {

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"context"
 	"debug/elf"
 	"errors"
@@ -204,11 +203,11 @@ func startOf(pid int) string {
 	if err != nil {
 		return ""
 	}
-	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
-	if len(fields) < 20 {
+	fields := statFields(data)
+	if len(fields) < 22 {
 		return ""
 	}
-	return string(fields[19])
+	return string(fields[21])
 }
 
 // tidy removes containers that inspans left which are no more. They end by

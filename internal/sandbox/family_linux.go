@@ -201,17 +201,25 @@ func stats() []stat {
 		if err != nil {
 			continue
 		}
-		// The name of the program stands in parentheses and may hold any.
-		end := bytes.LastIndexByte(data, ')')
-		fields := bytes.Fields(data[end+1:])
-		if end < 0 || len(fields) < 4 || fields[0][0] == 'Z' || fields[0][0] == 'X' {
+		fields := statFields(data)
+		if len(fields) < 6 || fields[2][0] == 'Z' || fields[2][0] == 'X' {
 			continue
 		}
 		s := stat{}
-		s.pid, _ = strconv.Atoi(filepath.Base(filepath.Dir(name)))
-		s.parent, _ = strconv.Atoi(string(fields[1]))
-		s.session, _ = strconv.Atoi(string(fields[3]))
+		s.pid, _ = strconv.Atoi(string(fields[0]))
+		s.parent, _ = strconv.Atoi(string(fields[3]))
+		s.session, _ = strconv.Atoi(string(fields[5]))
 		out = append(out, s)
 	}
 	return out
+}
+
+// statFields splits what /proc/PID/stat says, nil if that is nothing. The name of the program, which is
+// the second, stands in parentheses and may hold any.
+func statFields(data []byte) [][]byte {
+	from, to := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
+	if from < 0 || to < from {
+		return nil
+	}
+	return append(bytes.Fields(data[:from]), append([][]byte{data[from+1 : to]}, bytes.Fields(data[to+1:])...)...)
 }

@@ -68,7 +68,7 @@ func (b *boxes) gitCopies(box tool.Box, found []spot) []gitCopy {
 	if !box.Git || !b.overlays() {
 		return nil
 	}
-	_, list := gitAround(b.root)
+	list := gitAround(b.root)
 	for _, s := range found {
 		if filepath.Base(s.Path) == ".git" && len(list) < mostCopies {
 			list = append(list, s.Path)

@@ -2,11 +2,13 @@ package sandbox
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -57,12 +59,59 @@ func marked(mark string) []int {
 		if err != nil {
 			continue
 		}
-		env, err := os.ReadFile(filepath.Join("/proc", dir.Name(), "environ"))
-		if err == nil && bytes.Contains(env, needle) {
+		if bytes.Contains(environOf(pid), needle) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
+}
+
+// loading is how long a process is waited for that loads its program. If the disk takes longer, it
+// is taken for a stranger.
+const loading = 10 * time.Second
+
+// environOf returns the environment with which a process was started, nil if that can't be seen. While
+// a process loads its program there is none, so it waits until that is done.
+func environOf(pid int) []byte {
+	for late := time.Now().Add(loading); ; time.Sleep(time.Millisecond) {
+		env, err := readAtOnce("/proc/" + strconv.Itoa(pid) + "/environ")
+		if err != nil || len(env) > 0 || withoutEnviron(pid) || time.Now().After(late) {
+			return env
+		}
+	}
+}
+
+// readAtOnce reads a file in one go: what a process says of itself ends early if it loads another program
+// between two reads.
+func readAtOnce(path string) ([]byte, error) {
+	for size := 16 << 10; ; size *= 4 {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		data := make([]byte, size)
+		n, err := file.Read(data)
+		file.Close()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if n < size {
+			return data[:n], nil
+		}
+	}
+}
+
+// withoutEnviron reports whether a process has no environment and won't get one: its memory is gone, as it
+// has ended or is the kernel's, or its program is loaded and was given none.
+func withoutEnviron(pid int) bool {
+	const memory, code, from, to = 22, 25, 49, 50 // proc(5) counts from one
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	fields := statFields(data)
+	if err != nil || len(fields) <= to {
+		return true
+	}
+	none := func(field int) bool { return string(fields[field]) == "0" }
+	return none(memory) || !none(code) && bytes.Equal(fields[from], fields[to])
 }
 
 // killSession kills what is left of a session whose leader has ended.

@@ -144,6 +144,29 @@ func TestKillLater(t *testing.T) {
 	}
 }
 
+// TestLeftWhileItLoads leaves a process behind that loads its program again and again, in which it has no
+// environment for a moment: it is seen whenever one looks, and can be killed.
+func TestLeftWhileItLoads(t *testing.T) {
+	env := open(t)
+	if err := os.WriteFile(filepath.Join(env.Root, "again"), []byte("exec sh again\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, pid := startWith(t, t.Context(), env, tool.Command{
+		Args: []string{"sh", "-c", "setsid sh again >/dev/null 2>&1 & echo $!"},
+		Env:  append(os.Environ(), "MUCH="+strings.Repeat("x", 40_000)), // more than one reads at once
+	})
+	if _, err := p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 300 {
+		if !p.(tool.Leaver).Left() {
+			t.Fatalf("it was not seen the %dth time, and runs: %v", n+1, running(pid))
+		}
+	}
+	p.Kill()
+	ends(t, pid)
+}
+
 // TestParentDies checks that the process is killed when the harness is.
 func TestParentDies(t *testing.T) {
 	self, err := os.Executable()

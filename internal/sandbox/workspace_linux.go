@@ -181,29 +181,29 @@ func (b *boxes) closedInCopies(o *order, closed []spot) []spot {
 	return out
 }
 
-// gitAround returns the folder with the repository that git finds from a folder, and the git
-// directories of that: of the work tree, and what it shares with others. A repository above the
-// workspace counts if it belongs to whom the workspace belongs to, as for git.
-func gitAround(root string) (top string, dirs []string) {
+// gitAround returns the git directories of the repository that git finds from a folder: of the work
+// tree, and what it shares with others. A repository above the workspace counts if it belongs to whom
+// the workspace belongs to, as for git.
+func gitAround(root string) []string {
 	first, err := stampAt(root)
 	if err != nil {
-		return "", nil
+		return nil
 	}
 	home, _ := os.UserHomeDir()
-	for top = root; ; top = filepath.Dir(top) {
+	for top := root; ; top = filepath.Dir(top) {
 		st, err := stampAt(top)
 		if err != nil || st.dev != first.dev || top == "/" || top != root && (!st.own || home != "" && tool.Inside(top, home)) {
-			return "", nil
+			return nil
 		}
 		git := filepath.Join(top, ".git")
 		switch st, err := stampAt(git); {
 		case err != nil:
 		case st.dir:
 			if _, err := os.Lstat(filepath.Join(git, "HEAD")); err == nil {
-				return top, []string{git}
+				return []string{git}
 			}
 		default:
-			return top, gitLinked(top)
+			return gitLinked(top)
 		}
 	}
 }
@@ -211,8 +211,7 @@ func gitAround(root string) (top string, dirs []string) {
 // gitElsewhere returns the git directories of a workspace that a link leads to or that lie
 // above it.
 func gitElsewhere(root string) []string {
-	_, dirs := gitAround(root)
-	return slices.DeleteFunc(dirs, func(dir string) bool { return dir == filepath.Join(root, ".git") })
+	return slices.DeleteFunc(gitAround(root), func(dir string) bool { return dir == filepath.Join(root, ".git") })
 }
 
 // gitLinked returns the folders that a workspace's .git file leads to: of

@@ -19,6 +19,7 @@ func repeated(one string, n int) string {
 
 // TestBudgets holds that a request which holds too much of something is refused, and which field that is.
 func TestBudgets(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	tools := repeated(`{"name":"t","description":"d","input_schema":{"type":"object"}}`, 257)
 	for _, c := range []struct{ body, says string }{

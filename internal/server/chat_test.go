@@ -47,6 +47,7 @@ func (h *house) tasks() []server.Task {
 // TestChat holds that a client which sends the conversation again, with the answer, talks to the
 // same agent, and one that sends another goes to a new one.
 func TestChat(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	talk := []chatMessage{{"system", "Be brief."}, {"user", "say: heron"}}
 	first := h.complete(talk...)
@@ -73,6 +74,7 @@ func TestChat(t *testing.T) {
 
 // TestChatStream holds the form of a streamed answer, and that a client which goes interrupts it.
 func TestChatStream(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	body := map[string]any{
 		"model": "inspan", "stream": true, "stream_options": map[string]any{"include_usage": true},
@@ -118,6 +120,7 @@ func TestChatStream(t *testing.T) {
 
 // TestResponses holds that a response follows another, once, and the form of a stream.
 func TestResponses(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	ask := func(status int, body map[string]any) (id, text string) {
 		t.Helper()
@@ -162,6 +165,7 @@ func TestResponses(t *testing.T) {
 
 // TestChatRefuses holds that what an agent can't do is told.
 func TestChatRefuses(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	hi := []chatMessage{{"user", "hi"}}
 	for _, tc := range []struct {
@@ -195,6 +199,7 @@ func TestChatRefuses(t *testing.T) {
 
 // TestChatTakes holds that fields which would change nothing are taken.
 func TestChatTakes(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	body := map[string]any{
 		"model": "inspan", "messages": []chatMessage{{"user", "say: hi"}}, "tools": []any{}, "tool_choice": "none", "parallel_tool_calls": true,
@@ -214,6 +219,7 @@ func TestChatTakes(t *testing.T) {
 // TestUnknownModel holds that a model which no provider has is refused where it is named, and that
 // identities of a tenant are not told what the operator's settings lack.
 func TestUnknownModel(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, func(s *server.Server) {
 		s.HasModel = func(name string) error { return fmt.Errorf("no provider has %s", name) }
 	})
@@ -236,6 +242,7 @@ func TestUnknownModel(t *testing.T) {
 
 // TestIdleTimeout holds that an open task which nobody talks to is closed.
 func TestIdleTimeout(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Open: true, IdleTimeout: 1}).ID
 	h.until(id, "completed")

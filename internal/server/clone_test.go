@@ -191,6 +191,7 @@ func TestClonePinnedSSH(t *testing.T) {
 
 // TestBranchNames holds the names of branches against what git itself takes.
 func TestBranchNames(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	repo := h.repository()
 	for _, name := range []string{

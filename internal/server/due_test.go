@@ -26,6 +26,7 @@ func (c still) At(time.Time) (<-chan time.Time, func()) { return nil, func() {} 
 // TestKillWhenDue kills the real server while many runs are due, again and again. Each deployment
 // has one run for that time, with one session, and its agent is told once what it begins with.
 func TestKillWhenDue(t *testing.T) {
+	t.Parallel()
 	const many = 20
 	p := newProcess(t)
 	// The deployments are made an hour ago, so all are due when the server starts.

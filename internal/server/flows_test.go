@@ -28,8 +28,9 @@ steps:
 // TestWorkflow has a task perform a workflow: it is listed and checked, waits as any task does, outlives
 // the server, and brings what it returns.
 func TestWorkflow(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
-	dir := filepath.Join(os.Getenv("INSPAN_CONFIG_DIR"), "workflows")
+	dir := filepath.Join(h.dir, "config", "workflows")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ type rewound struct {
 // TestRewind holds that an idle task is taken back with its files and its conversation, in parts too,
 // and that this is taken back again.
 func TestRewind(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	task := h.submit(server.Spec{Open: true})
 	id, file := task.ID, filepath.Join(h.dir, "tasks", task.ID, "file")
@@ -128,6 +129,7 @@ func TestRewind(t *testing.T) {
 
 // TestRewindNothing holds that there may be nothing to go back to.
 func TestRewindNothing(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Open: true, Prompt: "say: x"}).ID
 	h.says(id, "x")
@@ -137,6 +139,7 @@ func TestRewindNothing(t *testing.T) {
 
 // TestRewindAtWork holds that nothing is put back under an agent that works or waits.
 func TestRewindAtWork(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Open: true, Prompt: "bash: echo one > file", Ask: []string{"bash"}}).ID
 	h.until(id, event.StageWaiting)
@@ -145,6 +148,7 @@ func TestRewindAtWork(t *testing.T) {
 
 // TestEffects holds that the effects that last are listed.
 func TestEffects(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	spec := server.Spec{Prompt: "bash: echo one > file; curl -s http://127.0.0.1:1/ || true", Ask: []string{"bash"}}
 	task := h.until(h.submit(spec).ID, event.StageWaiting)
@@ -168,6 +172,7 @@ func TestEffects(t *testing.T) {
 // TestFork holds that a task can go on with a copy of another's session in its workspace, which
 // stays until the last of them is over.
 func TestFork(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	ann := h.identity("ann", "red", server.Operator)
 	h.call("PUT", "/api/v1/tenants/red", map[string]any{"budget": 5}, http.StatusOK, nil)

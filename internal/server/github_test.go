@@ -36,6 +36,7 @@ func (h *house) told(session string) (out []event.Steered, said string) {
 // TestGitHub holds that the agent of a task about an issue or a pull request reads it first, as
 // words of strangers, and that a task without its issue fails.
 func TestGitHub(t *testing.T) {
+	t.Parallel()
 	hub := httptest.NewServer(&testkit.GitHub{Stand: testkit.Stand{T: t, Token: "secret-of-the-operator"}})
 	defer hub.Close()
 	var guests sync.Map // by tenant

@@ -20,6 +20,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/server"
 	"github.com/inspan/inspan/store"
@@ -51,8 +52,6 @@ func newHouse(t testing.TB, set func(*server.Server)) *house {
 	t.Helper()
 	dir := t.TempDir()
 	h := &house{t: t, dir: dir, root: filepath.Join(dir, "root"), set: set, token: ownersToken, api: &description{}}
-	t.Setenv("INSPAN_CONFIG_DIR", filepath.Join(dir, "config"))
-	t.Setenv("INSPAN_STATE_DIR", filepath.Join(dir, "state"))
 	if err := os.Mkdir(h.root, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -62,16 +61,21 @@ func newHouse(t testing.TB, set func(*server.Server)) *house {
 	return h
 }
 
+// load reads the settings of the house.
+func (h *house) load() (*app.App, error) {
+	return app.LoadFrom("/proc/self/exe", config.Where{Settings: filepath.Join(h.dir, "config", "config.toml"), State: filepath.Join(h.dir, "state")})
+}
+
 // open starts a server over what is there.
 func (h *house) open() {
 	h.t.Helper()
-	a, err := app.Load("/proc/self/exe")
+	a, err := h.load()
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	h.s = &server.Server{Setup: server.Setup{
 		Sessions: a.Store(), Send: a.Send, Redact: a.Permission.Redacted, Git: a.Extensions.Store().Git,
-		Host:    (&app.Hosts{Self: "/proc/self/exe", Warn: func(string) {}}).Host,
+		Host:    (&app.Hosts{Load: h.load, Warn: func(string) {}}).Host,
 		Options: app.Options{Model: "script", Mode: tool.ModeAuto}, Dir: filepath.Join(h.dir, "tasks"), Folders: []string{h.root},
 		Owner: ownersToken, Warn: func(text string) { h.t.Log("warned: " + text) }, Rewind: a.Rewind,
 		Workflows: app.Workflows(a, "", "").Checked,
@@ -190,7 +194,7 @@ func (h *house) when(id, what string, so func(server.Task) bool) server.Task {
 // sessions are the store below the house, for whoever comes beside the server.
 func (h *house) sessions(t *testing.T) store.Store {
 	t.Helper()
-	a, err := app.Load("/proc/self/exe")
+	a, err := h.load()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -161,6 +161,7 @@ func TestRemotePauses(t *testing.T) {
 // TestRemoteComesBack holds that a session is followed beyond a time in which its server can't be
 // asked, that this is told, and that what ends it is the word of the server only.
 func TestRemoteComesBack(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Open: true, Prompt: "say: heron", Folder: h.root}).ID
 	session := h.until(id, event.StageIdle).Session

@@ -19,6 +19,7 @@ import (
 // TestRemoteIsLive holds that who follows a session from elsewhere is told the text of a reply while
 // it is written, before the reply, and that its status is that of the events it has seen.
 func TestRemoteIsLive(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	session := h.until(h.submit(server.Spec{Open: true, Prompt: "say: heron", Folder: h.root}).ID, event.StageIdle).Session
 	w, err := (&inspan.Host{Store: h.remote()}).Watch(t.Context(), session)
@@ -64,6 +65,7 @@ func TestRemoteIsLive(t *testing.T) {
 // TestKeyedInputsArriveOnce holds that an input with a key is sent until the server has taken it, and
 // counts once although answers to it were lost.
 func TestKeyedInputsArriveOnce(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	session := h.until(h.submit(server.Spec{Open: true, Prompt: "say: heron", Folder: h.root}).ID, event.StageIdle).Session
 	var lost atomic.Int32

@@ -12,6 +12,7 @@ import (
 // TestMetrics holds that measures count what tasks do, for identities without a tenant alone.
 // test/oracle reads them with Prometheus' own parser.
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	done := h.submit(server.Spec{Prompt: "bash: true\nread: none", Folder: h.root}).ID
 	h.until(done, event.StageCompleted)

@@ -73,6 +73,7 @@ func (i *issuer) token(more jwt.MapClaims) string {
 // TestOIDC holds that tokens of the provider are those of the identities whose claims they make, and
 // that all others are refused.
 func TestOIDC(t *testing.T) {
+	t.Parallel()
 	provider := newIssuer(t)
 	h := newHouse(t, func(s *server.Server) { s.OIDC.Issuer, s.OIDC.Audience = provider.h.URL, "inspan" })
 	for _, identity := range []map[string]any{
@@ -169,6 +170,7 @@ func TestOIDC(t *testing.T) {
 
 // TestOIDCWithout holds that identities with claims need a provider, and what claims can be.
 func TestOIDCWithout(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	made := func(claims map[string]string) (int, string) {
 		return h.do(h.request(t.Context(), "POST", "/api/v1/identities", map[string]any{"name": "a", "role": "viewer", "claims": claims}))

@@ -30,6 +30,7 @@ func (h *house) says(id, text string) server.Task {
 // TestOpen holds that an open task takes messages after each run, over restarts too, until it is
 // closed.
 func TestOpen(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Open: true, Folder: h.root}).ID
 	h.until(id, event.StageIdle)
@@ -55,6 +56,7 @@ func TestOpen(t *testing.T) {
 // TestOpenLeftUnread holds that what was said to an idle task is done, although the server ended
 // before it began.
 func TestOpenLeftUnread(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Open: true, Prompt: "say: first"}).ID
 	session := h.says(id, "first").Session
@@ -75,6 +77,7 @@ func TestOpenLeftUnread(t *testing.T) {
 
 // TestCloseWaiting holds that a task which waits for an answer ends when it is closed.
 func TestCloseWaiting(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Open: true, Prompt: "bash: echo hi > made", Folder: h.root, Ask: []string{"bash"}}).ID
 	h.until(id, event.StageWaiting)
@@ -87,6 +90,7 @@ func TestCloseWaiting(t *testing.T) {
 
 // TestSaidTwice holds that what a client sends twice under one key counts once, for each client apart.
 func TestSaidTwice(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Open: true, Folder: h.root}).ID
 	h.until(id, event.StageIdle)
@@ -112,6 +116,7 @@ func TestSaidTwice(t *testing.T) {
 
 // TestInterrupt holds that an open task goes on behind an interrupt, and another one ends.
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	for _, open := range []bool{true, false} {
 		name := map[bool]string{true: "a", false: "b"}[open]
@@ -134,6 +139,7 @@ func TestInterrupt(t *testing.T) {
 
 // TestOpenTimesOut holds that the time of an idle task ends too.
 func TestOpenTimesOut(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Open: true, Timeout: 3}).ID
 	h.until(id, event.StageIdle, event.StageTimedOut) // a busy machine may not get so far in time
@@ -143,6 +149,7 @@ func TestOpenTimesOut(t *testing.T) {
 // TestClientTool holds that a tool of the client is called by a question, and that the answer is
 // its result.
 func TestClientTool(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	tools := []server.ClientTool{{Name: "weather", Description: "Tells the weather.", Schema: json.RawMessage(`{"type":"object"}`)}}
 	id := h.submit(server.Spec{Prompt: `call: weather {"city":"Oslo"}`, Tools: tools, System: "Be brief."}).ID
@@ -177,6 +184,7 @@ func TestClientTool(t *testing.T) {
 
 // TestDenied holds that a task's own rules tighten what the server allows.
 func TestDenied(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Prompt: "bash: echo hi > made", Folder: h.root, Deny: []string{"bash"}}).ID
 	h.until(id, event.StageCompleted)
@@ -189,6 +197,7 @@ func TestDenied(t *testing.T) {
 // TestImpossibleRules holds that a rule which can match nothing is refused, and that one in the form of
 // another agent holds.
 func TestImpossibleRules(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	ours := []server.ClientTool{{Name: "glob", Description: "Look.", Schema: json.RawMessage(`{"type":"object"}`)}}
 	for rule, want := range map[string]string{
@@ -212,6 +221,7 @@ func TestImpossibleRules(t *testing.T) {
 // TestBeside holds that a task can work in the workspace of one that stays open, and leaves it
 // there.
 func TestBeside(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Open: true, Prompt: "bash: echo made > file"}).ID
 	h.until(id, event.StageIdle)

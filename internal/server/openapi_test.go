@@ -108,6 +108,7 @@ func (d *description) holds(h *house, res *http.Response, raw []byte) {
 
 // TestDescribed holds that the description names each endpoint, with what it reads and writes.
 func TestDescribed(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	h.api.read(h)
 	doc := h.api.doc
@@ -142,6 +143,7 @@ func TestDescribed(t *testing.T) {
 
 // TestBounds holds that what a client asks for is described as strictly as the server takes it.
 func TestBounds(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	h.api.read(h)
 	body := func(path, method string) *jsonschema.Resolved {

@@ -132,6 +132,7 @@ func (p *page) merge(t testing.TB, data string) {
 // TestView holds that a page which follows a session, and was away for a part of it, has the same in
 // the end as one that reads it whole: each item under the same place.
 func TestView(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = tool.ModeAsk })
 	task := h.submit(server.Spec{Prompt: "say: one\nbash: touch a\nbash: touch b", Folder: h.root, Open: true})
 	task = h.until(task.ID, event.StageWaiting)
@@ -190,6 +191,7 @@ func TestView(t *testing.T) {
 
 // TestViewIsHarmless shows what others have written without what would hide or do something.
 func TestViewIsHarmless(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = tool.ModeAsk })
 	task := h.submit(server.Spec{Prompt: "say: <script>alert(1)</script> [x](javascript:alert(1)) ![y](http://evil.example/)\n" +
 		"bash: touch a\u202egpj.exe # \u200b", Folder: h.root, Open: true})
@@ -211,6 +213,7 @@ func TestViewIsHarmless(t *testing.T) {
 
 // TestBoard has all sessions of whoever looks, by their states, and what waits for them.
 func TestBoard(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = tool.ModeAsk })
 	ann := h.identity("ann", "team", server.Operator)
 	bob := h.identity("bob", "other", server.Viewer)
@@ -259,6 +262,7 @@ func TestBoard(t *testing.T) {
 
 // TestSignIn gives a browser a token for a code of the owner, once.
 func TestSignIn(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	admin := h.identity("root", "", server.Admin)
 	admin.call("POST", "/api/v1/codes", nil, http.StatusForbidden, nil)
@@ -283,6 +287,7 @@ func TestSignIn(t *testing.T) {
 
 // TestPageFiles are for everybody, also by links of other sites; what they show is not.
 func TestPageFiles(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	get := func(path string, headers ...string) (int, http.Header) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.h.URL+path, nil)
@@ -342,6 +347,7 @@ func TestPageFiles(t *testing.T) {
 
 // TestEvals shows the owner how runs of evaluations stand, and nobody else.
 func TestEvals(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Ours, s.State = true, t.TempDir() })
 	ann := h.identity("ann", "team", server.Admin)
 	dir := filepath.Join(h.s.State, "evals", "r1")
@@ -387,9 +393,10 @@ func TestEvals(t *testing.T) {
 // TestOurs shows the owner sessions of the machine's terminals, takes decisions for them, and goes on
 // with one that nobody runs.
 func TestOurs(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode, s.Ours = tool.ModeAsk, true })
 	ann := h.identity("ann", "team", server.Admin)
-	hosts := app.Hosts{Self: "/proc/self/exe", Warn: func(string) {}}
+	hosts := app.Hosts{Load: h.load, Warn: func(string) {}}
 	host, err := hosts.Host(app.Options{Model: "script", Mode: tool.ModeAsk})
 	if err != nil {
 		t.Fatal(err)

@@ -25,6 +25,7 @@ func (h *house) remote() *server.Remote { return &server.Remote{URL: h.h.URL, To
 // TestRemote holds that a session of a server is read and followed from elsewhere as it is there,
 // and that what is said and decided there counts.
 func TestRemote(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = "ask" })
 	id := h.submit(server.Spec{Open: true, Prompt: "bash: echo hi > made", Folder: h.root}).ID
 	session := h.until(id, event.StageWaiting).Session
@@ -80,6 +81,7 @@ func TestRemote(t *testing.T) {
 
 // TestBoardFromElsewhere holds that the board and the list of another machine show each session as the page does.
 func TestBoardFromElsewhere(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = "ask" })
 	states := map[string]running.Standing{}
 	add := func(spec server.Spec, stage event.Stage, want running.Standing) string {
@@ -175,6 +177,7 @@ func encoded(t *testing.T, e event.Event, err error) string {
 // visitor appends what only the driver may, decides for longer than the session, or as somebody
 // else.
 func TestRemoteOfOthers(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = "ask" })
 	ann, bob := h.identity("ann", "a", server.Operator), h.identity("bob", "b", server.Operator)
 	id := ann.submit(server.Spec{Open: true, Prompt: "bash: echo hi > made"}).ID
@@ -240,6 +243,7 @@ func TestRemoteToken(t *testing.T) {
 // TestServersNameNoVariables holds that no client learns a variable of the server by an address of an
 // MCP server, which is filled in for settings.
 func TestServersNameNoVariables(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	for _, url := range []string{"https://a.example/${HOME}", "https://${HOST}/", "https://a.example/?x=${HOME:-y}"} {
 		spec := server.Spec{Prompt: "x", Servers: []server.MCPServer{{Name: "m", URL: url}}}
@@ -252,6 +256,7 @@ func TestServersNameNoVariables(t *testing.T) {
 
 // TestServersElsewhere holds that a tenant can't have the server talk to its own machine.
 func TestServersElsewhere(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	ann := h.identity("ann", "red", server.Operator)
 	for _, url := range []string{

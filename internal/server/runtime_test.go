@@ -24,6 +24,7 @@ func (h *house) invoke(name string, body map[string]any, accept string) (status 
 // TestInvocations holds the runtime contract: a session header is one conversation, over whichever path, and each
 // call brings what its own run has.
 func TestInvocations(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	name := strings.Repeat("s", 33)
 	said := func(prompt string) (task server.Task) {
@@ -74,6 +75,7 @@ func TestInvocations(t *testing.T) {
 // TestInvokedInTheBackground holds that such a call is answered at once, that health says busy until its work is
 // done, and that a call without a prompt waits for that.
 func TestInvokedInTheBackground(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	name := strings.Repeat("b", 256)
 	ping := func() string { _, text := h.as("").do(h.request(t.Context(), "GET", "/ping", nil)); return text }
@@ -94,6 +96,7 @@ func TestInvokedInTheBackground(t *testing.T) {
 
 // TestInvokedLive holds that a client which accepts a stream alone gets the events as they come, and the task last.
 func TestInvokedLive(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	for _, name := range []string{"", strings.Repeat("l", 40), strings.Repeat("l", 40)} {
 		r := h.request(t.Context(), "POST", "/invocations", map[string]any{"prompt": "say: heron"})
@@ -111,6 +114,7 @@ func TestInvokedLive(t *testing.T) {
 
 // TestRuntimeTrusted holds that behind such a runtime its own paths need no token and no known host, and all others do.
 func TestRuntimeTrusted(t *testing.T) {
+	t.Parallel()
 	for _, trusted := range []bool{false, true} {
 		h := newHouse(t, func(s *server.Server) { s.Runtime = trusted })
 		send := func(path string, body any) int {

@@ -30,6 +30,7 @@ import (
 // TestTask holds what becomes of a task in a clone: its stages, what its agent says and what is
 // found.
 func TestTask(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	spec := server.Spec{
 		Prompt:     "bash: echo hi > made; git add made; git -c user.name=a -c user.email=a@b.c commit -qm 'made it'; echo more > left",
@@ -63,6 +64,7 @@ func TestTask(t *testing.T) {
 
 // TestContract holds that every task gets the rules, and its own options within the server's.
 func TestContract(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.MaxTurns, s.Contract = 3, "Rule of the house." })
 	task := h.until(h.submit(server.Spec{Prompt: "bash: true", MaxTurns: 1}).ID, event.StageFailed)
 	if !strings.HasPrefix(task.Why, "max_turns") {
@@ -87,6 +89,7 @@ func TestContract(t *testing.T) {
 
 // TestBadInput holds that every mistake is told, and is the client's.
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	h.identity("twin", "", server.Viewer)
 	h.identity("twin", "red", server.Viewer) // another tenant's is another
@@ -184,6 +187,7 @@ func TestBadInput(t *testing.T) {
 // TestStalled holds that a client whose body does not come is told so, and nothing of the
 // connection.
 func TestStalled(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	h.h.Close()
 	g := &netguard.Gate{Who: h.s.Who, Refuse: server.Refuse, BodyTime: 50 * time.Millisecond}
@@ -209,6 +213,7 @@ func TestStalled(t *testing.T) {
 // TestTwice holds that a request with a key counts once, also after a restart, and only for who
 // sent it.
 func TestTwice(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	send := func(h *house, prompt string) (int, string) {
 		req := h.request(t.Context(), "POST", "/api/v1/tasks", server.Spec{Prompt: prompt})
@@ -237,6 +242,7 @@ func TestTwice(t *testing.T) {
 
 // TestOneServer holds that a store has one server.
 func TestOneServer(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	second := &server.Server{Setup: server.Setup{Sessions: h.s.Sessions, Dir: t.TempDir()}}
 	if err := second.Start(t.Context()); !errors.Is(err, store.ErrBusy) {
@@ -247,6 +253,7 @@ func TestOneServer(t *testing.T) {
 // TestCancel holds that a task can be cancelled while it waits for its turn and while it works, and
 // that its time ends.
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.AtOnce = 1 })
 	works := h.submit(server.Spec{Prompt: h.slow("a"), Folder: h.root})
 	h.appears("a", "ran")
@@ -270,6 +277,7 @@ func TestCancel(t *testing.T) {
 // TestRestart holds that tasks go on where they were: a call that was finished is not made again,
 // one that ran when the server died is not either, and a queued task begins.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.AtOnce = 1 })
 	works := h.submit(server.Spec{Prompt: "bash: echo one >> done\n" + h.slow("a"), Folder: h.root})
 	queued := h.submit(server.Spec{Prompt: "bash: echo queued >> done", Folder: h.root})
@@ -290,6 +298,7 @@ func TestRestart(t *testing.T) {
 // TestDrain holds that a server which is asked to end finishes the calls that run, begins none, and
 // takes no tasks; the next goes on behind them.
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	works := h.submit(server.Spec{Prompt: h.slow("a") + "\nbash: echo two >> done", Folder: h.root})
 	h.appears("a", "ran")
@@ -320,6 +329,7 @@ func TestDrain(t *testing.T) {
 
 // TestPing holds what health says, and that nobody needs a token for it.
 func TestPing(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	ping := func() string { _, text := h.as("").do(h.request(t.Context(), "GET", "/ping", nil)); return text }
 	if got := ping(); !strings.Contains(got, `"Healthy"`) {
@@ -386,6 +396,7 @@ func (h *house) follow(path, after string, most int, kind string) seen {
 // TestStream holds that a client which is cut off anywhere, and goes on behind the last event that
 // it has seen, sees each once.
 func TestStream(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	task := h.submit(server.Spec{Prompt: h.slow("a") + "\nbash: echo two", Folder: h.root})
 	path := "/api/v1/tasks/" + task.ID + "/events"
@@ -425,6 +436,7 @@ func TestStream(t *testing.T) {
 // TestLive holds that a live stream has what is not stored in its place: text as it is written
 // comes before the reply that holds it.
 func TestLive(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	task := h.submit(server.Spec{Prompt: h.slow("a") + "\nsay: some words", Folder: h.root})
 	h.appears("a", "ran")
@@ -440,6 +452,7 @@ func TestLive(t *testing.T) {
 
 // TestMode holds that a task may be allowed less than the server's tasks, not more.
 func TestMode(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = tool.ModeEdit })
 	h.call("POST", "/api/v1/tasks", server.Spec{Prompt: "x", Mode: tool.ModeAuto}, http.StatusBadRequest, nil)
 	h.call("POST", "/api/v1/tasks", server.Spec{Prompt: "bash: true", Mode: tool.ModePlan}, http.StatusCreated, nil)
@@ -447,6 +460,7 @@ func TestMode(t *testing.T) {
 
 // TestTwiceForOthers holds that a key counts for what was sent with it, whatever that was.
 func TestTwiceForOthers(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	send := func(method, path, body string) (int, string) {
 		req := h.request(t.Context(), method, path, body)
@@ -471,6 +485,7 @@ func TestTwiceForOthers(t *testing.T) {
 
 // TestElsewhere holds that a task whose session another process drives waits for that.
 func TestElsewhere(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	task := h.submit(server.Spec{Prompt: h.slow("a"), Folder: h.root})
 	h.appears("a", "ran")
@@ -497,6 +512,7 @@ func TestElsewhere(t *testing.T) {
 // TestOpensInTurn holds that sessions are opened one at a time, however many tasks may work: whoever
 // asks the server for something would wait behind them.
 func TestOpensInTurn(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	opening, most := 0, 0
 	count := func(n int) {

@@ -38,6 +38,7 @@ func filling(s *server.Server) {
 // TestApprovalOfASet holds that the questions of a set can be decided by one answer that names them, and
 // each alone, and that an answer is for no others.
 func TestApprovalOfASet(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, filling)
 	other := h.submit(server.Spec{Prompt: "bash: touch x", Folder: h.root, Mode: tool.ModeAsk}).ID
 	h.until(other, event.StageWaiting)
@@ -68,6 +69,7 @@ func TestApprovalOfASet(t *testing.T) {
 // TestPageOfASet holds that the page gets a set as one question with each call whole, and that the
 // decision that it sends is for all of them.
 func TestPageOfASet(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, filling)
 	id, list := h.asksForThree()
 	b := h.board("")
@@ -95,6 +97,7 @@ func TestPageOfASet(t *testing.T) {
 // TestSetByItsID holds that the id by which the page knows a set answers it wherever questions are
 // answered, once for each key.
 func TestSetByItsID(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, filling)
 	id, _ := h.asksForThree()
 	path := "/api/v1/approvals/" + id + "/" + url.PathEscape(h.board("").Inbox[0].ID)

@@ -66,6 +66,7 @@ func (h *house) joinsAs(setup server.Setup, at string) *among {
 // TestAmong has two servers of one store: the one that stands by passes requests on, leaves out those
 // of web pages of others and of servers that stand by themselves, and leads when the other has ended.
 func TestAmong(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	setup := h.s.Setup
 	h.close() // from now on there are only those below
@@ -113,6 +114,7 @@ func TestAmong(t *testing.T) {
 // TestOneOwner holds that a server with another owner's token than the last leader neither stands by nor leads, and says
 // why, unless it is to bring a new one.
 func TestOneOwner(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	setup := h.s.Setup
 	h.close()
@@ -163,6 +165,7 @@ func (a *askedBooks) Book(ctx context.Context, name string) (store.Log, error) {
 
 // TestStartsAfterKill holds that a server waits a moment for the one before it, which was killed, to let go.
 func TestStartsAfterKill(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	s := &server.Server{Setup: h.s.Setup}
 	books := &askedBooks{Store: s.Sessions}
@@ -220,6 +223,7 @@ func (n *napped) Read(ctx context.Context, after uint64) iter.Seq2[event.Event, 
 
 // TestLeaderWakes holds that a server which has led and then slept answers 503 until the book says that it still leads.
 func TestLeaderWakes(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	setup := h.s.Setup
 	h.close()
@@ -245,6 +249,7 @@ func TestLeaderWakes(t *testing.T) {
 // TestLeaderHangs has a leader that takes a request and answers nothing. Whoever waits for the answer is told
 // to try again as soon as another server leads.
 func TestLeaderHangs(t *testing.T) {
+	t.Parallel()
 	asked := make(chan struct{})
 	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		close(asked)
@@ -345,6 +350,7 @@ func (engine) Close() error { return nil }
 // TestEngine has another server than the one that is asked drive the sessions of tasks: what is said
 // and decided reaches them, and they end as they do without.
 func TestEngine(t *testing.T) {
+	t.Parallel()
 	e := engine{woken: make(chan string, 100), yes: &atomic.Int32{}}
 	h := newHouse(t, func(s *server.Server) {
 		e.store = s.Sessions
@@ -397,6 +403,7 @@ func TestEngine(t *testing.T) {
 
 // TestStuck has no worker be able to go on with a task: it says so, and ends when it is cancelled.
 func TestStuck(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Engine = engine{woken: make(chan string, 100), stuck: "the volume is gone"} })
 	stuck := h.submit(server.Spec{Prompt: "say: done"})
 	if got := h.until(stuck.ID, event.StageWaiting); got.Why != "workers: the volume is gone" {
@@ -408,6 +415,7 @@ func TestStuck(t *testing.T) {
 
 // TestWorkspaceGone holds that no agent works in an empty folder in place of its workspace.
 func TestWorkspaceGone(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	open := h.submit(server.Spec{Prompt: "say: first", Open: true})
 	h.until(open.ID, event.StageIdle)
@@ -436,6 +444,7 @@ func (h *house) openQuestion(task string) string {
 
 // TestFree holds that the session of a task that is not over stays where it is.
 func TestFree(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	open := h.submit(server.Spec{Prompt: "say: first", Open: true})
 	idle := h.until(open.ID, event.StageIdle)

@@ -55,6 +55,7 @@ func (h *house) heard(conn *websocket.Conn, kind string) (all string, seq uint64
 // TestSocket holds that prompts and events go over a WebSocket, that mistakes are told and end
 // nothing, and that a conversation with a name goes on in another connection.
 func TestSocket(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	send := func(conn *websocket.Conn, text string) {
 		t.Helper()

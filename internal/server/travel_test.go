@@ -20,6 +20,7 @@ import (
 // TestTravel holds that a workspace which travels is in the store from its first event to the end of its
 // task, that a server which has lost its folder makes it anew, and what can't be where workspaces travel.
 func TestTravel(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, (*server.Server).Travel)
 	folder := func(task server.Task) string { return filepath.Join(h.dir, "tasks", task.ID) }
 	open := h.submit(server.Spec{Prompt: "bash: echo one > made\nsay: first", Open: true, Keep: server.KeepAlways})
@@ -74,6 +75,7 @@ func TestTravel(t *testing.T) {
 // TestTravelIsFollowed holds that the session of a task has the first state of its workspace before anything
 // is said to it, and that a file that a door adds later is in a state.
 func TestTravelIsFollowed(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, func(s *server.Server) {
 		s.Travel()
 		managed.Join(s)
@@ -111,6 +113,7 @@ func TestTravelIsFollowed(t *testing.T) {
 // TestTravelIsClosed holds that an agent which knows the names of its workspace's states can't read them: they
 // have what is closed to it there.
 func TestTravelIsClosed(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, (*server.Server).Travel)
 	open := h.submit(server.Spec{Prompt: "bash: echo one > made\nsay: first", Open: true})
 	open = h.until(open.ID, event.StageIdle)
@@ -148,6 +151,7 @@ func TestTravelIsClosed(t *testing.T) {
 // TestFleeting holds that a worker clears the workspaces of tasks that are over away, also those that stay in the
 // store, but not one that could not leave the worker.
 func TestFleeting(t *testing.T) {
+	t.Parallel()
 	e := engine{woken: make(chan string, 100)}
 	travel := func(s *server.Server) {
 		s.Travel()
@@ -188,6 +192,7 @@ func TestFleeting(t *testing.T) {
 // TestTravelIsApart holds that no two tasks share a workspace that travels, which each would take from the other,
 // and that who sees a session can't read the states of its workspace, nor anybody behind its end.
 func TestTravelIsApart(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, (*server.Server).Travel)
 	open := h.submit(server.Spec{Prompt: "bash: echo one > .env\nsay: first", Open: true})
 	open = h.until(open.ID, event.StageIdle)
@@ -223,6 +228,7 @@ func TestTravelIsApart(t *testing.T) {
 
 // TestTravelLacksRoom holds that a workspace which does not fit on a machine keeps nobody else from working there.
 func TestTravelLacksRoom(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, (*server.Server).Travel)
 	open := h.submit(server.Spec{Prompt: "bash: echo one > made\nsay: first", Open: true})
 	open = h.until(open.ID, event.StageIdle)

@@ -46,6 +46,7 @@ func (h *house) decide(task string, status int, body map[string]any) string {
 // TestApproval holds that what asks is in the list until somebody decides, that the decision is by
 // whom it was, and that it counts for the question that was seen.
 func TestApproval(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	ask := func(name string) string {
 		return h.submit(server.Spec{Prompt: "bash: echo ran >> " + name, Folder: h.root, Mode: tool.ModeAsk}).ID
@@ -78,6 +79,7 @@ func TestApproval(t *testing.T) {
 
 // TestApprovalLater holds that a question outlasts the server, and is answered at the next.
 func TestApprovalLater(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Prompt: "bash: echo ran >> a", Folder: h.root, Mode: tool.ModeAsk}).ID
 	h.until(id, event.StageWaiting)
@@ -92,6 +94,7 @@ func TestApprovalLater(t *testing.T) {
 
 // TestWaitingTakesNoPlace holds that tasks which wait for somebody keep no other from working.
 func TestWaitingTakesNoPlace(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.AtOnce = 1 })
 	asks := h.submit(server.Spec{Prompt: "bash: echo ran >> a", Mode: tool.ModeAsk}).ID
 	h.until(asks, event.StageWaiting)
@@ -102,6 +105,7 @@ func TestWaitingTakesNoPlace(t *testing.T) {
 
 // TestUnattended holds that a task which nobody decides for is denied what would ask.
 func TestUnattended(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	spec := server.Spec{Prompt: "bash: echo ran >> a", Folder: h.root, Mode: tool.ModeAsk, Unattended: true}
 	h.until(h.submit(spec).ID, event.StageCompleted)
@@ -112,6 +116,7 @@ func TestUnattended(t *testing.T) {
 
 // TestMessage holds that words reach the agent while it works, and nobody when it does not.
 func TestMessage(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Prompt: h.slow("a"), Folder: h.root}).ID
 	h.appears("a", "ran")
@@ -136,6 +141,7 @@ func unnumbered(answer string) string {
 // TestTenants holds that one tenant can't see, count, talk to, decide for or cancel what another
 // has, and is told of it what it would be told of nothing.
 func TestTenants(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	red, blue := h.identity("ann", "red", server.Admin), h.identity("ann", "blue", server.Admin)
 	id := red.submit(server.Spec{Prompt: "bash: echo ran >> a", Mode: tool.ModeAsk}).ID
@@ -191,6 +197,7 @@ func TestTenants(t *testing.T) {
 
 // TestFair holds that a tenant with many tasks leaves places to another, and that bounds hold.
 func TestFair(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.AtOnce = 2 })
 	red, blue := h.identity("a", "red", server.Operator), h.identity("b", "blue", server.Operator)
 	h.call("PUT", "/api/v1/tenants/red", map[string]any{"queue": 4}, http.StatusOK, nil)
@@ -228,6 +235,7 @@ func TestFair(t *testing.T) {
 // TestIdentities holds that roles bound what somebody may do, that a token is worth nothing once it
 // is removed or its time is over, and that no token is kept.
 func TestIdentities(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	viewer := h.identity("vic", "", server.Viewer)
 	viewer.call("GET", "/api/v1/tasks", nil, http.StatusOK, nil)
@@ -277,6 +285,7 @@ func TestIdentities(t *testing.T) {
 
 // TestBeyondTheWorkspace holds that an identity of a tenant can't approve what reaches the machine.
 func TestBeyondTheWorkspace(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	red := h.identity("ann", "red", server.Operator)
 	for name, prompt := range map[string]string{
@@ -300,6 +309,7 @@ func TestBeyondTheWorkspace(t *testing.T) {
 // TestRemovedInTheMiddle holds that a stream shows nothing more to an identity that was removed, and
 // that what it says over a connection of before does not count.
 func TestRemovedInTheMiddle(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	vic := h.identity("vic", "", server.Viewer)
 	task := h.submit(server.Spec{Prompt: "bash: until [ -e go-a ]; do sleep 0.02; done; echo printed; until [ -e go-b ]; do sleep 0.02; done", Folder: h.root})
@@ -354,6 +364,7 @@ func TestRemovedInTheMiddle(t *testing.T) {
 
 // TestCancelledBySend holds that a task whose run is interrupted otherwise is cancelled, too.
 func TestCancelledBySend(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Prompt: h.slow("a"), Folder: h.root}).ID
 	h.appears("a", "ran")

@@ -206,6 +206,7 @@ type letters struct {
 
 // TestWebhooks has a webhook told of tasks, over a restart too.
 func TestWebhooks(t *testing.T) {
+	t.Parallel()
 	var dir string
 	h := newHouse(t, withHooks(&dir, nil))
 	r := newReceiver(t, nil)
@@ -274,6 +275,7 @@ func TestWebhooks(t *testing.T) {
 // TestWebhookRetries holds that what is not taken is tried again in order, and then a dead letter
 // that can be sent again.
 func TestWebhookRetries(t *testing.T) {
+	t.Parallel()
 	var dir string
 	var mu sync.Mutex
 	tries, dead := map[string]int{}, true
@@ -329,6 +331,7 @@ func TestWebhookRetries(t *testing.T) {
 // TestDeadWebhookIsDisabled holds that a webhook that takes nothing for a day is disabled, that all
 // it was not told is dead letters, and that the audit log says so.
 func TestDeadWebhookIsDisabled(t *testing.T) {
+	t.Parallel()
 	var dir string
 	h := newHouse(t, withHooks(&dir, func(s *server.Server) { s.Clock = &hurried{now: time.Now()} }))
 	r := newReceiver(t, func(told) int { return http.StatusServiceUnavailable })
@@ -370,6 +373,7 @@ func TestDeadWebhookIsDisabled(t *testing.T) {
 // TestSlowReceiverHoldsUpNothing holds that tasks, requests and other webhooks go on while a
 // receiver does not answer.
 func TestSlowReceiverHoldsUpNothing(t *testing.T) {
+	t.Parallel()
 	var dir string
 	h := newHouse(t, withHooks(&dir, nil))
 	hung, begun := make(chan struct{}), make(chan struct{}, 100)
@@ -393,6 +397,7 @@ func TestSlowReceiverHoldsUpNothing(t *testing.T) {
 
 // TestWebhookAddresses holds what a webhook can't call, and that it follows no redirect.
 func TestWebhookAddresses(t *testing.T) {
+	t.Parallel()
 	var dir string
 	h := newHouse(t, withHooks(&dir, func(s *server.Server) {
 		s.Guard = &netguard.Guard{Resolve: func(context.Context, string) ([]netip.Addr, error) {
@@ -441,6 +446,7 @@ func TestWebhookAddresses(t *testing.T) {
 // TestTenantsWebhooks holds that a webhook of a tenant is told of that tenant alone, and seen by no
 // other.
 func TestTenantsWebhooks(t *testing.T) {
+	t.Parallel()
 	var dir string
 	h := newHouse(t, withHooks(&dir, nil))
 	a, b := h.identity("ann", "a", server.Admin), h.identity("bob", "b", server.Admin)
@@ -530,6 +536,7 @@ func TestKillDelivers(t *testing.T) {
 // TestWebhookRenewed holds that of many who renew a secret at once each gets one, the last of which
 // counts, and that the same request counts once.
 func TestWebhookRenewed(t *testing.T) {
+	t.Parallel()
 	var dir string
 	h := newHouse(t, withHooks(&dir, nil))
 	w := h.hook(newReceiver(t, nil), "*")

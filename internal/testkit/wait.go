@@ -26,16 +26,21 @@ func WaitFor(t testing.TB, what string, cond func() bool, state ...func() string
 }
 
 // Poll reports whether cond became true within a bound. It asks often at first and then less often, as
-// asking may cost a process.
+// asking may cost a process: who waits is to leave the machine to whom it waits for.
 func Poll(bound time.Duration, cond func() bool) bool {
 	late := time.Now().Add(bound)
-	for pause := time.Millisecond; !cond(); pause = min(2*pause, 50*time.Millisecond) {
+	for pause := time.Millisecond; ; {
+		asked := time.Now()
+		if cond() {
+			return true
+		}
+		took := time.Since(asked)
 		if time.Now().After(late) {
 			return false
 		}
 		time.Sleep(pause)
+		pause = min(2*pause, max(50*time.Millisecond, 3*took), 500*time.Millisecond)
 	}
-	return true
 }
 
 // Receive returns the next value of a channel. It fails the test at once if none comes within Patience,

@@ -8,6 +8,7 @@ import (
 // TestPatches holds what a patch makes of a file: which of several equal places it means, and that it need not have
 // all spaces right.
 func TestPatches(t *testing.T) {
+	t.Parallel()
 	const twice = "def a():\n    x = 1\n    return x\n\n\ndef b():\n    x = 1\n    return x\n"
 	for name, c := range map[string]struct{ before, hunks, after string }{
 		"one line":          {"one\ntwo\nthree\n", "@@\n one\n-two\n+2\n three\n", "one\n2\nthree\n"},
@@ -48,6 +49,7 @@ func TestPatches(t *testing.T) {
 // TestPatchesThatDontFit holds that nothing is written where a part of a patch has no place of its own, and that such
 // a part is no part of a line.
 func TestPatchesThatDontFit(t *testing.T) {
+	t.Parallel()
 	const two = "class A:\n    def f(self):\n        return 1\nclass B:\n    def f(self):\n        return 1\n"
 	for name, c := range map[string]struct{ before, patch, want string }{
 		"nowhere":               {"one\n", "@@\n-won\n+1\n", "part 1 of 1 of the patch of f: old_string was not found"},
@@ -72,6 +74,7 @@ func TestPatchesThatDontFit(t *testing.T) {
 
 // TestBlocks holds what blocks of text to search for and to replace make of a file: they are whole lines.
 func TestBlocks(t *testing.T) {
+	t.Parallel()
 	block := func(old, with string) string {
 		return "<<<<<<< SEARCH\n" + old + "=======\n" + with + ">>>>>>> REPLACE\n"
 	}

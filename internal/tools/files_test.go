@@ -15,6 +15,7 @@ import (
 )
 
 func TestReadFile(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	many := &strings.Builder{}
 	for i := range 5310 {
@@ -64,6 +65,7 @@ func TestReadFile(t *testing.T) {
 
 // TestReadHuge holds that a file too big for memory is read and searched, and not edited.
 func TestReadHuge(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	line := strings.Repeat("x", 1023) + "\n"
 	s.put("huge", strings.Repeat(line, 70<<10)+"the needle\n")
@@ -73,6 +75,7 @@ func TestReadHuge(t *testing.T) {
 }
 
 func TestReadImage(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	png, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 	if err != nil {
@@ -95,6 +98,7 @@ func TestReadImage(t *testing.T) {
 }
 
 func TestWriteFile(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	r, err := s.try(t.Context(), "write_file", args{"path": "a/b/c.txt", "content": "1\n2\n"})
 	if err != nil {
@@ -130,6 +134,7 @@ func TestWriteFile(t *testing.T) {
 }
 
 func TestWriteKeeps(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	s.put("dos", "a\r\nb\r\n")
 	s.put("wide", "\xff\xfea\x00")
@@ -157,6 +162,7 @@ func TestWriteKeeps(t *testing.T) {
 }
 
 func TestEditFile(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	const text = "func a() {\n\treturn 1\n}\n\nfunc b() {\n\treturn 1\n}\n"
 	s.put("f.go", text)
@@ -211,6 +217,7 @@ func TestEditFile(t *testing.T) {
 }
 
 func TestEditKeeps(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct{ before, old, with, after string }{
 		"crlf":          {"a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz", "x\r\ny\r\nz\r\nc\r\n"},
 		"mixed":         {"a\r\nb\nc\r\nd\r\n", "b", "x", "a\r\nx\nc\r\nd\r\n"},
@@ -236,6 +243,7 @@ func TestEditKeeps(t *testing.T) {
 // TestMissesShowTheLine holds that a miss shows what was meant: by the characters of
 // printers, or as a part of a long line that differs a little.
 func TestMissesShowTheLine(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	s.put("f", "say(\"it's so\") // a - b\nfirst one\nresult = compute_the_total(items, currency=\"EUR\", rounding=\"half-even\") or "+
 		"fallback_value\n")
@@ -249,6 +257,7 @@ func TestMissesShowTheLine(t *testing.T) {
 }
 
 func TestPreview(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	s.put("f", "a\n")
 	s.run("read_file", args{"path": "f"})
@@ -269,6 +278,7 @@ func TestPreview(t *testing.T) {
 }
 
 func TestDeleteFile(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	s.put("dir/f", "precious")
 	if err := os.Symlink("dir/f", s.path("link")); err != nil {

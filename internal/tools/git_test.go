@@ -32,6 +32,7 @@ func (s *session) repository() {
 
 // TestGit walks through the life of a change in a real repository.
 func TestGit(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	s.repository()
 	for _, step := range []struct {
@@ -71,6 +72,7 @@ func TestGit(t *testing.T) {
 
 // TestGitRefuses holds what never becomes a command line.
 func TestGitRefuses(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	s.repository()
 	for want, a := range map[string]args{
@@ -101,6 +103,7 @@ func TestGitRefuses(t *testing.T) {
 
 // TestGitIsJudged holds what the judges see of an action.
 func TestGitIsJudged(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	s.repository()
 	for _, tc := range []struct {
@@ -150,6 +153,7 @@ func TestGitIsJudged(t *testing.T) {
 // TestGitTells holds that a commit of paths takes nothing else that was staged, that names are
 // told as they are, and that a rebase in progress is told of.
 func TestGitTells(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	s.repository()
 	s.run("git", args{"action": "commit", "paths": []string{"a.txt"}, "message": "Begin"})

@@ -49,6 +49,7 @@ const someNotebook = `{
 
 // TestNotebook holds that a change touches the cell it is about and nothing else.
 func TestNotebook(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name  string
 		args  args
@@ -95,6 +96,7 @@ func TestNotebook(t *testing.T) {
 }
 
 func TestNotebookInsert(t *testing.T) {
+	t.Parallel()
 	for cell, before := range map[int]string{1: "# Größe", 2: "print(41)", 3: ""} {
 		s := newSession(t)
 		s.put("n.ipynb", someNotebook)
@@ -123,6 +125,7 @@ func TestNotebookInsert(t *testing.T) {
 // TestNotebookOfOthers holds that what we write is what Jupyter itself would
 // write, where Jupyter's library is here.
 func TestNotebookOfOthers(t *testing.T) {
+	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil || exec.CommandContext(t.Context(), python, "-c", "import nbformat").Run() != nil {
 		t.Skip("python3 with nbformat is not here")
@@ -138,6 +141,7 @@ func TestNotebookOfOthers(t *testing.T) {
 }
 
 func TestNotebookOnOneLine(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	s.put("n.ipynb", `{"nbformat":4,"nbformat_minor":4,"cells":[],"metadata":{}}`)
 	s.run("notebook_edit", args{"path": "n.ipynb", "action": "show"})
@@ -149,6 +153,7 @@ func TestNotebookOnOneLine(t *testing.T) {
 }
 
 func TestNotebookRefuses(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	for _, tc := range []struct {
 		content string

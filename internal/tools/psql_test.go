@@ -52,6 +52,7 @@ func postgres(t *testing.T) (dir, as string) {
 
 // TestPsql talks to a real database on a terminal.
 func TestPsql(t *testing.T) {
+	t.Parallel()
 	dir, as := postgres(t)
 	s := newSession(t)
 	says(t, s.on("PAGER=cat "+strings.TrimSpace(as)+" psql -h "+dir+" -U postgres"), "postgres=#")

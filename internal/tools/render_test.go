@@ -14,6 +14,7 @@ import (
 // TestRender holds that what is shown is for the person alone, that a page stands for
 // itself, and that text in a figure stays text.
 func TestRender(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	img := image.NewRGBA(image.Rect(0, 0, 8, 8))
 	img.Set(3, 3, color.RGBA{R: 255, A: 255})

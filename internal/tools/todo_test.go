@@ -11,6 +11,7 @@ import (
 )
 
 func TestTodoRefusesWhatIsNoList(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	item := func(text, state string) args { return args{"text": text, "state": state} }
 	many := make([]any, 51)
@@ -31,6 +32,7 @@ func TestTodoRefusesWhatIsNoList(t *testing.T) {
 // TestTodoReplacesTheList holds that the list a call gives is the result's, and
 // that an empty one is not none.
 func TestTodoReplacesTheList(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	for args, want := range map[string][]tool.Todo{
 		`{"items":[{"text":" read\tit ","state":"done"},{"text":"mend it","state":"doing"}]}`: {
@@ -52,6 +54,7 @@ func TestTodoReplacesTheList(t *testing.T) {
 // TestQuestionIsWhatIsAsked holds what the person sees, and that no answer is an
 // error for the model.
 func TestQuestionIsWhatIsAsked(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	a := args{"question": "which?", "options": []string{"this", "that"}}
 	if e := s.effects("ask_user", a); len(e) != 1 || e[0] != (tool.Effect{Kind: tool.Question, Text: "which?"}) {

@@ -227,6 +227,7 @@ func (s said) Find(_ context.Context, limit int, match func(tool.Passage) bool) 
 // TestGolden is a table of calls as models write them, one that must work for
 // each use of each tool. It runs them through Check and Run, in order.
 func TestGolden(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	s.put("a.txt", "one\ntwo\nthree\n")
 	s.put("sub/b.go", "package sub\n")
@@ -447,6 +448,7 @@ func fields(t *testing.T, schema json.RawMessage) map[string]any {
 }
 
 func TestEffects(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	s.put("real/f", "x")
 	if err := os.Symlink("real", s.path("link")); err != nil {

@@ -39,6 +39,7 @@ func (s *session) feed(input, pattern string, keys ...string) string {
 }
 
 func TestTerminal(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	before := s.run("bash", args{"command": `echo "TERM is ${TERM-unset}"`})
 	says(t, s.on("stty size; tty; echo $TERM; test -t 0 && test -t 1 && test -t 2 && echo all"),
@@ -65,6 +66,7 @@ func TestTerminal(t *testing.T) {
 
 // TestScrolled keeps what has left the screen, once and as far as there is room.
 func TestScrolled(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	got := s.on("seq 1000; read -r x; seq 2000 9000; read -r x")
 	if !strings.Contains(got, "\n1000\n") { // on a slow machine it pauses
@@ -80,6 +82,7 @@ func TestScrolled(t *testing.T) {
 
 // TestQuestionsToTheTerminal are answered: where the cursor is, and what the terminal is.
 func TestQuestionsToTheTerminal(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	says(t, s.on(`stty -echo -icanon; printf 'abc\033[6n'; IFS= read -rsd R where; printf '\033[c'; IFS= read -rsd c what; printf '%q %q\n' `+
 		`"$where" "$what"`),
@@ -87,6 +90,7 @@ func TestQuestionsToTheTerminal(t *testing.T) {
 }
 
 func TestPython(t *testing.T) {
+	t.Parallel()
 	has(t, "python3")
 	s := newSession(t)
 	says(t, s.on("python3 -q"), ">>>", "[still running as job 1")
@@ -98,6 +102,7 @@ func TestPython(t *testing.T) {
 }
 
 func TestDebugger(t *testing.T) {
+	t.Parallel()
 	has(t, "gdb", "sh")
 	s := newSession(t)
 	says(t, s.on("gdb -q -nx /bin/sh"), "(gdb)", "[still running as job 1")
@@ -106,6 +111,7 @@ func TestDebugger(t *testing.T) {
 }
 
 func TestPager(t *testing.T) {
+	t.Parallel()
 	has(t, "less", "seq")
 	s := newSession(t)
 	got := s.on("seq 500 > list; less list")
@@ -117,6 +123,7 @@ func TestPager(t *testing.T) {
 }
 
 func TestEditor(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	if err := os.WriteFile(s.path("f.txt"), []byte("one\ntwo\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -147,6 +154,7 @@ func TestEditor(t *testing.T) {
 }
 
 func TestDatabase(t *testing.T) {
+	t.Parallel()
 	has(t, "psql")
 	s := newSession(t)
 	says(t, s.on("psql --version"), "psql")
@@ -154,6 +162,7 @@ func TestDatabase(t *testing.T) {
 
 // TestCurses drives a program that owns the whole screen and wants single keys.
 func TestCurses(t *testing.T) {
+	t.Parallel()
 	has(t, "python3")
 	s := newSession(t)
 	program := `import curses

@@ -10,6 +10,7 @@ import (
 // TestTyped holds that files and texts are found as a model types them, that an edit keeps the file's own
 // spelling beside what it changes, and that nothing is guessed.
 func TestTyped(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	nfd := norm.NFD.String("Abschätzung.txt")
 	for name, text := range map[string]string{

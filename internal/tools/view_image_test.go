@@ -25,6 +25,7 @@ func halves(w, h int) image.Image {
 }
 
 func TestViewImage(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	var small, large, photo, anim bytes.Buffer
 	for _, err := range []error{

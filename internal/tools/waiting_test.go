@@ -35,6 +35,7 @@ func (s *session) did(name string, a args) tool.Result {
 // TestJobEnds follows a job from its beginning to its end, of which the session is told
 // once, and the model in the first result that shows it.
 func TestJobEnds(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	r := s.did("bash", args{
 		"command":    "until [ -e go ]; do sleep 0.02; done; printf 'one\\nlast \\033[1mline\\033[m\\n\\n'; exit 3",
@@ -72,6 +73,7 @@ func TestJobEnds(t *testing.T) {
 
 // TestWait waits in one call for an end, for a text and for a time.
 func TestWait(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	s.did("bash", args{
 		"command":    "for f in a b c; do until [ -e $f ]; do sleep 0.02; done; printf 'now (%s' $f; echo ')'; done",
@@ -95,6 +97,7 @@ func TestWait(t *testing.T) {
 
 // TestWaitIsInterrupted leaves the job alone, and shows meanwhile what it prints.
 func TestWaitIsInterrupted(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	s.did("bash", args{"command": "read -r line; echo \"got $line\"; sleep 100", "background": true})
 	tl, c := s.call("jobs", args{"action": "wait", "id": "1"})
@@ -119,6 +122,7 @@ func TestWaitIsInterrupted(t *testing.T) {
 
 // TestPatternInAFlood finds what passes by in output that is not kept.
 func TestPatternInAFlood(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	s.did("bash", args{"command": "read -r _; seq 300000; printf 'the nee'; printf 'dle\\n'; seq 3000000; sleep 100", "background": true})
 	says(t, s.run("jobs", args{"action": "feed", "id": "1", "input": "\n", "pattern": "^the needle$", "seconds": 60}), "[job 1 running")
@@ -126,6 +130,7 @@ func TestPatternInAFlood(t *testing.T) {
 
 // TestFeedAnswers returns what a program says to what it is told, however long it thinks.
 func TestFeedAnswers(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	s.did("bash", args{
 		"command":    "echo hello; while read -r line; do [ $line = slow ] && sleep 1; echo \"got $line\"; done",
@@ -143,6 +148,7 @@ func TestFeedAnswers(t *testing.T) {
 
 // TestLeft says whether something goes on that is no job.
 func TestLeft(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	if r := s.did("bash", args{"command": "echo x"}); r.Left {
 		t.Error("nothing is left, and it is said that something is")
@@ -163,6 +169,7 @@ func TestLeft(t *testing.T) {
 // TestInherit hands what a session leaves running to the one that it works for, with which
 // it ends.
 func TestInherit(t *testing.T) {
+	t.Parallel()
 	parent, child := newSession(t), newSession(t)
 	child.did("bash", args{"command": "echo $$ >job; exec sleep 300", "background": true})
 	child.did("bash", args{"command": "sleep 300 >/dev/null 2>&1 & echo $! >left"})

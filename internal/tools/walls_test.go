@@ -29,6 +29,7 @@ func (s *spy) Start(ctx context.Context, c tool.Command) (tool.Process, error) {
 
 // TestBox holds that a command gets the walls that its effects were judged by.
 func TestBox(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	procs := &spy{Procs: s.env.Procs}
 	s.env.Procs = procs
@@ -86,6 +87,7 @@ func TestBox(t *testing.T) {
 // TestThrowawayBox holds which box a command gets where the mode only reads and the session
 // may have throwaway copies of the workspace, and what is said of its effects.
 func TestThrowawayBox(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	procs := &spy{Procs: s.env.Procs}
 	s.env.Procs = procs
@@ -178,6 +180,7 @@ func TestRepositoryIsForPlainGit(t *testing.T) {
 // TestCopiesAreForAnyLine holds that where boxes have copies of repositories, a line has one if it
 // names git, whatever else it runs, and that plain git keeps the environment of plain git.
 func TestCopiesAreForAnyLine(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	procs := &spy{Procs: s.env.Procs}
 	s.env.Procs = procs
@@ -212,6 +215,7 @@ func TestCopiesAreForAnyLine(t *testing.T) {
 // TestRemotesNearby holds that a call whose repositories are all of this machine asks for
 // no host.
 func TestRemotesNearby(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	s.env.Walls = tool.Walls{Read: true, Workspace: true, Hosts: true}
 	for line, asks := range map[string]bool{
@@ -232,6 +236,7 @@ func TestRemotesNearby(t *testing.T) {
 // TestReadersDoNotInherit holds that a command which only reads is not led
 // astray by what one before it exported.
 func TestReadersDoNotInherit(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	s.env.Walls = tool.Walls{Read: true, Workspace: true}
 	procs := &spy{Procs: s.env.Procs}
@@ -257,6 +262,7 @@ func TestReadersDoNotInherit(t *testing.T) {
 // TestHomeOfCommands holds that what HOME, and other variables which say where settings lie,
 // have become in a session leads no proof astray.
 func TestHomeOfCommands(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	s.env.Walls = tool.Walls{Read: true, Workspace: true}
 	procs := &spy{Procs: s.env.Procs}
@@ -302,6 +308,7 @@ func TestHomeOfCommands(t *testing.T) {
 // TestGitThatNamesPrograms holds that git which only reads is not proven to
 // where the repository names programs.
 func TestGitThatNamesPrograms(t *testing.T) {
+	t.Parallel()
 	inert := func(s *session, line string) bool {
 		return tool.ReadOnly(s.effects("bash", args{"command": line}))
 	}

@@ -10,6 +10,7 @@ import (
 // TestBashKnows checks that what a command has written counts as known, as far as the
 // session can know it.
 func TestBashKnows(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	s.run("bash", args{"command": "cat > new.txt <<'EOF'\none\nEOF"})
 	s.run("write_file", args{"path": "new.txt", "content": "two\n"})
@@ -34,6 +35,7 @@ func TestBashKnows(t *testing.T) {
 
 // TestBinaryOutput checks that what is no text takes one line, and text none the less.
 func TestBinaryOutput(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	for command, want := range map[string]string{
 		"head -c 100000 /dev/zero | tr '\\0' '\\377'; printf '\\0'":               "[… 97.7 KiB of binary output left out …]\n",
