@@ -372,16 +372,22 @@ func (st *Steps) begin(ctx context.Context, step event.StepStarted) (end event.S
 		}
 		return end, false, st.driver.Record(ctx, end)
 	}
-	if p := st.driver.State().Run.Paused; p != nil && time.Now().Before(p.Until) && step.Step != event.Workflow {
-		return end, false, ErrPaused // a whole workflow goes on: its steps wait, and can say for how long
-	}
-	if reason, detail := st.driver.State().Spent(); reason != "" {
-		return end, false, &StopError{event.Stopped{Reason: reason, Detail: detail}}
-	}
-	if !begun || step.Step != event.Workflow { // which begins once, with the session, and is gone on with
-		if err := st.record(ctx, step); err != nil {
-			return end, false, err
+	err = st.driver.Persist(ctx, func() ([]event.Body, error) { // again if the log has grown: a pause may come at the last moment
+		state := st.driver.State()
+		if p := state.Run.Paused; p != nil && time.Now().Before(p.Until) && step.Step != event.Workflow {
+			return nil, ErrPaused // a whole workflow goes on: its steps wait, and can say for how long
 		}
+		if reason, detail := state.Spent(); reason != "" {
+			return nil, &StopError{event.Stopped{Reason: reason, Detail: detail}}
+		}
+		if begun && step.Step == event.Workflow { // which begins once, with the session
+			return nil, nil
+		}
+		return []event.Body{step}, nil
+	})
+	st.limit.Set(st.driver.Deadline())
+	if err != nil {
+		return end, false, err
 	}
 	st.running.Add(1)
 	return end, true, nil

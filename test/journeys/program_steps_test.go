@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -70,6 +71,37 @@ func TestSteps(t *testing.T) {
 	}
 	if len(ran) != 4 {
 		t.Errorf("performed %q", ran)
+	}
+}
+
+// pausing is a log in which the run is paused just before its first step is stored.
+type pausing struct {
+	event.Log
+	late sync.Once
+}
+
+func (l *pausing) AppendAs(ctx context.Context, as event.Driver, bodies ...event.Body) ([]event.Event, error) {
+	if _, begins := bodies[0].(event.StepStarted); begins {
+		l.late.Do(func() { _, _ = l.Append(ctx, event.Paused{Until: time.Now().Add(time.Hour), Cause: llm.KindQuota}) })
+	}
+	return l.Log.AppendAs(ctx, as, bodies...)
+}
+
+// TestPausedAtTheLastMoment holds that no step begins in a pause that comes while it is about to be stored.
+func TestPausedAtTheLastMoment(t *testing.T) {
+	log := &pausing{Log: event.NewMemory("s")}
+	err := open(t, &inspan.Agent{}, log).Perform(t.Context(), func(ctx context.Context, steps *inspan.Steps) error {
+		if _, err := log.Append(ctx, event.Said{Parts: llm.Say("begin")}); err != nil {
+			return err
+		}
+		_, err := steps.Do(ctx, event.StepStarted{Step: "a", Does: "count"}, func(context.Context) (event.StepEnded, error) {
+			t.Error("the step has begun")
+			return event.StepEnded{}, nil
+		})
+		return err
+	})
+	if !errors.Is(err, inspan.ErrPaused) {
+		t.Errorf("the step is refused with %v", err)
 	}
 }
 

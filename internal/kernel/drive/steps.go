@@ -15,6 +15,11 @@ func (d *Driver) Record(ctx context.Context, bodies ...event.Body) error {
 	return d.journal.record(ctx, bodies...)
 }
 
+// Persist is Record for bodies that are made again from the state whenever the log has grown.
+func (d *Driver) Persist(ctx context.Context, bodies func() ([]event.Body, error)) error {
+	return d.journal.persist(ctx, bodies)
+}
+
 // CatchUp brings the state up to date with what others have appended.
 func (d *Driver) CatchUp(ctx context.Context) error { return d.journal.catchUp(ctx) }
 
