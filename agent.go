@@ -52,7 +52,7 @@ type Agent struct {
 	// Approve is asked about each call that needs a person, one at a time, by [Agent.Run], [Agent.Answer] and
 	// [Session.Run]. It allows the call once or denies it; an error ends the run. If nil, such calls wait: Agent.Run and
 	// Agent.Answer end with a [*WaitingError], and Session.Run returns, so that the answer can be sent later. For more
-	// choices than yes and no, use a [Conductor].
+	// choices than yes and no, and for questions that want words, use a [Conductor].
 	Approve func(ctx context.Context, call Pending) (allow bool, err error)
 	// Unattended says that nobody will answer: what would ask is denied, and the model is retried for longer.
 	Unattended bool
@@ -90,7 +90,7 @@ type Limits struct {
 	// that delegate do not count. 0: 16.
 	Parallel int
 	// Retry bounds the waits before one request is sent again when the model can't be reached. 0: a minute, or a quarter
-	// of an hour with Unattended or RetryLong, which wait for a used-up allowance as much as a day; negative: never. If
+	// of an hour with Unattended or RetryLong, which wait up to a day for a used-up allowance; negative: never. If
 	// the vendor asks for a longer wait, the run fails at once and says so. A wait outlasts the process: whoever resumes
 	// the session waits the rest, unless that is longer than Retry allows; then the model is simply asked.
 	Retry time.Duration
@@ -114,7 +114,7 @@ type Workspace struct {
 	Sync func(ctx context.Context, last event.Workspace) ([]event.Body, error)
 }
 
-// Places are folders that are treated otherwise than their path suggests. They are absolute.
+// Places are folders that are treated differently than their path suggests. They are absolute.
 type Places struct {
 	// Private lists folders that tools neither read nor change, besides those of keys and passwords that every agent
 	// keeps away from. Private beats Public.
@@ -220,8 +220,7 @@ type Lifecycle struct {
 	Close func() error
 }
 
-// ShareSecrets makes a placeholder stand for the same secret in the sessions of the agent as in s, so that they can
-// tell each other of it. Call it before the agent is used.
+// ShareSecrets has the sessions of the agent use the placeholders of s, so that they can tell each other of secrets. Call it before the agent is used.
 func (a *Agent) ShareSecrets(s *Session) { a.vault = s.driver.Secrets().Vault }
 
 // DefaultMaxTurns bounds the turns of one run where the agent does not say.
@@ -437,7 +436,7 @@ func (a *Agent) changes(s *loop.State) (sw event.Switched, some bool) {
 // window that is small.
 const (
 	leastReserve = 20_000
-	mostReserve  = 4
+	reserveShare = 4
 )
 
 // window is what the model can be asked at once. A small one keeps a quarter
@@ -448,7 +447,7 @@ func (a *Agent) window() event.Window {
 	if w.Tokens == 0 {
 		return event.Window{}
 	}
-	w.Reserve = min(w.Reserve, w.Tokens/mostReserve)
+	w.Reserve = min(w.Reserve, w.Tokens/reserveShare)
 	return w
 }
 

@@ -17,7 +17,7 @@
 //	})
 //	host := inspan.Host{Dir: filepath.Join(os.TempDir(), "agent"), Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
 //		return &inspan.Agent{
-//			Model: &script.Model{}, Tools: []tool.Tool{add, send}, Limits: inspan.Limits{Cost: 0.50},
+//			Model: &script.Model{}, Tools: []tool.Tool{add, send}, Limits: inspan.Limits{Cost: 0.50}, // US dollars
 //			Approve: func(_ context.Context, call inspan.Pending) (bool, error) {
 //				fmt.Printf("may %s run with %s? yes\n", call.Call.Name, call.Call.Args)
 //				return true, nil
@@ -26,7 +26,7 @@
 //	}}
 //	ctx := context.Background()
 //	s, err := host.Open(ctx, "last") // of an earlier start
-//	if err != nil {
+//	if errors.Is(err, fs.ErrNotExist) {
 //		s, err = host.New(ctx, ".")
 //	}
 //	if err != nil {

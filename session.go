@@ -35,8 +35,8 @@ var (
 	ErrBusy = drive.ErrBusy
 	// ErrWorkflow says that a workflow performs the session, so that no model can continue it.
 	ErrWorkflow = errors.New("the session is a workflow: it takes no messages, can be neither compacted nor rewound, and only goes on as it was begun")
-	// ErrUnheard says that a rewind would take back a message that no run has begun with yet, or one that came
-	// since the session's [Session.Status].
+	// ErrUnheard says that a rewind would drop a message that no run has picked up yet, or one that came since the
+	// session's [Session.Status].
 	ErrUnheard = drive.ErrUnheard
 )
 
@@ -69,7 +69,7 @@ func driven(id string, err error) error {
 	return err
 }
 
-// forModels reports whether inputs are for a model: words, or the wish for a compaction.
+// forModels reports whether inputs are for a model: words, or a request to compact.
 func forModels(inputs ...event.Body) bool {
 	return slices.ContainsFunc(inputs, func(b event.Body) bool {
 		switch b := b.(type) {
@@ -141,8 +141,12 @@ func (s *Session) approve(ctx context.Context, questions []Pending) (decisions [
 	return decisions, nil
 }
 
-// approveRaised sends the decision on a question of somebody who works for the session.
+// approveRaised sends the decision on a question of a subagent, or of a call that runs. One that wants words is declined, as
+// the call would wait for ever.
 func (s *Session) approveRaised(ctx context.Context, p Pending) error {
+	if p.Asks {
+		return s.Send(ctx, p.Answer(event.Decided{By: "Agent.Approve", Reason: "only yes and no can be answered here"}))
+	}
 	decisions, err := s.approve(ctx, []Pending{p})
 	for _, d := range decisions {
 		err = errors.Join(err, s.Send(ctx, d))
@@ -322,7 +326,7 @@ type Restore func(ctx context.Context, done *event.Restored) (*event.Restored, e
 // restore puts files back, and what it returns is stored; a nil restore leaves the files as they are.
 //
 // Nobody else drives the session meanwhile: while a run is in progress, here or in another process, Rewind fails
-// and nothing is put back. The same holds while a message waits that no run has begun with, which is ErrUnheard.
+// and nothing is put back. The same holds while a message waits that no run has picked up yet, which is ErrUnheard.
 // If such a message comes while files are put back, that is undone. What came since stays in the log: rewinding
 // to the event before the event.Rewound undoes the rewind.
 func (s *Session) Rewind(ctx context.Context, to uint64, restore Restore) error {
@@ -349,7 +353,7 @@ type Leftovers struct {
 	Unmerged []string
 }
 
-// Shutdown ends what the session has started and still runs, and lets go on what is to outlive it, which is possible
+// Shutdown ends what the session has started and still runs, and leaves running what should outlive it, which is possible
 // only at a normal end: the last run is over, and was not interrupted. What goes on is stored in the log. Calls
 // fail afterwards. A second Shutdown returns the same.
 func (s *Session) Shutdown() Leftovers {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"sync"
-	"time"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/kernel/drive"
@@ -193,43 +192,3 @@ func (w *Watch) Send(ctx context.Context, input event.Body) error {
 
 // Close closes the log. Whatever Events is at ends with an error.
 func (w *Watch) Close() error { return w.log.Close() }
-
-// Await returns when there is something to go on with for a run that has ended because
-// calls wait: a decision on one of them from elsewhere, an interrupt, or the end of the
-// time that an answer may take. Nothing of it is done; Run without inputs does it. While
-// it waits, the session is driven by this process, and anybody else is told so. It
-// returns ErrBusy if a run goes on here, and ctx's error when that is done.
-func (s *Session) Await(ctx context.Context) error {
-	if _, ok := s.driver.Log().(event.Waiter); !ok {
-		return errors.New("nothing can be waited for: the log does not tell when it grows")
-	}
-	put := newQuestions(s)
-	put.patience = -1
-	_, err := put.settle(ctx, s.Status())
-	return err
-}
-
-// soonest is when the first of the calls no longer takes an answer; zero: never.
-func soonest(waiting []Pending) (until time.Time) {
-	for _, p := range waiting {
-		if !p.Until.IsZero() && (until.IsZero() || p.Until.Before(until)) {
-			until = p.Until
-		}
-	}
-	return until
-}
-
-// settles reports whether a run that waits can go on after the event.
-func settles(body event.Body, waiting []Pending) bool {
-	switch b := body.(type) {
-	case event.Cancelled:
-		return true
-	case event.Decided:
-		for _, p := range waiting {
-			if p.answered(b) {
-				return true
-			}
-		}
-	}
-	return false
-}

@@ -170,7 +170,7 @@ func last(ctx context.Context, s Store) (string, error) {
 			return info.ID, nil
 		}
 	}
-	return "", missing("there is no session yet; start one with: inspan run \"...\"")
+	return "", missing("there is no session yet")
 }
 
 // missing is an [fs.ErrNotExist] in words of its own.

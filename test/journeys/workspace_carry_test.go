@@ -237,3 +237,68 @@ func TestCarryThatCrashes(t *testing.T) {
 		t.Error("it did not fail")
 	}
 }
+
+// TestSettingsSurviveAFailedState holds that what the agent wants different is in force once a run begins, also if the
+// state of the workspace could not be kept the first time.
+func TestSettingsSurviveAFailedState(t *testing.T) {
+	log := event.NewMemory("s")
+	collect(t, open(t, (&carrier{}).agent(t, "Hello."), log).Run(t.Context(), said("go"))) // in mode yolo
+	c := &carrier{}
+	a := c.agent(t, "Hello.", "call: change {\"word\":\"a\"}", "Done.")
+	a.Mode = tool.ModeAsk
+	s := open(t, a, log)
+	c.err = errors.New("out of reach")
+	for _, err := range s.Run(t.Context(), said("again")) {
+		if !errors.Is(err, c.err) {
+			t.Errorf("it failed with %v", err)
+		}
+	}
+	c.err = nil
+	collect(t, s.Run(t.Context(), said("again")))
+	if st := s.Status(); st.Mode != tool.ModeAsk || len(st.Waiting) != 1 || c.changes != 0 {
+		t.Errorf("mode %s, %d calls wait, %d changes", st.Mode, len(st.Waiting), c.changes)
+	}
+}
+
+// TestRestoredThoughTheStateIsNot holds that files which were put back are in the log, also if the state could not be kept.
+func TestRestoredThoughTheStateIsNot(t *testing.T) {
+	c := &carrier{}
+	log := event.NewMemory("s")
+	s := open(t, c.agent(t, "Done."), log)
+	collect(t, s.Run(t.Context(), said("go")))
+	err := s.Rewind(t.Context(), 4, func(context.Context, *event.Restored) (*event.Restored, error) {
+		c.err = errors.New("out of reach")
+		return &event.Restored{To: "1"}, nil
+	})
+	if !errors.Is(err, c.err) || len(bodiesOf[event.Restored](read(log))) != 1 {
+		t.Errorf("failed with %v; %v", err, kinds(read(log)))
+	}
+}
+
+// crashingLease is a log whose first lease crashes.
+type crashingLease struct {
+	*event.Memory
+	leases int
+}
+
+func (l *crashingLease) Lease(context.Context) error {
+	if l.leases++; l.leases == 2 { // the first is for the opening
+		panic("boom")
+	}
+	return nil
+}
+
+func (l *crashingLease) Release() error { return nil }
+
+// TestLeaseThatCrashes holds that a session can be run again after a panic of its log's lease.
+func TestLeaseThatCrashes(t *testing.T) {
+	s := open(t, (&carrier{}).agent(t, "Done."), &crashingLease{Memory: event.NewMemory("s")})
+	var failed error
+	for _, err := range s.Run(t.Context(), said("go")) {
+		failed = err
+	}
+	if failed == nil || !strings.Contains(failed.Error(), "boom") {
+		t.Errorf("it failed with %v", failed)
+	}
+	collect(t, s.Run(t.Context(), said("go")))
+}

@@ -45,10 +45,10 @@ type calls struct {
 	awaits   time.Time // until when the log says that jobs are waited for; zero: it does not
 
 	// Of calls that make calls, see nested.go.
-	makers  map[string]*maker // that run, by id
-	waiting map[string]wanted // calls that they have made and that have not ended, by id
-	wanted  chan wanted
-	held    []event.Ended // ends of makers whose calls still run
+	makers      map[string]*maker      // that run, by id
+	waiting     map[string]callRequest // calls that they have made and that have not ended, by id
+	wanted      chan callRequest
+	pendingEnds []event.Ended // of makers whose calls still run
 }
 
 // runningCall is what counts of a call while it runs.
@@ -68,7 +68,7 @@ func newCalls(d *Driver) *calls {
 		workspace: d.workspace, jobs: d.jobs,
 		stop: func(error) {}, running: map[string]runningCall{},
 		results: make(chan event.Ended, parallel), progress: make(chan event.Progress, 64),
-		makers: map[string]*maker{}, waiting: map[string]wanted{}, wanted: make(chan wanted),
+		makers: map[string]*maker{}, waiting: map[string]callRequest{}, wanted: make(chan callRequest),
 	}
 }
 
@@ -145,7 +145,7 @@ func (cs *calls) begin(ctx context.Context) {
 // launch runs a call beside the driver.
 func (cs *calls) launch(c loop.Call) {
 	cs.running[c.ID] = cs.kind(c)
-	why := cs.judging.moved(cs.ctx, c)
+	why := cs.judging.whyMoved(cs.ctx, c)
 	judged := cs.cfg.Secrets.Take(c, cs.journal.state.Mode, cs.cfg.Env.Walls)
 	if judged.Lost {
 		why = lostSecret

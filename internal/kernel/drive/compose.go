@@ -36,12 +36,12 @@ func (c *Config) model() llm.Model {
 func (b *toolbox) wrapped(t tool.Tool) tool.Tool {
 	vault := b.cfg.Secrets.Vault
 	for _, wrapper := range []wrap.Wrapper{
-		wrap.Taint,
+		wrap.Taint,   // what its own calls saw
 		wrap.Recover, // the tool, which has a goroutine of its own
 		wrap.Limit(b.cfg.CallTime),
-		wrap.Redact(vault), // before what is hidden in a secret is spelled out
+		wrap.Redact(vault), // before the marker spells out hidden characters, which changes the text of a secret
 		b.marker.Wrap,
-		wrap.Redact(vault), // and after it, as what was hidden may be a secret
+		wrap.Redact(vault), // and after it, as hidden characters may have split a secret
 		wrap.Hooks(b.cfg.Hooks, vault),
 		wrap.Spill(wrap.ResultSize(b.cfg.Model.Info().Window)), // after the hooks, which see the result whole
 		wrap.Recover, // hooks and blobs

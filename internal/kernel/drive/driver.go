@@ -61,7 +61,7 @@ type Config struct {
 	CallTime   time.Duration
 	Parallel   int
 
-	// Changes is what the agent wants different from the state of the session, and whether that is anything.
+	// Changes returns how the agent's settings differ from the state, and whether they do.
 	Changes func(*loop.State) (event.Switched, bool)
 	// Started is called when the first run begins, Stored with each stored event once it is folded. They may be nil.
 	Started func()
@@ -81,7 +81,8 @@ type Dynamic struct {
 type Driver struct {
 	cfg     *Config
 	driving sync.Mutex
-	joined  bool // what the agent wants different is in the log
+	started bool // a run has begun here
+	joined  bool // how the agent differs from the session is in the log
 
 	journal      *journal
 	tools        *toolbox
@@ -112,8 +113,8 @@ func Open(ctx context.Context, cfg *Config, log event.Log, state *loop.State) (*
 	return d, d.tools.gather(ctx)
 }
 
-// Create writes the first events of a new session, with the tools that the model is told of. Opening
-// makes them.
+// Create writes the first events of a new session. Opening returns them, given the tools that the model is told
+// of.
 func (d *Driver) Create(ctx context.Context, opening func(tools []llm.ToolSpec) []event.Body) error {
 	release, err := d.lease(ctx)
 	if err != nil {
@@ -136,11 +137,17 @@ func (d *Driver) Acquire(ctx context.Context) (release func() error, err error) 
 	if !d.driving.TryLock() {
 		return nil, ErrBusy
 	}
+	leased := false
+	defer func() {
+		if !leased { // Lease has failed or panicked
+			d.driving.Unlock()
+		}
+	}()
 	give, err := d.lease(ctx)
 	if err != nil {
-		d.driving.Unlock()
 		return nil, err
 	}
+	leased = true
 	return func() error { defer d.driving.Unlock(); return give() }, nil
 }
 
@@ -154,8 +161,8 @@ func (d *Driver) lease(ctx context.Context) (release func() error, err error) {
 }
 
 // Run appends the inputs, and does what the state says is next until there is nothing to do: the run has stopped, or
-// all that is left waits for decisions. Every turn of its loop ends with an append, which also brings in what others
-// have sent, or has waited for one or for the end of a call. When Run returns, no call runs.
+// all that is left waits for decisions. Each round of its loop appends or waits, and either brings in what others
+// have sent. When Run returns, no call runs.
 func (d *Driver) Run(ctx context.Context, inputs []event.Body, yield func(event.Event, error) bool) (err error) {
 	if err := d.Begin(ctx, inputs, yield); err != nil {
 		return err
@@ -170,7 +177,7 @@ func (d *Driver) Run(ctx context.Context, inputs []event.Body, yield func(event.
 		wait, waits := next.(loop.Wait)
 		switch {
 		case waits && len(d.calls.running) > 0:
-			err = d.calls.rest(ctx)
+			err = d.calls.suspendStalled(ctx)
 			continue
 		case d.spanEnds(next):
 			err = d.workspace.checkpoint(ctx, true)
@@ -213,13 +220,17 @@ func (d *Driver) Begin(ctx context.Context, inputs []event.Body, yield func(even
 	if err != nil {
 		return err
 	}
+	bodies, err := d.journal.attach(ctx, []event.Body{claimed})
+	if err != nil {
+		return err
+	}
 	state := d.journal.state
 	inputs = slices.DeleteFunc(slices.Clone(inputs), func(b event.Body) bool { return state.Took(event.Key(b)) })
-	bodies := []event.Body{claimed}
+	if !d.started && d.cfg.Started != nil {
+		d.cfg.Started()
+	}
+	d.started = true
 	if !d.joined {
-		if d.cfg.Started != nil {
-			d.cfg.Started()
-		}
 		sw, some := d.cfg.Changes(state)
 		tools, told := d.tools.retooled(sw.Route != "")
 		if sw.Tools = tools; some || tools != nil {
@@ -230,13 +241,14 @@ func (d *Driver) Begin(ctx context.Context, inputs []event.Body, yield func(even
 	} else {
 		bodies = append(bodies, d.tools.renewed(ctx)...)
 	}
-	d.joined = true
 	bodies = append(bodies, d.jobs.lost(state.Jobs)...)
 	bodies = append(bodies, d.newPermissions(append(bodies, inputs...))...)
+	bodies = append(bodies, inputs...)
 	was := state.Mode
-	if err := d.journal.record(ctx, append(bodies, inputs...)...); err != nil {
+	if err := d.journal.persist(ctx, func() ([]event.Body, error) { return bodies, nil }); err != nil {
 		return err
 	}
+	d.joined = true
 	if err := d.tools.meetServers(ctx); err != nil || d.journal.state.Mode == was {
 		return err
 	}
@@ -246,7 +258,8 @@ func (d *Driver) Begin(ctx context.Context, inputs []event.Body, yield func(even
 // claim begins a run, and returns the claim that is appended first. The session is leased.
 func (d *Driver) claim(ctx context.Context, yield func(event.Event, error) bool) (event.Claimed, error) {
 	d.journal.epoch, d.journal.yield = 0, yield
-	d.calls, d.seen.changes = newCalls(d), nil
+	d.calls = newCalls(d)
+	d.seen.forget()
 	d.workspace.begin()
 	if err := d.journal.catchUp(ctx); err != nil {
 		return event.Claimed{}, err
@@ -267,8 +280,7 @@ func thisProcess() string {
 	return fmt.Sprintf("process %d on %s", os.Getpid(), host)
 }
 
-// newPermissions tell the model of a mode that changes while it works: what its system prompt says of the
-// mode stays there for good.
+// newPermissions returns a note for the model that the mode has changed, as its system prompt can't be edited.
 func (d *Driver) newPermissions(bodies []event.Body) []event.Body {
 	mode := d.journal.state.Mode
 	for _, b := range bodies {
@@ -342,7 +354,7 @@ func (d *Driver) before(body event.Body) {
 	case event.Compacted, event.Rewound:
 		clear(d.instructions.asked) // what was added is no longer in the conversation
 	case event.Replied:
-		d.seen.changes = nil
+		d.seen.forget()
 	case event.Ended:
 		d.calls.deliver(b)
 		d.seen.change(b.Files)

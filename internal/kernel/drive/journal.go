@@ -28,9 +28,9 @@ type journal struct {
 	mu    sync.Mutex  // guards state against those who read it beside the driver
 	state *loop.State // changed by the driver alone
 
-	// Of the run in progress.
-	epoch uint64 // of the driver's claim; 0 before it
-	yield func(event.Event, error) bool
+	epoch uint64                        // of the claim of the run in progress; 0 before it
+	yield func(event.Event, error) bool // shows an event to the consumer of that run
+
 	// attach returns the bodies with those that have to be in the same append.
 	attach func(ctx context.Context, bodies []event.Body) ([]event.Body, error)
 	// before sees each event before it is folded, after once it is.
@@ -51,7 +51,7 @@ func (j *journal) decide(ctx context.Context, bodies ...event.Body) (stored bool
 	return err == nil, err
 }
 
-// record stores bodies that hold whatever others have appended.
+// record stores bodies that stay true no matter what others append.
 func (j *journal) record(ctx context.Context, bodies ...event.Body) error {
 	bodies, err := j.attach(ctx, bodies)
 	if err != nil {
@@ -60,7 +60,8 @@ func (j *journal) record(ctx context.Context, bodies ...event.Body) error {
 	return j.persist(ctx, func() ([]event.Body, error) { return bodies, nil })
 }
 
-// persist is record for bodies that are made again from the state whenever the log has grown.
+// persist is record for bodies that are made again from the state whenever the log has grown. Nothing is attached to
+// them.
 func (j *journal) persist(ctx context.Context, bodies func() ([]event.Body, error)) error {
 	for {
 		made, err := bodies()
@@ -78,7 +79,7 @@ func (j *journal) persist(ctx context.Context, bodies func() ([]event.Body, erro
 
 // store appends bodies behind the last event that was folded, then folds and yields them. They are not
 // read back, which would cost a store over a network as much as the append. What others have appended
-// behind them fails the next append and is folded then. Without bodies it only catches up.
+// behind them makes the next append fail with event.ErrGrown, and is folded then. Without bodies it only catches up.
 func (j *journal) store(ctx context.Context, bodies []event.Body) error {
 	if len(bodies) == 0 {
 		return j.catchUp(ctx)
@@ -123,10 +124,7 @@ func (j *journal) catchUp(ctx context.Context) error {
 // fold folds and yields an event.
 func (j *journal) fold(e event.Event) error {
 	j.before(e.Body)
-	j.mu.Lock()
-	err := j.state.Apply(e)
-	j.mu.Unlock()
-	if err != nil {
+	if err := j.apply(e); err != nil {
 		return err
 	}
 	if err := j.after(e); err != nil {
@@ -141,7 +139,13 @@ func (j *journal) fold(e event.Event) error {
 	return nil
 }
 
-// consumerGone lets what is still to be stored be folded unseen.
+func (j *journal) apply(e event.Event) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.state.Apply(e)
+}
+
+// consumerGone has events folded from now on without showing them.
 func (j *journal) consumerGone() error {
 	j.yield = func(event.Event, error) bool { return true }
 	return ErrConsumerGone

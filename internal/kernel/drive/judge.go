@@ -30,7 +30,7 @@ import (
 //
 //	a call of the model         judge, from the loop
 //	a call that a call makes    calls.judgeNested, from nested.go
-//	a call that waits, anew     reconsider, in another mode; rejudge, for nested calls
+//	a call that waits, again    reconsider, in another mode; takeUp, for nested calls
 //	a call of a step            Driver.JudgeStep
 //
 // Each runs a [trial], whose verdict is stored before the call runs.
@@ -94,7 +94,7 @@ func (j *judging) judge(ctx context.Context, calls []loop.Call) error {
 	defer done()
 	for _, c := range calls {
 		t := trial{judging: j, judged: event.Judged{Call: c.ID}}
-		out = append(out, t.hold(watched, c.Call)...)
+		out = append(out, t.run(watched, c.Call)...)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -118,10 +118,10 @@ type trial struct {
 // maxRewrites is how often judges may rewrite the arguments of one call.
 const maxRewrites = 3
 
-// hold finds the tool, checks the arguments, works out the effects and asks the judges, again for arguments
+// run finds the tool, checks the arguments, works out the effects and asks the judges, again for arguments
 // that one of them has rewritten. What it returns is to be stored: the verdict, with the question to a person
 // if that asks, or the end of a call that is not fit to run.
-func (t *trial) hold(ctx context.Context, c llm.Call) []event.Body {
+func (t *trial) run(ctx context.Context, c llm.Call) []event.Body {
 	written, as, problem := c.Args, "", ""
 	named := c.Name
 	if _, known := t.tools.byName[named]; !known {
@@ -458,14 +458,13 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 	return v, rules, offers
 }
 
-// leaving is the verdict on a way out for what is private, where untrusted text could have asked for it.
+// leaving asks if private data could leave, and untrusted text may have asked for it.
 func (t *trial) leaving() tool.Verdict {
 	state := t.journal.state
 	return policy.Leave(state.Untrusted, state.Private || t.judged.Private, t.call.Mode, t.judged.Effects)
 }
 
-// ask asks a judge about a call that so comes of so far. One that would be paid for what will not
-// run abstains.
+// ask asks one judge; so is the verdict so far. A judge that costs money is skipped if the call will be denied anyway.
 func (t *trial) ask(ctx context.Context, j tool.Judge, so tool.Action) (v tool.Verdict, err error) {
 	defer fault.Recover("the judge", nil, &err)
 	if g, ok := j.(interface{ Grants() bool }); ok && so == tool.Ask && t.cfg.Unattended && !g.Grants() {
@@ -589,10 +588,10 @@ func (t *trial) same(before []tool.Effect) bool {
 	return sameEffects(before, now)
 }
 
-// moved tells the model why a call is not run: it was judged for another directory than it would run in by
+// whyMoved tells the model why a call is not run: it was judged for another directory than it would run in by
 // now, and there it would do something else. Empty: it may run. Nothing else is judged again, as what a call
 // reaches is held to its verdict while it runs.
-func (j *judging) moved(ctx context.Context, c loop.Call) string {
+func (j *judging) whyMoved(ctx context.Context, c loop.Call) string {
 	cwd := j.journal.state.Cwd
 	if c.Caller || c.Cwd == "" || c.Cwd == cwd {
 		return ""

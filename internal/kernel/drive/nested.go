@@ -45,29 +45,31 @@ var (
 	errAhead       = errors.New("it has gone on for too long behind a call that waits for a decision")
 )
 
-// maker makes the calls of one call that runs. Its fields are for the driver alone, but for those that are set
-// before the call runs and suspended, which is for the driver once the call has ended.
+// maker makes the calls of one call that runs. What is below "Run again" and "Ahead" is for the driver alone; suspended
+// is set by the call, and read once that has ended.
 type maker struct {
 	id     string // of the call
-	wanted chan<- wanted
+	wanted chan<- callRequest
 	redact func(string) string
 	ctx    context.Context // of the calls that it makes
 	end    context.CancelCauseFunc
+	ahead  bool // its tool goes on behind a call that is held
 
-	known   map[string]bool   // calls that the log had of it when it began
-	asked   map[string]bool   // those of them that it has asked for since
-	past    []string          // calls that had ended when it began, in order; what is given back leaves it
-	early   map[string]wanted // asked for before their turn
-	results int               // how many it was given
+	// Run again.
+	known     map[string]bool        // calls that the log had of it when it began
+	asked     map[string]bool        // those of them that it has asked for since
+	past      []string               // calls that had ended when it began, in order; what is given back leaves it
+	outOfTurn map[string]callRequest // asked for before their turn
+	results   int                    // how many it was given
 
-	ahead     bool        // its tool goes on behind a call that is held
+	// Ahead.
 	held      bool        // in this run it was told that a call waits
 	late      *time.Timer // stops it then; nil: none is held
 	suspended bool        // it has ended because of that
 }
 
-// wanted is a call that another wants to make.
-type wanted struct {
+// callRequest is a call that another wants to make.
+type callRequest struct {
 	by     *maker
 	ctx    context.Context // when it ends the call is stopped
 	call   llm.Call
@@ -87,7 +89,7 @@ type nestedResult struct {
 func (cs *calls) newMaker(ctx context.Context, c loop.Call) *maker {
 	m := &maker{
 		id: c.ID, wanted: cs.wanted, redact: cs.cfg.Secrets.Vault.Redact, ahead: cs.tool(c).Ahead,
-		known: map[string]bool{}, asked: map[string]bool{}, early: map[string]wanted{},
+		known: map[string]bool{}, asked: map[string]bool{}, outOfTurn: map[string]callRequest{},
 	}
 	m.ctx, m.end = context.WithCancelCause(ctx)
 	for _, made := range c.Made {
@@ -117,7 +119,7 @@ func (m *maker) begin(ctx context.Context, name string, args json.RawMessage) (w
 	}
 	call := request.Sound(llm.Call{Name: name, Args: redact.Texts(args, m.redact)})
 	digest := tool.Digest(fmt.Appendf(nil, "%s\x00%s%s", name, call.Args, call.Invalid))
-	w := wanted{by: m, ctx: ctx, call: call, digest: digest, result: make(chan nestedResult, 1), held: make(chan struct{})}
+	w := callRequest{by: m, ctx: ctx, call: call, digest: digest, result: make(chan nestedResult, 1), held: make(chan struct{})}
 	select {
 	case m.wanted <- w:
 	case <-ctx.Done():
@@ -157,19 +159,19 @@ func (m *maker) idle() {
 		return // nothing can be left out
 	}
 	select {
-	case m.wanted <- wanted{by: m, idle: true}:
+	case m.wanted <- callRequest{by: m, idle: true}:
 	case <-m.ctx.Done():
 	}
 }
 
 // give gives the maker the result of a call.
-func (m *maker) give(w wanted, end event.Ended) {
+func (m *maker) give(w callRequest, end event.Ended) {
 	m.results++
 	w.result <- nestedResult{end, m.results}
 }
 
 // makeCall makes a call for another, or gives back what the log has of it.
-func (cs *calls) makeCall(ctx context.Context, w wanted) error {
+func (cs *calls) makeCall(ctx context.Context, w callRequest) error {
 	parent, runs := cs.journal.state.Call(w.by.id)
 	if !runs || cs.makers[w.by.id] != w.by {
 		return nil // it has ended, or runs again
@@ -205,7 +207,7 @@ func (cs *calls) makeCall(ctx context.Context, w wanted) error {
 // find returns the call that the log has of what is wanted: the first that was asked for in the same words and
 // not since the parent began. Calls side by side may come in another order than before. If there is none it is
 // a new call.
-func (m *maker) find(parent loop.Call, w wanted) (made loop.Call, known bool) {
+func (m *maker) find(parent loop.Call, w callRequest) (made loop.Call, known bool) {
 	for _, made := range parent.Made {
 		dropped := made.Ahead && made.Ended != nil && made.Ended.Outcome == event.OutcomeCancelled
 		if m.known[made.ID] && made.Wants == w.digest && !m.asked[made.ID] && !dropped {
@@ -216,8 +218,7 @@ func (m *maker) find(parent loop.Call, w wanted) (made loop.Call, known bool) {
 	return made, false
 }
 
-// diverged returns an error if the end of a call does not count: run again, it has left out a call of the first
-// time.
+// diverged returns an error if the call, run again, has left out a call of the first time: then its end does not count.
 func (m *maker) diverged(parent loop.Call) error {
 	for _, made := range parent.Made {
 		if m.known[made.ID] && !m.asked[made.ID] && !made.Ahead {
@@ -235,32 +236,32 @@ func (cs *calls) endIfStuck(parent loop.Call, m *maker) {
 			return
 		}
 	}
-	if err := m.diverged(parent); err != nil && len(m.early) > 0 {
+	if err := m.diverged(parent); err != nil && len(m.outOfTurn) > 0 {
 		m.end(err)
 	}
 }
 
 // giveBack gives back what a call has brought once those before it have been asked for, and what waits for
 // that.
-func (m *maker) giveBack(parent loop.Call, w wanted) {
-	if m.early[w.call.ID] = w; !slices.Contains(m.past, w.call.ID) { // it has ended since
+func (m *maker) giveBack(parent loop.Call, w callRequest) {
+	if m.outOfTurn[w.call.ID] = w; !slices.Contains(m.past, w.call.ID) { // it has ended since
 		m.past = slices.Insert(m.past, 0, w.call.ID)
 	}
 	for len(m.past) > 0 {
-		next, asked := m.early[m.past[0]]
+		next, asked := m.outOfTurn[m.past[0]]
 		if !asked {
 			return
 		}
 		made, _ := parent.Find(next.call.ID)
 		m.give(next, *made.Ended)
-		delete(m.early, made.ID)
+		delete(m.outOfTurn, made.ID)
 		m.past = m.past[1:]
 	}
 }
 
 // judgeNested returns the verdict on a call that another makes. Approved says that a person was there to say
 // yes. As no reply holds the call, the verdict does, also where the call is not fit to run.
-func (cs *calls) judgeNested(ctx context.Context, w wanted, approved bool) ([]event.Body, error) {
+func (cs *calls) judgeNested(ctx context.Context, w callRequest, approved bool) ([]event.Body, error) {
 	t := trial{judging: cs.judging, approved: approved}
 	t.judged = event.Judged{Call: w.call.ID, Parent: w.by.id, Asked: w.digest, Ahead: w.by.held}
 	denied := t.judged
@@ -271,7 +272,7 @@ func (cs *calls) judgeNested(ctx context.Context, w wanted, approved bool) ([]ev
 		bodies = []event.Body{denied}
 	} else {
 		watched, done := cs.journal.interruptible(ctx)
-		bodies = t.hold(watched, w.call)
+		bodies = t.run(watched, w.call)
 		done()
 	}
 	verdict, fit := bodies[0].(event.Judged)
@@ -282,7 +283,7 @@ func (cs *calls) judgeNested(ctx context.Context, w wanted, approved bool) ([]ev
 		verdict.Args = w.call.Args
 	}
 	bodies[0] = verdict
-	if end, unfit := bodies[len(bodies)-1].(event.Ended); unfit {
+	if end, over := bodies[len(bodies)-1].(event.Ended); over {
 		end.Parent = w.by.id
 		bodies[len(bodies)-1] = end
 	}
@@ -291,7 +292,7 @@ func (cs *calls) judgeNested(ctx context.Context, w wanted, approved bool) ([]ev
 
 // takeUp takes up a call that was asked for ahead, now that its parent has come to it. If what it was judged by
 // holds no longer, another call is made in its place.
-func (cs *calls) takeUp(ctx context.Context, w wanted, made loop.Call) error {
+func (cs *calls) takeUp(ctx context.Context, w callRequest, made loop.Call) error {
 	bodies := []event.Body{event.Wanted{Call: made.ID, Parent: made.Parent}}
 	if made.Ended == nil && !made.Begun {
 		again, err := cs.judgeNested(ctx, w, made.Asked > 0 && !made.Waits())
@@ -328,7 +329,7 @@ func (cs *calls) takeUp(ctx context.Context, w wanted, made loop.Call) error {
 }
 
 // stillHolds reports whether a call may do now what was decided on before, by the verdict on it now, and returns
-// what is to be stored of that. Question would put it to a person, if that is the verdict.
+// what is to be stored of that. Question is the Waiting that comes with the verdict, if that asks.
 func stillHolds(made loop.Call, verdict, question event.Body) (more []event.Body, holds bool) {
 	now, ok := verdict.(event.Judged)
 	if !ok || !SameJSON(now.Args, made.Args) || !sameEffects(now.Effects, made.Effects) {
@@ -348,13 +349,13 @@ func stillHolds(made loop.Call, verdict, question event.Body) (more []event.Body
 }
 
 // holdIfWaiting tells the maker of a call that waits for a decision, if the maker need not wait for it.
-func (cs *calls) holdIfWaiting(w wanted) {
+func (cs *calls) holdIfWaiting(w callRequest) {
 	if _, waits := cs.waiting[w.call.ID]; waits && w.by.ahead && cs.journal.state.Early(w.call.ID) {
 		cs.holdCall(w)
 	}
 }
 
-func (cs *calls) holdCall(w wanted) {
+func (cs *calls) holdCall(w callRequest) {
 	delete(cs.waiting, w.call.ID)
 	if w.by.held = true; w.by.late == nil {
 		w.by.late = time.AfterFunc(aheadFor, func() { w.by.end(errAhead) })
@@ -377,9 +378,9 @@ func (cs *calls) holdAll() (some bool) {
 	return some
 }
 
-// rest stops the calls that wait for nothing but decisions on calls that they have made. They are run again once
+// suspendStalled stops the calls that wait for nothing but decisions on calls that they have made. They are run again once
 // somebody has decided.
-func (cs *calls) rest(ctx context.Context) error {
+func (cs *calls) suspendStalled(ctx context.Context) error {
 	select {
 	case w := <-cs.wanted:
 		return cs.makeCall(ctx, w)
@@ -391,7 +392,7 @@ func (cs *calls) rest(ctx context.Context) error {
 	return cs.halt(ctx, nil)
 }
 
-// revive runs the calls again that were stopped by rest and can go on.
+// revive runs the calls again that were suspended and can go on.
 func (cs *calls) revive(ctx context.Context) {
 	for _, c := range cs.journal.state.Calling() {
 		if _, runs := cs.running[c.ID]; !runs && cs.makers[c.ID] == nil && !c.Stalled() {
@@ -442,8 +443,8 @@ func (cs *calls) suspends(end event.Ended) bool {
 // storable returns the ends that can be stored. That of a call which has made others is held until theirs are
 // stored; those that still run are stopped.
 func (cs *calls) storable(ends []event.Ended) []event.Body {
-	all := slices.Concat(cs.held, ends)
-	cs.held = nil
+	all := slices.Concat(cs.pendingEnds, ends)
+	cs.pendingEnds = nil
 	slices.SortStableFunc(all, func(a, b event.Ended) int { return cmp.Compare(loop.Depth(b.Call), loop.Depth(a.Call)) })
 	var out []event.Body
 	for _, end := range all {
@@ -455,7 +456,7 @@ func (cs *calls) storable(ends []event.Ended) []event.Body {
 		m.end(errParentEnded)
 		within := func(b event.Body) bool { return loop.Within(b.(event.Ended).Call, end.Call) }
 		if cs.runsFor(end.Call) || slices.ContainsFunc(out, within) {
-			cs.held = append(cs.held, end)
+			cs.pendingEnds = append(cs.pendingEnds, end)
 			continue
 		}
 		delete(cs.makers, end.Call)
@@ -480,5 +481,5 @@ func (cs *calls) runsFor(parent string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(cs.held, func(end event.Ended) bool { return loop.Within(end.Call, parent) })
+	return slices.ContainsFunc(cs.pendingEnds, func(end event.Ended) bool { return loop.Within(end.Call, parent) })
 }

@@ -45,18 +45,16 @@ func (d *Driver) Rewind(
 	var done *event.Restored
 	put := func() (err error) {
 		if done, err = restore(ctx, done); err == nil && done != nil {
-			err = d.journal.record(ctx, *done)
+			err = d.journal.persist(ctx, func() ([]event.Body, error) { return []event.Body{*done}, nil })
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return d.workspace.keep(ctx) // after what was done is in the log
 	}
 	if restore != nil {
 		if err := put(); err != nil {
 			return err
-		}
-		if done == nil { // nothing to store, but files may have changed
-			if err := d.workspace.keep(ctx); err != nil {
-				return err
-			}
 		}
 	}
 	if to == 0 {

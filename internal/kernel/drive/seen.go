@@ -3,8 +3,8 @@ package drive
 import "github.com/inspan/inspan/tool"
 
 // seenFiles is what calls know of the files that the session has read or written. Each call knows them as
-// they were when it began, whatever calls beside it bring. The state has the files as they are now; what
-// the calls of one reply have changed is kept here, so that nothing is copied for a call.
+// they were when it began, whatever calls beside it bring. The state has the files as they are now; what was
+// known of them before each change by a call of the same reply is kept here, so that nothing is copied for a call.
 type seenFiles struct {
 	journal *journal
 	changes []seenChange // since the last reply; guarded by journal.mu
@@ -14,6 +14,13 @@ type seenFiles struct {
 type seenChange struct {
 	path, digest string
 	known        bool
+}
+
+// forget begins a reply.
+func (s *seenFiles) forget() {
+	s.journal.mu.Lock()
+	defer s.journal.mu.Unlock()
+	s.changes = nil
 }
 
 // change notes what is known of files that an event is about to change.

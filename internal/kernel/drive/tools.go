@@ -120,7 +120,7 @@ func (b *toolbox) renewed(ctx context.Context) []event.Body {
 	return append(out, told...)
 }
 
-// clashes tell of tools that were left out.
+// clashes returns notes on tools that were left out.
 func (b *toolbox) clashes() []event.Body {
 	var out []event.Body
 	for _, why := range b.left {

@@ -40,7 +40,7 @@ func (w *workspace) attach(ctx context.Context, bodies []event.Body) ([]event.Bo
 	at := -1
 	for i, b := range bodies {
 		switch b.(type) {
-		case event.Opened, event.StepEnded, event.Restored:
+		case event.Opened, event.StepEnded:
 			at = len(bodies)
 		case event.Claimed:
 			at = i + 1

@@ -60,8 +60,8 @@ func Env(c *tool.Call, judged redact.Judged, asked bool, pass tool.Pass, vault *
 	return env
 }
 
-// temporary returns the environment in which paths of temporary files are the machine's own where the
-// call was judged so.
+// temporary returns the environment in which a call reaches the machine's own paths for temporary files, if it was
+// judged by them.
 func temporary(env tool.Env, effects []tool.Effect) tool.Env {
 	var machine []string
 	for _, e := range effects {
@@ -179,7 +179,7 @@ func (v verdict) reaches(u *url.URL) bool {
 }
 
 func notJudged(op, path, what string) error {
-	return &fs.PathError{Op: op, Path: path, Err: fmt.Errorf("it has come to need %s, which this call was not judged by: %w",
+	return &fs.PathError{Op: op, Path: path, Err: fmt.Errorf("it now needs %s, which this call was not judged by: %w",
 		what, fs.ErrPermission)}
 }
 

@@ -21,11 +21,11 @@ func (t *table) early(i int) bool {
 	return c.Ahead && (c.Caller || !tool.ReadOnly(c.Effects) || i < t.come)
 }
 
-// passes reports whether a call need not wait for an earlier one, as that is asked for ahead and can't start
-// before this one.
+// passes reports whether a call need not wait for an earlier one, as that is asked for ahead: it
+// may not start before its parent has come to it.
 func (t *table) passes(i, earlier int) bool {
 	e := &t.calls[earlier]
-	return e.Ahead && !t.calls[i].Ahead && e.Phase != phaseRunning && !t.mayStart(earlier)
+	return e.Ahead && !t.calls[i].Ahead && e.Phase != phaseRunning
 }
 
 // waitsFor reports whether a call waits for a decision that the parent has come to.

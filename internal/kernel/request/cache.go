@@ -37,8 +37,8 @@ func (w *CacheWatch) Saw(body event.Body) {
 	}
 }
 
-// Look takes in a request, its reply, and when it was sent. It returns a note if the cache should have
-// held more than twice of what was read from it.
+// Look takes in a request, its reply, and when it was sent. It returns a note if less than half of what
+// the cache should hold was read from it.
 func (w *CacheWatch) Look(req llm.Request, r event.Replied, at time.Time) (note event.Note, lost bool) {
 	before := *w
 	*w = CacheWatch{req: req, route: r.Route, kept: r.Usage.CacheRead + r.Usage.CacheWrite, at: at}

@@ -39,7 +39,7 @@ func Replied(st *loop.State, req llm.Request, r *llm.Reply, by llm.Info) event.R
 // withID gives a call an id that no other call of the log has, whatever the server sends. The server's
 // own is kept as long as no call has left the conversation and none in it has that id. Otherwise the
 // number of the reply is added, which no other reply of the log has; an id that came in that form gets
-// it too, so that none can be foreseen.
+// it too, so that a server can't choose one that collides.
 func withID(st *loop.State, c llm.Call, used func(id string) bool) llm.Call {
 	if c.ID == "" {
 		c.ID = "call"

@@ -38,7 +38,7 @@ type Retry struct {
 	await    time.Duration // of all waits for an allowance, if that is longer
 }
 
-// NewRetry returns the patience of an agent that somebody watches or not. Total bounds the waits for one
+// NewRetry returns how long an agent retries. Watched says that a person is waiting. Total bounds the waits for one
 // request instead; 0: as usual, negative: never retry.
 func NewRetry(watched bool, total time.Duration) Retry {
 	r := Retry{total: attendedFor, attempts: attendedAttempts}

@@ -36,8 +36,8 @@ func OnNewLine(parts llm.Parts, text string) llm.Parts {
 	return append(parts[:len(parts):len(parts)], llm.Text{Text: text})
 }
 
-// Suspended reports whether a call that makes others was stopped to be run again, or has stopped by itself
-// for that.
+// Suspended reports whether a call that makes others was stopped to be run again, or has returned tool.ErrHeld for
+// that.
 func Suspended(ctx context.Context, err error) bool {
 	return errors.Is(err, tool.ErrHeld) || ctx.Err() != nil && !errors.Is(context.Cause(ctx), fault.ErrInterrupted)
 }
