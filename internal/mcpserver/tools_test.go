@@ -372,7 +372,7 @@ func TestLongConnection(t *testing.T) {
 	if text, failed := c.call("read_file", map[string]any{"path": "a.txt"}); failed {
 		t.Fatal(text)
 	}
-	for i := range 25 {
+	for i := range 45 {
 		text, failed := c.call("read_file", map[string]any{"path": "long.txt", "offset": i + 1})
 		if failed || !strings.Contains(text, "a line of some length") || len(text) < 8000 {
 			t.Fatalf("call %d: %d bytes: %.300s", i, len(text), text)
