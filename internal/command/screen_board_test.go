@@ -18,7 +18,7 @@ func TestBoardInATerminal(t *testing.T) {
 	h.does(t, 0, "run", "say: heron")
 	s := newTerminal(t, h, 100, 24)
 	s.Types("inspan board")
-	s.Shows("› waiting bash: touch made", "done    say: heron", "Enter opens")
+	s.Shows("› waiting bash: touch made", "done    say: heron", "Enter opens", "bash asks: touch")
 	s.Keys("y")
 	s.Shows("? bash asks", "$ touch made", "or say what to do instead")
 	s.Keys("y")
@@ -49,7 +49,7 @@ func TestBoardRemote(t *testing.T) {
 	s.Shows("\n20") // the id
 	s.Clears()
 	s.Types("inspan board --remote " + url)
-	s.Shows("› waiting bash: touch made", "1 waiting 1", "on 127.0.0.1:")
+	s.Shows("› waiting bash: touch made", "1 waiting 1", "on 127.0.0.1:", "bash asks: touch") // the session has been read
 	s.Keys("y")
 	text := s.Shows("? bash asks", "$ touch made; echo over", "or say what to do instead")
 	if strings.Contains(text, "p for this project") {
