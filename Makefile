@@ -53,17 +53,17 @@ safety:
 # Then made-up command lines, which a throwaway box runs, hold the proofs of commands against bash.
 fuzz:
 	./scripts/fuzz 20s
-	CGO_ENABLED=0 go test -count=1 -timeout 60m -run TestProverAgainstBash -v ./internal/shell -lines 200000
+	CGO_ENABLED=0 go test -count=1 -timeout 60m -run TestProverAgainstBash -v ./internal/safety/shell -lines 200000
 
 # Everything that can happen to a session in any two places of the protocol between
 # its drivers and its log; make test plays a part of it.
 explore:
-	go test -count=1 -timeout 30m -run TestExplorer -v ./internal/session -explore 2
+	go test -count=1 -timeout 30m -run TestExplorer -v ./internal/kernel/session -explore 2
 
 # Tasks, habits, lazy policies, and what the router makes of models of known strength: what fails there
 # fails by the harness. make test does a part of it.
 oracle:
-	go test -count=1 -timeout 30m -v -run "Oracle|Habits|Lazy|Routing|SmallWindow" ./internal/eval
+	go test -count=1 -timeout 30m -v -run "Oracle|Habits|Lazy|Routing|SmallWindow" ./internal/lab/eval
 
 # Run task folders through Harbor with our adapter. Needs Python 3.12 or later with harbor and pytest, which
 # PYTHON names.
@@ -83,31 +83,31 @@ fuzz-api:
 # Parts for a second each, then the whole; every figure of the whole is the
 # median of five rounds.
 bench:
-	go test -run '^$$' -bench . ./test/journeys ./internal/kernel/loop ./internal/session ./internal/policy ./internal/shell ./internal/places ./internal/secret ./internal/guard ./internal/kernel/compact ./internal/snapshot ./internal/sandbox ./internal/markdown ./internal/web ./internal/tui ./internal/skill ./internal/memory ./internal/recall ./internal/cost ./internal/running ./internal/mcp ./internal/oauth ./internal/script ./llm/...
-	go test -run '^$$' -bench . -skip LongRun -benchtime 5x -timeout 20m ./internal/command
-	go test -run '^$$' -bench LongRun -benchtime 1x -timeout 20m ./internal/command
+	go test -run '^$$' -bench . ./test/journeys ./internal/kernel/loop ./internal/kernel/session ./internal/safety/policy ./internal/safety/shell ./internal/safety/places ./internal/safety/secret ./internal/safety/guard ./internal/kernel/compact ./internal/world/snapshot ./internal/world/sandbox ./internal/view/markdown ./internal/world/web ./internal/front/tui ./internal/extend/skill ./internal/extend/memory ./internal/extend/recall ./internal/view/cost ./internal/install/running ./internal/extend/mcp ./internal/extend/oauth ./internal/work/script ./llm/...
+	go test -run '^$$' -bench . -skip LongRun -benchtime 5x -timeout 20m ./internal/front/command
+	go test -run '^$$' -bench LongRun -benchtime 1x -timeout 20m ./internal/front/command
 	cd test/oracle && go test -run '^$$' -bench Prompt -benchtime 1x .
 
 # Hold what comparisons and learning promise, with as many simulations as are promised. Takes minutes.
 proof:
-	INSPAN_PROOF=1 go test -count 1 -timeout 20m -run 'Equal|Promised|Loops|Canaries' -v ./internal/eval
+	INSPAN_PROOF=1 go test -count 1 -timeout 20m -run 'Equal|Promised|Loops|Canaries' -v ./internal/lab/eval
 
 # Run the tests of JavaScript itself in the engine of scripts, from a copy of tc39/test262 as its tests
 # want it: make test262 SUITE=/path/to/test262 (at commit 5c8206929d81). Takes minutes.
 test262:
-	INSPAN_TEST262=$(SUITE) go test -count 1 -timeout 30m -run Test262 -v ./internal/script
+	INSPAN_TEST262=$(SUITE) go test -count 1 -timeout 30m -run Test262 -v ./internal/work/script
 
 # Measure the server: a thousand tasks at once, two thousand idle streams, two hundred reads a second.
 bench-serve:
-	go test -run '^$$' -bench . -benchtime 1x -timeout 20m ./internal/server
+	go test -run '^$$' -bench . -benchtime 1x -timeout 20m ./internal/service/server
 
 # Write everything anew that is made from the code.
 update:
 	go test ./test/policy -run 'TestAPI|TestEventsDocument' -update
 	go test ./test/journeys -run Corpus -update
-	go test ./internal/transcript -run Corpus -update
-	go test ./internal/config -run Schema -update
-	go test ./internal/tui -run TestFrames -update
+	go test ./internal/view/transcript -run Corpus -update
+	go test ./internal/install/config -run Schema -update
+	go test ./internal/front/tui -run TestFrames -update
 	go test ./workflow -run TestTableOfFields -update
 
 # Write NOTICE and third_party anew: the licences of all that is linked into the command or embedded in it.

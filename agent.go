@@ -12,14 +12,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/kernel/drive"
 	"github.com/inspan/inspan/internal/kernel/fault"
 	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/kernel/redact"
 	"github.com/inspan/inspan/internal/kernel/request"
-	"github.com/inspan/inspan/internal/policy"
-	"github.com/inspan/inspan/internal/secret"
+	"github.com/inspan/inspan/internal/safety/policy"
+	"github.com/inspan/inspan/internal/safety/secret"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/inspan/inspan/internal/kernel/drive"
 	"github.com/inspan/inspan/internal/kernel/fault"
 	"github.com/inspan/inspan/internal/kernel/loop"
-	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/kernel/session"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )

@@ -11,7 +11,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/kernel/loop"
-	"github.com/inspan/inspan/internal/places"
+	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/tool"
 )
 

@@ -36,9 +36,9 @@ import (
 	"time"
 
 	"github.com/inspan/inspan"
-	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/mcp"
-	"github.com/inspan/inspan/internal/permission"
+	"github.com/inspan/inspan/internal/extend/mcp"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/install/permission"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/mcptool"
 	"github.com/inspan/inspan/tool"

@@ -10,13 +10,13 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/equipment"
-	"github.com/inspan/inspan/internal/keep"
-	"github.com/inspan/inspan/internal/mcp"
-	"github.com/inspan/inspan/internal/permission"
-	"github.com/inspan/inspan/internal/providers"
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/extend/mcp"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/install/equipment"
+	"github.com/inspan/inspan/internal/install/permission"
+	"github.com/inspan/inspan/internal/install/providers"
 	"github.com/inspan/inspan/tool"
 )
 

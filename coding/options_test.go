@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/coding"
-	"github.com/inspan/inspan/internal/equipment"
+	"github.com/inspan/inspan/internal/install/equipment"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/mcptool"
@@ -276,7 +276,7 @@ func TestRulesNameAnyTool(t *testing.T) {
 
 // TestAllNamesAreKnown holds that the names of built-in tools are those of a session.
 func TestAllNamesAreKnown(t *testing.T) {
-	sources, err := filepath.Glob("../internal/*/*.go")
+	sources, err := filepath.Glob("../internal/*/*/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}

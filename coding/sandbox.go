@@ -4,7 +4,7 @@ import (
 	"errors"
 	"os"
 
-	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/install/app"
 )
 
 // Sandbox says how commands are kept to what they were judged by. It comes from [Init] or

@@ -22,7 +22,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/extend/mcp"
 	"github.com/inspan/inspan/tool"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // Info is a session at a glance.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/inspan/inspan/internal/shell"
+	"github.com/inspan/inspan/internal/safety/shell"
 	"github.com/inspan/inspan/tool"
 )
 

@@ -17,8 +17,8 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/keep"
-	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )

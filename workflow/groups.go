@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/keep"
-	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // leastDisk is the free space below which no round begins, in bytes.

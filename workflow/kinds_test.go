@@ -16,7 +16,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 	"github.com/inspan/inspan/workflow"

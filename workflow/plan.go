@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/inspan/inspan/internal/script"
-	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/work/script"
 )
 
 //go:embed plan.js

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // A reference names a value: "inputs.NAME", "STEP.FIELD", and within the steps of a loop or an each

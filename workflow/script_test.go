@@ -11,7 +11,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/workflow"
 )
 

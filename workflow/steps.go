@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/keep"
-	"github.com/inspan/inspan/internal/text"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )

@@ -15,8 +15,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/inspan/inspan/internal/text"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/words"
 )
 
 // Bounds of a file, so that reading one stays quick whatever it holds.

@@ -1,6 +1,6 @@
 // Command inspan is an agent for the terminal.
 package main
 
-import "github.com/inspan/inspan/internal/command"
+import "github.com/inspan/inspan/internal/front/command"
 
 func main() { command.Program{}.Run() }

@@ -20,7 +20,7 @@ import (
 	"github.com/inspan/inspan/engine/postgres"
 	"github.com/inspan/inspan/engine/postgres/testkit"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/running"
+	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )

@@ -11,7 +11,7 @@ import (
 
 	"github.com/inspan/inspan/engine/temporal"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/install/app"
 )
 
 // TestCommand has inspan-worker drive a session by the settings of its machine, and ends it by

@@ -19,7 +19,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/running"
+	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/store"
 )
 

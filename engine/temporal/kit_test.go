@@ -24,7 +24,7 @@ import (
 	"github.com/inspan/inspan/engine/postgres/testkit"
 	"github.com/inspan/inspan/engine/temporal"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/running"
+	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/store"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/running"
+	"github.com/inspan/inspan/internal/install/running"
 )
 
 // peer is a worker without an engine: it drives what nobody has the lease of. The store alone decides

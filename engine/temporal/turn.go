@@ -12,7 +12,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/running"
+	"github.com/inspan/inspan/internal/install/running"
 )
 
 // Standing is how a session stands at the end of a turn.

@@ -18,7 +18,7 @@ import (
 	"github.com/inspan/inspan/engine/postgres"
 	"github.com/inspan/inspan/engine/temporal"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/kernel/session"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/harnesstest"
-	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/kernel/session"
 )
 
 // Archive fills a folder with sessions that have ended an hour ago; of 10,000 one waits. It leaves the

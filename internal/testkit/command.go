@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // Command is the path of the inspan command, built from this tree with the flags of a release. All tests

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // Fact is what a server refuses of one model's requests.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/llm"
 )
 

@@ -23,7 +23,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/llm"
 )
 

@@ -5,7 +5,7 @@ package limit
 import (
 	"os"
 
-	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // tryLock takes the lock of the open file if nobody has it.

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // recordSize is the size of a record's file in bytes.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/llm"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/llm"
 )
 

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/llm"
 )
 

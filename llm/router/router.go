@@ -40,7 +40,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/llm"
 )
 

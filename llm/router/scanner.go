@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/inspan/inspan/internal/secret"
+	"github.com/inspan/inspan/internal/safety/secret"
 	"github.com/inspan/inspan/llm"
 )
 

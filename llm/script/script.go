@@ -23,8 +23,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/inspan/inspan/internal/keep"
-	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/llm"
 )
 

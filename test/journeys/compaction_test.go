@@ -12,7 +12,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/harnesstest"
-	"github.com/inspan/inspan/internal/tools"
+	"github.com/inspan/inspan/internal/extend/tools"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan"
-	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/kernel/session"
 )
 
 // TestDrivenElsewhere holds that a run of a session that is driven elsewhere names the process,

@@ -21,9 +21,9 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/secret"
+	"github.com/inspan/inspan/internal/extend/tools"
+	"github.com/inspan/inspan/internal/safety/secret"
 	"github.com/inspan/inspan/internal/testkit"
-	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/tool"

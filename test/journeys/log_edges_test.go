@@ -2,7 +2,7 @@ package journeys_test
 
 // What happens at the edges of the protocol between a driver and its log: one test for each way in which
 // a session was once seen to go wrong. All combinations of them are explored in
-// internal/session.
+// internal/kernel/session.
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/harnesstest"
-	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/kernel/session"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )

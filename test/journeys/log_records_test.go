@@ -19,7 +19,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/guard"
+	"github.com/inspan/inspan/internal/safety/guard"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )

@@ -17,10 +17,10 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/cost"
 	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/internal/testkit/openaitest"
+	"github.com/inspan/inspan/internal/view/cost"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
 	"github.com/inspan/inspan/llm/openai"

@@ -13,8 +13,8 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/sandbox"
-	"github.com/inspan/inspan/internal/tools"
+	"github.com/inspan/inspan/internal/extend/tools"
+	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
 

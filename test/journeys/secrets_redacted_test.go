@@ -11,7 +11,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/secret"
+	"github.com/inspan/inspan/internal/safety/secret"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )

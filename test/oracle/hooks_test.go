@@ -14,10 +14,10 @@ import (
 	"github.com/google/go-github/v75/github"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/running"
-	"github.com/inspan/inspan/internal/schedule"
-	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/internal/install/schedule"
+	"github.com/inspan/inspan/internal/kernel/session"
 )
 
 // TestHooks has the libraries of the field sign calls of our webhooks, or agree with who does.

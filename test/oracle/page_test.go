@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/kernel/session"
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"

@@ -12,7 +12,7 @@ import (
 	tiktoken_loader "github.com/pkoukk/tiktoken-go-loader"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 )

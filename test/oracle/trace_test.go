@@ -21,7 +21,7 @@ import (
 	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
 
 	"github.com/inspan/inspan/internal/testkit"
-	"github.com/inspan/inspan/internal/transcript"
+	"github.com/inspan/inspan/internal/view/transcript"
 )
 
 // receiver starts the collector's receiver of OTLP, and returns its address and what it takes in.

@@ -205,11 +205,11 @@ func (n *names) add(s source) {
 				n.words[text] = true
 			}
 		case *ast.KeyValueExpr:
-			if key, ok := node.Key.(*ast.Ident); ok && s.dir == "internal/command" && key.Name == "Use" {
+			if key, ok := node.Key.(*ast.Ident); ok && s.dir == "internal/front/command" && key.Name == "Use" {
 				n.command(node.Value)
 			}
 		case *ast.CallExpr:
-			if f, ok := node.Fun.(*ast.Ident); ok && s.dir == "internal/command" && f.Name == "group" {
+			if f, ok := node.Fun.(*ast.Ident); ok && s.dir == "internal/front/command" && f.Name == "group" {
 				n.command(node.Args[0])
 			}
 		}

@@ -18,8 +18,8 @@ import (
 // program reaches them. The keeper of what goes on reaches the ports of its own box, from within it.
 func TestFetchesAreGuarded(t *testing.T) {
 	free := []string{
-		"llm", "internal/netguard", "internal/testkit",
-		"harnesstest", "examples", "internal/sandbox/ports_linux.go", "internal/server/remote.go",
+		"llm", "internal/safety/netguard", "internal/testkit",
+		"harnesstest", "examples", "internal/world/sandbox/ports_linux.go", "internal/service/server/remote.go",
 		"engine/postgres",
 	}
 	files := 0
@@ -35,7 +35,7 @@ func TestFetchesAreGuarded(t *testing.T) {
 		}
 		files++
 		for _, why := range unguarded(t, path) {
-			t.Errorf("%s: %s; use internal/netguard", path, why)
+			t.Errorf("%s: %s; use internal/safety/netguard", path, why)
 		}
 		return nil
 	})

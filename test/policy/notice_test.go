@@ -17,8 +17,8 @@ import (
 // copied are folders whose files are in the binary and came from elsewhere,
 // with what they are. Each holds its own licence.
 var copied = map[string]string{
-	"internal/markdown/lexers": "lexers of github.com/alecthomas/chroma, changed (internal/markdown/lexers)",
-	"internal/server/page/lit": "lit-html 3.3.3 (internal/server/page/lit)",
+	"internal/view/markdown/lexers":    "lexers of github.com/alecthomas/chroma, changed (internal/view/markdown/lexers)",
+	"internal/service/server/page/lit": "lit-html 3.3.3 (internal/service/server/page/lit)",
 }
 
 // systems are those that inspan is built for; each links some modules of its own.

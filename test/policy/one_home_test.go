@@ -24,7 +24,7 @@ func TestNoTwins(t *testing.T) {
 
 // twin names the rule that a piece of code states, and the rooms that may.
 func twin(n ast.Node) (rooms []string, what string) {
-	texts, files := []string{"internal/text"}, []string{"internal/keep"}
+	texts, files := []string{"internal/base/text"}, []string{"internal/base/keep"}
 	switch n := n.(type) {
 	case *ast.BasicLit:
 		if unseen(n) {
@@ -37,13 +37,13 @@ func twin(n ast.Node) (rooms []string, what string) {
 	case *ast.SelectorExpr:
 		switch name := selected(n); name {
 		case "utf8.RuneStart": // cutting; the others map offsets, cut lines, or can't import text
-			return append(texts, "tool", "internal/testkit/fake", "internal/lsp", "internal/recall"), name
+			return append(texts, "tool", "internal/testkit/fake", "internal/world/lsp", "internal/extend/recall"), name
 		case "unicode.Cf", "unicode.Variation_Selector", "unicode.Zs", "unicode.Other_Default_Ignorable_Code_Point":
 			return texts, name
 		case "syscall.Flock", "windows.LockFileEx":
 			return files, name
 		case "unix.Flock": // of a folder that a descriptor without a file stands for
-			return append(files, "internal/sandbox"), name
+			return append(files, "internal/world/sandbox"), name
 		}
 	case *ast.ImportSpec:
 		if strings.Contains(n.Path.Value, "gofrs/flock") {
@@ -61,9 +61,9 @@ func twin(n ast.Node) (rooms []string, what string) {
 func homeOf(name string) string {
 	switch name {
 	case "oneLine", "thousands", "plural", "cutAt", "cutRune", "cutText", "firstLine", "isBidi", "isTag", "hiddenRune":
-		return "internal/text"
+		return "internal/base/text"
 	case "sleep", "flock", "syncDir", "lockFile":
-		return "internal/keep"
+		return "internal/base/keep"
 	}
 	return ""
 }

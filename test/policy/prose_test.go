@@ -72,7 +72,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 
 // TestHelpTexts holds the texts of the command to the same rules.
 func TestHelpTexts(t *testing.T) {
-	paths, err := filepath.Glob("internal/command/*.go")
+	paths, err := filepath.Glob("internal/front/command/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,11 +2,10 @@ package policy_test
 
 // The shape of the house. This is policy: do not edit it to make a build pass.
 //
-// Every package has a rank, and imports go strictly downward: a package may
-// import only packages of lower rank, so two of the same rank never meet. Only
-// the places named below may touch what is named there.
+// Every package has a role, and imports go downward. Only the places named below may touch what is named there.
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -22,134 +21,51 @@ import (
 
 const module = "github.com/inspan/inspan"
 
-// rank of every package, by folder.
-var rank = map[string]int{
-	"llm":                            0,
-	"tool":                           1,
-	"event":                          2,
-	"llm/catalog":                    3,
-	"llm/family":                     3,
-	"internal/text":                  3,
-	"store":                          4,
-	"internal/places":                4,
-	"internal/keep":                  4,
-	"internal/secret":                4,
-	"internal/netguard":              4,
-	"llm/internal/wire":              5,
-	"internal/testkit/fake":          6,
-	"llm/anthropic":                  10,
-	"llm/openai":                     10,
-	"llm/gemini":                     10,
-	"llm/ollama":                     10,
-	"llm/script":                     10,
-	"llm/cloud":                      10,
-	"llm/limit":                      10,
-	"llm/router":                     10,
-	"llm/prompted":                   10,
-	"llm/heal":                       10,
-	"internal/testkit/anthropictest": 12,
-	"internal/testkit/openaitest":    12,
-	"internal/testkit/geminitest":    12,
-	"internal/testkit/ollamatest":    12,
-	"internal/shell":                 12,
-	"internal/jsonrpc":               12,
-	"harnesstest":                    15,
-	"internal/kernel/loop":           20,
-	"internal/kernel/fault":          20,
-	"internal/kernel/redact":         25,
-	"internal/kernel/hold":           30,
-	"internal/kernel/request":        30,
-	"internal/kernel/wrap":           30,
-	"internal/kernel/drive":          40,
-	"internal/policy":                20,
-	"internal/sandbox":               20,
-	"internal/session":               20,
-	"internal/snapshot":              20,
-	"internal/kernel/compact":        20,
-	"internal/consent":               20,
-	"internal/guard":                 20,
-	"internal/profile":               20,
-	"internal/markdown":              20,
-	"internal/web":                   20,
-	"internal/hook":                  20,
-	"internal/custom":                20,
-	"internal/lsp":                   20,
-	"internal/words":                 15,
-	"internal/foreign":               15,
-	"internal/stats":                 20,
-	"internal/skill":                 20,
-	"internal/memory":                20,
-	"internal/recall":                20,
-	"internal/worktree":              20,
-	"internal/oauth":                 20,
-	"internal/forge":                 20,
-	"internal/mcp":                   20,
-	"internal/tools":                 30,
-	"internal/cost":                  30,
-	"internal/corpus":                35,
-	"internal/transcript":            30,
-	"internal/script":                35,
-	"internal/config":                40,
-	"mcptool":                        40,
-	"internal/plugin":                45,
-	".":                              50,
-	"internal/connect":               55,
-	"internal/equipment":             55,
-	"internal/knowledge":             55,
-	"internal/permission":            55,
-	"internal/providers":             55,
-	"workflow":                       52,
-	"internal/running":               55,
-	"internal/schedule":              57,
-	"internal/subagent":              60,
-	"internal/app":                   65,
-	"coding":                         67,
-	"internal/eval":                  68,
-	"internal/bench":                 68,
-	"internal/console":               70,
-	"internal/tui":                   70,
-	"internal/setup":                 70,
-	"internal/acp":                   70,
-	"internal/mcpserver":             70,
-	"internal/a2a":                   70,
-	"internal/server":                70,
-	"internal/managed":               71,
-	"internal/command":               80,
-	"cmd/inspan":                     90,
-	"examples/01-agent":              95,
-	"examples/02-provider":           95,
-	"examples/03-tool":               95,
-	"examples/04-events":             95,
-	"examples/05-resume":             95,
-	"examples/06-fork":               95,
-	"examples/07-child":              95,
-	"examples/08-mcp":                95,
-	"examples/09-approve":            95,
-	"examples/10-http":               95,
-	"examples/11-log":                95,
-	"examples/12-sandbox":            95,
-	"examples/13-mcp":                95,
-	"examples/14-subagents":          95,
-	"examples/15-skills":             95,
-	"examples/16-hooks":              95,
-	"examples/17-budget":             95,
-	"examples/18-resume":             95,
-	"examples/19-calls":              95,
-	"examples/20-workflow":           95,
-	"examples/21-builtin":            95,
-	"internal/testkit":               99, // for tests, so nothing may import it
-	"internal/testkit/suite":         99,
+// roles of packages, from the ground up, each by its folders; one that ends in /... has those below it too. A package may
+// import packages of its own role and of those before it. The public packages of tests stand above all.
+var roles = []struct {
+	name    string
+	folders []string
+}{
+	{"vocabulary", []string{"llm", "tool", "event"}},
+	{"base", []string{"internal/base/...", "store"}},
+	{"safety", []string{"internal/safety/..."}},
+	{"world", []string{"internal/world/..."}},
+	{"models", []string{"llm/..."}},
+	{"kernel", []string{"internal/kernel/...", "."}},
+	{"view", []string{"internal/view/..."}},
+	{"extend", []string{"internal/extend/...", "mcptool"}},
+	{"work", []string{"internal/work/...", "workflow"}},
+	{"install", []string{"internal/install/...", "coding"}},
+	{"lab", []string{"internal/lab/..."}},
+	{"service", []string{"internal/service/..."}},
+	{"front", []string{"internal/front/...", "cmd/inspan"}},
+	{"tests and examples", []string{"harnesstest", "internal/testkit/...", "examples/..."}},
+}
+
+// roleOf is the index of the role of a package; -1: it has none.
+func roleOf(dir string) int {
+	best, length := -1, -1
+	for i, role := range roles {
+		for _, folder := range role.folders {
+			stem, below := strings.CutSuffix(folder, "/...")
+			if (dir == stem && !below || below && strings.HasPrefix(dir+"/", stem+"/")) && len(stem) > length {
+				best, length = i, len(stem)
+			}
+		}
+	}
+	return best
 }
 
 // pure packages compute and do nothing else.
 var pure = []string{
-	"internal/kernel/compact", "internal/places", "internal/secret", "internal/kernel/loop", "internal/stats",
-	"internal/markdown", "internal/policy", "internal/profile", "internal/shell", "internal/transcript", "internal/words",
+	"internal/kernel/compact", "internal/safety/places", "internal/safety/secret", "internal/kernel/loop", "internal/lab/stats",
+	"internal/view/markdown", "internal/safety/policy", "internal/extend/profile", "internal/safety/shell", "internal/view/transcript", "internal/view/words",
 }
 
 // only names the imports that just some packages may use.
 var only = map[string][]string{
-	"os/exec": {"internal/sandbox", "internal/testkit", "internal/testkit/suite"},
+	"os/exec": {"internal/world/sandbox", "internal/testkit", "internal/testkit/suite"},
 	"testing": {
 		"harnesstest", "internal/testkit", "internal/testkit/fake", "internal/testkit/anthropictest", "internal/testkit/openaitest",
 		"internal/testkit/geminitest", "internal/testkit/ollamatest",
@@ -216,21 +132,19 @@ func imports(t *testing.T, s source) []string {
 
 func TestImportsGoDownward(t *testing.T) {
 	for _, s := range sources(t) {
-		mine, known := rank[s.dir]
-		if !known {
-			t.Errorf("%s: the package has no rank", s.path)
+		mine := roleOf(s.dir)
+		if mine < 0 {
+			t.Errorf("%s: the package has no role", s.path)
+			continue
 		}
 		for _, path := range imports(t, s) {
 			dir, ours := strings.CutPrefix(path, module)
 			if !ours {
 				continue
 			}
-			dir = strings.TrimPrefix(dir, "/")
-			if dir == "" {
-				dir = "."
-			}
-			if theirs, known := rank[dir]; !known || theirs >= mine {
-				t.Errorf("%s: rank %d imports %s of rank %d", s.path, mine, dir, theirs)
+			dir = cmp.Or(strings.TrimPrefix(dir, "/"), ".")
+			if theirs := roleOf(dir); theirs < 0 || theirs > mine {
+				t.Errorf("%s: a package of the role %s imports %s", s.path, roles[mine].name, dir)
 			}
 		}
 	}
@@ -315,7 +229,7 @@ func embedded(doc *ast.CommentGroup) bool {
 }
 
 func TestEveryToolHasItsDescription(t *testing.T) {
-	for _, dir := range []string{"tools", "connect", "knowledge", "skill"} {
+	for _, dir := range []string{"extend/tools", "install/connect", "install/knowledge", "extend/skill"} {
 		mds, err := filepath.Glob("internal/" + dir + "/*.md")
 		if err != nil || len(mds) == 0 {
 			t.Fatal("no descriptions found", dir, err)

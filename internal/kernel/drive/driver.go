@@ -24,13 +24,13 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/guard"
-	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/kernel/fault"
 	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/kernel/redact"
 	"github.com/inspan/inspan/internal/kernel/request"
-	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/safety/guard"
+	"github.com/inspan/inspan/internal/safety/policy"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )

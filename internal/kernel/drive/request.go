@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/kernel/fault"
 	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/kernel/redact"

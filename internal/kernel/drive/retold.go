@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/llm"
 )
 

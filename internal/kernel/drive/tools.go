@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/kernel/loop"
+	"github.com/inspan/inspan/internal/safety/guard"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )

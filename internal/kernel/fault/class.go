@@ -12,7 +12,7 @@ import (
 	"syscall"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/tool"
 )
 

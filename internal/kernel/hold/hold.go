@@ -18,8 +18,8 @@ import (
 	"sync"
 
 	"github.com/inspan/inspan/internal/kernel/redact"
-	"github.com/inspan/inspan/internal/policy"
-	"github.com/inspan/inspan/internal/secret"
+	"github.com/inspan/inspan/internal/safety/policy"
+	"github.com/inspan/inspan/internal/safety/secret"
 	"github.com/inspan/inspan/tool"
 )
 

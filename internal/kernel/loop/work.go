@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )

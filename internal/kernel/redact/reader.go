@@ -3,7 +3,7 @@ package redact
 import (
 	"io"
 
-	"github.com/inspan/inspan/internal/secret"
+	"github.com/inspan/inspan/internal/safety/secret"
 )
 
 // chunkSize is how many bytes of a stream are searched together. What is done once a chunk is little

@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/secret"
+	"github.com/inspan/inspan/internal/safety/secret"
 	"github.com/inspan/inspan/llm"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/inspan/inspan/internal/kernel/fault"
 	"github.com/inspan/inspan/internal/kernel/redact"
-	"github.com/inspan/inspan/internal/secret"
+	"github.com/inspan/inspan/internal/safety/secret"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/kernel/fault"
 	"github.com/inspan/inspan/tool"
 )

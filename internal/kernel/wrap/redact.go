@@ -5,7 +5,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/kernel/redact"
-	"github.com/inspan/inspan/internal/secret"
+	"github.com/inspan/inspan/internal/safety/secret"
 	"github.com/inspan/inspan/tool"
 )
 

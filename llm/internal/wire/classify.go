@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/llm"
 )
 

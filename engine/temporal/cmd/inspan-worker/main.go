@@ -15,7 +15,7 @@ import (
 
 	"github.com/inspan/inspan/engine/postgres"
 	"github.com/inspan/inspan/engine/temporal"
-	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/tool"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/inspan/inspan/engine/postgres"
 	"github.com/inspan/inspan/engine/temporal"
-	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/command"
+	"github.com/inspan/inspan/internal/front/command"
+	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/store"
 )
 

@@ -1,0 +1,202 @@
+package hook
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/inspan/inspan/internal/safety/foreign"
+	"github.com/inspan/inspan/tool"
+)
+
+// What Claude Code waits for a hook that does not say.
+const (
+	claudeTimeout       = 10 * time.Minute
+	claudePromptTimeout = 30 * time.Second
+)
+
+// known is an event of Claude Code that has a moment here.
+type known struct {
+	name    string
+	moment  tool.Moment
+	matches bool // its matcher means something
+}
+
+func events() []known {
+	return []known{
+		{"SessionStart", tool.SessionStart, true},
+		{"UserPromptSubmit", tool.PromptSaid, false},
+		{"PreToolUse", tool.BeforeCall, true},
+		{"PostToolUse", tool.AfterCall, true},
+		{"PostToolUseFailure", tool.AfterCall, true},
+		{"SubagentStart", tool.AgentStart, true},
+		{"SubagentStop", tool.AgentStop, true},
+		{"Stop", tool.RunStop, false},
+		{"PreCompact", tool.BeforeCompact, true},
+		{"PostCompact", tool.AfterCompact, true},
+		{"SessionEnd", tool.SessionEnd, true},
+	}
+}
+
+// group and handler are what a file of Claude Code has below an event.
+type group struct {
+	Matcher string            `json:"matcher"`
+	Hooks   []json.RawMessage `json:"hooks"`
+}
+
+type handler struct {
+	Type        string            `json:"type"`
+	Command     string            `json:"command"`
+	Args        []string          `json:"args"`
+	URL         string            `json:"url"`
+	Headers     map[string]string `json:"headers"`
+	AllowedEnv  []string          `json:"allowedEnvVars"`
+	Timeout     float64           `json:"timeout"`
+	Async       bool              `json:"async"`
+	AsyncRewake bool              `json:"asyncRewake"`
+	Shell       string            `json:"shell"`
+	If          string            `json:"if"`
+	OnFailure   string            `json:"onFailure"`
+}
+
+// ReadClaude reads the hooks of Claude Code out of a settings.json, or of the
+// hooks.json of a plugin, in the order in which they run. Source says where it is
+// from, for people. The content of a repository may only be run once it is
+// trusted.
+//
+// Notes are for people: what is in the file and does not run here, or not as
+// there. The error is that the file can't be read at all. A file without hooks has
+// none.
+func ReadClaude(data []byte, source string) (hooks []Config, notes []string, err error) {
+	var file struct {
+		Hooks   map[string]json.RawMessage `json:"hooks"`
+		Disable bool                       `json:"disableAllHooks"`
+	}
+	if err := foreign.Unmarshal(data, &file); err != nil {
+		return nil, nil, fmt.Errorf("read hooks of %s: %w", source, err)
+	}
+	if file.Disable {
+		return nil, []string{source + ": all of its hooks are switched off (disableAllHooks)"}, nil
+	}
+	r := reading{source: source}
+	for _, e := range events() {
+		if raw, ok := file.Hooks[e.name]; ok {
+			r.event(e, raw)
+			delete(file.Hooks, e.name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(file.Hooks)) {
+		r.note(name, errors.New("there is no such moment here; its hooks do not run"))
+	}
+	return r.hooks, r.notes, nil
+}
+
+// reading is a file as far as it is read.
+type reading struct {
+	source string
+	hooks  []Config
+	notes  []string
+}
+
+func (r *reading) note(at string, err error) {
+	r.notes = append(r.notes, fmt.Sprintf("%s: hooks.%s: %v", r.source, brief(at), err))
+}
+
+func (r *reading) event(e known, raw json.RawMessage) {
+	var groups []json.RawMessage
+	if err := json.Unmarshal(raw, &groups); err != nil {
+		r.note(e.name, fmt.Errorf("it is not a list; its hooks do not run: %w", err))
+		return
+	}
+	for i, raw := range groups {
+		at := fmt.Sprintf("%s[%d]", e.name, i)
+		var g group
+		if err := json.Unmarshal(raw, &g); err != nil {
+			r.note(at, fmt.Errorf("its hooks do not run: %w", err))
+			continue
+		}
+		if len(g.Hooks) == 0 {
+			r.note(at, errors.New("it has no hooks in it"))
+		}
+		for j, raw := range g.Hooks {
+			r.handler(fmt.Sprintf("%s.hooks[%d]", at, j), e, g.Matcher, raw)
+		}
+	}
+}
+
+func (r *reading) handler(at string, e known, match string, raw json.RawMessage) {
+	var h handler
+	err := json.Unmarshal(raw, &h)
+	if err == nil {
+		err = h.supported()
+	}
+	c := h.config(e, match, r.source)
+	if err == nil {
+		err = c.Check()
+	}
+	if err != nil {
+		r.note(at, fmt.Errorf("it does not run: %w", err))
+		return
+	}
+	if h.OnFailure == "block" && c.OnFailure != Deny {
+		r.note(at, errors.New("onFailure means something only before a call and for a prompt"))
+	}
+	if h.AsyncRewake {
+		r.note(at, errors.New("it runs in the background, and what it says later is not heard (asyncRewake)"))
+	}
+	r.hooks = append(r.hooks, c)
+	if e.name == "SessionStart" { // which is also what a compaction ends with there
+		c.On = tool.AfterCompact
+		r.hooks = append(r.hooks, c)
+	}
+}
+
+func (h handler) supported() error {
+	switch {
+	case h.Type != "command" && h.Type != "http":
+		return fmt.Errorf("there are no hooks of type %q here, only command and http", h.Type)
+	case h.Type == "command" && h.Command == "":
+		return errors.New("it has no command")
+	case h.Type == "http" && h.URL == "":
+		return errors.New("it has no url")
+	case h.Shell != "" && h.Shell != "bash" && h.Shell != "sh":
+		return fmt.Errorf("shell %q is not there, only bash", h.Shell)
+	}
+	return nil
+}
+
+func (h handler) config(e known, match, source string) Config {
+	c := Config{
+		On: e.moment, Match: match, Event: e.name, Claude: true, Source: source, If: h.If,
+		Background: h.Async || h.AsyncRewake, Timeout: h.wait(e.name),
+	}
+	if !e.matches {
+		c.Match = ""
+	}
+	if h.Type == "http" {
+		c.URL, c.Headers, c.HeaderEnv = h.URL, h.Headers, h.AllowedEnv
+	} else {
+		c.Command, c.Args = h.Command, h.Args
+	}
+	// A command that can deny is a guard, and what a guard has not looked at does not pass.
+	guards := h.OnFailure == "block" || h.OnFailure == "" && h.Type == "command"
+	if guards && deniable(e.moment) && !c.Background {
+		c.OnFailure = Deny
+	}
+	return c
+}
+
+func (h handler) wait(event string) time.Duration {
+	switch {
+	case h.Timeout >= maxTimeout.Seconds():
+		return maxTimeout
+	case h.Timeout > 0:
+		return time.Duration(h.Timeout * float64(time.Second))
+	case event == "UserPromptSubmit":
+		return claudePromptTimeout
+	}
+	return claudeTimeout
+}

@@ -1,0 +1,140 @@
+package hook
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/safety/foreign"
+	"github.com/inspan/inspan/tool"
+)
+
+// matcher is a compiled [Config.Match]. The zero value matches all.
+type matcher struct {
+	names  []string // globs, of which one must match
+	re     *regexp.Regexp
+	claude bool
+	event  string // of Claude Code
+}
+
+func newMatcher(text string, claude bool) (matcher, error) {
+	m := matcher{claude: claude}
+	pattern, isRegexp := regexpOf(text, claude)
+	var err error
+	switch {
+	case text == "" || text == "*":
+	case isRegexp:
+		if m.re, err = regexp.Compile(pattern); err != nil {
+			err = fmt.Errorf("match %q: %w", text, err)
+		}
+	default:
+		separators := "|"
+		if claude {
+			separators = "|,"
+		}
+		m.names = split(text, separators)
+		err = checkGlobs(text, m.names)
+	}
+	return m, err
+}
+
+// regexpOf returns the regular expression that a matcher is, if it is one.
+func regexpOf(text string, claude bool) (pattern string, ok bool) {
+	if claude {
+		return text, strings.ContainsFunc(text, func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_ ,|", r)
+		})
+	}
+	if len(text) > 1 && strings.HasPrefix(text, "/") && strings.HasSuffix(text, "/") {
+		return text[1 : len(text)-1], true
+	}
+	return "", false
+}
+
+func checkGlobs(text string, names []string) error {
+	if len(names) == 0 {
+		return fmt.Errorf("match %q has no name in it", text)
+	}
+	for _, name := range names {
+		if _, err := path.Match(name, ""); err != nil {
+			return fmt.Errorf("match %q: %q is not a name", text, name)
+		}
+	}
+	return nil
+}
+
+// checkTools refuses names that no tool can have, as a hook for them would never run.
+func checkTools(text string, names []string) error {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+	for _, name := range names {
+		if strings.Trim(name, letters+"*") != "" {
+			return fmt.Errorf("match %q: no tool is called %q; a regular expression stands between slashes, as in /^bash$/", text, name)
+		}
+		// Only Claude Code begins names with a capital letter.
+		if near := tool.Nearest(name, foreign.Names()); near != "" && near != name &&
+			name[0] >= 'A' && name[0] <= 'Z' && !strings.Contains(name, "*") {
+			return fmt.Errorf("match %q: no tool is called %q; did you mean %q? One that is really called so is matched by /^%s$/",
+				text, name, near, name)
+		}
+	}
+	return nil
+}
+
+func split(text, separators string) []string {
+	var out []string
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// matches reports whether the matcher speaks of a point.
+func (m matcher) matches(p tool.Point) bool {
+	if p.Moment == tool.PromptSaid || m.re == nil && m.names == nil {
+		return true
+	}
+	return slices.ContainsFunc(m.subjects(p), m.one)
+}
+
+func (m matcher) one(name string) bool {
+	if m.re != nil {
+		return m.re.MatchString(name)
+	}
+	return slices.ContainsFunc(m.names, func(n string) bool {
+		ok, _ := path.Match(n, name)
+		return ok
+	})
+}
+
+// subjects is what a point has that can be matched, any one of them.
+func (m matcher) subjects(p tool.Point) []string {
+	switch {
+	case m.claude && (p.Moment == tool.AgentStart || p.Moment == tool.AgentStop):
+		return foreign.ClaudeKinds(p.Who.Kind)
+	case p.Call == nil && m.claude:
+		return []string{claudeWhy(p, m.event)}
+	case p.Moment == tool.AgentStart || p.Moment == tool.AgentStop:
+		return []string{p.Who.Kind, p.Why}
+	case p.Call == nil:
+		return []string{p.Why}
+	case m.claude:
+		return foreign.ClaudeNames(p.Call.Name)
+	}
+	// A tool that stands for another is found by both names.
+	// Whole names of Claude Code are understood; "*" must not find them, or "*e*"
+	// would match what has no e.
+	out := []string{p.Call.Name}
+	if p.Call.As != "" {
+		out = append(out, p.Call.As)
+	}
+	for _, name := range foreign.ClaudeNames(p.Call.Name) {
+		if slices.Contains(m.names, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}

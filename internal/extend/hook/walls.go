@@ -1,0 +1,107 @@
+package hook
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/safety/shell"
+	"github.com/inspan/inspan/tool"
+)
+
+// Walls says how hooks and other commands of settings run. No person types them, and what they run,
+// such as the Makefile of the workspace, may be written by the model.
+type Walls struct {
+	// Own says that the settings are the person's own and not those of a repository or a plugin.
+	// Only then Outside counts, and the folder of a program that a command names is readable.
+	Own bool
+	// Outside lists the programs that may run without a sandbox, by absolute paths.
+	Outside []string
+}
+
+// Box is the sandbox of a command: that of the workspace, where commands of the session have one.
+func (w Walls) Box(ctx context.Context, env tool.Env, mode tool.Mode, c Config) tool.Box {
+	segments := shell.Explain(c.line(), shell.Place{Root: env.Root, Cwd: env.Root, Home: keep.Home()}).Segments
+	if mode == tool.ModeYolo || !env.Walls.Workspace || w.out(ctx, env, segments) {
+		return tool.Box{Level: tool.BoxNone}
+	}
+	b := tool.Box{Level: tool.BoxWorkspace, Program: keep.Real(c.PluginRoot), Git: onlyGit(segments)}
+	if env.Walls.Hosts {
+		b.Hosts = slices.Clone(c.Hosts)
+	}
+	if !w.Own {
+		return b
+	}
+	read, write := slices.Clone(c.Read), slices.Clone(c.Write)
+	for _, s := range segments {
+		read = append(read, keep.Installed(s.Argv)...)
+		for _, e := range s.Effects { // the person has named the file that takes the output
+			if e.Kind == tool.Write && e.Path != "" && !tool.Inside(env.Root, e.Path) && redirected(s.Text, e.Path) {
+				create(e.Path)
+				write = append(write, e.Path)
+			}
+		}
+	}
+	b.Read, b.Write = resolved(ctx, env, read), resolved(ctx, env, write)
+	return b
+}
+
+// redirected reports whether a segment sends output to a file, which a shell then makes.
+func redirected(segment, path string) bool {
+	_, rest, some := strings.Cut(segment, ">")
+	return some && strings.Contains(rest, filepath.Base(path))
+}
+
+// create makes a file that is not there, as the shell would: a box opens what is there.
+func create(path string) {
+	if f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil { // else the hook says why
+		_ = f.Close()
+	}
+}
+
+// out reports whether a command is one program that may run without a sandbox, and that the
+// workspace can't have put there.
+func (w Walls) out(ctx context.Context, env tool.Env, segments []shell.Segment) bool {
+	if !w.Own || len(segments) != 1 || len(segments[0].Argv) == 0 {
+		return false
+	}
+	program := segments[0].Argv[0]
+	real, err := env.Files.Resolve(ctx, program)
+	return err == nil && filepath.IsAbs(program) && !tool.Inside(env.Root, real) && !env.Own(real, true) &&
+		slices.Contains(w.Outside, program)
+}
+
+// onlyGit reports whether git is all of a command that does more than what is proven, so that it may
+// have the repository as git of a session has it.
+func onlyGit(segments []shell.Segment) bool {
+	return !slices.ContainsFunc(segments, func(s shell.Segment) bool {
+		return s.Class == shell.Full && (len(s.Argv) == 0 || filepath.Base(s.Argv[0]) != "git")
+	})
+}
+
+// line is the command as a shell would take it, with the person's home in the place of its variable.
+func (c Config) line() string {
+	if c.Args == nil {
+		home := keep.Home() + string(filepath.Separator)
+		return strings.NewReplacer("$HOME/", home, "${HOME}/", home).Replace(c.Command)
+	}
+	var words []string
+	for _, w := range append([]string{c.Command}, c.Args...) {
+		words = append(words, text.ShellQuote(w))
+	}
+	return strings.Join(words, " ")
+}
+
+// resolved are the paths that the box opens. What can't be resolved stays closed.
+func resolved(ctx context.Context, env tool.Env, paths []string) (out []string) {
+	for _, path := range paths {
+		if at, err := env.Files.Resolve(ctx, path); err == nil {
+			out = append(out, at)
+		}
+	}
+	return out
+}

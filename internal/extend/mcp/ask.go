@@ -1,0 +1,102 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"unicode"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/safety/secret"
+)
+
+const maxAsked = 32 << 10 // bytes of a schema of what is asked
+
+// elicit asks the person what a server wants to know, through the call that it is
+// asked for; nil: there is none that can ask. Forms for secrets are declined: nobody here could tell where they lead.
+func (c *client) elicit(ctx context.Context, by *patience, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
+	declined, cancelled := &sdk.ElicitResult{Action: "decline"}, &sdk.ElicitResult{Action: "cancel"}
+	if by == nil {
+		return cancelled, nil
+	}
+	defer by.pause()()
+	message := "The MCP server " + c.server.Name + " asks: " + text.Cut(text.VisibleLines(p.Message), maxDoc)
+	if p.Mode == "url" {
+		return visit(ctx, by.ask, message, p.URL)
+	}
+	schema, err := json.Marshal(p.RequestedSchema)
+	if err != nil || p.Mode != "" && p.Mode != "form" || len(schema) > maxAsked || wantsSecret(schema) {
+		return declined, nil //nolint:nilerr // what can't be read is not asked
+	}
+	form, err := readForm(schema)
+	if err != nil {
+		return declined, nil //nolint:nilerr // as above
+	}
+	values, err := form.fill(ctx, by.ask, message)
+	switch {
+	case err != nil:
+		return cancelled, nil //nolint:nilerr // the server need not know why
+	case values == nil:
+		return declined, nil
+	}
+	return &sdk.ElicitResult{Action: "accept", Content: values}, nil
+}
+
+// asker puts a question before the person, see [tool.Call].
+type asker func(ctx context.Context, question string, options []string) (string, error)
+
+// visit asks the person to do something in a browser. Nothing is opened for them:
+// they see where it leads.
+func visit(ctx context.Context, ask asker, message, address string) (*sdk.ElicitResult, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" ||
+		u.User != nil || len(address) > 2000 || text.Visible(address) != address {
+		return &sdk.ElicitResult{Action: "decline"}, nil //nolint:nilerr // nobody could tell where it leads
+	}
+	answer, err := ask(ctx, message+"\nIt wants you to go to "+u.Hostname()+":\n"+address, []string{"done", "no"})
+	switch {
+	case err != nil:
+		return &sdk.ElicitResult{Action: "cancel"}, nil //nolint:nilerr // the server need not know why
+	case answer == "done":
+		return &sdk.ElicitResult{Action: "accept"}, nil
+	}
+	return &sdk.ElicitResult{Action: "decline"}, nil
+}
+
+// wantsSecret reports whether a field is called, or described, like what nobody should
+// type into the form of a stranger.
+func wantsSecret(schema []byte) bool {
+	var form struct {
+		Properties map[string]struct {
+			Title       string `json:"title"`
+			Description string `json:"description"`
+		} `json:"properties"`
+	}
+	if json.Unmarshal(schema, &form) != nil {
+		return true
+	}
+	for name, f := range form.Properties {
+		for _, text := range []string{name, f.Title, f.Description} {
+			text = strings.ToUpper(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }),
+				"_"))
+			if secret.Named(text) || secretWord(text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// secretWord looks for words that are no names of variables.
+func secretWord(text string) bool {
+	for word := range strings.SplitSeq(text, "_") {
+		switch word {
+		case "PASS", "PWD", "PASSCODE", "PIN", "OTP", "CVV", "CVC", "SSN", "MNEMONIC":
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,238 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/base/text"
+)
+
+// Authorizer has passes for servers over HTTP that want to know who asks. It must be
+// safe for concurrent use.
+type Authorizer interface {
+	// Token returns the pass for a server; nil: the person has to log in.
+	Token(ctx context.Context, s Server) (Pass, error)
+	// Renew returns one in the place of one that the server has refused with a
+	// challenge (WWW-Authenticate); nil: the person has to log in.
+	Renew(ctx context.Context, s Server, refused Pass, challenge string) (Pass, error)
+}
+
+// refusable is an [Authorizer] that wants to know what the server has refused where there is no other: a
+// pass that Renew has just returned, or nil for the header that it is given.
+type refusable interface {
+	Refused(ctx context.Context, s Server, p Pass)
+}
+
+// Pass is an access token, and what proves that it is ours where the server wants that.
+type Pass interface {
+	// Apply puts it onto a request that is sent next: what it signs is good once. The
+	// nonce is what the server gave last (DPoP-Nonce), empty if it gave none.
+	Apply(req *http.Request, nonce string) error
+}
+
+// loginError says that the person has to log in, or to do so for more.
+type loginError struct {
+	server    string
+	challenge string // WWW-Authenticate
+	more      bool   // they are logged in, but may not do that
+}
+
+func (e *loginError) Error() string {
+	if e.more {
+		return "it wants you to log in for more than it gave you: inspan mcp login " + e.server
+	}
+	return "it wants you to log in: inspan mcp login " + e.server
+}
+
+// authorized sends a request with the pass for the server, and once more with a new one
+// if that is refused. Headers that the person has set win.
+func (r *remote) authorized(req *http.Request) (*http.Response, error) {
+	if r.auth == nil || req.Header.Get("Authorization") != "" {
+		resp, err := r.next.RoundTrip(req)
+		r.refused(req, resp, nil)
+		return resp, err
+	}
+	pass, err := r.auth.Token(req.Context(), r.server)
+	if err != nil {
+		return nil, closing(req, err)
+	}
+	resp, err := r.passed(req, pass)
+	if err != nil || pass == nil || resp.StatusCode != http.StatusUnauthorized || !repeatable(req) {
+		return resp, err
+	}
+	fresh, err := r.auth.Renew(req.Context(), r.server, pass, challenge(resp))
+	if err != nil {
+		resp.Body.Close()
+		return nil, err
+	}
+	if fresh == nil {
+		return resp, nil
+	}
+	resp.Body.Close()
+	if err := rewind(req); err != nil {
+		return nil, err
+	}
+	resp, err = r.passed(req, fresh)
+	r.refused(req, resp, fresh)
+	return resp, err
+}
+
+// refused tells that the server takes nothing that there is for it, if its answer says so.
+func (r *remote) refused(req *http.Request, resp *http.Response, pass Pass) {
+	if a, is := r.auth.(refusable); is && resp != nil && resp.StatusCode == http.StatusUnauthorized {
+		a.Refused(req.Context(), r.server, pass)
+	}
+}
+
+// passed sends a request with a pass, which may be nil. If it is not the token that is
+// refused but its proof, as for the nonce of the server that has to be in it (RFC 9449,
+// section 9), it is sent once more with a new one.
+func (r *remote) passed(req *http.Request, pass Pass) (*http.Response, error) {
+	for last := !repeatable(req); ; last = true {
+		resp, unproven, err := r.tried(req, pass)
+		if err != nil || unproven == nil {
+			return resp, err
+		}
+		resp.Body.Close()
+		if last {
+			return nil, unproven
+		}
+		if err := rewind(req); err != nil {
+			return nil, err
+		}
+	}
+}
+
+var (
+	errNonce = errors.New("it wants a nonce with the token (DPoP), and does not take the one that it gave")
+	errProof = errors.New("it does not take the proof that the token is ours (DPoP): is the clock of this machine right?")
+)
+
+// tried sends a request once, with a new proof. Unproven is why that was refused, nil if
+// it was not: then a login is of no help.
+func (r *remote) tried(req *http.Request, pass Pass) (resp *http.Response, unproven, err error) {
+	req = req.Clone(req.Context())
+	if pass != nil {
+		nonce, _ := r.nonce.Load().(string)
+		if err := pass.Apply(req, nonce); err != nil {
+			return nil, nil, closing(req, err)
+		}
+	}
+	if resp, err = r.next.RoundTrip(req); err != nil {
+		return nil, nil, err
+	}
+	if nonce := resp.Header.Get("DPoP-Nonce"); nonce != "" {
+		r.nonce.Store(nonce)
+	}
+	if said := challenge(resp); resp.StatusCode == http.StatusUnauthorized && req.Header.Get("DPoP") != "" {
+		switch {
+		case strings.Contains(said, "use_dpop_nonce"):
+			unproven = errNonce
+		case strings.Contains(said, "invalid_dpop_proof"):
+			unproven = errProof
+		}
+	}
+	return resp, unproven, nil
+}
+
+// repeatable reports whether a request can be sent once more.
+func repeatable(req *http.Request) bool {
+	return req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
+}
+
+// rewind gives a request that has been sent its body again.
+func rewind(req *http.Request) (err error) {
+	if req.GetBody != nil {
+		req.Body, err = req.GetBody()
+	}
+	return err
+}
+
+// challenge is what an answer says of who may ask.
+func challenge(resp *http.Response) string {
+	return strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")
+}
+
+// closing closes the body of a request that is not sent.
+func closing(req *http.Request, err error) error {
+	if req.Body != nil {
+		req.Body.Close()
+	}
+	return err
+}
+
+// unauthorized is the error of an answer that wants a login; nil if it does not.
+func (r *remote) unauthorized(resp *http.Response) error {
+	said := challenge(resp)
+	more := resp.StatusCode == http.StatusForbidden && strings.Contains(said, "insufficient_scope")
+	switch {
+	case resp.StatusCode != http.StatusUnauthorized && !more:
+		return nil
+	case r.server.Auth != nil:
+		return fmt.Errorf("it refuses the token that there is for it (%d), and a new one can't be had", resp.StatusCode)
+	case r.auth == nil || r.headers["Authorization"] != "":
+		return fmt.Errorf("it wants to know who asks (%d); the header with the key is not what it wants", resp.StatusCode)
+	}
+	err := &finalError{&loginError{r.server.Name, said, more}}
+	r.fail(err)
+	return err
+}
+
+// Revive connects again to servers that the person has logged in to meanwhile.
+func (m *Manager) Revive(ctx context.Context) {
+	if m.Auth == nil {
+		return
+	}
+	for _, s := range m.Status() {
+		if s.State != Login {
+			continue
+		}
+		server, _, err := m.Server(s.Name)
+		if err != nil {
+			continue
+		}
+		if pass, err := m.Auth.Token(ctx, server); err == nil && pass != nil {
+			_ = m.Again(s.Name) // it may be on its way already
+		}
+	}
+}
+
+// Server returns a server as it is reached, with its variables filled in, and what it
+// said when it last wanted a login (WWW-Authenticate).
+func (m *Manager) Server(name string) (s Server, challenge string, err error) {
+	m.mu.Lock()
+	i := slices.IndexFunc(m.slots, func(s *slot) bool { return s.server.Name == name })
+	if i >= 0 {
+		s, challenge = m.slots[i].server, m.slots[i].challenge
+	}
+	m.mu.Unlock()
+	if i < 0 {
+		return Server{}, "", errors.New("there is no MCP server " + text.Cut(name, 60))
+	}
+	s, err = m.expanded(s)
+	return s, challenge, err
+}
+
+// expanded is a server with its variables filled in.
+func (m *Manager) expanded(s Server) (Server, error) {
+	var value func(string) string
+	if m.Expand != nil {
+		value = func(name string) string { return m.Expand(s, name) }
+	}
+	out, err := s.expanded(value)
+	var missing *missingError
+	if !errors.As(err, &missing) || m.Withheld == nil {
+		return out, err
+	}
+	for _, name := range missing.names {
+		if m.Withheld(s, name) {
+			return out, final("it is not given %s, which looks like a secret: mcp.secrets = { %s = [%q] } in your settings gives it",
+				name, s.Name, name)
+		}
+	}
+	return out, err
+}

@@ -1,0 +1,476 @@
+// Package mcp connects to servers of the Model Context Protocol and offers their
+// tools. Servers are programs in the sandbox, or addresses over HTTP. The package
+// speaks revisions 2026-07-28, with the extension for tasks, and 2025-11-25 to
+// 2024-11-05.
+//
+// Every text of a server is untrusted: names, descriptions, schemas, results,
+// errors. It is bounded and cleaned of hidden characters. A server's claims about
+// its own tools are ignored unless the person trusts them.
+//
+// A tool of a server is known by the digest of its definition. One that the person has
+// not agreed to is held back: it is not offered and can't be called, while the others of
+// the server go on. Those that they have agreed to are offered before the server is
+// connected, which calls wait for.
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+const (
+	connectTime = 15 * time.Second
+	callTime    = 2 * time.Minute  // without the time that a person takes to answer
+	askTime     = 20 * time.Second // for lists, prompts and resources
+	forgiven    = 10 * time.Minute // a server that ran this long has not failed for good
+	maxFailures = 10               // in succession; then a server is given up
+	firstRest   = time.Second      // before a server is started again; it doubles
+	mostRest    = time.Minute
+
+	// readyAfter is how long servers that are about to be needed wait: the request to the model
+	// goes first, and a call that comes at once starts its own.
+	readyAfter = 10 * time.Millisecond
+)
+
+// Manager keeps the connections to the servers of a session. Its fields must
+// not be changed once it is started. Safe for concurrent use; functions that it
+// is given must be so too. Close it when the session ends.
+type Manager struct {
+	// Env starts programs, in a box of Level that opens the hosts of the server.
+	Env tool.Env
+	// Level is that of the walls around programs; empty: [tool.BoxWorkspace].
+	Level tool.Level
+	// HTTP makes the client that reaches a server that is no program; it must be held
+	// to what that server may be, as [netguard.Guard.Client] is. Its timeout is not
+	// used, redirects are not followed. Nil: there is no way to them.
+	HTTP func(Server) *http.Client
+	// Servers are those of the session, by unique names. Of two with one name
+	// the first counts.
+	Servers []Server
+	// Expand gives the value of a variable in what a server is started or reached
+	// with; empty: there is none. Nil: there are none at all.
+	Expand func(s Server, name string) string
+	// Withheld reports whether there is a value that a server does not get before the
+	// settings name it. Nil: nothing is withheld.
+	Withheld func(s Server, name string) bool
+	// Auth has access tokens for servers over HTTP. Nil: there are none.
+	Auth Authorizer
+	// Pins keeps what was agreed to. Zero: everything is, always.
+	Pins Pins
+	// Sample has a model answer a server that asks it, once the person has agreed to
+	// that. Nil: servers are told that there is no model for them.
+	Sample func(ctx context.Context, req llm.Request) (reply *llm.Reply, cost float64, err error)
+	// Warn is told of what a person should know, in words that say what to do. A
+	// problem is told once for as long as it stays the same. Nil: nobody is told.
+	Warn func(text string)
+	// Patience is how long a server may take to connect; 0: 15 seconds.
+	Patience time.Duration
+
+	mu      sync.Mutex
+	slots   []*slot
+	life    context.Context    //nolint:containedctx // of what goes on in the background
+	stop    context.CancelFunc // not nil once it is started
+	closed  bool
+	told    map[string]bool
+	news    chan struct{} // closed when something has changed with a server
+	soon    *time.Timer   // until those that rest are connected to; nil: that was not asked for
+	working sync.WaitGroup
+
+	starting chan struct{} // has one entry for each program that is being started
+}
+
+// slot is a server and how it is. But for server, and for legacy that only keep
+// uses, it is guarded by the lock of the Manager.
+type slot struct {
+	server  Server
+	state   State
+	why     string
+	since   time.Time
+	client  *client  // nil: it is not connected
+	tools   *toolset // as the server defines them now; nil: it is not connected
+	pin     *toolset // as they were agreed to; nil: they never were
+	looked  bool     // pin has been looked for
+	unread  bool     // it can't be read, so that nothing is agreed to
+	prompts []Prompt
+	// challenge is what the server said when it wanted a login.
+	challenge string
+	restarts  int
+	kept      bool // it is being kept connected,
+	resting   bool // from when it is first needed
+	legacy    bool // it is only spoken to with a handshake
+	silent    bool // it was waited for in vain
+	took      []time.Duration
+}
+
+// Start connects to all servers in the background and returns at once. Of calls after the
+// first only those for servers that Rest has left do anything.
+func (m *Manager) Start() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.prepare() {
+		for _, s := range m.slots {
+			m.wake(s)
+		}
+	}
+}
+
+// Rest is as Start, but leaves servers whose tools the person has agreed to: these are
+// offered, and it connects when somebody waits for the server or calls a tool, or by Ready.
+func (m *Manager) Rest() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.prepare() {
+		for _, s := range m.slots {
+			if m.agreed(s) == nil {
+				m.wake(s)
+			}
+		}
+	}
+}
+
+// Ready connects soon to servers that Rest has left: one may be called.
+func (m *Manager) Ready() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.soon == nil && !m.closed {
+		m.soon = time.AfterFunc(readyAfter, m.Start)
+	}
+}
+
+// prepare lists the servers, all at rest, and reports whether they can be connected to. The
+// lock is held.
+func (m *Manager) prepare() bool {
+	if m.stop != nil || m.closed {
+		return !m.closed
+	}
+	m.life, m.stop = context.WithCancel(context.Background())
+	m.news, m.starting = make(chan struct{}), make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
+	names := map[string]bool{}
+	for _, server := range m.Servers {
+		s := &slot{server: server.clone(), state: Connecting, since: time.Now(), silent: m.pins(server).silent(server, m.Env.Root)}
+		err := server.Check()
+		if err == nil && names[server.Name] {
+			err = errors.New("there is another server of this name")
+		}
+		names[server.Name] = true
+		m.slots = append(m.slots, s)
+		switch {
+		case err != nil:
+			s.state, s.why = Failed, err.Error()
+		case server.Off:
+			s.state = Off
+		default:
+			s.kept, s.resting = true, true
+		}
+	}
+	return true
+}
+
+// wake keeps a server that rests connected from now on. The lock is held.
+func (m *Manager) wake(s *slot) {
+	if s.resting && !m.closed {
+		m.begin(s)
+	}
+}
+
+// begin keeps a server connected from now on. The lock is held.
+func (m *Manager) begin(s *slot) {
+	s.kept, s.resting, s.state, s.why, s.since = true, false, Connecting, "", time.Now()
+	m.working.Go(func() {
+		m.keep(m.life, s)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		s.kept = false
+		m.ring()
+	})
+}
+
+// ring wakes those who wait for a server. The lock is held.
+func (m *Manager) ring() {
+	close(m.news)
+	m.news = make(chan struct{})
+}
+
+// Again connects to a server that was given up, or that is off, in the background.
+// The error says why that makes no sense.
+func (m *Manager) Again(server string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.IndexFunc(m.slots, func(s *slot) bool { return s.server.Name == server })
+	if i < 0 || m.closed {
+		return errors.New("there is no MCP server " + text.Cut(server, 60))
+	}
+	s := m.slots[i]
+	if s.kept && !s.resting {
+		return fmt.Errorf("the MCP server %s is %s", server, s.state)
+	}
+	if err := s.server.Check(); err != nil {
+		return err
+	}
+	m.begin(s)
+	return nil
+}
+
+// Close ends all connections and programs, and returns when they are gone, which
+// takes less than two seconds. Calls that go on fail.
+func (m *Manager) Close() {
+	m.mu.Lock()
+	m.closed = true
+	if m.stop != nil {
+		m.stop()
+	}
+	if m.soon != nil {
+		m.soon.Stop()
+	}
+	m.mu.Unlock()
+	m.working.Wait()
+}
+
+// keep connects to a server again and again, until ctx is done or it has failed
+// too often.
+func (m *Manager) keep(ctx context.Context, s *slot) {
+	for failures := 1; ; failures++ {
+		began := time.Now()
+		c, tools, took, err := m.connect(ctx, s)
+		if err == nil {
+			m.connected(s, c, tools, took)
+			m.readPrompts(ctx, s, c)
+			err = m.attend(ctx, s, c)
+			m.set(s, Connecting, "")
+			c.close()
+			if time.Since(began) > forgiven {
+				failures = 1
+			}
+		}
+		if ctx.Err() != nil {
+			m.set(s, Off, "")
+			return
+		}
+		var final *finalError
+		var login *loginError
+		var silent *silentError
+		if errors.As(err, &silent) {
+			m.silence(s)
+		}
+		if errors.As(err, &login) {
+			m.challenged(s, login)
+			m.warn("The MCP server " + s.server.Name + ": " + err.Error())
+			return
+		}
+		if errors.As(err, &final) || failures >= maxFailures {
+			m.set(s, Failed, err.Error())
+			m.warn("The MCP server " + s.server.Name + " is not there: " + err.Error())
+			return
+		}
+		m.set(s, Failed, err.Error())
+		if keep.Sleep(ctx, min(firstRest<<(failures-1), mostRest)) != nil {
+			m.set(s, Off, "")
+			return
+		}
+		m.again(s)
+	}
+}
+
+// attend returns when a connection is over. Meanwhile it reads the tools again
+// when they change.
+func (m *Manager) attend(ctx context.Context, s *slot, c *client) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.done:
+			return c.ending(errClosed)
+		case <-c.life.Done():
+			return c.ending(errClosed)
+		case <-c.changed:
+		}
+		limited, cancel := context.WithTimeout(ctx, askTime)
+		began := time.Now()
+		tools, err := c.list(limited)
+		cancel()
+		if err != nil {
+			return c.ending(err)
+		}
+		m.connected(s, c, tools, time.Since(began))
+		m.readPrompts(ctx, s, c)
+		if err := keep.Sleep(ctx, quiet); err != nil { // a server can say so all the time
+			return err
+		}
+	}
+}
+
+// quiet is the least time between two readings of the tools of a server.
+const quiet = 200 * time.Millisecond
+
+// connected notes what a server offers now, and tells the person what of it is held back.
+// What it offers when it is first met they have agreed to with the server.
+func (m *Manager) connected(s *slot, c *client, tools *toolset, took time.Duration) {
+	if held := m.note(s, c, tools, took); held != "" {
+		m.warn(fmt.Sprintf("The MCP server %s: %s; 'inspan mcp agree %s' shows them", s.server.Name, held, s.server.Name))
+	}
+}
+
+func (m *Manager) note(s *slot, c *client, tools *toolset, took time.Duration) (held string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c.latency = took
+	if s.client != c {
+		s.client, s.state, s.why, s.since = c, Ready, "", time.Now()
+	}
+	s.tools = tools
+	if s.silent {
+		s.silent = false
+		m.pins(s.server).note(s.server, m.Env.Root, false)
+	}
+	if m.agreed(s) == nil && !s.unread && m.pins(s.server).Dir != "" {
+		s.pin = tools
+		if err := m.Pins.store(s.server, m.Env.Root, tools); err != nil {
+			s.why = "what it offers can't be kept: " + err.Error()
+		}
+	}
+	m.ring()
+	return m.holding(s)
+}
+
+// Settle waits until each server is connected or has failed, or for ctx.
+func (m *Manager) Settle(ctx context.Context) {
+	m.Start()
+	m.await(ctx, func(s *slot) bool { return s.state == Connecting })
+}
+
+// Meet waits as Settle does, but only for servers of which nothing is known yet, and
+// which it tells the names of. One that was waited for until the deadline of ctx is not
+// waited for again, also by other processes, before it has answered once or a day has gone.
+func (m *Manager) Meet(ctx context.Context, tell func(names []string)) {
+	unmet := func(s *slot) bool { return s.state == Connecting && m.agreed(s) == nil && !s.silent }
+	names := func() []string {
+		var out []string
+		for _, s := range m.slots {
+			if unmet(s) {
+				out = append(out, words.OneLine(s.server.Name, 60))
+			}
+		}
+		return out
+	}
+	m.mu.Lock()
+	missing := names()
+	m.mu.Unlock()
+	if len(missing) == 0 {
+		return
+	}
+	tell(missing)
+	m.await(ctx, unmet)
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return
+	}
+	for _, s := range m.slots {
+		m.mu.Lock()
+		late := unmet(s)
+		m.mu.Unlock()
+		if late {
+			m.silence(s)
+		}
+	}
+}
+
+// silence notes that a server did not answer.
+func (m *Manager) silence(s *slot) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s.silent = true
+	m.pins(s.server).note(s.server, m.Env.Root, true)
+}
+
+// await waits while there are servers that something holds for. It is called with
+// the lock held.
+func (m *Manager) await(ctx context.Context, holds func(*slot) bool) {
+	for ctx.Err() == nil {
+		m.mu.Lock()
+		news := m.news
+		busy := slices.ContainsFunc(m.slots, holds)
+		m.mu.Unlock()
+		if !busy {
+			return
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// set says how a server is that is not connected.
+func (m *Manager) set(s *slot, state State, why string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s.client, s.tools = nil, nil
+	s.state, s.why, s.since = state, why, time.Now()
+	m.ring()
+}
+
+// challenged notes that a server wants a login. Whoever sees that it does finds what
+// it said.
+func (m *Manager) challenged(s *slot, e *loginError) {
+	m.mu.Lock()
+	s.challenge = e.challenge
+	m.mu.Unlock()
+	m.set(s, Login, e.Error())
+}
+
+func (m *Manager) again(s *slot) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s.restarts++
+	s.state, s.why, s.since = Connecting, "", time.Now()
+	m.ring()
+}
+
+// warn tells the person something once.
+func (m *Manager) warn(text string) { m.warnOf(text, text) }
+
+// warnOf tells the person something once for a problem, whatever its text is then.
+func (m *Manager) warnOf(problem, text string) {
+	if m.Warn == nil {
+		return
+	}
+	m.mu.Lock()
+	if m.told == nil {
+		m.told = map[string]bool{}
+	}
+	known := m.told[problem] || len(m.told) > maxTold
+	m.told[problem] = true
+	m.mu.Unlock()
+	if !known {
+		m.Warn(text)
+	}
+}
+
+const maxTold = 200 // problems that are told of
+
+// find returns the connection to a server that the person has agreed to.
+func (m *Manager) find(name string) (*client, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.IndexFunc(m.slots, func(s *slot) bool { return s.server.Name == name })
+	switch {
+	case i < 0:
+		return nil, errors.New("there is no MCP server " + text.Cut(name, 60))
+	case m.slots[i].client == nil:
+		return nil, errors.New("the MCP server " + name + " is not connected")
+	case m.agreed(m.slots[i]) == nil:
+		return nil, errors.New("the person has not agreed to what the MCP server " + name + " offers")
+	}
+	return m.slots[i].client, nil
+}

@@ -1,0 +1,129 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/inspan/inspan/internal/base/text"
+)
+
+// sift passes over what a server sends over HTTP that is no message, as frames do over a pipe: the SDK
+// would end the connection at it.
+type sift struct {
+	// skipped is told of what is passed over.
+	skipped func(data []byte)
+	// bare is the older way over HTTP, where whatever an event holds counts as a message.
+	bare bool
+}
+
+// event is an event of a stream as the SDK can read it, or nothing.
+func (s sift) event(event []byte) []byte {
+	if len(event) > maxFrame {
+		return event // who reads it will say so
+	}
+	var rest, data []byte
+	name, odd := "", false
+	for line := range bytes.Lines(event) {
+		line = bytes.TrimRight(line, "\r\n")
+		key, value, is := bytes.Cut(line, []byte{':'})
+		switch {
+		case len(line) == 0:
+		case !is:
+			odd = true
+			s.skipped(line)
+		case string(key) == "data":
+			data = append(append(data, bytes.TrimSpace(value)...), '\n')
+		default:
+			if string(key) == "event" {
+				name = string(bytes.TrimSpace(value))
+			}
+			rest = append(append(rest, line...), '\n')
+		}
+	}
+	data = bytes.TrimSpace(data)
+	list := each(data)
+	switch {
+	case s.bare && (len(data) == 0 || name != "" && name != "message" && name != "endpoint"):
+		return nil
+	case name != "" && name != "message", len(data) == 0, len(list) == 1 && data[0] != '[':
+		if !odd {
+			return event
+		}
+		list = []json.RawMessage{data}
+	case len(list) == 0:
+		s.skipped(data)
+		if s.bare || len(rest) == 0 {
+			return nil
+		}
+		return append(rest, '\n') // its id counts where the stream goes on
+	}
+	out := rest
+	for i, one := range list {
+		if i > 0 {
+			out = append(out, '\n')
+		}
+		if len(one) > 0 {
+			out = append(append(append(out, "data: "...), bytes.ReplaceAll(one, []byte{'\n'}, []byte{' '})...), '\n')
+		}
+	}
+	return append(out, '\n')
+}
+
+// answer is the one message that answers a call. An answer that is none fails the call and not the
+// connection; so does an error that says of no call that it is for it.
+func (s sift) answer(call, data []byte, kind string) []byte {
+	for _, one := range each(bytes.TrimSpace(data)) {
+		if message, err := jsonrpc.DecodeMessage(one); err == nil {
+			if _, is := message.(*jsonrpc.Response); is {
+				return one
+			}
+		}
+	}
+	var said struct {
+		Error json.RawMessage `json:"error"`
+	}
+	var failed json.RawMessage
+	if json.Unmarshal(data, &said) == nil && orphan(data) {
+		failed = said.Error
+	} else {
+		s.skipped(data)
+		why, _ := json.Marshal("it answered with what is no message of the protocol (" + cmp.Or(kind, "of no kind") + "): " +
+			text.Cut(text.Line(printed(string(data[:min(len(data), 500)]))), 200)) // a text has no error
+		failed = fmt.Appendf(nil, `{"code":%d,"message":%s}`, jsonrpc.CodeInternalError, why)
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, call, failed)
+}
+
+// called is the id of the call that a request makes; nil: it makes none.
+func called(req *http.Request) []byte {
+	if req.Method != http.MethodPost || req.GetBody == nil {
+		return nil
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return nil
+	}
+	defer body.Close()
+	var message struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	data, err := io.ReadAll(body)
+	if err != nil || json.Unmarshal(data, &message) != nil || message.Method == "" || string(message.ID) == "null" {
+		return nil
+	}
+	return message.ID
+}
+
+// kindOfAnswer is the media type of an answer.
+func kindOfAnswer(resp *http.Response) string {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // what can't be read is of no kind
+	return kind
+}

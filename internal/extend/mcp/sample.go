@@ -1,0 +1,99 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/llm"
+)
+
+// Revision 2026-07-28 has deprecated that servers ask the model of a client. It is
+// spoken for as long as servers do.
+
+const maxSampled = 8192 // tokens of an answer to a server
+
+// sampler is [Manager.Sample].
+type sampler = func(ctx context.Context, req llm.Request) (reply *llm.Reply, cost float64, err error)
+
+// sampling lets servers ask a model.
+func (c *client) sampling(o *sdk.ClientOptions, model sampler) {
+	//nolint:staticcheck // see above
+	o.CreateMessageHandler = func(ctx context.Context, r *sdk.CreateMessageRequest) (*sdk.CreateMessageResult, error) {
+		ctx, stop := c.bound(ctx)
+		defer stop()
+		return c.sample(ctx, c.whom(), model, r.Params)
+	}
+}
+
+// sample has the model answer a server. The person sees what it is to be asked and
+// can say no, through the call that it is asked for; nil: there is none that can ask.
+//
+//nolint:staticcheck // see above
+func (c *client) sample(ctx context.Context, by *patience, model sampler, p *sdk.CreateMessageParams) (*sdk.CreateMessageResult, error) {
+	refused := errors.New("the person does not want that")
+	if by == nil {
+		return nil, refused
+	}
+	defer by.pause()()
+	req, s := request(p)
+	shown := text.VisibleLines(s)
+	if len(shown) > maxDoc || pictures(req) {
+		return nil, errors.New("that is more than the person can be shown")
+	}
+	answer, err := by.ask(ctx, "The MCP server "+c.server.Name+" wants to ask your model, at your cost:\n"+shown, []string{"yes", "no"})
+	if err != nil || answer != "yes" {
+		return nil, refused
+	}
+	ctx, done := by.within(ctx)
+	defer done()
+	reply, cost, err := model(ctx, req)
+	by.pay(cost)
+	if err != nil {
+		return nil, errors.New("the model did not answer")
+	}
+	reason := "endTurn"
+	if reply.Stop == llm.StopLength {
+		reason = "maxTokens"
+	}
+	//nolint:staticcheck // see above
+	return &sdk.CreateMessageResult{
+		Content: &sdk.TextContent{Text: reply.Parts.Text()},
+		Model:   reply.Route, Role: "assistant", StopReason: reason,
+	}, nil
+}
+
+// pictures reports whether a request has something else in it than text.
+func pictures(req llm.Request) bool {
+	for _, m := range req.Messages {
+		for _, p := range m.Parts {
+			if _, is := p.(llm.Text); !is {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// request is what a server wants to ask a model, and all of it as text.
+func request(p *sdk.CreateMessageParams) (req llm.Request, text string) { //nolint:staticcheck // see above
+	var said []string
+	if p.SystemPrompt != "" {
+		req.System = []string{p.SystemPrompt}
+		said = append(said, "(instructions) "+p.SystemPrompt)
+	}
+	for _, m := range p.Messages {
+		role := llm.User
+		if m.Role == "assistant" {
+			role = llm.Assistant
+		}
+		parts := contents([]sdk.Content{m.Content})
+		req.Messages = append(req.Messages, llm.Message{Role: role, Parts: parts})
+		said = append(said, "("+string(role)+") "+parts.Text())
+	}
+	req.MaxOutput = int(min(max(p.MaxTokens, 1), maxSampled))
+	return req, strings.Join(said, "\n")
+}

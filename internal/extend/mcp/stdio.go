@@ -1,0 +1,281 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/safety/secret"
+	"github.com/inspan/inspan/tool"
+)
+
+// launch reads assignments from standard input up to a line that is the first
+// argument, and becomes the program with the rest of standard input. So nobody
+// sees secrets in the list of processes. The protocol comes through descriptor 3,
+// apart from standard error. A program that is not there ends it with 127.
+const launch = `s=; while IFS= read -r l && [ "$l" != "$1" ]; do s="$s$l
+"; done; shift; eval "$s"; unset s l; command -v "$1" >/dev/null 2>&1 || exit 127; exec "$@" 1>&3 3>&-`
+
+// missing is how launch ends if there is no such program.
+const missing = 127
+
+// maxWaiting is how much may wait for a server to read it, in bytes.
+const maxWaiting = 64 << 20
+
+// How long a server may take to end when its input is closed, and then when it is
+// asked to.
+const (
+	endTime  = 500 * time.Millisecond
+	termTime = 700 * time.Millisecond
+)
+
+// program is a server that runs as a process.
+type program struct {
+	out    *keep.Input
+	in     *io.PipeReader // what it writes
+	into   *io.PipeWriter // the other end of in
+	frames frames
+	errors ends
+	boxed  bool
+
+	process tool.Process
+	cancel  context.CancelFunc
+	dead    chan struct{} // closed when the process has ended
+
+	mu  sync.Mutex
+	why error // how it ended; nil: it runs
+}
+
+// startProgram starts the process of a server. See is to be called then. Skipped is told of lines
+// that are no messages. Legacy says that it is spoken to with a handshake.
+func startProgram(env tool.Env, level tool.Level, s Server, legacy bool, skipped func(line []byte)) (*program, error) {
+	if env.Procs == nil {
+		return nil, final("processes can't be started here")
+	}
+	box := s.box(context.Background(), env, level)
+	p := &program{out: keep.NewInput(maxWaiting), dead: make(chan struct{}), boxed: box.Level == tool.BoxWorkspace}
+	p.in, p.into = io.Pipe()
+	p.frames = frames{to: p.into, noise: &p.errors, skipped: skipped, answered: !legacy}
+	setup, end, err := assignments(s.Env)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.out.Write([]byte(setup)); err != nil {
+		return nil, err
+	}
+	var ctx context.Context
+	ctx, p.cancel = context.WithCancel(context.Background())
+	p.process, err = env.Procs.Start(ctx, tool.Command{
+		Args: append([]string{"sh", "-c", launch, "sh", end}, s.Command...), Dir: s.dir(env.Root),
+		Stdin: p.out, Output: &p.errors, Report: p, Box: box, Serves: true,
+	})
+	if err != nil {
+		p.cancel()
+		_ = p.out.Close() // never fails
+		return nil, startError(err, env.Walls)
+	}
+	return p, nil
+}
+
+func (s Server) dir(root string) string {
+	if filepath.IsAbs(s.Dir) {
+		return s.Dir
+	}
+	return filepath.Join(root, s.Dir)
+}
+
+// box is the walls around the program. What can't be resolved stays closed.
+func (s Server) box(ctx context.Context, env tool.Env, level tool.Level) tool.Box {
+	switch {
+	case s.Bare && s.Source == User:
+		level = tool.BoxNone
+	case level == tool.BoxDefault:
+		level = tool.BoxWorkspace
+	}
+	b := tool.Box{Level: level}
+	if level != tool.BoxWorkspace {
+		return b
+	}
+	b.Hosts = slices.Concat(s.Hosts, registries(s.Command[0]))
+	b.Cache = strings.Join(append([]string{"mcp", s.Source}, s.Command...), "\x00") // so that it is fetched once
+	read := s.Read
+	if s.Source == User || s.Source == Client { // else a file of a repository opens folders
+		read = slices.Concat(read, keep.Installed(s.Command))
+	}
+	for paths, into := range map[*[]string]*[]string{&read: &b.Read, &s.Write: &b.Write} {
+		for _, path := range *paths {
+			if at, err := env.Files.Resolve(ctx, path); err == nil && filepath.IsAbs(path) {
+				*into = append(*into, at)
+			}
+		}
+	}
+	return b
+}
+
+// registries are the hosts that a program fetches the server from that it then runs,
+// as it does in most files of others.
+func registries(program string) []string {
+	switch strings.TrimSuffix(filepath.Base(program), ".cmd") {
+	case "npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "bun":
+		return []string{"registry.npmjs.org"}
+	case "uvx", "uv", "pipx":
+		return []string{"pypi.org", "files.pythonhosted.org"}
+	}
+	return nil
+}
+
+func startError(err error, walls tool.Walls) error {
+	switch {
+	case errors.Is(err, tool.ErrNoBox):
+		return final("%w: %s", err, walls.Why)
+	case errors.Is(err, fs.ErrNotExist):
+		return final("%w", err)
+	}
+	return err
+}
+
+// assignments are lines for launch, and what ends them.
+func assignments(env map[string]string) (text, end string, err error) {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if strings.ContainsRune(env[name], 0) {
+			return "", "", final("the value of %s has a NUL in it", name)
+		}
+		fmt.Fprintf(&b, "export %s='%s'\n", name, strings.ReplaceAll(env[name], "'", `'\''`))
+	}
+	end = "#"
+	for strings.Contains("\n"+b.String(), "\n"+end+"\n") {
+		end += "#"
+	}
+	return b.String() + end + "\n", end, nil
+}
+
+// Write takes what the server writes. One that does not speak the protocol is
+// ended.
+func (p *program) Write(data []byte) (int, error) {
+	n, err := p.frames.Write(data)
+	if err != nil {
+		if !errors.Is(err, io.ErrClosedPipe) {
+			p.end(err)
+		}
+		p.cancel()
+	}
+	return n, err
+}
+
+// see waits for the end of the process and cleans up behind it.
+func (p *program) see() {
+	code, err := p.process.Wait()
+	switch {
+	case err != nil:
+	case code == missing && p.said() == "":
+		err = final("its program is not installed")
+	default:
+		err = fmt.Errorf("the program ended (exit code %d)", code)
+	}
+	if said := p.said(); said != "" {
+		err = fmt.Errorf("%w; it said: %s", err, said)
+		if p.boxed && regexp.MustCompile(shut).MatchString(said) {
+			err = fmt.Errorf("%w; it runs in the sandbox, where --read PATH of 'inspan mcp add' (read = [...] in the settings) opens a folder to "+
+				"it, and --write PATH one that it changes", err)
+		}
+	}
+	p.end(p.blamed(err))
+	_ = p.into.CloseWithError(io.EOF) // never fails
+	_ = p.out.Close()
+	if l, ok := p.process.(tool.Leaver); !ok || l.Left() {
+		p.process.Kill()
+	}
+	p.cancel()
+	close(p.dead)
+}
+
+// blamed is an error about a program with what the sandbox has kept it from, and what opens that. It waits
+// for its end.
+func (p *program) blamed(err error) error {
+	r, ok := p.process.(tool.Refuser)
+	if !ok {
+		return err
+	}
+	for i, refused := range r.Refused() {
+		if i == mostRefused {
+			break
+		}
+		host, _, closed := strings.Cut(refused, "; allow with ")
+		if closed {
+			refused = host + "; --host HOST of 'inspan mcp add' (hosts = [...] in the settings) opens a host to it"
+		}
+		err = fmt.Errorf("%w; the sandbox %s", err, refused)
+	}
+	return err
+}
+
+// mostRefused bounds how much of what was refused is told.
+const mostRefused = 3
+
+// shut matches what programs say of what the sandbox keeps from them.
+const shut = `(?i)no such file|cannot find|can't (open|find)|not found|no module named|permission denied|read-only file ` +
+	`?system|ENOENT|EACCES|EPERM|EROFS`
+
+// said is what it wrote to standard error, without the middle of much and without keys:
+// people put it into reports.
+func (p *program) said() string {
+	head, tail := p.errors.text()
+	return printed(head + tail)
+}
+
+// printed is something that a server wrote as people may see it.
+func printed(s string) string { return strings.TrimSpace((&secret.Vault{}).Redact(text.Printed(s))) }
+
+// end notes why the program is over. The first reason counts.
+func (p *program) end(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.why == nil {
+		p.why = err
+	}
+}
+
+// ended is why the program is over, nil while it runs.
+func (p *program) ended() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.why
+}
+
+// stop ends the program: its input is closed, it is asked to, it must.
+func (p *program) stop() {
+	_ = p.out.Close()
+	_ = p.in.Close()
+	for _, step := range []struct {
+		patience time.Duration
+		then     func()
+	}{{endTime, p.cancel}, {termTime, p.process.Kill}} {
+		timer := time.NewTimer(step.patience)
+		select {
+		case <-p.dead:
+		case <-timer.C:
+			step.then()
+		}
+		timer.Stop()
+	}
+	<-p.dead
+}
+
+// transport is how the protocol is spoken with the program.
+func (p *program) transport() sdk.Transport {
+	return &sdk.IOTransport{Reader: p.in, Writer: p.out, MaxLineLength: maxFrame + 1}
+}

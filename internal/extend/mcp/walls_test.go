@@ -1,0 +1,105 @@
+package mcp_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/inspan/inspan/internal/extend/mcp"
+	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/world/sandbox"
+	"github.com/inspan/inspan/tool"
+)
+
+// TestWalls runs servers as a session does: without a secret of its environment,
+// and in a box that they can't write out of.
+func TestWalls(t *testing.T) {
+	modules := peers(t)
+	t.Setenv("SOME_API_KEY", "hidden")
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Skip(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := t.TempDir()
+	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{
+		Self: self, Map: places.Map{Home: home, Settings: state + "/config", State: []string{state}}.Indexed(), State: state,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = env.Close() })
+	if !env.Walls.Workspace {
+		t.Skip("no walls here: " + env.Walls.Why)
+	}
+	h := &house{t: t}
+	h.Manager = &mcp.Manager{Env: env, Servers: []mcp.Server{{
+		Name: "every", Source: mcp.User, Command: npm(modules, "everything", "stdio"),
+		Env: map[string]string{"GIVEN": "for it"},
+	}}}
+	t.Cleanup(h.Close)
+	h.begin("every", mcp.Ready)
+	res, err := h.call(t.Context(), "mcp__every__get-env", `{}`)
+	if err != nil || strings.Contains(text(res), "hidden") || !strings.Contains(text(res), "for it") {
+		t.Errorf("%s, %v", text(res), err)
+	}
+}
+
+// TestRefusedHosts tells who waits for a server what the sandbox has kept it from, and what opens that.
+func TestRefusedHosts(t *testing.T) {
+	state := t.TempDir()
+	me, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{
+		Self: me, Map: places.Map{Home: t.TempDir(), Settings: state + "/config", State: []string{state}}.Indexed(), State: state,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = env.Close() })
+	if !env.Walls.Workspace {
+		t.Skip("no walls here: " + env.Walls.Why)
+	}
+	for mode, want := range map[string][]string{
+		"fetches http://closed.example/":      {"exit code 1", "the sandbox blocked closed.example", "--host HOST of 'inspan mcp add'"},
+		"fetches http://closed.example/again": {"did not answer", "the sandbox blocked closed.example", "hosts = [...] in the settings"},
+		"fetches http://203.0.113.7/":         {"exit code 1", "refused to connect to 203.0.113.7", "sandbox.local in the settings"},
+	} {
+		t.Run(mode, func(t *testing.T) {
+			s := self(t, "own", mode)
+			s.Hosts, s.Read = []string{"203.0.113.7"}, []string{filepath.Dir(me)}
+			h := &house{t: t}
+			h.Manager = &mcp.Manager{Env: env, Servers: []mcp.Server{s}, Patience: testkit.Patience}
+			if strings.HasSuffix(mode, "/again") {
+				h.Patience = 2 * time.Second
+			}
+			t.Cleanup(h.Close)
+			got := h.begin("own", mcp.Failed)
+			for _, part := range want {
+				if !strings.Contains(got.Why, part) {
+					t.Errorf("no %q in %q", part, got.Why)
+				}
+			}
+		})
+	}
+}
+
+// TestNoWalls means that nothing is started.
+func TestNoWalls(t *testing.T) {
+	h := newHouse(t, self(t, "own", "honest"))
+	if h.Env.Walls.Workspace {
+		t.Skip("there are walls")
+	}
+	h.Level = tool.BoxDefault
+	if s := h.begin("own", mcp.Failed); !strings.Contains(s.Why, "sandbox") {
+		t.Errorf("%+v", s)
+	}
+}

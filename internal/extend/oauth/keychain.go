@@ -1,0 +1,242 @@
+package oauth
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zalando/go-keyring"
+
+	"github.com/inspan/inspan/internal/base/keep"
+)
+
+// Keychain is a [Store] of files that are sealed with a key in the keychain of the
+// operating system. The keychain holds no tokens itself: on macOS it takes some 3 KB
+// and on Windows 2.5, which is less than the tokens of many servers, and it replaces
+// nothing as a whole.
+//
+// Where there is no keychain, or it does not answer, files are written as [File] does,
+// and that is what Get says of them. What is sealed stays so until a login replaces
+// it. The zero value of
+// all but Dir works; it must not be copied once it is used.
+type Keychain struct {
+	// Dir is as that of [File].
+	Dir string
+	// Service is what the key is kept under. Empty: "inspan".
+	Service string
+	// Wait is how long the keychain may take to answer, such as while a person
+	// unlocks it. It is asked once; after no answer, it is not asked again. 0: 2 s.
+	Wait time.Duration
+
+	mu    sync.Mutex
+	known []byte // the key
+	gone  error  // why there is none
+}
+
+const keyBytes = 32
+
+var errNoKey = errors.New("the keychain has no key")
+
+func (s *Keychain) file() *File { return &File{s.Dir} }
+
+// Locks implements [Store].
+func (s *Keychain) Locks() string { return s.file().Locks() }
+
+// Names implements [Store].
+func (s *Keychain) Names(ctx context.Context) ([]string, error) { return s.file().Names(ctx) }
+
+// Has reports whether something is kept of an account. It asks no keychain.
+func (s *Keychain) Has(name string) bool {
+	_, err := os.Lstat(s.file().path(name))
+	return err == nil
+}
+
+// Delete implements [Store].
+func (s *Keychain) Delete(ctx context.Context, name string) error {
+	return s.file().Delete(ctx, name)
+}
+
+// Get implements [Store].
+func (s *Keychain) Get(ctx context.Context, name string) (data []byte, where string, err error) {
+	data, where, err = s.file().Get(ctx, name)
+	if !errors.Is(err, ErrSealed) {
+		return data, where, err
+	}
+	e, err := s.file().read(s.file().path(name))
+	if err != nil {
+		return nil, "", err
+	}
+	key, err := s.key(ctx, false)
+	if err != nil {
+		return nil, "", fmt.Errorf("%w, which is unavailable here (%w)", ErrSealed, err)
+	}
+	data, err = open(key, e.Sealed, name)
+	if err != nil {
+		return nil, "", fmt.Errorf("%w, and not with the one that is there now", ErrSealed)
+	}
+	return data, "the keychain", nil
+}
+
+// Set implements [Store].
+func (s *Keychain) Set(ctx context.Context, name string, data []byte) error {
+	key, err := s.key(ctx, true)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return s.file().Set(ctx, name, data)
+	}
+	sealed, err := seal(key, data, name)
+	if err != nil {
+		return err
+	}
+	return s.file().write(envelope{Version: version, Name: name, Sealed: sealed})
+}
+
+// key asks the keychain for the key, once, and puts one there if that is wanted.
+func (s *Keychain) key(ctx context.Context, wanted bool) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known != nil || s.gone != nil && (!wanted || !errors.Is(s.gone, errNoKey)) {
+		return s.known, s.gone
+	}
+	key, err := s.ask(ctx)
+	if wanted && errors.Is(err, errNoKey) {
+		key, err = s.create(ctx)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // that says nothing of the keychain
+	}
+	s.known, s.gone = key, err
+	return key, err
+}
+
+// ask reads the key.
+func (s *Keychain) ask(ctx context.Context) ([]byte, error) {
+	if err := bus(); err != nil {
+		return nil, err
+	}
+	text, err := s.within(ctx, func() (string, error) { return keyring.Get(s.service(), s.user()) })
+	if errors.Is(err, keyring.ErrNotFound) {
+		return nil, errNoKey
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(key) != keyBytes {
+		return nil, errNoKey
+	}
+	return key, nil
+}
+
+// create puts a key into the keychain, unless another process has done so meanwhile.
+func (s *Keychain) create(ctx context.Context) ([]byte, error) {
+	if err := makeDir(s.Locks()); err != nil {
+		return nil, err
+	}
+	l, err := keep.LockFile(ctx, filepath.Join(s.Locks(), "key.lock"), 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = l.Close() }()
+	if key, err := s.ask(ctx); !errors.Is(err, errNoKey) {
+		return key, err
+	}
+	key := make([]byte, keyBytes)
+	_, _ = rand.Read(key) // never fails
+	text := base64.StdEncoding.EncodeToString(key)
+	if _, err := s.within(ctx, func() (string, error) { return "", keyring.Set(s.service(), s.user(), text) }); err != nil {
+		return nil, err
+	}
+	return s.ask(ctx) // what can't be read back must seal nothing
+}
+
+func (s *Keychain) service() string {
+	if s.Service == "" {
+		return "inspan"
+	}
+	return s.Service
+}
+
+// user tells the keys of several folders apart.
+func (s *Keychain) user() string { return "tokens " + digest(s.Dir) }
+
+// within waits for the keychain for a while. The library can't be stopped, so a call
+// that never ends is left behind, at most one or two in a process.
+func (s *Keychain) within(ctx context.Context, call func() (string, error)) (string, error) {
+	wait := s.Wait
+	if wait <= 0 {
+		wait = 2 * time.Second
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	type result struct {
+		text string
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		text, err := call()
+		done <- result{text, err}
+	}()
+	select {
+	case r := <-done:
+		return r.text, r.err
+	case <-ctx.Done():
+		return "", errors.New("the keychain does not answer")
+	}
+}
+
+// bus says why there is no keychain to ask, where that is known without asking. Asking
+// would start a bus of its own for nobody else to see.
+func bus() error {
+	switch runtime.GOOS {
+	case "darwin", "windows":
+		return nil
+	}
+	if at := os.Getenv("DBUS_SESSION_BUS_ADDRESS"); at != "" && !strings.HasPrefix(at, "autolaunch:") {
+		return nil
+	}
+	for _, name := range []string{"bus", "dbus-session"} {
+		if _, err := os.Stat(fmt.Sprintf("/run/user/%d/%s", os.Getuid(), name)); err == nil {
+			return nil
+		}
+	}
+	return errors.New("there is no session bus")
+}
+
+func gcm(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+// seal locks data up for the account of that name.
+func seal(key, data []byte, name string) ([]byte, error) {
+	box, err := gcm(key)
+	if err != nil {
+		return nil, err
+	}
+	return box.Seal(nil, nil, data, []byte(name)), nil
+}
+
+func open(key, sealed []byte, name string) ([]byte, error) {
+	box, err := gcm(key)
+	if err != nil {
+		return nil, err
+	}
+	return box.Open(nil, nil, sealed, []byte(name))
+}

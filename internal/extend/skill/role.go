@@ -1,0 +1,315 @@
+package skill
+
+import (
+	"cmp"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/tool"
+)
+
+// Sources of roles.
+const (
+	FromProject = "project" // they came with the workspace
+	FromUser    = "user"    // they are the person's own
+)
+
+const (
+	// MaxRoles is how many files of roles in one folder are read.
+	MaxRoles = 200
+
+	mostRoleName = 64  // bytes
+	mostModel    = 200 // bytes
+)
+
+//go:embed roles/*.md
+var builtinRoles embed.FS
+
+// Role is a kind of subagent. Its texts but Prompt are one line each, without
+// characters that can't be seen. It is only to be read.
+type Role struct {
+	Name        string // letters, digits, - and _
+	Description string // when to use it
+	// Tools are those it gets, as written: "Read", "bash", "Agent(worker)". Nil: all;
+	// empty, but not nil: none.
+	Tools   []string
+	Without []string // tools it does not get, as written
+	// Model is empty or "inherit" for that of whoever starts it; else as written:
+	// "haiku", "sonnet", "opus", "small", or a route such as "provider/model".
+	Model      string
+	Mode       tool.Mode // plan, ask or edit; empty: that of whoever starts it
+	MaxTurns   int       // zero: no limit of its own
+	Effort     string    // low, medium or high; empty: that of whoever starts it
+	Skills     []string  // whose instructions it gets at the start
+	Isolation  string    // worktree, sandbox, or empty for none
+	Background bool      // whoever starts it does not wait
+	Throwaway  bool      // its commands may run in throwaway copies of the workspace; Mode is plan
+	Prompt     string    // what it is told
+	Hooks      []byte    // a settings file of Claude Code with its hooks; nil: it brings none
+	Source     string    // where it is from, for people
+	Problems   []string  // what the file asks for and does not get
+}
+
+// Roles reads the roles of folders by name, and those that are built in. Of several
+// with one name, that of the first folder counts. Links and folders in the folders are
+// left out. The warnings say what can't be used.
+func Roles(folders []Folder) (roles []Role, warnings []string) {
+	s := shelf{kind: "kind of agent"}
+	m := markdown[Role]{files: "kinds of agents", most: MaxRoles, depth: 1, parse: ParseRole, name: func(r Role) string { return r.Name }}
+	roles = m.find(&s, folders)
+	for _, r := range BuiltinRoles() {
+		if s.put(r.Name, spot{}) {
+			roles = append(roles, r)
+		}
+	}
+	slices.SortStableFunc(roles, func(a, b Role) int { return strings.Compare(a.Name, b.Name) })
+	return roles, s.warnings
+}
+
+// BuiltinRoles returns the roles that are built in, by name: explore, plan, reviewer
+// and worker.
+func BuiltinRoles() (roles []Role) {
+	entries, err := builtinRoles.ReadDir("roles")
+	if err != nil {
+		panic(err) // they are part of the program
+	}
+	for _, e := range entries {
+		data, err := builtinRoles.ReadFile("roles/" + e.Name())
+		if err != nil {
+			panic(err)
+		}
+		r, err := ParseRole(e.Name(), builtIn, data)
+		if err != nil {
+			panic(err)
+		}
+		roles = append(roles, r)
+	}
+	return roles
+}
+
+// ParseRole reads a file. Its own name counts where the front matter gives none that
+// can be used. File is its name or path, with slashes. The format is that of agents/*.md
+// of Claude Code.
+//
+// A file can only narrow what an agent may do. What asks for more rights than
+// whoever starts the agent has is left out and told as a problem; what would make
+// it narrower but is not understood makes the file unusable.
+func ParseRole(file, source string, data []byte) (Role, error) {
+	head, body, failed, err := read(data)
+	p := parser{head: map[string]any{}, role: Role{Source: source, Prompt: body}}
+	switch {
+	case err != nil:
+		return Role{}, err
+	case len(head) == 0 && failed != nil:
+		return Role{}, failed
+	case head["name"] == nil && head["description"] == nil:
+		return Role{}, errors.New("its front matter has neither a name nor a description, so it is not a kind of agent")
+	case body == "":
+		return Role{}, errors.New("it has no text")
+	case failed != nil:
+		p.problem("%v", failed)
+	}
+	p.fold(head)
+	if err := p.name(path.Base(file)); err != nil {
+		return Role{}, err
+	}
+	p.texts()
+	p.limits()
+	p.mode()
+	p.throwaway()
+	p.memory()
+	return p.role, cmp.Or(p.isolation(), p.hooks(), p.servers())
+}
+
+// parser fills a role.
+type parser struct {
+	head map[string]any // by key in lower case, without - and _
+	role Role
+}
+
+func (p *parser) problem(format string, args ...any) {
+	p.role.Problems = append(p.role.Problems, text.Line(fmt.Sprintf(format, args...)))
+}
+
+// fold takes keys as others write them, and names those that mean nothing here.
+func (p *parser) fold(head map[string]any) {
+	known := []string{
+		"name", "description", "tools", "disallowedtools", "model", "permissionmode", "maxturns", "effort", "skills", "isolation", "background",
+		"throwaway", "hooks", "mcpservers", "memory",
+		"color", "initialprompt", // about how it looks, and about agents that nobody starts
+	}
+	for _, key := range slices.Sorted(maps.Keys(head)) {
+		folded := strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(key))
+		switch _, twice := p.head[folded]; {
+		case !slices.Contains(known, folded):
+			p.problem("%s means nothing here", key)
+		case twice:
+			p.problem("%s is there twice", key)
+		default:
+			p.head[folded] = head[key]
+		}
+	}
+}
+
+// name chooses that of the front matter, or else that of the file.
+func (p *parser) name(file string) error {
+	stem := strings.TrimSuffix(path.Base(file), ".md")
+	name := Line(p.head["name"])
+	switch {
+	case roleName(name):
+		p.role.Name = name
+	case !roleName(stem):
+		return fmt.Errorf("%q is no name of a kind of agent: at most %d letters, digits, - and _", cmp.Or(name, stem), mostRoleName)
+	default:
+		p.role.Name = stem
+		if name != "" {
+			p.problem("%q is no name, so it is called %s", name, stem)
+		}
+	}
+	return nil
+}
+
+func roleName(name string) bool {
+	return name != "" && len(name) <= mostRoleName && madeOf(name, "-_")
+}
+
+func (p *parser) texts() {
+	r := &p.role
+	whole := described(p.head["description"], r.Prompt)
+	if line(p.head["description"]) == "" {
+		p.problem("it has no description of when to use it")
+	}
+	if r.Description = text.Clip(whole, mostDescription); r.Description != whole {
+		p.problem("its description has more than %d characters", mostDescription)
+	}
+	if v, given := p.head["tools"]; given && v != nil {
+		r.Tools = lines(v)
+		if _, is := v.([]any); is && r.Tools == nil {
+			r.Tools = []string{}
+		}
+		if slices.Contains(r.Tools, "*") {
+			r.Tools = nil
+		}
+	}
+	r.Without, r.Skills = lines(p.head["disallowedtools"]), lines(p.head["skills"])
+	if r.Model = line(p.head["model"]); len(r.Model) > mostModel || strings.Contains(r.Model, " ") {
+		p.problem("%.100q is not a model, so it gets the model of its parent", r.Model)
+		r.Model = ""
+	}
+}
+
+func (p *parser) limits() {
+	r := &p.role
+	if text := line(p.head["maxturns"]); text != "" {
+		n, err := strconv.Atoi(text)
+		if r.MaxTurns = max(n, 0); err != nil || n < 1 {
+			r.MaxTurns = 0
+			p.problem("%.100q is no number of turns", text)
+		}
+	}
+	switch text := strings.ToLower(line(p.head["effort"])); text {
+	case "", "low", "medium", "high", "xhigh", "max":
+		r.Effort = text
+	default:
+		p.problem("effort %.100q is none of low, medium, high, xhigh, max", text)
+	}
+	r.Background = p.yes("background")
+}
+
+// yes is a key that is true or false.
+func (p *parser) yes(key string) bool {
+	v, given := p.head[key]
+	if !given || v == nil {
+		return false
+	}
+	yes, ok := Bool(v)
+	if !ok {
+		p.problem("%s %.100q is neither true nor false", key, line(v))
+	}
+	return yes
+}
+
+// throwaway is for agents that only read: to others commands are open already, as far as
+// whoever starts them has them. A file that came with a repository can't have it, as it
+// lets run what would ask there.
+func (p *parser) throwaway() {
+	switch r := &p.role; {
+	case !p.yes("throwaway"):
+	case r.Mode != "plan":
+		p.problem("throwaway means something with permissionMode plan only")
+	case r.Source == FromProject:
+		p.problem("a file of the workspace can't set throwaway; move it to your own agents")
+	default:
+		r.Throwaway = true
+	}
+}
+
+// memory is the same for all agents here, so one that is to have it gets the tool.
+func (p *parser) memory() {
+	if r := &p.role; line(p.head["memory"]) != "" && r.Tools != nil && !slices.Contains(r.Tools, "memory") {
+		r.Tools = append(r.Tools, "memory")
+	}
+}
+
+// hooks guard what the agent does, so it is none without them.
+func (p *parser) hooks() error {
+	v := p.head["hooks"]
+	switch table, ok := v.(map[string]any); {
+	case v == nil || ok && len(table) == 0:
+		return nil
+	case !ok:
+		return errors.New("its hooks are no table of moments")
+	}
+	data, err := json.Marshal(map[string]any{"hooks": v})
+	p.role.Hooks = data
+	return err
+}
+
+// servers refuses an agent that brings an MCP server of its own. Those of the session it has anyway.
+func (p *parser) servers() error {
+	list, _ := p.head["mcpservers"].([]any)
+	for _, v := range list {
+		if _, named := v.(string); !named {
+			return errors.New("it brings an MCP server of its own (mcpServers): add that to your settings or .mcp.json, and name it here")
+		}
+	}
+	if _, table := p.head["mcpservers"].(map[string]any); table {
+		return errors.New("it brings MCP servers of its own (mcpServers): add them to your settings or .mcp.json, and name them here")
+	}
+	return nil
+}
+
+// mode translates permission modes. None lets an agent do more than whoever starts
+// it, so the others mean nothing.
+func (p *parser) mode() {
+	switch text := line(p.head["permissionmode"]); text {
+	case "", "default":
+	case "plan", "ask", "edit":
+		p.role.Mode = tool.Mode(text)
+	case "acceptEdits":
+		p.role.Mode = "edit"
+	default:
+		p.problem("permissionMode %.100q gives no rights here, so it gets at most those of its parent", text)
+	}
+}
+
+// isolation refuses what is not known, as the agent would run with less of it than
+// its author counts on.
+func (p *parser) isolation() error {
+	switch text := line(p.head["isolation"]); text {
+	case "", "none":
+	case "worktree", "sandbox":
+		p.role.Isolation = text
+	default:
+		return fmt.Errorf("isolation %.100q is none of worktree, sandbox", text)
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/tool"
+)
+
+//go:embed edit_file.md
+var editFileDoc string
+
+type editArgs struct {
+	Path  string `json:"path" jsonschema:"file"`
+	Edits []edit `json:"edits" jsonschema:"edits"`
+}
+
+type edit struct {
+	Old string `json:"old_string" jsonschema:"text to replace, exactly"`
+	New string `json:"new_string" jsonschema:"text in its place"`
+	All bool   `json:"replace_all,omitempty" jsonschema:"replace every match"`
+}
+
+// editForm is what models are told of: one edit, beside the path. The list that it becomes they may write, too.
+const editForm = `{"type":"object","properties":{
+"path":{"type":"string","description":"file"},
+"old_string":{"type":"string","description":"text to replace, exactly"},
+"new_string":{"type":"string","description":"text in its place"},
+"replace_all":{"type":"boolean","description":"replace every match"}},
+"required":["path","old_string","new_string"],"additionalProperties":false}`
+
+func editFile() tool.Tool {
+	t := tool.New("edit_file", editFileDoc, runEdit)
+	t.Form = json.RawMessage(editForm)
+	t.Effects = pathEffect(tool.Write, func(in editArgs) string { return in.Path })
+	t.Preview = func(ctx context.Context, c *tool.Call) (string, error) {
+		in, err := tool.Args[editArgs](c)
+		if err != nil {
+			return "", err
+		}
+		d, _, err := draftEdit(ctx, c, in)
+		return cutDiff(d.diff(c), maxStoredDiff), err
+	}
+	return t
+}
+
+func runEdit(ctx context.Context, c *tool.Call, in editArgs) (tool.Result, error) {
+	d, made, err := draftEdit(ctx, c, in)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	file, err := d.commit(ctx, c)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	r := tool.Text(fmt.Sprintf("%s: %s\n%s", Shown(c, d.path), text.Count(made, "replacement"), cutDiff(d.diff(c), maxShownDiff)))
+	r.Files = []tool.File{file}
+	return r, nil
+}
+
+// draftEdit works out the change and how many replacements it makes.
+func draftEdit(ctx context.Context, c *tool.Call, in editArgs) (d draft, made int, err error) {
+	if len(in.Edits) == 0 {
+		return draft{}, 0, errors.New("there are no edits")
+	}
+	d, err = open(ctx, c, in.Path)
+	if err != nil {
+		return draft{}, 0, err
+	}
+	text, enc, ok := decode(d.before)
+	if !ok {
+		return draft{}, 0, errBinary(Shown(c, d.path), d.before)
+	}
+	d.old, d.new = text, text
+	for i, e := range in.Edits {
+		if d.partly && e.All {
+			return draft{}, 0, fmt.Errorf("%s is not as you have seen it; read it before you replace every match", Shown(c, d.path))
+		}
+		var n int
+		d.new, n, err = applyEdit(d.new, e)
+		if err != nil {
+			return draft{}, 0, fmt.Errorf("edit %d of %d in %s: %w; nothing was written", i+1, len(in.Edits), Shown(c, d.path), err)
+		}
+		made += n
+	}
+	if d.new == d.old {
+		return draft{}, 0, errors.New("the edits together change nothing; nothing was written")
+	}
+	d.after, err = enc.encode(d.new)
+	return d, made, err
+}

@@ -1,0 +1,88 @@
+// Package tools holds the built-in tools. Each has one Go file and one .md
+// file, the description the model reads. They touch the world only through
+// [tool.Env]. The tools of skills, memory, MCP servers and subagents are in the
+// packages that these come from.
+package tools
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/world/lsp"
+	"github.com/inspan/inspan/internal/world/web"
+	"github.com/inspan/inspan/tool"
+)
+
+// Core returns the tools every session starts with, in the order the model
+// sees them. Sh is the session's shell; it must be closed when the session is.
+// Edit chooses how files are changed in part: "lines" by edit_lines, "write"
+// not at all but by write_file, and anything else by edit_file.
+func Core(sh *Shell, edit string) []tool.Tool {
+	write, editors, editor := writeFile(), []tool.Tool{editFile()}, "edit_file"
+	switch edit {
+	case "lines":
+		editors, editor = []tool.Tool{editLines()}, "edit_lines"
+	case "write":
+		write.Doc = withoutLine(write.Doc, "edit_file")
+		editors, editor = nil, "write_file"
+	}
+	list := slices.Concat([]tool.Tool{readFile(), write}, editors, []tool.Tool{
+		deleteFile(),
+		listFiles(),
+		findFiles(),
+		searchFiles(),
+		bash(sh),
+		jobs(sh),
+		git(sh.Protected),
+		notebookEdit(),
+		viewImage(),
+		render(),
+		todo(),
+		askUser(),
+		history(),
+	})
+	for i := range list {
+		list[i].Doc = strings.ReplaceAll(list[i].Doc, "edit_file", editor)
+	}
+	return list
+}
+
+// WithLSP adds the tool that asks language servers, and has those of the tools
+// that change files tell what the change broke, where a server runs.
+func WithLSP(m *lsp.Manager, list []tool.Tool) []tool.Tool {
+	out := make([]tool.Tool, len(list), len(list)+1)
+	for i, t := range list {
+		if out[i] = t; slices.Contains([]string{"write_file", "edit_file", "edit_lines"}, t.Name) {
+			out[i] = diagnosing(m, t)
+		}
+	}
+	return append(out, languages(m))
+}
+
+// Web is what the tools that reach servers work with. The zero value has no
+// search engine and no secrets.
+type Web struct {
+	Search  web.Search        // without a provider there is no web_search
+	Secrets map[string]Secret // that http_request may send, by name
+}
+
+// Tools returns them. Pages that were fetched are kept for a while, so that
+// each session should have its own.
+func (w Web) Tools() []tool.Tool {
+	list := []tool.Tool{webFetch(&web.Cache{}), httpRequest(w.Secrets)}
+	if w.Search.Check() == nil {
+		list = append(list, webSearch(w.Search))
+	}
+	return list
+}
+
+// withoutLine returns text without the lines that speak of word.
+func withoutLine(text, word string) string {
+	var kept []string
+	for line := range strings.Lines(text) {
+		if !strings.Contains(line, word) {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "")
+}

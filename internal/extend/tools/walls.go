@@ -1,0 +1,345 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/safety/shell"
+	"github.com/inspan/inspan/tool"
+)
+
+// plan is what a command would do, and so within which walls it runs: what was
+// judged is what can happen.
+type plan struct {
+	effects []tool.Effect
+	class   tool.Class
+	git     bool // it reads the repository, whose settings are inert
+	writes  bool // all that is not proven is git, which may have the repository
+	mixed   bool // git runs beside other programs; it may have a copy of the repository
+	makes   bool // it makes a repository, and nothing that could be led astray by it
+	outside bool // it can't run inside of walls
+	throws  bool // what it changes in the workspace is thrown away
+}
+
+// namesGit finds git in the text of a command, whatever it is there: what it may write is a copy.
+var namesGit = regexp.MustCompile(`\bgit\b`)
+
+// namesTemp finds the variables for temporary files, and commands that print all variables: a command that only
+// reads must find there what the commands before it wrote.
+var namesTemp = regexp.MustCompile(`\b(TMPDIR|TMP|TEMP|env|printenv|set|declare)\b`)
+
+// plan tells what a call of bash would do.
+func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
+	p := sh.explain(c, in)
+	out := plan{class: tool.ProvenRead, git: p.Git, effects: p.Calls()}
+	if p.Git && !c.Env.Walls.Read {
+		// The walls of a reader hold whatever git runs; without them nothing does.
+		if err := inertRepository(ctx, c.Env); err != nil {
+			out.git = false
+			out.effects = append(out.effects, tool.Effect{Kind: tool.Execute, Text: in.Command, Words: &tool.Words{}},
+				tool.Effect{Kind: tool.External, Text: "let git run what the repository names: " + err.Error()})
+		}
+	}
+	if in.TTY || in.Interactive && len(p.Segments) > 0 {
+		// What is fed to it later is judged when it is fed.
+		out.class = tool.Unproven
+		for i := range out.effects {
+			out.effects[i].Class = tool.Unproven
+		}
+	}
+	for _, e := range out.effects {
+		if e.Kind == tool.Execute && e.Class != tool.ProvenRead && out.class != tool.Unproven {
+			out.class = e.Class
+		}
+	}
+	if out.class == tool.Unproven {
+		out.git = false // nothing rests on what git can't do, and the hooks of a commit are to run
+	}
+	out.writes = onlyGit(out.effects, plainGit)
+	out.mixed = out.class == tool.Unproven && c.Env.Walls.Throwaway && namesGit.MatchString(in.Command)
+	if top := repositoryTop(ctx, c.Env); top != "" && top != c.Env.Root && namesGit.MatchString(in.Command) {
+		out.effects = append(out.effects, tool.Effect{Kind: tool.Read, Path: top}) // git looks at all of its work tree
+	}
+	if out.class == tool.ProvenRead && namesTemp.MatchString(in.Command) && c.Env.Own("/tmp/x", true) {
+		out.effects = append(out.effects, tool.Effect{Kind: tool.Read, Path: "/tmp"})
+	}
+	for _, host := range in.Network {
+		if host == "true" { // what a model means that writes network: true
+			host = "*"
+		}
+		out.effects = append(out.effects, tool.Effect{Kind: tool.Network, Text: host, Asked: true})
+	}
+	out.outside = in.Outside
+	out.throws = throws(c, out)
+	switch makes := makesRepository(c, in, out.effects); {
+	case out.throws: // what it makes does not stay
+	case makes && c.Env.Walls.Workspace && !in.Outside && onlyGit(out.effects, plainInit):
+		pushes := false
+		out.effects, pushes = nearby(out.effects)
+		out.makes, out.writes = true, !pushes
+	case makes:
+		out.outside = true
+		what := "make a repository, whose settings and hooks git follows" + unasked(c, in, out.effects)
+		out.effects = append(out.effects, tool.Effect{Kind: tool.External, Text: what})
+	}
+	if in.Outside {
+		what := "run outside the sandbox" + runsHooks(ctx, c.Env, out.effects)
+		out.effects = append(out.effects, tool.Effect{Kind: tool.External, Text: what})
+	}
+	if in.Keep {
+		out.effects = append(out.effects, tool.Effect{Kind: tool.Keep, Text: in.Command})
+	}
+	out.effects = resolved(ctx, c, out.effects)
+	sh.surround(c, out.effects, out.box(c, in))
+	if out.throws {
+		throwAway(c, out.effects)
+	}
+	return out
+}
+
+// explain tells what a command would do with the HOME that it would have. Who only reads, and
+// git that has the repository, get the person's own, and not the one that commands before have
+// set; any other command whose meaning depends on that is not proven.
+func (sh *Shell) explain(c *tool.Call, in bashArgs) shell.Plan {
+	at := shell.Place{Root: c.Env.Root, Also: c.Env.Folders, Cwd: c.Cwd, Home: sh.Home, Held: c.Env.Walls.Read}
+	p := shell.Explain(in.Command, at)
+	r := reachOf(plan{class: tool.Unproven, outside: in.Outside, effects: p.Calls()}.box(c, in))
+	sh.mu.Lock()
+	home, set := sh.vars[r].value("HOME")
+	sh.mu.Unlock()
+	if !set || home == sh.Home {
+		return p
+	}
+	if at.Home = ""; filepath.IsAbs(home) {
+		at.Home = filepath.Clean(home)
+	}
+	led := shell.Explain(in.Command, at)
+	if reflect.DeepEqual(p, led) || p.Class == shell.Full && onlyGit(p.Calls(), plainGit) {
+		return p
+	}
+	led.Class = shell.Full
+	for i := range led.Segments {
+		led.Segments[i].Class, led.Segments[i].Why = shell.Full, "it depends on HOME, which a command before it has set"
+	}
+	return led
+}
+
+// surround tells of the first command where it starts, and what earlier ones have exported to
+// it: what a person allows depends on both, and what it gets later is held to that.
+func (sh *Shell) surround(c *tool.Call, effects []tool.Effect, b tool.Box) {
+	i := slices.IndexFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.Execute })
+	if i < 0 {
+		return
+	}
+	if c.Cwd != c.Env.Root {
+		effects[i].Dir = c.Cwd
+	}
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	effects[i].Vars = tool.Exported(sh.vars[reachOf(b)].inside(b, c.Env.Root))
+}
+
+// throws reports whether a command runs in a throwaway copy of the workspace: where the
+// mode only reads, the session may have such copies, and the read box would not do.
+func throws(c *tool.Call, p plan) bool {
+	return c.Mode == tool.ModePlan && c.Env.Throwaway && c.Env.Walls.Throwaway && !p.outside &&
+		(p.class != tool.ProvenRead || !c.Env.Walls.Read)
+}
+
+// throwAway marks what is gone with a throwaway copy of the workspace.
+func throwAway(c *tool.Call, effects []tool.Effect) {
+	for i, e := range effects {
+		effects[i].Throwaway = e.Kind == tool.Execute || e.Kind == tool.Write && tool.Inside(c.Env.Root, e.Path)
+	}
+}
+
+// onlyGit reports whether git that is plain, or what takes a lock out of a repository, is
+// all that runs beside commands that are proven.
+func onlyGit(effects []tool.Effect, plain func(tool.Effect) bool) bool {
+	some := false
+	for _, e := range effects {
+		switch {
+		case e.Kind == tool.Write && places.GitLock(e.Path):
+			some = true
+		case e.Kind != tool.Execute || e.Class == tool.ProvenRead || temporary(e):
+		case plain(e):
+			some = true
+		case e.Class != tool.ProvenInside:
+			return false
+		}
+	}
+	return some
+}
+
+// resolved follows the links of paths. A path that leads elsewhere counts both
+// as it is written and as it is reached.
+func resolved(ctx context.Context, c *tool.Call, effects []tool.Effect) []tool.Effect {
+	var out []tool.Effect
+	for _, e := range effects {
+		out = append(out, e)
+		if e.Kind != tool.Read && e.Kind != tool.Write {
+			continue
+		}
+		real, err := c.Env.Files.Resolve(ctx, e.Path)
+		switch {
+		case err != nil:
+			out = append(out, tool.Effect{Kind: tool.External, Text: "reach a path that can't be resolved: " + e.Path})
+		case real != e.Path:
+			out = append(out, tool.Effect{Kind: e.Kind, Path: real})
+		}
+	}
+	return out
+}
+
+// box is the walls for a command: no wider than what was judged. Where a level
+// can't be built the judges have asked, and a person has said yes.
+func (p plan) box(c *tool.Call, in bashArgs) tool.Box {
+	b := tool.Box{Level: tool.BoxWorkspace}
+	switch {
+	case c.Mode == tool.ModeYolo || p.outside:
+		return tool.Box{Level: tool.BoxNone}
+	case p.throws:
+		b.Throwaway = true
+	case p.class == tool.ProvenRead && len(in.Network) == 0:
+		b.Level = tool.BoxRead
+	}
+	if len(in.Network) > 0 && !c.Env.Walls.Hosts {
+		return tool.Box{Level: tool.BoxNone}
+	}
+	if b.Level == tool.BoxRead && !c.Env.Walls.Read || b.Level == tool.BoxWorkspace && !c.Env.Walls.Workspace {
+		return tool.Box{Level: tool.BoxNone}
+	}
+	for _, e := range p.effects {
+		switch {
+		case e.Kind == tool.Read && e.Path != "/" && !tool.Inside(c.Env.Root, e.Path):
+			b.Read = add(b.Read, e.Path)
+		case p.throws:
+		case e.Kind == tool.Write && b.Level == tool.BoxWorkspace && !c.Env.Own(e.Path, true):
+			b.Write = add(b.Write, e.Path)
+		case e.Kind == tool.Network && b.Level == tool.BoxWorkspace && !netguard.Loopback(e.Text):
+			b.Hosts = add(b.Hosts, cmp.Or(e.Text, "*"))
+		}
+	}
+	b.Git = b.Level == tool.BoxWorkspace && (p.writes || p.mixed) && !p.throws
+	b.Mixed = b.Git && !p.writes
+	b.Init = b.Level == tool.BoxWorkspace && p.makes && !p.throws
+	return b
+}
+
+// ready makes the boxes ready in which most commands of a mode run.
+func ready(c *tool.Call) {
+	procs, ok := c.Env.Procs.(tool.Readier)
+	if !ok {
+		return
+	}
+	boxes := []tool.Box{plan{class: tool.ProvenRead}.box(c, bashArgs{})}
+	if c.Mode == tool.ModeAuto {
+		boxes = append(boxes, plan{class: tool.Unproven}.box(c, bashArgs{}))
+	}
+	procs.Ready(boxes...)
+}
+
+func add(list []string, text string) []string {
+	if slices.Contains(list, text) {
+		return list
+	}
+	return append(list, text)
+}
+
+// maxGitConfig is how much of git's configuration is looked at, in bytes.
+const maxGitConfig = 64 << 10
+
+// inertRepository returns nil if the settings of the repository that git would
+// find from the workspace name no program that git would run while it reads.
+// Without a repository git fails, which is harmless too.
+func inertRepository(ctx context.Context, env tool.Env) error {
+	top := repositoryTop(ctx, env)
+	if top == "" {
+		return nil
+	}
+	// A submodule may say that it is looked into, whatever the command says.
+	modules, err := readSmall(ctx, env, filepath.Join(top, ".gitmodules"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) || strings.Contains(strings.ToLower(modules), "ignore") {
+		return errOdd("submodules with settings of their own")
+	}
+	dir, common, err := gitFolders(ctx, env, top)
+	if err != nil {
+		return err
+	}
+	for _, path := range []string{
+		filepath.Join(dir, "config.worktree"),
+		filepath.Join(common, "config.worktree"), filepath.Join(common, "config"),
+	} {
+		text, err := readSmall(ctx, env, path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := shell.GitInert(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gitFolders returns the folder of a work tree's repository, and the one it
+// shares with other work trees; see gitrepository-layout(5).
+func gitFolders(ctx context.Context, env tool.Env, top string) (dir, common string, err error) {
+	dir = filepath.Join(top, ".git")
+	if text, err := readSmall(ctx, env, dir); err == nil {
+		to, ok := strings.CutPrefix(strings.TrimSpace(text), "gitdir: ")
+		if !ok {
+			return "", "", errOdd("a .git that is not understood")
+		}
+		dir = absolute(top, to)
+	}
+	text, err := readSmall(ctx, env, filepath.Join(dir, "commondir"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return dir, dir, nil
+	}
+	return dir, absolute(dir, strings.TrimSpace(text)), err
+}
+
+func absolute(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+type errOdd string
+
+func (e errOdd) Error() string { return "its repository has " + string(e) }
+
+func exists(ctx context.Context, env tool.Env, path string) bool {
+	f, err := env.Files.Open(ctx, path)
+	if err == nil {
+		f.Close()
+	}
+	return err == nil
+}
+
+func readSmall(ctx context.Context, env tool.Env, path string) (string, error) {
+	f, err := env.Files.Open(ctx, path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxGitConfig))
+	if err == nil && len(raw) == maxGitConfig {
+		err = errOdd("a configuration too long to look at")
+	}
+	return string(raw), err
+}

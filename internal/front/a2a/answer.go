@@ -1,0 +1,185 @@
+package a2a
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
+)
+
+// asked is a question for the client: in words, and as data that names what it may
+// answer.
+func asked(p inspan.Pending) []*sdk.Part {
+	if p.Asks {
+		s, options := words.Question(p.Call)
+		list := make([]any, len(options))
+		for i, o := range options {
+			s += fmt.Sprintf("\n%d. %s", i+1, text.Visible(o))
+			list[i] = o
+		}
+		return []*sdk.Part{sdk.NewTextPart(cut(s)), sdk.NewDataPart(map[string]any{"call": p.ID(), "options": list})}
+	}
+	choices := []any{"allow once", "deny"}
+	if len(p.Rules) > 0 {
+		choices = []any{"allow once", "allow for this session", "deny"}
+	}
+	return []*sdk.Part{sdk.NewTextPart(cut(wants(p))), sdk.NewDataPart(map[string]any{"call": p.ID(), "decision": choices})}
+}
+
+// wants says all that a call would do.
+func wants(p inspan.Pending) string {
+	p.Reason, p.Preview = words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
+	var b strings.Builder
+	fmt.Fprintf(&b, "May %s run (%s)?\n", text.Visible(p.Name()), text.Line(p.Reason))
+	if p.Preview != "" {
+		b.WriteString(text.VisibleLines(p.Preview) + "\n")
+	} else if command, others := words.Asked(p.Call); command+others != "" {
+		b.WriteString(strings.TrimSpace("$ "+command+"\n"+others) + "\n")
+	}
+	for _, line := range words.Effects(p.Effects, p.Preview != "") {
+		b.WriteString("It " + line + "\n")
+	}
+	if len(p.Rules) > 0 {
+		fmt.Fprintf(&b, "For this session it would allow: %s\n", text.Visible(strings.Join(p.Rules, ", ")))
+	}
+	if len(p.Rules) == 0 {
+		return b.String() + "Answer yes, or no, or say what to do instead."
+	}
+	return b.String() + `Answer yes, or "session" for all that is like it, or no, or say what to do instead.`
+}
+
+// first is the question that is put to the client, of those that are open.
+func first(st inspan.Status) inspan.Pending { return inspan.Sets(st.Questions())[0] }
+
+// choose finds the question that a message answers, the one that it names, else the
+// first, and what it says to it.
+func choose(st inspan.Status, m *sdk.Message) (p inspan.Pending, choice string, err error) {
+	p = first(st)
+	for _, part := range m.Parts {
+		data, ok := part.Data().(map[string]any)
+		if !ok {
+			continue
+		}
+		if call, named := data["call"].(string); named {
+			if p, named = st.Question(call); !named {
+				return p, "", fmt.Errorf("%w: call %q does not wait for an answer", sdk.ErrInvalidParams, words.OneLine(call, 80))
+			}
+		}
+		for _, key := range []string{"decision", "answer"} {
+			if text, given := data[key].(string); given {
+				choice = text
+			}
+		}
+	}
+	if choice == "" {
+		choice = strings.TrimSpace(textOf(m))
+	}
+	return p, choice, nil
+}
+
+// answer is what was said to a question, as the session takes it.
+func answer(p inspan.Pending, choice, by string) (event.Decided, error) {
+	d, problem := decided(p, choice)
+	if problem != "" {
+		return d, fmt.Errorf("%w: %s", sdk.ErrInvalidParams, problem)
+	}
+	d.By = by
+	return p.Answer(d), nil
+}
+
+// decided reads an answer. Nobody decides here for longer than the session: that is
+// for the person whose settings these are.
+func decided(p inspan.Pending, choice string) (event.Decided, string) {
+	if p.Asks {
+		return words.Answer(p.Call, choice)
+	}
+	switch strings.ToLower(choice) {
+	case "allow once", "allow":
+		choice = "yes"
+	case "allow for this session":
+		choice = "session"
+	case "deny":
+		choice = "no"
+	}
+	d, problem := words.Decision(p.Call.ID, words.Options(p.Rules, nil), choice)
+	if problem == "" && d.Allow && d.Scope != event.ScopeOnce && d.Scope != event.ScopeSession {
+		return event.Decided{}, "it can be allowed once or for this session, not for longer"
+	}
+	return d, problem
+}
+
+func textOf(m *sdk.Message) string {
+	var texts []string
+	for _, part := range m.Parts {
+		text := part.Text()
+		if raw, is := part.Content.(sdk.Raw); is && textual(part.MediaType) {
+			text = string(raw)
+		}
+		if text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// content is what the bytes of a part say: text, or an image.
+func content(part *sdk.Part, raw []byte) (llm.Part, error) {
+	switch {
+	case slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, part.MediaType):
+		return llm.Image{MediaType: part.MediaType, Data: raw}, nil
+	case !textual(part.MediaType):
+		return nil, fmt.Errorf("%w: %q", sdk.ErrUnsupportedContentType, words.OneLine(part.MediaType, 80))
+	case !utf8.Valid(raw):
+		return nil, fmt.Errorf("%w: a part of the type %q is not UTF-8", sdk.ErrInvalidParams, words.OneLine(part.MediaType, 80))
+	case part.Filename != "":
+		return llm.Text{Text: words.OneLine(part.Filename, 200) + ":\n" + string(raw)}, nil
+	}
+	return llm.Text{Text: string(raw)}, nil
+}
+
+// textual reports whether bytes of a type are text.
+func textual(mediaType string) bool {
+	kind, params, err := mime.ParseMediaType(mediaType)
+	charset := strings.ToLower(params["charset"])
+	return err == nil && (strings.HasPrefix(kind, "text/") || kind == "application/json") &&
+		(charset == "" || charset == "utf-8" || charset == "us-ascii")
+}
+
+// said is what a message says to the model: text, data as JSON, and images.
+func said(m *sdk.Message) (llm.Parts, error) {
+	var out llm.Parts
+	for _, part := range m.Parts {
+		switch c := part.Content.(type) {
+		case sdk.Text:
+			out = append(out, llm.Text{Text: string(c)})
+		case sdk.Data:
+			raw, err := json.Marshal(c.Value)
+			if err != nil {
+				return nil, sdk.ErrInvalidParams
+			}
+			out = append(out, llm.Text{Text: string(raw)})
+		case sdk.Raw:
+			raw, err := content(part, c)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, raw)
+		default:
+			return nil, fmt.Errorf("%w: a part that is neither text nor data nor an image", sdk.ErrUnsupportedContentType)
+		}
+	}
+	if strings.TrimSpace(out.Text()) == "" {
+		return nil, fmt.Errorf("%w: the message says nothing", sdk.ErrInvalidParams)
+	}
+	return out, nil
+}

@@ -1,0 +1,162 @@
+package a2a
+
+import (
+	"context"
+	"iter"
+	"strings"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/internal/view/transcript"
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// follow yields a task as it stands, and what becomes of it until it rests. R drives it;
+// nil: nobody does, or another process. Patient is for who waits for more of a task that
+// rests already.
+func (v *handler) follow(ctx context.Context, id string, r *running.Run, patient bool) iter.Seq2[sdk.Event, error] {
+	return func(yield func(sdk.Event, error) bool) {
+		f := &follower{handler: v, id: id, patient: patient, yield: yield}
+		rested, err := f.watch(ctx, r)
+		if err == nil && !rested && !f.left {
+			err = f.rest(ctx, r)
+		}
+		if err != nil && !f.left {
+			yield(nil, err)
+		}
+	}
+}
+
+// follower tells one client what becomes of a task.
+type follower struct {
+	*handler
+	id      string
+	patient bool
+	yield   func(sdk.Event, error) bool
+	fold    transcript.Fold
+	seq     uint64 // of the last event that was told of
+	left    bool   // the client has gone
+}
+
+// watch yields what happens until the task rests, or nobody drives it here any more. It
+// reports whether that it rests has been told.
+func (f *follower) watch(ctx context.Context, r *running.Run) (rested bool, err error) {
+	first, err := f.find(ctx, f.id)
+	if err != nil {
+		return false, err
+	}
+	f.seq = first.status.Seq
+	if now := state(first.status); !f.show(first.task(-1)) || rests(now) && (ended(now) || !f.patient) {
+		return true, nil
+	}
+	w, err := f.server.Host.Watch(ctx, f.id)
+	if err != nil {
+		return false, notFound(err)
+	}
+	defer func() { _ = w.Close() }() // it was only read
+	watched, stop := until(ctx, r)
+	defer stop()
+	for e, err := range w.Events(watched, f.seq) {
+		if err != nil {
+			return false, err
+		}
+		if f.tell(e, first); f.left {
+			return false, nil
+		}
+		if st := w.Status(); e.Seq >= st.Seq && rests(state(st)) {
+			return false, nil
+		}
+	}
+	return false, ctx.Err()
+}
+
+// until is ctx, and ends with the run if that ends here for good.
+func until(ctx context.Context, r *running.Run) (context.Context, context.CancelFunc) {
+	watched, cancel := context.WithCancel(ctx)
+	if r == nil {
+		return watched, cancel
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-r.Done():
+			if !running.Elsewhere(r.Err()) {
+				cancel()
+			}
+		case <-watched.Done():
+		}
+	}()
+	return watched, func() { cancel(); <-done }
+}
+
+// show shows the client something, and reports whether it is still there.
+func (f *follower) show(e sdk.Event) bool {
+	if !f.left && !f.yield(e, nil) {
+		f.left = true
+	}
+	return !f.left
+}
+
+// tell tells the client what an event means to it.
+func (f *follower) tell(e event.Event, r *record) {
+	f.seq = e.Seq
+	for _, item := range f.fold.Apply(e) {
+		switch i := item.(type) {
+		case *transcript.Reply:
+			if said := strings.TrimSpace(i.Text); said != "" && i.State == transcript.Whole {
+				f.working(e, r, cut(said))
+			}
+		case *transcript.Call:
+			if i.State == transcript.Running && i.Latest == "" {
+				f.working(e, r, "▸ "+words.OneLine(i.Call.Name+" "+words.Subject(i.Call), 200))
+			}
+		}
+	}
+}
+
+// working tells what is being done.
+func (f *follower) working(e event.Event, r *record, text string) {
+	at := e.Time
+	f.show(&sdk.TaskStatusUpdateEvent{TaskID: sdk.TaskID(r.id), ContextID: r.context, Status: sdk.TaskStatus{
+		State: sdk.TaskStateWorking, Timestamp: &at, Message: r.message(e.Seq, sdk.MessageRoleAgent, sdk.NewTextPart(text)),
+	}})
+}
+
+// rest tells what has not been told, and how a task stands that rests, with what it
+// brought. One that nobody drives and that does not rest could not go on.
+func (f *follower) rest(ctx context.Context, run *running.Run) error {
+	r, err := f.find(ctx, f.id)
+	if err != nil {
+		return err
+	}
+	for e, err := range f.server.Host.Events(ctx, f.id) {
+		if err != nil {
+			return notFound(err)
+		}
+		if e.Seq > f.seq && e.Seq <= r.status.Seq {
+			f.tell(e, r)
+		}
+	}
+	status := r.now()
+	if run != nil && !rests(status.State) {
+		select {
+		case <-run.Done():
+			if run.Err() != nil {
+				return run.Err()
+			}
+		default:
+		}
+	}
+	if ended(status.State) {
+		for _, a := range r.artifacts() {
+			if !f.show(&sdk.TaskArtifactUpdateEvent{TaskID: sdk.TaskID(r.id), ContextID: r.context, Artifact: a, LastChunk: true}) {
+				return nil
+			}
+		}
+	}
+	f.show(&sdk.TaskStatusUpdateEvent{TaskID: sdk.TaskID(r.id), ContextID: r.context, Status: status})
+	return nil
+}

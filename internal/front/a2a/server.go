@@ -1,0 +1,217 @@
+// Package a2a lets other agents give tasks to ours, over the Agent2Agent protocol 1.0.
+//
+// A task is a session: its id is the session's, and all that is said of it is read from
+// the session's log (task.go), so that it is the same after a restart. The context of
+// tasks is the lineage of their sessions: what is said in a context, but to no task of
+// it, goes to a fork of the last one, which remembers all that was said before. The
+// states:
+//
+//	submitted       nothing has been done yet
+//	working         a run goes on
+//	input-required  a call wants consent, or asks something; a message answers it
+//	auth-required   the model refused our key; a message tries again
+//	completed       done
+//	canceled        interrupted
+//	rejected        the model, or a filter, declined
+//	failed          a limit was reached, the model can't be had, or it goes in circles
+//
+// A run goes on whether anybody looks or not. One that a crash has broken off goes on
+// when its task is next asked for.
+//
+// The SDK speaks the protocol; nothing of it goes further inward than this package.
+package a2a
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/internal/safety/netguard"
+)
+
+// Server gives tasks to agents that work in one workspace. Fill in the fields, serve,
+// and Close it. The fields are not changed then; the methods are safe for concurrent use.
+type Server struct {
+	// Host opens the sessions. Its agents must not be Unattended, or nobody is asked.
+	Host *inspan.Host
+	// Root is the workspace.
+	Root string
+	// Name, Description and Version are for the card; empty: inspan's own.
+	Name, Description, Version string
+	// DecideHere says that what wants consent is not for clients to decide on, but for
+	// somebody here, with 'inspan send --allow' for instance. Questions of other kinds
+	// are still theirs to answer.
+	DecideHere bool
+	// URL is where other agents reach the server; empty: where the one that asks for
+	// the card did.
+	URL string
+
+	poolOnce sync.Once
+	pool     *running.Pool // of the sessions that are driven here
+
+	mu     sync.Mutex
+	looks  map[*context.CancelFunc]bool // ends each of those who only look on
+	taken  map[string]taken             // by principal; no entry: the logs have not been read for it
+	taking map[string]chan struct{}     // messages that are being taken; closed when that is over
+	closed bool
+}
+
+const (
+	maxRuns = 32               // that go on at once
+	letGo   = 10 * time.Minute // how long a session that waits for an answer is held open
+)
+
+func (s *Server) runs() *running.Pool {
+	s.poolOnce.Do(func() { s.pool = &running.Pool{Open: s.Host.Open, Most: maxRuns, LetGo: letGo} })
+	return s.pool
+}
+
+// Handler serves the card, below /.well-known, and the JSON-RPC binding, everywhere
+// else. It checks nothing of who sends requests: put [Gate] before it. Requests of different principals see nothing of each other.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+a2asrv.WellKnownAgentCardPath, s.serveCard)
+	mux.HandleFunc("POST /", func(w http.ResponseWriter, r *http.Request) {
+		v := &handler{server: s, sender: sender(netguard.Principal(r.Header))}
+		if version := r.Header.Get(sdk.SvcParamVersion); version != "" && version != "1" && !strings.HasPrefix(version, "1.") {
+			v.refused = sdk.ErrVersionNotSupported
+		}
+		v.serve(w, r)
+	})
+	return mux
+}
+
+// serve has the SDK read a request.
+func (v *handler) serve(w http.ResponseWriter, r *http.Request) {
+	req, err := peek(r)
+	if err != nil {
+		Refuse(w, http.StatusBadRequest, "the body can't be read")
+		return
+	}
+	if err := req.wrong(); err != nil {
+		v.refused = cmp.Or(v.refused, err)
+		r.Body = io.NopCloser(strings.NewReader(req.empty()))
+	}
+	if req.streams() {
+		w = &early{ResponseWriter: w}
+	}
+	a2asrv.NewJSONRPCHandler(v).ServeHTTP(w, r)
+}
+
+// Gate is what is to stand before a server. Anybody may read the card, as the protocol has it.
+func Gate() *netguard.Gate {
+	return &netguard.Gate{Open: []string{a2asrv.WellKnownAgentCardPath}, Refuse: Refuse}
+}
+
+// sender names a principal in the log.
+func sender(principal string) string {
+	if principal == "" {
+		return "a2a"
+	}
+	return "a2a:" + principal
+}
+
+func (s *Server) serveCard(w http.ResponseWriter, r *http.Request) {
+	raw, err := json.Marshal(s.card(r))
+	if err != nil {
+		http.Error(w, "the card can't be written", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(raw) // whoever has gone need not know
+}
+
+func (s *Server) card(r *http.Request) *sdk.AgentCard {
+	url := s.URL
+	if url == "" {
+		url = "http://" + r.Host + "/"
+	}
+	name := cmp.Or(s.Name, "inspan")
+	about := cmp.Or(s.Description, "Works in the files of one workspace: reads, edits, runs commands, and checks what it did.")
+	return &sdk.AgentCard{
+		Name: name, Description: about, Version: cmp.Or(s.Version, inspan.Version),
+		SupportedInterfaces: []*sdk.AgentInterface{sdk.NewAgentInterface(url, sdk.TransportProtocolJSONRPC)},
+		Capabilities:        sdk.AgentCapabilities{Streaming: true},
+		DefaultInputModes:   []string{"text/plain", "application/json", "image/png", "image/jpeg", "image/gif", "image/webp"},
+		DefaultOutputModes:  []string{"text/plain", "application/json"},
+		// No securityRequirements: the SDK writes them in a form that readers of the protocol's
+		// own definition refuse, and fails on theirs. See docs/decisions/023.
+		SecuritySchemes: sdk.NamedSecuritySchemes{"token": sdk.HTTPAuthSecurityScheme{Scheme: "Bearer"}},
+		Skills: []sdk.AgentSkill{{
+			ID: "work", Name: "Work in the workspace", Description: about, Tags: []string{"code", "files", "commands"},
+			Examples: []string{"A test fails. Find the bug, fix it, and show that the tests pass."},
+		}},
+	}
+}
+
+// Close ends all that goes on here, as a crash would: the log keeps what was done, and
+// the tasks go on when they are next asked for. It waits.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.closed = true
+	for end := range s.looks {
+		(*end)()
+	}
+	s.mu.Unlock()
+	s.runs().Close()
+}
+
+// look is ctx, done with the server too, for one who waits for what others do.
+func (s *Server) look(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		cancel()
+	}
+	if s.looks == nil {
+		s.looks = map[*context.CancelFunc]bool{}
+	}
+	s.looks[&cancel] = true
+	return ctx, func() {
+		cancel()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.looks, &cancel)
+	}
+}
+
+// handler is one request of one principal.
+type handler struct {
+	server  *Server
+	sender  string
+	refused error // why nothing is done for it
+}
+
+var _ a2asrv.RequestHandler = (*handler)(nil)
+
+// GetTaskPushConfig implements [a2asrv.RequestHandler], like those below.
+func (v *handler) GetTaskPushConfig(context.Context, *sdk.GetTaskPushConfigRequest) (*sdk.PushConfig, error) {
+	return nil, sdk.ErrPushNotificationNotSupported
+}
+
+func (v *handler) ListTaskPushConfigs(context.Context, *sdk.ListTaskPushConfigRequest) (*sdk.ListTaskPushConfigResponse, error) {
+	return nil, sdk.ErrPushNotificationNotSupported
+}
+
+func (v *handler) CreateTaskPushConfig(context.Context, *sdk.PushConfig) (*sdk.PushConfig, error) {
+	return nil, sdk.ErrPushNotificationNotSupported
+}
+
+func (v *handler) DeleteTaskPushConfig(context.Context, *sdk.DeleteTaskPushConfigRequest) error {
+	return sdk.ErrPushNotificationNotSupported
+}
+
+func (v *handler) GetExtendedAgentCard(context.Context, *sdk.GetExtendedAgentCardRequest) (*sdk.AgentCard, error) {
+	return nil, sdk.ErrExtendedCardNotConfigured
+}

@@ -1,0 +1,238 @@
+package a2a
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/transcript"
+	"github.com/inspan/inspan/llm"
+)
+
+const (
+	maxText    = 1 << 20 // bytes of one text that goes out
+	maxHistory = 200     // messages, if no fewer are asked for
+)
+
+// record is what the log of a session says of a task.
+type record struct {
+	id, context string
+	sender      string          // who began it; empty: nobody has said anything
+	first       string          // the message that began it, as keyOf has it; empty: not known
+	known       bool            // its client has said more to it since
+	messages    map[string]bool // that it has taken, in the same way
+	child       bool            // it works for another session
+	at          time.Time
+	fold        transcript.Fold
+	history     []*sdk.Message
+	status      inspan.Status
+}
+
+// read reads the log of a session. What others than the sender have begun is not found.
+func (s *Server) read(ctx context.Context, id, sender string) (*record, error) {
+	if id == "" || id == "last" || strings.ContainsAny(id, `/\`) {
+		return nil, sdk.ErrTaskNotFound
+	}
+	w, err := s.Host.Watch(ctx, id)
+	if err != nil {
+		return nil, notFound(err)
+	}
+	defer func() { _ = w.Close() }() // it was only read
+	r := &record{id: id, context: id, status: w.Status()}
+	for e, err := range s.Host.Events(ctx, id) {
+		if err != nil {
+			return nil, notFound(err)
+		}
+		if e.Seq > r.status.Seq {
+			break // it has come since
+		}
+		r.apply(e)
+		if r.child || r.sender != "" && r.sender != sender {
+			return nil, sdk.ErrTaskNotFound
+		}
+	}
+	if r.sender == "" {
+		return nil, sdk.ErrTaskNotFound
+	}
+	return r, nil
+}
+
+// notFound is what a client is told of a session that can't be read.
+func notFound(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return sdk.ErrTaskNotFound
+}
+
+// apply takes note of an event.
+func (r *record) apply(e event.Event) {
+	r.at = e.Time
+	switch b := e.Body.(type) {
+	case event.Opened:
+		r.child = b.Parent != ""
+	case event.Forked: // what was before it is another task's
+		if r.context == r.id {
+			r.context = b.From
+		}
+		r.fold, r.history, r.first, r.known, r.messages = transcript.Fold{}, nil, "", false, nil
+	case event.Said:
+		if r.sender == "" {
+			r.sender = b.By
+		}
+		if b.Context != "" && r.context == r.id {
+			r.context = b.Context
+		}
+		if len(r.history) == 0 {
+			r.first = b.Message
+		} else {
+			r.known = true
+		}
+		r.took(b.Message)
+	case event.Cancelled:
+		r.known = r.known || b.By == r.sender
+	case event.Decided:
+		r.known = r.known || b.By == r.sender
+		r.took(b.Message)
+	case event.Steered:
+		r.known = r.known || b.By == r.sender
+		r.took(b.Message)
+	}
+	r.tell(e)
+}
+
+// tell adds to the history what a person would see.
+func (r *record) tell(e event.Event) {
+	for _, item := range r.fold.Apply(e) {
+		switch i := item.(type) {
+		case *transcript.Said:
+			if i.Seq == e.Seq { // else it was told when it was said
+				r.add(e, sdk.MessageRoleUser, i.Parts.Text())
+			}
+		case *transcript.Reply:
+			if i.State == transcript.Whole {
+				r.add(e, sdk.MessageRoleAgent, strings.TrimSpace(i.Text))
+			}
+		}
+	}
+}
+
+// took notes that a message was taken; empty: it can't be known again.
+func (r *record) took(message string) {
+	if message == "" {
+		return
+	}
+	if r.messages == nil {
+		r.messages = map[string]bool{}
+	}
+	r.messages[message] = true
+}
+
+func (r *record) add(e event.Event, role sdk.MessageRole, text string) {
+	if text == "" {
+		return
+	}
+	r.history = append(r.history, r.message(e.Seq, role, sdk.NewTextPart(cut(text))))
+}
+
+// message is one of the task, with an id that is the same each time.
+func (r *record) message(seq uint64, role sdk.MessageRole, parts ...*sdk.Part) *sdk.Message {
+	return &sdk.Message{ID: fmt.Sprintf("%s-%d", r.id, seq), ContextID: r.context, TaskID: sdk.TaskID(r.id), Role: role, Parts: parts}
+}
+
+// task is the task as the protocol has it. A negative number of messages means as many
+// as there are, within reason.
+func (r *record) task(messages int) *sdk.Task {
+	if messages < 0 || messages > maxHistory {
+		messages = maxHistory
+	}
+	t := &sdk.Task{ID: sdk.TaskID(r.id), ContextID: r.context, Status: r.now()}
+	t.History = r.history[max(0, len(r.history)-messages):]
+	if ended(t.Status.State) {
+		t.Artifacts = r.artifacts()
+	}
+	return t
+}
+
+// now is how the task stands.
+func (r *record) now() sdk.TaskStatus {
+	at := r.at
+	st := sdk.TaskStatus{State: state(r.status), Timestamp: &at}
+	switch st.State {
+	case sdk.TaskStateInputRequired:
+		st.Message = r.message(r.status.Seq, sdk.MessageRoleAgent, asked(first(r.status))...)
+	case sdk.TaskStateCompleted, sdk.TaskStateSubmitted, sdk.TaskStateWorking:
+	default:
+		text := strings.ReplaceAll(string(r.status.Stopped.Reason), "_", " ")
+		if r.status.Stopped.Detail != "" {
+			text += ": " + r.status.Stopped.Detail
+		}
+		st.Message = r.message(r.status.Seq, sdk.MessageRoleAgent, sdk.NewTextPart(cut(text)))
+	}
+	return st
+}
+
+// artifacts are the last words, and the files that were changed.
+func (r *record) artifacts() []*sdk.Artifact {
+	var out []*sdk.Artifact
+	if r.fold.Last != "" {
+		out = append(out, &sdk.Artifact{ID: "answer", Name: "Answer", Parts: sdk.ContentParts{sdk.NewTextPart(cut(r.fold.Last))}})
+	}
+	if len(r.fold.Files) > 0 {
+		files := make([]any, len(r.fold.Files))
+		for i, path := range r.fold.Files {
+			files[i] = path
+		}
+		out = append(out, &sdk.Artifact{
+			ID: "files", Name: "Files changed",
+			Parts: sdk.ContentParts{sdk.NewDataPart(map[string]any{"files": files})},
+		})
+	}
+	return out
+}
+
+// state is that of the task by how its session stands.
+func state(st inspan.Status) sdk.TaskState {
+	switch {
+	case len(st.Questions()) > 0:
+		return sdk.TaskStateInputRequired
+	case st.Active:
+		return sdk.TaskStateWorking
+	case st.Stopped == nil:
+		return sdk.TaskStateSubmitted
+	case st.Stopped.Reason == event.ReasonDone:
+		return sdk.TaskStateCompleted
+	case st.Stopped.Reason == event.ReasonCancelled:
+		return sdk.TaskStateCanceled
+	case st.Stopped.Reason == event.ReasonRefused:
+		return sdk.TaskStateRejected
+	case slices.Contains([]llm.Kind{llm.KindAuth, llm.KindAuthExpired, llm.KindBilling}, st.Stopped.Cause):
+		return sdk.TaskStateAuthRequired
+	}
+	return sdk.TaskStateFailed
+}
+
+// ended reports whether nothing more comes of a task.
+func ended(s sdk.TaskState) bool { return s.Terminal() }
+
+// rests reports whether nothing comes of a task until its client says something.
+func rests(s sdk.TaskState) bool {
+	return ended(s) || s == sdk.TaskStateInputRequired || s == sdk.TaskStateAuthRequired
+}
+
+// cut bounds a text.
+func cut(s string) string {
+	s = text.Clean(s)
+	if len(s) <= maxText {
+		return s
+	}
+	return text.Head(s, maxText) + "\n[the rest was cut off]"
+}

@@ -1,0 +1,338 @@
+package a2a
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/install/running"
+)
+
+// GetTask implements [a2asrv.RequestHandler].
+func (v *handler) GetTask(ctx context.Context, req *sdk.GetTaskRequest) (*sdk.Task, error) {
+	r, err := v.find(ctx, string(req.ID))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := v.revive(ctx, r); err != nil {
+		return nil, err
+	}
+	return r.task(limit(req.HistoryLength)), nil
+}
+
+// find reads a task of the visitor's.
+func (v *handler) find(ctx context.Context, id string) (*record, error) {
+	if v.refused != nil {
+		return nil, v.refused
+	}
+	return v.server.read(ctx, id, v.sender)
+}
+
+// limit is how many messages are wanted; -1: all.
+func limit(n *int) int {
+	if n == nil {
+		return -1
+	}
+	return max(0, *n)
+}
+
+// revive has a run go on that nobody drives, after a crash for instance. The run is nil
+// where there is none, or in another process.
+func (v *handler) revive(ctx context.Context, r *record) (*running.Run, error) {
+	if s := state(r.status); s != sdk.TaskStateWorking {
+		return nil, nil
+	}
+	return v.server.runs().Drive(ctx, r.id, nil)
+}
+
+// SendMessage implements [a2asrv.RequestHandler]. It returns once the task rests,
+// unless that is not wanted.
+func (v *handler) SendMessage(ctx context.Context, req *sdk.SendMessageRequest) (sdk.SendMessageResult, error) {
+	id, run, err := v.take(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	var history *int
+	if req.Config != nil {
+		history = req.Config.HistoryLength
+	}
+	if req.Config == nil || !req.Config.ReturnImmediately {
+		for _, err := range v.follow(ctx, id, run, false) {
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	r, err := v.find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return r.task(limit(history)), nil
+}
+
+// SendStreamingMessage implements [a2asrv.RequestHandler].
+func (v *handler) SendStreamingMessage(ctx context.Context, req *sdk.SendMessageRequest) iter.Seq2[sdk.Event, error] {
+	return func(yield func(sdk.Event, error) bool) {
+		id, run, err := v.take(ctx, req)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		v.follow(ctx, id, run, false)(yield)
+	}
+}
+
+// SubscribeToTask implements [a2asrv.RequestHandler].
+func (v *handler) SubscribeToTask(ctx context.Context, req *sdk.SubscribeToTaskRequest) iter.Seq2[sdk.Event, error] {
+	return func(yield func(sdk.Event, error) bool) {
+		r, err := v.find(ctx, string(req.ID))
+		if err == nil && ended(state(r.status)) {
+			err = fmt.Errorf("%w: the task is over", sdk.ErrUnsupportedOperation)
+		}
+		var run *running.Run
+		if err == nil {
+			run, err = v.revive(ctx, r)
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		ctx, done := v.server.look(ctx)
+		defer done()
+		v.follow(ctx, r.id, run, true)(yield)
+	}
+}
+
+// take gives a message to the task that it is for, and returns its id and who drives it.
+func (v *handler) take(ctx context.Context, req *sdk.SendMessageRequest) (id string, r *running.Run, err error) {
+	m := req.Message
+	switch {
+	case v.refused != nil:
+		return "", nil, v.refused
+	case m == nil || len(m.Parts) == 0 || slices.Contains(m.Parts, nil):
+		return "", nil, fmt.Errorf("%w: there is no message", sdk.ErrInvalidParams)
+	case req.Config != nil && req.Config.PushConfig != nil:
+		return "", nil, sdk.ErrPushNotificationNotSupported
+	}
+	key := keyOf(m)
+	if key != "" {
+		letGo, err := v.server.hold(ctx, v.sender+" "+key)
+		if err != nil {
+			return "", nil, err
+		}
+		defer letGo()
+	}
+	if m.TaskID != "" {
+		return v.tell(ctx, m, key)
+	}
+	return v.begin(ctx, m, key)
+}
+
+// tell tells a task something that rests or goes on.
+func (v *handler) tell(ctx context.Context, m *sdk.Message, key string) (string, *running.Run, error) {
+	r, err := v.find(ctx, string(m.TaskID))
+	if err != nil {
+		return "", nil, err
+	}
+	if r.messages[key] {
+		return v.again(ctx, r.id)
+	}
+	if m.ContextID != "" && m.ContextID != r.context {
+		return "", nil, fmt.Errorf("%w: the task is of another context", sdk.ErrInvalidParams)
+	}
+	input, err := v.input(r, m, key)
+	if err != nil {
+		return "", nil, err
+	}
+	run, err := v.server.runs().Drive(ctx, r.id, nil, input)
+	return r.id, run, err
+}
+
+// input is what a message to a task is in its session.
+func (v *handler) input(r *record, m *sdk.Message, key string) (event.Body, error) {
+	switch s := state(r.status); {
+	case s == sdk.TaskStateInputRequired:
+		p, choice, err := choose(r.status, m)
+		if err != nil {
+			return nil, err
+		}
+		if v.server.DecideHere && !p.Asks {
+			return nil, fmt.Errorf("%w: this is decided on where the agent runs", sdk.ErrUnauthorized)
+		}
+		d, err := answer(p, choice, v.sender)
+		d.Message = key
+		return d, err
+	case ended(s):
+		return nil, fmt.Errorf("%w: the task is over; say it in its context instead", sdk.ErrUnsupportedOperation)
+	case s == sdk.TaskStateWorking:
+		parts, err := said(m)
+		return event.Steered{Parts: parts, By: v.sender, Message: key}, err
+	}
+	parts, err := said(m)
+	return event.Said{Parts: parts, By: v.sender, Message: key}, err
+}
+
+// begin makes a task of a message, in a context if it names one.
+func (v *handler) begin(ctx context.Context, m *sdk.Message, key string) (string, *running.Run, error) {
+	parts, err := said(m)
+	if err != nil {
+		return "", nil, err
+	}
+	if before, err := v.begun(ctx, key); err != nil || before != "" {
+		if err != nil {
+			return "", nil, err
+		}
+		return v.again(ctx, before)
+	}
+	if err := v.server.runs().Full(); err != nil {
+		return "", nil, err
+	}
+	s, named, err := v.open(ctx, m.ContextID)
+	if err != nil {
+		return "", nil, err
+	}
+	id := s.ID()
+	run, err := v.server.runs().Drive(ctx, id, s, event.Said{Parts: parts, By: v.sender, Message: key, Context: named})
+	if err == nil {
+		v.remember(key, id)
+	}
+	return id, run, err
+}
+
+const maxContext = 256 // bytes of the name of a context
+
+// open opens a session in a context. One that nobody has named before begins with it, and
+// is named so in the log.
+func (v *handler) open(ctx context.Context, lineage string) (s *inspan.Session, named string, err error) {
+	if lineage != "" {
+		if s, err = v.fork(ctx, lineage); s != nil || err != nil {
+			return s, "", err
+		}
+		if len(lineage) > maxContext || text.Visible(lineage) != lineage {
+			return nil, "", fmt.Errorf("%w: contextId has more than %d bytes, or hidden characters", sdk.ErrInvalidParams, maxContext)
+		}
+	}
+	s, err = v.server.Host.New(context.WithoutCancel(ctx), v.server.Root)
+	return s, lineage, err
+}
+
+// fork opens a session that goes on from the last one of a context; nil: there is none.
+func (v *handler) fork(ctx context.Context, lineage string) (*inspan.Session, error) {
+	for info, err := range v.server.Host.List(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		r, err := v.find(ctx, info.ID)
+		if err != nil || r.context != lineage {
+			continue
+		}
+		if !ended(state(r.status)) {
+			return nil, fmt.Errorf("%w: task %s of this context goes on; send the message to it", sdk.ErrUnsupportedOperation, r.id)
+		}
+		return v.server.Host.Fork(context.WithoutCancel(ctx), r.id, 0)
+	}
+	return nil, nil //nolint:nilnil // there is none
+}
+
+// cancelTime is how long a task may take to stop before it is said how it stands.
+const cancelTime = 20 * time.Second
+
+// CancelTask implements [a2asrv.RequestHandler].
+func (v *handler) CancelTask(ctx context.Context, req *sdk.CancelTaskRequest) (*sdk.Task, error) {
+	r, err := v.find(ctx, string(req.ID))
+	if err != nil {
+		return nil, err
+	}
+	if s := state(r.status); ended(s) || s == sdk.TaskStateAuthRequired {
+		return nil, sdk.ErrTaskNotCancelable
+	}
+	run, err := v.server.runs().Drive(ctx, r.id, nil, event.Cancelled{By: v.sender})
+	if err != nil {
+		return nil, err
+	}
+	patient, stop := context.WithTimeout(ctx, cancelTime)
+	defer stop()
+	for _, err := range v.follow(patient, r.id, run, false) {
+		if err != nil {
+			return nil, err
+		}
+	}
+	if r, err = v.find(ctx, r.id); err != nil {
+		return nil, err
+	}
+	return r.task(-1), nil
+}
+
+const (
+	usualPage = 50
+	mostPage  = 100
+)
+
+// ListTasks implements [a2asrv.RequestHandler]. The page token is the id of the last
+// task on the page before.
+func (v *handler) ListTasks(ctx context.Context, req *sdk.ListTasksRequest) (*sdk.ListTasksResponse, error) {
+	if v.refused != nil {
+		return nil, v.refused
+	}
+	size := usualPage
+	if req.PageSize != 0 {
+		size = req.PageSize
+	}
+	if size < 1 || size > mostPage {
+		return nil, fmt.Errorf("%w: pageSize is 1 to %d", sdk.ErrInvalidParams, mostPage)
+	}
+	out := &sdk.ListTasksResponse{Tasks: []*sdk.Task{}, PageSize: size}
+	begun := req.PageToken == ""
+	for info, err := range v.server.Host.List(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		r, err := v.find(ctx, info.ID)
+		if errors.Is(err, sdk.ErrTaskNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !wanted(r, req) {
+			continue
+		}
+		out.TotalSize++
+		switch {
+		case !begun:
+			begun = r.id == req.PageToken
+		case len(out.Tasks) == size:
+			out.NextPageToken = string(out.Tasks[size-1].ID)
+		default:
+			out.Tasks = append(out.Tasks, listed(r, req))
+		}
+	}
+	if !begun {
+		return nil, fmt.Errorf("%w: there is no such page", sdk.ErrInvalidParams)
+	}
+	return out, nil
+}
+
+func wanted(r *record, req *sdk.ListTasksRequest) bool {
+	return (req.ContextID == "" || r.context == req.ContextID) && (req.Status == "" || state(r.status) == req.Status) &&
+		(req.StatusTimestampAfter == nil || !r.at.Before(*req.StatusTimestampAfter))
+}
+
+func listed(r *record, req *sdk.ListTasksRequest) *sdk.Task {
+	t := r.task(limit(req.HistoryLength))
+	if req.HistoryLength == nil {
+		t.History = nil
+	}
+	if !req.IncludeArtifacts {
+		t.Artifacts = nil
+	}
+	return t
+}

@@ -1,0 +1,308 @@
+package acp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	wire "github.com/coder/acp-go-sdk"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/base/jsonrpc"
+	"github.com/inspan/inspan/internal/install/config"
+)
+
+// agent is what one client talks with.
+type agent struct {
+	*Server
+	conn *jsonrpc.Conn
+
+	mu       sync.Mutex
+	client   wire.ClientCapabilities
+	extras   extras
+	sessions map[string]*session // open sessions, by id
+
+	looking sync.Once
+	found   []string // models of servers at home; guarded by mu
+}
+
+// work is the part of a request that takes time.
+type work = jsonrpc.Work
+
+func newAgent(ctx context.Context, s *Server, out *jsonrpc.Outbox) *agent {
+	a := &agent{Server: s, sessions: map[string]*session{}}
+	a.conn = jsonrpc.New(ctx, jsonrpc.Options{
+		Send: func(body []byte) error {
+			out.Put(body)
+			return nil // that nothing can be written is told by the outbox
+		},
+		Handle: a.answering, Withdraw: "$/cancel_request", WithdrawnID: "requestId", Log: s.logf,
+	})
+	return a
+}
+
+// read takes the messages of the client until in ends or the conversation does.
+func (a *agent) read(in io.Reader) error {
+	err := jsonrpc.Lines(in, func(body []byte) bool {
+		switch {
+		case a.conn.Err() != nil:
+			return false
+		case body == nil:
+			a.conn.TooLong(jsonrpc.MaxLine)
+		default:
+			a.conn.Receive(body)
+		}
+		return true
+	})
+	if err != nil && a.conn.Err() == nil {
+		return fmt.Errorf("read from the client: %w", err)
+	}
+	return nil // what fails once it is over is no failure
+}
+
+// answering is what a message asks for. What comes to nothing is answered with an object, as
+// clients want one.
+func (a *agent) answering(method string, params json.RawMessage, _ bool) jsonrpc.Work {
+	do := a.handle(method, params)
+	if do == nil {
+		return nil
+	}
+	return func(ctx context.Context) (any, error) {
+		result, err := do(ctx)
+		if result == nil && err == nil {
+			result = struct{}{}
+		}
+		return result, err
+	}
+}
+
+// notify sends a notification.
+func (a *agent) notify(method string, params any) {
+	if err := a.conn.Notify(method, params); err != nil {
+		a.logf("%v", err)
+	}
+}
+
+// handle does the part of a request that must happen in order, and returns the rest.
+func (a *agent) handle(method string, params json.RawMessage) work {
+	switch method {
+	case wire.AgentMethodInitialize:
+		return with(params, a.initialize)
+	case wire.AgentMethodAuthenticate:
+		return with(params, a.authenticate)
+	case wire.AgentMethodSessionNew:
+		return with(params, a.newSession)
+	case wire.AgentMethodSessionLoad:
+		return with(params, a.load)
+	case wire.AgentMethodSessionResume:
+		return with(params, a.resume)
+	case wire.AgentMethodSessionFork:
+		return with(params, a.fork)
+	case wire.AgentMethodSessionList:
+		return with(params, a.list)
+	case wire.AgentMethodSessionClose:
+		return with(params, a.closeSession)
+	case wire.AgentMethodSessionDelete:
+		return with(params, a.remove)
+	case methodSetTitle:
+		return with(params, a.setTitle)
+	case wire.AgentMethodSessionPrompt:
+		return inOrder(params, a.prompt)
+	case wire.AgentMethodSessionCancel:
+		return inOrder(params, a.cancel)
+	case wire.AgentMethodSessionSetMode:
+		return inOrder(params, a.setMode)
+	case wire.AgentMethodSessionSetConfigOption:
+		return inOrder(params, a.setOption)
+	case methodSteer:
+		return with(params, a.steer)
+	case methodQueue:
+		return with(params, a.queue)
+	}
+	return failing(&jsonrpc.Error{Code: jsonrpc.UnknownMethod, Message: "Method not found", Data: map[string]any{"method": method}})
+}
+
+// failing is work that is done at once, without success.
+func failing(err error) work {
+	return func(context.Context) (any, error) { return nil, err }
+}
+
+// with reads params for work that is done beside the rest.
+func with[P any](params json.RawMessage, do func(context.Context, P) (any, error)) work {
+	return inOrder(params, func(p P) work {
+		return func(ctx context.Context) (any, error) { return do(ctx, p) }
+	})
+}
+
+// inOrder reads params for what begins before the next message is looked at.
+func inOrder[P any](params json.RawMessage, begin func(P) work) work {
+	var p P
+	if len(bytes.TrimSpace(params)) == 0 {
+		params = json.RawMessage("{}")
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		return failing(invalid("%v", err))
+	}
+	return begin(p)
+}
+
+// initialization is initialize with what the SDK does not read of it.
+type initialization struct {
+	wire.InitializeRequest
+	extras extras
+}
+
+func (i *initialization) UnmarshalJSON(raw []byte) error {
+	var more struct {
+		Client extras `json:"clientCapabilities"`
+	}
+	_ = json.Unmarshal(raw, &more) // what is written otherwise is not there
+	i.extras = more.Client
+	return json.Unmarshal(raw, &i.InitializeRequest)
+}
+
+func (a *agent) initialize(ctx context.Context, p initialization) (any, error) {
+	a.mu.Lock()
+	a.client, a.extras = p.ClientCapabilities, p.extras
+	a.mu.Unlock()
+	meta := map[string]any{"inspan": map[string]any{"steer": methodSteer, "queue": methodQueue}}
+	return announced(wire.InitializeResponse{
+		ProtocolVersion: wire.ProtocolVersionNumber,
+		AgentInfo:       &wire.Implementation{Name: "inspan", Title: wire.Ptr("inspan"), Version: inspan.Version},
+		AuthMethods:     a.authMethods(ctx),
+		AgentCapabilities: wire.AgentCapabilities{
+			Meta: meta, LoadSession: true,
+			PromptCapabilities: wire.PromptCapabilities{Image: true, EmbeddedContext: true},
+			McpCapabilities:    wire.McpCapabilities{Http: true, Sse: true},
+			SessionCapabilities: wire.SessionCapabilities{
+				AdditionalDirectories: &wire.SessionAdditionalDirectoriesCapabilities{},
+				Close:                 &wire.SessionCloseCapabilities{}, Delete: &wire.SessionDeleteCapabilities{},
+				Fork: &wire.SessionForkCapabilities{},
+				List: &wire.SessionListCapabilities{}, Resume: &wire.SessionResumeCapabilities{},
+			},
+		},
+	})
+}
+
+// setUp is the one way to authenticate there is: to set a model up outside.
+const setUp = "setup"
+
+// authMethods is empty if there is a model to work with. Else it says how to get one,
+// as there is nothing to log in to here.
+func (a *agent) authMethods(ctx context.Context) []wire.AuthMethod {
+	err := a.noModel(ctx)
+	if err == nil {
+		return []wire.AuthMethod{}
+	}
+	text := err.Error() + "\nThen start inspan again."
+	return []wire.AuthMethod{{Agent: &wire.AuthMethodAgent{Id: setUp, Name: "Set up a model", Description: &text}}}
+}
+
+// noModel says why there is no model to work with.
+func (a *agent) noModel(ctx context.Context) error {
+	if a.App == nil || a.Host != nil {
+		return nil
+	}
+	if a.Options.Replay != "" {
+		return nil
+	}
+	_, err := a.App.Providers.Model(ctx, a.Options.Model, "")
+	return err
+}
+
+func (a *agent) authenticate(ctx context.Context, p wire.AuthenticateRequest) (any, error) {
+	if err := a.noModel(ctx); err != nil {
+		return nil, unconfigured(err)
+	}
+	if p.MethodId != setUp {
+		return nil, invalid("there is nothing to log in to: keys are read from the environment and the settings")
+	}
+	return wire.AuthenticateResponse{}, nil
+}
+
+// unconfigured makes an error that settings, a model or a key are missing one that
+// the client shows as such.
+func unconfigured(err error) error {
+	if errors.Is(err, config.ErrSettings) {
+		return &jsonrpc.Error{Code: codeAuth, Message: err.Error()}
+	}
+	return err
+}
+
+// capabilities are those of the client.
+func (a *agent) capabilities() (wire.ClientCapabilities, extras) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.client, a.extras
+}
+
+// session is the session with the id, if it is open here.
+func (a *agent) session(id wire.SessionId) (*session, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if st, ok := a.sessions[string(id)]; ok {
+		return st, nil
+	}
+	return nil, missing(string(id))
+}
+
+// add makes a session one that the client talks with.
+func (a *agent) add(st *session) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.sessions[st.id] != nil {
+		return busy("session %s is open already", st.id)
+	}
+	a.sessions[st.id] = st
+	return nil
+}
+
+// drop takes a session off, and reports whether it was there.
+func (a *agent) drop(st *session) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.sessions[st.id] != st {
+		return false
+	}
+	delete(a.sessions, st.id)
+	return true
+}
+
+// leave interrupts what goes on, and waits a while for it.
+func (a *agent) leave() {
+	a.mu.Lock()
+	var all []*session
+	for _, st := range a.sessions {
+		all = append(all, st)
+	}
+	a.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, st := range all {
+		wg.Go(st.leave)
+	}
+	wg.Wait()
+}
+
+// close closes the sessions, in which nothing goes on any more.
+func (a *agent) close() error {
+	a.mu.Lock()
+	sessions := a.sessions
+	a.sessions = map[string]*session{}
+	a.mu.Unlock()
+	var errs []error
+	for _, st := range sessions {
+		errs = append(errs, st.close())
+	}
+	return errors.Join(errs...)
+}
+
+// update tells the client what happened in a session.
+func (a *agent) update(id string, updates ...wire.SessionUpdate) {
+	for _, u := range updates {
+		a.notify(wire.ClientMethodSessionUpdate, wire.SessionNotification{SessionId: wire.SessionId(id), Update: u})
+	}
+}

@@ -1,0 +1,264 @@
+package acp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	wire "github.com/coder/acp-go-sdk"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/jsonrpc"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
+)
+
+// put puts a question before the person: on a call that waits, or one that a child or a
+// call that runs has raised. It has no answer for one that the next prompt answers, as the
+// client has no form for it and there is nothing to choose from.
+func (st *session) put(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
+	waits := func(w inspan.Pending) bool { return w.Question == p.Question }
+	if !slices.ContainsFunc(st.now().Status().Waiting, waits) {
+		return st.putRaised(ctx, t, p)
+	}
+	if text := st.needsWords(p); text != "" {
+		st.view.message(text)
+		return nil, nil //nolint:nilnil // it has no answer
+	}
+	return st.ask(ctx, t, p)
+}
+
+// putRaised tells the client of the question as of a call, which it is not in this session.
+func (st *session) putRaised(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
+	c := st.consentCall(p)
+	st.agent.update(st.id, wire.SessionUpdate{ToolCall: &wire.SessionUpdateToolCall{
+		ToolCallId: c.ToolCallId, Title: *c.Title, Kind: *c.Kind, Status: *c.Status, Content: c.Content, Locations: c.Locations,
+		RawInput: c.RawInput,
+	}})
+	answer, err := st.ask(ctx, t, p)
+	status := wire.ToolCallStatusFailed
+	if d, ok := answer.(event.Decided); ok && err == nil && d.Allow {
+		status = wire.ToolCallStatusCompleted
+	}
+	st.agent.update(st.id, wire.SessionUpdate{ToolCallUpdate: &wire.SessionToolCallUpdate{ToolCallId: c.ToolCallId, Status: &status}})
+	if err != nil { // the run goes on without an answer
+		st.agent.logf("question %s: %v", p.Call.ID, err)
+	}
+	return answer, nil
+}
+
+// ask has the person decide on a call. The answer is nil if somebody was faster, or
+// the person wants the whole run to end.
+func (st *session) ask(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
+	if !p.Asks {
+		return st.askConsent(ctx, t, p)
+	}
+	if _, more := st.agent.capabilities(); more.forms() {
+		return st.askForm(ctx, p)
+	}
+	return st.askChoice(ctx, t, p)
+}
+
+// consents are the answers to whether a call may be made: the word of words.Decision
+// that each stands for.
+func consents(p inspan.Pending) []wire.PermissionOption {
+	names := map[string]string{
+		"s": "Allow for this session: ", "e": "Allow all edits in this session: ", "h": "Allow this host in this session: ",
+		"p": "Allow in this project: ", "a": "Always allow: ",
+	}
+	var list []wire.PermissionOption
+	for _, o := range words.Options(p.Rules, p.Offers) {
+		option := wire.PermissionOption{OptionId: wire.PermissionOptionId(o.Key), Name: names[o.Key] + o.Rules, Kind: wire.PermissionOptionKindAllowAlways}
+		switch o.Key {
+		case "y":
+			option.Name, option.Kind = "Allow once", wire.PermissionOptionKindAllowOnce
+		case "n":
+			option.Name, option.Kind = "No", wire.PermissionOptionKindRejectOnce
+		}
+		list = append(list, option)
+	}
+	return list
+}
+
+func (st *session) askConsent(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
+	options := consents(p)
+	chosen, err := st.permission(ctx, t, wire.RequestPermissionRequest{
+		SessionId: wire.SessionId(st.id), Options: options, ToolCall: st.consentCall(p),
+	})
+	var refused *jsonrpc.Error
+	switch {
+	case errors.As(err, &refused):
+		st.agent.logf("permission: %v", err)
+		return event.Decided{Call: p.Call.ID, By: "the editor", Reason: "it could not ask the person"}, nil
+	case err != nil || chosen == "":
+		return nil, err
+	case !slices.ContainsFunc(options, func(o wire.PermissionOption) bool { return string(o.OptionId) == chosen }):
+		chosen = "n" // what was not offered allows nothing
+	}
+	d, _ := words.Decision(p.Call.ID, words.Options(p.Rules, p.Offers), chosen)
+	return d, nil
+}
+
+// permission puts a choice before the person, and returns the id of what was chosen;
+// empty if nothing was, which ends the run.
+func (st *session) permission(ctx context.Context, t *turn, p wire.RequestPermissionRequest) (string, error) {
+	var answer wire.RequestPermissionResponse
+	if err := st.agent.conn.Call(ctx, wire.ClientMethodSessionRequestPermission, p, &answer); err != nil {
+		return "", err
+	}
+	if answer.Outcome.Selected == nil {
+		t.cancel()
+		return "", nil
+	}
+	return string(answer.Outcome.Selected.OptionId), nil
+}
+
+// consentCall is a call as the person sees it who decides on it: all that it would do.
+func (st *session) consentCall(p inspan.Pending) wire.ToolCallUpdate {
+	pending := wire.ToolCallStatusPending
+	c := describe(p.Call, p.Effects)
+	title := c.title
+	if len(p.Set) > 0 {
+		title = words.OneLine(p.Name()+": "+words.Together(p.Root, p.Calls()), 200)
+	} else if p.Agent != "" {
+		title = words.OneLine(p.Agent, 40) + " › " + title
+	}
+	return wire.ToolCallUpdate{
+		ToolCallId: wire.ToolCallId(p.Call.ID), Title: &title, Kind: &c.kind, Status: &pending,
+		Content: st.wanted(p), Locations: c.locations, RawInput: c.input,
+	}
+}
+
+// wanted is all that a call would do, or each of a set.
+func (st *session) wanted(p inspan.Pending) (content []wire.ToolCallContent) {
+	for i, one := range p.Set {
+		content = append(content, textContent(fenced(fmt.Sprintf("Call %d of %d: %s", i+1, len(p.Set), text.Visible(one.Call.Name)))))
+		content = append(content, st.wanted(one)...)
+	}
+	if len(p.Set) > 0 {
+		return content
+	}
+	content = previewed(p.Preview, p.Effects, st.root)
+	var lines []string
+	if p.Preview == "" {
+		command, others := words.Asked(p.Call)
+		if command != "" {
+			lines = append(lines, "$ "+command)
+		}
+		if others != "" {
+			lines = append(lines, others)
+		}
+	}
+	lines = append(lines, words.Effects(p.Effects, p.Preview != "")...)
+	if p.Reason != "" {
+		lines = append(lines, "("+text.Line(p.Reason)+")")
+	}
+	if len(lines) > 0 { // fenced, as it is text of others
+		content = append(content, textContent(fenced(strings.Join(lines, "\n"))))
+	}
+	return content
+}
+
+// needsWords is the text of a question that can only be answered by a prompt.
+func (st *session) needsWords(p inspan.Pending) string {
+	question, options := words.Question(p.Call)
+	if _, more := st.agent.capabilities(); more.forms() || !p.Asks || len(options) > 0 {
+		return ""
+	}
+	return cmp.Or(text.Clean(question), text.Clean(p.Preview), "What do you say?")
+}
+
+// askChoice asks a question by its answers.
+func (st *session) askChoice(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
+	question, options := words.Question(p.Call)
+	if len(options) == 0 { // and the run can't wait for the next prompt
+		st.agent.logf("the editor has no form for the question: %s", question)
+		return words.Dismissed(p.Call.ID), nil
+	}
+	pending, kind, title := wire.ToolCallStatusPending, wire.ToolKindThink, words.OneLine(question, 200)
+	r := wire.RequestPermissionRequest{
+		SessionId: wire.SessionId(st.id),
+		ToolCall: wire.ToolCallUpdate{
+			ToolCallId: wire.ToolCallId(p.Call.ID), Title: &title, Kind: &kind, Status: &pending,
+			Content: []wire.ToolCallContent{textContent(text.VisibleLines(question))},
+		},
+	}
+	for i, o := range options {
+		r.Options = append(r.Options, wire.PermissionOption{
+			OptionId: wire.PermissionOptionId(fmt.Sprint(i + 1)), Name: words.OneLine(o, 200), Kind: wire.PermissionOptionKindAllowOnce,
+		})
+	}
+	r.Options = append(r.Options, wire.PermissionOption{OptionId: "n", Name: "No answer", Kind: wire.PermissionOptionKindRejectOnce})
+	chosen, err := st.permission(ctx, t, r)
+	var refused *jsonrpc.Error
+	if err != nil && !errors.As(err, &refused) || err == nil && chosen == "" {
+		return nil, err
+	}
+	if d, problem := words.Answer(p.Call, chosen); err == nil && chosen != "n" && problem == "" {
+		return d, nil
+	}
+	return words.Dismissed(p.Call.ID), nil
+}
+
+// askForm asks a question by a form: the answers to choose from, and room for one's
+// own words.
+func (st *session) askForm(ctx context.Context, p inspan.Pending) (event.Body, error) {
+	question, options := words.Question(p.Call)
+	fields := map[string]formField{"words": {Type: "string", Title: "Your answer"}}
+	required := []string{"words"}
+	if len(options) > 0 {
+		for i := range options {
+			options[i] = text.Line(options[i])
+		}
+		fields["choice"] = formField{Type: "string", Title: "Answer", Enum: options}
+		fields["words"] = formField{Type: "string", Title: "Or in your own words"}
+		required = nil
+	}
+	var answer formAnswer
+	err := st.agent.conn.Call(ctx, wire.ClientMethodElicitationCreate, form{
+		SessionID: st.id, CallID: p.Call.ID, Mode: "form", Message: cmp.Or(text.VisibleLines(question), text.VisibleLines(p.Preview)),
+		Schema: formSchema{Type: "object", Properties: fields, Required: required},
+	}, &answer)
+	var refused *jsonrpc.Error
+	if err != nil && !errors.As(err, &refused) {
+		return nil, err
+	}
+	own, _ := answer.Content["words"].(string)
+	choice, _ := answer.Content["choice"].(string)
+	d, problem := words.Answer(p.Call, cmp.Or(strings.TrimSpace(own), choice))
+	if refused == nil && answer.Action == "accept" && problem == "" {
+		return d, nil
+	}
+	return words.Dismissed(p.Call.ID), nil
+}
+
+// textContent is text as the content of a call.
+func textContent(text string) wire.ToolCallContent { return wire.ToolContent(wire.TextBlock(text)) }
+
+// fenced is text that markdown leaves alone.
+func fenced(text string) string {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fence + "\n" + strings.TrimRight(text, "\n") + "\n" + fence
+}
+
+// spoken is parts of a person in the blocks of the protocol.
+func (st *session) spoken(parts llm.Parts) []wire.ContentBlock {
+	var out []wire.ContentBlock
+	for _, part := range parts {
+		switch p := part.(type) {
+		case llm.Text:
+			out = append(out, wire.TextBlock(text.Clean(p.Text)))
+		case llm.Image:
+			out = append(out, st.image(p))
+		}
+	}
+	return out
+}

@@ -1,0 +1,228 @@
+package acp
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"time"
+
+	wire "github.com/coder/acp-go-sdk"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/transcript"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+const (
+	maxShown = 32 << 10 // bytes of text of one call
+	maxInput = 1 << 20  // bytes of arguments that are passed on
+
+	progressEvery = 100 * time.Millisecond // of one call, at most
+)
+
+// shownCall is what the client was told of a call that runs.
+type shownCall struct {
+	at time.Time // of what it printed
+	// terminal is the one of the client that it runs in, once the client knows; empty:
+	// none.
+	terminal string
+}
+
+// description is a call in the words of the protocol.
+type description struct {
+	title     string
+	kind      wire.ToolKind
+	locations []wire.ToolCallLocation
+	input     any
+}
+
+// describe says what a call is. The effects are those it was judged by, if it was.
+func describe(c llm.Call, effects []tool.Effect) description {
+	d := description{title: words.OneLine(c.Name+" "+words.Subject(c), 200), kind: kindOf(c.Name, effects)}
+	if len(c.Args) <= maxInput && json.Valid(c.Args) {
+		d.input = c.Args
+	}
+	line := lineOf(c)
+	for _, e := range effects {
+		if e.Kind != tool.Read && e.Kind != tool.Write || !filepath.IsAbs(e.Path) || len(d.locations) == 20 {
+			continue
+		}
+		d.locations = append(d.locations, wire.ToolCallLocation{Path: e.Path, Line: line})
+		line = nil // it is of the first
+	}
+	return d
+}
+
+// lineOf is the line that a call is about, from its arguments.
+func lineOf(c llm.Call) *int {
+	var args struct {
+		Offset int `json:"offset"`
+		First  int `json:"first_line"`
+		Line   int `json:"line"`
+	}
+	_ = json.Unmarshal(c.Args, &args) // others have none
+	for _, n := range []int{args.Offset, args.First, args.Line} {
+		if n > 0 {
+			return &n
+		}
+	}
+	return nil
+}
+
+// kindOf is the picture for a tool: of ours by name, of others by what it would do.
+func kindOf(name string, effects []tool.Effect) wire.ToolKind {
+	switch name {
+	case "read_file", "view_image", "list_files", "history":
+		return wire.ToolKindRead
+	case "edit_file", "edit_lines", "write_file", "notebook_edit":
+		return wire.ToolKindEdit
+	case "delete_file":
+		return wire.ToolKindDelete
+	case "search_files", "find_files", "tool_search", "web_search", "lsp":
+		return wire.ToolKindSearch
+	case "bash", "git", "jobs":
+		return wire.ToolKindExecute
+	case "web_fetch", "http_request":
+		return wire.ToolKindFetch
+	case "todo", "ask_user", "memory", "skill":
+		return wire.ToolKindThink
+	}
+	kinds := map[tool.EffectKind]wire.ToolKind{
+		tool.Execute: wire.ToolKindExecute, tool.Write: wire.ToolKindEdit, tool.Network: wire.ToolKindFetch, tool.Read: wire.ToolKindRead,
+	}
+	for _, e := range effects {
+		if kind, ok := kinds[e.Kind]; ok {
+			return kind
+		}
+	}
+	return wire.ToolKindOther
+}
+
+// call tells what becomes of a call.
+func (v *view) call(e event.Event, c *transcript.Call) {
+	switch {
+	case c.State == transcript.Made:
+		v.made(c)
+	case c.State == transcript.Judged:
+		if c.Parent != nil { // no reply has told of it
+			v.made(c)
+		}
+		d := describe(c.Call, c.Judged.Effects)
+		v.changed(c, wire.SessionToolCallUpdate{Title: &d.title, Kind: &d.kind, Locations: d.locations, RawInput: d.input})
+	case c.State == transcript.Waiting:
+		v.changed(c, wire.SessionToolCallUpdate{Content: previewed(c.Question.Preview, c.Effects(), v.session.root)})
+	case c.State == transcript.Running && c.Latest == "":
+		v.changed(c, wire.SessionToolCallUpdate{Status: wire.Ptr(wire.ToolCallStatusInProgress)})
+	case c.State == transcript.Over:
+		v.ended(c)
+	default:
+		v.progress(e, c)
+	}
+}
+
+// made tells that there is a call.
+func (v *view) made(c *transcript.Call) {
+	d := describe(c.Call, nil)
+	v.tell(wire.SessionUpdate{ToolCall: &wire.SessionUpdateToolCall{
+		ToolCallId: wire.ToolCallId(c.Call.ID), Title: d.title, Kind: d.kind, Status: wire.ToolCallStatusPending, RawInput: d.input,
+	}})
+}
+
+// changed tells what is new of a call.
+func (v *view) changed(c *transcript.Call, u wire.SessionToolCallUpdate) {
+	u.ToolCallId = wire.ToolCallId(c.Call.ID)
+	v.tell(wire.SessionUpdate{ToolCallUpdate: &u})
+}
+
+// progress shows the end of what a running call prints.
+func (v *view) progress(e event.Event, c *transcript.Call) {
+	shown := v.calls[c]
+	if shown == nil {
+		shown = &shownCall{}
+		v.calls[c] = shown
+	}
+	if shown.terminal != "" {
+		return // there it is seen as it happens
+	}
+	if shown.terminal = v.session.terminal(c.Call.ID); shown.terminal != "" {
+		v.changed(c, wire.SessionToolCallUpdate{Content: []wire.ToolCallContent{wire.ToolTerminalRef(shown.terminal)}})
+		return
+	}
+	if e.Time.Sub(shown.at) < progressEvery {
+		return // nobody reads faster, and the next one shows it too
+	}
+	shown.at = e.Time
+	v.changed(c, wire.SessionToolCallUpdate{Content: []wire.ToolCallContent{textContent(fenced(words.Result(c.Printed())))}})
+}
+
+func (v *view) ended(c *transcript.Call) {
+	b := c.Ended
+	delete(v.calls, c)
+	status := wire.ToolCallStatusCompleted
+	if words.Failed(b) != "" {
+		status = wire.ToolCallStatusFailed
+	}
+	u := wire.SessionToolCallUpdate{Status: &status, Content: v.result(c), RawOutput: output(b)}
+	for _, f := range b.Files {
+		line := lineOf(c.Call)
+		if hunks, _ := hunksOf(f.Diff); len(hunks) > 0 {
+			line = &hunks[0].line
+		}
+		if len(u.Locations) < 20 {
+			u.Locations = append(u.Locations, wire.ToolCallLocation{Path: f.Path, Line: line})
+		}
+	}
+	v.changed(c, u)
+	if b.Todo != nil {
+		v.tell(plan(b.Todo))
+	}
+}
+
+// output is what programs may want to know of the end of a call.
+func output(b event.Ended) any {
+	out := map[string]any{"outcome": string(b.Outcome)}
+	if b.Exit != nil {
+		out["exit"] = *b.Exit
+	}
+	return out
+}
+
+// result is what a call brought: the changes it made if it made some, else its text
+// and images, and what it has for the person. What a terminal shows is not said again,
+// unless there is more to say than how the command ended.
+func (v *view) result(c *transcript.Call) []wire.ToolCallContent {
+	b := c.Ended
+	var out []wire.ToolCallContent
+	for _, f := range b.Files {
+		if f.Written && f.Diff != "" {
+			out = append(out, diffs(f.Diff, func(string) string { return f.Path })...)
+		}
+	}
+	terminal := v.session.terminal(b.Call)
+	if terminal != "" {
+		out = append(out, wire.ToolTerminalRef(terminal))
+	}
+	if len(out) == 0 || b.Outcome != event.OutcomeOK && (terminal == "" || b.Exit == nil) {
+		if text := words.Result(b.Parts.Text()); text != "" {
+			head, tail, dropped := tool.Cut(text, maxShown)
+			if dropped > 0 {
+				text = head + "\n…\n" + tail
+			}
+			if kindOf(c.Call.Name, c.Effects()) != wire.ToolKindThink {
+				text = fenced(text)
+			}
+			out = append(out, textContent(text))
+		}
+	}
+	for _, part := range b.Parts {
+		if image, ok := part.(llm.Image); ok {
+			out = append(out, wire.ToolContent(v.session.image(image)))
+		}
+	}
+	if b.Show != "" {
+		out = append(out, textContent(text.Clean(b.Show)))
+	}
+	return out
+}

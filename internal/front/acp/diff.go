@@ -1,0 +1,172 @@
+package acp
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	wire "github.com/coder/acp-go-sdk"
+
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/tool"
+)
+
+// hunk is a place in a file that changes.
+type hunk struct {
+	name     string // of the file, as the diff has it
+	line     int    // of the new text, from 1
+	old, new string // what was and will be there, with the lines around it
+	created  bool   // the file is new
+}
+
+// hunksOf reads the hunks of unified diffs. Whole is false if some of it is no diff,
+// or was left out.
+func hunksOf(diff string) (hunks []hunk, whole bool) {
+	r := diffReader{whole: true}
+	lines := strings.SplitAfter(diff, "\n")
+	for i, line := range lines {
+		next := ""
+		if i+1 < len(lines) {
+			next = lines[i+1]
+		}
+		if line != "" {
+			r.read(line, next)
+		}
+	}
+	return r.hunks, r.whole && r.old+r.new == 0
+}
+
+// diffReader reads a diff line by line. How many lines a hunk has stands in its head:
+// the lines themselves can look like anything.
+type diffReader struct {
+	hunks    []hunk
+	whole    bool
+	name     string
+	created  bool
+	second   bool // the line names the file, as the one before has said
+	old, new int  // lines of the last hunk that are to come
+	last     byte // first of the line before
+}
+
+func (r *diffReader) read(line, next string) {
+	text := strings.TrimRight(line, "\r\n")
+	was := r.last
+	r.last = line[0]
+	switch {
+	case r.second:
+		r.second = false
+		if name := strings.TrimSpace(text[4:]); name != "/dev/null" {
+			r.name = name
+		}
+	case line[0] == '\\' && len(r.hunks) > 0: // no newline at the end of the line before
+		r.hunks[len(r.hunks)-1].trim(was)
+	case r.old+r.new > 0 && r.takes(line):
+	case strings.HasPrefix(text, "--- ") && strings.HasPrefix(next, "+++ "):
+		r.whole = r.whole && r.old+r.new == 0
+		r.old, r.new = 0, 0
+		r.name, r.second, r.created = strings.TrimSpace(text[4:]), true, text == "--- /dev/null"
+	case r.name != "" && r.head(text):
+	default:
+		r.whole, r.old, r.new = false, 0, 0
+	}
+}
+
+// takes adds a line to the last hunk, if it is one of its.
+func (r *diffReader) takes(line string) bool {
+	h := &r.hunks[len(r.hunks)-1]
+	switch {
+	case line[0] == ' ' && r.old > 0 && r.new > 0:
+		h.old, h.new = h.old+line[1:], h.new+line[1:]
+		r.old, r.new = r.old-1, r.new-1
+	case line[0] == '-' && r.old > 0:
+		h.old += line[1:]
+		r.old--
+	case line[0] == '+' && r.new > 0:
+		h.new += line[1:]
+		r.new--
+	default:
+		return false
+	}
+	return true
+}
+
+// head begins a hunk: @@ -1,7 +2,8 @@.
+func (r *diffReader) head(text string) bool {
+	fields := strings.Fields(text)
+	if len(fields) < 4 || fields[0] != "@@" || fields[3] != "@@" {
+		return false
+	}
+	_, old, ok1 := span(fields[1], "-")
+	line, fresh, ok2 := span(fields[2], "+")
+	if !ok1 || !ok2 {
+		return false
+	}
+	r.whole = r.whole && r.old+r.new == 0
+	r.old, r.new = old, fresh
+	r.hunks = append(r.hunks, hunk{name: r.name, line: max(line, 1), created: r.created})
+	return true
+}
+
+// span reads where lines begin and how many there are: -1,7 or -1 for one.
+func span(text, sign string) (line, count int, ok bool) {
+	text, ok = strings.CutPrefix(text, sign)
+	first, rest, some := strings.Cut(text, ",")
+	line, err1 := strconv.Atoi(first)
+	count, err2 := strconv.Atoi(rest)
+	if !some {
+		count, err2 = 1, nil
+	}
+	return line, count, ok && err1 == nil && err2 == nil && line >= 0 && count >= 0
+}
+
+// trim takes the newline off that the line before did not have, which began so.
+func (h *hunk) trim(began byte) {
+	if began != '+' {
+		h.old = strings.TrimSuffix(h.old, "\n")
+	}
+	if began != '-' {
+		h.new = strings.TrimSuffix(h.new, "\n")
+	}
+}
+
+// diffs is a unified diff as the content of a call: one for each hunk. What holds
+// characters that nobody could see is spelled out as well, and so is what can't be
+// read as a diff.
+func diffs(diff string, path func(name string) string) []wire.ToolCallContent {
+	hunks, whole := hunksOf(diff)
+	var out []wire.ToolCallContent
+	for _, h := range hunks {
+		d := &wire.ToolCallContentDiff{Type: "diff", Path: path(h.name), NewText: h.new}
+		if !h.created {
+			d.OldText = &h.old
+		}
+		out = append(out, wire.ToolCallContent{Diff: d})
+	}
+	plain := strings.NewReplacer("\t", "", "\r", "").Replace(diff)
+	if !whole || text.VisibleLines(plain) != plain {
+		out = append(out, textContent(fenced(text.VisibleLines(diff))))
+	}
+	return out
+}
+
+// previewed is what a call would change, or what it asks.
+func previewed(preview string, effects []tool.Effect, root string) []wire.ToolCallContent {
+	switch {
+	case preview == "":
+		return nil
+	case slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.Question }):
+		return []wire.ToolCallContent{textContent(text.VisibleLines(preview))}
+	}
+	return diffs(preview, func(name string) string {
+		if filepath.IsAbs(name) {
+			return name
+		}
+		for _, e := range effects {
+			if e.Kind == tool.Write && strings.HasSuffix(filepath.ToSlash(e.Path), "/"+name) {
+				return e.Path
+			}
+		}
+		return filepath.Join(root, filepath.FromSlash(name))
+	})
+}

@@ -1,0 +1,238 @@
+package acp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	wire "github.com/coder/acp-go-sdk"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/base/jsonrpc"
+	"github.com/inspan/inspan/tool"
+)
+
+// buffers are the files of a session whose client has them open, perhaps with text
+// that is not on the disk yet. Its rules:
+//
+//   - The client is asked for text files of the workspace that are on the disk, by whole files. Folders, what is
+//     no text, the insides of a repository and whatever is elsewhere come from the disk.
+//   - Whatever keeps tools from files on the disk keeps them from those of the client:
+//     the disk is asked first, each time.
+//   - When the client fails, so does the call. What is on the disk is never taken for
+//     what the person sees, unless the client says that it has no such file.
+//   - What the client has written is on the disk afterwards, so that commands find it.
+type buffers struct {
+	tool.Files // the disk
+	conn       *jsonrpc.Conn
+	session    string
+	cwd, root  string // the workspace as the client calls it, and without links
+	reads      bool   // the client can be asked for files
+	writes     bool   // and given some
+
+	changing sync.Mutex // makes Change.If and the change one step for those of this session
+}
+
+// maxText is how big a file may be that the client is asked for, in bytes.
+const maxText = 10 << 20
+
+// share lets the tools of an agent work with the files that the client has open.
+// Searches look at the disk: a client would open each file that they look into.
+func (st *session) share(agent *inspan.Agent, id string) {
+	client, _ := st.agent.capabilities()
+	disk := agent.Env.Files
+	if disk == nil || !client.Fs.ReadTextFile && !client.Fs.WriteTextFile {
+		return
+	}
+	agent.Env.Files = &buffers{
+		Files: disk, conn: st.agent.conn, session: id, cwd: st.cwd, root: st.root, reads: client.Fs.ReadTextFile, writes: client.Fs.WriteTextFile,
+	}
+	agent.Tools = slices.Clone(agent.Tools)
+	for i, t := range agent.Tools {
+		if !slices.Contains([]string{"search_files", "find_files", "list_files"}, t.Name) {
+			continue
+		}
+		run := t.Run
+		agent.Tools[i].Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
+			here := *c
+			here.Env.Files = disk
+			return run(ctx, &here)
+		}
+	}
+}
+
+// theirs is the path of a file in the words of the client, and whether it may have
+// the file.
+func (b *buffers) theirs(path string) (string, bool) {
+	rel, err := filepath.Rel(b.root, path)
+	if err != nil || !tool.Inside(b.root, path) || slices.Contains(strings.Split(filepath.ToSlash(rel), "/"), ".git") {
+		return "", false
+	}
+	return filepath.Join(b.cwd, rel), true
+}
+
+// Open implements [tool.Files].
+func (b *buffers) Open(ctx context.Context, path string) (fs.File, error) {
+	f, err := b.Files.Open(ctx, path)
+	if !b.reads || err != nil { // for a file that is not there some clients would make one
+		return f, err
+	}
+	real, err := b.Resolve(ctx, path)
+	name, mayHave := b.theirs(real)
+	if err != nil || !mayHave {
+		return f, nil //nolint:nilerr // the disk has it
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxText {
+		return b.Files.Open(ctx, path)
+	}
+	disk, err := io.ReadAll(io.LimitReader(f, maxText+1))
+	if err != nil {
+		return nil, err
+	}
+	if !isText(disk) {
+		return opened(real, disk, info), nil
+	}
+	text, err := b.current(ctx, name, disk)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return opened(real, text, info), nil
+}
+
+// current is what the client has of a file with this text on the disk. The disk's is
+// taken where they differ in line ends only, which clients keep to themselves.
+func (b *buffers) current(ctx context.Context, name string, disk []byte) ([]byte, error) {
+	text, err := b.ask(ctx, name)
+	var refused *jsonrpc.Error
+	switch {
+	case errors.As(err, &refused) && refused.Code == codeMissing:
+		return disk, nil
+	case err != nil:
+		return nil, fmt.Errorf("the editor did not give the file: %w", err)
+	case text == strings.ReplaceAll(string(disk), "\r\n", "\n"):
+		return disk, nil
+	}
+	return []byte(text), nil
+}
+
+func (b *buffers) ask(ctx context.Context, name string) (string, error) {
+	var answer wire.ReadTextFileResponse
+	err := b.conn.Call(ctx, wire.ClientMethodFsReadTextFile, wire.ReadTextFileRequest{SessionId: wire.SessionId(b.session), Path: name},
+		&answer)
+	return answer.Content, err
+}
+
+func isText(data []byte) bool { return utf8.Valid(data) && !bytes.ContainsRune(data, 0) }
+
+// Change implements [tool.Files].
+func (b *buffers) Change(ctx context.Context, c tool.Change) error {
+	real, err := b.Resolve(ctx, c.Path)
+	if err != nil {
+		return err
+	}
+	name, mayHave := b.theirs(real)
+	b.changing.Lock()
+	defer b.changing.Unlock()
+	before, state := b.disk(ctx, real)
+	switch {
+	case !b.writes || !mayHave || c.Remove || c.Exec != nil || !isText(c.Data) || len(c.Data) > maxText:
+		return b.Files.Change(ctx, c)
+	case state == isNew, state == isOther:
+		return b.Files.Change(ctx, c) // with its folders and its mode; the editor sees it appear
+	case c.Exact && real != filepath.Clean(c.Path):
+		return &fs.PathError{Op: "change", Path: c.Path, Err: tool.ErrChanged}
+	}
+	if b.reads {
+		if before, err = b.current(ctx, name, before); err != nil {
+			return &fs.PathError{Op: "change", Path: c.Path, Err: err}
+		}
+	}
+	if c.If != "" && c.If != tool.Digest(before) {
+		return &fs.PathError{Op: "change", Path: c.Path, Err: tool.ErrChanged}
+	}
+	return b.write(ctx, real, name, c)
+}
+
+// write gives the client the new text, and sees to it that it is on the disk too.
+func (b *buffers) write(ctx context.Context, real, name string, c tool.Change) error {
+	// What the disk refuses, the client is not asked for. No file has such a digest, so
+	// that nothing is changed by this.
+	if err := b.Files.Change(ctx, tool.Change{Path: real, Data: c.Data, Exact: true, If: "unwritten"}); !errors.Is(err, tool.ErrChanged) {
+		return err
+	}
+	request := wire.WriteTextFileRequest{SessionId: wire.SessionId(b.session), Path: name, Content: string(c.Data)}
+	if err := b.conn.Call(ctx, wire.ClientMethodFsWriteTextFile, request, nil); err != nil {
+		return &fs.PathError{Op: "change", Path: c.Path, Err: fmt.Errorf("the editor did not take the file: %w", err)}
+	}
+	after, _ := b.disk(ctx, real)
+	if bytes.Equal(after, c.Data) {
+		return nil
+	}
+	c.If = ""
+	return b.Files.Change(ctx, c)
+}
+
+// What is on the disk at a path.
+type onDisk int
+
+const (
+	isReadable onDisk = iota
+	isNew
+	isOther // a folder, no text, or not to be read
+)
+
+func (b *buffers) disk(ctx context.Context, path string) ([]byte, onDisk) {
+	f, err := b.Files.Open(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, isNew
+	}
+	if err != nil {
+		return nil, isOther
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxText {
+		return nil, isOther
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxText+1))
+	if err != nil || !isText(data) {
+		return nil, isOther
+	}
+	return data, isReadable
+}
+
+// opened is a file that was read.
+func opened(path string, data []byte, on fs.FileInfo) fs.File {
+	return &buffer{Reader: bytes.NewReader(data), info: bufferInfo{on, filepath.Base(path), int64(len(data))}}
+}
+
+type buffer struct {
+	*bytes.Reader
+	info bufferInfo
+}
+
+// Stat implements [fs.File].
+func (b *buffer) Stat() (fs.FileInfo, error) { return b.info, nil }
+
+// Close implements [fs.File].
+func (b *buffer) Close() error { return nil }
+
+// bufferInfo describes a file by what the disk says of it, but for its size.
+type bufferInfo struct {
+	fs.FileInfo
+	name string
+	size int64
+}
+
+func (i bufferInfo) Name() string { return i.name }
+func (i bufferInfo) Size() int64  { return i.size }

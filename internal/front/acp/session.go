@@ -1,0 +1,213 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	wire "github.com/coder/acp-go-sdk"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/extend/mcp"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/transcript"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// session is an open session and what goes on in it.
+type session struct {
+	agent     *agent
+	cwd, root string // the workspace as the client calls it, and without links
+	servers   []mcp.Server
+	id        string
+	fresh     bool            // it was begun here
+	ctx       context.Context // of its runs
+	stop      context.CancelFunc
+
+	driving sync.Mutex // held by whoever runs the session; guards view
+	view    *view      // what the client was told
+
+	mu        sync.Mutex
+	options   app.Options
+	session   *inspan.Session
+	blobs     tool.Blobs
+	turn      *turn                   // the prompt that is worked on; nil: none is
+	held      []event.Body            // what the next run begins with
+	model     string                  // to go on with from the next run on; empty: the one it has
+	effort    string                  // as far as it is known
+	mine      []string                // what the client has said itself, and so knows, and that is not folded yet
+	warned    []string                // what the person should know, and was not told
+	offered   []wire.AvailableCommand // that the client knows of
+	terminals map[string]string       // of the client, by the call that runs in one
+	closed    bool
+}
+
+func newSession(a *agent, cwd, root string, list []mcp.Server) *session {
+	st := &session{agent: a, options: a.Options, servers: list, cwd: cwd, root: root}
+	st.ctx, st.stop = context.WithCancel(context.WithoutCancel(a.conn.Context()))
+	return st
+}
+
+// enter opens the session on a host whose agents work with the client.
+func (st *session) enter(open func(*inspan.Host) (*inspan.Session, error)) (*inspan.Session, error) {
+	st.mu.Lock()
+	o := st.options
+	st.mu.Unlock()
+	o.Servers = st.servers
+	h := st.agent.host(o, st.warn)
+	made := h.Agent
+	h.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+		agent, err := made(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		st.mu.Lock()
+		st.blobs = at.Blobs
+		if st.effort != "" {
+			agent.Effort = st.effort
+		}
+		st.mu.Unlock()
+		st.share(agent, at.ID)
+		st.lend(agent, at.ID)
+		return agent, nil
+	}
+	return open(h)
+}
+
+func (st *session) take(s *inspan.Session, fresh bool) {
+	st.session, st.id, st.fresh = s, s.ID(), fresh
+	st.view = newView(st)
+}
+
+// now is the session as it is open now: another model opens it again.
+func (st *session) now() *inspan.Session {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.session
+}
+
+// works reports whether a prompt is worked on.
+func (st *session) works() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.turn != nil
+}
+
+// expect notes that the client says something, so that it is not told of it.
+func (st *session) expect(parts llm.Parts) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.mine = append(st.mine, parts.Text())
+}
+
+// expected reports whether the client has said it.
+func (st *session) expected(parts llm.Parts) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	i := slices.Index(st.mine, parts.Text())
+	if i >= 0 {
+		st.mine = slices.Delete(st.mine, i, i+1)
+	}
+	return i >= 0
+}
+
+// send appends an input.
+func (st *session) send(ctx context.Context, body event.Body) error {
+	return st.now().Send(ctx, body)
+}
+
+// leave interrupts a run that goes on, and waits a while for its end. What waits for
+// a decision goes on waiting.
+func (st *session) leave() {
+	st.mu.Lock()
+	t := st.turn
+	st.mu.Unlock()
+	if t == nil {
+		return
+	}
+	t.abandon()
+	select {
+	case <-t.done:
+	case <-time.After(patience):
+		st.stop() // now it ends like in a crash
+		<-t.done
+	}
+}
+
+// dismiss closes the session and takes it off.
+func (st *session) dismiss() error {
+	if !st.agent.drop(st) {
+		return nil
+	}
+	return st.close()
+}
+
+// close closes the session. One in which nothing was said leaves nothing behind.
+func (st *session) close() error {
+	st.mu.Lock()
+	was := st.closed
+	st.closed = true
+	st.mu.Unlock()
+	if was {
+		return nil
+	}
+	st.leave()
+	st.driving.Lock() // a change of mode may go on
+	defer st.driving.Unlock()
+	st.stop()
+	s := st.now()
+	status := s.Status()
+	err := s.Close()
+	if st.fresh && status.Task == "" && status.Turns == 0 && status.Title == "" {
+		err = errors.Join(err, st.agent.App.Store().Remove(context.WithoutCancel(st.ctx), st.id))
+	}
+	return err
+}
+
+// replay takes in what has happened, and tells the client of it if it is to be shown.
+// What was rewound is not shown.
+func (st *session) replay(ctx context.Context, show bool) error {
+	st.driving.Lock()
+	defer st.driving.Unlock()
+	st.view.quiet, st.view.past = !show, true
+	defer func() { st.view.quiet, st.view.past = false, false }()
+	gone, err := transcript.Rewound(st.agent.store().Events(ctx, st.id))
+	if err != nil {
+		return err
+	}
+	for e, err := range st.agent.store().Events(ctx, st.id) {
+		if err != nil {
+			return err
+		}
+		if !gone(e.Seq) {
+			st.view.apply(e)
+		}
+	}
+	return nil
+}
+
+// warn takes what the person should know of the session.
+func (st *session) warn(text string) {
+	st.agent.logf("%s", text)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.warned = append(st.warned, text)
+}
+
+// announce tells the client what it may want to show beside the conversation, once it
+// knows the session.
+func (st *session) announce() {
+	st.mu.Lock()
+	warned := st.warned
+	st.warned = nil
+	st.mu.Unlock()
+	for _, text := range warned {
+		st.agent.notice(st.id, text, true)
+	}
+	st.tellCommands()
+	st.agent.lookForModels()
+}

@@ -1,0 +1,302 @@
+package acp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	wire "github.com/coder/acp-go-sdk"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/jsonrpc"
+	"github.com/inspan/inspan/internal/extend/mcp"
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// opening says which session is to be opened, and how.
+type opening struct {
+	cwd     string
+	folders []string // beside it
+	servers []mcp.Server
+	fresh   bool   // a new one
+	id      string // else the one that has it
+	fork    bool   // a copy of that
+}
+
+func (a *agent) newSession(ctx context.Context, p wire.NewSessionRequest) (any, error) {
+	list, err := servers(p.McpServers)
+	if err != nil {
+		return nil, err
+	}
+	st, err := a.open(ctx, opening{cwd: p.Cwd, folders: p.AdditionalDirectories, servers: list, fresh: true})
+	if err != nil {
+		return nil, err
+	}
+	return jsonrpc.Then{Result: wire.NewSessionResponse{
+		SessionId: wire.SessionId(st.id), Modes: st.modes(),
+		ConfigOptions: st.configOptions(),
+	}, Do: st.announce}, nil
+}
+
+func (a *agent) load(ctx context.Context, p wire.LoadSessionRequest) (any, error) {
+	list, err := servers(p.McpServers)
+	if err != nil {
+		return nil, err
+	}
+	st, err := a.reopen(ctx, opening{cwd: p.Cwd, folders: p.AdditionalDirectories, servers: list, id: string(p.SessionId)})
+	if err != nil {
+		return nil, err
+	}
+	if err := st.replay(ctx, true); err != nil {
+		return nil, errors.Join(err, st.dismiss())
+	}
+	return jsonrpc.Then{Result: wire.LoadSessionResponse{Modes: st.modes(), ConfigOptions: st.configOptions()}, Do: st.announce}, nil
+}
+
+func (a *agent) resume(ctx context.Context, p wire.ResumeSessionRequest) (any, error) {
+	list, err := servers(p.McpServers)
+	if err != nil {
+		return nil, err
+	}
+	st, err := a.reopen(ctx, opening{cwd: p.Cwd, folders: p.AdditionalDirectories, servers: list, id: string(p.SessionId)})
+	if err != nil {
+		return nil, err
+	}
+	if err := st.replay(ctx, false); err != nil {
+		return nil, errors.Join(err, st.dismiss())
+	}
+	return jsonrpc.Then{Result: wire.ResumeSessionResponse{Modes: st.modes(), ConfigOptions: st.configOptions()}, Do: st.announce}, nil
+}
+
+func (a *agent) fork(ctx context.Context, p forkRequest) (any, error) {
+	list, err := servers(p.McpServers)
+	if err != nil {
+		return nil, err
+	}
+	st, err := a.open(ctx, opening{cwd: p.Cwd, folders: p.AdditionalDirectories, servers: list, id: string(p.SessionId), fork: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := st.replay(ctx, false); err != nil {
+		return nil, errors.Join(err, st.dismiss())
+	}
+	return jsonrpc.Then{Result: wire.NewSessionResponse{
+		SessionId: wire.SessionId(st.id), Modes: st.modes(),
+		ConfigOptions: st.configOptions(),
+	}, Do: st.announce}, nil
+}
+
+// forkRequest are the params of session/fork; the SDK has other types for the same servers there.
+type forkRequest = wire.ResumeSessionRequest
+
+// reopen opens a session that may be open here already: then it is closed first, and
+// nothing must go on in it.
+func (a *agent) reopen(ctx context.Context, o opening) (*session, error) {
+	old, err := a.session(wire.SessionId(o.id))
+	if err != nil {
+		return a.open(ctx, o)
+	}
+	if old.works() {
+		return nil, busy("session %s is at work; cancel that first", o.id)
+	}
+	fresh := old.fresh
+	old.fresh = false // it stays, although nothing was said yet
+	if err := old.dismiss(); err != nil {
+		return nil, err
+	}
+	st, err := a.open(ctx, o)
+	if err == nil {
+		st.fresh = fresh
+	}
+	return st, err
+}
+
+// open opens a session and makes it one that the client talks with.
+func (a *agent) open(ctx context.Context, o opening) (*session, error) {
+	cwd, root, err := a.folder(o.cwd)
+	if err != nil {
+		return nil, err
+	}
+	if found, err := a.App.Store().Resolve(ctx, o.id); !o.fresh && (err != nil || found != o.id) {
+		return nil, missing(o.id) // a part of an id is none
+	}
+	st := newSession(a, cwd, root, o.servers)
+	st.options.OnlyFolders = true
+	if st.options.Folders, err = a.beside(o.folders); err != nil {
+		st.stop()
+		return nil, err
+	}
+	if !o.fresh {
+		st.options.Model, st.options.Mode = "", ""
+	}
+	s, err := st.enter(func(h *inspan.Host) (*inspan.Session, error) {
+		switch {
+		case o.fresh:
+			return h.New(ctx, root)
+		case o.fork:
+			return h.Fork(ctx, o.id, 0)
+		}
+		return h.Open(ctx, o.id)
+	})
+	if err != nil {
+		st.stop()
+		return nil, unconfigured(err)
+	}
+	st.take(s, o.fresh)
+	if at := s.Status().Root; at != root {
+		err = invalid("session %s works in %s, not in %s", cmp.Or(o.id, st.id), at, root)
+	}
+	if err == nil {
+		err = a.add(st)
+	}
+	if err != nil {
+		return nil, errors.Join(err, st.close())
+	}
+	return st, nil
+}
+
+// folder checks where a session is to work, and finds the path without links.
+func (a *agent) folder(path string) (cwd, root string, err error) {
+	path = cmp.Or(path, a.Root)
+	root, err = unlinked("cwd", path)
+	return filepath.Clean(path), root, err
+}
+
+// beside are the further folders of a session, without links.
+func (a *agent) beside(paths []string) (out []string, err error) {
+	for _, path := range paths {
+		at, err := unlinked("additionalDirectories", path)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, at)
+	}
+	return out, nil
+}
+
+// unlinked is the path of a folder without links. What is wrong with it is said of the field.
+func unlinked(field, path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		return "", invalid("%s: %.200q is not an absolute path", field, path)
+	}
+	at, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", invalid("%s: %v", field, err)
+	}
+	if info, err := os.Stat(at); err != nil || !info.IsDir() {
+		return "", invalid("%s: %s is not a folder", field, path)
+	}
+	return at, nil
+}
+
+// pageSize is how many sessions are listed at once.
+const pageSize = 50
+
+// list lists the sessions in which something was said, the one used last first. A
+// cursor names the last one of the page before.
+func (a *agent) list(ctx context.Context, p wire.ListSessionsRequest) (any, error) {
+	root := ""
+	if p.Cwd != nil && *p.Cwd != "" {
+		root = filepath.Clean(*p.Cwd)
+		if real, err := filepath.EvalSymlinks(root); err == nil {
+			root = real // else it is gone, and its sessions are not
+		}
+	}
+	var after time.Time
+	var last string
+	if p.Cursor != nil {
+		stamp, id, ok := strings.Cut(*p.Cursor, "/")
+		var err error
+		if after, err = time.Parse(time.RFC3339Nano, stamp); err != nil || !ok {
+			return nil, invalid("cursor: %.100q is none of ours", *p.Cursor)
+		}
+		last = id
+	}
+	all, err := a.App.Store().List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := wire.ListSessionsResponse{Sessions: []wire.SessionInfo{}}
+	for _, s := range all {
+		title := cmp.Or(s.Title, s.Preview)
+		begun := last == "" || s.Modified.Before(after) || s.Modified.Equal(after) && s.ID < last
+		if !begun || s.Parent != "" || title == "" || root != "" && s.Root != root {
+			continue
+		}
+		if n := len(out.Sessions); n == pageSize {
+			end := out.Sessions[n-1]
+			cursor := *end.UpdatedAt + "/" + string(end.SessionId)
+			out.NextCursor = &cursor
+			break
+		}
+		stamp, title := s.Modified.UTC().Format(time.RFC3339Nano), words.OneLine(title, 100)
+		out.Sessions = append(out.Sessions, wire.SessionInfo{SessionId: wire.SessionId(s.ID), Cwd: s.Root, Title: &title, UpdatedAt: &stamp})
+	}
+	return out, nil
+}
+
+func (a *agent) closeSession(_ context.Context, p wire.CloseSessionRequest) (any, error) {
+	st, err := a.session(p.SessionId)
+	if err != nil {
+		return nil, err
+	}
+	st.leave()
+	return wire.CloseSessionResponse{}, st.dismiss()
+}
+
+func (a *agent) remove(ctx context.Context, p wire.UnstableDeleteSessionRequest) (any, error) {
+	if st, err := a.session(p.SessionId); err == nil {
+		st.leave()
+		if err := st.dismiss(); err != nil {
+			return nil, err
+		}
+	}
+	err := a.App.Running.Remove(ctx, string(p.SessionId), false)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // it is gone, as it should be
+	}
+	return wire.UnstableDeleteSessionResponse{}, err
+}
+
+func (a *agent) setTitle(ctx context.Context, p titleRequest) (any, error) {
+	title := words.OneLine(p.Title, 200)
+	if title == "" {
+		return nil, invalid("the title is empty")
+	}
+	body := event.Titled{Title: title}
+	if st, err := a.session(wire.SessionId(p.SessionID)); err == nil {
+		if err := st.send(ctx, body); err != nil {
+			return nil, err
+		}
+	} else if err := a.sendTo(ctx, p.SessionID, body); err != nil {
+		return nil, err
+	}
+	a.update(p.SessionID, wire.SessionUpdate{SessionInfoUpdate: &wire.SessionSessionInfoUpdate{Title: &title}})
+	return struct{}{}, nil
+}
+
+// sendTo sends an input to a session that is not open here.
+func (a *agent) sendTo(ctx context.Context, id string, body event.Body) error {
+	if id == "" || id == "last" {
+		return missing(id)
+	}
+	w, err := a.store().Watch(ctx, id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return missing(id)
+	}
+	if err != nil {
+		return fmt.Errorf("open session: %w", err)
+	}
+	defer func() { _ = w.Close() }()
+	if w.ID() != id {
+		return missing(id)
+	}
+	return w.Send(ctx, body)
+}

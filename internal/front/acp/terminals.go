@@ -1,0 +1,382 @@
+package acp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	wire "github.com/coder/acp-go-sdk"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/base/jsonrpc"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/tool"
+)
+
+// terminals are those of the client, for the commands of one call. Its rules:
+//
+//   - Only what the person has let out of the walls runs there, and only what nobody
+//     feeds. All else runs in processes of ours, as a terminal has no walls and no keeper.
+//   - The command, its environment and where it ends are the same as outside of a
+//     terminal. A script of ours says them, as clients add variables of their own and
+//     some split what they are given at spaces.
+//   - What is killed there ends as the client sees fit: what left the terminal is out
+//     of our reach.
+type terminals struct {
+	tool.Procs // ours
+	conn       *jsonrpc.Conn
+	session    string
+	call       *tool.Call
+	opened     func(terminal string)
+}
+
+const (
+	maxTerminal = 1 << 20                // bytes of output that the client is asked to keep
+	lookEvery   = 200 * time.Millisecond // at most
+)
+
+// lend lets the commands of an agent run in terminals of the client.
+func (st *session) lend(agent *inspan.Agent, id string) {
+	client, _ := st.agent.capabilities()
+	o := st.agent.App.Config.Sandbox
+	if !client.Terminal || agent.Env.Procs == nil || cmp.Or(st.options.Container, o.Container) != "" {
+		return
+	}
+	agent.Tools = slices.Clone(agent.Tools)
+	for i, t := range agent.Tools {
+		if t.Name != "bash" {
+			continue
+		}
+		agent.Tools[i].Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
+			here := *c
+			here.Env.Procs = &terminals{
+				Procs: c.Env.Procs, conn: st.agent.conn, session: id, call: c,
+				opened: func(terminal string) { st.opened(c.ID, terminal) },
+			}
+			return t.Run(ctx, &here)
+		}
+	}
+}
+
+// opened notes that a call runs in a terminal.
+func (st *session) opened(call, terminal string) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.terminals == nil {
+		st.terminals = map[string]string{}
+	}
+	st.terminals[call] = terminal
+}
+
+// terminal is the one that a call runs in; empty: none.
+func (st *session) terminal(call string) string {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.terminals[call]
+}
+
+// Start implements [tool.Procs].
+func (t *terminals) Start(ctx context.Context, c tool.Command) (tool.Process, error) {
+	if c.Box.Level != tool.BoxNone || c.Stdin != nil {
+		return t.Procs.Start(ctx, c)
+	}
+	env, err := t.environment(ctx, c) // also says whether there is such a shell
+	if err != nil {
+		return nil, err
+	}
+	c.Env, c.Vars = env, nil
+	p := &terminal{terminals: t, command: c, done: make(chan struct{})}
+	if err := p.open(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("the editor opened no terminal: %w", err), os.RemoveAll(p.dir))
+	}
+	t.opened(p.id)
+	t.call.Progress("[in a terminal of the editor]\n")
+	go p.supervise(ctx)
+	return p, nil
+}
+
+// environment is what the shell would have as a process of ours.
+func (t *terminals) environment(ctx context.Context, c tool.Command) ([]string, error) {
+	var out bytes.Buffer
+	p, err := t.Procs.Start(ctx, tool.Command{
+		Args: []string{c.Args[0], "-c", "env -0 >&3"},
+		Dir:  c.Dir, Report: &out, Env: c.Env, Vars: c.Vars, Box: c.Box,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if code, err := p.Wait(); err != nil || code != 0 {
+		return nil, errors.Join(fmt.Errorf("the environment can't be told (%d)", code), err)
+	}
+	env := strings.Split(strings.TrimRight(out.String(), "\x00"), "\x00")
+	return slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "INSPAN_CALL=") }), nil
+}
+
+// terminal is a process in a terminal of the client.
+type terminal struct {
+	*terminals
+	command tool.Command
+	id      string
+	dir     string // what it starts from and reports to, for this user's eyes only
+	killing sync.Once
+	taken   int    // bytes of its output that were taken
+	last    string // the end of them
+
+	done chan struct{} // closed when it has ended; the rest is set before
+	code int
+	err  error
+}
+
+// Wait implements [tool.Process].
+func (p *terminal) Wait() (int, error) {
+	<-p.done
+	return p.code, p.err
+}
+
+// Left implements [tool.Leaver]: what is left behind is the client's.
+func (p *terminal) Left() bool { return false }
+
+// Kill implements [tool.Process].
+func (p *terminal) Kill() {
+	p.killing.Do(func() { p.conn.Go(p.kill) })
+}
+
+func (p *terminal) kill() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.conn.Context()), patience)
+	defer cancel()
+	_ = p.ask(ctx, wire.ClientMethodTerminalKill, nil) // if it does not end, supervise says so
+}
+
+// open has the client start the command.
+func (p *terminal) open(ctx context.Context) (err error) {
+	if p.dir, err = os.MkdirTemp("", "inspan-"); err != nil {
+		return err
+	}
+	script, err := p.script()
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(p.dir, named(p.call))
+	begin := fmt.Sprintf("exec /usr/bin/env -i /bin/sh %s 3>%s </dev/null\n", text.ShellQuote(p.inside()), text.ShellQuote(p.report()))
+	if err := errors.Join(os.WriteFile(p.inside(), []byte(script), 0o600), os.WriteFile(name, []byte(begin), 0o600)); err != nil {
+		return err
+	}
+	return p.create(ctx, wire.CreateTerminalRequest{
+		SessionId: wire.SessionId(p.session), Command: "sh", Args: []string{name}, Cwd: &p.command.Dir, OutputByteLimit: wire.Ptr(maxTerminal),
+	})
+}
+
+// create asks for the terminal. One that comes when nobody waits for it any more is
+// given back.
+func (p *terminal) create(ctx context.Context, request wire.CreateTerminalRequest) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	came := make(chan error)
+	asked := p.conn.Go(func() {
+		var answer wire.CreateTerminalResponse
+		err := p.conn.Call(context.WithoutCancel(ctx), wire.ClientMethodTerminalCreate, request, &answer)
+		p.id = answer.TerminalId
+		select {
+		case came <- err:
+		case <-ctx.Done():
+			if err == nil {
+				p.kill()
+				p.release()
+			}
+		}
+	})
+	if !asked {
+		return errGone
+	}
+	select {
+	case err := <-came:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// script is the command with its environment, as a file, so that nobody reads it off a
+// list of processes.
+func (p *terminal) script() (string, error) {
+	var out strings.Builder
+	for _, kv := range p.command.Env {
+		if name, value, _ := strings.Cut(kv, "="); isName(name) {
+			fmt.Fprintf(&out, "export %s=%s\n", name, text.ShellQuote(value))
+		}
+	}
+	out.WriteString("exec")
+	for _, w := range p.command.Args {
+		out.WriteString(" " + text.ShellQuote(w))
+	}
+	if strings.ContainsRune(out.String(), 0) {
+		return "", errors.New("a command can't hold a zero byte")
+	}
+	return out.String() + "\n", nil
+}
+
+// isName reports whether a shell can export a variable of the name. Some are its own,
+// and it would end over them.
+func isName(name string) bool {
+	if slices.Contains([]string{"UID", "EUID", "PPID", "SHELLOPTS", "BASHOPTS", "BASH_VERSINFO"}, name) {
+		return false
+	}
+	for i, r := range name {
+		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+func (p *terminal) report() string { return filepath.Join(p.dir, "report") }
+func (p *terminal) inside() string { return filepath.Join(p.dir, "inside") }
+
+// named is a file name that tells people which command it starts, and nothing of what
+// the command is given.
+func named(c *tool.Call) string {
+	var args struct {
+		Command string `json:"command"`
+	}
+	_ = json.Unmarshal(c.Args, &args) // they were valid for the schema
+	program, _, _ := strings.Cut(strings.TrimSpace(args.Command), " ")
+	program = filepath.Base(program)
+	for _, r := range program {
+		if r != '-' && r != '_' && r != '.' && (r < '0' || r > '9') && (r < 'a' || r > 'z') {
+			return "command.sh"
+		}
+	}
+	return program[:min(len(program), 60)] + ".sh"
+}
+
+// ask asks something about the terminal.
+func (p *terminal) ask(ctx context.Context, method string, result any) error {
+	return p.conn.Call(ctx, method, wire.TerminalOutputRequest{SessionId: wire.SessionId(p.session), TerminalId: p.id}, result)
+}
+
+// supervise reads along until the command has ended.
+func (p *terminal) supervise(ctx context.Context) {
+	defer close(p.done)
+	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var exit wire.WaitForTerminalExitResponse
+	exited := make(chan error, 1)
+	go func() { exited <- p.ask(asking, wire.ClientMethodTerminalWaitForExit, &exit) }()
+	look := time.NewTimer(lookEvery)
+	defer look.Stop()
+	var late <-chan time.Time
+	cancelled := ctx.Done()
+	for ended := false; !ended && p.err == nil; {
+		select {
+		case <-look.C:
+			began := time.Now()
+			_ = p.look(ctx, false)                           // the next one brings what this one did not
+			look.Reset(max(lookEvery, 10*time.Since(began))) // each one brings all of it
+		case <-cancelled:
+			p.Kill()
+			cancelled, late = nil, time.After(patience)
+			look.Stop()
+		case <-late:
+			p.err = errors.New("the command was to end and goes on")
+		case p.err = <-exited:
+			ended = true
+		}
+	}
+	if p.err != nil {
+		p.err = fmt.Errorf("the terminal of the editor: %w", p.err)
+	} else {
+		p.code = exitOf(exit)
+	}
+	if err := p.look(asking, true); err != nil {
+		fmt.Fprintf(p.command.Output, "\n[the editor did not say what was printed last: %s]\n", words.OneLine(err.Error(), 200))
+	}
+	p.settle()
+}
+
+// settle takes the report and gives the terminal back; the client goes on showing it.
+func (p *terminal) settle() {
+	if info, err := os.Lstat(p.report()); err == nil && info.Mode().IsRegular() {
+		if f, err := os.Open(p.report()); err == nil {
+			_, _ = io.Copy(p.command.Report, f)
+			f.Close()
+		}
+	}
+	_ = os.RemoveAll(p.dir)
+	p.release()
+}
+
+func (p *terminal) release() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.conn.Context()), patience)
+	defer cancel()
+	_ = p.ask(ctx, wire.ClientMethodTerminalRelease, nil) // it ends with the session at the latest
+}
+
+// look takes what the terminal has shown since the last look: while the command runs
+// whole lines only, as programs draw the last one again and again.
+func (p *terminal) look(ctx context.Context, last bool) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var now wire.TerminalOutputResponse
+	if err := p.ask(ctx, wire.ClientMethodTerminalOutput, &now); err != nil {
+		return err
+	}
+	text := strings.ReplaceAll(now.Output, "\r\n", "\n")
+	fresh, ok := p.since(text, now.Truncated)
+	switch {
+	case last && !ok:
+		fresh = "\n[the editor showed other text before, or dropped some; now it shows:]\n" + text
+	case !last && !ok:
+		return nil
+	case !last:
+		fresh = fresh[:strings.LastIndexByte(fresh, '\n')+1]
+	}
+	p.taken += len(fresh)
+	p.last += fresh
+	p.last = p.last[max(0, len(p.last)-overlap):]
+	_, err := io.WriteString(p.command.Output, fresh)
+	return err
+}
+
+// overlap is how much of what was taken is looked for, in bytes, to find where the rest
+// begins.
+const overlap = 4 << 10
+
+// since is what text has behind what was taken, if its beginning may have been dropped
+// in between. It reports false if it is not there as it was taken.
+func (p *terminal) since(text string, dropped bool) (string, bool) {
+	if !dropped {
+		known := p.taken - len(p.last)
+		if p.taken > len(text) || known < 0 || text[known:p.taken] != p.last {
+			return "", false
+		}
+		return text[p.taken:], true
+	}
+	// Of several places the first one counts: what comes twice is better than what is lost.
+	if i := strings.Index(text, p.last); len(p.last) == overlap && i >= 0 {
+		return text[i+len(p.last):], true
+	}
+	return "", false
+}
+
+// exitOf is 128+n for an end by signal n.
+func exitOf(e wire.WaitForTerminalExitResponse) int {
+	switch {
+	case e.ExitCode != nil:
+		return *e.ExitCode
+	case e.Signal != nil:
+		numbers := map[string]int{"HUP": 1, "INT": 2, "QUIT": 3, "ABRT": 6, "KILL": 9, "SEGV": 11, "PIPE": 13, "TERM": 15}
+		return 128 + numbers[strings.TrimPrefix(*e.Signal, "SIG")]
+	}
+	return 128
+}

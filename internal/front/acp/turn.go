@@ -1,0 +1,272 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	wire "github.com/coder/acp-go-sdk"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/jsonrpc"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
+)
+
+// turn is a prompt that is worked on. Its methods may be called from any goroutine.
+type turn struct {
+	done chan struct{} // closed at its end
+
+	mu        sync.Mutex
+	run       *inspan.Conductor // that goes on; nil before the first
+	cancelled bool              // by the person
+	left      bool              // the client is gone, or has closed the session
+
+	// Of the goroutine that runs it.
+	stopped *event.Stopped
+	usage   llm.Usage
+}
+
+// begin starts a turn, unless one goes on.
+func (st *session) begin() (*turn, error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	switch {
+	case st.closed:
+		return nil, missing(st.id)
+	case st.turn != nil:
+		return nil, busy("session %s is at work on a prompt; %s tells it something meanwhile, session/cancel ends it", st.id, methodSteer)
+	}
+	st.turn = &turn{done: make(chan struct{})}
+	return st.turn, nil
+}
+
+func (st *session) end(t *turn) {
+	st.mu.Lock()
+	st.turn, st.mine = nil, nil
+	st.mu.Unlock()
+	close(t.done)
+}
+
+// cancel interrupts the run, as the person wants, also once more.
+func (t *turn) cancel() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cancelled = true
+	if t.run != nil {
+		t.run.Interrupt(event.Cancelled{By: "the user"})
+	}
+}
+
+// again has a run that waits for answers take up what was chosen meanwhile.
+func (t *turn) again() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.run != nil {
+		t.run.Again()
+	}
+}
+
+// abandon interrupts a run that goes on. One that waits for a decision is left so.
+func (t *turn) abandon() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.left {
+		return
+	}
+	t.left = true
+	if t.run != nil {
+		t.run.Leave(event.Cancelled{By: "the user", Reason: "left"})
+	}
+}
+
+func (t *turn) over() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cancelled || t.left
+}
+
+func (a *agent) prompt(p wire.PromptRequest) work {
+	st, err := a.session(p.SessionId)
+	if err != nil {
+		return failing(err)
+	}
+	t, err := st.begin()
+	if err != nil {
+		return failing(err)
+	}
+	return func(ctx context.Context) (any, error) {
+		defer st.end(t)
+		defer context.AfterFunc(ctx, func() {
+			if errors.Is(context.Cause(ctx), jsonrpc.ErrWithdrawn) {
+				t.cancel()
+			}
+		})()
+		st.driving.Lock()
+		defer st.driving.Unlock()
+		inputs, err := st.said(p.Prompt)
+		if err != nil {
+			return nil, err
+		}
+		return st.work(t, inputs)
+	}
+}
+
+func (a *agent) cancel(p wire.CancelNotification) work {
+	st, err := a.session(p.SessionId)
+	if err != nil {
+		return failing(err)
+	}
+	st.mu.Lock()
+	t := st.turn
+	st.mu.Unlock()
+	if t != nil {
+		t.cancel()
+	}
+	return func(context.Context) (any, error) { return nil, nil }
+}
+
+// work runs the session until it has nothing to do, or waits for words of the person. What
+// an earlier run left to decide comes first.
+func (st *session) work(t *turn, said []event.Body) (any, error) {
+	if err := st.changeModel(st.ctx); err != nil {
+		return nil, unconfigured(err)
+	}
+	var err error
+	if waiting := st.now().Status().Waiting; len(waiting) > 0 {
+		if d, ok := answered(waiting, said); ok {
+			said = []event.Body{d}
+		} else if err = st.drive(t, nil); len(st.now().Status().Waiting) > 0 {
+			said = nil
+		}
+	}
+	if err == nil && said != nil {
+		err = st.drive(t, said)
+	}
+	if t.over() && (err == nil || errors.Is(err, context.Canceled)) {
+		return st.response(t, wire.StopReasonCancelled), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	st.tellCommands()
+	return st.response(t, stopReason(t.stopped)), nil
+}
+
+// drive runs the session, tells the client what happens, and has the person answer, unless
+// the turn is over.
+func (st *session) drive(t *turn, inputs []event.Body) error {
+	run := &inspan.Conductor{Session: st.now(), Together: true, Before: st.unheld}
+	run.See = func(e event.Event) error {
+		switch b := e.Body.(type) {
+		case event.Replied:
+			t.usage = t.usage.Add(b.Usage)
+		case event.Stopped:
+			t.stopped = &b
+		}
+		st.view.apply(e)
+		return nil
+	}
+	run.Ask = func(ctx context.Context, p inspan.Pending) (event.Body, error) { return st.put(ctx, t, p) }
+	t.mu.Lock()
+	over := t.cancelled || t.left
+	if !over {
+		t.run = run
+	}
+	t.mu.Unlock()
+	if over {
+		return nil
+	}
+	return run.Run(st.ctx, inputs...)
+}
+
+// response answers the prompt.
+func (st *session) response(t *turn, reason wire.StopReason) wire.PromptResponse {
+	meta := map[string]any{}
+	if len(st.now().Status().Waiting) > 0 {
+		meta["reason"] = "waiting"
+	} else if t.stopped != nil {
+		meta["reason"] = string(t.stopped.Reason)
+		if t.stopped.Detail != "" {
+			meta["detail"] = text.Line(t.stopped.Detail)
+		}
+	}
+	u := t.usage
+	out := wire.PromptResponse{StopReason: reason, Meta: map[string]any{"inspan": meta}}
+	if u != (llm.Usage{}) {
+		out.Usage = &wire.Usage{
+			InputTokens: u.Input, OutputTokens: u.Output, TotalTokens: u.Prompt() + u.Output,
+			CachedReadTokens: &u.CacheRead, CachedWriteTokens: &u.CacheWrite,
+		}
+	}
+	return out
+}
+
+// stopReason says in the words of the protocol why a run has stopped. What it has no
+// word for is said in the conversation, see view.stop.
+func stopReason(s *event.Stopped) wire.StopReason {
+	if s == nil {
+		return wire.StopReasonEndTurn
+	}
+	switch s.Reason {
+	case event.ReasonMaxTokens:
+		return wire.StopReasonMaxTokens
+	case event.ReasonMaxTurns, event.ReasonBudget, event.ReasonMaxTime, event.ReasonRate:
+		return wire.StopReasonMaxTurnRequests
+	case event.ReasonRefused:
+		return wire.StopReasonRefusal
+	case event.ReasonCancelled:
+		return wire.StopReasonCancelled
+	}
+	return wire.StopReasonEndTurn
+}
+
+// answered makes what is said the answer to a question that waits for words, if there
+// is one.
+func answered(waiting []inspan.Pending, said []event.Body) (event.Body, bool) {
+	for _, body := range said {
+		s, ok := body.(event.Said)
+		text := strings.TrimSpace(s.Parts.Text())
+		if !ok || text == "" {
+			continue
+		}
+		for _, p := range waiting {
+			if d, problem := words.Answer(p.Call, text); p.Asks && problem == "" {
+				return d, true
+			}
+		}
+	}
+	return nil, false
+}
+
+func (a *agent) steer(ctx context.Context, p steerRequest) (any, error) {
+	return a.tell(ctx, p, func(parts llm.Parts) event.Body { return event.Steered{Parts: parts} })
+}
+
+func (a *agent) queue(ctx context.Context, p steerRequest) (any, error) {
+	return a.tell(ctx, p, func(parts llm.Parts) event.Body { return event.Said{Parts: parts} })
+}
+
+// tell says something into a run that goes on.
+func (a *agent) tell(ctx context.Context, p steerRequest, as func(llm.Parts) event.Body) (any, error) {
+	st, err := a.session(wire.SessionId(p.SessionID))
+	if err != nil {
+		return nil, err
+	}
+	blocks, err := p.blocks()
+	if err != nil {
+		return nil, err
+	}
+	parts, err := st.parts(blocks)
+	if err != nil {
+		return nil, err
+	}
+	if !st.works() {
+		return nil, busy("nothing goes on in session %s; session/prompt begins something", p.SessionID)
+	}
+	st.expect(parts)
+	return struct{}{}, st.send(ctx, as(parts))
+}

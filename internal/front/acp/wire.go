@@ -1,0 +1,151 @@
+package acp
+
+import (
+	"encoding/json"
+	"fmt"
+
+	wire "github.com/coder/acp-go-sdk"
+
+	"github.com/inspan/inspan/internal/base/jsonrpc"
+)
+
+// What clients speak beyond the version of the protocol that the SDK was made from,
+// and what the SDK has no fields for.
+
+// Codes of errors.
+const (
+	codeAuth    = -32000
+	codeMissing = -32002 // what is asked for is not there
+	codeInvalid = jsonrpc.InvalidParams
+	codeBusy    = jsonrpc.InvalidRequest
+)
+
+// Methods.
+const (
+	methodSetTitle = "session/set_title"
+	methodSteer    = "_inspan/steer"
+	methodQueue    = "_inspan/queue"
+)
+
+// extras are capabilities of the client that the SDK does not read.
+type extras struct {
+	Session *struct {
+		Notices    *struct{} `json:"notices"`
+		Compaction *struct{} `json:"compaction"`
+	} `json:"session"`
+	Elicitation *struct {
+		Form *struct{} `json:"form"`
+	} `json:"elicitation"`
+}
+
+// notices reports whether the client shows what is told beside the conversation.
+func (e extras) notices() bool { return e.Session != nil && e.Session.Notices != nil }
+
+// compactions reports whether the client shows how compactions go.
+func (e extras) compactions() bool { return e.Session != nil && e.Session.Compaction != nil }
+
+// forms reports whether the client can ask the person to fill in a form.
+func (e extras) forms() bool { return e.Elicitation != nil && e.Elicitation.Form != nil }
+
+// announced adds what the SDK has no fields for to the answer of initialize.
+func announced(r wire.InitializeResponse) (any, error) {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	var out map[string]any
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return nil, err
+	}
+	if agent, ok := out["agentCapabilities"].(map[string]any); ok {
+		if session, ok := agent["sessionCapabilities"].(map[string]any); ok {
+			session["title"] = struct{}{}
+		}
+	}
+	return out, nil
+}
+
+// titleRequest are the params of session/set_title.
+type titleRequest struct {
+	SessionID string `json:"sessionId"`
+	Title     string `json:"title"`
+}
+
+// steerRequest are the params of our own methods. Prompt is a list of blocks, or a text.
+type steerRequest struct {
+	SessionID string          `json:"sessionId"`
+	Prompt    json.RawMessage `json:"prompt"`
+}
+
+func (r steerRequest) blocks() ([]wire.ContentBlock, error) {
+	var text string
+	if json.Unmarshal(r.Prompt, &text) == nil {
+		return []wire.ContentBlock{wire.TextBlock(text)}, nil
+	}
+	var blocks []wire.ContentBlock
+	if err := json.Unmarshal(r.Prompt, &blocks); err != nil {
+		return nil, invalid("prompt: %v", err)
+	}
+	return blocks, nil
+}
+
+// form are the params of elicitation/create for one question.
+type form struct {
+	SessionID string     `json:"sessionId"`
+	CallID    string     `json:"toolCallId,omitempty"`
+	Mode      string     `json:"mode"`
+	Message   string     `json:"message"`
+	Schema    formSchema `json:"requestedSchema"`
+}
+
+type formSchema struct {
+	Type       string               `json:"type"`
+	Properties map[string]formField `json:"properties"`
+	Required   []string             `json:"required,omitempty"`
+}
+
+type formField struct {
+	Type  string   `json:"type"`
+	Title string   `json:"title,omitempty"`
+	Enum  []string `json:"enum,omitempty"`
+}
+
+// formAnswer is what the person filled in.
+type formAnswer struct {
+	Action  string         `json:"action"` // accept, decline or cancel
+	Content map[string]any `json:"content"`
+}
+
+// notice is a session update that tells something beside the conversation.
+type notice struct {
+	SessionUpdate string `json:"sessionUpdate"`
+	Severity      string `json:"severity"`
+	Title         string `json:"title"`
+}
+
+// compaction is a session update that tells how a compaction goes.
+type compaction struct {
+	SessionUpdate string              `json:"sessionUpdate"`
+	ID            string              `json:"compactionId"`
+	Status        string              `json:"status"` // in_progress, completed, failed or cancelled
+	Summary       []wire.ContentBlock `json:"summary,omitempty"`
+	Error         string              `json:"error,omitempty"`
+}
+
+// rawUpdate is a session update that the SDK does not have.
+type rawUpdate struct {
+	SessionID string `json:"sessionId"`
+	Update    any    `json:"update"`
+}
+
+func invalid(format string, args ...any) error {
+	return &jsonrpc.Error{Code: codeInvalid, Message: fmt.Sprintf(format, args...)}
+}
+
+func missing(id string) error {
+	return &jsonrpc.Error{Code: codeMissing, Message: fmt.Sprintf("there is no session %.100q", id), Data: map[string]any{"sessionId": id}}
+}
+
+func busy(format string, args ...any) error {
+	return &jsonrpc.Error{Code: codeBusy, Message: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,171 @@
+package command
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/install/app"
+)
+
+const detachHelp = "With --detach the run continues in a process of its own, without a terminal. inspan prints the session's id once it " +
+	"has begun.\n" +
+	"Questions wait, even for days, until you answer with 'inspan attach' or 'inspan send --allow'. With --unattended they are denied.\n" +
+	"The process prints to run.log in the session's folder, which holds the last two megabytes.\n" +
+	"See 'inspan ps', 'logs', 'attach' and 'stop'."
+
+// addDetach lets a command that runs a session leave it to a process of its own.
+func (f *runFlags) addDetach(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.detach, "detach", false, "run in a separate process and print the session's id")
+	cmd.Flags().BoolVar(&f.denies, "unattended", false, "with --detach: deny calls that would ask, instead of waiting for an answer")
+	head, _ := strings.CutSuffix(cmd.Long, "\n\n"+exitPointer)
+	cmd.Long = head + "\n\n" + detachHelp + "\n\n" + exitPointer
+}
+
+// detach has a process of its own do what was typed, and waits until its run has begun.
+func (c *command) detach(cmd *cobra.Command, f *runFlags, args []string) error {
+	a, err := app.Load(c.self)
+	if err != nil {
+		return err
+	}
+	o, done, err := c.order(cmd, a, f, args)
+	if err != nil || done {
+		return err
+	}
+	o.Unattended = f.denies
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	start, err := a.Running.Detach(ctx, c.program(), append([]string{"detached"}, c.given(cmd)...), o)
+	if err != nil {
+		return err
+	}
+	if start.Session != "" {
+		_, _ = c.console.Err.Write(start.Printed)
+		_, err := fmt.Fprintln(c.console.Out, start.Session)
+		return err
+	}
+	if len(bytes.TrimSpace(start.Printed)) == 0 {
+		return fmt.Errorf("the process ended with code %d before the run began", start.Code)
+	}
+	to := c.console.Err
+	if c.console.Form != console.Text {
+		to = c.console.Out
+	}
+	if c.code = start.Code; c.code == 0 {
+		c.code = console.ExitError
+	}
+	_, err = to.Write(start.Printed)
+	return err
+}
+
+// order is what a process of its own is to do, for what was typed. Done says that there is nothing
+// left to do.
+func (c *command) order(cmd *cobra.Command, a *app.App, f *runFlags, args []string) (o app.Order, done bool, err error) {
+	text := ""
+	switch {
+	case f.Program != nil:
+		o = a.Running.New(f.Program.Begin().Parts.Text())
+		o.Flow = f.flow
+		return o, false, nil
+	case cmd.Name() == "resume":
+		if o, err = a.Running.Named(cmd.Context(), args); err != nil {
+			return o, false, err
+		}
+		args = []string{o.Text}
+	default:
+		if text, err = c.task(args); err != nil {
+			return o, false, err
+		}
+		o = a.Running.New(text)
+	}
+	o.Text, done, err = c.typed(cmd, f, args, o.Text)
+	return o, done, err
+}
+
+// program is what to start to have this program again, by a name that people
+// recognise where there is one.
+func (c *command) program() string {
+	if path, err := os.Executable(); err == nil {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return c.self
+}
+
+// given are the flags that were given and that a detached process takes too, but for some.
+func (c *command) given(cmd *cobra.Command, but ...string) []string {
+	var args []string
+	takes := c.detached().Flags()
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		taken := takes.Lookup(f.Name) != nil || cmd.InheritedFlags().Lookup(f.Name) != nil
+		if !f.Changed || !taken || slices.Contains(but, f.Name) {
+			return
+		}
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, v := range values {
+			args = append(args, "--"+f.Name+"="+v)
+		}
+	})
+	return args
+}
+
+// detached is the process that --detach starts.
+func (c *command) detached() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:    "detached",
+		Hidden: true,
+		Args:   exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a, err := app.Load(c.self)
+			if err != nil {
+				return err
+			}
+			b, err := a.Running.Ordered()
+			if err != nil {
+				return misused("only 'inspan run --detach' starts this command")
+			}
+			defer b.Close()
+			c.console.Out, c.console.Err = b.Out, b.Out
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			f.Unattended, f.Patient, f.Apart, f.Unapproved = b.Unattended, true, b.Apart, b.Unapproved
+			if len(b.Flow) > 0 {
+				if f.Program, err = app.Workflows(a, f.cwd, f.Trust).Program(b.Flow[0], b.Flow[1:]); err != nil {
+					return err
+				}
+				f.Model = cmp.Or(f.Model, f.Program.Model())
+				b.Text = cmp.Or(b.Text, f.Program.Begin().Parts.Text())
+			}
+			s, inputs, err := b.Open(cmd.Context(), a.Host(f.Options, c.warn), f.cwd)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			defer b.Announce(cmd.Context(), a.Running, s)()
+			run := c.console.RunOn
+			if c.console.Unattended = b.Unattended; b.Unattended {
+				run = c.console.Run
+			}
+			c.code = run(cmd.Context(), s, inputs...)
+			return nil
+		},
+	}
+	f.add(cmd)
+	f.addNew(cmd)
+	return cmd
+}

@@ -1,0 +1,228 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/install/config"
+)
+
+func (c *command) mcp() *cobra.Command {
+	return group("mcp", "Use MCP servers, or serve as one",
+		c.mcpList(), c.mcpAdd(), c.mcpImport(), c.mcpRemove(), c.mcpTools(), c.mcpAgree(), c.mcpLogin(), c.mcpLogout(), c.mcpServe())
+}
+
+func (c *command) mcpList() *cobra.Command {
+	var cwd string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "Connect to the servers of this folder and show their state",
+		Long: "inspan shows each server's state, tools, latency, the tokens of its descriptions, and why it is missing.\n" +
+			"It starts servers of a .mcp.json only after you trust that file ('inspan trust').",
+		Args: exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a, root, err := c.at(cwd)
+			if err != nil {
+				return err
+			}
+			hub, err := a.Hubs.Settled(cmd.Context(), root, c.warn)
+			if err != nil {
+				return err
+			}
+			if hub == nil {
+				fmt.Fprintln(cmd.OutOrStdout(), "There are no MCP servers here; 'inspan mcp add' adds one.")
+				return nil
+			}
+			defer hub.Close()
+			return console.Servers(cmd.OutOrStdout(), hub.Status())
+		},
+	}
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
+	return cmd
+}
+
+func (c *command) mcpAdd() *cobra.Command {
+	var s config.MCPServer
+	var env, headers []string
+	cmd := &cobra.Command{
+		Use:   "add NAME (URL | -- PROGRAM [ARGUMENTS])",
+		Short: "Add a server to your settings and try it",
+		Long: "A program runs in the sandbox: it sees the workspace and reaches only the hosts that you name.\n" +
+			"inspan replaces ${NAME} in values with the environment variable when it starts the server.",
+		Example: "  inspan mcp add tracker https://mcp.example.com/mcp\n  inspan mcp add files --read /opt/servers -- mcp-server-filesystem .\n" +
+			"  inspan mcp add db --host db.example.com --env 'TOKEN=${DB_TOKEN}' -- ./db-server",
+		Args: exactly(2, 100, "a NAME, and a URL or a PROGRAM"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if strings.Contains(args[1], "://") && len(args) == 2 {
+				s.URL = args[1]
+			} else {
+				s.Command = args[1:]
+			}
+			var err error
+			if s.Env, err = pairs("--env", env); err != nil {
+				return err
+			}
+			if s.Headers, err = pairs("--header", headers); err != nil {
+				return err
+			}
+			return c.addServer(cmd, args[0], s)
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&env, "env", nil, "`NAME=VALUE` for the program's environment; repeatable")
+	f.StringArrayVar(&headers, "header", nil, "`NAME=VALUE` for a header of each request; repeatable")
+	f.StringArrayVar(&s.Hosts, "host", nil, "`host` that the program may reach; repeatable")
+	f.StringArrayVar(&s.Read, "read", nil, "absolute `path` outside the workspace that the program may read; repeatable")
+	f.StringArrayVar(&s.Write, "write", nil, "absolute `path` that the program may change; repeatable")
+	f.StringVar(&s.Dir, "dir", "", "`folder` that the program starts in (default: the workspace)")
+	f.StringVar(&s.Kind, "kind", "", "`transport`: stdio, http, sse or ws (default: follows from the other arguments)")
+	f.BoolVar(&s.Bare, "no-sandbox", false, "run the program without the sandbox")
+	f.SetInterspersed(true)
+	return cmd
+}
+
+// pairs reads NAME=VALUE, each name once.
+func pairs(flag string, list []string) (map[string]string, error) {
+	var out map[string]string
+	for _, text := range list {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return nil, misused("%s %q: want NAME=VALUE", flag, text)
+		}
+		if _, twice := out[name]; twice {
+			return nil, misused("%s %q: %s is given twice", flag, text, name)
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[name] = value
+	}
+	return out, nil
+}
+
+func (c *command) addServer(cmd *cobra.Command, name string, s config.MCPServer) error {
+	a, root, err := c.at(".")
+	if err != nil {
+		return err
+	}
+	if err := a.Hubs.Add(name, s); err != nil {
+		return usageError{err}
+	}
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "Added %s to %s.\n", name, a.ConfigPath)
+	env, err := a.Permission.Env(root)
+	if err != nil {
+		return err
+	}
+	hub := a.Hubs.OpenOne(name, s, env)
+	defer hub.Close()
+	hub.Await(cmd.Context())
+	if err := console.Servers(out, hub.Status()); err != nil {
+		return err
+	}
+	if why, failed := hub.Failed(); failed {
+		return fmt.Errorf("%s is in your settings, but it did not start: %s; change it there, or remove it with 'inspan mcp remove %s'",
+			name, why, name)
+	}
+	return nil
+}
+
+func (c *command) mcpRemove() *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Remove a server from your settings",
+		Args:  exactly(1, 1, "a NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, err := app.Load(c.self)
+			if err != nil {
+				return err
+			}
+			if err := config.RemoveServer(a.ConfigPath, args[0]); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "Removed %s from %s.\n", args[0], a.ConfigPath)
+			return nil
+		},
+	}
+}
+
+func (c *command) mcpTools() *cobra.Command {
+	var cwd string
+	cmd := &cobra.Command{
+		Use:   "tools NAME",
+		Short: "List the tools of a server, as the model sees them",
+		Args:  exactly(1, 1, "a NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, root, err := c.at(cwd)
+			if err != nil {
+				return err
+			}
+			hub, err := a.Hubs.With(cmd.Context(), root, args[0], c.warn)
+			if err != nil {
+				return err
+			}
+			defer hub.Close()
+			now, agreed, _ := hub.Definitions(args[0])
+			if now == nil {
+				now = agreed
+			}
+			return console.Definitions(cmd.OutOrStdout(), now)
+		},
+	}
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
+	return cmd
+}
+
+func (c *command) mcpAgree() *cobra.Command {
+	var cwd string
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "agree NAME",
+		Short: "Review the tools that a server offers now, and approve them",
+		Long: "Adding or trusting a server approves the tools it offers at first. The model can't call a tool that the server changes\n" +
+			"or adds later until you approve it. Its other tools keep working. Without a terminal, pass --yes.",
+		Args: exactly(1, 1, "a NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, root, err := c.at(cwd)
+			if err != nil {
+				return err
+			}
+			hub, err := a.Hubs.With(cmd.Context(), root, args[0], c.warn)
+			if err != nil {
+				return err
+			}
+			defer hub.Close()
+			out := cmd.OutOrStdout()
+			now, agreed, digest := hub.Definitions(args[0])
+			if digest == "" {
+				return fmt.Errorf("the MCP server %s is not connected; see 'inspan mcp list'", args[0])
+			}
+			changes := console.Differences(agreed, now)
+			fmt.Fprint(out, changes)
+			switch {
+			case changes == "":
+				fmt.Fprintf(out, "%s offers only tools that you approved.\n", args[0])
+				return hub.Agree(args[0], digest)
+			case yes:
+			case !isTerminal(c.in):
+				return errors.New("there is nobody to ask; --yes approves these tools")
+			case !c.confirms(out, "Approve these tools?"):
+				fmt.Fprintln(out, "Not approved.")
+				return nil
+			}
+			if err := hub.Agree(args[0], digest); err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "Approved the current tools of %s.\n", args[0])
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
+	cmd.Flags().BoolVar(&yes, "yes", false, "approve without asking")
+	return cmd
+}

@@ -1,0 +1,175 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/inspan/inspan/internal/front/console"
+)
+
+func (c *command) memory() *cobra.Command {
+	return group("memory", "Show and edit the memory, and search past sessions",
+		c.memoryList(), c.memoryAdd(), c.memoryForget(), c.memoryRead(), c.memorySearch(), c.memoryPath())
+}
+
+func (c *command) memoryList() *cobra.Command {
+	var cwd string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the memory that new sessions in this folder get",
+		Args:  exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a, root, err := c.at(cwd)
+			if err != nil {
+				return err
+			}
+			return console.Memory(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Knowledge.Memory(root))
+		},
+	}
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
+	return cmd
+}
+
+func (c *command) memoryAdd() *cobra.Command {
+	var cwd, scope, kind, topic, text, expires string
+	var supersedes []string
+	cmd := &cobra.Command{
+		Use:   "add TEXT",
+		Short: "Add an entry",
+		Args:  exactly(1, 1, "a TEXT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, root, err := c.at(cwd)
+			if err != nil {
+				return err
+			}
+			e := a.Knowledge.Entry(kind, args[0])
+			e.Topic, e.Supersedes = topic, supersedes
+			if err := a.Knowledge.Memory(root).Find(supersedes...); err != nil {
+				return misused("--supersedes: %w", err)
+			}
+			if expires != "" {
+				if e.Expires, err = time.Parse(time.DateOnly, expires); err != nil {
+					return misused("--expires: %q is not a day such as 2026-12-31", expires)
+				}
+			}
+			id, err := a.Knowledge.Remember(cmd.Context(), root, scope, e, text)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), savedAs(scope, id))
+			return nil
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
+	fl.StringVar(&scope, "scope", "project", "`user` (you, everywhere), project (you, here) or team (in the repository)")
+	fl.StringVar(&kind, "kind", "fact", "`fact`, preference, decision, procedure or reference")
+	fl.StringVar(&topic, "topic", "", "`name` of a topic file with details, such as build")
+	fl.StringVar(&text, "topic-text", "", "`markdown` to add to the topic file")
+	fl.StringVar(&expires, "expires", "", "last valid `day`, such as 2026-12-31")
+	fl.StringSliceVar(&supersedes, "supersedes", nil, "`id` of an entry that this one replaces; repeatable")
+	return cmd
+}
+
+func savedAs(scope, id string) string {
+	return fmt.Sprintf("saved in %s memory as %s; new sessions know it", scope, id)
+}
+
+func (c *command) memoryForget() *cobra.Command {
+	var cwd string
+	cmd := &cobra.Command{
+		Use:   "forget ID",
+		Short: "Remove an entry",
+		Args:  exactly(1, 1, "an ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, root, err := c.at(cwd)
+			if err != nil {
+				return err
+			}
+			e, err := a.Knowledge.Memory(root).Forget(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			console.Forgotten(cmd.OutOrStdout(), e)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
+	return cmd
+}
+
+func (c *command) memoryRead() *cobra.Command {
+	var cwd, scope string
+	cmd := &cobra.Command{
+		Use:   "read [TOPIC]",
+		Short: "Print a topic, or list all topics",
+		Args:  exactly(0, 1, "at most one TOPIC"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, root, err := c.at(cwd)
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return console.Topics(cmd.OutOrStdout(), a.Knowledge.Memory(root))
+			}
+			return console.Topic(cmd.OutOrStdout(), a.Knowledge.Memory(root), scope, args[0])
+		},
+	}
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
+	cmd.Flags().StringVar(&scope, "scope", "project", "`user`, project or team")
+	return cmd
+}
+
+func (c *command) memorySearch() *cobra.Command {
+	var cwd string
+	var here bool
+	var most int
+	cmd := &cobra.Command{
+		Use:   "search WORDS...",
+		Short: "Search all past sessions",
+		Long: "A query holds words, \"exact phrases\" and prefixes*. inspan updates the index first.\n" +
+			"You can delete the index at any time.",
+		Args: exactly(1, 100, "WORDS"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, root, err := c.at(cwd)
+			if err != nil {
+				return err
+			}
+			if !here {
+				root = "" // everywhere
+			}
+			hits, behind, err := a.Knowledge.Search(cmd.Context(), strings.Join(args, " "), root, most)
+			if err != nil {
+				return err
+			}
+			console.Past(cmd.OutOrStdout(), cmd.ErrOrStderr(), hits, behind)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` for --here")
+	cmd.Flags().BoolVar(&here, "here", false, "only sessions of this folder")
+	cmd.Flags().IntVarP(&most, "max", "n", 10, "`number` of results to show")
+	return cmd
+}
+
+func (c *command) memoryPath() *cobra.Command {
+	var cwd string
+	cmd := &cobra.Command{
+		Use:   "path",
+		Short: "Print the paths of the memory files, which are markdown that you can edit",
+		Args:  exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a, root, err := c.at(cwd)
+			if err != nil {
+				return err
+			}
+			console.MemoryPaths(cmd.OutOrStdout(), a.Knowledge.Memory(root))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
+	return cmd
+}

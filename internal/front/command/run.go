@@ -1,0 +1,254 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// runFlags are the flags that run and resume share.
+type runFlags struct {
+	app.Options
+	output string
+	input  string
+	cwd    string
+	labels []string
+	// Limits as they were typed, of which 0 means none.
+	maxTurns  int
+	maxTokens int64
+	maxTime   time.Duration
+	flow      []string // workflow to perform, and its inputs as they were typed
+	detach    bool     // let it run in a process of its own,
+	denies    bool     // which denies what would ask
+
+	remote     remoteFlags // a server that does it,
+	repository string      // in a clone of this,
+	ref        string      // from this branch or tag
+}
+
+func (c *command) run() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   `run "what to do"`,
+		Short: "Run one task, from the arguments or standard input",
+		Long: "The agent works in the current folder. Without arguments, or with -, the task comes from standard input.\n" +
+			"inspan adds piped text to a task that you give as an argument, up to 1 MiB.\n" +
+			"A task that begins with a slash runs a command: a skill, a command file or a built-in one.\n" +
+			"'inspan run /help' lists them.\n\n" +
+			console.ModesHelp() + "\nWithout a terminal, calls that would ask are denied.\n\n" + exitPointer,
+		Example: "  inspan run \"make the failing test pass\"\n  inspan run --model ollama/qwen3-coder --mode edit \"add a --verbose flag\"\n" +
+			"  inspan run --output json --mode auto \"update the changelog\" | jq .text\n  inspan run --model script \"bash: ls\"       # offline",
+		RunE: c.perform(&f),
+	}
+	f.add(cmd)
+	f.addNew(cmd)
+	f.addDetach(cmd)
+	f.addRemote(cmd)
+	cmd.Flags().StringVar(&f.input, "input-format", console.Text,
+		"`format` of standard input: text, or stream-json (one message per line, as wrappers of Claude Code write them)")
+	return cmd
+}
+
+// perform returns a command that runs one task in a new session.
+func (c *command) perform(f *runFlags) func(cmd *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := f.check(cmd); err != nil {
+			return err
+		}
+		if f.remote.url != "" {
+			text, err := c.task(args)
+			if err == nil {
+				text, err = c.piped(text, args)
+			}
+			if err != nil {
+				return err
+			}
+			return c.away(cmd, f, text, false)
+		}
+		switch {
+		case f.detach:
+			return c.detach(cmd, f, args)
+		case f.input == console.StreamJSON:
+			return c.chat(cmd, f, args)
+		}
+		text, err := c.task(args)
+		if err != nil {
+			return err
+		}
+		text, done, err := c.typed(cmd, f, args, text)
+		if err != nil || done {
+			return err
+		}
+		if text, err = c.piped(text, args); err != nil {
+			return err
+		}
+		host, err := c.host(f)
+		if err != nil {
+			return err
+		}
+		s, err := host.New(cmd.Context(), f.cwd)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		c.code = c.console.Run(cmd.Context(), s, event.Say(text))
+		return nil
+	}
+}
+
+// chat runs a session on messages from standard input.
+func (c *command) chat(cmd *cobra.Command, f *runFlags, args []string) error {
+	if len(args) > 0 {
+		return misused("--input-format stream-json reads the task from standard input; remove the task from the arguments")
+	}
+	host, err := c.host(f)
+	if err != nil {
+		return err
+	}
+	s, err := host.New(cmd.Context(), f.cwd)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	c.code = c.console.Chat(cmd.Context(), s, c.in)
+	return nil
+}
+
+// add declares the flags.
+func (f *runFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.Model, "model", "", "model as `provider/model`, or a known name such as sonnet; see 'inspan models'")
+	fl.StringVar((*string)(&f.Mode), "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
+	fl.IntVar(&f.maxTurns, "max-turns", 200, "maximum `turns` of one run; 0 means no limit")
+	fl.Var((*dollars)(&f.MaxCost), "max-cost", "maximum cost of the session in US `dollars`; 0 means no limit")
+	fl.Int64Var(&f.maxTokens, "max-tokens", 0, "maximum `tokens` of the session, prompts and replies; 0 means no limit")
+	fl.DurationVar(&f.maxTime, "max-time", 0, "maximum `time` of one run, such as 90s or 2h, not counting waits for you; 0 means no limit")
+	fl.DurationVar(&f.RetryFor, "retry-for", 0,
+		"how long to retry a model that is down, such as `90s` or 2h (default 1m; 15m without a terminal)")
+	fl.StringVar(&f.Record, "record", "", "write the model's answers to a new `file`")
+	fl.StringVar(&f.Replay, "replay", "", "replay a recorded `file` instead of calling a model")
+	fl.StringVar(&f.output, "output", console.Text,
+		"output `format`: text, json, stream-json, or claude-stream-json for wrappers of Claude Code")
+	fl.StringArrayVar(&f.Folders, "add-dir", nil, "`folder` that the session uses like its workspace; repeatable")
+	fl.StringArrayVar(&f.Allow, "allow", nil, "`rule` for calls that run without asking, such as \"bash(go test *)\"; repeatable")
+	fl.StringArrayVar(&f.Ask, "ask", nil, "`rule` for calls that ask in every mode; repeatable")
+	fl.StringVar(&f.Container, "container", "", "run commands in a container of this `image` (podman or docker) instead of the kernel sandbox")
+	fl.StringVar(&f.Trust, "trust", "", "`checksum` of the folder content that you trust; 'inspan trust --sum' prints it")
+	fl.BoolVar(&f.KeepJobs, "keep-jobs", false,
+		"keep background jobs that bash was told to keep after the session, without asking (rule keep(*))")
+	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; repeatable")
+}
+
+// addNew declares the flags of what begins a new session.
+func (f *runFlags) addNew(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.System, "system", "", "replace inspan's system prompt with this `text`")
+	cmd.Flags().StringArrayVar(&f.labels, "label", nil, "`NAME=VALUE` to find the session by; repeatable")
+	cmd.Flags().StringVar(&f.AppendSystem, "append-system", "", "append this `text` to the system prompt")
+	cmd.Flags().StringVar(&f.cwd, "cwd", ".", "`folder` to work in (the workspace)")
+}
+
+// check looks at what was typed before anything is written.
+func (f *runFlags) check(cmd *cobra.Command) error {
+	if span := os.Getenv("TRACEPARENT"); event.IsTraceparent(span) { // others are ignored, as the standard says
+		f.Traceparent = span
+	}
+	var err error
+	if f.Labels, err = pairs("--label", f.labels); err != nil {
+		return err
+	}
+	if err := f.Check(); err != nil {
+		return err
+	}
+	if !slices.Contains(console.Forms(), f.output) {
+		return misused("--output: unknown format %q; use %s%s", f.output, strings.Join(console.Forms(), ", "),
+			words.DidYouMean(f.output, console.Forms()))
+	}
+	if f.input != "" && f.input != console.Text && f.input != console.StreamJSON {
+		return misused("--input-format: %q is neither text nor stream-json", f.input)
+	}
+	if f.denies && !f.detach {
+		return misused("--unattended needs --detach; without a terminal, calls that would ask are denied anyway")
+	}
+	switch away := f.remote.url != ""; {
+	case !away && (f.repository != "" || f.ref != ""):
+		return misused("--repository and --ref need --remote")
+	case f.ref != "" && f.repository == "":
+		return misused("--ref needs --repository")
+	case !away:
+		if _, err := f.remote.server(); err != nil {
+			return err
+		}
+	}
+	if f.Replay != "" && (f.Model != "" || f.Record != "") {
+		return misused("--replay replaces the model; remove --model and --record")
+	}
+	if f.maxTurns < 0 || f.maxTokens < 0 || f.maxTime < 0 || f.RetryFor < 0 {
+		return misused("--max-turns, --max-tokens, --max-time and --retry-for can't be negative")
+	}
+	if cmd.Flags().Changed("max-turns") {
+		f.MaxTurns = cmp.Or(f.maxTurns, -1)
+	}
+	if cmd.Flags().Changed("max-tokens") {
+		f.MaxTokens = cmp.Or(f.maxTokens, -1)
+	}
+	if cmd.Flags().Changed("max-time") {
+		f.MaxTime = cmp.Or(f.maxTime, -1)
+	}
+	for i, dir := range f.Folders {
+		if f.Folders[i], err = filepath.Abs(dir); err != nil {
+			return misused("--add-dir: %w", err)
+		}
+	}
+	if f.cwd == "" {
+		return nil
+	}
+	_, err = workspace(f.cwd)
+	return err
+}
+
+// task is what the person wants done.
+func (c *command) task(args []string) (string, error) {
+	text := strings.Join(args, " ")
+	if len(args) == 0 || text == "-" {
+		if isTerminal(c.in) {
+			return "", misused("no task given; write it as inspan run \"...\", or pipe it to standard input")
+		}
+		raw, err := io.ReadAll(c.in)
+		if err != nil {
+			return "", fmt.Errorf("read standard input: %w", err)
+		}
+		text = string(raw)
+	}
+	if strings.TrimSpace(text) == "" {
+		return "", misused("the task is empty")
+	}
+	return text, nil
+}
+
+// host builds the host for run and resume.
+func (c *command) host(f *runFlags) (*inspan.Host, error) {
+	a, err := app.Load(c.self)
+	if err != nil {
+		return nil, err
+	}
+	if f.output == console.Text && isTerminal(c.in) && isTerminal(c.console.Err) {
+		c.console.Person = console.NewPerson(c.console, c.in, c.console.Err)
+		a.Notify.At(app.Front{Terminal: c.console.Err})
+	}
+	f.Unattended = c.console.Person == nil
+	c.console.Unattended = f.Unattended
+	return a.Host(f.Options, c.warn), nil
+}

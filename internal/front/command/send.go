@@ -1,0 +1,55 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/inspan/inspan/internal/install/app"
+)
+
+func (c *command) send() *cobra.Command {
+	var m app.Message
+	var f remoteFlags
+	cmd := &cobra.Command{
+		Use:   `send ID ["text"]`,
+		Short: "Send a message or a decision to a session",
+		Long: "inspan appends the input to the session's log. A process that runs the session reads it at once; otherwise it waits for 'inspan " +
+			"resume'.\n" +
+			"Plain text answers the question that the session asks, or starts a new run after the current one.",
+		Example: "  inspan send --steer last \"use the existing helper\"\n  inspan send --cancel last\n  inspan send --allow call_1 last",
+		Args:    exactly(1, 2, "an ID and an optional TEXT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m.By, m.Text = "inspan send", strings.Join(args[1:], " ")
+			a, r, err := c.load(&f)
+			if err != nil {
+				return err
+			}
+			if r != nil && (m.For == "project" || m.For == "always") {
+				return misused("--for %s writes to settings of this machine; with --remote an approval holds for the session at most", m.For)
+			}
+			id := args[0] // which is found behind what is wrong with the message
+			if r != nil {
+				if id, err = r.Resolve(cmd.Context(), id); err != nil {
+					return err
+				}
+			}
+			e, err := a.Send(cmd.Context(), id, m)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: event %d\n", e.Session, e.Seq)
+			return nil
+		},
+	}
+	fl := cmd.Flags()
+	fl.BoolVar(&m.Steer, "steer", false, "steer: the model sees the text during the current run")
+	fl.BoolVar(&m.Cancel, "cancel", false, "interrupt the current run")
+	fl.StringVar(&m.Allow, "allow", "", "allow the waiting call with this `id`")
+	fl.StringVar(&m.For, "for", "once", "`scope` of --allow: once, session, edits, host, project or always")
+	fl.StringVar(&m.Deny, "deny", "", "deny the waiting call with this `id`, with the text as the reason")
+	f.add(cmd)
+	oneOf(cmd, "steer", "cancel", "allow", "deny")
+	return cmd
+}

@@ -1,0 +1,89 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/service/server"
+)
+
+// What serve does beside other machines: see docs/SERVER.md.
+
+// sharing is what a server shares with others.
+type sharing struct {
+	store  app.SharedStore // nil: nothing
+	engine app.Engine      // nil: none
+	name   string          // of the store
+}
+
+func (s sharing) close() (err error) {
+	if s.engine != nil {
+		err = s.engine.Close()
+	}
+	if s.store != nil {
+		err = errors.Join(err, s.store.Close())
+	}
+	return err
+}
+
+// sharing opens what the flags name, and has the app use it.
+func (c *command) sharing(ctx context.Context, f *serverFlags, a *app.App) (s sharing, err error) {
+	where := app.StoreOf(f.store)
+	switch {
+	case f.only != "" && f.only != "api" && f.only != "work":
+		return s, misused("--only: unknown value %q; use api or work", f.only)
+	case f.only != "" && f.engine == "":
+		return s, misused("--only needs --engine: without one, the leading server does all")
+	case where == "" && (f.engine != "" || f.advertise != ""):
+		return s, misused("--engine and --advertise need --store")
+	case where == "":
+		return s, nil
+	}
+	if s.store, s.name, err = c.shared.Open(ctx, where); err != nil {
+		return s, err
+	}
+	if f.engine != "" {
+		if s.engine, err = c.shared.Connect(ctx, f.engine, s.store); err != nil {
+			return s, errors.Join(err, s.store.Close())
+		}
+	}
+	app.Use(a, s.store)
+	return s, nil
+}
+
+// serveAmong serves, drives sessions, or both, until ctx ends or one of them fails.
+func (c *command) serveAmong(ctx context.Context, a *app.App, f *serverFlags, s *server.Server, of sharing) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var parts []func() error
+	if f.only != "api" && of.engine != nil {
+		w := &server.Server{Setup: s.Setup}
+		if err := c.equip(a, w); err != nil {
+			return err
+		}
+		c.warn(fmt.Sprintf("runs up to %d sessions of %s at a time", s.AtOnce, of.name))
+		parts = append(parts, func() error { return w.Work(ctx, server.Work{AtOnce: s.AtOnce, Drain: f.drain}) })
+	}
+	if f.only != "work" {
+		among := server.Among{Advertise: f.advertise, NewOwner: f.newOwner, Stands: func(leader string) {
+			if leader == "" {
+				c.warn("leads the servers of " + of.name)
+				return
+			}
+			c.warn("stands by; the server at " + leader + " leads")
+		}}
+		parts = append(parts, func() error { return s.ServeAmong(ctx, f.Door, among, f.drain) })
+	}
+	ended := make(chan error, len(parts))
+	for _, part := range parts {
+		go func() { ended <- part() }()
+	}
+	var err error
+	for range parts {
+		err = errors.Join(err, <-ended)
+		stop()
+	}
+	return err
+}

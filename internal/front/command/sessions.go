@@ -1,0 +1,272 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+
+	"github.com/spf13/cobra"
+
+	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/install/app"
+)
+
+func (c *command) sessions() *cobra.Command {
+	return group("sessions", "List, show, search, fork, export, move, remove, prune and check sessions",
+		c.sessionsList(), c.sessionsShow(), c.sessionsSearch(), c.sessionsFork(), c.sessionsExport(), c.sessionsRm(), c.sessionsPrune(),
+		c.sessionsPin(), c.sessionsFsck(), c.sessionsMove(), c.sessionsPush(), c.sessionsPull())
+}
+
+func (c *command) sessionsList() *cobra.Command {
+	all, typed := false, []string(nil)
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List sessions, the latest first",
+		Args:  exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			labels, err := pairs("--label", typed)
+			if err != nil {
+				return err
+			}
+			a, err := app.Load(c.self)
+			if err != nil {
+				return err
+			}
+			list, err := a.Store().List(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if !all {
+				list = console.Leads(list)
+			}
+			if len(labels) > 0 {
+				return console.Sessions(cmd.OutOrStdout(), console.Labelled(list, labels))
+			}
+			if len(list) == 0 {
+				fmt.Fprintln(cmd.ErrOrStderr(), "no sessions yet; start one with: inspan run \"...\"")
+				return nil
+			}
+			return console.Sessions(cmd.OutOrStdout(), list)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "include subagents")
+	cmd.Flags().StringArrayVar(&typed, "label", nil, "only sessions with this label, as `NAME=VALUE`; repeatable")
+	return cmd
+}
+
+func (c *command) sessionsShow() *cobra.Command {
+	var raw bool
+	cmd := &cobra.Command{
+		Use:   "show [ID]",
+		Short: "Print the transcript of a session",
+		Long:  "All of it goes to standard output: what was said, the calls and their results.",
+		Args:  exactly(0, 1, "at most one ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, id, err := c.seen(cmd.Context(), named(args))
+			if err != nil {
+				return err
+			}
+			return c.console.Show(a.Store().Events(cmd.Context(), id), raw)
+		},
+	}
+	cmd.Flags().BoolVar(&raw, "events", false, "print the events as JSON lines")
+	return cmd
+}
+
+// named is the session that the arguments name; the one used last without any.
+func named(args []string) string {
+	if len(args) == 0 {
+		return "last"
+	}
+	return args[0]
+}
+
+func (c *command) sessionsSearch() *cobra.Command {
+	var ignoreCase bool
+	cmd := &cobra.Command{
+		Use:   "search REGEXP",
+		Short: "Search the text of all sessions with a regular expression",
+		Args:  exactly(1, 1, "a REGEXP"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text := args[0]
+			if ignoreCase {
+				text = "(?i)" + text
+			}
+			match, err := regexp.Compile(text)
+			if err != nil {
+				return usageError{err}
+			}
+			a, err := app.Load(c.self)
+			if err != nil {
+				return err
+			}
+			for hit, err := range a.Store().Search(cmd.Context(), match) {
+				if err != nil {
+					fmt.Fprintln(cmd.ErrOrStderr(), "inspan:", err)
+					continue
+				}
+				console.Hit(cmd.OutOrStdout(), hit)
+			}
+			return cmd.Context().Err()
+		},
+	}
+	cmd.Flags().BoolVarP(&ignoreCase, "ignore-case", "i", false, "ignore upper and lower case")
+	return cmd
+}
+
+func (c *command) sessionsFork() *cobra.Command {
+	var at uint64
+	cmd := &cobra.Command{
+		Use:   "fork [ID]",
+		Short: "Copy a session into a new one",
+		Args:  exactly(0, 1, "at most one ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, id, err := c.one(cmd.Context(), named(args))
+			if err != nil {
+				return err
+			}
+			log, err := a.Store().Fork(cmd.Context(), id, at)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), log.ID())
+			return log.Close()
+		},
+	}
+	cmd.Flags().Uint64Var(&at, "at", 0, "copy up to the event with this `number` (see 'sessions show --events'); 0 means all")
+	return cmd
+}
+
+func (c *command) sessionsExport() *cobra.Command {
+	var format, output string
+	cmd := &cobra.Command{
+		Use:   "export [ID]",
+		Short: "Export a session as markdown, JSON lines or an ATIF trajectory",
+		Args:  exactly(0, 1, "at most one ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, id, err := c.seen(cmd.Context(), named(args))
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			if output != "" {
+				f, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+				if err != nil {
+					return err
+				}
+				defer f.Close()
+				out = f
+			}
+			if format == "json" {
+				return (&console.Console{Out: out, Err: cmd.ErrOrStderr()}).Show(a.Store().Events(cmd.Context(), id), true)
+			}
+			return console.Export(cmd.Context(), out, a.Store(), id, format)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "markdown", "`format`: markdown, json (one event a line) or atif (version 1.7)")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`file` to write; it must not exist")
+	return cmd
+}
+
+func (c *command) sessionsRm() *cobra.Command {
+	var yes, discard bool
+	cmd := &cobra.Command{
+		Use:   "rm ID...",
+		Short: "Delete sessions permanently, with the copies of their subagents",
+		Long: "inspan asks before it deletes a session that you named only as last. Without a terminal, that needs --yes.\n" +
+			"A session stays while a copy of its subagents holds changes that nobody has merged ('inspan copies'); --discard deletes them too.",
+		Example: "  inspan sessions rm 20261121-1403\n  inspan sessions rm --yes last",
+		Args:    exactly(1, 1000, "an ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, arg := range args {
+				a, id, err := c.one(cmd.Context(), arg)
+				if err == nil && arg == "last" && !yes {
+					if !isTerminal(c.in) {
+						return misused("last is the session %s; delete it by that ID, or with --yes", id)
+					}
+					if !c.confirms(cmd.OutOrStdout(), "Delete the session "+id+"?") {
+						continue
+					}
+				}
+				if err == nil {
+					err = a.Running.Remove(cmd.Context(), id, discard)
+				}
+				if err != nil {
+					return c.driven(cmd.Context(), a, id, err)
+				}
+				fmt.Fprintln(cmd.OutOrStdout(), "removed", id)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "delete the last session without asking")
+	cmd.Flags().BoolVar(&discard, "discard", false, "also delete changes in copies that nobody has merged")
+	return cmd
+}
+
+// driven adds to an error what to do about a session that a process drives.
+func (c *command) driven(ctx context.Context, a *app.App, id string, err error) error {
+	if id == "" {
+		return err
+	}
+	if h, look := a.Running.Driver(ctx, id); look != nil || h == nil {
+		return err
+	}
+	return fmt.Errorf("%w; join it: inspan attach %s, or end it: inspan stop %s", err, id, id)
+}
+
+func (c *command) sessionsFsck() *cobra.Command {
+	var repair bool
+	cmd := &cobra.Command{
+		Use:   "fsck [ID]",
+		Short: "Check the files of one session, or of all",
+		Long: "inspan checks every log line against its checksum and every blob against its name, and changes nothing.\n" +
+			"With --repair it sets aside a last line that a crash left half written.",
+		Args: exactly(0, 1, "at most one ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, err := app.Load(c.self)
+			if err != nil {
+				return err
+			}
+			var ids []string
+			if len(args) == 1 {
+				id, err := a.Running.Here(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				ids = []string{id}
+			} else {
+				list, err := a.Store().List(cmd.Context())
+				if err != nil {
+					return err
+				}
+				for _, s := range list {
+					ids = append(ids, s.ID)
+				}
+			}
+			bad := 0
+			for _, id := range ids {
+				r, err := a.Store().Fsck(cmd.Context(), id, repair)
+				if err != nil && len(ids) > 1 && cmd.Context().Err() == nil { // the others are checked all the same
+					fmt.Fprintln(cmd.ErrOrStderr(), "inspan:", err)
+					bad++
+					continue
+				}
+				if err != nil {
+					return err
+				}
+				console.Report(cmd.OutOrStdout(), r)
+				if !r.OK() && !r.Repaired {
+					bad++
+				}
+			}
+			if bad > 0 {
+				return fmt.Errorf("%d of %d are damaged", bad, len(ids))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&repair, "repair", false, "set aside a half-written last line")
+	return cmd
+}

@@ -1,0 +1,128 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/install/setup"
+)
+
+func (c *command) setup() *cobra.Command {
+	return &cobra.Command{
+		Use:   "setup",
+		Short: "Choose a model: store a key, log in, or use a local server",
+		Long: "inspan lists providers, the servers that answer on this machine, and the offline script, which needs neither.\n" +
+			"It checks a key with one request, keeps it in the system's keychain, or else in a file that only you can read,\n" +
+			"and writes the model to your settings. It keeps a key that it can't check if you say so.\n" +
+			"A key in a variable such as ANTHROPIC_API_KEY comes before one that inspan keeps.\n" +
+			"'inspan models logout PROVIDER' forgets a key.",
+		Args: exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !isTerminal(c.in) || !isTerminal(c.console.Out) {
+				return config.Error{Err: errors.New("inspan setup needs a terminal; without one, set a key such as ANTHROPIC_API_KEY, " +
+					"and choose a model with 'inspan config set model PROVIDER/MODEL'")}
+			}
+			a, root, err := c.at(".")
+			if err != nil {
+				return err
+			}
+			_, err = c.setUp(cmd, a, root)
+			return err
+		},
+	}
+}
+
+// setUp has the person choose a model. Done is false if they gave up.
+func (c *command) setUp(cmd *cobra.Command, a *app.App, root string) (done bool, err error) {
+	out := wrapping{cmd.OutOrStdout()}
+	t := setup.Talk{
+		App: a, Root: root, Out: out,
+		Ask: func(ctx context.Context, question string) (string, error) {
+			fmt.Fprint(out, question)
+			return readLine(ctx, c.in)
+		},
+		Secret: func(ctx context.Context, question string) (string, error) {
+			fmt.Fprint(out, question)
+			defer fmt.Fprintln(out)
+			return readSecret(ctx, c.in)
+		},
+		Login: func(ctx context.Context, provider string) error { return c.logIn(ctx, a, provider, "") },
+	}
+	done, err = t.Model(cmd.Context())
+	switch {
+	case errors.Is(err, io.EOF): // Ctrl-D is a way to stop
+		err = nil
+	case errors.Is(err, context.Canceled):
+		err, c.code = nil, console.ExitCancelled
+	}
+	if err == nil && !done {
+		fmt.Fprintln(out, "\nNothing was changed. 'inspan setup' asks again; 'inspan demo' works without a model.")
+	}
+	return done, err
+}
+
+// wrapping breaks what is written at once between words, where the terminal would break it anywhere.
+type wrapping struct{ to io.Writer }
+
+// Write implements [io.Writer]. What continues a row of a list stands below its words.
+func (w wrapping) Write(p []byte) (int, error) {
+	const column = 6 // of the words in a list
+	cells := width(w.to)
+	lines := strings.Split(string(p), "\n")
+	for i, line := range lines {
+		switch {
+		case cells <= 2*column || ansi.StringWidth(line) < cells:
+		case strings.HasPrefix(line, "  "):
+			at := strings.Repeat(" ", column)
+			lines[i] = line[:column] + strings.ReplaceAll(ansi.Wrap(line[column:], cells-column-1, ""), "\n", "\n"+at)
+		default:
+			lines[i] = ansi.Wrap(line, cells-1, "")
+		}
+	}
+	if _, err := io.WriteString(w.to, strings.Join(lines, "\n")); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// readSecret reads a line that the terminal does not show. An interrupt leaves the terminal as it was.
+func readSecret(ctx context.Context, in io.Reader) (string, error) {
+	f, ok := in.(*os.File)
+	if !ok {
+		return "", errors.New("it is not a terminal")
+	}
+	before, err := term.GetState(int(f.Fd()))
+	if err != nil {
+		return "", err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	type result struct {
+		line []byte
+		err  error
+	}
+	got := make(chan result, 1)
+	go func() { // ends with the process if nobody types
+		line, err := term.ReadPassword(int(f.Fd()))
+		got <- result{line, err}
+	}()
+	select {
+	case r := <-got:
+		return string(r.line), r.err
+	case <-ctx.Done():
+		return "", errors.Join(context.Canceled, term.Restore(int(f.Fd()), before))
+	}
+}

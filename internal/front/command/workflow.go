@@ -1,0 +1,295 @@
+package command
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/front/tui"
+	"github.com/inspan/inspan/internal/install/app"
+)
+
+func (c *command) workflow() *cobra.Command {
+	return group("workflow", "List, check and run workflows: coded steps and agents on one log",
+		c.workflowList(), c.workflowShow(), c.workflowCheck(), c.workflowGraph(), c.workflowRun(), c.workflowResume())
+}
+
+func (c *command) workflowList() *cobra.Command {
+	var cwd string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the workflows that can be run in this folder",
+		Args:  exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a, root, err := c.at(cwd)
+			if err == nil {
+				app.Workflows(a, root, "").Told(cmd.OutOrStdout())
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` to list them for")
+	return cmd
+}
+
+func (c *command) workflowShow() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show NAME",
+		Short: "Print the file of a workflow",
+		Args:  exactly(1, 1, "a NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, root, err := c.at(".")
+			if err != nil {
+				return err
+			}
+			return app.Workflows(a, root, "").Write(cmd.OutOrStdout(), args[0])
+		},
+	}
+}
+
+func (c *command) workflowCheck() *cobra.Command {
+	return &cobra.Command{
+		Use:     "check NAME|FILE",
+		Short:   "Check a workflow: each mistake with its line and what to do about it",
+		Example: "  inspan workflow check .inspan/workflows/release.yaml",
+		Args:    exactly(1, 1, "a NAME or a FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, root, err := c.at(".")
+			if err != nil {
+				return err
+			}
+			return app.Workflows(a, root, "").Check(cmd.Context(), cmd.OutOrStdout(), args[0])
+		},
+	}
+}
+
+func (c *command) workflowGraph() *cobra.Command {
+	var mermaid bool
+	cmd := &cobra.Command{
+		Use:   "graph NAME|FILE",
+		Short: "Draw the steps of a workflow; of a script, those that it would take",
+		Args:  exactly(1, 1, "a NAME or a FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, root, err := c.at(".")
+			if err != nil {
+				return err
+			}
+			return app.Workflows(a, root, "").Draw(cmd.Context(), cmd.OutOrStdout(), args[0], mermaid)
+		},
+	}
+	cmd.Flags().BoolVar(&mermaid, "mermaid", false, "draw it as a flowchart for Mermaid")
+	return cmd
+}
+
+func (c *command) workflowRun() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run NAME|FILE [INPUT=VALUE ...]",
+		Short: "Run a workflow in this folder",
+		Long: "Each step is stored with what it brings. After a crash, an interrupt or a limit, 'inspan workflow resume' continues:\n" +
+			"what has ended is not done again. Words without = are the one input that is missing.\n" +
+			"Without a terminal the run ends where a person must decide, and continues once somebody has: see 'inspan send --help'.\n\n" +
+			exitPointer,
+		Example: "  inspan workflow run piv \"add a --verbose flag\"\n" +
+			"  inspan workflow run piv task=\"fix the race\" check=\"go test -race ./...\"",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return misused("inspan workflow run needs the NAME of a workflow; see 'inspan workflow list'")
+			}
+			return c.flow(cmd, &f, args)
+		},
+	}
+	f.add(cmd)
+	f.addNew(cmd)
+	f.addDetach(cmd)
+	return cmd
+}
+
+// flow runs a workflow: its name, and its inputs as they are typed.
+func (c *command) flow(cmd *cobra.Command, f *runFlags, typed []string) error {
+	if err := f.check(cmd); err != nil {
+		return err
+	}
+	a, root, err := c.at(f.cwd)
+	if err != nil {
+		return err
+	}
+	if f.Program, err = app.Workflows(a, root, f.Trust).Program(typed[0], typed[1:]); err != nil {
+		return err
+	}
+	f.Model = cmp.Or(f.Model, f.Program.Model())
+	if f.flow = typed; f.detach {
+		return c.detach(cmd, f, typed)
+	}
+	return c.performs(cmd, f)
+}
+
+// performs has the program of the flags perform a new session.
+func (c *command) performs(cmd *cobra.Command, f *runFlags) error {
+	host, err := c.host(f)
+	if err != nil {
+		return err
+	}
+	s, err := host.New(cmd.Context(), f.cwd)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	c.code = c.console.Run(cmd.Context(), s, f.Program.Begin())
+	return nil
+}
+
+func (c *command) workflowResume() *cobra.Command {
+	cmd := c.resume()
+	again := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := cmd.Flags().Set("output", cmp.Or(cmd.Flag("output").Value.String(), "text")); err != nil { // so that it goes on by itself
+			return err
+		}
+		return again(cmd, args)
+	}
+	cmd.Args = exactly(0, 1, "at most an ID")
+	cmd.Use, cmd.Short = "resume [ID]", "Continue the run of a workflow"
+	cmd.Long = "The same as 'inspan resume': what has ended is not done again, in this or any other process.\n\n" + exitPointer
+	cmd.Example = "  inspan workflow resume\n  inspan workflow resume --max-cost 5 20261121-1403"
+	return cmd
+}
+
+func (c *command) goal() *cobra.Command {
+	var f runFlags
+	var check, rubric, until string
+	var seal []string
+	var rounds, patience int
+	cmd := &cobra.Command{
+		Use:   `goal "what is to be reached" --check COMMAND`,
+		Short: "Work on a goal, for hours if need be, until a command says that it is reached",
+		Long: "inspan works in rounds. Each begins in a fresh context that knows the rounds before by a file progress-*.md, git and the log.\n" +
+			"After it the command of --check runs. Exit code 0 ends the run; what an agent says never does.\n" +
+			"The run also ends where nothing that can be measured gets better, and at its limits. Then it says what is missing.\n\n" + exitPointer,
+		Example: "  inspan goal \"all tests pass on Go 1.27\" --check \"make test\"\n" +
+			"  inspan goal \"port the parser\" --check \"go test ./parser\" --max-time 6h --max-cost 20 --detach",
+		Args: exactly(1, 1, "the GOAL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if check == "" {
+				return misused("inspan goal needs --check: the command that says whether the goal is reached")
+			}
+			if until != "" {
+				left, err := timeUntil(until, time.Now())
+				if err != nil {
+					return misused("--until: %w", err)
+				}
+				if f.maxTime == 0 || left < f.maxTime {
+					_ = cmd.Flags().Set("max-time", left.String()) // as if it had been typed, for a process of its own too
+				}
+			}
+			return c.flow(cmd, &f, []string{
+				"goal", "goal=" + args[0], "check=" + check, "rubric=" + rubric, "sealed=" + cmp.Or(strings.Join(seal, "\n"), "auto"),
+				fmt.Sprint("rounds=", rounds), fmt.Sprint("patience=", patience),
+			})
+		},
+	}
+	f.add(cmd)
+	f.addNew(cmd)
+	f.addDetach(cmd)
+	fl := cmd.Flags()
+	fl.StringVar(&check, "check", "", "`command` whose exit code 0 means that the goal is reached")
+	fl.StringVar(&until, "until", "", "`time` at which it ends at the latest, such as 18:00, 6h or 2026-12-24T08:00:00Z")
+	fl.StringArrayVar(&seal, "seal", nil,
+		"`file` that the check rests on: if it changes, the check does not count; repeatable, or none (default: files that the command names)")
+	fl.StringVar(&rubric, "rubric", "", "`text` that a fresh agent judges the result by, beside the command")
+	fl.IntVar(&rounds, "rounds", 30, "most `rounds`")
+	fl.IntVar(&patience, "patience", 4, "`rounds` in which nothing may get better")
+	return cmd
+}
+
+// timeUntil is how long it is to a time as people write it: the next one of a clock, a date with a
+// time, or a duration.
+func timeUntil(text string, now time.Time) (time.Duration, error) {
+	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return d, nil
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil && at.After(now) {
+		return at.Sub(now), nil
+	}
+	at, err := time.ParseInLocation("15:04", text, now.Location())
+	if err != nil {
+		return 0, fmt.Errorf("%q is no time to come; write it as 18:00, 6h or 2026-12-24T08:00:00Z", text)
+	}
+	at = time.Date(now.Year(), now.Month(), now.Day(), at.Hour(), at.Minute(), 0, 0, now.Location())
+	if !at.After(now) {
+		at = at.AddDate(0, 0, 1)
+	}
+	return at.Sub(now), nil
+}
+
+// flowSlashes run workflows from a session, each in a process and a session of its own, which is allowed
+// no more than that one.
+func (c *command) flowSlashes(a *app.App, root string, f *runFlags) []tui.Command {
+	flows := app.Workflows(a, root, f.Trust)
+	start := func(ctx context.Context, st inspan.Status, typed []string) (string, error) {
+		p, err := flows.Program(typed[0], typed[1:])
+		if err != nil {
+			return "", err
+		}
+		o := a.Running.New(p.Begin().Parts.Text())
+		o.Flow = typed
+		begun, err := a.Running.Detach(ctx, c.program(), append([]string{"detached", "--cwd=" + root}, f.like(st)...), o)
+		if err == nil && begun.Session == "" {
+			err = fmt.Errorf("it did not begin: %s", bytes.TrimSpace(begun.Printed))
+		}
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%s runs as session %s. Its questions and its end are on the board ('inspan board'); 'inspan attach %s' shows it.",
+			typed[0], begun.Session, begun.Session), nil
+	}
+	return []tui.Command{{
+		Name: "workflow", Args: "[NAME [INPUT=VALUE ...]]", Doc: "list the workflows, or run one in a process of its own",
+		Begin: func(ctx context.Context, st inspan.Status, args string) (string, error) {
+			if typed := flows.Words(args); len(typed) > 0 {
+				return start(ctx, st, typed)
+			}
+			var b strings.Builder
+			flows.Told(&b)
+			return b.String(), nil
+		},
+	}, {
+		Name: "goal", Args: "<GOAL --check COMMAND>", Doc: "work on a goal in a process of its own until the command passes",
+		Begin: func(ctx context.Context, st inspan.Status, args string) (string, error) {
+			goal, check, ok := strings.Cut(args, "--check ")
+			if !ok || strings.TrimSpace(goal) == "" || strings.TrimSpace(check) == "" {
+				return "", errors.New("want /goal GOAL --check COMMAND, where the command passes once the goal is reached; nothing was done")
+			}
+			return start(ctx, st, []string{"goal", "goal=" + strings.TrimSpace(goal), "check=" + strings.TrimSpace(check)})
+		},
+	}}
+}
+
+// like are flags for another session that is allowed no more than one that stands so, and that was
+// begun with the flags f.
+func (f *runFlags) like(st inspan.Status) (flags []string) {
+	add := func(name string, values ...string) {
+		for _, v := range values {
+			if v != "" {
+				flags = append(flags, "--"+name+"="+v)
+			}
+		}
+	}
+	add("model", cmp.Or(st.Route, f.Model))
+	add("mode", string(cmp.Or(st.Mode, f.Mode)))
+	add("add-dir", st.Folders...)
+	add("ask", f.Ask...)
+	add("deny", f.Deny...)
+	add("allow", f.Allow...)
+	add("container", f.Container)
+	add("trust", f.Trust)
+	return flags
+}

@@ -1,0 +1,320 @@
+// Package console is the plain front end: it runs a session, prints its events
+// as text or JSON, and asks a person at the terminal where a call waits. It also prints what a person
+// keeps, such as sessions and their costs, as tables and lists: for subcommands, and for the slash
+// commands of the terminal.
+//
+// What the model says goes to standard output, everything else to standard
+// error, so that the answer can be piped on. Where the transcript is what was
+// asked for, all of it goes to standard output. In the JSON forms standard output
+// holds nothing but JSON and ends with exactly one result object, however the
+// run ends.
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/safety/policy"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// Output forms.
+const (
+	Text       = "text"        // for people
+	JSON       = "json"        // one result object at the end
+	StreamJSON = "stream-json" // every event as a line, then the result object
+)
+
+// ClaudeStreamJSON is the form that wrappers of Claude Code read.
+const ClaudeStreamJSON = "claude-stream-json"
+
+// Forms lists the output forms.
+func Forms() []string { return []string{Text, JSON, StreamJSON, ClaudeStreamJSON} }
+
+// Console runs sessions for one command.
+type Console struct {
+	Form  string // one of Forms; empty means Text
+	Out   io.Writer
+	Err   io.Writer
+	Color bool
+	Live  bool // Err is a terminal, where a line can be written over
+
+	// Width is how many cells a line of Out or Err has now, 0 if that is not a terminal.
+	// Nil: neither is one.
+	Width func(w io.Writer) int
+
+	Person *Person // answers where a call waits; nil: nobody does
+	// Unattended says that what asks is denied, so that a run begins with what that
+	// means.
+	Unattended bool
+
+	patience time.Duration // with who reads, see queue; 0: patience
+
+	writing sync.Mutex // of whole lines of JSON
+	claude  *claude    // of the run that goes on
+}
+
+// Result is the terminal object of the JSON forms. Fields are only ever added
+// while Version stays the same.
+type Result struct {
+	Type    string   `json:"type"`    // "result"
+	Version int      `json:"version"` // 1
+	Session string   `json:"session,omitempty"`
+	Reason  string   `json:"reason"`           // as event.Reason, or "denied", "waiting" or "error"
+	Cause   llm.Kind `json:"cause,omitempty"`  // what the model call came to, if that ended the run
+	Detail  string   `json:"detail,omitempty"` // more about the reason, for people
+	Text    string   `json:"text"`             // the model's last words
+	Model   string   `json:"model,omitempty"`
+	Turns   int      `json:"turns"`
+	Calls   int      `json:"calls"`
+	Denied  int      `json:"denied"`            // calls that were not made for lack of permission
+	Denials []Denial `json:"denials,omitempty"` // those calls
+	Allow   []string `json:"allow,omitempty"`   // flags that would allow just those, and what the sandbox closed to other calls
+	// Fetched counts the requests of commands to package registries, by host.
+	Fetched   map[string]int `json:"fetched,omitempty"`
+	Sensitive []Touched      `json:"sensitive,omitempty"` // places that calls were let through to although they are sensitive
+	Usage     llm.Usage      `json:"usage"`
+	Cost      float64        `json:"cost"`               // US dollars of the session
+	Unpriced  bool           `json:"unpriced,omitempty"` // cost lacks replies whose price is not known
+	ExitCode  int            `json:"exit_code"`
+	// What waits for a person, if the run does.
+	Open []Open `json:"open,omitempty"`
+	// What the session had started and still ran: it goes on, or was ended with it.
+	Kept  []tool.Leftover `json:"kept,omitempty"`
+	Ended []tool.Leftover `json:"ended,omitempty"`
+	// Files with instructions for agents that changed while it ran, without a person having been asked.
+	Instructions []string `json:"instructions,omitempty"`
+	// Unmerged are the sessions of agents whose copies hold changes that nobody has merged.
+	Unmerged []string `json:"unmerged,omitempty"`
+
+	over bool // nothing of it can go on
+}
+
+// Open is a question that nobody has answered.
+type Open struct {
+	ID      string   `json:"id"` // for 'inspan send --allow'
+	Asks    string   `json:"asks"`
+	Options []string `json:"options,omitempty"`
+}
+
+// openIn are the open questions of a session.
+func openIn(st inspan.Status) (out []Open) {
+	for _, p := range questions(st) {
+		why, _ := words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
+		o := Open{ID: p.ID(), Asks: why}
+		if p.Asks {
+			o.Asks, o.Options = words.Question(p.Call)
+		}
+		if o.Asks == "" {
+			o.Asks = words.Subject(p.Call)
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// Run drives the session until it stops and returns the exit code.
+func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Body) int {
+	run := c.conductor(s)
+	printed := c.throughQueue()
+	ctx, stop := c.interrupts(ctx, run)
+	v := c.follow(run)
+	for _, p := range s.Status().Open {
+		v.open(p)
+	}
+	err := c.opening(ctx, s, v)
+	if err == nil {
+		err = run.Run(ctx, inputs...)
+	}
+	v.endWait()
+	r := v.result(s.Status(), err)
+	if r.ExitCode != ExitWaiting { // else it may go on here
+		left := s.Shutdown()
+		r.Kept, r.Ended, r.Instructions, r.Unmerged = left.Kept, left.Ended, left.Instructions, left.Unmerged
+	}
+	c.finish(r)
+	stop() // from here on a signal ends the process
+	return printed(r, time.Duration(s.Status().Limits.Seconds*float64(time.Second)))
+}
+
+// opening writes the events of a new session that come before its first run, so that a
+// stream begins with its first event.
+func (c *Console) opening(ctx context.Context, s *inspan.Session, v *view) error {
+	st := s.Status()
+	if c.Form != StreamJSON || st.Seq == 0 || st.Stopped != nil || st.Turns > 0 || st.Active {
+		return nil
+	}
+	for e, err := range s.Events(ctx, 0) {
+		if err == nil {
+			err = v.event(e)
+		}
+		if err != nil || e.Seq >= st.Seq {
+			return err
+		}
+	}
+	return nil
+}
+
+// Told ends a command that had no need of a session with what it tells, in the form that
+// was asked for.
+func (c *Console) Told(text string) int {
+	return c.finish(Result{Reason: string(event.ReasonDone), Text: text, ExitCode: ExitDone})
+}
+
+// Fail ends a command that has no session, in the form that was asked for.
+func (c *Console) Fail(code int, err error) int {
+	return c.finish(Result{Reason: "error", Detail: words.Hidden(err.Error()), ExitCode: code})
+}
+
+// Warn says what stops nothing.
+func (c *Console) Warn(text string) { c.Say(words.Hidden(text)) }
+
+// conductor conducts a session for this command. A person answers its questions, and may
+// raise a limit that it has reached.
+func (c *Console) conductor(s *inspan.Session) *inspan.Conductor {
+	run := &inspan.Conductor{Session: s}
+	if c.Person != nil {
+		run.Ask, run.After = c.Person.decide, c.Person.raise
+	}
+	return run
+}
+
+// follow has the next run shown.
+func (c *Console) follow(run *inspan.Conductor) *view {
+	v := newView(c)
+	c.shape(run.Session.Status)
+	run.See = func(e event.Event) error {
+		c.warn(run.Session, v, e)
+		return v.event(e)
+	}
+	return v
+}
+
+// warn says, before the model is asked for the first time, what will be denied.
+func (c *Console) warn(s *inspan.Session, v *view, e event.Event) {
+	if _, asked := e.Body.(event.Asked); !asked || v.warned || !c.Unattended {
+		return
+	}
+	v.warned = true
+	if text := policy.Unanswered(s.Status().Mode); text != "" {
+		fmt.Fprintln(c.Err, "inspan: "+text)
+	}
+}
+
+// interrupts turns the first signal into an interrupt of the run, which keeps
+// what the model has said, and the second into the end of the command. A run of which
+// only questions are left that nobody here answers ends by itself, with them open.
+func (c *Console) interrupts(ctx context.Context, run *inspan.Conductor) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := 0; ; n++ {
+			select {
+			case sig := <-signals:
+				if n == 0 && c.Person == nil && len(run.Session.Status().Waiting) > 0 {
+					continue
+				}
+				if n > 0 {
+					cancel()
+					return
+				}
+				run.Interrupt(event.Cancelled{By: sig.String(), All: true})
+				if c.Person != nil {
+					c.Person.interrupt()
+				}
+				fmt.Fprintln(c.Err, "\ninterrupting; press again to quit at once")
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); cancel(); <-done }
+}
+
+// shape prepares what is written of a run in the form of others.
+func (c *Console) shape(status func() inspan.Status) {
+	if c.Form == ClaudeStreamJSON {
+		opened := c.claude != nil && c.claude.opened
+		c.claude = &claude{status: status, write: c.json, began: time.Now(), opened: opened}
+	}
+}
+
+// json writes one line.
+func (c *Console) json(value any) error {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	_, err = fmt.Fprintf(c.Out, "%s\n", raw)
+	return err
+}
+
+// finish prints the end of the command.
+func (c *Console) finish(r Result) int {
+	r.Type, r.Version = "result", 1
+	if c.Form == ClaudeStreamJSON {
+		if c.claude == nil {
+			c.claude = &claude{write: c.json, began: time.Now()}
+		}
+		_ = c.claude.result(r) // nobody is left to tell
+		return r.ExitCode
+	}
+	if c.Form == JSON || c.Form == StreamJSON {
+		raw, err := json.Marshal(r)
+		if err != nil {
+			raw = []byte(`{"type":"result","version":1,"reason":"error","exit_code":1}`)
+		}
+		fmt.Fprintf(c.Out, "%s\n", raw)
+		return r.ExitCode
+	}
+	c.summary(r)
+	return r.ExitCode
+}
+
+// result sums up a run that has ended with err, nil if the harness is well.
+func (v *view) result(st inspan.Status, err error) Result {
+	r := Result{
+		Session: st.Session, Text: v.fold.Last, Model: st.Route, Turns: st.Turns, Calls: st.Calls,
+		Denied: len(v.denials), Denials: v.denials, Allow: v.ways, Fetched: v.fetched, Sensitive: v.touched,
+		Usage: st.Usage, Cost: st.Cost, Unpriced: st.Unpriced, over: st.Over(),
+	}
+	if r.over && st.Stopped.Reason == event.ReasonFailed {
+		err = nil // the log has it too, for those who only read that
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		r.Reason = string(event.ReasonCancelled)
+	case err != nil:
+		r.Reason, r.Detail = "error", err.Error()
+	case st.Stopped != nil:
+		r.Reason, r.Cause, r.Detail = string(st.Stopped.Reason), st.Stopped.Cause, st.Stopped.Detail
+	case len(st.Questions()) > 0:
+		r.Open = openIn(st)
+		r.Reason, r.Detail = "waiting", text.Count(len(r.Open), "open question")
+	default:
+		r.Reason, r.Detail = "error", "there is nothing to do"
+	}
+	if r.Reason == string(event.ReasonDone) && v.nothingDone() {
+		r.Reason, r.Detail = "denied", "every call that would have changed something was denied"
+	}
+	r.ExitCode = ExitCode(r.Reason, r.Cause, err)
+	return r
+}

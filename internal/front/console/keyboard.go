@@ -1,0 +1,247 @@
+package console
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/term"
+
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// seeing is how long a question stands at a terminal before it takes an answer. What is typed
+// meanwhile was meant for something else.
+const seeing = 500 * time.Millisecond
+
+// keyboard is what a person types at a terminal: whole lines, and while a question is open that a
+// key answers, single keys. Then the terminal neither echoes nor edits, so the keyboard does.
+//
+// A lone y or n answers at once. Other keys, pasted text and the keys of answers that hold for
+// longer make up a line that Enter sends. What was typed before a question is never its answer.
+type keyboard struct {
+	tty  *os.File
+	echo io.Writer
+
+	mu    sync.Mutex
+	open  *prompt       // the question; nil: none is open
+	next  chan struct{} // closed when a question opens
+	key   string        // that answered last, of which more may come
+	ended bool
+}
+
+// prompt is one question while it is open.
+type prompt struct {
+	answers <-chan string         // closed at the end of input
+	shown   <-chan time.Time      // when it may be shown; nil: it may be now
+	close   func() (typed []rune) // restores the terminal, and tells what was not sent; it may be called again
+
+	to    chan string
+	gone  chan struct{}
+	keys  bool // single keys come, else lines
+	ready bool
+	line  []rune
+	stray bool // something was dropped, and that was said
+}
+
+// keyboardOf is the keyboard of a terminal; nil: in is not one.
+func keyboardOf(in io.Reader, echo io.Writer) *keyboard {
+	f, ok := in.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return nil
+	}
+	return &keyboard{tty: f, echo: echo, next: make(chan struct{})}
+}
+
+// read hands on what is typed until the end of input.
+func (k *keyboard) read(lines chan<- string) {
+	defer k.end(lines)
+	var rest []byte // of a line, or of a character
+	buf := make([]byte, 4096)
+	for {
+		n, err := k.tty.Read(buf)
+		rest = append(rest, buf[:n]...)
+		if err != nil || !k.took(&rest, lines) {
+			return
+		}
+	}
+}
+
+// end tells whoever waits that nothing comes any more.
+func (k *keyboard) end(lines chan<- string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ended = true
+	if k.open != nil {
+		close(k.open.to)
+	}
+	close(lines)
+}
+
+// took uses up what was typed, but for the beginning of more. It is false at the end of input.
+func (k *keyboard) took(rest *[]byte, lines chan<- string) bool {
+	for len(*rest) > 0 {
+		k.mu.Lock()
+		q := k.open
+		k.mu.Unlock()
+		if q != nil && q.keys {
+			if !utf8.FullRune(*rest) {
+				return true
+			}
+			text := string(*rest)
+			*rest = nil
+			if !k.pressed(q, text) {
+				return false
+			}
+			continue
+		}
+		line, after, whole := strings.Cut(string(*rest), "\n")
+		if !whole {
+			return true
+		}
+		*rest = []byte(after)
+		k.said(q, line, lines)
+	}
+	return true
+}
+
+// said hands on a line: to the question, else to whoever reads lines until a question opens.
+func (k *keyboard) said(q *prompt, line string, lines chan<- string) {
+	k.mu.Lock()
+	key, next := k.key, k.next
+	k.key = ""
+	k.mu.Unlock()
+	if key != "" && (line == "" || words.Choice(key+line) != "") {
+		return // the rest of the word that the key began
+	}
+	if q != nil {
+		if k.heeds(q, line) {
+			q.say(line)
+		}
+		return
+	}
+	select {
+	case lines <- line:
+	case <-next:
+	}
+}
+
+// pressed takes keys for a question. It is false if they end the input.
+func (k *keyboard) pressed(q *prompt, text string) bool {
+	if !k.heeds(q, text) {
+		return true
+	}
+	k.mu.Lock()
+	line, sent, ended := k.edit(q, text)
+	if sent {
+		q.ready, q.stray = false, true
+	}
+	k.mu.Unlock()
+	if sent {
+		q.say(line)
+	}
+	return !ended
+}
+
+// heeds reports whether what was typed can be meant for the question, and says so if not.
+func (k *keyboard) heeds(q *prompt, text string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !q.ready && !q.stray && strings.TrimSpace(text) != "" {
+		q.stray = true
+		fmt.Fprintln(k.echo, "  (dropped what was typed before the question)")
+	}
+	return q.ready
+}
+
+// ready has the question take answers from here on, and returns what was typed to it before.
+func (k *keyboard) ready(q *prompt) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	q.ready = true
+	return string(q.line)
+}
+
+// edit takes keys into the line of a question.
+func (k *keyboard) edit(q *prompt, text string) (line string, sent, ended bool) {
+	if choice := words.Choice(text); len(q.line) == 0 && len(text) == 1 && (choice == "y" || choice == "n") {
+		fmt.Fprintln(k.echo, text)
+		k.key = choice
+		return text, true, false
+	}
+	for _, r := range ansi.Strip(text) { // of arrows and the like
+		switch {
+		case r == '\r' || r == '\n':
+			line, q.line = string(q.line), nil
+			fmt.Fprintln(k.echo)
+			return line, true, false
+		case r == 0x7f || r == '\b':
+			k.erase(q, 1)
+		case r == 0x15: // Ctrl-U
+			k.erase(q, len(q.line))
+		case r == 0x04 && len(q.line) == 0: // Ctrl-D
+			return "", false, true
+		case r >= ' ':
+			q.line = append(q.line, r)
+			fmt.Fprint(k.echo, string(r))
+		}
+	}
+	return "", false, false
+}
+
+// erase takes back the last characters of the line.
+func (k *keyboard) erase(q *prompt, n int) {
+	n = min(n, len(q.line))
+	gone := q.line[len(q.line)-n:]
+	q.line = q.line[:len(q.line)-n]
+	cells := ansi.StringWidth(string(gone))
+	fmt.Fprint(k.echo, strings.Repeat("\b", cells)+strings.Repeat(" ", cells)+strings.Repeat("\b", cells))
+}
+
+// say hands a line to whoever asked, if they still wait.
+func (q *prompt) say(line string) {
+	select {
+	case q.to <- line:
+	case <-q.gone:
+	}
+}
+
+// ask opens a question. Keys says that a single key may answer it; draft is what the person has
+// typed to the same question before; nil: it is new.
+func (k *keyboard) ask(keys bool, draft []rune) *prompt {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	q := &prompt{to: make(chan string), gone: make(chan struct{}), line: draft}
+	restore := func() {}
+	if keys {
+		if back, err := single(k.tty); err == nil {
+			restore, q.keys = back, true
+		}
+	}
+	q.answers = q.to
+	if draft == nil {
+		q.shown = time.After(seeing)
+	}
+	k.open, k.key = q, ""
+	close(k.next)
+	k.next = make(chan struct{})
+	if k.ended {
+		close(q.to)
+	}
+	q.close = sync.OnceValue(func() []rune {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		restore()
+		close(q.gone)
+		if k.open == q {
+			k.open = nil
+		}
+		return q.line
+	})
+	return q
+}

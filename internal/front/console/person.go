@@ -1,0 +1,261 @@
+package console
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/tool"
+)
+
+// Person asks somebody at a terminal. Use NewPerson.
+type Person struct {
+	out         io.Writer
+	console     *Console
+	keyboard    *keyboard   // nil: what the person types comes from no terminal
+	lines       chan string // what the person types while no question of a terminal is open; closed at the end of input
+	interrupted chan struct{}
+}
+
+// NewPerson reads answers from in and prints questions to out. If in is a terminal, a single key
+// can answer. The goroutine that reads lives as long as the process, because a read from a
+// terminal can't be called off.
+func NewPerson(c *Console, in io.Reader, out io.Writer) *Person {
+	p := &Person{out: out, console: c, keyboard: keyboardOf(in, out), lines: make(chan string), interrupted: make(chan struct{}, 1)}
+	if p.keyboard != nil {
+		go p.keyboard.read(p.lines)
+		return p
+	}
+	go func() {
+		defer close(p.lines)
+		for s := bufio.NewScanner(in); s.Scan(); {
+			p.lines <- s.Text()
+		}
+	}()
+	return p
+}
+
+// open opens a question. Keys says that a single key may answer it, and draft what the person has
+// typed to it before. Whoever opens it closes it.
+func (p *Person) open(keys bool, draft []rune) *prompt {
+	if p.keyboard != nil {
+		return p.keyboard.ask(keys, draft)
+	}
+	return &prompt{answers: p.lines, close: func() []rune { return nil }}
+}
+
+// put prints the words of a question that stands long enough, and has it take answers.
+func (p *Person) put(q *prompt, question string) {
+	rules := strings.LastIndexByte(question, '\n') + 1 // they are shown as they are
+	question = question[:rules] + words.Wrap(question[rules:], p.console.width(p.out))
+	if p.keyboard != nil {
+		question += p.keyboard.ready(q)
+	}
+	fmt.Fprint(p.out, question)
+}
+
+// heard is where answers come from: nowhere until the question is shown.
+func (q *prompt) heard() <-chan string {
+	if q.shown != nil {
+		return nil
+	}
+	return q.answers
+}
+
+// answer asks and waits for a line. It fails if ctx ends or the question is called off.
+func (p *Person) answer(ctx context.Context, q *prompt, words string, off <-chan struct{}) (line string, more bool, err error) {
+	if q.shown == nil {
+		p.put(q, words)
+	}
+	for {
+		select {
+		case <-q.shown:
+			q.shown = nil
+			p.put(q, words)
+		case line, more = <-q.heard():
+			if !more {
+				fmt.Fprintln(p.out)
+			}
+			return line, more, nil
+		case <-off:
+			fmt.Fprintln(p.out)
+			return "", false, nil
+		case <-ctx.Done():
+			fmt.Fprintln(p.out)
+			return "", false, ctx.Err()
+		}
+	}
+}
+
+// decide shows what a call would do and waits for an answer: an event.Decided,
+// or event.Cancelled if the person goes away. It fails if the question is taken back.
+func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, error) {
+	p.show(w)
+	q := p.open(!w.Asks, nil)
+	defer func() { q.close() }()
+	for {
+		line, more, err := p.answer(ctx, q, question(w, true), nil)
+		switch {
+		case err != nil:
+			p.withdrawn(context.Cause(ctx))
+			return nil, err
+		case !more:
+			return event.Cancelled{By: "the end of input"}, nil
+		}
+		d, problem := answer(w, line, true)
+		if problem == "" {
+			return d, nil
+		}
+		fmt.Fprintln(p.out, "  "+problem)
+		q.close()
+		q = p.open(!w.Asks, []rune{})
+	}
+}
+
+// withdrawn says why a question was taken back.
+func (p *Person) withdrawn(cause error) {
+	switch {
+	case errors.Is(cause, inspan.ErrAnswered):
+		fmt.Fprintln(p.out, "  (answered elsewhere)")
+	case errors.Is(cause, context.DeadlineExceeded):
+		fmt.Fprintln(p.out, "  (nobody answered in time)")
+	}
+}
+
+// raise asks whether a run that has reached a limit may use as much again, and returns what
+// it goes on with then.
+func (p *Person) raise(ctx context.Context, st inspan.Status) ([]event.Body, error) {
+	if st.Stopped == nil {
+		return nil, nil
+	}
+	more := words.Raised(st.Limits, *st.Stopped)
+	if more == nil {
+		return nil, nil
+	}
+	yes, err := p.Agrees(ctx, p.console.paint(yellow, "? "+text.Visible(st.Stopped.Detail)+":")+" "+words.GoOn(*st.Stopped)+"?")
+	if !yes {
+		return nil, err
+	}
+	return []event.Body{event.Switched{Limits: more}, event.Said{}}, nil
+}
+
+// Agrees asks a question that is answered by yes or no; whatever is not yes is
+// no.
+func (p *Person) Agrees(ctx context.Context, question string) (bool, error) {
+	select {
+	case <-p.interrupted: // what came before is not of this question
+	default:
+	}
+	q := p.open(true, nil)
+	defer q.close()
+	line, more, err := p.answer(ctx, q, question+" [y]es [n]o ", p.interrupted)
+	return more && words.Choice(line) == "y", err
+}
+
+// interrupt calls off the question of the command itself that is being asked, if one is.
+func (p *Person) interrupt() {
+	select {
+	case p.interrupted <- struct{}{}:
+	default:
+	}
+}
+
+// show prints what is asked, and all that would happen.
+func (p *Person) show(w inspan.Pending) {
+	w.Reason, w.Preview = words.Asking(w.Root, w.Reason, w.Preview, w.Calls())
+	if w.Asks && w.Preview != "" {
+		fmt.Fprintln(p.out, p.console.paint(yellow, "? "+strings.ReplaceAll(text.VisibleLines(w.Preview), "\n", "\n    ")))
+		return
+	}
+	fmt.Fprintf(p.out, "%s %s\n", p.console.paint(yellow, "? "+text.Visible(w.Name())+" asks"),
+		p.console.paint(dim, "("+text.Line(asksWhy(w))+")"))
+	p.would(w)
+}
+
+// asksWhy is why something is asked. A tool that a client runs asks for its result.
+func asksWhy(w inspan.Pending) string {
+	for _, e := range w.Effects {
+		if w.Asks && w.Preview == "" && e.Kind == tool.Question && e.Text != "" {
+			return e.Text
+		}
+	}
+	return w.Reason
+}
+
+// would prints all that would happen.
+func (p *Person) would(w inspan.Pending) {
+	if w.Preview != "" {
+		for line := range strings.Lines(w.Preview) {
+			p.indented(p.console.paintDiff(text.Visible(strings.TrimRight(line, "\n"))))
+		}
+	} else {
+		command, others := words.Asked(w.Call)
+		if command != "" {
+			p.indented("$ " + strings.ReplaceAll(command, "\n", "\n  "))
+		}
+		if others != "" {
+			p.indented(others)
+		}
+	}
+	for _, line := range words.Effects(w.Effects, w.Preview != "") {
+		p.indented(line)
+	}
+}
+
+// indented prints lines behind a margin.
+func (p *Person) indented(lines string) {
+	fmt.Fprintln(p.out, "    "+strings.ReplaceAll(lines, "\n", "\n    "))
+}
+
+// options are what a call can be answered with. Lasting says that there is somebody here who can
+// remember an approval for longer than the session.
+func options(w inspan.Pending, lasting bool) []words.Option {
+	list := words.Options(w.Rules, w.Offers)
+	if !lasting {
+		list = words.Passing(list)
+	}
+	return list
+}
+
+// question offers what the call can be allowed for. What holds longer is said
+// in full, in lines before: the rules are all it would cover.
+func question(w inspan.Pending, lasting bool) string {
+	switch {
+	case w.Asks && w.Preview == "":
+		return "  Its client answers it. What you type is the tool's result instead: "
+	case w.Asks:
+		return "  Your answer (a number or your own words): "
+	}
+	options := options(w, lasting)
+	var b strings.Builder
+	for _, line := range words.Ruled(options) {
+		b.WriteString("  " + line + "\n")
+	}
+	b.WriteString("  Allow it? ")
+	for _, o := range options {
+		fmt.Fprintf(&b, "[%s]%s, ", o.Key, strings.TrimPrefix(o.Word, o.Key))
+	}
+	return b.String() + "or say what to do instead: "
+}
+
+// answer reads what the person typed, or says what is wrong with it.
+func answer(w inspan.Pending, line string, lasting bool) (event.Decided, string) {
+	if w.Asks {
+		return words.Answer(w.Call, line)
+	}
+	return words.Decision(w.Call.ID, options(w, lasting), line)
+}
+
+// discard forgets what was typed at the terminal and was not read.
+func (p *Person) discard() {
+	if p.keyboard != nil {
+		discard(p.keyboard.tty)
+	}
+}

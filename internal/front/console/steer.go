@@ -1,0 +1,191 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
+)
+
+// What somebody who looks at a session does to it. What does not arrive is said, and ends nothing.
+
+// typed takes a line that the person has typed: a command, an answer, or words for the model. It
+// reports whether there will be more to see.
+func (w *attached) typed(ctx context.Context, line string, ok bool) bool {
+	blank := strings.TrimSpace(line) == ""
+	late, held := w.late, w.held
+	switch {
+	case !ok:
+		w.lines = nil
+		w.left = w.Leaves
+	case w.command(ctx, line):
+	case w.asked != "":
+		w.answer(ctx, line)
+	case blank && held == "":
+	case blank:
+		w.held = ""
+		w.say(ctx, held)
+	case late:
+		w.late, w.held = false, line
+		fmt.Fprintf(w.console.Err, "  (not sent: %q, as the question is answered already; press Enter to tell it the model)\n", words.OneLine(line, 60))
+	default:
+		w.held = ""
+		w.say(ctx, line)
+	}
+	return !w.left
+}
+
+// say tells the model something.
+func (w *attached) say(ctx context.Context, line string) {
+	w.taken(line, w.send(ctx, event.Steered{Parts: llm.Say(line), By: "inspan attach"}))
+}
+
+// errLeft says that the person has left before something was done.
+var errLeft = errors.New("you have left")
+
+// meanwhile does something that may take a while, unless a signal comes before it is done: then the
+// person has left.
+func (w *attached) meanwhile(ctx context.Context, do func(ctx context.Context) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- do(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-w.signals:
+		w.left = true
+		stop()
+		if err := <-done; err == nil {
+			return nil
+		}
+		return errLeft
+	}
+}
+
+// send sends an input to whoever drives the session.
+func (w *attached) send(ctx context.Context, input event.Body) error {
+	return w.meanwhile(ctx, func(ctx context.Context) error { return w.session.Send(ctx, input) })
+}
+
+// taken reports whether what the person typed has arrived, and tells them if not.
+func (w *attached) taken(what string, err error) bool {
+	if err != nil {
+		w.below()
+		newView(w.console).tell(fmt.Sprintf("not confirmed: %q: %v", words.OneLine(what, 60), err), true)
+	}
+	return err == nil
+}
+
+// answer sends what the person says to the question that waits.
+func (w *attached) answer(ctx context.Context, line string) {
+	st := w.session.Status()
+	list, p := questions(st), w.soon // as it was shown: others may have come since
+	i := w.standing(list)
+	if i < 0 {
+		return // somebody else was faster, and that is about to be shown
+	}
+	d, problem := answer(p, line, w.Remember != nil)
+	if problem != "" {
+		fmt.Fprintln(w.Person.out, "  "+problem)
+		w.put(list[i])
+		return
+	}
+	err := error(nil)
+	if d.Allow && (d.Scope == event.ScopeProject || d.Scope == event.ScopeAlways) { // which is offered with Remember only
+		err = w.Remember(ctx, st.Root, d.Scope, d.Grants(p.Rules, p.Offers))
+	}
+	if err == nil {
+		err = w.send(ctx, p.Answer(d))
+	}
+	if !w.taken(line, err) {
+		w.broken = true // so that it is put again
+		w.shut()
+		return
+	}
+	w.told[p.Call.ID], w.asked = true, ""
+	w.shut()
+	w.ask(list)
+}
+
+// signalled takes a signal, and reports whether there will be more to see.
+func (w *attached) signalled(ctx context.Context, sig os.Signal) bool {
+	if sig != os.Interrupt || !w.Interrupts || w.cancel || !w.session.Status().Active {
+		w.left = true
+		return false
+	}
+	fmt.Fprintln(w.console.Err) // behind ^C
+	w.broken = w.asked != ""
+	w.interrupt(ctx)
+	return !w.left
+}
+
+// interrupt stops the run. The questions of it are closed with it.
+func (w *attached) interrupt(ctx context.Context) {
+	w.below()
+	if !w.session.Status().Active {
+		fmt.Fprintln(w.console.Err, "· nothing runs that could be interrupted")
+		return
+	}
+	w.cancel = true
+	if w.taken("interrupt", w.send(ctx, event.Cancelled{By: "inspan attach", All: true})) {
+		fmt.Fprintln(w.console.Err, "· interrupting; Ctrl-C leaves")
+	}
+}
+
+// slash is a command of somebody who looks at a session.
+type slash struct {
+	name, doc string
+	run       func(w *attached, ctx context.Context)
+}
+
+// slashes are those that there are here.
+func (w *attached) slashes() []slash {
+	list := []slash{{"/interrupt", "interrupt the run", (*attached).interrupt}}
+	if w.Close != nil {
+		list = append(list, slash{"/close", "end the task; without this it stays open when you leave", (*attached).finish})
+	}
+	return append(list, slash{"/help", "list these commands", (*attached).help})
+}
+
+// command runs a line that begins with a slash, and reports whether it has taken the line. To a
+// question that takes any words such a line may be the answer.
+func (w *attached) command(ctx context.Context, line string) bool {
+	if !strings.HasPrefix(line, "/") {
+		return false
+	}
+	list := w.slashes()
+	at := slices.IndexFunc(list, func(s slash) bool { return s.name == strings.TrimSpace(line) })
+	switch {
+	case at >= 0:
+		list[at].run(w, ctx)
+	case w.asked != "" && w.soon.Asks:
+		return false
+	default:
+		w.below()
+		fmt.Fprintf(w.console.Err, "  unknown command %q; /help lists all. To send it to the model, put a space before it\n", words.OneLine(line, 40))
+	}
+	return true
+}
+
+func (w *attached) help(context.Context) {
+	w.below()
+	for _, s := range w.slashes() {
+		fmt.Fprintf(w.console.Err, "  %-12s %s\n", s.name, s.doc)
+	}
+	fmt.Fprintln(w.console.Err, "  Other lines answer the open question, or else steer the model. Ctrl-D leaves.")
+}
+
+// finish closes the session.
+func (w *attached) finish(ctx context.Context) {
+	w.below()
+	if w.taken("/close", w.meanwhile(ctx, w.Close)) {
+		fmt.Fprintln(w.console.Err, "· closing; the task ends when its run has stopped")
+	}
+}

@@ -1,0 +1,38 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// Colours, as SGR parameters.
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+)
+
+func (c *Console) paint(sgr, text string) string {
+	if !c.Color || text == "" {
+		return text
+	}
+	return "\x1b[" + sgr + "m" + text + "\x1b[0m"
+}
+
+func (c *Console) paintDiff(line string) string {
+	switch text := strings.TrimPrefix(line, words.Within); {
+	case strings.HasPrefix(text, "+"):
+		return c.paint(green, line)
+	case strings.HasPrefix(text, "-"):
+		return c.paint(red, line)
+	}
+	return c.paint(dim, line)
+}
+
+// Say prints lines of words to standard error. On a terminal they wrap between words,
+// below what a line begins with, so that what is to be copied stays whole.
+func (c *Console) Say(text string) { fmt.Fprintln(c.Err, words.Wrap(text, c.width(c.Err))) }

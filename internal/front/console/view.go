@@ -1,0 +1,383 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/markdown"
+	"github.com/inspan/inspan/internal/view/transcript"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// view shows the transcript of one command to a person.
+type view struct {
+	*Console
+	account
+	fold    transcript.Fold
+	past    bool // what was said is shown too, as nobody has typed it here
+	warned  bool // what will be denied was said
+	written bool // the model's line on standard output is open
+	reply   reply
+	wait    *countdown // runs until the next event; nil if none does
+	tables  *markdown.Tables
+}
+
+// reply is what of a reply was shown as it came.
+type reply struct {
+	of      *transcript.Reply
+	text    string
+	thought int // bytes
+}
+
+func newView(c *Console) *view {
+	v := &view{Console: c}
+	v.tables = &markdown.Tables{Style: v.style()}
+	return v
+}
+
+// open takes in a call that was judged before the first event.
+func (v *view) open(p inspan.Pending) {
+	j := event.Judged{Call: p.Call.ID, Action: tool.Ask, Reason: p.Reason, Effects: p.Effects}
+	c := &transcript.Call{Call: p.Call, State: transcript.Judged, Judged: &j}
+	if p.Waits {
+		c.State, c.Question = transcript.Waiting, &transcript.Question{Seq: p.Question, ID: p.Call.ID, Preview: p.Preview}
+	}
+	v.fold.Open(c)
+}
+
+// style is how markdown is shown. Pictures are named, as their drawings say little.
+func (v *view) style() markdown.Style {
+	return markdown.Style{NoColor: !v.Color, Named: true}
+}
+
+// width is that of the terminal that a stream goes to, 0 if that is not one.
+func (c *Console) width(w io.Writer) int {
+	if c.Width == nil {
+		return 0
+	}
+	return c.Width(w)
+}
+
+// write shows a piece of what the model says.
+func (v *view) write(s string) error {
+	v.written = true
+	v.tables.Width = v.width(v.Out)
+	_, err := io.WriteString(v.Out, v.tables.Write(text.Clean(s)))
+	return err
+}
+
+// event prints one event in the form that was asked for. The error is that of
+// standard output: nobody listens any more.
+func (v *view) event(e event.Event) error {
+	v.endWait()
+	items := v.fold.Apply(e)
+	for _, item := range items {
+		if c, ok := item.(*transcript.Call); ok {
+			v.call(c)
+		}
+	}
+	if v.Form == "" || v.Form == Text {
+		return v.print(e, items)
+	}
+	for _, item := range items {
+		if n, ok := item.(*transcript.Note); ok {
+			v.missing(n)
+		}
+	}
+	switch v.Form {
+	case ClaudeStreamJSON:
+		return v.claude.event(e, items)
+	case StreamJSON:
+		line, err := event.Encode(e)
+		if err == nil {
+			_, err = fmt.Fprintf(v.Out, "%s\n", line)
+		}
+		return err
+	}
+	return nil
+}
+
+// missing tells a person of servers that are not there, whatever the form.
+func (v *view) missing(n *transcript.Note) (told bool) {
+	if _, told = n.Of.(event.Served); told {
+		for line := range strings.Lines(n.Text) {
+			v.tell(line, true)
+		}
+	}
+	return told
+}
+
+// print shows what an event has brought.
+func (v *view) print(e event.Event, items []transcript.Item) error {
+	for _, item := range items {
+		switch i := item.(type) {
+		case *transcript.Reply:
+			if err := v.replied(i); err != nil {
+				return err
+			}
+		case *transcript.Said:
+			if i.Seq == e.Seq { // else it was shown when it was said
+				v.said(i)
+			}
+		case *transcript.Call:
+			v.called(i)
+		case *transcript.Note:
+			if !v.missing(i) && i.Text != "" {
+				v.tell(i.Text, i.Notice)
+			}
+			if end, ok := i.Of.(event.StepEnded); ok && end.Step == event.Workflow && v.fold.Last != "" {
+				fmt.Fprintln(v.Out, text.VisibleLines(v.fold.Last))
+			}
+		case *transcript.Wait:
+			v.waits(i.Why, i.What, time.Duration(i.Seconds*float64(time.Second)))
+		case *transcript.Child:
+			v.child(i)
+		case *transcript.Stop:
+			if v.past {
+				v.line("%s", v.paint(dim, marked(strings.TrimSpace("— "+string(i.Stopped.Reason)+" "+i.Stopped.Detail))))
+			}
+		}
+	}
+	return nil
+}
+
+// marked is text of others whose first line is marked as such. The further ones stand behind a
+// margin, so that none looks like a line of ours.
+func marked(s string) string { return strings.ReplaceAll(text.VisibleLines(s), "\n", "\n    ") }
+
+func (v *view) said(s *transcript.Said) {
+	switch {
+	case s.Steered:
+		v.tell(words.ToldModel(s.Parts.Text()), false)
+	case v.past:
+		v.line("%s", v.paint(bold, marked("> "+s.Parts.Text())))
+	}
+}
+
+func (v *view) child(c *transcript.Child) {
+	var body event.Body = c.Spawned
+	if c.Returned != nil {
+		body = *c.Returned
+	}
+	if text, notice := words.Told(body); text != "" {
+		v.tell(text, notice)
+	}
+}
+
+// tell prints what happened, in a sentence.
+func (v *view) tell(text string, notice bool) {
+	text = words.OneLine(text, 400)
+	if notice {
+		v.say("%s", v.paint(yellow, "! "+text))
+		return
+	}
+	v.say("%s", v.paint(dim, "· "+text))
+}
+
+// replied shows what is new of a reply.
+func (v *view) replied(r *transcript.Reply) error {
+	if v.reply.of != r {
+		v.reply = reply{of: r}
+	}
+	if r.State == transcript.Void {
+		v.endLine()
+		return nil
+	}
+	if r.State == transcript.Written && v.Color && len(r.Thought) > v.reply.thought {
+		fmt.Fprint(v.Err, v.paint(dim, text.Clean(r.Thought[v.reply.thought:])))
+		v.written, v.reply.thought = true, len(r.Thought)
+	}
+	rest, more := strings.CutPrefix(r.Text, v.reply.text) // what was changed after it was shown can't be taken back
+	if r.State == transcript.Written && v.width(v.Out) == 0 {
+		return nil // in a file or a pipe nothing can be taken back: a thought may turn out to be one at its end
+	}
+	if more && rest != "" && (v.reply.text != "" || r.State == transcript.Written || strings.TrimSpace(rest) != "") {
+		v.reply.text = r.Text
+		if err := v.write(rest); err != nil {
+			return err
+		}
+	}
+	if r.State == transcript.Whole {
+		v.endLine()
+	}
+	return nil
+}
+
+// called shows what has become of a call.
+func (v *view) called(c *transcript.Call) {
+	switch {
+	case c.State == transcript.Judged:
+		if text, notice := words.Told(*c.Judged); text != "" {
+			v.tell(text, notice)
+		}
+	case c.State == transcript.Running && c.Latest == "":
+		name, lead := words.OneLine(c.Call.Name, 64), within(c)
+		room := cmp.Or(v.width(v.Err), 203+len(name)) - ansi.StringWidth(name) - 3 - len(lead)
+		v.line("%s", lead+strings.TrimSpace(v.paint(bold, "▸ "+name)+" "+words.OneLine(words.Subject(c.Call), min(room, 200))))
+	case c.State == transcript.Over:
+		v.ended(c)
+	}
+}
+
+// within sets calls that others have made off from these.
+func within(c *transcript.Call) string { return strings.Repeat("  ", c.Depth()) }
+
+func (v *view) ended(c *transcript.Call) {
+	b := c.Ended
+	text := b.Parts.Text()
+	took := words.Took(b.Millis)
+	if took != "" {
+		took = " " + took
+	}
+	switch how := words.Failed(b); {
+	case how == "":
+		v.say("  %s%s%s %s", within(c), v.paint(green, "✓"), took, v.paint(dim, summaryLine(text)))
+	case b.Outcome == event.OutcomeOK: // a command that has failed says why in its output
+		v.say("  %s%s%s %s", within(c), v.paint(red, "✗ "+how), took, summaryLine(text))
+	default:
+		v.say("  %s%s%s %s %s", within(c), v.paint(red, "✗ "+how),
+			took, words.OneLine(c.Call.Name, 64), words.OneLine(text, 300))
+	}
+	v.show(b)
+	seen := c.Question != nil && c.Question.Preview != "" && v.Person != nil // before it was allowed
+	for _, f := range b.Files {
+		if !seen {
+			v.diff(f)
+		}
+	}
+}
+
+// show shows what a call has for the person: its images by name, then its figures.
+func (v *view) show(b event.Ended) {
+	for _, p := range b.Parts {
+		if image, ok := p.(llm.Image); ok {
+			v.say("    %s", v.paint(dim, words.Image(image)))
+		}
+	}
+	const margin = "    "
+	width := cmp.Or(v.width(v.Err), 80)
+	if strings.TrimSpace(b.Show) == "" {
+		return
+	}
+	for line := range strings.SplitSeq(markdown.Render(text.Clean(b.Show), max(width-len(margin), 1), v.style()), "\n") {
+		v.line("%s", strings.TrimRight(margin+line, " "))
+	}
+}
+
+// maxDiffLines bounds the diff shown of one file.
+const maxDiffLines = 40
+
+func (v *view) diff(f tool.File) {
+	lines := strings.Split(strings.TrimRight(f.Diff, "\n"), "\n")
+	if f.Diff == "" {
+		return
+	}
+	for i, l := range lines {
+		if i == maxDiffLines {
+			v.line("    %s", v.paint(dim, fmt.Sprintf("... %d more lines", len(lines)-i)))
+			return
+		}
+		v.line("    %s", v.paintDiff(text.Visible(l)))
+	}
+}
+
+// line prints a line to standard error, below whatever the model has written.
+func (v *view) line(format string, args ...any) {
+	v.endLine()
+	fmt.Fprintf(v.Err, format+"\n", args...)
+}
+
+// say is line for words: they wrap where the terminal ends.
+func (v *view) say(format string, args ...any) {
+	v.endLine()
+	v.Say(fmt.Sprintf(format, args...))
+}
+
+func (v *view) endLine() {
+	if v.written {
+		fmt.Fprintln(v.Out, v.tables.Close())
+		v.written = false
+	}
+}
+
+// summary is the last line of a text run.
+func (c *Console) summary(r Result) {
+	if r.Session == "" {
+		c.Say(c.paint(red, "inspan: ") + text.VisibleLines(r.Detail))
+		return
+	}
+	line := fmt.Sprintf("%s · %s · %s · %s in, %s out · %s · session %s", r.Reason, text.Count(r.Turns, "turn"), text.Count(r.Calls, "call"),
+		text.Thousands(r.Usage.Prompt()), text.Thousands(r.Usage.Output), words.Cost(r.Cost, r.Unpriced), r.Session)
+	c.whatWasDone(r)
+	c.Say(c.paint(dim, line))
+	if r.Detail != "" {
+		c.Say(c.paint(red, text.VisibleLines(r.Detail)))
+	}
+	for _, o := range r.Open {
+		c.Say(marked(text.Visible(o.ID) + " asks:\n" + text.VisibleLines(o.Asks)))
+		if len(o.Options) > 0 {
+			c.Say("    " + text.Visible(strings.Join(o.Options, " · ")))
+		}
+		c.Say("  answer with: " + words.Command("", "send", "--allow", o.ID, r.Session, "ANSWER"))
+	}
+	for _, text := range words.Leftovers(r.Session, r.Kept, r.Ended, r.Instructions, r.Unmerged) {
+		c.Say(text)
+	}
+	switch {
+	case r.over && r.ExitCode != ExitDone:
+		c.Say("this run is over; mend what failed and run the workflow anew")
+	case r.ExitCode != ExitDone && r.ExitCode != ExitBusy:
+		c.Say("continue with: inspan resume " + r.Session)
+	}
+}
+
+// summaryLine is the first line of a result that says something.
+func summaryLine(s string) string {
+	lines := strings.Split(words.Result(s), "\n")
+	first := words.OneLine(lines[0], 100)
+	if len(lines) > 1 {
+		first += fmt.Sprintf(" (+%s)", text.Count(len(lines)-1, "line"))
+	}
+	return first
+}
+
+// Show prints a session that has happened: as text, or its events as lines. As this is what was
+// asked for, all of it goes to standard output.
+func (c *Console) Show(events iter.Seq2[event.Event, error], asEvents bool) error {
+	if asEvents {
+		return (&Console{Form: StreamJSON, Out: c.Out, Err: c.Err}).show(events)
+	}
+	return c.reading().show(events)
+}
+
+// reading is the console of a command whose product is the transcript.
+func (c *Console) reading() *Console {
+	return &Console{Out: c.Out, Err: c.Out, Color: c.Color && c.width(c.Out) > 0, Width: c.Width}
+}
+
+func (c *Console) show(events iter.Seq2[event.Event, error]) error { return newView(c).all(events) }
+
+// all shows events that were written before.
+func (v *view) all(events iter.Seq2[event.Event, error]) error {
+	v.past = true
+	for e, err := range events {
+		if err == nil {
+			err = v.event(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/transcript"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
+)
+
+const agentName = "run_agent"
+
+// task is what run_agent is called with.
+type task struct {
+	Task    string `json:"task"`
+	Session string `json:"session"`
+}
+
+// report is what run_agent brings as its structured content.
+type report struct {
+	Text     string  `json:"text"` // as in the content, which some clients don't read beside this
+	Session  string  `json:"session"`
+	Stopped  string  `json:"stopped"` // as event.Reason
+	Cost     float64 `json:"cost"`    // US dollars of the whole session
+	Unpriced bool    `json:"unpriced"`
+	Turns    int     `json:"turns"` // of the whole session
+	Denied   int     `json:"denied"`
+}
+
+func agentTool() *sdk.Tool {
+	return &sdk.Tool{
+		Name: agentName,
+		Description: "Has an agent work on a task in the workspace, with a session of its own that is kept, and returns what it says at the " +
+			"end. " +
+			"It sees nothing of your conversation, so the task must say everything. To go on with the same agent, name its session.",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{` +
+			`"task":{"type":"string","description":"What to do, with all that must be known for it"},` +
+			`"session":{"type":"string","description":"Session that an earlier call returned, to go on with it"}},` +
+			`"required":["task"],"additionalProperties":false}`),
+		OutputSchema: json.RawMessage(`{"type":"object","properties":{` +
+			`"text":{"type":"string","description":"what it says at the ` +
+			`end"},"session":{"type":"string"},"stopped":{"type":"string","description":"why it stopped; \"done\" if it came to its end"},` +
+			`"cost":{"type":"number","description":"US dollars of the session"},"unpriced":{"type":"boolean","description":"cost lacks what has ` +
+			`no known price"},` +
+			`"turns":{"type":"integer"},"denied":{"type":"integer","description":"calls that were not allowed"}},` +
+			`"required":["text","session","stopped","cost","unpriced","turns","denied"]}`),
+	}
+}
+
+// runAgent serves a call of run_agent.
+func (r *tenant) runAgent(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	var in task
+	err := unmarshal(req.Params.Arguments, &in)
+	if err == nil && strings.TrimSpace(in.Task) == "" {
+		err = errors.New("say in task what is to be done")
+	}
+	if err != nil {
+		return failed(err), nil //nolint:nilerr // the model should see it
+	}
+	return r.serve(ctx, req, func(w *clientCall, _ *connection) *sdk.CallToolResult { return r.agent(w, in) })
+}
+
+// agent works on a task.
+func (r *tenant) agent(w *clientCall, in task) *sdk.CallToolResult {
+	s, err := r.session(in.Session)
+	if err != nil {
+		return failed(err)
+	}
+	defer s.Close()
+	a := account{work: w}
+	err = w.drive(s, a.see, event.Said{Parts: llm.Say(in.Task), By: sender(r.principal)})
+	return a.result(s.Status(), err)
+}
+
+// sender names a principal in the log.
+func sender(principal string) string {
+	if principal == "" {
+		return "mcp"
+	}
+	return "mcp:" + principal
+}
+
+// session opens a new session, or an old one of this workspace.
+func (r *tenant) session(id string) (*inspan.Session, error) {
+	host := r.server.Host
+	if id == "" {
+		return host.New(r.ctx, r.server.Root)
+	}
+	if err := r.ours(id); err != nil {
+		return nil, err
+	}
+	return host.Open(r.ctx, id)
+}
+
+// errNoSession is all that is said of sessions that are not the client's.
+var errNoSession = errors.New("there is no such session; leave session out to begin a new one")
+
+// ours reports whether a session was begun by run_agent for this principal. Others may
+// be allowed more, and are none of the client's business.
+func (r *tenant) ours(id string) error {
+	if id == "last" || strings.ContainsAny(id, `/\`) {
+		return errNoSession
+	}
+	for e, err := range r.server.Host.Events(r.ctx, id) {
+		if err != nil {
+			return errNoSession
+		}
+		switch b := e.Body.(type) {
+		case event.Opened:
+			if b.Parent != "" || e.Session != id {
+				return errNoSession
+			}
+		case event.Said:
+			if b.By == sender(r.principal) {
+				return nil
+			}
+			return errNoSession
+		}
+	}
+	return errNoSession
+}
+
+// account keeps what a run comes to.
+type account struct {
+	work   *clientCall
+	fold   transcript.Fold
+	denied int
+	mute   int // of those denied, for want of somebody to ask
+}
+
+// see takes note of an event, and tells the client of it.
+func (a *account) see(e event.Event) {
+	for _, item := range a.fold.Apply(e) {
+		switch i := item.(type) {
+		case *transcript.Reply:
+			if s := strings.TrimSpace(i.Text); s != "" && i.State == transcript.Whole {
+				a.work.tell(text.Clean(cut(s)))
+			}
+		case *transcript.Call:
+			a.call(i)
+		case *transcript.Question:
+			if i.Answer != nil && i.Answer.By == "nobody" {
+				a.mute++
+			}
+		case *transcript.Note:
+			if i.Notice || i.Seq == 0 {
+				a.work.tell(short(i.Text))
+			}
+		case *transcript.Wait:
+			if i.Seq == 0 {
+				a.work.tell(short(i.Why))
+			}
+		case *transcript.Child:
+			a.child(i)
+		}
+	}
+}
+
+// call tells what becomes of a call.
+func (a *account) call(c *transcript.Call) {
+	switch about := short(c.Call.Name + " " + words.Subject(c.Call)); {
+	case c.State == transcript.Running && c.Latest != "":
+		a.work.tell(short(c.Latest))
+	case c.State == transcript.Running:
+		a.work.tell("▸ " + about)
+	case c.State == transcript.Over && c.Ended.Outcome != event.OutcomeOK:
+		if c.Ended.Outcome == event.OutcomeDenied {
+			a.denied++
+		}
+		a.work.tell("✗ " + about + ": " + string(c.Ended.Outcome))
+	}
+}
+
+// child tells of a child that came back with its work undone.
+func (a *account) child(c *transcript.Child) {
+	if c.Returned == nil {
+		return
+	}
+	if s, notice := words.Told(*c.Returned); notice {
+		a.work.tell(short(s))
+	}
+}
+
+// result is what the client gets. An error is one of the harness.
+func (a *account) result(st inspan.Status, err error) *sdk.CallToolResult {
+	r := report{Session: st.Session, Stopped: "error", Cost: st.Cost, Unpriced: st.Unpriced, Turns: st.Turns, Denied: a.denied}
+	s := a.fold.Last
+	switch {
+	case err != nil:
+		s += "\n[the run broke off: " + err.Error() + "]"
+	case st.Stopped != nil:
+		r.Stopped = string(st.Stopped.Reason)
+		if st.Stopped.Reason != event.ReasonDone {
+			s += strings.TrimSuffix(fmt.Sprintf("\n[stopped: %s; %s", st.Stopped.Reason, st.Stopped.Detail), "; ") + "]"
+		}
+	}
+	if a.mute > 0 {
+		s += fmt.Sprintf("\n[%s needed approval and got none, as this client can't ask anybody]", text.Count(a.mute, "call"))
+	}
+	r.Text = cut(strings.TrimSpace(s))
+	return &sdk.CallToolResult{
+		IsError: r.Stopped != string(event.ReasonDone), StructuredContent: r,
+		Content: []sdk.Content{&sdk.TextContent{Text: r.Text}},
+	}
+}

@@ -1,0 +1,291 @@
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/tool"
+)
+
+const (
+	maxWorks  = 32 // of one principal that go on at once
+	maxParked = 16 // questions of theirs that a client has been told of
+)
+
+// clientCall is a call of a client under way. It goes on in a goroutine of its own and may
+// outlast the request: a client that has no requests put to it answers a question with
+// its next one. Its questions and what it tells are for whoever attends to it.
+type clientCall struct {
+	key    string // of the call: who answers must have made the same
+	client string // for the log
+	wait   time.Duration
+
+	ctx    context.Context // ends when the client calls it off
+	cancel context.CancelFunc
+	asks   chan question // nobody waits there longer than somebody attends
+	tells  chan string
+	done   chan struct{} // closed once result is there
+	result *sdk.CallToolResult
+}
+
+// question is one that a work waits with.
+type question struct {
+	inspan.Pending
+	open   context.Context    // ends when it is taken back, as somebody else has answered
+	answer chan event.Decided // holds one
+}
+
+// parked is a work whose question a client has been told of.
+type parked struct {
+	work     *clientCall
+	question question
+	late     *time.Timer
+}
+
+// serve does what a request asks for, or goes on with what it answers. An error is one
+// of the protocol.
+func (r *tenant) serve(ctx context.Context, req *sdk.CallToolRequest,
+	do func(*clientCall, *connection) *sdk.CallToolResult,
+) (*sdk.CallToolResult, error) {
+	if state := req.Params.RequestState; state != "" {
+		return r.resume(ctx, req, state)
+	}
+	w, err := r.start(req, do)
+	if err != nil {
+		return failed(err), nil
+	}
+	return r.attend(ctx, req, w)
+}
+
+// start begins a work.
+func (r *tenant) start(req *sdk.CallToolRequest, do func(*clientCall, *connection) *sdk.CallToolResult) (*clientCall, error) {
+	d, err := r.connection(req.Session)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.closed || d.ctx.Err() != nil:
+		return nil, ErrClosed
+	case r.works >= maxWorks:
+		return nil, errors.New("too much goes on at once; wait for something to end")
+	}
+	r.works++
+	w := &clientCall{
+		key: keyOf(req), client: clientOf(req), wait: cmp.Or(r.server.Patience, patience),
+		asks: make(chan question), tells: make(chan string, 64), done: make(chan struct{}),
+	}
+	w.ctx, w.cancel = context.WithCancel(d.ctx)
+	r.wg.Go(func() {
+		defer w.cancel()
+		defer close(w.done)
+		w.result = do(w, d)
+		r.mu.Lock()
+		r.works--
+		r.mu.Unlock()
+	})
+	return w, nil
+}
+
+// keyOf stands for what a request asks for.
+func keyOf(req *sdk.CallToolRequest) string {
+	return req.Params.Name + " " + tool.Digest(req.Params.Arguments)
+}
+
+// clientOf names who sends a request. It is said by the client and proves nothing.
+func clientOf(req *sdk.CallToolRequest) string {
+	if info := req.ClientInfo(); info != nil && info.Name != "" {
+		return words.OneLine(info.Name, 60) + " over MCP"
+	}
+	return "a client over MCP"
+}
+
+// attend has a request wait for a work, and answers what it asks. If the request is
+// called off, so is the work.
+func (r *tenant) attend(ctx context.Context, req *sdk.CallToolRequest, w *clientCall) (*sdk.CallToolResult, error) {
+	steps := progress{request: req}
+	for {
+		select {
+		case <-ctx.Done():
+			w.cancel()
+			<-w.done
+			return nil, ctx.Err()
+		case text := <-w.tells:
+			steps.tell(ctx, text)
+		case q := <-w.asks:
+			if asked := r.put(ctx, req, w, q); asked != nil {
+				return asked, nil
+			}
+		case <-w.done:
+			for len(w.tells) > 0 {
+				steps.tell(ctx, <-w.tells)
+			}
+			return w.result, nil
+		}
+	}
+}
+
+// put puts a question to the person at the client. A result asks for a request that
+// answers; nil: it is answered.
+func (r *tenant) put(ctx context.Context, req *sdk.CallToolRequest, w *clientCall, q question) *sdk.CallToolResult {
+	if !hasForms(req) {
+		q.answer <- nobody(q.Pending)
+		return nil
+	}
+	if req.ProtocolVersion() >= sessionless {
+		return r.park(w, q)
+	}
+	patient, stop := context.WithTimeout(ctx, q.wait(w))
+	defer stop()
+	defer context.AfterFunc(q.open, stop)()
+	res, err := req.Session.Elicit(patient, form(q.Pending))
+	switch {
+	case ctx.Err() != nil, q.open.Err() != nil: // the work is about to be called off, or goes on
+	case patient.Err() != nil:
+		q.answer <- words.TooLate(q.Call.ID)
+	case err != nil:
+		q.answer <- event.Decided{Call: q.Call.ID, By: w.client, Reason: "the client could not ask: " + words.OneLine(err.Error(), 200)}
+	default:
+		d, problem := decision(q.Pending, res, w.client)
+		d.Reason = cmp.Or(problem, d.Reason)
+		q.answer <- d
+	}
+	return nil
+}
+
+// wait is how long a question waits.
+func (q question) wait(w *clientCall) time.Duration {
+	if q.Until.IsZero() {
+		return w.wait
+	}
+	return min(w.wait, max(0, time.Until(q.Until)))
+}
+
+func hasForms(req *sdk.CallToolRequest) bool {
+	c := req.ClientCapabilities()
+	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
+}
+
+// answerName is the name of the one input that is ever asked for.
+const answerName = "decision"
+
+// park leaves a work waiting for the request that answers its question.
+func (r *tenant) park(w *clientCall, q question) *sdk.CallToolResult {
+	key := rand.Text()
+	p := &parked{work: w, question: q}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.parked) >= maxParked {
+		q.answer <- event.Decided{Call: q.Call.ID, By: w.client, Reason: "too many questions wait for an answer"}
+		return nil
+	}
+	r.parked[key] = p
+	p.late = time.AfterFunc(q.wait(w), func() {
+		if r.take(key, w.key) != nil {
+			q.answer <- words.TooLate(q.Call.ID)
+		}
+	})
+	return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{answerName: form(q.Pending)}, RequestState: key}
+}
+
+// take takes a parked work, if the key is its and the call the same.
+func (r *tenant) take(key, call string) *parked {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.parked[key]
+	if p == nil || p.work.key != call {
+		return nil
+	}
+	p.late.Stop()
+	delete(r.parked, key)
+	return p
+}
+
+// resume goes on with a work whose question a request answers.
+func (r *tenant) resume(ctx context.Context, req *sdk.CallToolRequest, key string) (*sdk.CallToolResult, error) {
+	p := r.take(key, keyOf(req))
+	if p == nil {
+		return nil, &jsonrpc.Error{
+			Code:    jsonrpc.CodeInvalidParams,
+			Message: "no question of this call is open under this requestState; call the tool again",
+		}
+	}
+	res, ok := req.Params.InputResponses[answerName].(*sdk.ElicitResult)
+	problem := "no answer"
+	var d event.Decided
+	if ok {
+		d, problem = decision(p.question.Pending, res, p.work.client)
+	}
+	if problem != "" {
+		if again := r.park(p.work, p.question); again != nil {
+			return again, nil
+		}
+		return r.attend(ctx, req, p.work)
+	}
+	p.question.answer <- d
+	return r.attend(ctx, req, p.work)
+}
+
+// ask puts a question to whoever attends, and waits for the answer until it is taken back.
+func (w *clientCall) ask(ctx context.Context, p inspan.Pending) (event.Body, error) {
+	q := question{p, ctx, make(chan event.Decided, 1)}
+	select {
+	case w.asks <- q:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case d := <-q.answer:
+		return d, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// tell tells whoever attends what goes on. Nobody waits for that.
+func (w *clientCall) tell(text string) {
+	select {
+	case w.tells <- text:
+	default:
+	}
+}
+
+// progress tells a client what goes on, if it wants to know.
+type progress struct {
+	request *sdk.CallToolRequest
+	n       float64
+}
+
+func (p *progress) tell(ctx context.Context, text string) {
+	token := p.request.Params.GetProgressToken()
+	if token == nil {
+		return
+	}
+	p.n++
+	// Whoever has gone is noticed elsewhere.
+	_ = p.request.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: p.n, Message: text})
+}
+
+// failed is the result of a call that could not be made.
+func failed(err error) *sdk.CallToolResult {
+	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: err.Error()}}}
+}
+
+// unmarshal reads the arguments of a call; none are those of an empty object.
+func unmarshal(raw json.RawMessage, into any) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	return json.Unmarshal(raw, into)
+}

@@ -1,0 +1,73 @@
+package mcpserver
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+const (
+	maxText  = 1 << 20 // bytes of text in one result; tools bound theirs well below
+	maxImage = 8 << 20 // bytes of one image
+	maxShort = 200     // cells of a line that tells what goes on
+)
+
+func short(text string) string { return words.OneLine(text, maxShort) }
+
+// content is the result of a call for the client. The session has redacted it.
+func (s *slot) content(ctx context.Context, end event.Ended) *sdk.CallToolResult {
+	res := &sdk.CallToolResult{IsError: end.Outcome != event.OutcomeOK, Content: []sdk.Content{}}
+	var text strings.Builder
+	for _, part := range end.Parts {
+		switch p := part.(type) {
+		case llm.Text:
+			text.WriteString(p.Text)
+		case llm.Image:
+			if data := image(ctx, s.blobs, p); data != nil {
+				res.Content = append(res.Content, &sdk.ImageContent{MIMEType: p.MediaType, Data: data})
+			} else {
+				text.WriteString("\n[an image that is too large or gone]")
+			}
+		}
+	}
+	if text.Len() > 0 {
+		res.Content = append([]sdk.Content{&sdk.TextContent{Text: cut(text.String())}}, res.Content...)
+	}
+	return res
+}
+
+// image loads a picture; nil if it can't be had.
+func image(ctx context.Context, blobs tool.Blobs, p llm.Image) []byte {
+	if p.Digest == "" {
+		return p.Data
+	}
+	if blobs == nil {
+		return nil
+	}
+	r, err := blobs.Get(ctx, p.Digest)
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, maxImage+1))
+	if err != nil || len(data) > maxImage {
+		return nil
+	}
+	return data
+}
+
+// cut bounds a text.
+func cut(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	return text.Head(s, maxText) + "\n[the rest was cut off]"
+}

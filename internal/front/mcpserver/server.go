@@ -1,0 +1,219 @@
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/tool"
+)
+
+// Server offers tools and agents in one workspace. Fill in the fields, serve, and
+// Close it. The fields are not changed then; the methods are safe for concurrent use.
+type Server struct {
+	// Host opens the sessions of run_agent. Its agents must not be Unattended, or
+	// nobody is asked. Nil: there is no run_agent.
+	Host *inspan.Host
+	// Tools opens the sessions that calls of tools are made in. Of its agents the
+	// model, the system prompt, the limits and Extra are not used. Nil: there are no
+	// tools.
+	Tools *inspan.Host
+	// Names are the tools to offer, of those that the agents of Tools have. Nil: the
+	// [Usual] ones that are there.
+	Names []string
+	// Root is the workspace.
+	Root string
+	// Name and Version say who this is; empty: inspan and its version.
+	Name, Version string
+	// Patience is how long the answer to a question may take; 0 means 10 minutes. Then
+	// it is a no.
+	Patience time.Duration
+
+	prepare func(*sdk.ServerOptions) // has a test offer more; nil: nothing
+	extend  func(*sdk.Server)
+
+	mu      sync.Mutex
+	tenants map[string]*tenant // by principal
+	specs   []tool.Tool        // that are offered; nil: not known yet
+	closed  bool
+}
+
+// ErrClosed says that the server was closed.
+var ErrClosed = errors.New("the server is closed")
+
+const (
+	patience = 10 * time.Minute
+	idle     = time.Hour // for an HTTP session that nothing is heard of
+	replay   = 8 << 20   // bytes kept for clients that come back to a broken stream
+	maxBody  = 16 << 20
+)
+
+// Usual are the tools that are offered if no others are named: those that work in the
+// workspace and beyond, and none about a conversation.
+func Usual() []string {
+	return []string{
+		"read_file", "write_file", "edit_file", "edit_lines", "delete_file", "list_files", "find_files", "search_files", "view_image",
+		"notebook_edit", "bash", "jobs", "git", "lsp", "web_fetch", "web_search", "http_request",
+	}
+}
+
+// ServeStdio talks to the client at the other end of in and out until in ends, which
+// is no error, or ctx does. Whatever was under way is interrupted then. Both are
+// closed, and nothing is left running.
+func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+	r, err := s.newRoom(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	stop := context.AfterFunc(ctx, r.cancel)
+	defer stop()
+	err = r.sdk.Run(ctx, &lines{in: in, out: out})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) {
+		return nil // the client has gone, perhaps while it was written to
+	}
+	return err
+}
+
+// Handler serves streamable HTTP, in the revisions with sessions and in those without.
+// It checks nothing of who sends requests: put a [netguard.Gate] before it. Requests of
+// different principals see nothing of each other. Close ends what goes on.
+func (s *Server) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		r, err := s.tenant(req.Context(), netguard.Principal(req.Header))
+		if err != nil {
+			http.Error(w, "the server can't serve: "+err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		r.serveHTTP(w, req)
+	})
+}
+
+// Close interrupts all that HTTP clients have under way, and waits for it.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.closed = true
+	tenants := s.tenants
+	s.tenants = nil
+	s.mu.Unlock()
+	for _, r := range tenants {
+		r.cancel()
+	}
+	for _, r := range tenants {
+		r.close()
+	}
+}
+
+// tenant is that of a principal; it is made when it first comes.
+func (s *Server) tenant(ctx context.Context, principal string) (*tenant, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	if r := s.tenants[principal]; r != nil {
+		return r, nil
+	}
+	r, err := s.newRoomLocked(context.WithoutCancel(ctx), principal)
+	if err != nil {
+		return nil, err
+	}
+	if s.tenants == nil {
+		s.tenants = map[string]*tenant{}
+	}
+	s.tenants[principal] = r
+	return r, nil
+}
+
+func (s *Server) newRoom(ctx context.Context, principal string) (*tenant, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newRoomLocked(context.WithoutCancel(ctx), principal)
+}
+
+func (s *Server) newRoomLocked(ctx context.Context, principal string) (*tenant, error) {
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	r := &tenant{server: s, principal: principal, tools: s.specs, connections: map[string]*connection{}, parked: map[string]*parked{}}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.sdk = sdk.NewServer(&sdk.Implementation{Name: cmp.Or(s.Name, "inspan"), Version: cmp.Or(s.Version, inspan.Version)}, s.options())
+	r.offer()
+	if s.extend != nil {
+		s.extend(r.sdk)
+	}
+	get := func(*http.Request) *sdk.Server { return r.sdk }
+	events := sdk.NewMemoryEventStore(nil)
+	events.SetMaxBytes(replay)
+	// The gate has looked at Host and Origin, and knows names that the SDK does not.
+	r.stateful = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
+		EventStore: events, SessionTimeout: idle, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true,
+	})
+	r.stateless = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
+		Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true,
+	})
+	return r, nil
+}
+
+func (s *Server) options() *sdk.ServerOptions {
+	o := &sdk.ServerOptions{
+		Instructions: "These tools work in the folder " + s.Root +
+			". Calls are judged: what is not allowed asks the person, where the client can do that, and is denied else.",
+		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
+	}
+	if s.prepare != nil {
+		s.prepare(o)
+	}
+	return o
+}
+
+// look finds out which tools there are, once.
+func (s *Server) look(ctx context.Context) error {
+	if s.Tools == nil || s.specs != nil {
+		return nil
+	}
+	a, err := s.Tools.Agent(ctx, inspan.Place{Root: s.Root})
+	if err != nil {
+		return err
+	}
+	if a.Lifecycle.Close != nil {
+		defer func() { _ = a.Lifecycle.Close() }() // it has held nothing
+	}
+	s.specs, err = chosen(a.Tools, s.Names)
+	return err
+}
+
+// chosen are the tools of a list with these names, or the usual ones if there are none.
+func chosen(list []tool.Tool, names []string) ([]tool.Tool, error) {
+	var have []string
+	for _, t := range list {
+		have = append(have, t.Name)
+	}
+	for _, name := range names {
+		if slices.Contains(have, name) {
+			continue
+		}
+		if near := tool.Nearest(name, have); near != "" {
+			return nil, fmt.Errorf("there is no tool %q; did you mean %q?", name, near)
+		}
+		return nil, fmt.Errorf("there is no tool %q", name)
+	}
+	if names == nil {
+		names = Usual()
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(t tool.Tool) bool { return !slices.Contains(names, t.Name) }), nil
+}

@@ -1,0 +1,279 @@
+package tui
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// asking is a front end before two calls that ask, at a clock that the test
+// turns. The questions have not been drawn.
+func asking(t *testing.T, effects ...tool.Effect) (m *model, now *time.Time) {
+	t.Helper()
+	at := time.Unix(1000, 0)
+	m = still(t, 80, 24, look{noColor: true}, events(event.Say("go"), event.Asked{},
+		event.Replied{Parts: llm.Parts{llm.Call{ID: "1", Name: "a"}, llm.Call{ID: "2", Name: "b"}}},
+		event.Judged{Call: "1", Action: tool.Ask, Effects: effects}, event.Judged{
+			Call:   "2",
+			Action: tool.Ask,
+		}, event.Waiting{Call: "1"}, event.Waiting{Call: "2"}))
+	m.now = func() time.Time { return at }
+	m.Host = func(app.Options, func(string)) *inspan.Host { return &inspan.Host{} }
+	return m, &at
+}
+
+func presses(m *model, keys ...tea.KeyPressMsg) {
+	for _, k := range keys {
+		m.Update(k)
+		m.View()
+	}
+}
+
+// Keys as a terminal sends them.
+func letter(r rune) tea.KeyPressMsg  { return tea.KeyPressMsg{Code: r, Text: string(r)} }
+func pressed(r rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: r} }
+
+// TestTypedAhead holds that nothing that is pressed before a question was seen
+// answers it, also not what says yes afterwards.
+func TestTypedAhead(t *testing.T) {
+	down, send := pressed(tea.KeyDown), pressed(tea.KeyEnter)
+	for _, tc := range []struct {
+		name   string
+		wait   time.Duration // after the question was drawn
+		keys   []tea.KeyPressMsg
+		allows int    // decisions
+		prompt string // what is in it
+	}{
+		{"at once", 0, []tea.KeyPressMsg{letter('y'), send}, 0, ""},
+		{"just before it counts as seen", seeing - 1, []tea.KeyPressMsg{letter('y'), send}, 0, ""},
+		{"when it does", seeing, []tea.KeyPressMsg{letter('y'), send}, 1, ""},
+		{"a word at once", 0, []tea.KeyPressMsg{letter('y'), letter('e'), letter('s'), send}, 0, ""},
+		{"a sentence at once", 0, []tea.KeyPressMsg{letter('y'), letter('o'), letter('u'), send}, 0, "you"},
+		{"arrows at once", 0, []tea.KeyPressMsg{down, send}, 0, ""},
+		{"arrows just before", seeing - 1, []tea.KeyPressMsg{down, send}, 0, ""},
+		{"arrows then", seeing, []tea.KeyPressMsg{down, send}, 1, ""},
+		{"tab at once", 0, []tea.KeyPressMsg{pressed(tea.KeyTab), send}, 0, ""},
+		{"a word that ends as an answer begins", seeing - 1, []tea.KeyPressMsg{letter('m'), letter('y'), send}, 0, "my"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			m, now := asking(t)
+			m.View()
+			*now = now.Add(tc.wait)
+			presses(m, tc.keys[:len(tc.keys)-1]...)
+			last := tc.keys[len(tc.keys)-1]
+			presses(m, last)
+			if m.unseen() || m.box() == nil { // nor once the question is back
+				*now = now.Add(pausing)
+				m.View()
+				presses(m, last)
+			}
+			if len(m.talk.decided) != tc.allows || m.talk.opening || m.composer.prompt.text() != tc.prompt {
+				t.Errorf("decided %v, a run %v, the prompt %q", m.talk.decided, m.talk.opening, m.composer.prompt.text())
+			}
+		})
+	}
+}
+
+// TestQuestionStepsBack holds that whoever types when a question comes up sees
+// what is typed, and the question again after a pause.
+func TestQuestionStepsBack(t *testing.T) {
+	m, now := asking(t)
+	m.View()
+	presses(m, letter('h'), letter('e'))
+	if m.box() != nil || m.composer.prompt.text() != "he" {
+		t.Fatalf("the question is there, the prompt has %q", m.composer.prompt.text())
+	}
+	*now = now.Add(seeing - 1)
+	if presses(m, pressed(tea.KeyEnter), pressed(tea.KeyTab)); m.talk.opening || m.composer.prompt.text() != "he" {
+		t.Error("enter was taken for the prompt")
+	}
+	*now = now.Add(pausing - seeing)
+	if m.Update(tick{}); m.box() != nil {
+		t.Error("it came back without a pause")
+	}
+	*now = now.Add(1)
+	m.Update(tick{})
+	if m.View(); m.box() == nil || !m.unseen() {
+		t.Error("it does not come back, or counts as seen")
+	}
+	m.Update(tea.PasteMsg{Content: "y"})
+	if m.box() != nil || m.composer.prompt.text() != "hey" {
+		t.Errorf("pasted text went elsewhere: %q", m.composer.prompt.text())
+	}
+	*now = now.Add(pausing)
+	m.View()
+	*now = now.Add(seeing)
+	m.Update(tea.PasteMsg{Content: "y"})
+	if presses(m, pressed(tea.KeyEnter)); len(m.talk.decided) != 1 {
+		t.Error("a question that was seen takes no answer")
+	}
+	if !m.unseen() {
+		t.Error("the next question counts as seen")
+	}
+	if presses(m, letter('y'), pressed(tea.KeyEnter)); len(m.talk.decided) != 1 {
+		t.Error("the answer to one question was one to the next")
+	}
+}
+
+// TestUnseenQuestionIsLeft holds that a question that comes up does not keep
+// anybody from interrupting.
+func TestUnseenQuestionIsLeft(t *testing.T) {
+	for name, key := range map[string]tea.KeyPressMsg{"esc": pressed(tea.KeyEscape), "ctrl+c": {Code: 'c', Mod: tea.ModCtrl}} {
+		m, _ := asking(t)
+		m.View()
+		if presses(m, key); !m.talk.opening {
+			t.Errorf("%s does nothing", name)
+		}
+	}
+	m, _ := asking(t, tool.Effect{Kind: tool.Question})
+	m.View()
+	if presses(m, pressed(tea.KeyEscape)); len(m.talk.decided) != 1 {
+		t.Error("esc does not leave a question of the model")
+	}
+}
+
+// TestDroppedKeys holds that keys that come too early leave a question as it is: it
+// counts as seen when it has been there for long enough.
+func TestDroppedKeys(t *testing.T) {
+	down, send := pressed(tea.KeyDown), pressed(tea.KeyEnter)
+	for _, early := range []rune{tea.KeyDown, tea.KeyUp, tea.KeyTab, tea.KeyEnter} {
+		m, now := asking(t)
+		m.View()
+		*now = now.Add(seeing - 1)
+		presses(m, pressed(early))
+		*now = now.Add(1)
+		if presses(m, down, send); len(m.talk.decided) != 1 {
+			t.Errorf("%q put the question off", early)
+		}
+	}
+	m, _ := asking(t)
+	m.Update(down) // before there is any picture of it
+	m.Update(send)
+	if len(m.talk.decided) > 0 {
+		t.Error("a question was answered that was never drawn")
+	}
+}
+
+// TestSingleKeys holds that the key of a choice counts by itself, and that neither more of the
+// same word nor a sentence that begins with it is another answer.
+func TestSingleKeys(t *testing.T) {
+	rules := func(m *model) { m.talk.view.Waiting()[0].Rules = []string{"write(a)"} }
+	for name, tc := range map[string]struct {
+		typed   string // "⏎" is Enter, "…" a wait of a tenth of a second
+		decided []event.Decided
+		prompt  string // what is in it at the end
+		reply   string // what the question has
+	}{
+		"y":                      {"y", []event.Decided{{Allow: true}}, "", ""},
+		"Y":                      {"Y", []event.Decided{{Allow: true}}, "", ""},
+		"n":                      {"n", []event.Decided{{}}, "", ""},
+		"yy":                     {"yy", []event.Decided{{Allow: true}}, "", ""},
+		"yes":                    {"yes⏎", []event.Decided{{Allow: true}}, "", ""},
+		"yes, slowly":            {"y…e…s…⏎", []event.Decided{{Allow: true}}, "", ""},
+		"no":                     {"no⏎", []event.Decided{{}}, "", ""},
+		"a sentence after no":    {"no, use b", []event.Decided{{}}, "no, use b", ""},
+		"a message after yes":    {"ybash: x", []event.Decided{{Allow: true}}, "bash: x", ""},
+		"session":                {"s……", []event.Decided{{Allow: true, Scope: event.ScopeSession}}, "", ""},
+		"project":                {"p……", []event.Decided{{Allow: true, Scope: event.ScopeProject}}, "", ""},
+		"always":                 {"a……", []event.Decided{{Allow: true, Scope: event.ScopeAlways}}, "", ""},
+		"the word for it":        {"always⏎", []event.Decided{{Allow: true, Scope: event.ScopeAlways}}, "", ""},
+		"the word, with a pause": {"a……lways⏎", []event.Decided{{Allow: true, Scope: event.ScopeAlways}}, "", ""},
+		"not long enough":        {"s…", nil, "", "s"},
+		"a sentence with p":      {"please use b……", nil, "", "please use b"},
+		"any other letter":       {"u", nil, "", "u"},
+		"words":                  {"use b⏎", []event.Decided{{Reason: "use b"}}, "", ""},
+		"each question": {
+			"y……………y……………",
+			[]event.Decided{{Allow: true}, {Allow: true}},
+			"", "",
+		},
+		"slow yes over two questions": {"y…e………s……………", []event.Decided{{Allow: true}}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, now := asking(t)
+			rules(m)
+			m.View()
+			*now = now.Add(seeing)
+			for _, r := range tc.typed {
+				switch r {
+				case '…':
+					*now = now.Add(100 * time.Millisecond)
+					m.Update(tick{})
+					m.View()
+				case '⏎':
+					presses(m, pressed(tea.KeyEnter))
+				default:
+					presses(m, letter(r))
+				}
+			}
+			var got []event.Decided
+			for _, b := range m.talk.decided {
+				d := b.(event.Decided)
+				got = append(got, event.Decided{Allow: d.Allow, Scope: d.Scope, Reason: d.Reason})
+			}
+			want := slices.Clone(tc.decided)
+			for i := range want {
+				if want[i].Allow && want[i].Scope == "" {
+					want[i].Scope = event.ScopeOnce
+				}
+			}
+			reply := ""
+			if a, ok := m.box().(*ask); ok {
+				reply = a.reply.text()
+			}
+			if !slices.EqualFunc(got, want, func(a, b event.Decided) bool { return reflect.DeepEqual(a, b) }) || m.composer.prompt.text() != tc.prompt || reply != tc.reply {
+				t.Errorf("decided %+v, the prompt %q, the reply %q", got, m.composer.prompt.text(), reply)
+			}
+		})
+	}
+}
+
+// TestDeadTime holds that the choices of a question are dim until they count.
+func TestDeadTime(t *testing.T) {
+	m, now := asking(t)
+	m.screen.look.noColor = false
+	if drawn := m.View().Content; !strings.Contains(drawn, "\x1b[2my yes, once") || !strings.Contains(drawn, "one moment") {
+		t.Errorf("the choices do not look dead:\n%q", drawn)
+	}
+	*now = now.Add(seeing)
+	if drawn := m.View().Content; strings.Contains(drawn, "\x1b[2my yes, once") || !strings.Contains(drawn, "y yes, once") {
+		t.Errorf("the choices do not look alive:\n%q", drawn)
+	}
+}
+
+// TestRedrawWaits holds that the picture is drawn anew only when no lines are on their way to the
+// terminal, and that none go there while it is.
+func TestRedrawWaits(t *testing.T) {
+	m, now := asking(t)
+	m.View()
+	*now = now.Add(time.Second)
+	m.screen.printing = true
+	redraw := tea.KeyPressMsg{Code: 'l', Mod: tea.ModCtrl}
+	if m.key(redraw) != nil {
+		t.Error("it is drawn anew while lines are on their way")
+	}
+	if m.screen.arrived() == nil {
+		t.Error("it is not drawn anew when they have arrived")
+	}
+	m.screen.print.lines = []string{"a line"}
+	if m.screen.flush(m.talk.view) != nil {
+		t.Error("a line goes there while it is drawn anew")
+	}
+	if m.key(redraw) != nil {
+		t.Error("it is drawn anew before the line that waits")
+	}
+	*now = now.Add(time.Second)
+	if m.screen.flush(m.talk.view) == nil || m.screen.arrived() == nil {
+		t.Error("the line never goes there, or the key is forgotten")
+	}
+}

@@ -1,0 +1,378 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/markdown"
+	"github.com/inspan/inspan/internal/view/transcript"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// block is one thing that has happened, as it is shown.
+type block struct {
+	kind   blockKind
+	text   string
+	by     string // who said it; empty: the person here
+	bad    bool   // something to notice
+	detail string // more about the end of a run
+	call   *transcript.Call
+	whole  bool   // of a call, or a command of the person: unfolded
+	stored string // of a call: what its result leaves out is in here, once it was asked for
+	reply  *transcript.Reply
+
+	kept bool // for fullscreen, which may render it anew
+}
+
+type blockKind int
+
+const (
+	saidBlock blockKind = iota + 1
+	replyBlock
+	callBlock
+	noteBlock
+	stopBlock
+	plainBlock // text of ours, shown as it is
+	diffBlock  // what a file became, with its path as detail
+	thoughtBlock
+	ownBlock // a command of the person, and what it printed
+)
+
+// How much of a thing is shown before it is unfolded, in lines.
+const (
+	foldResult = 3
+	foldDiff   = 40
+	foldSaid   = 12
+)
+
+// lines renders a block that is not open.
+func (b *block) lines(l look) []string {
+	switch b.kind {
+	case saidBlock:
+		return b.saidLines(l)
+	case thoughtBlock:
+		return paintAll(l, dim, hang(l, "∙ ", b.text))
+	case ownBlock:
+		return b.ownLines(l)
+	case replyBlock:
+		return split(markdown.Render(clean(b.reply.Text), l.width, l.markdown()))
+	case callBlock:
+		in := strings.Repeat("  ", min(b.call.Depth(), l.width/8))
+		l.width -= len(in)
+		return indented(in, append([]string{callLine(l, b.call.Call)}, b.result(l)...))
+	case stopBlock:
+		if b.bad {
+			lines := wrap("■ "+clean(b.text), l.width, "")
+			if b.detail != "" {
+				lines = append(lines, wrap(clean(b.detail), l.width, "  ")...)
+			}
+			return paintAll(l, red, lines)
+		}
+		return paintAll(l, dim, wrap("■ "+clean(b.text), l.width, ""))
+	case diffBlock:
+		return append([]string{l.paint(bold, words.OneLine(b.detail, l.width))}, inset(markdown.Diff(b.text, l.width-4, l.markdown()))...)
+	case plainBlock:
+		return columns(l, b.text)
+	}
+	if b.bad {
+		return paintAll(l, yellow, hang(l, "! ", b.text))
+	}
+	return paintAll(l, dim, hang(l, "· ", b.text))
+}
+
+// indented sets lines off from those of the call that made theirs.
+func indented(in string, lines []string) []string {
+	for i, line := range lines {
+		if line != "" {
+			lines[i] = in + line
+		}
+	}
+	return lines
+}
+
+// hang wraps text behind a mark.
+func hang(l look, mark, text string) []string {
+	indent := strings.Repeat(" ", ansi.StringWidth(mark))
+	lines := wrap(clean(text), l.width, indent)
+	lines[0] = mark + strings.TrimPrefix(lines[0], indent)
+	return lines
+}
+
+func paintAll(l look, sgr string, lines []string) []string {
+	for i, line := range lines {
+		lines[i] = l.paint(sgr, line)
+	}
+	return lines
+}
+
+// column is where the second part of a line begins.
+const column = 28
+
+// columns lays out text of ours: what stands behind a tab in a line becomes a
+// column, below the first part where there is no room.
+func columns(l look, text string) []string {
+	var out []string
+	for line := range strings.SplitSeq(text, "\n") {
+		left, right, two := strings.Cut(line, "\t")
+		left = clean(left)
+		if !two {
+			out = append(out, tabled(left, l.width)...)
+			continue
+		}
+		at := column
+		if l.width < 2*column {
+			at = 6
+		}
+		lines := wrap(clean(right), l.width, strings.Repeat(" ", at))
+		if n := ansi.StringWidth(left); n < at {
+			lines[0] = left + lines[0][n:]
+		} else {
+			out = append(out, wrap(left, l.width, "")...)
+		}
+		out = append(out, lines...)
+	}
+	return out
+}
+
+// tabled wraps a line of text of ours. One that has columns goes on behind its beginning, so that the
+// next one stands out.
+func tabled(line string, width int) []string {
+	const in = "    "
+	text := strings.TrimLeft(line, " ")
+	lead := line[:len(line)-len(text)]
+	if cells(line) <= width || !strings.Contains(text, "  ") {
+		return wrap(line, width, "")
+	}
+	out := wrap(text, width-len(in), lead)
+	for i := range out[1:] {
+		out[i+1] = in + out[i+1]
+	}
+	return out
+}
+
+func split(text string) []string {
+	if text = strings.TrimSuffix(text, "\n"); text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+func (l look) markdown() markdown.Style {
+	return markdown.Style{Light: l.light, NoColor: l.noColor, Lexers: l.lexers}
+}
+
+func (b *block) saidLines(l look) []string {
+	mark := "› "
+	if b.by != "" {
+		mark = "› " + words.OneLine(b.by, 20) + ": "
+	}
+	lines := hang(l, mark, b.text)
+	if more := len(lines) - foldSaid; more > 1 {
+		lines = append(lines[:foldSaid], fmt.Sprintf("  … +%s", text.Count(more, "line")))
+	}
+	return paintAll(l, boldCyan, lines)
+}
+
+// ownLines are a command of the person and what it printed, the end of which matters most.
+func (b *block) ownLines(l look) []string {
+	command, printed, _ := strings.Cut(b.text, "\n")
+	mark := map[bool]string{false: "! ", true: "You ran: "}[l.reader]
+	lines := paintAll(l, boldCyan, hang(l, mark, strings.TrimPrefix(command, "$ ")))
+	if printed == "" {
+		return lines
+	}
+	out := broken(clean(printed), l.width, "  ")
+	if more := len(out) - foldSaid; more > 1 && !b.whole {
+		out = append([]string{fmt.Sprintf("  … %s above", text.Count(more, "line"))}, out[more:]...)
+	}
+	return append(lines, paintAll(l, dim, out)...)
+}
+
+// callLine names a call on one line.
+func callLine(l look, c llm.Call) string {
+	name := words.OneLine(cmp.Or(c.Name, "call"), 40)
+	line := l.paint(bold, "▸ "+name)
+	if about := words.OneLine(words.Subject(c), l.width-ansi.StringWidth(name)-3); about != "" {
+		line += " " + about
+	}
+	return line
+}
+
+// result is what a call brought: its first lines, then what it changed, then what
+// it has for the person, of which nothing is folded.
+func (b *block) result(l look) []string {
+	breaking, body := broken, dim
+	if b.call.Ended.Outcome != event.OutcomeOK && b.bad { // it is words
+		breaking, body = wrap, red
+	}
+	said := b.call.Ended.Parts.Text()
+	switch changes := slices.ContainsFunc(b.call.Ended.Files, func(f tool.File) bool { return f.Diff != "" }); {
+	case b.whole && b.stored != "":
+		said = b.stored
+	case changes && !b.whole: // the diff for the model says what the one below does
+		said, _, _ = strings.Cut(said, "\n--- ")
+	}
+	s := breaking(clean(words.Result(said)), l.width, "    ")
+	if images := b.call.Ended.Parts.Images(); images > 0 {
+		s = append(s, "    ["+text.Count(images, "image")+"]")
+	}
+	s = folded(s, foldResult, b.whole)
+	mark := l.paint(green, "✓")
+	if b.bad {
+		mark = l.paint(red, "✗ "+words.Failed(b.call.Ended))
+	}
+	if took := words.Took(b.call.Ended.Millis); took != "" {
+		mark += " " + took
+	}
+	out := paintAll(l, body, s)
+	if ansi.StringWidth(mark) == 1 { // it fits into the margin
+		out[0] = "  " + mark + strings.Replace(out[0], "    ", " ", 1)
+	} else {
+		out = append([]string{"  " + mark}, out...)
+	}
+	for _, f := range b.call.Ended.Files {
+		if f.Diff != "" {
+			out = append(out, folded(inset(markdown.Diff(f.Diff, l.width-4, l.markdown())), foldDiff, b.whole)...)
+		}
+	}
+	return append(out, inset(markdown.Render(clean(b.call.Ended.Show), l.width-4, l.markdown()))...)
+}
+
+// inset moves lines of markdown behind a margin.
+func inset(text string) []string { return indented("    ", split(text)) }
+
+// folded keeps the first lines and says how many more there are.
+func folded(lines []string, keep int, whole bool) []string {
+	more := len(lines) - keep
+	if whole || more < 2 { // the note would take as much room
+		return lines
+	}
+	return append(lines[:keep:keep], fmt.Sprintf("    … +%s", text.Count(more, "line")))
+}
+
+// diffLines is a diff in colours; nothing of it is left out.
+func diffLines(l look, diff, indent string) []string {
+	var out []string
+	for line := range strings.SplitSeq(strings.TrimRight(diff, "\n"), "\n") {
+		margin := indent
+		if rest, within := strings.CutPrefix(line, words.Within); within {
+			line, margin = rest, indent+words.Within
+		}
+		for _, part := range broken(text.VisibleLines(line), l.width, margin) {
+			sgr := dim
+			switch {
+			case strings.HasPrefix(line, "+"):
+				sgr = green
+			case strings.HasPrefix(line, "-"):
+				sgr = red
+			}
+			out = append(out, l.paint(sgr, part))
+		}
+	}
+	return out
+}
+
+// printer turns blocks into lines, each once and in order. A reply that is open
+// is printed as far as its lines will never change.
+type printer struct {
+	look
+	lines  []string         // printed and not taken yet
+	tail   []string         // of the open reply: what may still change
+	next   time.Time        // when the tail is rendered again, at the earliest
+	stream *markdown.Stream // of the open reply; nil: none is
+	fed    string           // what the stream has been given
+	said   bool             // lines of the open reply are printed
+	prev   blockKind
+}
+
+// take prints what the blocks bring, and returns those that are not done.
+func (p *printer) take(blocks []*block) []*block {
+	for len(blocks) > 0 {
+		b := blocks[0]
+		switch {
+		case b.kind == replyBlock && (b.reply.State == transcript.Written || p.stream != nil):
+			if !p.reply(b) {
+				return blocks
+			}
+		case b.kind == replyBlock && b.reply.State == transcript.Void:
+		default:
+			p.print(b.kind, b.lines(p.look))
+		}
+		blocks = blocks[1:]
+	}
+	return nil
+}
+
+// print adds the lines of a block, with air between different things.
+func (p *printer) print(kind blockKind, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	if kind == saidBlock || kind == ownBlock || kind == replyBlock || p.prev != kind && kind != noteBlock && kind != stopBlock && p.prev != 0 {
+		p.lines = append(p.lines, "")
+	}
+	p.prev = kind
+	p.lines = append(p.lines, p.spoken(lines)...)
+}
+
+// reply feeds the stream with what came, and reports whether the reply is over.
+func (p *printer) reply(b *block) (over bool) {
+	if p.stream == nil {
+		p.stream, p.fed, p.said = &markdown.Stream{Width: p.width, Style: p.markdown()}, "", false
+	}
+	void, open := b.reply.State == transcript.Void, b.reply.State == transcript.Written
+	rest, same := strings.CutPrefix(b.reply.Text, p.fed)
+	if void || !same { // what is printed can't be taken back, so it is said
+		if p.said {
+			p.print(noteBlock, []string{p.paint(dim, "· ignore the text above: the reply broke off or was changed")})
+		}
+		p.closed()
+		if !void {
+			p.print(replyBlock, b.lines(p.look))
+		}
+		return true
+	}
+	p.settle(p.stream.Write(clean(rest)))
+	p.fed = b.reply.Text
+	if open {
+		p.preview()
+		return false
+	}
+	p.settle(p.stream.Close())
+	p.closed()
+	return true
+}
+
+// preview renders what may still change, unless that took long the last time: a
+// paragraph that never ends must not be all there is time for.
+func (p *printer) preview() {
+	began := time.Now()
+	if began.Before(p.next) {
+		return
+	}
+	p.tail = split(p.stream.Tail())
+	p.next = time.Now().Add(10 * time.Since(began))
+}
+
+func (p *printer) closed() { p.stream, p.fed, p.tail, p.said = nil, "", nil, false }
+
+// settle prints lines of the open reply.
+func (p *printer) settle(text string) {
+	if text == "" {
+		return
+	}
+	if !p.said {
+		p.lines = append(p.lines, "")
+		p.prev, p.said = replyBlock, true
+	}
+	p.lines = append(p.lines, p.spoken(strings.Split(text, "\n"))...)
+}

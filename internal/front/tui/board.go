@@ -1,0 +1,355 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan/internal/install/app"
+)
+
+// Board is the board of all sessions of a TUI, and the questions that wait for the person in them.
+// It keeps where the person was, so that it can be shown again after a session that was opened from
+// it.
+type Board struct {
+	*TUI
+	Say string // is shown first, such as why a session could not be opened; empty: nothing
+
+	chosen string // id of the row that is marked
+	state  int    // of the rows that are shown, as the keys count them; 0: all
+	find   editor // what their texts hold
+}
+
+// Run shows the board until the person leaves or ctx ends. It returns the session that the person
+// wants to open and its folder, or none. The terminal is as it was afterwards.
+func (b *Board) Run(ctx context.Context) (id, root string, err error) {
+	keys, err := keysOf(b.Keys)
+	if err != nil {
+		return "", "", err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m := newBoardModel(ctx, b, keys)
+	p := tea.NewProgram(m, b.options(ctx)...)
+	stopped := b.signals(p)
+	_, err = p.Run()
+	stopped()
+	cancel()
+	m.board.Close()
+	if err = errors.Join(err, m.fatal); errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return m.open.ID, m.open.Root, err
+}
+
+// boardModel is the board on the screen. Only the event loop of the program touches it; what takes
+// time is done in commands, of which one reads at a time.
+type boardModel struct {
+	*Board
+	ctx    context.Context //nolint:containedctx // of what the commands read
+	keys   keymap
+	screen *screen
+	hints  *hints
+	board  *app.Board
+
+	rows    []app.Row
+	count   []int             // of rows, by state
+	opens   []int             // of rows, those that may wait for the person
+	shown   []int             // of rows, those that the filters let through
+	at      int               // of shown, the row that is marked
+	top     int               // of shown, the first on the screen
+	room    int               // rows that the screen shows
+	listed  bool              // rows are what the store has
+	reading bool              // a command reads
+	due     time.Time         // when the sessions are listed again
+	typing  bool              // the keys write the filter
+	said    map[string]string // by id, where what was searched was said; nil: nothing was searched
+	stop    func()            // ends the search; nil: none goes on
+	search  int               // the number of it
+	help    bool              // the keys are shown
+	ask     *ask              // the question that takes the keys; nil: none
+	asked   app.Row           // the session of it
+	sent    map[uint64]bool   // questions of that session that are answered from here
+	open    app.Row           // the person wants to open it; without an id: none
+	fatal   error
+	over    bool
+}
+
+// Messages of the board.
+type (
+	// boardRows is the board, after a list or a look that took so long.
+	boardRows struct {
+		rows []app.Row
+		list bool
+		took time.Duration
+		err  error
+	}
+	boardFound struct {
+		search int
+		said   map[string]string
+		err    error
+	}
+	// boardDecided tells that a decision has arrived, or why not.
+	boardDecided struct {
+		of       app.Row
+		question uint64
+		err      error
+	}
+	boardTick struct{}
+)
+
+// How often the sessions are listed: at most that often, and only so often that it takes a
+// twentieth of the time.
+const (
+	boardEvery = time.Second
+	boardShare = 20
+	boardTicks = 100 * time.Millisecond
+)
+
+// mostLooks is how many logs are read before the screen shows what they say.
+const mostLooks = 8
+
+func newBoardModel(ctx context.Context, b *Board, keys keymap) *boardModel {
+	m := &boardModel{Board: b, ctx: ctx, keys: keys, screen: newScreen(b.TUI), hints: &hints{clock: b.clock}, board: b.App.Running.NewBoard()}
+	m.sum()
+	if b.Say != "" {
+		m.hints.say(b.Say)
+		b.Say = ""
+	}
+	return m
+}
+
+// Init implements tea.Model.
+func (m *boardModel) Init() tea.Cmd { return tea.Batch(tea.RequestBackgroundColor, m.list(), m.tick()) }
+
+func (m *boardModel) tick() tea.Cmd {
+	return tea.Tick(boardTicks, func(time.Time) tea.Msg { return boardTick{} })
+}
+
+// list reads the sessions that there are.
+func (m *boardModel) list() tea.Cmd {
+	m.reading = true
+	return func() tea.Msg {
+		began := time.Now()
+		rows, err := m.board.List(m.ctx)
+		return boardRows{rows, true, time.Since(began), err}
+	}
+}
+
+// read reads what is to be known next, if nothing is being read.
+func (m *boardModel) read() tea.Cmd {
+	switch ids := m.wanted(); {
+	case m.reading:
+		return nil
+	case !m.clock().Before(m.due):
+		return m.list()
+	case len(ids) > 0:
+		m.reading = true
+		return func() tea.Msg { return boardRows{rows: m.board.Look(m.ctx, ids...)} }
+	}
+	return nil
+}
+
+// wanted are the sessions whose logs are to be read next: those that may wait for the person, then
+// those on the screen. A server has to send a whole log, so of its sessions only the first are
+// read.
+func (m *boardModel) wanted() (ids []string) {
+	want := func(r app.Row, wanted bool) {
+		if wanted && r.Stale && len(ids) < mostLooks && !slices.Contains(ids, r.ID) {
+			ids = append(ids, r.ID)
+		}
+	}
+	visible := m.shown[min(m.top, len(m.shown)):min(m.top+m.room, len(m.shown))]
+	for _, i := range visible {
+		want(m.rows[i], m.rows[i].Open)
+	}
+	for _, i := range m.opens {
+		want(m.rows[i], true)
+	}
+	for _, i := range visible {
+		want(m.rows[i], m.server() == "")
+	}
+	return ids
+}
+
+// Update implements tea.Model.
+func (m *boardModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	cmd := m.update(msg)
+	m.hints.expire()
+	return m, tea.Batch(cmd, m.read())
+}
+
+func (m *boardModel) update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.screen.resize(nil, msg.Width, msg.Height)
+	case tea.BackgroundColorMsg:
+		m.screen.lit(!msg.IsDark())
+	case tea.KeyPressMsg:
+		return m.key(msg)
+	case tea.PasteMsg:
+		m.paste(msg.Content)
+	case tea.MouseWheelMsg:
+		m.move(map[bool]int{true: -3, false: 3}[msg.Button == tea.MouseWheelUp])
+	case boardRows:
+		return m.take(msg)
+	case boardFound:
+		m.found(msg)
+	case boardDecided:
+		m.decided(msg)
+	case leave:
+		return m.quit()
+	case boardTick:
+		if m.ask != nil {
+			return tea.Batch(m.tick(), m.ask.lingers(m.clock()))
+		}
+		return m.tick()
+	}
+	return nil
+}
+
+// take takes in the board as it was read.
+func (m *boardModel) take(msg boardRows) tea.Cmd {
+	m.reading = false
+	if msg.list {
+		m.due = m.clock().Add(max(boardEvery, boardShare*msg.took))
+	}
+	switch {
+	case msg.err != nil && m.ctx.Err() != nil:
+		return nil
+	case msg.err != nil && !m.listed:
+		m.fatal = msg.err
+		return m.quit()
+	case msg.err != nil:
+		m.hints.say("the sessions can't be listed: " + msg.err.Error())
+		return nil
+	}
+	m.rows, m.listed = msg.rows, true
+	m.sum()
+	m.filter()
+	m.answered()
+	return nil
+}
+
+// sum counts the rows.
+func (m *boardModel) sum() {
+	states := m.board.Standings()
+	m.count, m.opens = make([]int, len(states)), nil
+	for i := range m.rows {
+		m.count[slices.Index(states, m.rows[i].Standing)]++
+		if m.rows[i].Open {
+			m.opens = append(m.opens, i)
+		}
+	}
+}
+
+// filter finds the rows that are shown. The one that is marked stays so.
+func (m *boardModel) filter() {
+	m.shown = m.shown[:0]
+	typed := strings.ToLower(strings.TrimSpace(m.find.text()))
+	states := m.board.Standings()
+	for i := range m.rows {
+		r := &m.rows[i]
+		if m.state > 0 && r.Standing != states[m.state-1] {
+			continue
+		}
+		if _, said := m.said[r.ID]; m.said != nil && !said {
+			continue
+		}
+		if m.said == nil && typed != "" && rankOf(strings.ToLower(r.Name), strings.ToLower(r.ID+" "+r.Root+" "+r.Words), typed) > 2 {
+			continue
+		}
+		m.shown = append(m.shown, i)
+	}
+	if at := slices.IndexFunc(m.shown, func(i int) bool { return m.rows[i].ID == m.chosen }); at >= 0 && m.chosen != "" {
+		m.at = at
+	}
+	m.move(0)
+}
+
+// move marks another row.
+func (m *boardModel) move(by int) {
+	m.at = max(0, min(m.at+by, len(m.shown)-1))
+	if r, ok := m.marked(); ok && by != 0 {
+		m.chosen = r.ID
+	}
+	m.scroll()
+}
+
+// scroll brings the marked row onto the screen.
+func (m *boardModel) scroll() {
+	m.top = max(0, min(m.top, m.at, len(m.shown)-m.room))
+	m.top = max(m.top, m.at-m.room+1)
+}
+
+// marked is the row that the keys are about.
+func (m *boardModel) marked() (app.Row, bool) {
+	if m.at >= len(m.shown) {
+		return app.Row{}, false
+	}
+	return m.rows[m.shown[m.at]], true
+}
+
+// look searches what was typed in all that was said.
+func (m *boardModel) look() tea.Cmd {
+	m.halt()
+	m.said = nil
+	typed := strings.TrimSpace(m.find.text())
+	if typed == "" {
+		m.filter()
+		return nil
+	}
+	ctx, stop := context.WithCancel(m.ctx)
+	m.search++
+	m.stop = stop
+	n := m.search
+	return func() tea.Msg {
+		said, err := m.board.Search(ctx, typed)
+		return boardFound{n, said, err}
+	}
+}
+
+// halt ends the search that goes on.
+func (m *boardModel) halt() {
+	if m.stop != nil {
+		m.stop()
+		m.stop = nil
+	}
+}
+
+// found takes in what a search has found, if nobody has stopped it since.
+func (m *boardModel) found(msg boardFound) {
+	if m.stop == nil || msg.search != m.search {
+		return
+	}
+	m.halt()
+	if msg.err != nil {
+		m.hints.say(msg.err.Error())
+		return
+	}
+	m.said = msg.said
+	m.filter()
+}
+
+// server is the one that has the sessions; empty: this machine has them.
+func (m *boardModel) server() string { return m.App.Running.Server }
+
+func (m *boardModel) quit() tea.Cmd {
+	m.over = true
+	m.halt()
+	return tea.Quit
+}
+
+// enter opens the marked session.
+func (m *boardModel) enter() tea.Cmd {
+	r, ok := m.marked()
+	if !ok {
+		return nil
+	}
+	m.open, m.chosen = r, r.ID
+	return m.quit()
+}

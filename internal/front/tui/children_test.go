@@ -1,0 +1,88 @@
+package tui_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/extend/skill"
+	"github.com/inspan/inspan/internal/front/tui"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/work/subagent"
+	"github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/tool"
+)
+
+// withTeam lets sessions of the front end have others work for them, who do what
+// their task says.
+func withTeam(t *tui.TUI) {
+	host := t.Host
+	t.Host = func(o app.Options, warn func(string)) *inspan.Host {
+		h := host(o, warn)
+		agent := h.Agent
+		h.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+			a, err := agent(ctx, at)
+			if err == nil {
+				team := &subagent.Team{
+					Sessions: h.Sessions(), Roles: skill.BuiltinRoles,
+					Make: func(_ context.Context, _ subagent.Order, at inspan.Place) (*inspan.Agent, error) {
+						return &inspan.Agent{Model: &script.Model{}, Tools: agentTools(), Env: tool.Env{Root: at.Root}, Limits: inspan.Limits{Retry: -1}}, nil
+					},
+				}
+				team.Wire(a)
+			}
+			return a, err
+		}
+		return h
+	}
+}
+
+// TestChildAsks holds that what a child asks is answered while the run goes on, and
+// that an interrupt at its question ends all.
+func TestChildAsks(t *testing.T) {
+	spawn := call("spawn_agent", `{"task":"call: note {\"word\":\"red\"}\nsay: noted it"}`)
+	for _, tc := range []struct{ keys, shown string }{
+		{"y" + enter, "■ done"},
+		{"n" + enter, "■ done"},
+		{esc, "■ cancelled"},
+	} {
+		s := start(t, 80, 24, withTeam, spawn, sayStep("It is back."))
+		s.typed("go", enter)
+		s.shows("▸ spawn_agent", "? worker › note asks", "it would change /", "y yes, once", "or say what to do instead")
+		s.press(tc.keys)
+		s.wait(tc.shown+" after "+tc.keys, func(text string) bool {
+			return strings.Contains(text, tc.shown) && !strings.Contains(text, "? worker") &&
+				(tc.keys == esc || strings.Contains(text, "It is back."))
+		})
+	}
+}
+
+// TestChildInTheBackground holds that one is shown while it works, and told of when
+// it is back.
+func TestChildInTheBackground(t *testing.T) {
+	s := start(t, 100, 24, withTeam, call("spawn_agent", `{"task":"call: slow {\"word\":\"x\"}","background":true}`),
+		sayStep("Meanwhile."), sayStep("Heard."))
+	s.typed("go", enter)
+	s.shows("◦ worker ", "in the background: call: slow", "Meanwhile.")
+	s.press(esc)
+	s.shows("returned: cancelled", "■ cancelled")
+}
+
+// TestSubagents holds that the subagents of a session are listed, and that the work of one can be
+// looked into, also by its name.
+func TestSubagents(t *testing.T) {
+	s := start(t, 100, 30, withTeam, call("spawn_agent", `{"task":"say: before it"}`), call("spawn_agent", `{"task":"say: just this"}`), sayStep("Over."))
+	s.typed("go", enter)
+	s.shows("Over.", "■ done")
+	s.press("/subagents" + enter)
+	s.shows("subagents (2 of 2)", "done · 2", "say: just this")
+	s.press("just" + enter)
+	text := s.shows("· subagent 2", ": say: just this", "You are agent ", "\n\njust this\n", "so far subagent")
+	at := strings.LastIndex(text, "so far subagent ") + len("so far subagent ")
+	id, _, _ := strings.Cut(text[at:], "\n")
+	s.press("/subagents " + id[strings.LastIndexByte(id, '.')+1:] + enter)
+	s.wait("it once more", func(text string) bool { return strings.Count(text, "so far subagent "+id) == 2 })
+	s.press("/subagents nobody" + enter)
+	s.shows("no subagent is called nobody")
+}

@@ -1,0 +1,49 @@
+package tui
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/inspan/inspan/internal/world/sandbox"
+)
+
+// clipboard returns the image in the clipboard of the person's desktop, as a PNG,
+// through a program that is there for that. Nil: the clipboard holds no image.
+func clipboard(ctx context.Context) ([]byte, error) {
+	commands := clipboards()
+	for _, args := range commands {
+		png, _, code, err := sandbox.Capture(ctx, nil, args...)
+		switch {
+		case err != nil:
+			return nil, err
+		case code == notFound:
+			continue
+		case code != 0 || !bytes.HasPrefix(png, []byte("\x89PNG")):
+			return nil, nil // they fail if there is no image
+		}
+		return png, nil
+	}
+	var names []string
+	for _, args := range commands {
+		names = append(names, args[0])
+	}
+	return nil, fmt.Errorf("install %s", strings.Join(names, " or "))
+}
+
+// notFound is how a shell ends that does not find a program.
+const notFound = 127
+
+// clipboards are the programs that print an image from the clipboard.
+func clipboards() [][]string {
+	switch {
+	case runtime.GOOS == "darwin":
+		return [][]string{{"pngpaste", "-"}}
+	case os.Getenv("WAYLAND_DISPLAY") != "":
+		return [][]string{{"wl-paste", "--type", "image/png"}, {"xclip", "-selection", "clipboard", "-t", "image/png", "-o"}}
+	}
+	return [][]string{{"xclip", "-selection", "clipboard", "-t", "image/png", "-o"}}
+}

@@ -1,0 +1,245 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/transcript"
+	"github.com/inspan/inspan/llm"
+)
+
+// composer is where the person writes: the prompt, what completes it, what was said before, and
+// what is pasted into it.
+type composer struct {
+	talk     *talk // it is written to
+	over     *overlay
+	hints    *hints
+	clock    func() time.Time
+	commands func() catalog
+
+	prompt  editor
+	vim     *vim // nil: the prompt has one mode
+	history history
+	earlier map[string]recalled // what was said in earlier sessions, as far as it was read
+	queued  []editor            // that were sent for after the run, oldest first
+	offer   offer               // completions
+	files   fileList
+	typed   time.Time // when the person wrote last
+	early   time.Time // until then enter sends nothing, see interrupted
+}
+
+// busy reports whether the person is in the middle of writing.
+func (c *composer) busy(now time.Time) bool {
+	return !c.prompt.empty() && now.Sub(c.typed) < pausing
+}
+
+// touched notes that the person writes.
+func (c *composer) touched() {
+	c.history.left()
+	c.typed = c.clock()
+}
+
+// interrupted lets the person finish the text that a question has interrupted. Enter sends
+// nothing for a moment.
+func (c *composer) interrupted(now time.Time) {
+	c.touched()
+	c.early = now.Add(seeing)
+}
+
+// edit takes a key that moves in the prompt or changes it.
+func (c *composer) edit(k tea.KeyPressMsg, action string, width int) tea.Cmd {
+	switch action {
+	case "up", "down":
+		if c.offer.move(action) {
+			return nil
+		}
+		c.recall(action, width)
+	default:
+		if !c.prompt.key(k, action, width) {
+			return nil
+		}
+		c.touched()
+	}
+	return c.suggest()
+}
+
+// continued turns a backslash before Enter into a new line, and reports whether there was one.
+func (c *composer) continued() bool {
+	n := c.prompt.at
+	if n == 0 || c.prompt.atoms[n-1].shown != `\` || c.prompt.atoms[n-1].big() {
+		return false
+	}
+	c.prompt.cut(n-1, n)
+	c.prompt.insert(atom{shown: "\n"})
+	return true
+}
+
+// take empties the prompt, and returns what was written.
+func (c *composer) take() llm.Parts {
+	parts := c.prompt.parts()
+	c.clear()
+	return parts
+}
+
+// regain puts something that was queued before what is written, with its pictures and pastes.
+func (c *composer) regain(said string) {
+	back := editor{atoms: atomsOf(said)}
+	same := func(e editor) bool { return transcript.Spoken(e.parts()) == said }
+	if i := slices.IndexFunc(c.queued, same); i >= 0 {
+		back = c.queued[i]
+		c.queued = slices.Delete(c.queued, i, i+1)
+	}
+	back.at, back.goal = len(back.atoms), -1
+	if !c.prompt.empty() {
+		back.insert(atom{shown: "\n"})
+		back.insert(c.prompt.atoms...)
+	}
+	c.prompt = back
+	c.touched()
+}
+
+func (c *composer) clear() {
+	c.prompt, c.offer = editor{}, offer{}
+	c.vim.begin()
+	c.history.left()
+}
+
+// giveBack puts what was said last into the prompt, if that is empty.
+func (c *composer) giveBack() {
+	if n := len(c.history.lines); n > 0 && c.prompt.empty() {
+		c.prompt.set(c.history.lines[n-1])
+	}
+}
+
+// fact is what a line that begins with # would add to the memory; empty: it is a message like others.
+func (c *composer) fact() string {
+	fact, marked := strings.CutPrefix(c.prompt.text(), "# ")
+	_, can := c.commands().named("memory")
+	if !marked || !can || strings.Contains(fact, "\n") || slices.ContainsFunc(c.prompt.atoms, atom.big) {
+		return ""
+	}
+	return strings.TrimSpace(fact)
+}
+
+// remember lets the person choose what becomes of a line that begins with #. Until then it stays in
+// the prompt.
+func (c *composer) remember(add, say func() tea.Cmd) tea.Cmd {
+	c.over.pick("a line that begins with #", []choice{
+		{"remember it", "as /memory add does"},
+		{"send it", "to the model, as a message"},
+	}, func(i int) tea.Cmd {
+		if i == 1 {
+			return c.talk.toWhoDrives(say)
+		}
+		return add()
+	})
+	return nil
+}
+
+// lines are the prompt with what could complete it.
+func (c *composer) lines(l look, rows int) (out []string, x, y int) {
+	offers := c.offer.lines(l, min(offered, rows-1))
+	out, x, y = promptLines(l, &c.prompt, min(mostPrompt, max(1, rows-len(offers))), c.talk.invitation())
+	return append(out, offers...), x, y
+}
+
+// recall moves in the prompt, and at its edges through the history.
+func (c *composer) recall(action string, width int) {
+	h := &c.history
+	by := 1
+	if action == "down" {
+		if c.prompt.down(width) {
+			return
+		}
+		by = -1
+	} else if c.prompt.up(width) {
+		return
+	}
+	to := h.at + by
+	if to < 0 || to > len(h.lines) {
+		return
+	}
+	if h.at == 0 {
+		h.draft = c.prompt
+	}
+	if h.at = to; to == 0 {
+		c.prompt = h.draft
+		return
+	}
+	c.prompt.set(h.lines[len(h.lines)-to])
+}
+
+// Pastes that are longer are shown by their size.
+const (
+	pasteLines = 8
+	pasteBytes = 2000
+)
+
+// paste takes pasted or dropped text: a path of a picture becomes the picture.
+func (c *composer) paste(text string) tea.Cmd {
+	c.history.left()
+	if paths := imagePaths(text); paths != nil {
+		return func() tea.Msg { return c.attach(paths, text) }
+	}
+	c.insert(text)
+	return c.suggest()
+}
+
+// insert takes pasted text, by its size if it is long.
+func (c *composer) insert(s string) {
+	if n := strings.Count(strings.TrimRight(s, "\n"), "\n") + 1; n > pasteLines {
+		c.prompt.insert(atom{shown: "[pasted " + text.Count(n, "line") + "]", whole: s})
+	} else if len(s) > pasteBytes {
+		c.prompt.insert(atom{shown: "[pasted " + text.Count(len(s), "byte") + "]", whole: s})
+	} else {
+		c.prompt.insert(atomsOf(s)...)
+	}
+}
+
+// unhurried is a program that has the terminal for a moment at least. Bubble Tea's old painter stops
+// the clock of the new one, and with it all painting, if the program is over before the old one has
+// noticed that it is (v2.1.1, startRenderer).
+type unhurried struct{ tea.ExecCommand }
+
+const moment = 100 * time.Millisecond
+
+// Run implements [tea.ExecCommand].
+func (u unhurried) Run() error {
+	least := time.NewTimer(moment)
+	defer least.Stop()
+	err := u.ExecCommand.Run()
+	<-least.C
+	return err
+}
+
+// inEditor opens what is written in the person's editor.
+func (c *composer) inEditor() tea.Cmd {
+	edit := c.talk.tui.Edit
+	if edit == nil {
+		c.hints.say("set $EDITOR to write in an editor")
+		return nil
+	}
+	path, err := scratch(c.prompt.parts().Text())
+	if err != nil {
+		c.talk.fail(err)
+		return nil
+	}
+	return tea.Exec(unhurried{edit(path)}, func(failed error) tea.Msg {
+		text, err := unscratch(path)
+		return later(func() tea.Cmd {
+			if failed != nil || err != nil {
+				c.talk.warn(fmt.Sprint("the editor failed: ", firstError(failed, err)))
+				return nil
+			}
+			images := slices.DeleteFunc(c.prompt.atoms, func(a atom) bool { return a.image.Data == nil })
+			c.prompt.set(strings.TrimRight(text, "\n"))
+			c.prompt.insert(images...)
+			return nil
+		})
+	})
+}

@@ -1,0 +1,72 @@
+package tui
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// errand runs a command of the person's own, which is what follows an exclamation mark in the
+// prompt. The command needs no approval, as the person typed it, and the session is told of its
+// end.
+type errand struct {
+	talk  *talk
+	hints *hints
+	clock func() time.Time
+
+	command string // that runs, without secrets; empty: none does
+	since   time.Time
+	stop    context.CancelFunc
+}
+
+// goes reports whether a command runs.
+func (e *errand) goes() bool { return e.command != "" }
+
+// begin runs a command, one at a time.
+func (e *errand) begin(command string) tea.Cmd {
+	a, root := e.talk.tui.here(), e.talk.root()
+	switch {
+	case command == "":
+		e.hints.say("type a command after !, such as !git status")
+		return nil
+	case e.goes():
+		e.hints.say("your last command still runs; Esc stops it")
+		return nil
+	case e.talk.tui.at() != "":
+		e.talk.note("! runs commands on this machine, and the session is on a server; ask the agent to run it there")
+		return nil
+	case a == nil:
+		e.hints.say("no shell is set up here")
+		return nil
+	}
+	ctx, stop := context.WithCancel(e.talk.ctx)
+	e.command, e.since, e.stop = words.Hidden(command), e.clock(), stop
+	return func() tea.Msg {
+		said, err := a.Running.Own(ctx, root, command)
+		return later(func() tea.Cmd { return e.ended(said, err) })
+	}
+}
+
+// ended tells the session what came of the command.
+func (e *errand) ended(said event.Said, err error) tea.Cmd {
+	e.stop()
+	e.command = ""
+	if err != nil {
+		e.talk.fail(err)
+		return nil
+	}
+	return e.talk.inform(said)
+}
+
+// lines show the command that runs.
+func (e *errand) lines(l look, now time.Time) []string {
+	if !e.goes() {
+		return nil
+	}
+	took := " " + clock(now.Sub(e.since)) + " · Esc stops it"
+	return []string{l.paint(bold, "! ") + words.OneLine(e.command, max(1, l.width-2-len(took))) + l.paint(dim, took)}
+}

@@ -1,0 +1,353 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/tool"
+)
+
+// facts are what commands tell of a session and its settings, as they are when the person
+// asks. What takes time is found out beside everything else, from nothing but these.
+type facts struct {
+	app         *app.App // of this machine; nil: the sessions are elsewhere
+	past        *app.App // reads the sessions
+	house       house
+	server      string  // that has the sessions; empty: this machine
+	session     session // nil: none is open
+	id          string  // empty likewise
+	local       string  // the folder of this machine that the session works in, or else where the front end is
+	root        string  // where the session works
+	folders     []string
+	route, mode string
+	effort      string            // empty: the vendor's default
+	spent       string            // by the session, in words
+	given       map[string]string // how rules were approved for the session, in words
+	list        []tool.Todo
+	commands    catalog
+	keys        keymap
+	now         time.Time
+	warn        func(string)
+}
+
+func (c *commander) facts() facts {
+	t := c.talk
+	t.measure()
+	return facts{
+		app: c.tui.here(), past: c.tui.App, house: t.house, server: c.tui.at(), session: t.runner.session(), id: t.runner.id(), local: t.local(), root: t.root(), folders: t.folders(), route: t.route(),
+		mode: string(t.mode()), effort: t.effort(), spent: words.Cost(t.view.Spent.Cost, t.view.Spent.Unpriced),
+		given: maps.Clone(t.view.given), list: t.view.Todo, commands: c.offered(), keys: c.keys, now: c.tui.clock(), warn: t.warner(),
+	}
+}
+
+var errNoSession = errors.New("there is no session yet")
+
+func (f facts) sessions(string) func(context.Context) (string, error) {
+	a, house, now, current := f.past, f.house, f.now, f.id
+	return func(ctx context.Context) (string, error) {
+		list, err := a.Running.Sessions.List(ctx)
+		if err != nil {
+			return "", err
+		}
+		var b strings.Builder
+		for _, s := range list {
+			if house.has(s.Root) && s.Parent == "" && !s.Empty {
+				mark := " "
+				if s.ID == current {
+					mark = "›"
+				}
+				fmt.Fprintf(&b, "%s %s  %-12s %s\n", mark, s.ID, ago(now.Sub(s.Modified)), words.OneLine(cmp.Or(s.Title, s.Preview), 80))
+			}
+		}
+		return cmp.Or(b.String(), "no sessions yet"), nil
+	}
+}
+
+func (f facts) permissions(string) func(context.Context) (string, error) {
+	a, root, mode, given := f.app, f.root, f.mode, f.given
+	var granted []string
+	if f.session != nil {
+		granted = f.session.Status().Granted
+	}
+	return func(context.Context) (string, error) {
+		rules, err := a.Permission.Rules(root)
+		if err != nil {
+			return "", err
+		}
+		var b strings.Builder
+		fmt.Fprintf(&b, "mode %s\n", mode)
+		for _, rule := range granted {
+			fmt.Fprintf(&b, "  %-6s %s  (this session: %s)\n", tool.Allow, rule, cmp.Or(given[rule], "approved"))
+		}
+		for _, r := range rules {
+			fmt.Fprintf(&b, "  %-6s %s  (%s)\n", r.Action, r.Text, cmp.Or(r.Scope, "built in"))
+		}
+		if len(rules)+len(granted) == 0 {
+			b.WriteString("  no rules\n")
+		}
+		return b.String(), nil
+	}
+}
+
+func (f facts) context(string) func(context.Context) (string, error) {
+	a, root, s, warn := f.app, f.root, f.session, f.warn
+	return func(ctx context.Context) (string, error) {
+		var c inspan.Context
+		var err error
+		switch {
+		case s != nil:
+			c = s.Context()
+		case a == nil:
+			err = errNoSession
+		default:
+			c, err = a.Context(ctx, root, "", warn)
+		}
+		if err != nil {
+			return "", err
+		}
+		var b strings.Builder
+		fmt.Fprintf(&b, "about %s tokens", text.Thousands(c.Tokens))
+		if c.Window > 0 {
+			fmt.Fprintf(&b, ", %d%% of a window of %s, %s reserved for the reply",
+				percent(c.Tokens, c.Window), text.Thousands(c.Window), text.Thousands(c.Reserve))
+		}
+		b.WriteString("\n")
+		for _, s := range c.Sources {
+			fmt.Fprintf(&b, "%9s  %3d%%  %s\t%s\n", text.Thousands(s.Tokens),
+				percent(s.Tokens, cmp.Or(c.Window, c.Tokens)), words.OneLine(s.Name, 60), s.Why)
+		}
+		if c.Compactions > 0 {
+			fmt.Fprintf(&b, "inspan compacted the conversation %s; the history tool finds the removed text.\n", text.Count(c.Compactions, "time"))
+		}
+		if c.Untrusted && c.Private {
+			b.WriteString("The conversation holds outside text and private data, so every call that could send data out asks.\n")
+		}
+		return b.String(), nil
+	}
+}
+
+// status tells how everything stands on one screen, and what is missing.
+func (f facts) status(string) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		var b strings.Builder
+		line := func(name, text string) {
+			if text != "" {
+				fmt.Fprintf(&b, "%-10s %s\n", name, text)
+			}
+		}
+		walls, missing := f.missing(ctx)
+		for _, m := range missing { // first: beside another line it would seem to be that one's fault
+			line("missing", m)
+		}
+		line("server", f.server)
+		line("model", strings.TrimSpace(f.route+"  "+cmp.Or(f.effort, "default")+" effort"))
+		line("mode", strings.Trim(f.mode+" · "+tool.Mode(f.mode).Doc(), " ·"))
+		line("workspace", f.root)
+		line("folders", strings.Join(f.folders, "  "))
+		line("session", cmp.Or(f.id, "none yet; your first message starts one"))
+		if f.session != nil {
+			c := f.session.Context()
+			line("context", fmt.Sprintf("about %s tokens of %s", text.Thousands(c.Tokens), text.Thousands(c.Window)))
+		}
+		line("cost", f.spent)
+		line("sandbox", walls)
+		return b.String(), nil
+	}
+}
+
+// missing says how strong the sandbox is, and what the person should set up.
+func (f facts) missing(ctx context.Context) (walls string, missing []string) {
+	if f.app == nil {
+		return "", nil
+	}
+	if _, err := f.app.Providers.Model(ctx, f.route, ""); err != nil {
+		missing = append(missing, "a model: "+words.OneLine(err.Error(), 200))
+	} else if _, lacks, why := f.app.Providers.Ready(ctx, f.route); why != nil {
+		missing = append(missing, lacks+": "+words.OneLine(why.Error(), 200))
+	}
+	if tool.Mode(f.mode) == tool.ModeYolo {
+		return "not used in mode yolo: commands run without it", missing
+	}
+	env, err := f.app.Permission.Env(f.root)
+	if err != nil {
+		return "unknown", append(missing, "a sandbox: "+words.OneLine(err.Error(), 200))
+	}
+	defer func() { _ = env.Close() }()
+	switch w := env.Walls; {
+	case w.Read && w.Workspace && w.Hosts:
+		walls = "full: commands write only in the workspace and reach only approved hosts"
+	case w.Read && w.Workspace:
+		walls = "commands write only in the workspace and reach no network"
+	case w.Read:
+		walls = "only for commands that read"
+	default:
+		walls = "none: commands that are not proven to only read ask"
+	}
+	if env.Walls.Why != "" {
+		missing = append(missing, "a full sandbox: "+words.OneLine(env.Walls.Why, 200))
+	}
+	return walls, missing
+}
+
+func (f facts) cost(string) func(context.Context) (string, error) {
+	a, id, warn := f.past, f.id, f.warn
+	return func(ctx context.Context) (string, error) {
+		if id == "" {
+			return "", errNoSession
+		}
+		rows, err := a.Running.Spent(ctx, id, warn)
+		if err != nil {
+			return "", err
+		}
+		var b strings.Builder
+		for _, r := range rows {
+			hint := ""
+			if r.Unpriced > 0 {
+				hint = fmt.Sprintf("  %d without a price", r.Unpriced)
+			}
+			fmt.Fprintf(&b, "%s  %d replies  %s in (%d%% cached)  %s out  %s%s\n", r.Key, r.Replies, text.Thousands(r.Usage.Prompt()),
+				max(0, percent(r.Usage.CacheRead, r.Usage.Prompt())), text.Thousands(r.Usage.Output), words.Dollars(r.Dollars.Dollars()), hint)
+		}
+		return b.String(), nil
+	}
+}
+
+// spend lists what has cost most, and what would have avoided it.
+func (f facts) spend(string) func(context.Context) (string, error) {
+	a, id, warn := f.past, f.id, f.warn
+	return func(ctx context.Context) (string, error) {
+		if id == "" {
+			return "", errNoSession
+		}
+		list, err := a.Running.Costliest(ctx, id, warn)
+		var b strings.Builder
+		for _, c := range list {
+			fmt.Fprintln(&b, c.Line())
+		}
+		return cmp.Or(b.String(), "nothing was spent yet"), err
+	}
+}
+
+func (f facts) export(path string) func(context.Context) (string, error) {
+	a, id, root := f.past, f.id, realPath(f.local)
+	path, err := exported(root, cmp.Or(path, "inspan-"+id+".md"))
+	return func(ctx context.Context) (string, error) {
+		if id == "" {
+			return "", errNoSession
+		}
+		if err == nil {
+			err = a.Running.Export(ctx, id, path)
+		}
+		if errors.Is(err, fs.ErrExist) {
+			err = fmt.Errorf("%s exists already and was not changed; name another file: /export FILE", path)
+		}
+		return "written to " + path, err
+	}
+}
+
+// exported is where a file goes that a person names. Whoever names a place outside of the workspace
+// means it; a link in the workspace that leads out of it may be somebody else's.
+func exported(root, named string) (string, error) {
+	path := named
+	switch rest, home := strings.CutPrefix(named, "~/"); {
+	case home:
+		dir, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(dir, rest)
+	case !filepath.IsAbs(named):
+		path = filepath.Join(root, named)
+	}
+	dir := filepath.Dir(path)
+	if real := realPath(dir); tool.Inside(root, path) && !tool.Inside(root, real) {
+		return "", fmt.Errorf("%s leads out of the workspace, to %s; name that folder if you mean it", dir, real)
+	}
+	return path, nil
+}
+
+func (f facts) help() string {
+	var b strings.Builder
+	b.WriteString("Commands:\n")
+	for _, c := range f.commands {
+		fmt.Fprintf(&b, "  %s\t%s\n", strings.TrimSpace("/"+c.Name+" "+c.Args), c.Doc)
+	}
+	b.WriteString("\n" + f.keyList() + "\nModes:\n")
+	for _, mode := range tool.Modes() {
+		fmt.Fprintf(&b, "  %s\t%s\n", mode, mode.Doc())
+	}
+	return b.String()
+}
+
+// keyList is what each key does.
+func (f facts) keyList() string {
+	var b strings.Builder
+	b.WriteString("Keys:\n")
+	for _, k := range Bindings() {
+		if keys := f.keys.named(k.Action); keys != "" {
+			fmt.Fprintf(&b, "  %s\t%s\n", keys, k.Doc)
+		}
+	}
+	b.WriteString("  ?\tlist the keys, if the input is empty\n\n")
+	b.WriteString("@ completes file names, / completes commands, and ! runs a command in your own shell.\n" +
+		"Text files that a message names with @ come with it. A line that begins with # and a space goes into the memory, if you say so.\n" +
+		"inspan attaches pasted or dropped images.\n")
+	return b.String()
+}
+
+func (f facts) todo() string {
+	if len(f.list) == 0 {
+		return "the todo list is empty"
+	}
+	var b strings.Builder
+	for _, t := range f.list {
+		mark := "☐"
+		switch t.State {
+		case tool.TodoDoing:
+			mark = "▣"
+		case tool.TodoDone:
+			mark = "☑"
+		}
+		fmt.Fprintf(&b, "%s %s\n", mark, strings.ReplaceAll(t.Text, "\n", " "))
+	}
+	return b.String()
+}
+
+func (f facts) tools(string) func(context.Context) (string, error) {
+	a, root, warn := f.app, f.root, f.warn
+	return func(ctx context.Context) (string, error) {
+		list, err := a.Tools(ctx, root, warn)
+		var b strings.Builder
+		for _, t := range list {
+			fmt.Fprintf(&b, "  %s\t%s\n", t.Name, words.OneLine(strings.SplitN(t.Doc, "\n", 2)[0], 100))
+		}
+		return b.String(), err
+	}
+}
+
+func (f facts) config() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "workspace  %s\nmodel      %s\nmode       %s\n", f.root, f.route, f.mode)
+	if f.id != "" {
+		fmt.Fprintf(&b, "session    %s\n", f.id)
+	}
+	if f.server != "" {
+		fmt.Fprintf(&b, "server     %s\n", f.server)
+	}
+	if f.app != nil {
+		fmt.Fprintf(&b, "settings   %s\nsessions   %s\n", f.app.ConfigPath, f.app.Store().Dir)
+	}
+	return b.String()
+}

@@ -1,0 +1,137 @@
+package tui
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// Most lines that parts of the picture take.
+const (
+	mostPrompt  = 10
+	mostCalls   = 8
+	mostTodo    = 6
+	mostPending = 3
+
+	leastRuled = 14 // rows of the live part that have room for a rule
+)
+
+// View implements tea.Model: the live part at the bottom, or all of the screen.
+func (m *model) View() tea.View {
+	if m.quitting { // only what is printed stays
+		return tea.NewView("")
+	}
+	s := m.screen
+	lines, x, y := m.live(s.rows())
+	if s.full != nil {
+		above := s.full.visible(s.height-len(lines), s.print.tail)
+		y += len(above)
+		lines = append(above, lines...)
+	}
+	for i, line := range lines { // whatever happens, a line is a line
+		if len(line) > s.look.width && cells(line) > s.look.width {
+			lines[i] = ansi.Truncate(line, s.look.width, "")
+		}
+	}
+	s.remember(len(lines))
+	v := tea.NewView(strings.Join(lines, "\n"))
+	v.AltScreen, v.ReportFocus = s.full != nil, m.alert.reports()
+	if x >= 0 {
+		v.Cursor = tea.NewCursor(min(x, s.look.width), y)
+	}
+	return v
+}
+
+// live draws what goes on in at most rows lines, and tells where the cursor is.
+// What matters most gets its room first: the line of the status, then what takes
+// the keys, then what goes on, then the text that streams in.
+func (m *model) live(rows int) (out []string, x, y int) {
+	l, left := m.screen.look, rows
+	var foot, front []string
+	if rows > 1 {
+		foot = append(foot, m.status().line(l))
+		left--
+	}
+	if hint := m.hints.lines(l); left > 1 {
+		foot = append(hint, foot...)
+		left -= len(hint)
+	}
+	if b := m.box(); b != nil {
+		front, x, y = b.lines(l, left)
+		front = front[:min(len(front), left)]
+	} else {
+		front, x, y = m.composer.lines(l, left)
+	}
+	if rows >= leastRuled && left > len(front) && !l.reader { // what is written stands apart from what is shown
+		front = append([]string{l.paint(dim, strings.Repeat("─", l.width))}, front...)
+		y++
+	}
+	above := m.above(left - len(front))
+	above, foot = l.spoken(above), l.spoken(foot)
+	if l.reader && strings.HasPrefix(strings.Join(front, "\n"), "? ") { // the other lines hold the cursor
+		front[0], _ = linear(front[0])
+	}
+	return slices.Concat(above, front, foot), x, y + len(above)
+}
+
+// above is what goes on, in at most so many lines: what the person has said and nobody has
+// heard gets its room first, and stands next to the prompt.
+func (m *model) above(left int) []string {
+	l, t := m.screen.look, m.talk
+	now := activity{look: l, view: t.view, now: m.clock(), running: t.works(), trouble: t.trouble}
+	var parts [][]string
+	for _, part := range [][]string{slices.Concat(m.errand.lines(l, now.now), t.pending(l, t.view, now.now)), now.pause(), now.calls(), now.todo()} {
+		part = part[:min(len(part), max(0, left))]
+		left -= len(part)
+		parts = append(parts, part)
+	}
+	var air []string
+	if left > 0 && (t.running || t.view.Run.Busy) {
+		air = []string{""} // below the scrollback
+		left--
+	}
+	return slices.Concat(m.screen.tail(left), air, parts[2], parts[1], parts[3], parts[0])
+}
+
+// status is what the line at the bottom says.
+func (m *model) status() status {
+	s := status{
+		view: m.talk.view, route: cmp.Or(m.talk.route(), m.lacks.route), mode: string(m.talk.mode()),
+		keys: m.composer.vim.mode(), printed: m.line.shown, server: m.talk.tui.at(), trouble: m.talk.trouble,
+		loop: m.loops.line(),
+	}
+	if s.view.Spent.Turns == 0 {
+		s.lacks = m.lacks.what
+	}
+	if s.view.Run.Busy && m.talk.works() && !m.screen.look.reader {
+		s.took = clock(m.clock().Sub(s.view.Run.Began))
+	}
+	return s
+}
+
+// promptLines shows an editor in at most rows lines.
+func promptLines(l look, e *editor, rows int, empty string) (out []string, x, y int) {
+	width := max(l.width-2, 1)
+	if e.empty() {
+		return []string{l.paint(boldCyan, "› ") + l.paint(dim, words.OneLine(empty, width))}, 2, 0
+	}
+	all := e.rows(width)
+	cy, cx := e.place(all, width)
+	from := max(0, min(cy-rows/2, len(all)-rows))
+	for i := from; i < min(from+rows, len(all)); i++ {
+		mark := "  "
+		switch i {
+		case 0:
+			mark = l.paint(boldCyan, "› ")
+		case from:
+			mark = l.paint(dim, "↑ ")
+		}
+		out = append(out, mark+textOf(e.atoms[all[i].from:all[i].to]))
+	}
+	return out, cx + 2, cy - from
+}

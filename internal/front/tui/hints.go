@@ -1,0 +1,48 @@
+package tui
+
+import (
+	"time"
+
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// hints is the line above the status. It shows the effect of a key for a moment.
+type hints struct {
+	clock func() time.Time
+	text  string
+	since time.Time
+}
+
+// hintTime is how long a hint stays.
+const hintTime = 4 * time.Second
+
+func (h *hints) say(text string) { h.text, h.since = words.Hidden(text), h.clock() }
+
+func (h *hints) clear() { h.text = "" }
+
+// expire takes a hint away that was read by now.
+func (h *hints) expire() {
+	if h.clock().Sub(h.since) >= hintTime {
+		h.clear()
+	}
+}
+
+func (h *hints) lines(l look) []string {
+	if h.text == "" {
+		return nil
+	}
+	return []string{l.paint(yellow, words.OneLine(h.text, l.width))}
+}
+
+// taps notices keys that count when they are pressed twice.
+type taps struct {
+	action string
+	at     time.Time
+}
+
+// twice reports whether an action was done a moment ago too.
+func (t *taps) twice(action string, now time.Time) bool {
+	again := t.action == action && now.Sub(t.at) < 1500*time.Millisecond
+	t.action, t.at = action, now
+	return again
+}

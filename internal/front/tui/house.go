@@ -1,0 +1,232 @@
+package tui
+
+import (
+	"context"
+	"sync"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// session is the session that is open, as the front end needs it: one that runs in this process
+// (own), or one that runs on a server (joined). Nothing else knows which it is.
+type session interface {
+	ID() string
+	Status() inspan.Status
+	Context() inspan.Context
+	// Send sends an input to whoever drives the session.
+	Send(ctx context.Context, input event.Body) error
+	// begin is ready for a run: what it returns goes on with inputs until there is nothing to do, and
+	// puts what happens into the pump. Before is what else it goes on with, see [inspan.Conductor].
+	begin(before func() []event.Body) func(ctx context.Context, inputs []event.Body) error
+	// into sends an input into the run that goes on, and returns its number in the log; 0: it is not
+	// known. With [inspan.ErrOver] none goes on.
+	into(ctx context.Context, input event.Body) (seq uint64, err error)
+	// again has a run that waits for answers ask what else it goes on with.
+	again()
+	// watch puts what others do into the pump while no run goes on here, until ctx ends.
+	watch(ctx context.Context, after uint64)
+	// hangUp gives up what is being sent.
+	hangUp()
+	// leave stops the run that goes on here, as the person leaves.
+	leave()
+	// close closes the session, and says what became of what it had started.
+	close() (left []string, err error)
+}
+
+// house is where the sessions are: on this machine (home), or on a server (away).
+type house interface {
+	// create makes a new session.
+	create(ctx context.Context, o app.Options, warn func(string)) (session, error)
+	// open opens an earlier session.
+	open(ctx context.Context, o app.Options, id string, warn func(string)) (session, error)
+	// fork opens a copy of a session.
+	fork(ctx context.Context, o app.Options, id string, warn func(string)) (session, error)
+	// driver names the process that drives a session elsewhere, and how to join it; empty: none does.
+	driver(ctx context.Context, id string) (string, error)
+	// has reports whether the sessions of a folder are those that the person works with.
+	has(root string) bool
+	// said is what the person has said in an earlier session, oldest first, as far as that is known.
+	said(ctx context.Context, id string) ([]string, error)
+	// points are the messages that a session can be rewound to, oldest first.
+	points(ctx context.Context, id string) ([]app.Point, error)
+	// back works out the way back to before a message.
+	back(ctx context.Context, s session, root string, seq uint64, files, conversation bool) (wayBack, error)
+	// commands are slash commands that there are only here.
+	commands() []Command
+	// fixed says why the mode, the limits and lasting rules of a session can't be changed from here;
+	// empty: they can.
+	fixed() string
+	// closed says what becomes of a session that another one takes the place of, and goodbye what
+	// becomes of it when the person leaves while a run goes on, or none, which somebody else drives,
+	// or nobody.
+	closed(id string) string
+	goodbye(id, driver string, busy bool) []string
+}
+
+// wayBack is a way back: what it does, and the question whether it is to be gone.
+type wayBack struct {
+	question string
+	lines    []string
+	rewind   func(context.Context) error
+}
+
+// home is this machine.
+type home struct {
+	*TUI
+	pump *pump
+}
+
+func (h home) create(ctx context.Context, o app.Options, warn func(string)) (session, error) {
+	return h.own(h.host(o, warn).New(ctx, h.Root))
+}
+
+func (h home) open(ctx context.Context, o app.Options, id string, warn func(string)) (session, error) {
+	if id == "last" { // of this folder, as the front end works here
+		var err error
+		if id, err = h.App.Running.LastIn(ctx, h.Root); err != nil {
+			return nil, err
+		}
+	}
+	return h.own(h.host(o, warn).Open(ctx, id))
+}
+
+func (h home) fork(ctx context.Context, o app.Options, id string, warn func(string)) (session, error) {
+	return h.own(h.host(o, warn).Fork(ctx, id, 0))
+}
+
+func (h home) own(s *inspan.Session, err error) (session, error) {
+	o := &own{Session: s, pump: h.pump}
+	if err == nil && h.App != nil {
+		o.closed = h.App.Running.Opened(s.ID())
+	}
+	return o, err
+}
+
+func (h home) driver(ctx context.Context, id string) (string, error) {
+	if h.App == nil {
+		return "", nil
+	}
+	who, err := h.App.Running.Elsewhere(ctx, id)
+	if who == nil || err != nil {
+		return "", err
+	}
+	return who.Error(), nil
+}
+
+func (h home) has(root string) bool { return root == realPath(h.Root) }
+
+func (h home) said(ctx context.Context, id string) ([]string, error) {
+	return h.App.Running.Said(ctx, id)
+}
+
+func (h home) points(ctx context.Context, id string) ([]app.Point, error) {
+	return h.App.Rewind.Points(ctx, id)
+}
+
+func (h home) back(ctx context.Context, s session, root string, seq uint64, files, conversation bool) (wayBack, error) {
+	way, err := h.App.Rewind.Back(ctx, s.ID(), root, seq, files, conversation)
+	if err != nil {
+		return wayBack{}, err
+	}
+	here, _ := s.(*own)
+	return wayBack{"rewind? 'inspan rewind --redo' brings it back", way.Lines(false), func(ctx context.Context) error {
+		return here.Rewind(ctx, way.To, way.Restore(false))
+	}}, nil
+}
+
+func (h home) closed(id string) string {
+	return "session " + id + " is closed; /resume " + id + " returns to it"
+}
+
+func (home) commands() []Command { return nil }
+
+func (home) fixed() string { return "" }
+
+func (h home) goodbye(id, driver string, busy bool) []string {
+	if driver != "" && busy {
+		return []string{"another process runs it; join it with: inspan attach " + id}
+	}
+	return []string{"continue with: inspan resume " + id}
+}
+
+// own is a session that runs in this process.
+type own struct {
+	*inspan.Session
+	pump   *pump
+	closed func() // tells other processes that it is not open here any more; nil: none was told
+
+	mu  sync.Mutex
+	run *inspan.Conductor // of the last run; nil before the first
+}
+
+// begin implements session. While a question is open, the run holds the session and waits, so that
+// other processes see who asks and can answer.
+func (o *own) begin(before func() []event.Body) func(context.Context, []event.Body) error {
+	run := &inspan.Conductor{
+		Session: o.Session, Grace: patience, Patience: -1, Before: before,
+		See: func(e event.Event) error { o.pump.put(e); return nil },
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.run = run
+	return func(ctx context.Context, inputs []event.Body) error { return conduct(ctx, run, inputs) }
+}
+
+func (o *own) conductor() *inspan.Conductor {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.run
+}
+
+func (o *own) into(ctx context.Context, input event.Body) (uint64, error) {
+	run := o.conductor()
+	if run == nil {
+		return 0, inspan.ErrOver
+	}
+	if b, ok := input.(event.Cancelled); ok {
+		run.Interrupt(b)
+		return 0, nil
+	}
+	return run.Send(ctx, input)
+}
+
+func (o *own) again() {
+	if run := o.conductor(); run != nil {
+		run.Again()
+	}
+}
+
+func (o *own) watch(ctx context.Context, after uint64) {
+	for e, err := range o.Events(ctx, after) {
+		if err != nil {
+			return // whoever runs the session next will say it
+		}
+		o.pump.put(e)
+	}
+}
+
+func (o *own) hangUp() {}
+
+// leave implements session. A run that works is interrupted; if it only waits for answers, the
+// questions stay open.
+func (o *own) leave() {
+	left := event.Cancelled{By: "the user", Reason: "left", All: true}
+	switch run := o.conductor(); {
+	case run == nil:
+	case o.Status().Rests:
+		run.Leave(left)
+	default:
+		run.Interrupt(left)
+	}
+}
+
+func (o *own) close() ([]string, error) {
+	if o.closed != nil {
+		defer o.closed()
+	}
+	l := o.Shutdown()
+	return words.Leftovers(o.ID(), l.Kept, l.Ended, l.Instructions, l.Unmerged), o.Close()
+}

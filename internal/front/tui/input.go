@@ -1,0 +1,300 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/transcript"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/tool"
+)
+
+// box is what takes the keys in the place of the prompt, nil if the prompt does.
+func (m *model) box() box {
+	if m.over.box != nil {
+		return m.over.box
+	}
+	if a := m.questions.open(m.screen.look); a != nil {
+		return a
+	}
+	return nil
+}
+
+// unseen reports whether a question takes the keys that the person can't have seen
+// yet.
+func (m *model) unseen() bool {
+	a, ok := m.box().(*ask)
+	return ok && a.unseen(m.clock())
+}
+
+// room is how many cells a line of the prompt has.
+func (m *model) room() int { return m.screen.look.width - 2 }
+
+func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
+	action := m.keys[k.Keystroke()]
+	if action == "" && k.Code == tea.KeyEscape && k.Mod == tea.ModAlt {
+		// Two presses that arrive at once.
+		esc := tea.KeyPressMsg{Code: tea.KeyEscape}
+		return tea.Batch(m.key(esc), m.key(esc))
+	}
+	if action != m.taps.action {
+		m.taps = taps{} // what is pressed between two taps ends the first
+	}
+	b := m.box()
+	switch action {
+	case "suspend":
+		return tea.Suspend
+	case "redraw":
+		return m.screen.redraw()
+	case "mode":
+		return m.nextMode()
+	case "unfold":
+		return m.unfold()
+	case "reasoning":
+		return m.commands.reasoning("")
+	case "page-up", "page-down":
+		if b == nil && m.screen.full != nil {
+			m.screen.full.page(m.screen.height, action == "page-up")
+			return nil
+		}
+	}
+	if m.questions.strays(k, action, b) {
+		return nil
+	}
+	if m.unseen() && m.questions.ahead(k, action, m.room()) {
+		return nil
+	}
+	if b != nil {
+		return b.key(k, action)
+	}
+	m.hints.clear()
+	if action == "" && k.Text == "?" && m.composer.prompt.empty() {
+		return m.commands.print(m.commands.facts().keyList())
+	}
+	return m.promptKey(k, action)
+}
+
+// promptKey is a key for the prompt.
+func (m *model) promptKey(k tea.KeyPressMsg, action string) tea.Cmd {
+	c := m.composer
+	if c.vim.key(k, action, &c.prompt, m.room()) {
+		c.touched()
+		return c.suggest()
+	}
+	switch action {
+	case "send", "queue":
+		if m.clock().Before(c.early) {
+			return nil
+		}
+		if action == "queue" {
+			return m.tab()
+		}
+		return m.enter()
+	case "escape":
+		return m.escape()
+	case "interrupt":
+		return m.ctrlC()
+	case "quit":
+		if c.prompt.empty() {
+			return m.quit()
+		}
+		c.prompt.cut(c.prompt.at, c.prompt.at+1)
+		return c.suggest()
+	case "search":
+		return c.search()
+	case "edit":
+		return c.inEditor()
+	case "paste-image":
+		return c.pasteImage()
+	}
+	return c.edit(k, action, m.room())
+}
+
+// enter sends what is written, or does what a completion says.
+func (m *model) enter() tea.Cmd {
+	c := m.composer
+	if c.continued() {
+		return nil
+	}
+	if c.offer.open() && c.accept() {
+		return c.suggest()
+	}
+	text := strings.TrimSpace(c.prompt.text())
+	name, args, slash := words.Slash(text)
+	own, mine := strings.CutPrefix(text, "!")
+	switch {
+	case text == "" && m.talk.cutOff():
+		return m.talk.goOnHere()
+	case text == "":
+		return nil
+	case slash:
+		return m.command(name, args)
+	case mine:
+		c.history.add(text)
+		c.clear()
+		return m.errand.begin(strings.TrimSpace(own))
+	}
+	if fact := c.fact(); fact != "" {
+		return c.remember(func() tea.Cmd { return m.command("memory", "add "+fact) }, m.say)
+	}
+	return m.talk.toWhoDrives(m.say)
+}
+
+// say sends what is written: into the run that goes on, here or elsewhere, or to begin one.
+func (m *model) say() tea.Cmd {
+	parts := m.composer.take()
+	text := transcript.Spoken(parts)
+	m.composer.history.add(text)
+	return m.talk.withFiles(text, func(files []event.Body) tea.Cmd {
+		switch t := m.talk; {
+		case t.running, t.driven():
+			for _, f := range files {
+				t.inform(f.(event.Said))
+			}
+			if t.running {
+				t.send(event.Steered{Parts: parts}, text)
+			} else {
+				t.toDriver(event.Steered{Parts: parts}, text)
+			}
+			return nil
+		case len(t.view.Waiting()) > 0: // the question comes next
+			return t.start(append([]event.Body{event.Steered{Parts: parts}}, files...)...)
+		}
+		return m.talk.start(append([]event.Body{event.Said{Parts: parts}}, files...)...)
+	})
+}
+
+// command does what a slash command says.
+func (m *model) command(name, args string) tea.Cmd {
+	all := m.commands.all()
+	c, ok := all.named(name)
+	if !ok {
+		m.hints.say(all.nearest(name))
+		return nil
+	}
+	m.composer.clear()
+	return m.commands.do(c, args)
+}
+
+// tab completes, or keeps what is written for after the run.
+func (m *model) tab() tea.Cmd {
+	c := m.composer
+	if c.offer.open() {
+		c.accept()
+		return c.suggest()
+	}
+	if !m.talk.running || strings.TrimSpace(c.prompt.text()) == "" {
+		return nil
+	}
+	c.queued = append(c.queued, c.prompt)
+	parts := c.take()
+	text := transcript.Spoken(parts)
+	c.history.add(text)
+	m.talk.send(event.Said{Parts: parts}, text)
+	return nil
+}
+
+func (m *model) escape() tea.Cmd {
+	switch {
+	case m.composer.offer.open():
+		m.composer.offer = offer{closed: true}
+	case m.errand.goes():
+		m.errand.stop()
+	case m.talk.queues():
+		m.talk.takeBack()
+	case m.talk.running, m.talk.driven():
+		return m.talk.interrupt()
+	case m.composer.prompt.empty() && m.loops.on != nil:
+		m.loops.end("")
+	case m.taps.twice("escape", m.clock()):
+		m.hints.clear()
+		return m.back.pick()
+	case m.composer.prompt.empty() && m.talk.runner.session() != nil:
+		m.hints.say("press again to rewind")
+	}
+	return nil
+}
+
+func (m *model) ctrlC() tea.Cmd {
+	c := m.composer
+	switch {
+	case m.taps.twice("interrupt", m.clock()) && c.prompt.empty():
+		return m.quit()
+	case m.errand.goes():
+		m.errand.stop()
+		return nil
+	case m.talk.running && !m.talk.view.Idle():
+		cmd := m.talk.interrupt()
+		m.hints.say(quittable)
+		return cmd
+	case !c.prompt.empty():
+		c.history.add(c.prompt.text())
+		c.clear()
+	}
+	m.hints.say("press again to quit")
+	return nil
+}
+
+func (m *model) quit() tea.Cmd {
+	m.quitting = true
+	return tea.Quit
+}
+
+// nextMode goes round the modes that need no warning.
+func (m *model) nextMode() tea.Cmd {
+	modes := []tool.Mode{tool.ModePlan, tool.ModeAsk, tool.ModeEdit, tool.ModeAuto}
+	i := slices.Index(modes, m.talk.mode())
+	return m.talk.switchTo(modes[(i+1)%len(modes)])
+}
+
+// unfold shows the last result whole.
+func (m *model) unfold() tea.Cmd {
+	v := m.talk.view
+	b := v.ended
+	if b == nil {
+		m.hints.say("no call or command has ended yet")
+		return nil
+	}
+	if b.call == nil {
+		m.screen.unfold(v, b)
+		return nil
+	}
+	name, id := words.Stored(b.call.Ended.Parts.Text()), v.Session.ID
+	if b.whole || name == "" || b.stored != "" || m.App == nil {
+		m.screen.unfold(m.talk.view, b)
+		return nil
+	}
+	more := int64(0)
+	return m.talk.work(func(ctx context.Context) (said string, err error) {
+		said, more, err = m.App.Running.Blob(ctx, id, name, mostUnfolded)
+		return said, err
+	}, func(said string) tea.Cmd {
+		if b.stored = strings.ToValidUTF8(said, "\uFFFD"); more > 0 {
+			b.stored += fmt.Sprintf("\n[… %s more; the model can read them as blob:%s …]", text.Count(int(more), "byte"), name)
+		}
+		m.screen.unfold(m.talk.view, b)
+		return nil
+	})
+}
+
+// mostUnfolded bounds what is shown of a result that is not in the log.
+const mostUnfolded = 1 << 20
+
+// paste takes pasted or dropped text to where the keys go. Before a question was seen that is
+// the prompt.
+func (m *model) paste(text string) tea.Cmd {
+	text = clean(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"))
+	if m.unseen() {
+		m.questions.stepBack()
+	} else if b := m.box(); b != nil {
+		b.paste(text)
+		return nil
+	}
+	return m.composer.paste(text)
+}

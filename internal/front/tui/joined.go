@@ -1,0 +1,359 @@
+package tui
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// Server is a server that has the sessions. [running.Table] of the App reads them there.
+type Server interface {
+	// Begin begins a session there, and returns its id.
+	Begin(ctx context.Context) (string, error)
+	// Copy begins a session with a copy of another one, and returns its id.
+	Copy(ctx context.Context, session string) (string, error)
+	// Finish ends the open task of a session when its run has stopped.
+	Finish(ctx context.Context, session string) error
+	// Link says of a session that is followed whether the server does not go on with it, and why it
+	// can't be asked now; nil: it can.
+	Link(session string) (over bool, lost error)
+	// Points are the messages that a session can be rewound to, oldest first.
+	Points(ctx context.Context, session string) ([]app.Point, error)
+	// Rewind takes a session back to before a message. It says in lines what that changes; only: and
+	// does nothing.
+	Rewind(ctx context.Context, session string, to uint64, files, conversation, only bool) ([]string, error)
+}
+
+// away is a server.
+type away struct {
+	*TUI
+	pump *pump
+}
+
+func (a away) create(ctx context.Context, o app.Options, warn func(string)) (session, error) {
+	id, err := a.Server.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return a.open(ctx, o, id, warn)
+}
+
+func (a away) open(ctx context.Context, _ app.Options, id string, _ func(string)) (session, error) {
+	w, err := a.App.Running.Watch(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	link := func() (bool, error) { return a.Server.Link(w.ID()) }
+	j := &joined{Watch: w, pump: a.pump, link: link, key: rand.Text(), news: make(chan struct{})}
+	j.ctx, j.hang = context.WithCancel(ctx)
+	return j, nil
+}
+
+func (a away) fork(ctx context.Context, o app.Options, id string, warn func(string)) (session, error) {
+	id, err := a.Server.Copy(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return a.open(ctx, o, id, warn)
+}
+
+// driver implements house: it is the server's session, and here as much as anywhere.
+func (away) driver(context.Context, string) (string, error) { return "", nil }
+
+func (away) has(string) bool { return true }
+
+// said implements house. Whose words a log of the server holds is not known here.
+func (away) said(context.Context, string) ([]string, error) { return nil, nil }
+
+func (a away) points(ctx context.Context, id string) ([]app.Point, error) {
+	return a.Server.Points(ctx, id)
+}
+
+func (a away) back(ctx context.Context, s session, _ string, seq uint64, files, conversation bool) (wayBack, error) {
+	lines, err := a.Server.Rewind(ctx, s.ID(), seq, files, conversation, true)
+	return wayBack{"rewind?", lines, func(ctx context.Context) error {
+		_, err := a.Server.Rewind(ctx, s.ID(), seq, files, conversation, false)
+		return err
+	}}, err
+}
+
+func (away) closed(id string) string {
+	return "session " + id + " stays open on the server; /resume " + id + " returns to it"
+}
+
+func (a away) commands() []Command {
+	return []Command{{Name: "close", Doc: "end the task on the server; without this it stays open when you leave", run: a.finish}}
+}
+
+func (a away) finish(c *commander, _ string) tea.Cmd {
+	id := c.talk.runner.id()
+	if id == "" {
+		c.hints.say("there is no task yet")
+		return nil
+	}
+	return c.talk.work(func(ctx context.Context) (string, error) {
+		return "the task ends when its run has stopped", a.Server.Finish(ctx, id)
+	}, func(said string) tea.Cmd {
+		c.talk.note(said)
+		return nil
+	})
+}
+
+func (away) fixed() string {
+	return "the mode and the limits of a session on a server are chosen when it starts"
+}
+
+func (a away) goodbye(id, _ string, busy bool) []string {
+	stays := map[bool]string{true: "continues", false: "stays open"}[busy]
+	return []string{
+		"it " + stays + " on the server; come back with: " + words.Command(a.at(), "attach", id),
+		"end it with: " + words.Command(a.at(), "stop", id),
+	}
+}
+
+// joined is a session that runs on a server. It is followed as long as it is open. What is sent has a
+// key, so that it counts once however often it takes to send it.
+type joined struct {
+	*inspan.Watch
+	pump *pump
+	link func() (over bool, lost error)
+	key  string // what the keys of this process begin with
+
+	ctx    context.Context //nolint:containedctx // of what is sent and followed
+	hang   context.CancelFunc
+	once   sync.Once
+	follow sync.WaitGroup
+
+	mu     sync.Mutex
+	sent   int            // inputs
+	seen   int            // of these, the last one that came back
+	seqs   map[int]uint64 // the numbers of what was said, by the input
+	runs   bool           // somebody here waits for the end of the run
+	told   bool           // that one goes on for which nobody here waits
+	failed error          // why it can't be followed any more
+	news   chan struct{}  // closed and replaced when something of these has changed
+}
+
+// ranIn says that a run goes on that was begun elsewhere.
+type ranIn struct{}
+
+// linked says how the server of a session can be reached now: in a word or two, and in a sentence.
+// Empty: well.
+type linked struct{ trouble, text string }
+
+// lookEvery is how often it is asked whether the server can be reached.
+const lookEvery = 250 * time.Millisecond
+
+// start follows the session.
+func (j *joined) start(after uint64) {
+	j.once.Do(func() {
+		j.follow.Go(func() {
+			for e, err := range j.Live(j.ctx, after) {
+				j.took(e, err)
+			}
+		})
+		j.follow.Go(j.look)
+	})
+}
+
+// took takes in what happened, or why nothing more is heard of it.
+func (j *joined) took(e event.Event, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err != nil {
+		j.failed = err
+		j.pump.put(linked{"not followed", err.Error()})
+	} else {
+		j.pump.put(j.ours(e))
+	}
+	if e.Transient() && err == nil {
+		return
+	}
+	close(j.news)
+	j.news = make(chan struct{})
+	j.announce()
+}
+
+// announce says that a run goes on that nobody here waits for. The lock is held.
+func (j *joined) announce() {
+	if j.Status().Active && !j.runs && !j.told && j.failed == nil {
+		j.told = true
+		j.pump.put(ranIn{})
+	}
+}
+
+// ours is an event that has nobody's name if it was sent from here. The lock is held.
+func (j *joined) ours(e event.Event) event.Event {
+	_, at, mine := strings.Cut(event.Key(e.Body), j.key+"-")
+	n, err := strconv.Atoi(at)
+	if !mine || err != nil {
+		return e
+	}
+	j.seen = max(j.seen, n)
+	switch b := e.Body.(type) {
+	case event.Said:
+		if j.seqs == nil {
+			j.seqs = map[int]uint64{}
+		}
+		j.seqs[n] = e.Seq
+		b.By = ""
+		e.Body = b
+	case event.Steered:
+		b.By = ""
+		e.Body = b
+	}
+	return e
+}
+
+// look tells when the server can't be reached, and when it can again.
+func (j *joined) look() {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	before := linked{}
+	for {
+		now := linked{}
+		switch over, lost := j.link(); {
+		case over:
+			now = linked{"task over", "the task is over; /new starts another one"}
+		case lost != nil:
+			now = linked{"server away", "the connection is lost: " + lost.Error() + "; inspan tries again"}
+		}
+		if now.trouble != before.trouble {
+			before = now
+			j.pump.put(now)
+		}
+		select {
+		case <-tick.C:
+		case <-j.ctx.Done():
+			return
+		}
+	}
+}
+
+// say sends an input under a key, and says which of those from here it is; 0: it has none.
+func (j *joined) say(input event.Body) (n int, err error) {
+	j.mu.Lock()
+	j.sent++
+	n = j.sent
+	j.mu.Unlock()
+	key := fmt.Sprintf("%s-%d", j.key, n)
+	switch b := input.(type) {
+	case event.Said:
+		b.Message = key
+		input = b
+	case event.Steered:
+		b.Message = key
+		input = b
+	case event.Decided:
+		b.Message = key
+		input = b
+	case event.Cancelled:
+		b.Message = key
+		input = b
+	default:
+		n = 0
+	}
+	return n, j.Watch.Send(j.ctx, input)
+}
+
+// Send implements session.
+func (j *joined) Send(_ context.Context, input event.Body) error {
+	_, err := j.say(input)
+	return err
+}
+
+// into implements session. What was said gets its number when it comes back.
+func (j *joined) into(_ context.Context, input event.Body) (seq uint64, err error) {
+	n, err := j.say(input)
+	if _, said := input.(event.Said); !said || err != nil {
+		return 0, err
+	}
+	_ = j.until(func() bool { seq = j.seqs[n]; return seq > 0 }) // whoever waits for the end of the run hears why
+	return seq, nil
+}
+
+// begin implements session: it sends the inputs and waits for the end of the run.
+func (j *joined) begin(func() []event.Body) func(context.Context, []event.Body) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.runs, j.told = true, false
+	return func(_ context.Context, inputs []event.Body) error {
+		j.start(j.Status().Seq)
+		last := 0
+		for _, input := range inputs {
+			n, err := j.say(input)
+			if err != nil {
+				j.mu.Lock()
+				defer j.mu.Unlock()
+				j.runs = false
+				return err
+			}
+			last = max(last, n)
+		}
+		return j.end(last)
+	}
+}
+
+// end waits until an input has come back and nothing goes on.
+func (j *joined) end(last int) error {
+	err := j.until(func() bool {
+		over := j.seen >= last && !j.Status().Active
+		j.runs = j.runs && !over
+		return over
+	})
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.runs = j.runs && j.failed == nil
+	return err
+}
+
+// until waits until something holds of what has come from the server. An error says that no more will
+// come. The lock is held while it is looked.
+func (j *joined) until(holds func() bool) error {
+	for {
+		j.mu.Lock()
+		over, err, news := holds(), j.failed, j.news
+		j.mu.Unlock()
+		if over || err != nil {
+			return err
+		}
+		select {
+		case <-news:
+		case <-j.ctx.Done():
+			return j.ctx.Err()
+		}
+	}
+}
+
+func (j *joined) again() {}
+
+func (j *joined) watch(ctx context.Context, after uint64) {
+	j.start(after)
+	j.mu.Lock()
+	j.told = false
+	j.announce()
+	j.mu.Unlock()
+	<-ctx.Done()
+}
+
+func (j *joined) hangUp() { j.hang() }
+
+// leave implements session: the run goes on.
+func (j *joined) leave() { j.hang() }
+
+func (j *joined) close() ([]string, error) {
+	j.hang()
+	j.follow.Wait()
+	return nil, j.Close()
+}

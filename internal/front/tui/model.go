@@ -1,0 +1,191 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// model is the terminal. It passes keys and messages on to its parts, and draws them. Only the
+// event loop of the program touches it and its parts.
+type model struct {
+	*TUI
+	keys      keymap
+	screen    *screen    // what is printed, and how
+	talk      *talk      // with the session that is open
+	questions *questions // of the session
+	composer  *composer  // where the person writes
+	commands  *commander // what the person asks for with a slash
+	sessions  *sessions  // the way to other sessions and models
+	back      *rewinder  // the way back to what was said
+	errand    *errand    // a command of the person's own
+	loops     *repeater  // a prompt that repeats
+	over      *overlay   // what is open above the prompt
+	hints     *hints     // the line above the status
+	line      *statusLine
+	lacks     *lacks
+	alert     *alert // for a person who is away
+
+	taps     taps
+	quitting bool
+	ticking  bool
+	fatal    error
+}
+
+// Messages of our own, beside batch, ranOut, sent and opened.
+type (
+	printed struct{}       // lines have reached the terminal
+	leave   struct{}       // a signal wants the program to end
+	tick    struct{}       // a second is over, while something counts
+	told    string         // something to notice
+	later   func() tea.Cmd // the rest of something that took time
+)
+
+func newModel(ctx context.Context, t *TUI, keys keymap) *model {
+	m := &model{TUI: t, keys: keys, screen: newScreen(t), over: &overlay{}, hints: &hints{clock: t.clock}}
+	m.talk = &talk{tui: t, ctx: ctx, hints: m.hints, view: newView(), opts: t.Options}
+	m.composer = &composer{talk: m.talk, over: m.over, hints: m.hints, clock: t.clock}
+	h := t.habits()
+	if h.vim {
+		m.composer.vim = &vim{}
+	}
+	m.line = &statusLine{command: h.statusLine, version: cmp.Or(t.Version, inspan.Version), ctx: ctx, clock: t.clock, app: app.StatusLine{App: t.App}}
+	m.lacks = newLacks(ctx, t)
+	m.alert = newAlert(t)
+	m.talk.regain = m.composer.regain
+	m.sessions = &sessions{talk: m.talk, over: m.over, hints: m.hints}
+	m.back = &rewinder{talk: m.talk, over: m.over, hints: m.hints, composer: m.composer, screen: m.screen}
+	m.errand = &errand{talk: m.talk, hints: m.hints, clock: t.clock}
+	m.loops = &repeater{talk: m.talk}
+	m.commands = &commander{
+		tui: t, keys: keys, talk: m.talk, over: m.over, hints: m.hints, history: &m.composer.history,
+		sessions: m.sessions, back: m.back, loops: m.loops, quit: m.quit,
+	}
+	m.composer.commands = m.commands.offered
+	m.questions = &questions{talk: m.talk, composer: m.composer, commands: m.commands, clock: t.clock}
+	return m
+}
+
+// begun is when the first frame is on the screen, after the front end begins.
+const begun = 50 * time.Millisecond
+
+// Init implements tea.Model.
+func (m *model) Init() tea.Cmd {
+	cmds := []tea.Cmd{tea.RequestBackgroundColor, m.greet()}
+	switch {
+	case m.Session == "?":
+		cmds = append(cmds, m.sessions.pick())
+	case m.Session != "":
+		cmds = append(cmds, m.talk.resume(m.talk.opts, m.Session))
+	}
+	if m.Begun != nil {
+		cmds = append(cmds, tea.Tick(begun, func(time.Time) tea.Msg { m.Begun(); return nil }))
+	}
+	if m.Say != "" {
+		cmds = append(cmds, m.commands.say(m.Say))
+	}
+	return tea.Batch(cmds...)
+}
+
+func (m *model) greet() tea.Cmd {
+	m.talk.note("inspan " + cmp.Or(m.Version, inspan.Version) + " " + cmp.Or(words.On(m.at()), "in "+m.Root) + " · /help lists commands and keys")
+	return m.screen.flush(m.talk.view)
+}
+
+// Update implements tea.Model.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	cmd := m.update(msg)
+	return m, tea.Batch(cmd, m.loops.refresh(), m.screen.flush(m.talk.view), m.count(), m.line.refresh(m.status(), m.talk),
+		m.lacks.refresh(m.talk), m.alert.refresh(m.talk))
+}
+
+func (m *model) update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.screen.resize(m.talk.view, msg.Width, msg.Height)
+	case tea.BackgroundColorMsg:
+		m.screen.lit(!msg.IsDark())
+	case tea.KeyPressMsg:
+		m.alert.key()
+		return m.key(msg)
+	case tea.FocusMsg:
+		m.alert.focus(true)
+	case tea.BlurMsg:
+		m.alert.focus(false)
+	case tea.PasteMsg:
+		return m.paste(msg.Content)
+	case tea.MouseWheelMsg:
+		m.screen.wheel(msg)
+	case batch:
+		return m.talk.apply(msg)
+	case ranIn:
+		return m.talk.ranIn()
+	case ranOut:
+		return m.talk.ranOut(msg.err)
+	case linked:
+		m.talk.linked(msg)
+	case sent:
+		return m.talk.sent(msg)
+	case opened:
+		return m.opened(msg)
+	case printed:
+		return m.screen.arrived()
+	case leave:
+		return m.quit()
+	case tick:
+		m.ticking = false
+		m.hints.expire()
+		return tea.Batch(m.questions.lingers(), m.questions.overdue(), m.talk.takeUp())
+	case told:
+		m.talk.warn(string(msg))
+	case later:
+		return msg()
+	}
+	return nil
+}
+
+// opened takes a session that is open now. If opening failed, the message for it goes back into
+// the prompt.
+func (m *model) opened(msg opened) tea.Cmd {
+	switch {
+	case msg.err != nil && slices.ContainsFunc(slices.Concat(msg.inputs, m.talk.held), isSaid):
+		m.composer.giveBack()
+	case msg.err == nil && msg.past != nil:
+		m.composer.history = history{lines: msg.past.said}
+	}
+	return m.talk.opened(msg)
+}
+
+func isSaid(b event.Body) bool {
+	_, ok := b.(event.Said)
+	return ok
+}
+
+// count asks for a tick while something on the screen counts time.
+func (m *model) count() tea.Cmd {
+	v := m.talk.view
+	waits := v.Now.Wait != nil
+	if pending, ok := v.calling(nil); ok && !pending.Until.IsZero() {
+		waits = true
+	}
+	waits = waits || m.errand.goes() || m.talk.opening && len(m.talk.mine) > 0
+	loops := m.loops.waits()
+	soon := m.questions.hesitates() || m.unseen() || m.screen.behind()
+	if m.ticking && !soon || !m.talk.works() && !m.talk.unheld() && !waits && !loops && m.hints.text == "" && !soon {
+		return nil
+	}
+	m.ticking = true
+	every := time.Second
+	if waits || soon {
+		every = 6 * frame
+	}
+	return tea.Tick(every, func(time.Time) tea.Msg { return tick{} })
+}

@@ -1,0 +1,191 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/transcript"
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// opened says that a session is open, or could not be.
+type opened struct {
+	s      session
+	past   *view       // what has happened in it; nil: it is new
+	opts   app.Options // it was opened with, unless it is new
+	coming string      // the model that answers in it from now on; empty: the one that did
+	told   string      // what is new, of the same session with other options; empty: it is another
+	driver string      // who goes on with its run elsewhere; empty: nobody
+	err    error
+	inputs []event.Body
+}
+
+// open makes a new session, and starts it with inputs.
+func (t *talk) open(inputs ...event.Body) tea.Cmd {
+	t.opening = true
+	ctx, house, opts, warn := t.ctx, t.house, t.opts, t.warner()
+	return func() tea.Msg {
+		s, err := house.create(ctx, opts, warn)
+		return opened{s: s, err: err, inputs: inputs}
+	}
+}
+
+// enter opens a session, with what has happened in it, and closes the one that
+// is open. If it can't be opened, that one stays, and so do the options. It may be the
+// same session, for an agent with other options.
+func (t *talk) enter(o app.Options, open func(context.Context, func(string)) (session, error)) tea.Cmd {
+	a := t.tui.App
+	if a == nil {
+		t.hints.say("there are no sessions to open")
+		return nil
+	}
+	t.opening = true
+	t.runner.unwatch()
+	ctx, house, runner, warn := t.ctx, t.house, t.runner, t.warner()
+	return func() tea.Msg {
+		s, err := open(ctx, warn)
+		if err != nil {
+			return opened{err: err}
+		}
+		past, err := fold(ctx, a, s.ID())
+		if err != nil {
+			_, bad := s.close()
+			return opened{err: errors.Join(err, bad)}
+		}
+		if err := runner.close(); err != nil {
+			warn(err.Error())
+		}
+		msg := opened{s: s, past: past, opts: o}
+		if past.Run.Busy {
+			if msg.driver, err = house.driver(ctx, s.ID()); err != nil {
+				warn(err.Error())
+			}
+		}
+		return msg
+	}
+}
+
+// resume opens an earlier session.
+func (t *talk) resume(o app.Options, id string) tea.Cmd {
+	house := t.house
+	return t.enter(o, func(ctx context.Context, warn func(string)) (session, error) { return house.open(ctx, o, id, warn) })
+}
+
+// fold is the view of a session as it is stored.
+func fold(ctx context.Context, a *app.App, id string) (*view, error) {
+	v := newView()
+	for e, err := range a.Running.Past(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		v.Apply(e)
+	}
+	return v, nil
+}
+
+// opened takes the session that is open now. If it only waits for answers, a run holds it, so
+// that other processes see who asks.
+func (t *talk) opened(msg opened) tea.Cmd {
+	t.opening = false
+	if msg.err != nil {
+		t.fail(msg.err)
+		t.held = nil
+		t.unsent()
+		if t.runner.session() == nil {
+			t.view = fresh(t.view)
+		}
+		t.follow()
+		return nil
+	}
+	t.runner.take(msg.s)
+	if msg.past != nil {
+		t.opts, t.driver, t.coming = msg.opts, msg.driver, msg.coming
+		t.show(msg.past, msg.told)
+	} else {
+		t.view.seed(msg.s)
+	}
+	switch {
+	case len(msg.inputs)+len(t.held) > 0:
+	case t.driver == "" && msg.s.Status().Rests:
+		return t.start()
+	case len(t.view.Waiting()) > 0:
+		t.hints.say(t.driver)
+	}
+	return t.goOn(msg.inputs...)
+}
+
+// shown is how many of the things that happened are shown of a session that is
+// gone on with.
+const shown = 30
+
+// show puts a session in the place of the one before. If it is the same one, it stands on the screen already, and told
+// is what is new.
+func (t *talk) show(past *view, told string) {
+	blocks := past.blocks
+	if told != "" {
+		blocks = nil
+	}
+	if n := len(blocks) - shown; n > 0 && !t.tui.Fullscreen {
+		blocks = append([]*block{{kind: noteBlock, text: text.Count(n, "earlier item") + " in the session's log"}}, blocks[n:]...)
+	}
+	past.blocks = slices.Concat(t.view.blocks, blocks)
+	if told != "" {
+		past.note(told)
+	} else {
+		past.note("session " + past.Session.ID)
+		if root := past.Session.Root; !t.house.has(root) {
+			past.warn(words.Hidden("it works in another folder: " + root))
+		}
+	}
+	past.Now.Rest()
+	t.view = past
+	t.measure()
+	t.forget()
+	t.opts.Mode = ""
+}
+
+// renew closes the session. The next message begins another.
+func (t *talk) renew() tea.Cmd {
+	mode := t.mode()
+	t.view = fresh(t.view)
+	t.opts.Mode = mode
+	t.coming = ""
+	t.opts.Model = cmp.Or(t.opts.Model, t.tui.Options.Model) // a session that was gone on with had its own
+	t.forget()
+	if id := t.runner.id(); id != "" {
+		t.note(t.house.closed(id))
+	}
+	t.note("your next message starts a new session")
+	t.opening, t.closing = true, true
+	runner := t.runner
+	return func() tea.Msg {
+		err := runner.close()
+		return later(func() tea.Cmd {
+			t.opening, t.closing = false, false
+			t.fail(err)
+			return tea.Batch(t.waited(), t.goOn())
+		})
+	}
+}
+
+// fresh is an empty view with what was not printed yet.
+func fresh(old *view) *view {
+	v := newView()
+	v.blocks = old.blocks
+	return v
+}
+
+// seed takes in what a new session begins with.
+func (v *view) seed(s session) {
+	st := s.Status()
+	v.Session = transcript.Session{
+		ID: st.Session, Root: st.Root, Title: st.Title, Route: st.Route, Mode: st.Mode, Limits: st.Limits, Window: s.Context().Window,
+	}
+}

@@ -1,0 +1,201 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/view/transcript"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// outbox is what the person has sent and the session does not know yet.
+type outbox struct {
+	held  []event.Body // inputs that wait for the session to be open, or the run to end
+	mine  []posted     // inputs that are sent and not seen yet
+	posts int
+	// Decisions that the session does not know yet: sent, or collected until all waiting calls
+	// are decided on.
+	decided []event.Body
+	asked   []uint64 // messages that the person here takes back, and the log has not told of yet
+}
+
+// posted is an input of ours on its way into the log.
+type posted struct {
+	n    int
+	kind string // of the event
+	what string // is done with it, in words
+	text string
+	late time.Time // from when on it is shown
+	back bool      // the person has taken it back
+}
+
+const (
+	sending = "sending" // what begins a run
+	queued  = "queued"  // what waits for its end
+)
+
+// next is an input on its way into the run that goes on.
+func (o *outbox) next(body event.Body, text string) input {
+	o.posts++
+	_, steer := body.(event.Steered)
+	if said, ok := body.(event.Said); ok && said.By == "" || steer {
+		what := map[bool]string{true: "steering", false: queued}[steer]
+		o.mine = append(o.mine, posted{n: o.posts, kind: body.Kind(), what: what, text: words.Hidden(text)})
+	}
+	return input{n: o.posts, body: body}
+}
+
+// begins notes the words among inputs that begin a run. They are shown if that takes long.
+func (o *outbox) begins(inputs []event.Body, now time.Time) {
+	for _, body := range inputs {
+		var parts llm.Parts
+		switch b := body.(type) {
+		case event.Said:
+			if b.By == "" {
+				parts = b.Parts
+			}
+		case event.Steered:
+			parts = b.Parts
+		}
+		text := words.Hidden(transcript.Spoken(parts))
+		if text != "" && !slices.ContainsFunc(o.mine, func(p posted) bool { return p.what == sending && p.text == text }) {
+			o.mine = append(o.mine, posted{kind: body.Kind(), what: sending, text: text, late: now.Add(untold)})
+		}
+	}
+}
+
+// unsent takes the words off the list that were to begin a run, and returns them.
+func (o *outbox) unsent() (texts []string) {
+	o.mine = slices.DeleteFunc(o.mine, func(p posted) bool {
+		if p.what == sending {
+			texts = append(texts, p.text)
+		}
+		return p.what == sending
+	})
+	return texts
+}
+
+// underway reports whether words are on their way that wait for the run to end.
+func (o *outbox) underway() bool { return slices.ContainsFunc(o.mine, isUnderway) }
+
+func isUnderway(p posted) bool { return p.what == queued && !p.back }
+
+// seen takes an input of ours off the list of those on their way. One that the person has taken back
+// by then is on its way out.
+func (o *outbox) seen(body event.Body, by string, seq uint64) {
+	if by != "" {
+		return
+	}
+	if i := slices.IndexFunc(o.mine, func(p posted) bool { return p.kind == body.Kind() }); i >= 0 {
+		if o.mine[i].back {
+			o.asked = append(o.asked, seq)
+		}
+		o.mine = slices.Delete(o.mine, i, i+1)
+	}
+}
+
+// lost takes one off that did not arrive, and reports whether it was words.
+func (o *outbox) lost(n int) (posted, bool) {
+	i := slices.IndexFunc(o.mine, func(p posted) bool { return p.n == n })
+	if i < 0 {
+		return posted{}, false
+	}
+	p := o.mine[i]
+	o.mine = slices.Delete(o.mine, i, i+1)
+	return p, true
+}
+
+// undecide takes back the decision on a call, and reports whether there was one.
+func (o *outbox) undecide(call string) bool {
+	n := len(o.decided)
+	o.decided = slices.DeleteFunc(o.decided, func(b event.Body) bool { d, ok := b.(event.Decided); return ok && d.Call == call })
+	return len(o.decided) < n
+}
+
+// forget drops what was on its way to a session that is no longer open.
+func (o *outbox) forget() { o.mine, o.decided, o.asked = nil, nil, nil }
+
+// unhold takes back the words that were held back, and returns them.
+func (o *outbox) unhold() (back []string) {
+	o.held = slices.DeleteFunc(o.held, func(b event.Body) bool {
+		said, ok := b.(event.Said)
+		if ok && len(said.Parts) > 0 && said.By == "" {
+			back = append(back, transcript.Spoken(said.Parts))
+			return true
+		}
+		return false
+	})
+	return back
+}
+
+// release takes what was held back.
+func (o *outbox) release() []event.Body {
+	held := o.held
+	o.held = nil
+	return held
+}
+
+// mode is the one that the session is to have next; empty: the one that it has.
+func (o *outbox) mode() tool.Mode { return switchedTo(o.held) }
+
+// switchedTo is the mode that inputs leave a session with; empty: the one that it has.
+func switchedTo(inputs []event.Body) tool.Mode {
+	for _, b := range slices.Backward(inputs) {
+		if s, ok := b.(event.Switched); ok && s.Mode != "" {
+			return s.Mode
+		}
+	}
+	return ""
+}
+
+// effort is the one that the session is to have next; empty: the one that it has.
+func (o *outbox) effort() string {
+	for _, b := range slices.Backward(o.held) {
+		if s, ok := b.(event.Switched); ok && s.Effort != "" {
+			return s.Effort
+		}
+	}
+	return ""
+}
+
+// pending are the inputs that the model has not seen.
+func (o *outbox) pending(l look, v *view, now time.Time) []string {
+	var out []string
+	add := func(what, text string) {
+		out = append(out, l.paint(dim, "  ↳ "+what+": "+words.OneLine(text, l.width-16)))
+	}
+	for _, s := range v.Now.Steered {
+		if s.Origin == event.OriginCommand {
+			add("for the model", words.OwnCommand(s.Text))
+			continue
+		}
+		if s.By == words.NamedFiles {
+			add("for the model", words.Names(s.Text))
+			continue
+		}
+		add("steering", s.Text)
+	}
+	for _, s := range v.Queued() {
+		if !slices.Contains(o.asked, s.Seq) {
+			add("queued", s.Text)
+		}
+	}
+	for _, b := range o.held {
+		if said, ok := b.(event.Said); ok && len(said.Parts) > 0 {
+			add("queued", words.Hidden(transcript.Spoken(said.Parts)))
+		}
+	}
+	for _, p := range o.mine {
+		if !now.Before(p.late) && !p.back {
+			add(p.what, p.text)
+		}
+	}
+	if more := len(out) - mostPending; more > 0 {
+		out = append(out[:mostPending], l.paint(dim, fmt.Sprintf("  ↳ and %d more", more)))
+	}
+	return out
+}

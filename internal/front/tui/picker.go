@@ -1,0 +1,225 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// box is something that takes the keys in the place of the prompt.
+type box interface {
+	// lines shows it in at most rows lines, with the cell of the cursor; x is
+	// negative if there is none.
+	lines(l look, rows int) (lines []string, x, y int)
+	// key takes a key with its action, empty if it has none.
+	key(k tea.KeyPressMsg, action string) tea.Cmd
+	// paste takes text.
+	paste(text string)
+}
+
+// overlay is what is open above the prompt, if anything is.
+type overlay struct{ box box }
+
+func (o *overlay) close() { o.box = nil }
+
+// pick opens a list; take gets the number of the item that was chosen.
+func (o *overlay) pick(title string, items []choice, take func(i int) tea.Cmd) *picker {
+	p := &picker{title: title, items: items, take: take, close: o.close}
+	o.box = p
+	return p
+}
+
+// now marks the item that holds, and begins with it.
+func (p *picker) now(text string) {
+	for i, c := range p.items {
+		if c.text == text {
+			p.items[i].doc, p.at = strings.TrimSuffix("now · "+c.doc, " · "), i
+		}
+	}
+}
+
+// confirm asks something that is answered by yes or no.
+func (o *overlay) confirm(title string, body []string, yes func() tea.Cmd, no func()) {
+	o.box = &confirm{title: title, body: body, yes: yes, no: no, close: o.close}
+}
+
+// picker is a list to choose from, with a search.
+type picker struct {
+	title string
+	items []choice
+	take  func(i int) tea.Cmd // i counts in items
+	close func()
+	find  editor
+	at    int             // among those found
+	has   map[string]bool // what was added
+	lower []string        // the texts of items in small letters
+	width int             // it was shown in
+}
+
+// add adds items, but for those that the list has already. The one that is marked stays so, as the
+// person may be about to take it.
+func (p *picker) add(texts ...string) {
+	marked := -1
+	if found := p.found(); len(found) > 0 {
+		marked = found[min(p.at, len(found)-1)]
+	}
+	if p.has == nil {
+		p.has = map[string]bool{}
+	}
+	for _, text := range texts {
+		if !p.has[text] {
+			p.has[text] = true
+			p.items = append(p.items, choice{text: text})
+		}
+	}
+	p.at = max(0, slices.Index(p.found(), marked))
+}
+
+// found are the items that hold all words of the search: those first that hold it as it is written,
+// then those whose text has the words.
+func (p *picker) found() []int {
+	const kinds = 3
+	var ranks [kinds][]int
+	typed := strings.TrimSpace(strings.ToLower(p.find.text()))
+	for i, c := range p.items {
+		if i == len(p.lower) {
+			p.lower = append(p.lower, strings.ToLower(c.text))
+		}
+		if rank := rankOf(p.lower[i], strings.ToLower(c.doc), typed); rank < kinds {
+			ranks[rank] = append(ranks[rank], i)
+		}
+	}
+	return slices.Concat(ranks[:]...)
+}
+
+// rankOf is how near an item is to what was typed, the nearest is 0; 3: it has not all of its words.
+func rankOf(text, doc, typed string) int {
+	if strings.Contains(text, typed) {
+		return 0
+	}
+	rank := 1
+	for word := range strings.FieldsSeq(typed) {
+		switch {
+		case strings.Contains(text, word):
+		case strings.Contains(doc, word):
+			rank = 2
+		default:
+			return 3
+		}
+	}
+	return rank
+}
+
+// lines implements box.
+func (p *picker) lines(l look, rows int) (out []string, x, y int) {
+	found := p.found()
+	p.width = l.width
+	p.at = max(0, min(p.at, len(found)-1))
+	room := max(1, rows-2)
+	from := max(0, min(p.at-room/2, len(found)-room))
+	out = append(out, l.paint(yellow, words.OneLine(fmt.Sprintf("%s (%d of %d)", p.title, len(found), len(p.items)), l.width)))
+	for i := from; i < min(from+room, len(found)); i++ {
+		out = append(out, choiceLine(l, p.items[found[i]], i == p.at))
+	}
+	prompt, x, y := promptLines(l, &p.find, 1, "type to search; Enter selects, Esc closes")
+	return append(out, prompt...), x, y + len(out)
+}
+
+// choiceLine is one line of a list.
+func choiceLine(l look, c choice, marked bool) string {
+	text := words.OneLine(c.text, max(l.width-4, 1))
+	room := l.width - 4 - len([]rune(text))
+	doc := ""
+	if c.doc != "" && room > 8 {
+		doc = "  " + words.OneLine(c.doc, room-2)
+	}
+	if marked {
+		return l.paint(reverse, "› "+text) + l.paint(dim, doc)
+	}
+	return "  " + text + l.paint(dim, doc)
+}
+
+// key implements box.
+func (p *picker) key(k tea.KeyPressMsg, action string) tea.Cmd {
+	switch action {
+	case "send":
+		found := p.found()
+		if len(found) == 0 {
+			return nil
+		}
+		p.close()
+		return p.take(found[min(p.at, len(found)-1)])
+	case "escape", "interrupt", "quit":
+		p.close()
+	case "up":
+		p.at = max(0, p.at-1)
+	case "down", "queue":
+		p.at++
+	case "page-up":
+		p.at = max(0, p.at-10)
+	case "page-down":
+		p.at += 10
+	default:
+		if p.find.key(k, action, p.width) {
+			p.at = 0
+		}
+	}
+	return nil
+}
+
+// paste implements box.
+func (p *picker) paste(text string) {
+	p.find.insert(atomsOf(strings.ReplaceAll(text, "\n", " "))...)
+}
+
+// confirm asks something that is answered by yes or no.
+type confirm struct {
+	title string
+	body  []string // plain text
+	yes   func() tea.Cmd
+	no    func()
+	close func()
+	top   int
+}
+
+// lines implements box.
+func (c *confirm) lines(l look, rows int) (out []string, x, y int) {
+	var body []string
+	for _, line := range c.body {
+		body = append(body, wrap(clean(line), l.width, "  ")...)
+	}
+	title := hang(l, "? ", c.title)
+	page := max(1, rows-1-len(title))
+	c.top = max(0, min(c.top, len(body)-page))
+	out = append(out, paintAll(l, yellow, title)...)
+	out = append(out, body[c.top:min(len(body), c.top+page)]...)
+	foot := "y yes · n no"
+	if len(body) > page {
+		foot += fmt.Sprintf(" · lines %d-%d of %d", c.top+1, min(len(body), c.top+page), len(body))
+	}
+	return append(out, "  "+words.OneLine(foot, l.width-2)), -1, 0
+}
+
+// key implements box.
+func (c *confirm) key(k tea.KeyPressMsg, action string) tea.Cmd {
+	switch {
+	case k.Text == "y" || k.Text == "Y":
+		c.close()
+		return c.yes()
+	case k.Text == "n" || k.Text == "N", action == "escape", action == "interrupt", action == "quit":
+		c.close()
+		c.no()
+	case action == "page-down" || action == "down":
+		c.top += 5
+	case action == "page-up" || action == "up":
+		c.top = max(0, c.top-5)
+	}
+	return nil
+}
+
+// paste implements box.
+func (c *confirm) paste(string) {}

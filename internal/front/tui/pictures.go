@@ -1,0 +1,170 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
+)
+
+const (
+	maxImage      = 5 << 20         // bytes of a picture
+	maxDropped    = 16 << 10        // bytes of pasted text that may be paths
+	clipboardTime = 5 * time.Second // for whoever reads the clipboard
+)
+
+// imagePaths returns the paths of pictures if they are all that was pasted, as a
+// terminal writes files that are dropped on it: as they are, or as words of a shell.
+// Nil: it is something else.
+func imagePaths(text string) []string {
+	if text = strings.TrimSpace(text); len(text) > maxDropped {
+		return nil
+	}
+	if isImage(text) {
+		return []string{text}
+	}
+	paths := shellWords(text)
+	for i, p := range paths {
+		if u, err := url.Parse(p); err == nil && u.Scheme == "file" {
+			paths[i] = u.Path
+		}
+	}
+	if slices.ContainsFunc(paths, func(p string) bool { return !isImage(p) }) {
+		return nil
+	}
+	return paths
+}
+
+// isImage reports whether a path leads to a file that has the name of a picture.
+func isImage(path string) bool {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".png", ".jpg", ".jpeg", ".gif", ".webp":
+	default:
+		return false
+	}
+	if !filepath.IsAbs(path) || strings.Contains(path, "\n") {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// shellWords takes quotes and backslashes off words as a shell does; nil: a quote
+// is left open.
+func shellWords(text string) (out []string) {
+	var word strings.Builder
+	quote, begun := byte(0), false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '\\' && quote != '\'' && i+1 < len(text) && (quote == 0 || strings.IndexByte("\"\\$`", text[i+1]) >= 0):
+			i++
+			word.WriteByte(text[i])
+			begun = true
+		case c == quote:
+			quote = 0
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote, begun = c, true
+		case quote == 0 && strings.IndexByte(" \t\n", c) >= 0:
+			if begun {
+				out = append(out, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteByte(c)
+			begun = true
+		}
+	}
+	if quote != 0 {
+		return nil
+	}
+	if begun {
+		out = append(out, word.String())
+	}
+	return out
+}
+
+// imageType tells pictures that models see by how they begin; empty: it is none.
+func imageType(data []byte) string {
+	head := string(data[:min(len(data), 12)])
+	switch {
+	case strings.HasPrefix(head, "\x89PNG"):
+		return "image/png"
+	case strings.HasPrefix(head, "\xff\xd8\xff"):
+		return "image/jpeg"
+	case strings.HasPrefix(head, "GIF8"):
+		return "image/gif"
+	case len(head) == 12 && head[:4] == "RIFF" && head[8:] == "WEBP":
+		return "image/webp"
+	}
+	return ""
+}
+
+// attach reads pictures into the prompt; if one can't be, all stay text. It changes the prompt
+// only later.
+func (c *composer) attach(paths []string, text string) later {
+	var atoms []atom
+	for _, path := range paths {
+		data, err := readAtMost(path, maxImage)
+		if media := imageType(data); err == nil && media == "" {
+			err = fmt.Errorf("%s is not a PNG, JPEG, GIF or WebP image", words.OneLine(path, 200))
+		}
+		if err != nil {
+			return func() tea.Cmd {
+				c.talk.warn("image not attached: " + err.Error())
+				c.insert(text)
+				return nil
+			}
+		}
+		atoms = append(atoms, picture(filepath.Base(path), data)...)
+	}
+	return func() tea.Cmd {
+		c.prompt.insert(atoms...)
+		return nil
+	}
+}
+
+// picture is how a picture stands in the prompt.
+func picture(name string, data []byte) []atom {
+	image := llm.Image{MediaType: imageType(data), Data: data}
+	return []atom{{shown: "[image " + words.OneLine(name, 40) + "]", image: image}, {shown: " "}}
+}
+
+// pasteImage attaches the picture in the clipboard.
+func (c *composer) pasteImage() tea.Cmd {
+	parent, read := c.talk.ctx, c.talk.tui.Clipboard
+	if read == nil {
+		read = clipboard
+	}
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(parent, clipboardTime)
+		defer cancel()
+		data, err := read(ctx)
+		return later(func() tea.Cmd { c.gotImage(data, err); return nil })
+	}
+}
+
+// gotImage takes in what the clipboard holds.
+func (c *composer) gotImage(data []byte, err error) {
+	switch {
+	case err != nil:
+		c.talk.warn("the clipboard can't be read: " + err.Error())
+	case imageType(data) == "":
+		c.hints.say("no image in the clipboard; you can paste the path of a file")
+	case len(data) > maxImage:
+		c.talk.warn(fmt.Sprintf("the image in the clipboard is not attached: it is larger than %d MB", maxImage>>20))
+	default:
+		c.touched()
+		c.prompt.insert(picture("from the clipboard", data)...)
+	}
+}

@@ -1,0 +1,271 @@
+package tui
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan/internal/view/markdown"
+)
+
+// lag is how old a picture may be that a busy machine's terminal still shows.
+const lag = time.Second
+
+// screen is the terminal as far as it is known, and what is printed on it.
+type screen struct {
+	look   look
+	height int
+	time   func() time.Time
+	habits habits
+
+	print     printer
+	full      *scroll   // of fullscreen; nil: inline
+	recent    []tall    // how high the last pictures were
+	shown     time.Time // when the first picture was made, or the last that was drawn anew
+	printing  bool      // lines are on their way to the terminal
+	redrawDue bool      // the picture is to be drawn anew when they have arrived
+	room      int       // rows that the picture may have meanwhile
+}
+
+func newScreen(t *TUI) *screen {
+	s := &screen{
+		height: cmp.Or(t.Height, 24), look: look{noColor: t.NoColor, lexers: &markdown.Lexers{}},
+		time: t.clock,
+	}
+	s.habits = t.habits()
+	s.look.light, s.look.reader = s.habits.light(), s.habits.reader
+	s.look.width = s.cells(cmp.Or(t.Width, 80))
+	s.look.noColor = s.look.noColor || s.look.reader
+	s.print = printer{look: s.look}
+	if t.Fullscreen {
+		s.full = &scroll{}
+	}
+	return s
+}
+
+// tall is how high a picture was.
+type tall struct {
+	at   time.Time
+	rows int
+}
+
+// remember notes how high a picture is, as the terminal may show one of the last moment
+// instead of this one.
+func (s *screen) remember(rows int) {
+	now := s.time()
+	if s.shown.IsZero() {
+		s.shown = now
+	}
+	for len(s.recent) > 1 && now.Sub(s.recent[1].at) > lag {
+		s.recent = s.recent[1:]
+	}
+	if n := len(s.recent); n == 0 || s.recent[n-1].rows != rows {
+		s.recent = append(s.recent, tall{now, rows})
+	}
+}
+
+// flush sends what is printed to the terminal, no more at a time than there is
+// room for above the live part: else that would be scrolled away with it.
+func (s *screen) flush(v *view) tea.Cmd {
+	v.blocks = s.print.take(s.keep(v.blocks))
+	if s.full != nil {
+		s.full.lines = append(s.full.lines, s.print.lines...)
+		s.print.lines = nil
+		return nil
+	}
+	if s.printing || len(s.print.lines) == 0 || !s.settled() {
+		return nil
+	}
+	n := min(len(s.print.lines), max(1, s.height-s.tallest()-1))
+	chunk := strings.Join(fitted(s.print.lines[:n], s.look.width), "\n")
+	s.print.lines = s.print.lines[n:]
+	if chunk == "" {
+		chunk = " " // nothing at all would print no line
+	}
+	s.printing, s.room = true, max(1, s.height-1-n)
+	return tea.Sequence(tea.Println(chunk), func() tea.Msg { return printed{} })
+}
+
+// settled reports whether the terminal shows a picture. Before that the renderer
+// can print nothing above it.
+func (s *screen) settled() bool { return !s.shown.IsZero() && s.time().Sub(s.shown) > 3*frame }
+
+// redraw draws the picture anew. Lines must not arrive while the renderer does so: it would take
+// them for a part of the picture.
+func (s *screen) redraw() tea.Cmd {
+	if s.redrawDue = s.printing || s.behind(); s.redrawDue {
+		return nil
+	}
+	s.shown = s.time()
+	return tea.ClearScreen
+}
+
+// arrived notes that lines have reached the terminal.
+func (s *screen) arrived() tea.Cmd {
+	s.printing = false
+	if s.redrawDue {
+		return s.redraw()
+	}
+	return nil
+}
+
+// behind reports whether lines wait for the terminal to show a picture.
+func (s *screen) behind() bool { return !s.settled() && len(s.print.lines) > 0 }
+
+// tallest is how high the live part may be on the terminal.
+func (s *screen) tallest() int {
+	rows := 0
+	for _, t := range s.recent {
+		rows = max(rows, t.rows)
+	}
+	return rows
+}
+
+// resize takes in a new size of the terminal.
+func (s *screen) resize(v *view, width, height int) {
+	if width < 1 || height < 1 {
+		return
+	}
+	s.height = height
+	if s.look.width == s.cells(width) {
+		return
+	}
+	s.look.width = s.cells(width)
+	s.print.look = s.look
+	s.reflow(v)
+}
+
+// cells are those that a line may have. In the last cell of a terminal, terminals differ, and for a
+// screen reader a mark becomes some words.
+func (s *screen) cells(width int) int {
+	if s.look.reader {
+		width -= len("Question: ")
+	}
+	return max(width-1, 1)
+}
+
+func (s *screen) wheel(msg tea.MouseWheelMsg) {
+	if s.full != nil {
+		s.full.scroll(map[bool]int{true: 3, false: -3}[msg.Button == tea.MouseWheelUp])
+	}
+}
+
+// scroll is the transcript of fullscreen.
+type scroll struct {
+	blocks []*block // all of them, to render them anew
+	lines  []string
+	up     int // lines below the picture
+}
+
+// visible are the lines that fit.
+func (s *scroll) visible(rows int, tail []string) []string {
+	rows = max(rows, 0)
+	all := len(s.lines) + len(tail)
+	s.up = max(0, min(s.up, all-rows))
+	to := all - s.up
+	out := make([]string, 0, rows)
+	for i := max(0, to-rows); i < to; i++ {
+		if i < len(s.lines) {
+			out = append(out, s.lines[i])
+		} else {
+			out = append(out, tail[i-len(s.lines)])
+		}
+	}
+	for len(out) < rows {
+		out = append(out, "")
+	}
+	return out
+}
+
+func (s *scroll) scroll(by int) { s.up = max(0, s.up+by) }
+
+func (s *scroll) page(height int, up bool) {
+	by := max(1, height-6)
+	if !up {
+		by = -by
+	}
+	s.scroll(by)
+}
+
+// keep remembers blocks for fullscreen, which may have to render them anew.
+func (s *screen) keep(blocks []*block) []*block {
+	if s.full == nil {
+		return blocks
+	}
+	for _, b := range blocks {
+		if !b.kept {
+			b.kept = true
+			s.full.blocks = append(s.full.blocks, b)
+		}
+	}
+	return blocks
+}
+
+// anew empties the transcript of fullscreen, and reports whether there is one.
+func (s *screen) anew() bool {
+	if s.full == nil {
+		return false
+	}
+	s.full.blocks, s.full.lines = nil, nil
+	s.print = printer{look: s.look}
+	return true
+}
+
+// lit takes in what the terminal says of its background. The settings know better.
+func (s *screen) lit(light bool) {
+	if s.habits.theme != "" {
+		return
+	}
+	s.look.light = light
+	s.print.look = s.look
+}
+
+// themed takes in a theme that the person has chosen; empty: the terminal's, which is to be asked.
+func (s *screen) themed(theme string) {
+	s.habits.theme = theme
+	s.look.light = s.habits.light()
+	s.print.look = s.look
+}
+
+// rows is how many the live part may have.
+func (s *screen) rows() int {
+	rows := max(s.height-1, 1)
+	if s.printing {
+		rows = min(rows, s.room)
+	}
+	return rows
+}
+
+// tail is the end of the open reply that is not printed yet, in at most so many lines. In
+// fullscreen it stands above.
+func (s *screen) tail(rows int) []string {
+	if s.full != nil || s.look.reader {
+		return nil
+	}
+	tail := s.print.tail
+	return tail[len(tail)-max(0, min(len(tail), rows)):]
+}
+
+// reflow renders everything of fullscreen anew.
+func (s *screen) reflow(v *view) {
+	if s.full == nil {
+		return
+	}
+	s.print = printer{look: s.look}
+	s.full.lines = nil
+	v.blocks = s.full.blocks
+}
+
+// unfold shows a result whole: in fullscreen where it stands, and folded again the next time.
+func (s *screen) unfold(v *view, b *block) {
+	if s.full != nil {
+		b.whole = !b.whole
+		s.reflow(v)
+		return
+	}
+	whole := *b
+	whole.whole = true
+	v.add(&whole)
+}

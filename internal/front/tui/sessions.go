@@ -1,0 +1,186 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// sessions leads to another session, or to the same one with another model.
+type sessions struct {
+	talk  *talk
+	over  *overlay
+	hints *hints
+}
+
+// resume goes on with an earlier session; without an id the person chooses.
+func (s *sessions) resume(id string) tea.Cmd {
+	if id == "" {
+		return s.pick()
+	}
+	o := s.talk.opts
+	o.Mode, o.Model, o.Folders = "", "", s.talk.tui.Options.Folders // what was opened since was so for another
+	return s.talk.resume(o, id)
+}
+
+// fork goes on in a copy of the session.
+func (s *sessions) fork() tea.Cmd {
+	id := s.talk.runner.id()
+	if id == "" {
+		s.hints.say("there is no session to copy yet")
+		return nil
+	}
+	house, o := s.talk.house, s.talk.opts
+	return s.talk.enter(o, func(ctx context.Context, warn func(string)) (session, error) { return house.fork(ctx, o, id, warn) })
+}
+
+// pick lets the person choose a session of this folder, or of any.
+func (s *sessions) pick() tea.Cmd {
+	a, ctx, house, now := s.talk.tui.App, s.talk.ctx, s.talk.house, s.talk.tui.clock()
+	if a == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		list, err := a.Running.Sessions.List(ctx)
+		return later(func() tea.Cmd {
+			s.talk.fail(err)
+			var items []choice
+			var ids []string
+			for _, here := range []bool{true, false} { // those of this folder first
+				for _, info := range list {
+					if house.has(info.Root) != here || info.Parent != "" || info.Empty {
+						continue
+					}
+					doc := ago(now.Sub(info.Modified)) + " · " + info.ID
+					if !here {
+						doc += " · " + info.Root
+					}
+					items = append(items, choice{cmp.Or(info.Title, info.Preview, info.ID), doc})
+					ids = append(ids, info.ID)
+				}
+			}
+			if len(items) == 0 {
+				s.hints.say("there are no earlier sessions")
+				return nil
+			}
+			s.over.pick("resume", items, func(i int) tea.Cmd { return s.resume(ids[i]) })
+			return nil
+		})
+	}
+}
+
+func realPath(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return path
+}
+
+// model goes on with another model; without a name the person chooses.
+func (s *sessions) model(name string) tea.Cmd {
+	a := s.talk.tui.here()
+	if a == nil {
+		s.hints.say("there are no settings that name models")
+		return nil
+	}
+	if name == "" {
+		return s.pickModel()
+	}
+	return s.talk.work(func(ctx context.Context) (string, error) {
+		choice, err := a.Providers.Model(ctx, name, "")
+		if err != nil {
+			return "", err
+		}
+		return choice.Model.Info().Route(), nil
+	}, func(route string) tea.Cmd {
+		o := s.talk.opts
+		o.Model = name
+		id := s.talk.runner.id()
+		if id == "" {
+			s.talk.opts, s.talk.coming = o, route
+			s.talk.note("the next session uses " + route)
+			return nil
+		}
+		return s.again(o, id, "model "+route+" answers your next message", route)
+	})
+}
+
+// again goes on with the same session by other options. Told is what is new, and route the model that answers; empty:
+// the one that did.
+func (s *sessions) again(o app.Options, id, told, route string) tea.Cmd {
+	o.Mode = ""
+	resume := s.talk.resume(o, id)
+	return func() tea.Msg {
+		msg, ok := resume().(opened)
+		if ok {
+			msg.told, msg.coming = told, route
+		}
+		return msg
+	}
+}
+
+// addFolder goes on with one folder more; without a path it says which there are.
+func (s *sessions) addFolder(path string) tea.Cmd {
+	a := s.talk.tui.here()
+	if a == nil {
+		return nil
+	}
+	if path == "" {
+		s.talk.note("folders beside the workspace: " + cmp.Or(words.OneLine(strings.Join(s.talk.folders(), ", "), 300), "none; /add-dir FOLDER opens one"))
+		return nil
+	}
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		path = keep.AtHome(rest)
+	}
+	return s.talk.work(func(context.Context) (string, error) { return a.Folder(path) }, func(dir string) tea.Cmd {
+		o := s.talk.opts
+		o.Folders = append(slices.Clone(o.Folders), dir)
+		told := words.OneLine(dir, 300) + " is open to the session as its workspace is"
+		if id := s.talk.runner.id(); id != "" {
+			return s.again(o, id, told, s.talk.coming)
+		}
+		s.talk.opts = o
+		s.talk.note(told)
+		return nil
+	})
+}
+
+func (s *sessions) pickModel() tea.Cmd {
+	a, ctx := s.talk.tui.App, s.talk.ctx
+	return func() tea.Msg {
+		var items []choice
+		for _, p := range a.Providers.List() {
+			if p.Ready && p.Default != "" {
+				items = append(items, choice{p.Name + "/" + p.Default, "default of " + p.Name})
+			}
+		}
+		for _, f := range a.Providers.Discover(ctx) {
+			for _, info := range f.Models {
+				items = append(items, choice{info.Route(), "local"})
+			}
+		}
+		return later(func() tea.Cmd {
+			if len(items) == 0 {
+				s.hints.say("no model is ready; see 'inspan models'")
+				return nil
+			}
+			now := s.talk.route()
+			if now != "" && !slices.ContainsFunc(items, func(c choice) bool { return c.text == now }) {
+				items = append([]choice{{text: now}}, items...)
+			}
+			s.over.pick("model", items, func(i int) tea.Cmd { return s.model(items[i].text) }).now(now)
+			return nil
+		})
+	}
+}

@@ -1,0 +1,111 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// habits are how the person wants the front end to look and behave.
+type habits struct {
+	theme      string // light or dark; empty: the terminal's
+	statusLine string // a command; empty: our own line
+	vim        bool
+	reader     bool // a screen reader reads the terminal
+}
+
+// habits are those of the settings.
+func (t *TUI) habits() habits {
+	if t.App == nil {
+		return habits{}
+	}
+	set := t.App.Config.TUI
+	return habits{theme: themeOf(set.Theme), statusLine: set.StatusLine, vim: set.Vim, reader: set.ScreenReader}
+}
+
+// themeOf is the theme that a setting names.
+func themeOf(set string) string {
+	if set == "auto" {
+		return ""
+	}
+	return set
+}
+
+// light reports whether the background is light, as far as is known before the terminal is asked: by
+// the settings, or by what some terminals say in COLORFGBG, "15;0" for white on black.
+func (h habits) light() bool {
+	if h.theme != "" {
+		return h.theme == "light"
+	}
+	fields := strings.Split(os.Getenv("COLORFGBG"), ";")
+	back, err := strconv.Atoi(fields[len(fields)-1])
+	return err == nil && (back == 7 || back >= 9 && back <= 15)
+}
+
+// theme sets the colours, here and in the settings.
+func (c *commander) theme(args string) tea.Cmd {
+	s := c.back.screen
+	return c.habit("theme", args, s.habits.named(), []string{"dark", "light", "auto"}, func(to string) string {
+		s.themed(themeOf(to))
+		s.reflow(c.talk.view)
+		return to
+	}, tea.RequestBackgroundColor)
+}
+
+// vim gives the prompt vim's two modes or takes them, here and in the settings.
+func (c *commander) vim(args string) tea.Cmd {
+	on, now := c.back.composer, "off"
+	if on.vim != nil {
+		now = "on"
+	}
+	return c.habit("vim", args, now, []string{"on", "off"}, func(to string) string {
+		if on.vim = nil; to == "on" {
+			on.vim = &vim{}
+		}
+		return strconv.FormatBool(to == "on")
+	}, nil)
+}
+
+// habit sets one of some values of a setting of the front end, or lets the person choose it. Apply
+// has it hold from here on, and returns how the settings write it.
+func (c *commander) habit(name, to, now string, values []string, apply func(to string) string, then tea.Cmd) tea.Cmd {
+	switch {
+	case to == "":
+		var items []choice
+		for _, v := range values {
+			items = append(items, choice{text: v})
+		}
+		c.over.pick(name, items, func(i int) tea.Cmd { return c.habit(name, values[i], now, values, apply, then) }).now(now)
+		return nil
+	case !slices.Contains(values, to):
+		c.talk.fail(fmt.Errorf("unknown %s %q; use one of %s", name, words.OneLine(words.Hidden(to), 30), strings.Join(values, ", ")))
+		return nil
+	}
+	set, a := apply(to), c.tui.App
+	if a == nil {
+		c.talk.note(name + " " + to + " holds until you quit; keep it with: inspan config set tui." + name + " " + set)
+		return then
+	}
+	return tea.Batch(then, c.talk.work(func(context.Context) (string, error) {
+		told, err := app.Set(a.Installation, "tui."+name, set)
+		if err != nil {
+			err = fmt.Errorf("%s %s holds for now and was not stored: %w", name, to, err)
+		}
+		return told, err
+	}, func(told string) tea.Cmd {
+		c.talk.note(told)
+		return nil
+	}))
+}
+
+// named is the theme as the settings write it.
+func (h habits) named() string { return cmp.Or(h.theme, "auto") }

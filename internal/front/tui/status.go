@@ -1,0 +1,112 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/tool"
+)
+
+// status is the line at the bottom: who answers, what runs unasked, and what it has cost.
+type status struct {
+	view        *view
+	route, mode string
+	lacks       string // before the first reply: what is missing for one; empty: nothing
+	took        string // by the run; empty: none goes on
+	printed     string // by the person's command; empty: there is none
+	server      string // that has the session; empty: this machine
+	trouble     string // in reaching it
+	loop        string // when a prompt comes again; empty: none does
+	keys        string // the mode of the prompt; empty: it has one
+}
+
+// field is a part of the line. Only what the person should notice has a colour of its own.
+type field struct{ text, sgr string }
+
+// line is as much of it as there is room for.
+func (s status) line(l look) string {
+	if s.printed != "" {
+		return l.paint(dim, words.OneLine(strings.TrimPrefix(s.keys+" · "+s.printed, " · "), l.width))
+	}
+	fields := s.fields()
+	if len(fields) == 0 { // between two sessions
+		return ""
+	}
+	first := words.OneLine(fields[0].text, l.width)
+	line, room := l.paint(fields[0].sgr, first), l.width-cells(first)
+	for _, f := range fields[1:] {
+		if n := cells(f.text) + 3; n <= room {
+			line, room = line+l.paint(dim, " · ")+l.paint(f.sgr, f.text), room-n
+		}
+	}
+	return line
+}
+
+func (s status) fields() []field {
+	v := s.view
+	var fields []field
+	if s.server != "" {
+		fields = append(fields, field{strings.TrimPrefix(words.On(s.server), "on "), dim})
+	}
+	if s.mode != "" {
+		fields = append(fields, field{s.mode, modeColor(s.mode)})
+	}
+	if s.route != "" {
+		fields = append([]field{{s.route, cyan}}, fields...)
+	}
+	if s.loop != "" {
+		fields = append(fields, field{s.loop, cyan})
+	}
+	if s.keys != "" {
+		fields = append([]field{{s.keys, bold}}, fields...)
+	}
+	if s.lacks != "" { // first, as it must not be left out
+		fields = append([]field{{s.lacks + ", see /status", yellow}}, fields...)
+	}
+	if s.trouble != "" { // as much
+		fields = append([]field{{s.trouble, yellow}}, fields...)
+	}
+	if v.Spent.Turns > 0 {
+		fields = append(fields, field{words.Cost(v.Spent.Cost, v.Spent.Unpriced), dim})
+	}
+	if pct := v.share(); pct >= 0 && v.Spent.Turns > 0 {
+		fields = append(fields, field{fmt.Sprintf("%d%% of %dk", pct, v.Session.Window/1000), shareColor(pct)})
+	}
+	if pct := v.cached(); pct > 0 {
+		fields = append(fields, field{fmt.Sprintf("%d%% cached", pct), dim})
+	}
+	if s.took != "" {
+		fields = append(fields, field{s.took, dim})
+	}
+	if s.server != "" && v.Session.ID != "" {
+		fields = append(fields, field{v.Session.ID, dim})
+	}
+	return fields
+}
+
+// modeColor is that of a mode: the more runs unasked, the warmer.
+func modeColor(mode string) string {
+	switch tool.Mode(mode) {
+	case tool.ModePlan:
+		return blue
+	case tool.ModeEdit:
+		return green
+	case tool.ModeAuto:
+		return yellow
+	case tool.ModeYolo:
+		return red
+	}
+	return dim
+}
+
+// shareColor is that of a window as full as that.
+func shareColor(pct int) string {
+	switch {
+	case pct >= 80:
+		return red
+	case pct >= 60:
+		return yellow
+	}
+	return dim
+}

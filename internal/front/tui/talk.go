@@ -1,0 +1,489 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/transcript"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/tool"
+)
+
+// talk is the conversation with the open session: what is shown of it, its runs, and the inputs
+// that it does not know yet.
+type talk struct {
+	outbox
+	tui    *TUI
+	ctx    context.Context
+	hints  *hints
+	runner *runner
+	house  house
+	view   *view
+
+	opts    app.Options       // for the sessions that are opened from here on
+	coming  string            // the model that answers from the next request on; empty: the one that did
+	opening bool              // a session is, or one is being closed
+	closing bool              // the session before is, and what the person asks for next waits for that
+	running bool              // a run goes on here
+	wanted  tool.Mode         // that was switched to in this run, until the log says so; empty: none is on its way
+	regain  func(said string) // puts words that were queued back into the prompt
+	driver  string            // who goes on with its run elsewhere, in words; empty: nobody, as far as was asked
+	trouble string            // why the server that has the session can't be reached, in a word; empty: it can
+	then    []later           // what waits for the run to end, or the session to be closed
+}
+
+// note prints a line of the front end, warn a line that stands out, and print plain text. They can
+// repeat what was typed, and what an error holds.
+func (t *talk) note(text string)  { t.view.note(words.Hidden(text)) }
+func (t *talk) warn(text string)  { t.view.warn(words.Hidden(text)) }
+func (t *talk) print(text string) { t.view.add(&block{kind: plainBlock, text: words.Hidden(text)}) }
+
+// unchanged tells the person that a refused change was not made.
+func (t *talk) unchanged() { t.note("nothing was changed") }
+
+// fail prints an error, unless it is nil.
+func (t *talk) fail(err error) {
+	if err != nil {
+		t.warn(err.Error())
+	}
+}
+
+// warner returns a function that warns the person from any goroutine.
+func (t *talk) warner() func(string) {
+	send := t.runner.send
+	return func(text string) { send(told(text)) }
+}
+
+// work runs do in a goroutine, and then with its result in the event loop.
+func (t *talk) work(do func(context.Context) (string, error), then func(string) tea.Cmd) tea.Cmd {
+	ctx := t.ctx
+	return func() tea.Msg {
+		text, err := do(ctx)
+		return later(func() tea.Cmd {
+			if err != nil {
+				t.fail(err)
+				return nil
+			}
+			return then(text)
+		})
+	}
+}
+
+// apply folds the events of a frame. A run that begins here unasked belongs to another process.
+func (t *talk) apply(events batch) tea.Cmd {
+	before := t.cutOff()
+	for _, e := range events {
+		if !e.Transient() && e.Seq <= t.view.Seq {
+			continue
+		}
+		if d, ok := e.Body.(event.Decided); ok {
+			t.answered(d)
+		}
+		if w, ok := e.Body.(event.Withdrawn); ok {
+			t.regained(w)
+		}
+		t.view.Apply(e)
+		switch b := e.Body.(type) {
+		case event.Asked:
+			t.coming = ""
+		case event.Switched:
+			if b.Mode == t.wanted {
+				t.wanted = ""
+			}
+		case event.Stopped:
+			t.interrupted()
+			t.measure()
+		case event.Replied, event.Compacted, event.Pruned:
+			t.measure()
+		case event.Said:
+			t.seen(b, b.By, e.Seq)
+		case event.Steered:
+			t.seen(b, b.By, e.Seq)
+		}
+	}
+	if before || !t.cutOff() {
+		return nil
+	}
+	return t.findDriver(func() tea.Cmd { return nil })
+}
+
+// measure takes in how full the window is: the figure of the status line is that of /context.
+func (t *talk) measure() {
+	if s := t.runner.session(); s != nil {
+		t.view.filled = s.Context().Tokens
+	}
+}
+
+// answered prints who answered an open question, unless the person here did.
+func (t *talk) answered(d event.Decided) {
+	here := t.undecide(d.Call)
+	i := slices.IndexFunc(t.view.Now.Questions, func(q *transcript.Question) bool { return d.On(q.ID, q.Seq) })
+	if i >= 0 && !here && t.runner.session() != nil {
+		t.note(elsewhere(t.view.Now.Questions[i], d))
+	}
+}
+
+// start runs the session with inputs, as soon as that is possible.
+func (t *talk) start(inputs ...event.Body) tea.Cmd {
+	switch {
+	case t.opening || t.running:
+		t.held = append(t.held, inputs...)
+		return nil
+	case t.runner.session() == nil:
+		t.begins(inputs, t.tui.clock())
+		return t.open(inputs...)
+	}
+	t.begins(inputs, t.tui.clock())
+	t.running, t.driver, t.wanted = true, "", switchedTo(inputs)
+	t.runner.drive(inputs...)
+	return nil
+}
+
+// send sends an input into the current run. Text is shown until the session knows it.
+func (t *talk) send(body event.Body, text string) { t.runner.post(t.next(body, text)) }
+
+// queues reports whether words of the person wait for the run to end, and can be taken back.
+func (t *talk) queues() bool {
+	if !t.running && !t.driven() {
+		return false
+	}
+	return slices.ContainsFunc(t.view.Queued(), t.isTakeable) || slices.ContainsFunc(t.held, isSaid) || t.underway()
+}
+
+// isTakeable reports whether something that was said is the person's own, and not on its way back.
+func (t *talk) isTakeable(s *transcript.Said) bool {
+	return s.By == "" && !slices.Contains(t.asked, s.Seq)
+}
+
+// takeBack takes back what waits for the run to end, and what is on its way there: it is the person's
+// again at once, and the log hears of it before anything that is sent later. The run goes on.
+func (t *talk) takeBack() {
+	var back []string
+	for _, s := range t.view.Queued() {
+		if !t.isTakeable(s) {
+			continue
+		}
+		back, t.asked = append(back, s.Text), append(t.asked, s.Seq)
+		if t.running {
+			t.send(event.Withdrawn{Of: s.Seq}, "")
+		} else {
+			t.toDriver(event.Withdrawn{Of: s.Seq}, "")
+		}
+	}
+	for i, p := range t.mine {
+		if isUnderway(p) {
+			back, t.mine[i].back = append(back, p.text), true
+			t.runner.post(input{back: p.n})
+		}
+	}
+	for _, said := range slices.Backward(append(back, t.unhold()...)) {
+		t.regain(said)
+	}
+	t.hints.say("the queued text is back in the prompt; press again to interrupt")
+}
+
+// regained takes in that the log has told of what the person took back. If its run had begun by then,
+// it stands in both places.
+func (t *talk) regained(w event.Withdrawn) {
+	waits := slices.ContainsFunc(t.view.Queued(), func(s *transcript.Said) bool { return s.Seq == w.Of })
+	if slices.Contains(t.asked, w.Of) && !waits {
+		t.warn("a message that you took back had begun its run by then; Esc interrupts it")
+	}
+	t.asked = slices.DeleteFunc(t.asked, func(seq uint64) bool { return seq == w.Of })
+}
+
+// withFiles says something with what the session is told of the files that it names, which nobody
+// takes for a wish.
+func (t *talk) withFiles(text string, say func(files []event.Body) tea.Cmd) tea.Cmd {
+	a, root, ctx := t.tui.here(), t.root(), t.ctx
+	if a == nil || !strings.Contains(text, "@") {
+		return say(nil)
+	}
+	return func() tea.Msg {
+		told, err := a.Permission.Named(ctx, root, text)
+		return later(func() tea.Cmd {
+			if t.fail(err); len(told.Parts) == 0 {
+				return say(nil)
+			}
+			return say([]event.Body{told})
+		})
+	}
+}
+
+// inform tells the session something that is no wish of the person's.
+func (t *talk) inform(said event.Said) tea.Cmd {
+	switch {
+	case t.running:
+		t.send(said, "")
+		return nil
+	case t.driven():
+		t.toDriver(said, "")
+		return nil
+	}
+	return t.start(said)
+}
+
+// sent takes the outcome of send. An input that came too late for its run begins another.
+func (t *talk) sent(msg sent) tea.Cmd {
+	if msg.err == nil {
+		return nil
+	}
+	if i := slices.IndexFunc(t.mine, func(p posted) bool { return p.n == msg.n && p.back }); i >= 0 {
+		t.mine = slices.Delete(t.mine, i, i+1) // it never arrived, and the person has it
+		return nil
+	}
+	if errors.Is(msg.err, inspan.ErrOver) {
+		return t.start(msg.body)
+	}
+	if d, ok := msg.body.(event.Decided); ok {
+		t.undecide(d.Call) // the question is put again
+	}
+	lost, ok := t.lost(msg.n)
+	if !ok {
+		t.fail(msg.err)
+		return nil
+	}
+	t.warn("not sent: " + msg.err.Error() + ": " + lost.text)
+	return nil
+}
+
+// decide sends a decision into the current run. Without a run, it collects the decisions on all
+// waiting calls and begins a run with them.
+func (t *talk) decide(d event.Decided) tea.Cmd {
+	t.decided = append(t.decided, d)
+	if t.running {
+		t.send(d, "")
+		return nil
+	}
+	if _, more := t.view.calling(t.decided); more {
+		return nil
+	}
+	return t.start(t.decided...)
+}
+
+// ranIn takes up a run that others have begun in a session that is here as much as anywhere.
+func (t *talk) ranIn() tea.Cmd {
+	if t.running || t.opening || t.runner.session() == nil {
+		return nil
+	}
+	return t.start()
+}
+
+// linked says how the server that has the session can be reached.
+func (t *talk) linked(msg linked) {
+	switch {
+	case msg.text != "":
+		t.warn(msg.text)
+	case t.trouble != "":
+		t.note("the connection is back")
+	}
+	t.trouble = msg.trouble
+}
+
+// ranOut takes the end of a run. What was to begin it and did not arrive is the person's again.
+func (t *talk) ranOut(err error) tea.Cmd {
+	t.running, t.wanted = false, ""
+	if mode, waited := strings.CutSuffix(t.hints.text, afterRun); waited {
+		t.hints.say(mode)
+	}
+	for _, text := range t.unsent() {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.regain(text)
+		}
+	}
+	t.interrupted()
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	t.fail(err)
+	if driven, ok := errors.AsType[*inspan.DrivenError](err); ok {
+		t.driver, t.decided = driven.Error(), nil
+	} else if err != nil {
+		t.view.Run.Busy = false
+		t.view.Now.Rest()
+		t.decided = nil
+	}
+	return tea.Batch(t.waited(), t.goOn())
+}
+
+// waited does what waited for the run to end, or the session to be closed.
+func (t *talk) waited() tea.Cmd {
+	var cmds []tea.Cmd
+	for _, f := range t.then {
+		cmds = append(cmds, f())
+	}
+	t.then = nil
+	return tea.Batch(cmds...)
+}
+
+// goOn begins a run with the inputs that were held back, or else follows other processes.
+func (t *talk) goOn(first ...event.Body) tea.Cmd {
+	if held := slices.Concat(first, t.runner.switched(), t.release()); len(held) > 0 {
+		return t.start(held...)
+	}
+	t.follow()
+	return nil
+}
+
+// follow shows what others do with the session while no run goes on here.
+func (t *talk) follow() {
+	if !t.running && !t.opening && t.runner.session() != nil {
+		t.runner.watch(t.view.Seq)
+	}
+}
+
+const (
+	interrupting = "interrupting"
+	quittable    = interrupting + "; press again to quit"
+)
+
+// interrupted takes the hint away that it is being done. What was queued may go on.
+func (t *talk) interrupted() {
+	if t.hints.text == interrupting || t.hints.text == quittable {
+		t.hints.clear()
+	}
+}
+
+// interrupt stops the run, or the calls that wait.
+func (t *talk) interrupt() tea.Cmd {
+	if t.running {
+		t.hints.say(interrupting)
+		t.send(event.Cancelled{By: "the user"}, "")
+		return nil
+	}
+	stop := event.Cancelled{By: "the user"}
+	if !t.driven() {
+		return t.start(stop)
+	}
+	return t.findDriver(func() tea.Cmd { // it may have ended meanwhile
+		if !t.driven() {
+			return t.start(stop)
+		}
+		t.hints.say(interrupting)
+		t.toDriver(stop, "")
+		return nil
+	})
+}
+
+const afterRun = " after this run"
+
+// switchTo changes the mode, now or when the run is over.
+func (t *talk) switchTo(mode tool.Mode) tea.Cmd {
+	if why := t.house.fixed(); why != "" {
+		t.hints.say(why)
+		return nil
+	}
+	t.opts.Mode = mode
+	switch {
+	case t.runner.session() == nil && !t.opening:
+		t.hints.say("mode " + string(mode))
+		return nil
+	case t.running:
+		when := ""
+		if t.works() {
+			when = afterRun
+		}
+		t.hints.say("mode " + string(mode) + when)
+		t.wanted = mode
+		t.runner.switchTo(mode)
+		return nil
+	}
+	return t.start(append(slices.Clone(t.decided), event.Switched{Mode: mode})...)
+}
+
+// works reports whether a run here does more than wait for an answer.
+func (t *talk) works() bool { return t.running && !t.view.asks() }
+
+// folders are those that the session uses as its workspace, or that the next one will.
+func (t *talk) folders() []string {
+	list := slices.Clone(t.opts.Folders)
+	if s := t.runner.session(); s != nil {
+		list = append(s.Status().Folders, list...) // its log has a new one once a run begins
+	}
+	return slices.Compact(slices.Sorted(slices.Values(list)))
+}
+
+// mode is the one that holds, or will.
+func (t *talk) mode() tool.Mode {
+	if mode := t.outbox.mode(); mode != "" {
+		return mode
+	}
+	if t.runner != nil && t.runner.session() != nil {
+		return cmp.Or(t.wanted, t.view.Session.Mode)
+	}
+	if t.opts.Mode != "" {
+		return t.opts.Mode
+	}
+	switch a := t.tui.here(); {
+	case t.tui.at() != "":
+		return ""
+	case a != nil && a.Config.Mode != "":
+		return a.Config.Mode
+	}
+	return "ask"
+}
+
+// effort is how hard the model thinks, or will; empty: as hard as the vendor has it.
+func (t *talk) effort() string {
+	switch next := t.outbox.effort(); {
+	case next != "":
+		return next
+	case t.view.Session.Effort != "" || t.tui.here() == nil:
+		return t.view.Session.Effort
+	}
+	return t.tui.App.Config.Effort
+}
+
+// route is the model that answers, or will.
+func (t *talk) route() string {
+	switch {
+	case t.coming != "":
+		return t.coming
+	case t.view.Session.Route != "":
+		return t.view.Session.Route
+	case t.opts.Model != "":
+		return t.opts.Model
+	case t.tui.here() != nil:
+		return t.tui.App.Config.Model
+	}
+	return ""
+}
+
+// root is the workspace of the session, or of the one to come.
+func (t *talk) root() string {
+	if t.view.Session.Root != "" {
+		return t.view.Session.Root
+	}
+	return t.tui.Root
+}
+
+// local is the folder of this machine that the session works in, or else that of the front end.
+func (t *talk) local() string {
+	if t.tui.at() != "" {
+		return t.tui.Root
+	}
+	return t.root()
+}
+
+// invitation is what stands in an empty prompt.
+func (t *talk) invitation() string {
+	switch {
+	case t.running:
+		return "Enter steers the run, Tab queues for the next"
+	case t.driven():
+		return "another process runs this session; Enter steers it, Esc interrupts it"
+	case t.view.Run.Busy && t.view.Run.Turns == 0:
+		return "a message waits; Enter begins the run"
+	case t.view.Run.Busy:
+		return "the run was cut off; Enter continues it"
+	}
+	return "say what to do"
+}

@@ -1,0 +1,373 @@
+// Package app turns the settings into the host that every front end uses. It is
+// straight-line code and holds no rule of the agent.
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/extend/mcp"
+	"github.com/inspan/inspan/internal/extend/skill"
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/install/connect"
+	"github.com/inspan/inspan/internal/install/equipment"
+	"github.com/inspan/inspan/internal/install/knowledge"
+	"github.com/inspan/inspan/internal/install/permission"
+	"github.com/inspan/inspan/internal/install/providers"
+	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/internal/kernel/session"
+	"github.com/inspan/inspan/internal/safety/consent"
+	"github.com/inspan/inspan/internal/view/cost"
+	"github.com/inspan/inspan/internal/work/subagent"
+	"github.com/inspan/inspan/tool"
+)
+
+// App is inspan with its settings read: the rooms of an installation, wired.
+type App struct {
+	*config.Installation
+	Consent    *consent.Store
+	Providers  *providers.Set
+	Extensions *equipment.Set
+	Permission *permission.Set
+	Knowledge  *knowledge.Base
+	Logins     *connect.Logins
+	Hubs       *connect.Hubs
+	Rewind     *running.Rewinds
+	Running    *running.Table
+	Notify     *Notifier
+
+	sessions *session.Store
+	exporter func() (*running.Exporter, error) // for all sessions of the process
+}
+
+// Load reads the settings that the environment names. Self is as in [config.Installation].
+func Load(self string) (*App, error) {
+	at, err := config.Here()
+	if err != nil {
+		return nil, err
+	}
+	return LoadFrom(self, at)
+}
+
+// LoadFrom is [Load] with the settings and the state that lie there.
+func LoadFrom(self string, at config.Where) (*App, error) {
+	set, err := open(self, at)
+	if err != nil {
+		return nil, err
+	}
+	a := New(set)
+	a.Providers.Advice = providers.Advice{NoModel: "\n" + howToGetOne, Choose: " (choose with --model, see 'inspan models')", Setup: "run 'inspan setup'"}
+	if a.Providers.Prices, err = providers.OwnPrices(set); err != nil {
+		return nil, err
+	}
+	return a, a.Providers.Aim("")
+}
+
+const howToGetOne = `To get one, do one of these:
+  inspan setup                          stores a key, or finds a local server; needs a terminal
+  export ANTHROPIC_API_KEY=...          a key from console.anthropic.com, then run again
+  export OPENAI_API_KEY=...             a key from platform.openai.com, then run again
+  inspan run --model ollama/MODEL ...   a model of a local Ollama, without a key
+To try inspan offline, without any key:
+  inspan demo
+  inspan run --model script "bash: ls"`
+
+// New wires the rooms of an installation.
+func New(set *config.Installation) *App {
+	a := &App{Installation: set, sessions: &session.Store{Dir: set.SessionsDir()}, Consent: &consent.Store{Dir: set.ConsentDir()}}
+	a.Permission = &permission.Set{Installation: set, Consent: a.Consent}
+	a.Extensions = &equipment.Set{Installation: set, Consent: a.Consent, Env: a.Permission.Env}
+	a.Logins = &connect.Logins{Installation: set, Note: a.Permission.Note}
+	a.Providers = &providers.Set{Installation: set, Keys: a.Logins, Token: a.Logins.ProviderToken, Note: a.Permission.Note, Spent: a.spentToday}
+	a.Permission.Shown, a.Permission.Keys, a.Permission.Model = a.Extensions.SkillFolders, a.Providers.KeyVariables, a.Providers.Held
+	a.Hubs = &connect.Hubs{
+		Installation: set, Logins: a.Logins, Consent: a.Consent,
+		Env: a.Permission.Env, Plugins: a.Extensions.Plugins, Sample: a.Providers.Sample,
+	}
+	a.Knowledge = &knowledge.Base{
+		Installation: set, Consent: a.Consent, Sessions: a.sessions, Places: a.Permission.Places, Redact: a.Permission.Redacted,
+	}
+	a.Rewind = &running.Rewinds{Installation: set, Sessions: a.sessions, Places: a.Permission.Places}
+	a.Notify = &Notifier{Installation: set}
+	a.Running = &running.Table{Installation: set, Sessions: a.sessions, Redact: a.Permission.Redacted, Trees: subagent.Copies()}
+	a.exporter = sync.OnceValues(func() (*running.Exporter, error) {
+		to, err := running.ReceiverOf(os.Getenv)
+		return running.NewExporter(a.Running.Sessions, to, inspan.Version), err
+	})
+	return a
+}
+
+// spentToday is what the sessions say was spent on this day.
+func (a *App) spentToday(ctx context.Context) (float64, error) {
+	return cost.Today(ctx, a.Running.Sessions)
+}
+
+// Order is what a process of its own is to do.
+type Order = running.Order
+
+// Board is what is known of all sessions.
+type Board = running.Board
+
+// Row is a session on a [Board].
+type Row = running.Row
+
+// Notifier calls a person who is away.
+type Notifier = running.Notifier
+
+// Front is where a person is, for a [Notifier].
+type Front = running.Front
+
+// Point is a message that a session can be rewound to before it.
+type Point = running.Point
+
+// Options is what a command says beyond the settings. Zero fields leave the
+// settings as they are.
+type Options struct {
+	Model        string
+	Mode         tool.Mode
+	MaxTurns     int // as inspan.Agent has it
+	MaxCost      float64
+	MaxTokens    int64
+	MaxTime      time.Duration
+	System       string
+	AppendSystem string
+	Allow, Ask   []string // rules
+	Deny         []string
+	Container    string // image that commands run in
+	Trust        string // what consent.Sum says of the workspace content that may run
+	Unattended   bool
+	Patient      bool                  // as inspan.Agent has it
+	RetryFor     time.Duration         // as inspan.Agent has it
+	Record       string                // file to record the model to; it must not be there yet
+	Replay       string                // file to play instead of asking a model
+	Servers      []mcp.Server          // MCP servers that the client brings, with Source mcp.Client
+	Variables    []permission.Variable // that commands send, and don't have
+	NoServers    bool                  // no MCP servers are used
+	Folders      []string              // as inspan.Agent has them, but with links; beside those of the settings and of the session
+	OnlyFolders  bool                  // without those that an old session has besides
+	AllTools     bool                  // whoever calls is told of every tool: none is left to tool_search
+	Sources      []string              // that a new session answers questions from; nil: it does the usual work
+	Small        string                // model that reads pieces of them; empty: that of the settings
+	KeepJobs     bool                  // whatever bash is told to keep goes on after the session, unasked
+	Unapproved   bool                  // what a person has allowed for a project or always does not hold
+	// Apart are folders where agents of others work too: of these a session reaches only its own
+	// workspace. It remembers nothing, and knows no other session.
+	Apart []string
+	// Elsewhere: the files and commands of the session are on another machine, where Tools reach them.
+	// Of this machine it has tools for the web and the servers of Servers, and no others.
+	Elsewhere bool
+	// Guest: whoever began the session is not the person whose tokens for GitHub and GitLab are in the
+	// environment, so its workflow is not to use them.
+	Guest bool
+	Tools []tool.Tool // of the program that embeds the agent; the model is told of them in every request
+	Hooks []tool.Hook // of that program, behind all others
+	// Labels and Traceparent are those of a new session that works for no other, as
+	// inspan.Agent has them.
+	Labels      map[string]string
+	Traceparent string
+	// Program is the workflow that a new session performs. Nil: a model answers. An old session goes on
+	// as what it was begun as.
+	Program *Program
+	// Carry has the workspace travel between machines. Nil: it stays on this one.
+	Carry *running.Carrier
+
+	shown bool            // somebody only looks at the agent: it is not told what waits for trust
+	alone bool            // the session is one call
+	order *subagent.Order // of a session that works for another
+	role  skill.Role      // of a session that answers from a corpus
+}
+
+// Store is where the sessions lie.
+func (a *App) Store() *session.Store { return a.sessions }
+
+// Check looks whether the mode and the rules can be. What can't is a [words.Misuse].
+func (o Options) Check() error {
+	if err := o.Mode.Check(); err != nil {
+		return misused("--mode: %w", err)
+	}
+	if err := (event.Opened{Labels: o.Labels}).Check(); err != nil {
+		return misused("--label: %w", err)
+	}
+	return o.checkRules(nil)
+}
+
+// CheckNames looks whether the rules name tools that there are: the built-in ones, those of the
+// options, and others that are installed. What can't match is a [words.Misuse].
+func (o Options) CheckNames(installed []string) error {
+	l := o.line()
+	return o.checkRules(slices.Concat(equipment.Names(), l.Given, installed))
+}
+
+func (o Options) checkRules(known []string) error {
+	if err := o.line().Check(func(list tool.Action) string { return "--" + string(list) }, known); err != nil {
+		return misused("%w", err)
+	}
+	return nil
+}
+
+// line is what the options say of permissions.
+func (o Options) line() permission.Line {
+	l := permission.Line{Allow: o.Allow, Ask: o.Ask, Deny: o.Deny, Trust: o.Trust, KeepJobs: o.KeepJobs, Unapproved: o.Unapproved}
+	for _, t := range o.Tools {
+		l.Given = append(l.Given, t.Name)
+	}
+	return l
+}
+
+// Host builds the host for a command. Warn receives what a person should know
+// although it stops nothing. Resumed sessions keep the mode and the limits
+// they have unless the options, not the settings, name others.
+//
+// It takes what the environment has for the model of the options, so it is not for use beside a
+// host that works; see [Hosts].
+func (a *App) Host(o Options, warn func(string)) *inspan.Host {
+	aim(a, o, warn)
+	return hostOf(a, o, warn)
+}
+
+// aim tells what the settings warn of, takes what the environment has for the model of the options,
+// and holds its sessions apart from others.
+func aim(a *App, o Options, warn func(string)) {
+	if len(o.Apart) > 0 {
+		a.Config.Memory.Off = true
+		a.Permission.Apart = apart(o.Apart)
+	}
+	for _, w := range a.Warnings {
+		warn(w)
+	}
+	if !a.Extensions.Apart {
+		if err := a.Providers.Aim(o.Model); err != nil {
+			warn(err.Error())
+		}
+	}
+}
+
+// apart are folders where others work too, without links, with the one for the copies that agents
+// work in.
+func apart(dirs []string) (out []string) {
+	if copies := subagent.Copies(); copies != nil {
+		dirs = append(slices.Clone(dirs), copies.Dir)
+	}
+	for _, dir := range dirs {
+		out = append(out, keep.Real(dir))
+	}
+	return out
+}
+
+// hostOf is Host of an app that is aimed.
+func hostOf(a *App, o Options, warn func(string)) *inspan.Host {
+	return &inspan.Host{
+		Dir: a.sessions.Dir, Store: a.Running.Sessions,
+		Agent: func(ctx context.Context, s inspan.Place) (*inspan.Agent, error) {
+			return a.lead(ctx, o, s, warn)
+		},
+	}
+}
+
+// lead is the agent of a session that works for a person.
+func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(string)) (*inspan.Agent, error) {
+	if err := roomToRun(); err != nil {
+		return nil, err
+	}
+	if at.New {
+		o.MaxCost, o.MaxTokens, o.MaxTime = o.Program.Within(o.MaxCost, o.MaxTokens, o.MaxTime)
+	}
+	o, role, some := o.leadOn(at)
+	var err error
+	if o.Folders, err = a.folders(o, at, warn); err != nil {
+		return nil, err
+	}
+	b, err := a.build(ctx, o, at, warn)
+	if err != nil {
+		return nil, err
+	}
+	forges := equipment.NewForges(at.ID, at.Root, o.Guest)
+	if o.Program != nil || at.Workflow != "" {
+		o.Tools = slices.Concat(o.Tools, forges.Tools())
+	}
+	team := a.team(o, at.Root, b.agent.Hooks)
+	if !o.Elsewhere && role.Name == "" && !a.Config.Agents.Off && roomy(b.agent.Model.Info().Window) {
+		team.Wire(b.agent)
+		b.agent.Tools = slices.Concat(b.agent.Tools, b.wrap(a.Extensions.Asking(team, a.Running.Sessions)))
+	} else {
+		team.Watch(b.agent) // what bounds a minute holds for it all the same
+	}
+	if err := o.Program.Wire(b.agent, at, team, forges, a.Notify.Tell, a.Self); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	b.agent.Tools = some(b.agent.Tools)
+	equipment.Furnish(b.agent, a.Installation, b.mode(), func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
+	b.agent.Tools = slices.Concat(b.agent.Tools, some(b.wrap(o.Tools)))
+	if err := b.answers(ctx, role, team.Held); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	if !o.shown && !o.alone {
+		b.ends = append(b.ends, a.Notify.Follow(b.agent))
+	}
+	return b.agent, nil
+}
+
+// Context tells what the next prompt of a session is made of; an empty id means
+// a new one in the folder root.
+func (a *App) Context(ctx context.Context, root, id string, warn func(string)) (inspan.Context, error) {
+	if id == "" {
+		agent, err := a.lead(ctx, Options{shown: true}, inspan.Place{Root: root, New: true}, warn)
+		if err != nil {
+			return inspan.Context{}, err
+		}
+		s, err := agent.Open(ctx, event.NewMemory("new"))
+		if err != nil {
+			return inspan.Context{}, errors.Join(err, agent.Lifecycle.Close())
+		}
+		defer s.Close()
+		return s.Context(), nil
+	}
+	log, err := a.sessions.Open(ctx, id)
+	if err != nil {
+		return inspan.Context{}, err
+	}
+	defer log.Close()
+	return inspan.ContextOf(ctx, log)
+}
+
+// byHand is the agent of a session without a model, whose calls a person types. It has
+// the tools that a session in the folder root would have, under the same trust.
+func (a *App) byHand(ctx context.Context, o Options, root string, warn func(string)) (*inspan.Agent, error) {
+	o.Model, o.AllTools = "script", true
+	agent, err := a.lead(ctx, o, inspan.Place{Root: root, New: true}, warn)
+	if err != nil {
+		return nil, err
+	}
+	agent.Workspace.Checkpoint = nil // there is nothing to go back to
+	return agent, nil
+}
+
+// Tools lists what a model can call in the folder root: the built-in tools, the programs
+// of the user, those of the workspace as far as they are trusted, and what MCP servers
+// offer. It waits a while for servers that were never met.
+func (a *App) Tools(ctx context.Context, root string, warn func(string)) ([]tool.Tool, error) {
+	agent, err := a.byHand(ctx, Options{shown: true}, root, warn)
+	if err != nil {
+		return nil, err
+	}
+	return equipment.List(ctx, agent, warn), agent.Lifecycle.Close()
+}
+
+// CallTool runs one tool in the folder root, see [equipment.Call]. The mode and the rules of the
+// options count. With Unattended nobody has typed the call, so one that would ask is denied.
+func (a *App) CallTool(ctx context.Context, o Options, root, name string, args json.RawMessage, warn func(string)) (string, error) {
+	o.alone = true
+	agent, err := a.byHand(ctx, o, root, warn)
+	if err != nil {
+		return "", err
+	}
+	return equipment.Call(ctx, agent, name, args, warn)
+}

@@ -1,0 +1,378 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/extend/mcp"
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/install/connect"
+	"github.com/inspan/inspan/internal/install/equipment"
+	"github.com/inspan/inspan/internal/install/knowledge"
+	"github.com/inspan/inspan/internal/install/permission"
+	"github.com/inspan/inspan/internal/install/providers"
+	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// build is an agent that is made, step by step.
+type build struct {
+	*App
+	o    Options
+	at   inspan.Place
+	warn func(string)
+
+	model  llm.Model
+	rules  []inspan.Rule
+	env    tool.Env
+	wrap   func([]tool.Tool) []tool.Tool // holds results to the checks
+	prompt knowledge.Prompt
+	come   func(context.Context) []tool.Tool // lists the tools that come and go
+	agent  *inspan.Agent
+	letGo  func() error   // ends what runs in env
+	ends   []func() error // of what was opened, the first one last
+}
+
+// build makes the agent of a session, with all its tools but those that come and go.
+func (a *App) build(ctx context.Context, o Options, at inspan.Place, warn func(string)) (*build, error) {
+	b := &build{App: a, o: o, at: at, warn: warn, agent: &inspan.Agent{
+		Mode: o.Mode, Limits: inspan.Limits{Turns: o.MaxTurns, Cost: o.MaxCost, Tokens: o.MaxTokens, Time: o.MaxTime, RetryLong: o.Patient, Retry: cmp.Or(o.RetryFor, a.Config.RetryFor)},
+		Effort: a.Config.Effort, Workspace: inspan.Workspace{Folders: o.Folders}, Unattended: o.Unattended,
+		Approvals: inspan.Approvals{Timeout: a.Config.Timeout}, Opening: inspan.Opening{Levers: a.Config.Levers.Stated()},
+	}}
+	if at.Parent == "" {
+		b.agent.Opening.Labels, b.agent.Opening.Traceparent = o.Labels, o.Traceparent
+	}
+	b.export()
+	b.agent.Lifecycle.Close = b.close
+	for _, step := range []func(context.Context) error{b.choose, b.permit, b.judge, b.trust, b.equip, b.rulesMatch, b.brief} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, b.close())
+		}
+	}
+	return b, nil
+}
+
+// export tells a receiver of OpenTelemetry what the session does, if there is one.
+func (b *build) export() {
+	exporter, err := b.exporter()
+	switch {
+	case err != nil && b.at.Parent == "":
+		b.warn(err.Error())
+	case exporter != nil:
+		b.agent.Lifecycle.Stored = func(_ *inspan.Session, e event.Event) { exporter.Saw(e) }
+		b.ends = append(b.ends, func() error { // nothing of the session fails with it
+			if err := exporter.Over(b.at.ID); err != nil {
+				b.warn(err.Error())
+			}
+			return nil
+		})
+	}
+}
+
+// close ends what was opened. A box that was made ready meanwhile would have to be waited for.
+func (b *build) close() error {
+	if procs, ok := b.env.Procs.(tool.Readier); ok {
+		procs.Ready()
+	}
+	var errs []error
+	for _, end := range slices.Backward(b.ends) {
+		errs = append(errs, end())
+	}
+	b.ends = nil
+	return errors.Join(errs...)
+}
+
+// choose takes the model of the session.
+func (b *build) choose(ctx context.Context) (err error) {
+	b.model, err = b.Providers.Choose(ctx, b.o.Replay, b.o.Model, b.at.Route, b.warn)
+	if err != nil {
+		return err
+	}
+	bounded := b.at.Limits.Cost > 0 || b.at.New && b.Config.MaxCost > 0
+	if b.o.MaxCost > 0 || b.o.MaxCost == 0 && bounded || b.Config.DayCost > 0 || b.perMinute() {
+		return b.Providers.Priced(b.model)
+	}
+	return nil
+}
+
+// perMinute reports whether somebody has set how much money a minute may cost.
+func (b *build) perMinute() bool { return b.Config.MinuteCost != nil && *b.Config.MinuteCost > 0 }
+
+// permit says what the session may do, and makes the world that its tools see.
+func (b *build) permit(context.Context) (err error) {
+	if b.rules, err = b.Permission.RulesFor(b.at.Root, b.o.line()); err != nil {
+		return err
+	}
+	if (b.o.Unattended || b.o.Patient) && !b.o.shown {
+		if err := b.Permission.Unread(b.at.Root); err != nil {
+			return err
+		}
+	}
+	if !b.o.shown && b.at.Parent == "" {
+		if err := b.Permission.Barred(b.at.Root, b.mode()); err != nil {
+			return err
+		}
+	}
+	b.agent.Rules = b.rules
+	// a child has the placeholders of its parent
+	if b.agent.Secrets.Key, err = b.Permission.PlaceholderKey(); err != nil && b.at.Parent == "" {
+		b.warn("what stands for a secret now stands for nothing after this run: " + err.Error())
+	}
+	out, err := permission.NewOutlet(b.o.Variables, b.rules)
+	if err != nil {
+		return err
+	}
+	b.ends = append(b.ends, out.Close)
+	if b.env, err = b.Permission.EnvOf(b.at.Root, b.o.Folders, running.Readable(b.at.Blobs), b.rules, b.o.Container, out); err != nil {
+		return err
+	}
+	b.letGo = b.env.Close
+	b.ends = append(b.ends, func() error { return b.letGo() })
+	b.env.Throwaway = b.o.order != nil && b.o.order.Role.Throwaway
+	b.agent.Env = b.env
+	b.Permission.Wire(b.agent, b.env.Root)
+	b.withhold()
+	return nil
+}
+
+// withhold keeps what is sent to the MCP servers that the client brings, and in the place of
+// variables, out of the session, as one who gets it may say it. Nothing there stands for it: the
+// session may use it and not have it.
+func (b *build) withhold() {
+	values := map[string]string{}
+	for _, v := range b.o.Variables {
+		values["the variable "+v.Name] = v.Value
+	}
+	for _, s := range b.o.Servers {
+		for name, value := range s.Headers {
+			values["the header "+name+" of the MCP server "+s.Name] = value[strings.LastIndex(value, " ")+1:]
+		}
+	}
+	others := b.agent.Secrets.Withheld // nil: there are none
+	switch {
+	case len(values) == 0:
+	case others == nil:
+		b.agent.Secrets.Withheld = func() map[string]string { return values }
+	default:
+		b.agent.Secrets.Withheld = func() map[string]string {
+			all := others()
+			maps.Copy(all, values)
+			return all
+		}
+	}
+}
+
+// judge adds the judges, and holds the model to what the settings say.
+func (b *build) judge(ctx context.Context) error {
+	checks, err := b.Permission.Checks()
+	if err != nil {
+		return err
+	}
+	b.wrap = checks.WrapAll
+	if b.agent.Judges, err = b.Permission.Judges(ctx, b.at.Root, checks, b.o.Unattended); err != nil {
+		return err
+	}
+	b.model = b.Providers.Scheduled(b.model, b.agent.Opening.Levers.Effort.Active(b.o.Unattended))
+	model, end, err := providers.Recorded(checks.Model(b.Providers.Budgeted(b.model)), b.o.Record)
+	if err != nil {
+		return err
+	}
+	b.agent.Model, b.ends = model, append(b.ends, end)
+	return nil
+}
+
+// trust adds what the workspace and plugins have run, as far as the person trusts it.
+func (b *build) trust(ctx context.Context) error {
+	b.cautions()
+	if !b.o.shown {
+		if err := b.Permission.Inert(b.env.Root, b.o.Trust, b.warn); err != nil {
+			return err
+		}
+	}
+	hooks, end, err := b.Extensions.Hooks(b.env.Root, b.o.Trust, b.env, b.warn)
+	if err != nil {
+		return err
+	}
+	b.agent.Hooks = slices.Concat(hooks, b.o.Hooks)
+	b.ends = append(b.ends, func() error { end(); return nil })
+	if b.o.order != nil {
+		guard, end, err := b.Extensions.KindHooks(b.o.order.Role, b.env, b.warn)
+		if err != nil {
+			return err
+		}
+		b.agent.Hooks = append(b.agent.Hooks, guard...)
+		b.ends = append(b.ends, func() error { end(); return nil })
+	}
+	if b.o.Elsewhere {
+		return nil // there is nothing here to go back to
+	}
+	if b.agent.Workspace.Checkpoint, err = b.Rewind.Checkpointing(ctx, b.env.Root, b.warn); err == nil && b.o.Carry != nil {
+		b.o.Carry.Wire(b.agent, b.at, b.o.order == nil)
+	}
+	return err
+}
+
+// mode is the one that the session begins in.
+func (b *build) mode() tool.Mode {
+	if ord := b.o.order; ord != nil {
+		return cmp.Or(b.at.Mode, ord.Mode)
+	}
+	return cmp.Or(b.o.Mode, b.at.Mode, b.Config.Mode)
+}
+
+// cautions tells a person what is not as they may think.
+func (b *build) cautions() {
+	if b.at.Parent == "" {
+		for _, p := range append(b.Extensions.Problems(), b.Permission.Unheeded(b.env.Root)...) {
+			b.warn(p)
+		}
+	}
+	if b.env.Walls.Why != "" && b.mode() != tool.ModeYolo { // which asks for nothing, and has no box
+		b.warn("no full sandbox: " + b.env.Walls.Why + "; more commands will ask, and hooks run without it, see 'inspan doctor sandbox'")
+	}
+	if b.at.Parent == "" && tool.Inside(b.env.Root, keep.Home()) {
+		b.warn("the workspace " + b.env.Root + " holds your home folder: all your files are its content, and there are no checkpoints; " +
+			"start inspan in the folder of a project")
+	}
+}
+
+// equip gives the agent its tools.
+func (b *build) equip(ctx context.Context) error {
+	root, noKeep := b.env.Root, b.Running.NoKeep(b.o.Container)
+	skills := b.Extensions.Skills(root)
+	if b.at.New && !b.o.Elsewhere { // brief lists them
+		wait := skills.Ahead()
+		b.ends = append(b.ends, func() error { wait(); return nil })
+	}
+	shell := b.Running.NewShell(b.at.ID, noKeep, b.Permission.Explained)
+	shell.NoJobs = b.o.alone
+	b.letGo = func() error { return b.Running.Drop(b.at.ID, shell, b.env.Close) }
+	b.agent.Jobs.Keep = noKeep == "" && b.Config.Keeps(b.mode())
+	b.agent.Jobs.KeepNone = noKeep != "" || b.o.Unattended && !running.MayKeep(b.rules)
+	b.agent.Lifecycle.Shutdown = func(normal bool, mode tool.Mode) inspan.Leftovers {
+		left := b.Running.Leave(b.at.ID, shell, normal, mode)
+		if b.at.Parent == "" && !b.o.Elsewhere {
+			for _, dir := range append([]string{root}, b.agent.Workspace.Folders...) {
+				written, err := b.Knowledge.Wrote(context.WithoutCancel(ctx), b.at.ID, dir)
+				if err != nil {
+					b.warn(err.Error())
+				}
+				left.Instructions = append(left.Instructions, written...)
+			}
+			copies, err := b.Running.Unmerged(context.WithoutCancel(ctx), b.at.ID)
+			if err != nil {
+				b.warn(err.Error())
+			}
+			for _, c := range copies {
+				left.Unmerged = append(left.Unmerged, c.Agent)
+			}
+		}
+		return left
+	}
+
+	needs := b.Providers.Needs(b.model)
+	b.prompt = knowledge.Prompt{
+		Replace: b.o.System, Append: strings.TrimSpace(needs.Prompt + "\n\n" + knowledge.Beside(b.o.Folders) + "\n\n" + b.o.AppendSystem),
+		Root:   b.at.Root,
+		Skills: skills, Memory: b.Knowledge.SessionMemory(ctx, b.at.ID, root),
+	}
+	list, end := equipment.Tools(b.Config, shell, needs.Edit, b.env)
+	b.ends = append(b.ends, func() error { end(); return nil })
+	if b.o.Elsewhere {
+		list, b.prompt.Elsewhere = equipment.OffMachine(list), true
+	} else {
+		list = b.Knowledge.Remembering(b.prompt.Memory, equipment.Skilled(b.Config, b.prompt.Skills, list))
+	}
+	if b.at.Parent == "" && b.at.Workflow == "" && !b.o.Elsewhere && !b.o.alone {
+		list = append(list, b.Extensions.Maker(b.env, list, b.scripts())...)
+		b.agent.Dynamic.Proposed = b.Extensions.Written(b.at.Blobs, b.wrap, b.scripts())
+	}
+	b.agent.Tools = b.wrap(list)
+	b.agent.Hooks = append(b.agent.Hooks, b.Extensions.Grants(b.prompt.Skills, b.Permission.Places(root))...)
+	b.come = b.Extensions.Tools(b.visiting())
+	return nil
+}
+
+// visiting connects to the MCP servers, and says for whom tools that come and go are listed.
+func (b *build) visiting() equipment.Session {
+	var hub *connect.Hub
+	if root := b.env.Root; !b.o.NoServers {
+		servers := b.Hubs.Servers(root, b.o.Trust, b.o.Servers, b.warn)
+		if b.o.Elsewhere {
+			servers = slices.DeleteFunc(servers, func(s mcp.Server) bool { return s.Source != mcp.Client })
+		}
+		hub = b.Hubs.Open(root, servers, b.env)
+	}
+	b.ends = append(b.ends, func() error { hub.Close(); return nil })
+	if b.at.Parent == "" { // a child has those of its parent
+		b.agent.Dynamic.Servers = hub.Served()
+	}
+	return equipment.Session{
+		Root: b.env.Root, Sum: b.o.Trust, Env: b.env, Own: b.agent.Tools, Servers: hub.Own(), Offered: hub.Offered, Wrap: b.wrap, Warn: b.warn,
+		Elsewhere: b.o.Elsewhere, Scripts: b.scripts(),
+	}
+}
+
+// scripts reports whether scripts can be tools.
+func (b *build) scripts() bool { return b.Scripts(b.agent.Opening.Levers, b.o.Unattended) }
+
+// brief says what the agent is told at its start, and of files on its way.
+func (b *build) brief(ctx context.Context) error {
+	if !b.o.Elsewhere {
+		b.agent.Dynamic.Instructions = b.Knowledge.Instructions(b.env.Root)
+	}
+	if !b.at.New {
+		return nil
+	}
+	settle(b.agent, b.Config)
+	b.prompt.Limits = knowledge.Limits{Mode: b.agent.Mode, MaxTurns: b.agent.Limits.Turns, MaxCost: b.agent.Limits.Cost, MaxTime: b.agent.Limits.Time}
+	if ord := b.o.order; ord != nil { // what holds for a child is set when it is made
+		b.prompt.Limits = knowledge.Limits{Mode: ord.Mode, MaxTurns: ord.MaxTurns, MaxCost: ord.MaxCost, MaxTime: ord.MaxTime}
+	}
+	if !b.gets("skill") {
+		b.prompt.Skills = nil
+	}
+	b.prompt.Remembers = b.gets("memory") && !b.o.Elsewhere && !b.o.alone
+	b.agent.System = b.Knowledge.System(ctx, b.agent, b.prompt, b.warn)
+	return nil
+}
+
+// gets reports whether the agent gets a tool that there is.
+func (b *build) gets(name string) bool {
+	role, named := b.o.role, []string(nil)
+	if ord := b.o.order; ord != nil {
+		role, named = ord.Role, ord.Tools
+	}
+	return len(equipment.Pick(role)([]tool.Tool{{Name: name}})) > 0 && (named == nil || slices.Contains(named, name))
+}
+
+// settle fills in what the command left open.
+func settle(agent *inspan.Agent, c config.Config) {
+	if agent.Mode == "" {
+		agent.Mode = c.Mode
+	}
+	if agent.Limits.Cost == 0 {
+		agent.Limits.Cost = c.MaxCost
+	}
+	if agent.Limits.Tokens == 0 {
+		agent.Limits.Tokens = c.MaxTokens
+	}
+	if agent.Limits.Time == 0 {
+		agent.Limits.Time = c.MaxTime
+	}
+	if agent.Limits.Turns == 0 && c.MaxTurns != nil {
+		agent.Limits.Turns = *c.MaxTurns
+		if agent.Limits.Turns == 0 {
+			agent.Limits.Turns = -1
+		}
+	}
+}

@@ -1,0 +1,64 @@
+//go:build unix
+
+package app_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/inspan/inspan/internal/extend/mcp"
+	"github.com/inspan/inspan/internal/install/app"
+)
+
+// TestPipesForServers holds that nothing waits for a pipe, or reads a device, in the
+// place of a file that names servers.
+func TestPipesForServers(t *testing.T) {
+	a, root := served(t, 1, "")
+	if err := os.Mkdir(filepath.Join(root, ".inspan"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(root, ".mcp.json"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/tty", filepath.Join(root, ".inspan", "mcp.json")); err != nil {
+		t.Fatal(err)
+	}
+	list := a.Hubs.Servers(root, "", nil, func(text string) { t.Error(text) })
+	if len(list) != 1 || list[0].Source != mcp.User {
+		t.Errorf("%+v", list)
+	}
+}
+
+// TestHooksNameTheirFileOnce looks at what is said of hooks that do not run.
+func TestHooksNameTheirFileOnce(t *testing.T) {
+	home := t.TempDir()
+	path := filepath.Join(home, ".claude", "settings.json")
+	if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	a := load(t, "model = \"script/commands\"\nsandbox.off = true\nclaude_hooks = true\n")
+	t.Setenv("HOME", home)
+	for _, text := range []string{`{"hooks":{"PreToolUse":[3]}}`, `{"hooks":3}`, strings.Repeat(" ", 1<<20+1)} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var said []string
+		s, err := a.Host(app.Options{}, func(text string) {
+			if strings.Contains(text, "do not run") {
+				said = append(said, text)
+			}
+		}).New(t.Context(), t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if len(said) != 1 || strings.Count(said[0], path) != 1 {
+			t.Errorf("%q", said)
+		}
+	}
+}

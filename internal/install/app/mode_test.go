@@ -1,0 +1,161 @@
+package app_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// toldTools are the tools that the log of a session says the model was told of last, and how often that
+// has changed.
+func toldTools(t *testing.T, host *inspan.Host, id string) (tools map[string]llm.ToolSpec, times int) {
+	t.Helper()
+	log, err := host.Sessions().Open(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	for e, err := range log.Read(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sw, is := e.Body.(event.Switched); is && sw.Tools != nil {
+			tools, times = map[string]llm.ToolSpec{}, times+1
+			for _, spec := range sw.Tools {
+				tools[spec.Name] = spec
+			}
+		}
+	}
+	return tools, times
+}
+
+// works has a session answer a text, and closes it.
+func works(t *testing.T, s *inspan.Session, err error, text string) inspan.Status {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for e, err := range s.Run(t.Context(), event.Say(text)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, failed := e.Body.(event.Failed); failed {
+			t.Fatal(f.Message)
+		}
+	}
+	return s.Status()
+}
+
+// TestToolsFollowTheMode holds that the tools of a session are a function of its log: one that is resumed
+// or forked, whatever the settings say by then, tells the model of the same ones, byte for byte, and an
+// agent that works for it of the same bash.
+func TestToolsFollowTheMode(t *testing.T) {
+	for _, unattended := range []bool{false, true} {
+		for _, mode := range tool.Modes() {
+			t.Run(string(mode)+map[bool]string{true: " unattended"}[unattended], func(t *testing.T) {
+				a := load(t, "mode = 'ask'")
+				host := a.Host(app.Options{Model: "script", Mode: mode, Unattended: unattended}, func(string) {})
+				s, err := host.New(t.Context(), t.TempDir())
+				st := works(t, s, err, `call: spawn_agent {"task":"say: hi"}`)
+				first, times := toldTools(t, host, st.Session)
+				if times != 1 || len(st.Children) != 1 {
+					t.Fatalf("the model was told %d times of %d tools, and had %d agents", times, len(first), len(st.Children))
+				}
+				said := first["bash"].Description
+				if held := strings.Contains(said, "in a sandbox") || strings.Contains(said, "need approval"); held != (mode != tool.ModeYolo) {
+					t.Errorf("it is told %q", said)
+				}
+				theirs, _ := toldTools(t, host, st.Children[0].Child)
+				if diff := cmp.Diff(first["bash"].Description, theirs["bash"].Description); diff != "" {
+					t.Errorf("an agent that works for it is told: %s", diff)
+				}
+				again := a.Host(app.Options{Unattended: unattended}, func(string) {})
+				s, err = again.Open(t.Context(), st.Session)
+				works(t, s, err, "say: b")
+				s, err = again.Fork(t.Context(), st.Session, 0)
+				fork := works(t, s, err, "say: b").Session
+				for how, id := range map[string]string{"resumed": st.Session, "forked": fork} {
+					if _, times := toldTools(t, host, id); times != 1 {
+						t.Errorf("%s: the model was told of other tools", how)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestPromptsNameWhatIsThere holds that an agent is told of skills and memory only if it has the tools for them,
+// and that one which works in a copy is told so.
+func TestPromptsNameWhatIsThere(t *testing.T) {
+	root := t.TempDir()
+	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "--allow-empty", "-m", "a"}} {
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		if cmd.Dir = root; cmd.Run() != nil {
+			t.Skip("no git")
+		}
+	}
+	for args, want := range map[string]struct{ skills, memory, apart bool }{
+		`{"task":"say: hi"}`:                            {skills: true, memory: true},
+		`{"task":"say: hi","agent":"explore"}`:          {},
+		`{"task":"say: hi","tools":["read_file"]}`:      {},
+		`{"task":"say: hi","isolation":"worktree"}`:     {skills: true, memory: true, apart: true},
+		`{"task":"say: hi","tools":["skill"]}`:          {skills: true},
+		`{"task":"say: hi","agent":"reviewer"}`:         {skills: false},
+		`{"task":"say: hi","tools":["memory"]}`:         {memory: true},
+		`{"task":"say: hi","agent":"worker","count":1}`: {skills: true, memory: true},
+	} {
+		a := load(t, "mode = 'auto'")
+		notes := filepath.Join(os.Getenv("INSPAN_CONFIG_DIR"), "skills", "notes")
+		if err := errors.Join(os.MkdirAll(notes, 0o755), os.WriteFile(filepath.Join(notes, "SKILL.md"),
+			[]byte("---\nname: notes\ndescription: Takes notes. Use to take some.\n---\nNote.\n"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		host := a.Host(app.Options{Model: "script"}, func(string) {})
+		s, err := host.New(t.Context(), root)
+		st := works(t, s, err, "call: spawn_agent "+args)
+		if len(st.Children) != 1 {
+			t.Fatalf("%s: %d agents", args, len(st.Children))
+		}
+		child := st.Children[0].Child
+		log, err := host.Sessions().Open(t.Context(), child)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := ""
+		for e, err := range log.Read(t.Context(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch b := e.Body.(type) {
+			case event.Added:
+				said += b.Text
+			case event.Steered:
+				said += b.Parts.Text()
+			}
+		}
+		_ = log.Close()
+		tools, _ := toldTools(t, host, child)
+		_, has := tools["skill"]
+		if told := strings.Contains(said, "the tool skill"); told != has || told != want.skills {
+			t.Errorf("%s: told of skills: %v, has the tool: %v", args, told, has)
+		}
+		if told := strings.Contains(said, "the tool memory"); told != want.memory {
+			t.Errorf("%s: told of the memory: %v", args, told)
+		}
+		if told := strings.Contains(said, "a copy of the workspace "+st.Root); told != want.apart {
+			t.Errorf("%s: told of its copy: %v", args, told)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/internal/kernel/session"
+	"github.com/inspan/inspan/internal/work/subagent"
+	"github.com/inspan/inspan/store"
+)
+
+// leftoverAge is how old what no session needs must be: younger files may still be written.
+const leftoverAge = 24 * time.Hour
+
+// Pruning is what a retention no longer keeps, and what no session needs.
+type Pruning struct {
+	Stale     []running.Stale
+	Left      int64 // bytes of the sessions that stay
+	Leftovers []session.Leftover
+	Unused    []running.Unused
+
+	app  *App
+	rest running.Rest
+}
+
+// NewPruning looks for it; see [running.Table.Stale]. It deletes nothing. Of a store that several
+// machines share it finds sessions only: what is on their disks is theirs.
+func NewPruning(ctx context.Context, a *App, age time.Duration, size int64) (p Pruning, err error) {
+	p.app, p.rest = a, running.Rest{Trees: subagent.Copies(), Age: age, Before: time.Now().Add(-leftoverAge)}
+	if p.Stale, p.Left, err = a.Running.Stale(ctx, age, size); err != nil {
+		return p, err
+	}
+	if p.shared() {
+		return p, nil
+	}
+	if p.Unused, err = a.Running.Unused(ctx, p.Stale, p.rest); err != nil {
+		return p, err
+	}
+	p.Leftovers, err = a.sessions.Leftovers(ctx, p.rest.Before)
+	return p, err
+}
+
+func (p Pruning) shared() bool { return p.app.Running.Sessions != store.Store(p.app.sessions) }
+
+// each deletes sessions, and yields what came of it.
+func (p Pruning) each(ctx context.Context, ids []string) iter.Seq2[string, error] {
+	if !p.shared() {
+		return p.app.sessions.RemoveEach(ctx, ids)
+	}
+	return func(yield func(string, error) bool) {
+		for _, id := range ids {
+			if !yield(id, p.app.Running.Sessions.Remove(ctx, id)) {
+				return
+			}
+		}
+	}
+}
+
+// Prune deletes it, and calls told with the id or path of each thing that is gone. What somebody
+// has begun to use since stays.
+func (p Pruning) Prune(ctx context.Context, told func(name string)) (err error) {
+	ids := make([]string, len(p.Stale))
+	for i, s := range p.Stale {
+		ids[i] = s.ID
+	}
+	for id, bad := range p.each(ctx, ids) {
+		if err = errors.Join(err, bad); bad == nil {
+			told(id)
+		}
+	}
+	if p.shared() {
+		return err
+	}
+	return errors.Join(err, p.app.sessions.Sweep(ctx, p.rest.Before),
+		p.app.Running.Discard(ctx, p.Unused, p.rest, func(u running.Unused) { told(u.Path) }))
+}

@@ -1,0 +1,29 @@
+package app
+
+import (
+	"context"
+	"io"
+
+	"github.com/inspan/inspan/internal/install/equipment"
+	"github.com/inspan/inspan/internal/world/sandbox"
+)
+
+// Helper runs this process as the helper of another inspan, if it was started as one, and returns
+// its exit code: see [sandbox.Keeper] and [equipment.Helper]. A program calls it before anything else.
+func Helper() (ran bool, code int) {
+	if ran, code = sandbox.Keeper(); ran {
+		return ran, code
+	}
+	return equipment.Helper()
+}
+
+// First runs the program in a child where this is process 1, see [sandbox.First]. It is called behind Helper.
+func First() (ran bool, code int) { return sandbox.First() }
+
+// Self is the program that runs, as [Load] wants it.
+func Self() string { return sandbox.Self() }
+
+// Foreground runs a program that has the terminal meanwhile, see [sandbox.Foreground].
+func Foreground(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) error {
+	return sandbox.Foreground(ctx, args, in, out, errs)
+}

@@ -1,0 +1,121 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/internal/kernel/session"
+	"github.com/inspan/inspan/store"
+)
+
+// StoreVariable holds the URL of a shared store where no flag says it. It may hold a password, so
+// [Shared.Open] takes it out of the environment: commands of agents don't get it.
+const StoreVariable = config.StoreVariable
+
+// Shared reaches what several machines share. The zero value opens folders only: a binary that links
+// more fills in the fields.
+type Shared struct {
+	// Store opens a store by a URL with a scheme.
+	Store func(ctx context.Context, url string) (SharedStore, error)
+	// Engine connects to what decides which machine drives a session of a store.
+	Engine func(ctx context.Context, url string, s store.Store) (Engine, error)
+}
+
+// SharedStore is a store that is closed after use.
+type SharedStore interface {
+	store.Store
+	io.Closer
+}
+
+// Engine is what decides which machine drives a session.
+type Engine = running.Engine
+
+// StoreOf is the store that a flag or the environment names; empty: neither does.
+func StoreOf(flag string) string { return cmp.Or(flag, os.Getenv(StoreVariable)) }
+
+// Open opens a store: a URL, or a folder of sessions. Name is how it is told to people, without a
+// password.
+func (s Shared) Open(ctx context.Context, where string) (opened SharedStore, name string, err error) {
+	if err := os.Unsetenv(StoreVariable); err != nil {
+		return nil, "", err
+	}
+	scheme, _, isURL := strings.Cut(where, "://")
+	switch {
+	case where == "":
+		return nil, "", misused("--store is missing: a folder of sessions, or postgres://...; put a URL with a password into %s", StoreVariable)
+	case !isURL && strings.Contains(where, "="): // keywords of libpq, perhaps with a password
+		return nil, "", misused("--store: write a database as a URL, postgres://user:password@host:5432/name")
+	case !isURL:
+		dir, err := filepath.Abs(where)
+		return folder{&session.Store{Dir: dir}}, dir, err
+	case s.Store == nil:
+		return nil, "", misused("--store: this build of inspan has no driver for %s://; %s has", scheme, FullBuild)
+	}
+	opened, err = s.Store(ctx, where)
+	return opened, redacted(where), err
+}
+
+// FullBuild is the inspan that links all drivers.
+const FullBuild = "the one that is built from engine/temporal/cmd/inspan of its source"
+
+// folder is a store that there is nothing to close of.
+type folder struct{ *session.Store }
+
+func (folder) Close() error { return nil }
+
+// redacted is a URL without its password and parameters, which may have one too.
+func redacted(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		scheme, _, _ := strings.Cut(raw, "://")
+		return scheme + "://..."
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+// Connect connects to the engine at a URL.
+func (s Shared) Connect(ctx context.Context, url string, of store.Store) (Engine, error) {
+	if s.Engine == nil {
+		return nil, misused("--engine: this build of inspan has no engines; %s has", FullBuild)
+	}
+	return s.Engine(ctx, url, of)
+}
+
+// Move moves the session that a person names to another store, with its agents, and returns their
+// ids, the session's last. Free says why it can't go away, if it can't. It is removed from the first
+// store once the second one has the same bytes, unless it is to stay.
+func Move(
+	ctx context.Context, from, to store.Store, named string, stays bool, free func(context.Context, store.Store, string) error,
+) ([]string, error) {
+	id, err := store.Resolve(ctx, from, named)
+	if err == nil && !stays {
+		err = free(ctx, from, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	moved, err := store.Copy(ctx, from, to, id)
+	if err != nil || stays {
+		return moved, err
+	}
+	if err := from.Remove(ctx, id); err != nil {
+		return moved, fmt.Errorf("it was copied, and stays where it was too: %w", err)
+	}
+	return moved, nil
+}
+
+// Use has an app keep what it drives from now on in a store that several machines share; nil: in the
+// folder of this machine, as before.
+func Use(a *App, s store.Store) {
+	if s != nil {
+		a.Running.Sessions, a.Rewind.Sessions = s, s
+	}
+}

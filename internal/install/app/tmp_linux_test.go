@@ -1,0 +1,38 @@
+package app_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan/internal/install/app"
+)
+
+// TestTmpIsOne holds that the folder for temporary files has one name and one content in every call of a session:
+// for commands that are proven to read, for all others, and for the tools of files.
+func TestTmpIsOne(t *testing.T) {
+	s, err := boxing(t, "").Host(app.Options{Model: "script", Mode: "auto", Unattended: true}, func(string) {}).New(t.Context(), t.TempDir())
+	wants := []struct{ call, says string }{
+		{`bash {"command":"echo $TMPDIR >$TMPDIR/one; true >&2; ./none || true"}`, "exit code 0"},
+		{`bash {"command":"cat $TMPDIR/one"}`, "/tmp\n"},
+		{`bash {"command":"cat \"${TMPDIR:-/none}\"/one"}`, "/tmp\n"},
+		{`bash {"command":"echo at $TMPDIR"}`, "at /tmp\n"},
+		{`bash {"command":"printenv TMPDIR"}`, "/tmp\n"},
+		{`bash {"command":"env"}`, "TMPDIR=/tmp\n"},
+		{`bash {"command":"ls $TMP"}`, "one\n"},
+		{`read_file {"path":"/tmp/one"}`, "/tmp"},
+		{`write_file {"path":"/tmp/inspan-test-two","content":"two\n"}`, "inspan-test-two"},
+		{`bash {"command":"cat $TEMP/inspan-test-two"}`, "two\n"},
+		{`bash {"command":"rm $TMPDIR/inspan-test-two; ls /tmp"}`, "one\n"},
+		{`bash {"command":"cd $TMPDIR && cat one"}`, "now in /tmp"},
+		{`bash {"command":"cat one"}`, "/tmp\n"},
+	}
+	var calls []string
+	for _, w := range wants {
+		calls = append(calls, w.call)
+	}
+	for i, e := range results(t, s, err, calls...) {
+		if said := e.Parts.Text(); !strings.Contains(said, wants[i].says) {
+			t.Errorf("%s says %q, not %q", wants[i].call, said, wants[i].says)
+		}
+	}
+}

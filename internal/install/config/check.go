@@ -1,0 +1,228 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/inspan/inspan/internal/extend/hook"
+	"github.com/inspan/inspan/internal/extend/profile"
+	"github.com/inspan/inspan/internal/safety/guard"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/router"
+)
+
+func (s Sandbox) check() error {
+	_, local := s.Ranges()
+	var engine, environment, outside error
+	if e := s.Engine; e != "" && e != "podman" && e != "docker" && filepath.Base(e) == e {
+		engine = fmt.Errorf("engine: %q is neither podman nor docker nor a path", e)
+	}
+	for _, name := range s.Environment {
+		if name == "" || strings.ContainsAny(name, "= \x00") {
+			environment = fmt.Errorf("environment: %q is not the name of a variable", name)
+		}
+	}
+	for _, path := range s.Outside {
+		if !filepath.IsAbs(path) || filepath.Clean(path) != path {
+			outside = fmt.Errorf("outside: %q is not the absolute path of a program", path)
+		}
+	}
+	return errors.Join(local, engine, environment, outside,
+		checkRange("processes", int64(s.Processes), math.MaxInt64),
+		checkRange("cpu_seconds", int64(s.CPU), math.MaxInt64/int64(time.Second)),
+		checkRange("memory_mb", s.Memory, mostMegabytes),
+		checkRange("file_mb", s.FileSize, mostMegabytes),
+	)
+}
+
+// mostMegabytes is what fits into a number of bytes.
+const mostMegabytes = math.MaxInt64 >> 20
+
+func checkRange(key string, n, most int64) error {
+	if n < 0 || n > most {
+		return fmt.Errorf("%s: %d is not between 0 and %d", key, n, most)
+	}
+	return nil
+}
+
+func (r *Router) check() error {
+	if r == nil {
+		return nil
+	}
+	for _, expr := range r.Private {
+		if _, err := regexp.Compile(expr); err != nil {
+			return fmt.Errorf("private: %w", err)
+		}
+	}
+	for i, rule := range r.Rules {
+		if _, err := regexp.Compile(rule.When.Said); err != nil {
+			return fmt.Errorf("rules[%d].when.said: %w", i, err)
+		}
+	}
+	return oneOf("begin", r.Begin, router.BeginLocal, router.BeginCloud)
+}
+
+func checkGlobs(globs []string) error {
+	for _, g := range globs {
+		if _, err := path.Match(g, ""); err != nil || g == "" {
+			return fmt.Errorf("protected_branches: %q is not a pattern such as \"release/*\"", g)
+		}
+	}
+	return nil
+}
+
+func checkFolders(list []string) error {
+	for _, dir := range list {
+		if !filepath.IsAbs(dir) && !strings.HasPrefix(dir, "~/") {
+			return fmt.Errorf("folders: %q is neither an absolute path nor one such as ~/src/lib", dir)
+		}
+	}
+	return nil
+}
+
+func checkPublic(globs []string) error {
+	for _, g := range globs {
+		if !doublestar.ValidatePathPattern(g) || g == "" {
+			return fmt.Errorf("public: %q is not a pattern such as \"testdata/*.pem\"", g)
+		}
+	}
+	return nil
+}
+
+// check returns an error for each setting that can't be; it begins with the key.
+func (c Config) check() error {
+	return errors.Join(
+		keyed("mode", c.Mode.Check()),
+		oneOf("leftovers", c.Leftovers, LeftoversEnd, LeftoversKeep),
+		oneOf("effort", c.Effort, llm.Efforts()...),
+		checkActions(c.Rules), c.checkLimits(), checkPublic(c.Public), checkFolders(c.Folders), checkGlobs(c.Protected),
+		inTable("sandbox", c.Sandbox.check()), inTable("router", c.Router.check()), checkSkills(c.Skills),
+		notNegative("agents.depth", c.Agents.Depth), notNegative("agents.open", c.Agents.Open),
+		checkRange("checkpoints.quota_mb", c.Checkpoints.Quota, mostMegabytes),
+		c.Retention.Check(), checkCompiled(c.Checks), checkHooks(c.Hooks), checkSources(c.ToolSecrets),
+		c.TUI.Check(), inTable("notify", c.Notify.Check()), inTable("levers", c.Levers.Check()), inTable("web", c.Web.Check()),
+		c.Reviewer.check(), checkProfiles(c.Profiles), checkProviders(c.Providers),
+	)
+}
+
+// keyed puts the key of a setting before an error about its value.
+func keyed(key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", key, err)
+}
+
+// notNegative returns an error for a number below zero.
+func notNegative[N int | int64 | float64 | time.Duration](key string, n N) error {
+	if n < 0 {
+		return fmt.Errorf("%s: %v can't be negative; 0 means the default, or no limit", key, n)
+	}
+	return nil
+}
+
+// value is that of a setting; zero if it is not set.
+func value[N any](set *N) (n N) {
+	if set != nil {
+		n = *set
+	}
+	return n
+}
+
+func (c Config) checkLimits() error {
+	perMinute := errors.Join(
+		notNegative("max_cost_per_minute", value(c.MinuteCost)), notNegative("max_tokens_per_minute", value(c.MinuteTokens)),
+	)
+	return errors.Join(
+		perMinute, notNegative("max_turns", value(c.MaxTurns)), notNegative("max_cost", c.MaxCost), notNegative("max_tokens", c.MaxTokens),
+		notNegative("max_cost_per_day", c.DayCost), notNegative("retry_for", c.RetryFor),
+		aSecond("max_time", c.MaxTime), aSecond("ask_timeout", c.Timeout),
+	)
+}
+
+// aSecond returns an error for a time below a second that is not 0.
+func aSecond(key string, d time.Duration) error {
+	if d != 0 && d < time.Second {
+		return fmt.Errorf("%s: want a time such as \"10m\", at least a second; 0 means no limit", key)
+	}
+	return nil
+}
+
+func checkSkills(s Skills) error {
+	for _, dir := range s.Folders {
+		if !filepath.IsAbs(dir) {
+			return fmt.Errorf("skills.folders: %q is not absolute", dir)
+		}
+	}
+	return nil
+}
+
+func checkCompiled(list []guard.Check) error {
+	_, err := guard.Compile(list)
+	return err
+}
+
+func checkSources(secrets map[string]map[string][]string) error {
+	var out []error
+	for _, source := range slices.Sorted(maps.Keys(secrets)) {
+		if source != "user" && source != "project" {
+			out = append(out, fmt.Errorf("tool_secrets.%s: tools are from user or project", bare(source)))
+		}
+	}
+	return errors.Join(out...)
+}
+
+func (r *Reviewer) check() error {
+	if r == nil {
+		return nil
+	}
+	var model error
+	if r.Model == "" {
+		model = errors.New("reviewer.model: it is missing; name one, as PROVIDER/MODEL")
+	}
+	return errors.Join(model, notNegative("reviewer.max_cost", r.MaxCost), notNegative("reviewer.timeout", r.Timeout))
+}
+
+func checkProfiles(list []profile.Profile) error {
+	var out []error
+	for i, p := range list {
+		if err := p.Check(); err != nil {
+			out = append(out, fmt.Errorf("profiles[%d].%w", i, err))
+		}
+	}
+	return errors.Join(out...)
+}
+
+func checkHooks(list []hook.Config) error {
+	var out []error
+	for i, h := range list {
+		out = append(out, keyed(fmt.Sprintf("hook[%d]", i), h.Check()))
+	}
+	return errors.Join(out...)
+}
+
+func checkProviders(list map[string]Provider) error {
+	var out []error
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		key := "providers." + bare(name)
+		switch {
+		case strings.Contains(name, "/"):
+			out = append(out, fmt.Errorf("%s: a name can't contain a slash", key))
+		case name == "script" || name == router.Provider:
+			out = append(out, fmt.Errorf("%s: the name is taken", key))
+		default:
+			out = append(out, oneOf(key+".kind", list[name].Kind, Kinds()...), inTable(key, list[name].check()))
+		}
+	}
+	return errors.Join(out...)
+}

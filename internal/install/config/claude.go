@@ -1,0 +1,35 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/inspan/inspan/internal/safety/foreign"
+)
+
+// ClaudeFiles are the settings files of Claude Code in a workspace.
+func ClaudeFiles() []string { return []string{".claude/settings.json", ".claude/settings.local.json"} }
+
+// Claude is what a settings file of Claude Code says about permissions.
+type Claude struct {
+	File string // of [ClaudeFiles]
+	foreign.Permissions
+	Err error // it can't be read
+}
+
+// Claudes reads the settings files of Claude Code that a workspace has.
+func Claudes(root string) (out []Claude) {
+	for _, file := range ClaudeFiles() {
+		data, err := ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		c := Claude{File: file, Err: err}
+		if err == nil {
+			c.Permissions, c.Err = foreign.ReadPermissions(data, file)
+		}
+		out = append(out, c)
+	}
+	return out
+}

@@ -1,0 +1,369 @@
+// Package config reads inspan's settings: one strict TOML file for the user.
+// An unknown key is an error that names the nearest known one. It checks fields; whoever makes
+// rules, servers and logins of them checks those, before the settings are used.
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/extend/hook"
+	"github.com/inspan/inspan/internal/extend/profile"
+	"github.com/inspan/inspan/internal/safety/guard"
+	"github.com/inspan/inspan/internal/world/web"
+	"github.com/inspan/inspan/tool"
+)
+
+// Config is all that can be set. The zero value works.
+type Config struct {
+	Model     string        `toml:"model"`            // "provider/model"; empty: the first configured one
+	Mode      tool.Mode     `toml:"mode"`             // permission mode; empty: ask
+	MaxTurns  *int          `toml:"max_turns"`        // of one run; 0: no limit; not set: 200
+	MaxCost   float64       `toml:"max_cost"`         // US dollars of a session; 0: no limit
+	MaxTokens int64         `toml:"max_tokens"`       // of a session, prompts and replies; 0: no limit
+	MaxTime   time.Duration `toml:"max_time"`         // of one run, as "90s"; 0: no limit
+	DayCost   float64       `toml:"max_cost_per_day"` // US dollars of all sessions of a day (UTC); 0: no limit
+	// US dollars, and tokens, of a session and its agents in a minute; 0: no limit; not set: ten times what is usual
+	MinuteCost   *float64 `toml:"max_cost_per_minute"`
+	MinuteTokens *int64   `toml:"max_tokens_per_minute"`
+	// how long to retry an unavailable model, as "90s"; 0: as inspan.Agent has it
+	RetryFor time.Duration `toml:"retry_for"`
+	Effort   string        `toml:"effort"`   // reasoning: low, medium, high, xhigh, max; empty: the vendor's default
+	Fallback []string      `toml:"fallback"` // fallback models, in order
+	Allow    []string      `toml:"allow"`    // rules, such as "bash(go test *)"
+	Ask      []string      `toml:"ask"`
+	Deny     []string      `toml:"deny"`
+	Rules    []Rule        `toml:"rule"`        // rules with a reason and with examples
+	Folders  []string      `toml:"folders"`     // further folders that sessions use as they use the workspace; absolute, or with ~/
+	Public   []string      `toml:"public"`      // globs of paths that are not sensitive; relative to the workspace, or with ~/
+	Timeout  time.Duration `toml:"ask_timeout"` // how long a question waits before the call is denied; 0: forever
+	// what happens to processes that still run at a normal end: end or keep; empty: keep in mode yolo, else end
+	Leftovers   string        `toml:"leftovers"`
+	Sandbox     Sandbox       `toml:"sandbox"`
+	Checkpoints Checkpoints   `toml:"checkpoints"`
+	Retention   Retention     `toml:"retention"`
+	Reviewer    *Reviewer     `toml:"reviewer"`           // a second model that reviews risky calls; nil: none
+	Checks      []guard.Check `toml:"check"`              // patterns that refuse messages, replies, calls and results
+	Protected   []string      `toml:"protected_branches"` // globs of branches that the git tool does not push to; not set: main and master
+	NoLSP       bool          `toml:"no_lsp"`             // language servers are not used
+	Levers      event.Levers  `toml:"levers"`             // aids for models; docs/LEVERS.md
+	Web         web.Settings  `toml:"web"`
+	Agents      Agents        `toml:"agents"`
+	Skills      Skills        `toml:"skills"`
+	Memory      Memory        `toml:"memory"`
+	MCP         MCP           `toml:"mcp"`
+	// ToolSecrets are the environment variables that a user's own tools get if they ask
+	// for them: by the source of the tool, "user" or "project", and by its name.
+	ToolSecrets map[string]map[string][]string `toml:"tool_secrets"`
+	Keys        map[string][]string            `toml:"keys"`         // of the interactive front end, by action; /help lists the actions
+	TUI         TUI                            `toml:"tui"`          // the interactive front end
+	Notify      Notify                         `toml:"notify"`       // calls for a person who is away
+	Hooks       []hook.Config                  `toml:"hook"`         // hooks; see docs/HOOKS.md
+	ClaudeHooks bool                           `toml:"claude_hooks"` // also run those of ~/.claude/settings.json
+	Providers   map[string]Provider            `toml:"providers"`    // by the name used before the slash
+	Profiles    []profile.Profile              `toml:"profiles"`     // adjustments for single models; they come before built-in ones
+	Router      *Router                        `toml:"router"`       // rules of the model "router/auto"; nil: there is none
+}
+
+// Sandbox says what processes get beside the walls that the modes give them.
+type Sandbox struct {
+	Off         bool     `toml:"off"`         // no sandbox; more commands will ask
+	Container   string   `toml:"container"`   // run commands in a container of this image instead of the kernel sandbox; empty: none
+	Engine      string   `toml:"engine"`      // podman or docker, name or path; empty: the first found
+	Outside     []string `toml:"outside"`     // programs, by absolute path, that your own hooks and status line may run without the sandbox
+	Environment []string `toml:"environment"` // variables to pass to commands although they look like secrets
+	Local       []string `toml:"local"`       // private ranges that hosts may have addresses in, such as "10.0.0.0/8"
+	Memory      int64    `toml:"memory_mb"`   // most megabytes of one process; 0: no limit
+	Processes   int      `toml:"processes"`   // most processes of one command; 0: the default
+	CPU         int      `toml:"cpu_seconds"` // most processor time of one process; 0: no limit
+	FileSize    int64    `toml:"file_mb"`     // largest file a process may write; 0: no limit
+}
+
+// Ranges are the local ranges.
+func (s Sandbox) Ranges() ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, text := range s.Local {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("local: %q is not a range such as \"10.0.0.0/8\"", text)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// Skills says where skills lie beside the usual folders.
+type Skills struct {
+	Off       bool     `toml:"off"`        // no skills
+	NoBuiltin bool     `toml:"no_builtin"` // no built-in skills
+	Folders   []string `toml:"folders"`    // absolute paths
+}
+
+// Memory says what is remembered between sessions.
+type Memory struct {
+	Off bool `toml:"off"` // no memory
+}
+
+// Agents says how sessions have others work for them.
+type Agents struct {
+	Off   bool   `toml:"off"`   // no subagents
+	Small string `toml:"small"` // "provider/model" for small tasks; empty: the parent's model
+	Depth int    `toml:"depth"` // how deep subagents may nest; 0: 2
+	Open  int    `toml:"open"`  // most subagents of a session at the same time; 0: 64
+
+	// Setup is a command line for sh that makes each copy of a workspace ready in which a subagent works apart. It
+	// runs once there, in the sandbox, before the subagent begins.
+	Setup      string   `toml:"setup"`
+	SetupHosts []string `toml:"setup_hosts"` // hosts that it may reach; none for isolation sandbox
+
+	Corpus bool `toml:"corpus"` // the tool ask_corpus, and the kind of agent behind it
+}
+
+// Checkpoints says what is kept of workspaces so that they can be rewound.
+type Checkpoints struct {
+	Off   bool  `toml:"off"`      // no checkpoints
+	Quota int64 `toml:"quota_mb"` // most megabytes for one workspace; the oldest checkpoints go first; 0: 2 GiB
+}
+
+// Retention says which sessions 'inspan sessions prune' removes. Without it that is none.
+type Retention struct {
+	Days int64 `toml:"days"`    // sessions that nobody used for so long; 0: any may stay
+	Size int64 `toml:"size_mb"` // most megabytes of all sessions together, the oldest go first; 0: no limit
+}
+
+// mostDays is what fits into a duration.
+const mostDays = 100_000
+
+// Check returns what is out of range.
+func (r Retention) Check() error {
+	return errors.Join(checkRange("retention.days", r.Days, mostDays), checkRange("retention.size_mb", r.Size, mostMegabytes))
+}
+
+// Reviewer is a model that judges risky calls before they run.
+type Reviewer struct {
+	Model   string        `toml:"model"`    // "provider/model"
+	MaxCost float64       `toml:"max_cost"` // US dollars of a session's reviews; 0: no limit
+	Timeout time.Duration `toml:"timeout"`  // of one review; 0: 30 seconds
+	Allow   bool          `toml:"allow"`    // in unattended mode auto it decides instead of a person
+}
+
+// Organisation is what a machine's administrator sets for all its users. It
+// comes on top of what they set themselves.
+type Organisation struct {
+	Modes []tool.Mode `toml:"modes"` // the permission modes that may be used; none: all
+	Allow []string    `toml:"allow"`
+	Ask   []string    `toml:"ask"`
+	Deny  []string    `toml:"deny"`
+	Rules []Rule      `toml:"rule"`
+}
+
+// OrganisationFile is where the organisation's settings lie.
+const OrganisationFile = "/etc/inspan/config.toml"
+
+// Project is what the folder that is worked in sets. It can only make things
+// stricter.
+type Project struct {
+	Ask   []string `toml:"ask"`
+	Deny  []string `toml:"deny"`
+	Rules []Rule   `toml:"rule"` // none that allows
+	// Hooks run once the person trusts the content of the file.
+	Hooks []hook.Config `toml:"hook"`
+}
+
+// ProjectFile is where a project's settings lie, below its root.
+const ProjectFile = ".inspan/config.toml"
+
+// Dir is the folder of the user's settings. INSPAN_CONFIG_DIR overrides it. For a user
+// without a home folder it lies in that of the sessions, if that is named.
+func Dir() (string, error) {
+	if dir := os.Getenv("INSPAN_CONFIG_DIR"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	base, err := os.UserConfigDir()
+	if err == nil {
+		return filepath.Abs(filepath.Join(base, "inspan"))
+	}
+	if state := namedState(); state != "" {
+		return filepath.Abs(filepath.Join(state, "config"))
+	}
+	return "", fmt.Errorf("find the settings folder: %w", err)
+}
+
+// StateDir is the folder of sessions. INSPAN_STATE_DIR overrides it, then
+// XDG_STATE_HOME. For a user without a home folder it lies in that of the settings, if
+// that is named.
+func StateDir() (string, error) {
+	if dir := namedState(); dir != "" {
+		return filepath.Abs(dir)
+	}
+	home, err := os.UserHomeDir()
+	if err == nil {
+		return filepath.Abs(filepath.Join(home, ".local", "state", "inspan"))
+	}
+	if dir := os.Getenv("INSPAN_CONFIG_DIR"); dir != "" {
+		return filepath.Abs(filepath.Join(dir, "state"))
+	}
+	return "", fmt.Errorf("find the folder for sessions: %w", err)
+}
+
+// namedState is the folder of sessions as the environment names it; empty if it does not.
+func namedState() string {
+	if dir := os.Getenv("INSPAN_STATE_DIR"); dir != "" {
+		return dir
+	}
+	if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
+		return filepath.Join(base, "inspan")
+	}
+	return ""
+}
+
+// Load reads the file at path. A file that is not there gives the zero Config. The error names every
+// [Fault] of the file; beside it stands what is right.
+func Load(path string) (Config, error) {
+	c, err := decode[Config](path)
+	return c, Faulty(path, err, c.check())
+}
+
+// LoadOrganisation reads the settings of the organisation at path, as [Load] does.
+func LoadOrganisation(path string) (Organisation, error) {
+	o, err := decode[Organisation](path)
+	errs := []error{err, checkActions(o.Rules)}
+	for _, mode := range o.Modes {
+		errs = append(errs, keyed("modes", mode.Check()))
+	}
+	return o, Faulty(path, errs...)
+}
+
+// LoadProject reads the settings of a project at path, as [Load] does.
+func LoadProject(path string) (Project, error) {
+	p, err := decode[Project](path)
+	return p, Faulty(path, err, p.check())
+}
+
+// Read reads a strict file of another kind at path into a struct with toml tags, as [Load] does.
+func Read[T any](path string) (T, error) {
+	c, err := decode[T](path)
+	return c, Faulty(path, err)
+}
+
+// decode reads what is right of a file; the error is of all the rest. A file that is not there gives
+// the zero value.
+func decode[T any](path string) (T, error) {
+	var c, zero T
+	data, tree, err := parsed(path)
+	if err != nil || tree == nil {
+		return zero, err
+	}
+	f := fitting{mask: newMask(), project: reflect.TypeFor[T]() == reflect.TypeFor[Project]()}
+	fits, _ := f.value(reflect.TypeFor[T](), "", tree)
+	lines := keyLines(string(data))
+	var errs []error
+	for _, wrong := range f.wrong {
+		errs = append(errs, Fault{Path: path, Line: lineOf(lines, wrong.key), Key: wrong.key, Err: wrong.err})
+	}
+	if len(errs) > 0 { // else it is as it was written
+		var b bytes.Buffer
+		if err := toml.NewEncoder(&b).Encode(fits); err != nil {
+			return zero, errors.Join(append(errs, err)...)
+		}
+		data = b.Bytes()
+	}
+	errs = append(errs, Decode(path, data, &c))
+	return c, errors.Join(errs...)
+}
+
+// parsed reads a file as a tree; nil: it is not there.
+func parsed(path string) (data []byte, tree map[string]any, err error) {
+	data, err = read(path, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, Fault{Path: path, Err: keep.Bare(err)}
+	}
+	tree = map[string]any{}
+	if err := Decode(path, data, &tree); err != nil {
+		return nil, nil, err
+	}
+	return data, tree, nil
+}
+
+// Decode reads TOML of the file at path. The error is a [Fault], in words for people.
+func Decode(path string, data []byte, into any) error {
+	if deep(string(data)) {
+		return Fault{Path: path, Err: fmt.Errorf("it is nested too deep: keys have at most %d parts, and tables lie in at most %d others",
+			mostParts, mostDeep)}
+	}
+	_, err := toml.Decode(string(data), into)
+	if err == nil {
+		return nil
+	}
+	if parse, ok := errors.AsType[toml.ParseError](err); ok {
+		return Fault{Path: path, Line: parse.Position.Line, Err: fmt.Errorf("it is not TOML: %s", strings.TrimSuffix(parse.Message, "."))}
+	}
+	f := Fault{Path: path, Err: errors.New("a value has the wrong type")}
+	if m := wrongType.FindStringSubmatch(err.Error()); m != nil {
+		f.Line, _ = strconv.Atoi(m[1])
+		f.Key, f.Err = m[2], fmt.Errorf("%s: its value has the wrong type", m[2])
+	}
+	return f
+}
+
+// wrongType finds the line and the key in an error of the decoder, which has no type.
+var wrongType = regexp.MustCompile(`line (\d+) \(last key "(.+?)"\)`)
+
+// Values of leftovers.
+const (
+	LeftoversEnd  = "end"  // nothing outlives a session
+	LeftoversKeep = "keep" // whatever runs at its normal end does
+)
+
+// Keeps reports whether whatever runs at the normal end of a session in that mode goes on.
+// If nothing is set it does where everything is allowed; elsewhere only what bash was told
+// to keep does.
+func (c Config) Keeps(mode tool.Mode) bool {
+	return c.Leftovers == LeftoversKeep || c.Leftovers == "" && mode == tool.ModeYolo
+}
+
+// keysAt lists the keys of the table at a path below a type, in the order of
+// its fields.
+func keysAt(t reflect.Type, path []string) []string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() == reflect.Map && len(path) > 0 {
+		return keysAt(t.Elem(), path[1:]) // any name will do
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	var keys []string
+	for _, f := range reflect.VisibleFields(t) {
+		key := f.Tag.Get("toml")
+		if f.Anonymous || key == "-" {
+			continue // its fields follow, or it is not of the file
+		}
+		if len(path) > 0 && strings.EqualFold(key, path[0]) {
+			return keysAt(f.Type, path[1:])
+		}
+		keys = append(keys, key)
+	}
+	if len(path) > 0 {
+		return nil
+	}
+	return keys
+}

@@ -1,0 +1,40 @@
+package connect
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/inspan/inspan/internal/world/sandbox"
+)
+
+// Browse shows an address in the person's browser: that which $BROWSER names, a list of
+// commands in which %s may stand for the address, or the usual one.
+func Browse(ctx context.Context, address string) error {
+	for command := range strings.SplitSeq(os.Getenv("BROWSER"), string(os.PathListSeparator)) {
+		args := strings.Fields(strings.ReplaceAll(command, "%s", address))
+		if len(args) == 0 {
+			continue
+		}
+		if !strings.Contains(command, "%s") {
+			args = append(args, address)
+		}
+		if _, _, code, err := sandbox.Capture(ctx, nil, args...); err == nil && code == 0 {
+			return nil
+		}
+	}
+	args := []string{"xdg-open", address}
+	switch runtime.GOOS {
+	case "darwin":
+		args[0] = "open"
+	case "windows":
+		args = []string{"rundll32", "url.dll,FileProtocolHandler", address}
+	}
+	_, complaints, code, err := sandbox.Capture(ctx, nil, args...)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("the browser could not be opened: %s", strings.TrimSpace(complaints))
+	}
+	return err
+}

@@ -1,0 +1,495 @@
+// Package connect keeps the connections of a folder to servers of others, and the logins that
+// these and providers of models want.
+package connect
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/extend/mcp"
+	"github.com/inspan/inspan/internal/extend/plugin"
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/safety/consent"
+	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/internal/safety/secret"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// serverFiles are the files of a workspace that name MCP servers, as far as their
+// exact content is trusted.
+func serverFiles() []string { return []string{".mcp.json", filepath.Join(".inspan", "mcp.json")} }
+
+// meetTime is how long a run waits for servers that were never met; those that were are
+// offered at once.
+const meetTime = 15 * time.Second
+
+// Hubs are the connections that are open, and what it takes to make them.
+type Hubs struct {
+	*config.Installation
+	Logins  *Logins
+	Consent *consent.Store
+	Env     func(root string) (tool.Env, error) // the world that programs of a workspace run in
+	Plugins func() []plugin.Enabled
+	Sample  func(ctx context.Context, req llm.Request) (reply *llm.Reply, cost float64, err error) // answers servers that ask a model
+
+	mu   sync.Mutex
+	open map[string]*sharedHub // by what they are made of
+}
+
+// configured are the servers of settings, by name.
+func configured(m config.MCP) []mcp.Server {
+	var out []mcp.Server
+	for _, name := range slices.Sorted(maps.Keys(m.Servers)) {
+		s := m.Servers[name]
+		out = append(out, mcp.Server{
+			Name: name, Command: s.Command, Env: s.Env, Dir: s.Dir, Hosts: s.Hosts, Read: s.Read, Write: s.Write, Bare: s.Bare,
+			URL: s.URL, Kind: s.Kind, Headers: s.Headers, Trust: s.Trust, Timeout: s.Timeout, Only: s.Only, Without: s.Without, Off: s.Off, Source: mcp.User,
+		})
+	}
+	return out
+}
+
+// Add writes a server into the person's settings, as [config.AddServer] does, if it can be one.
+func (h *Hubs) Add(name string, s config.MCPServer) error {
+	if err := checkServers(config.MCP{Servers: map[string]config.MCPServer{name: s}}); err != nil {
+		return err
+	}
+	return config.AddServer(h.ConfigPath, name, s)
+}
+
+// Servers lists the MCP servers of a workspace: the person's, those that the client
+// brought, those of plugins, and those of files of the workspace that are trusted.
+// Of two with one name the first counts. Sum is as in [consent.Store.ReviewRunning].
+func (h *Hubs) Servers(root, sum string, client []mcp.Server, warn func(string)) []mcp.Server {
+	if h.Config.MCP.Off {
+		return nil
+	}
+	all := slices.Concat(configured(h.Config.MCP), client, h.pluginServers(root, warn), h.workspaceServers(root, sum, warn))
+	limits := config.Claudes(root)
+	var out []mcp.Server
+	for _, s := range all {
+		if why := bars(limits, s); why != "" {
+			warn(fmt.Sprintf("the MCP server %s is not used: %s", s.Name, why))
+			continue
+		}
+		if i := slices.IndexFunc(out, func(o mcp.Server) bool { return o.Name == s.Name }); i >= 0 {
+			warn(fmt.Sprintf("there are two MCP servers called %s: that of the %s is used, not that of the %s", s.Name, out[i].Source, s.Source))
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// bars says what of Claude Code's settings in a workspace keeps a server out; empty: nothing.
+func bars(files []config.Claude, s mcp.Server) string {
+	for _, f := range files {
+		for _, l := range f.Limits {
+			if l.Servers.Bars(s.Name, s.Command, s.URL, s.Source == mcp.Project) {
+				return f.File + " says " + text.Line(text.Short(l.Text, 200))
+			}
+		}
+	}
+	return ""
+}
+
+func (h *Hubs) pluginServers(root string, warn func(string)) []mcp.Server {
+	var out []mcp.Server
+	for _, p := range h.Plugins() {
+		if len(p.Servers) == 0 {
+			continue
+		}
+		data, err := json.Marshal(map[string]any{"mcpServers": p.Servers})
+		if err != nil {
+			continue // they came as JSON
+		}
+		for _, s := range readServers("plugin "+p.Name, root, data, "plugin "+p.Name, warn) {
+			s.Read = append(s.Read, p.Dir)
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (h *Hubs) workspaceServers(root, sum string, warn func(string)) []mcp.Server {
+	var out []mcp.Server
+	for _, name := range serverFiles() {
+		data, err := config.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			continue // mostly there is none; what it is otherwise, a review says
+		}
+		review, err := h.Consent.ReviewRunning(root, sum)
+		trusted := func(i consent.Item) bool { return i.Path == filepath.ToSlash(name) }
+		if err != nil || !slices.ContainsFunc(review.Trusted, trusted) {
+			continue
+		}
+		// What was read must be what is trusted.
+		if again, err := config.ReadFile(filepath.Join(root, name)); err != nil || string(again) != string(data) {
+			warn(name + " changed while it was read; its servers are not used")
+			continue
+		}
+		out = append(out, readServers(name, root, data, mcp.Project, warn)...)
+	}
+	return out
+}
+
+func readServers(path, root string, data []byte, source string, warn func(string)) []mcp.Server {
+	list, problems, err := mcp.ReadFile(path, root, data)
+	if err != nil {
+		problems = append(problems, err.Error())
+	}
+	for _, p := range problems {
+		warn(text.Visible(p))
+	}
+	for i := range list {
+		list[i].Source = source
+	}
+	return list
+}
+
+// Hub is the connection to the servers of a workspace. All sessions there share it.
+type Hub struct {
+	*mcp.Manager
+	logins *Logins
+	close  func()
+}
+
+// Own are the tools that deal with the servers, whatever these offer; none without servers.
+func (h *Hub) Own() []tool.Tool {
+	if h == nil {
+		return nil
+	}
+	list := []tool.Tool{mcpServerList(h.Manager), mcpResource(h.Manager), oauthFlow(h.logins.flow(h.Manager))}
+	for i := range list {
+		list[i].Ready = func(*tool.Call) { h.Ready() }
+	}
+	return list
+}
+
+// Offered are the tools of the servers; none without servers.
+func (h *Hub) Offered(ctx context.Context) []tool.Tool {
+	if h == nil {
+		return nil
+	}
+	h.Revive(ctx)
+	return h.Tools()
+}
+
+// Served says how the servers are, for the run of a session, which waits for those that
+// are not known yet. It is nil if there are none.
+func (h *Hub) Served() func(context.Context, func(string)) []event.Server {
+	if h == nil {
+		return nil
+	}
+	return func(ctx context.Context, tell func(string)) []event.Server {
+		h.Revive(ctx)
+		ctx, cancel := context.WithTimeout(ctx, meetTime)
+		defer cancel()
+		h.Meet(ctx, func(names []string) {
+			word := "server"
+			if len(names) > 1 {
+				word += "s"
+			}
+			tell(fmt.Sprintf("waiting for the MCP %s %s, which inspan meets for the first time", word, strings.Join(names, ", ")))
+		})
+		var out []event.Server
+		for _, s := range h.Status() {
+			out = append(out, event.Server{Name: s.Name, State: string(s.State), Why: s.Why, Tools: s.Tools})
+		}
+		return out
+	}
+}
+
+// Failed reports whether a server can't be used, and why.
+func (h *Hub) Failed() (why string, failed bool) {
+	for _, s := range h.Status() {
+		if s.State != mcp.Ready && s.State != mcp.Login {
+			return cmp.Or(s.Why, "it has not answered"), true
+		}
+	}
+	return "", false
+}
+
+// Close lets go of it. The servers end with the last one that does. Further calls do
+// nothing, nor do those without servers.
+func (h *Hub) Close() {
+	if h != nil {
+		h.close()
+	}
+}
+
+type sharedHub struct {
+	root    string
+	manager *mcp.Manager
+	users   map[*Hub]bool
+}
+
+// Open starts the servers of a workspace in the background, unless they are started
+// already; nil if there are none. Those whose tools are known rest until a model that could
+// call them is asked, or somebody needs them. Whoever gets it closes it.
+func (h *Hubs) Open(root string, servers []mcp.Server, env tool.Env) *Hub {
+	if len(servers) == 0 {
+		return nil
+	}
+	key := root + "\x00" + fmt.Sprintf("%+v", servers)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.open == nil {
+		h.open = map[string]*sharedHub{}
+	}
+	s := h.open[key]
+	if s == nil {
+		s = &sharedHub{root: root, users: map[*Hub]bool{}}
+		s.manager = h.manager(servers, env)
+		h.open[key] = s
+		s.manager.Rest()
+	}
+	user := &Hub{Manager: s.manager, logins: h.Logins}
+	user.close = sync.OnceFunc(func() { h.drop(key, user) })
+	s.users[user] = true
+	return user
+}
+
+// OpenOne starts one server of settings, as [Hubs.Open] does.
+func (h *Hubs) OpenOne(name string, s config.MCPServer, env tool.Env) *Hub {
+	return h.Open(env.Root, configured(config.MCP{Servers: map[string]config.MCPServer{name: s}}), env)
+}
+
+func (h *Hubs) drop(key string, user *Hub) {
+	h.mu.Lock()
+	s := h.open[key]
+	delete(s.users, user)
+	last := len(s.users) == 0
+	if last {
+		delete(h.open, key)
+	}
+	h.mu.Unlock()
+	if last {
+		s.manager.Close()
+	}
+}
+
+// OpenAt starts the servers of a workspace for somebody who has no session there. Warn is
+// told of what is wrong with their settings.
+func (h *Hubs) OpenAt(root, sum string, client []mcp.Server, warn func(string)) (*Hub, error) {
+	env, err := h.Env(root)
+	if err != nil {
+		return nil, err
+	}
+	user := h.Open(env.Root, h.Servers(env.Root, sum, client, warn), env)
+	if user != nil {
+		user.Start()
+		letGo := user.close
+		user.close = func() {
+			letGo()
+			_ = env.Close() // what others still use of it goes on, and is swept later
+		}
+	}
+	return user, nil
+}
+
+// settleTime is how long a person waits for servers to connect; each tries for 15
+// seconds, and some twice.
+const settleTime = 35 * time.Second
+
+// Await waits until each server is connected or has failed, as long as a person would wait.
+func (h *Hub) Await(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	h.Settle(ctx)
+}
+
+// Settled is as OpenAt, and waits for the servers. Nil without an error: there are none.
+func (h *Hubs) Settled(ctx context.Context, root string, warn func(string)) (*Hub, error) {
+	hub, err := h.OpenAt(root, "", nil, warn)
+	if err != nil || hub == nil {
+		return nil, err
+	}
+	hub.Await(ctx)
+	return hub, nil
+}
+
+// With is as Settled, for a workspace that has a server of that name.
+func (h *Hubs) With(ctx context.Context, root, name string, warn func(string)) (*Hub, error) {
+	hub, err := h.Settled(ctx, root, warn)
+	if err != nil {
+		return nil, err
+	}
+	if hub != nil {
+		for _, s := range hub.Status() {
+			if s.Name == name {
+				return hub, nil
+			}
+		}
+		hub.Close()
+	}
+	return nil, noServer(name)
+}
+
+func noServer(name string) error {
+	return fmt.Errorf("there is no MCP server %q here; see 'inspan mcp list'", words.OneLine(name, 60))
+}
+
+// Leave logs out of the server of that name of a workspace, and revokes its tokens.
+func (h *Hubs) Leave(ctx context.Context, root, name string, warn func(string)) error {
+	for _, s := range h.Servers(root, "", nil, warn) {
+		if s.Name == name {
+			return h.Logins.LeaveServer(ctx, s)
+		}
+	}
+	return noServer(name)
+}
+
+// Managers are those of the servers that are started for a workspace. None rests any longer:
+// of what they offer beside tools nothing is known without them.
+func (h *Hubs) Managers(root string) []*mcp.Manager {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []*mcp.Manager
+	for _, h := range h.open {
+		if h.root == root {
+			h.manager.Start()
+			out = append(out, h.manager)
+		}
+	}
+	return out
+}
+
+// manager makes what keeps the connections to servers.
+func (h *Hubs) manager(servers []mcp.Server, env tool.Env) *mcp.Manager {
+	// Servers are reached where the person, or a file that they trust, says. What comes
+	// from them is bounded message by message.
+	reach := func(s mcp.Server) *http.Client {
+		guard := netguard.For(s.URL, h.Local())
+		guard.MaxBytes = 1 << 40
+		return guard.Client()
+	}
+	servers = slices.Clone(servers)
+	for i, s := range servers {
+		if s.Auth != nil {
+			servers[i].Auth = given{s.Auth, h.Logins}
+		}
+	}
+	m := &mcp.Manager{
+		Env: env, HTTP: reach, Servers: servers, Expand: h.expand, Withheld: h.withheld,
+		Pins: mcp.Pins{Dir: filepath.Join(h.StateDir, "mcp")}, Sample: h.Sample, Auth: h.Logins,
+	}
+	if h.Config.Sandbox.Off {
+		m.Level = tool.BoxNone
+	}
+	return m
+}
+
+// expand is the value of a variable for a server. Those that are not the person's own
+// get what looks like a secret only where the settings say so.
+func (h *Hubs) expand(s mcp.Server, name string) string {
+	if h.withheld(s, name) {
+		return ""
+	}
+	return os.Getenv(name)
+}
+
+// withheld reports whether a server does not get a variable that there is.
+func (h *Hubs) withheld(s mcp.Server, name string) bool {
+	own := s.Source == mcp.User || s.Source == mcp.Client
+	return !own && os.Getenv(name) != "" && secret.Named(name) && !slices.Contains(h.Config.MCP.Secrets[s.Name], name)
+}
+
+// PromptNamed is a prompt of a server as a slash command: its name, and what it takes.
+type PromptNamed struct {
+	mcp.Prompt
+	Command string // mcp__SERVER__PROMPT
+	Usage   string
+}
+
+// Prompts lists the prompts of the servers that are started for a workspace.
+func (h *Hubs) Prompts(root string) []PromptNamed {
+	var out []PromptNamed
+	for _, m := range h.Managers(root) {
+		for _, p := range m.Prompts() {
+			var args []string
+			for _, arg := range p.Args {
+				open, end := "[", "]"
+				if arg.Required {
+					open, end = "<", ">"
+				}
+				args = append(args, open+arg.Name+end)
+			}
+			out = append(out, PromptNamed{p, "mcp__" + p.Server + "__" + strings.Map(dashed, p.Name), strings.Join(args, " ")})
+		}
+	}
+	return out
+}
+
+func dashed(r rune) rune {
+	if r == ' ' || r == '/' || r == '\t' {
+		return '-'
+	}
+	return r
+}
+
+// Fill returns the text of a prompt for the model. Words are its arguments in
+// order, the last one taking the rest; NAME=VALUE names one. The text is marked as
+// the server's.
+func (h *Hubs) Fill(ctx context.Context, root string, p mcp.Prompt, line string) (string, error) {
+	args, err := promptArgs(p.Args, line)
+	if err != nil {
+		return "", err
+	}
+	err = errors.New("the MCP server " + p.Server + " is not connected")
+	for _, m := range h.Managers(root) {
+		text, failed := m.Prompt(ctx, p.Server, p.Name, args)
+		if failed == nil {
+			return "The person uses a prompt of the MCP server " + p.Server + ", which has written it:\n\n" + text, nil
+		}
+		err = failed
+	}
+	return "", err
+}
+
+// promptArgs gives words to arguments.
+func promptArgs(want []mcp.Arg, line string) (map[string]string, error) {
+	out := map[string]string{}
+	rest := strings.TrimSpace(line)
+	var open []string
+	for _, a := range want {
+		open = append(open, a.Name)
+	}
+	for rest != "" {
+		word, after, _ := strings.Cut(rest, " ")
+		if name, value, named := strings.Cut(word, "="); named && slices.Contains(open, name) {
+			out[name], rest = value, strings.TrimSpace(after)
+			open = slices.DeleteFunc(open, func(o string) bool { return o == name })
+			continue
+		}
+		switch len(open) {
+		case 0:
+			return nil, fmt.Errorf("%q is one argument too many", word)
+		case 1:
+			out[open[0]], rest, open = rest, "", nil
+		default:
+			out[open[0]], rest, open = word, strings.TrimSpace(after), open[1:]
+		}
+	}
+	for _, a := range want {
+		if _, given := out[a.Name]; a.Required && !given {
+			return nil, fmt.Errorf("it needs %s: %s", a.Name, words.OneLine(a.Doc, 200))
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,73 @@
+package connect
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/install/config"
+)
+
+// Foreign is a server from a file of another program.
+type Foreign struct {
+	Name, Path string
+	Server     config.MCPServer
+}
+
+// Missing are the variables that the server needs and that are not set here.
+func (f Foreign) Missing() []string {
+	var missing []string
+	for _, name := range configured(config.MCP{Servers: map[string]config.MCPServer{f.Name: f.Server}})[0].Variables() {
+		if os.Getenv(name) == "" {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
+// Foreign reads the files of other programs that are named, or all that there are, for
+// servers that the person does not have. Of two servers with
+// one name the first counts.
+func (h *Hubs) Foreign(paths []string, root string, warn func(string)) ([]Foreign, error) {
+	settings, _ := os.UserConfigDir() // without one there is nothing in it
+	files := foreignFiles(root, keep.Home(), settings)
+	if len(paths) > 0 {
+		files = nil
+	}
+	for _, path := range paths {
+		at, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, foreignFileAt(at, root))
+	}
+	var out []Foreign
+	for _, f := range files {
+		servers, warnings, err := f.all()
+		switch {
+		case err != nil && len(paths) > 0:
+			return nil, err
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			warn(err.Error())
+		}
+		for _, text := range warnings {
+			warn(text)
+		}
+		for _, name := range slices.Sorted(maps.Keys(servers)) {
+			_, taken := h.Config.MCP.Servers[name]
+			if taken || slices.ContainsFunc(out, func(b Foreign) bool { return b.Name == name }) {
+				warn(fmt.Sprintf("%s: there is an MCP server %s already; this one is left out", f.path, name))
+				continue
+			}
+			out = append(out, Foreign{name, f.path, servers[name]})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,267 @@
+package connect
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/extend/mcp"
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/safety/foreign"
+)
+
+// foreignFile is a file of another program that names MCP servers.
+type foreignFile struct {
+	path string
+	read func(f foreignFile, data []byte) (map[string]config.MCPServer, []string, error)
+	root string // workspace that it is read for
+}
+
+// foreignFiles lists where the programs that people come from keep their servers: Cursor,
+// VS Code, Claude Code, Claude Desktop, Codex, Gemini CLI and opencode. They need not exist.
+func foreignFiles(root, home, settings string) []foreignFile {
+	var out []foreignFile
+	for _, f := range []struct {
+		path string
+		read func(foreignFile, []byte) (map[string]config.MCPServer, []string, error)
+	}{
+		{filepath.Join(root, ".cursor", "mcp.json"), foreignFile.usual},
+		{filepath.Join(home, ".cursor", "mcp.json"), foreignFile.usual},
+		{filepath.Join(root, ".vscode", "mcp.json"), foreignFile.usual},
+		{filepath.Join(settings, "Code", "User", "mcp.json"), foreignFile.usual},
+		{filepath.Join(home, ".claude.json"), foreignFile.claude},
+		{filepath.Join(settings, "Claude", "claude_desktop_config.json"), foreignFile.usual},
+		{filepath.Join(home, ".codex", "config.toml"), foreignFile.codex},
+		{filepath.Join(home, ".gemini", "settings.json"), foreignFile.gemini},
+		{filepath.Join(root, ".gemini", "settings.json"), foreignFile.gemini},
+		{filepath.Join(home, ".config", "opencode", "opencode.json"), foreignFile.opencode},
+		{filepath.Join(home, ".config", "opencode", "opencode.jsonc"), foreignFile.opencode},
+		{filepath.Join(root, "opencode.json"), foreignFile.opencode},
+		{filepath.Join(root, "opencode.jsonc"), foreignFile.opencode},
+	} {
+		if !slices.ContainsFunc(out, func(o foreignFile) bool { return o.path == f.path }) { // the workspace can be the home
+			out = append(out, foreignFile{f.path, f.read, root})
+		}
+	}
+	return out
+}
+
+// foreignFileAt is a file by its path, whose form its name tells.
+func foreignFileAt(path, root string) foreignFile {
+	read := foreignFile.usual
+	switch base := filepath.Base(path); {
+	case strings.HasSuffix(base, ".toml"):
+		read = foreignFile.codex
+	case base == ".claude.json":
+		read = foreignFile.claude
+	case base == "opencode.json", base == "opencode.jsonc":
+		read = foreignFile.opencode
+	case base == "settings.json" && filepath.Base(filepath.Dir(path)) == ".gemini":
+		read = foreignFile.gemini
+	}
+	return foreignFile{path, read, root}
+}
+
+// largest is the most bytes of the file of Claude Code, which holds much beside servers.
+const largest = 32 << 20
+
+// ReadForeign reads a settings file of another agent.
+func ReadForeign(path string) ([]byte, error) {
+	if filepath.Base(path) == ".claude.json" {
+		return config.ReadAtMost(path, largest)
+	}
+	return config.ReadFile(path)
+}
+
+// all reads the servers of the file.
+func (f foreignFile) all() (map[string]config.MCPServer, []string, error) {
+	data, err := ReadForeign(f.path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f.read(f, data)
+}
+
+// usual reads the form that nearly all have: an object of servers.
+func (f foreignFile) usual(data []byte) (map[string]config.MCPServer, []string, error) {
+	var top struct {
+		Usual json.RawMessage `json:"mcpServers"`
+		Short json.RawMessage `json:"servers"`
+	}
+	if err := foreign.Unmarshal(data, &top); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
+	}
+	if top.Usual == nil {
+		top.Usual = top.Short
+	}
+	return f.servers(top.Usual)
+}
+
+// claude reads the servers of the person, and those that they have for this workspace only.
+func (f foreignFile) claude(data []byte) (map[string]config.MCPServer, []string, error) {
+	var top struct {
+		Servers  json.RawMessage `json:"mcpServers"`
+		Projects map[string]struct {
+			Servers json.RawMessage `json:"mcpServers"`
+		} `json:"projects"`
+	}
+	if err := foreign.Unmarshal(data, &top); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
+	}
+	out, warnings, err := f.servers(top.Servers)
+	if err != nil {
+		return nil, nil, err
+	}
+	own, more, err := f.servers(top.Projects[f.root].Servers)
+	maps.Copy(out, own)
+	return out, append(warnings, more...), err
+}
+
+// gemini reads the settings of Gemini CLI, where $NAME is a variable too, and url the older way over HTTP.
+func (f foreignFile) gemini(data []byte) (map[string]config.MCPServer, []string, error) {
+	var top struct {
+		Servers json.RawMessage `json:"mcpServers"`
+	}
+	if err := foreign.Unmarshal(data, &top); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
+	}
+	out, warnings, err := f.servers(top.Servers)
+	variable := regexp.MustCompile(`\$([A-Za-z_]\w*)`)
+	for name, s := range out {
+		if s.URL = variable.ReplaceAllString(s.URL, "$${$1}"); s.URL != "" && s.Kind == "" {
+			s.Kind = mcp.SSE
+		}
+		for _, texts := range []map[string]string{s.Env, s.Headers} {
+			for key := range texts {
+				texts[key] = variable.ReplaceAllString(texts[key], "$${$1}")
+			}
+		}
+		out[name] = s
+	}
+	return out, warnings, err
+}
+
+// opencode reads the settings of opencode. A server without a command and an address only switches on or
+// off what an organisation offers.
+func (f foreignFile) opencode(data []byte) (map[string]config.MCPServer, []string, error) {
+	var top struct {
+		Servers map[string]map[string]json.RawMessage `json:"mcp"`
+	}
+	if err := foreign.Unmarshal(data, &top); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
+	}
+	maps.DeleteFunc(top.Servers, func(_ string, s map[string]json.RawMessage) bool { return s["command"] == nil && s["url"] == nil })
+	list, err := json.Marshal(top.Servers)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
+	}
+	return f.servers(list)
+}
+
+// servers reads an object of servers.
+func (f foreignFile) servers(list json.RawMessage) (map[string]config.MCPServer, []string, error) {
+	out := map[string]config.MCPServer{}
+	if list == nil || string(list) == "null" {
+		return out, nil, nil
+	}
+	var byName map[string]json.RawMessage
+	if err := json.Unmarshal(list, &byName); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
+	}
+	renamed := map[string]json.RawMessage{}
+	for name, one := range byName {
+		renamed[usable(name)] = one
+	}
+	data, err := json.Marshal(map[string]any{"mcpServers": renamed})
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
+	}
+	read, warnings, err := mcp.ReadFile(f.path, f.root, data)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range read {
+		out[s.Name] = config.MCPServer{
+			Command: s.Command, Env: s.Env, Dir: s.Dir, Hosts: s.Hosts, Read: s.Read, Write: s.Write,
+			URL: s.URL, Kind: s.Kind, Headers: s.Headers, Timeout: s.Timeout, Only: s.Only, Without: s.Without, Off: s.Off,
+		}
+	}
+	return out, warnings, nil
+}
+
+// codex reads the settings of Codex.
+func (f foreignFile) codex(data []byte) (map[string]config.MCPServer, []string, error) {
+	var top struct {
+		Servers map[string]struct {
+			Command string            `toml:"command"`
+			Args    []string          `toml:"args"`
+			Env     map[string]string `toml:"env"`
+			Vars    []string          `toml:"env_vars"`
+			Dir     string            `toml:"cwd"`
+			URL     string            `toml:"url"`
+			Token   string            `toml:"bearer_token_env_var"`
+			Headers map[string]string `toml:"http_headers"`
+			Named   map[string]string `toml:"env_http_headers"`
+			Seconds float64           `toml:"tool_timeout_sec"`
+			Only    []string          `toml:"enabled_tools"`
+			Without []string          `toml:"disabled_tools"`
+			Enabled *bool             `toml:"enabled"`
+		} `toml:"mcp_servers"`
+	}
+	var all struct {
+		Servers map[string]map[string]any `toml:"mcp_servers"`
+	}
+	if err := cmp.Or(config.Decode(f.path, data, &top), config.Decode(f.path, data, &all)); err != nil {
+		return nil, nil, err
+	}
+	out := map[string]config.MCPServer{}
+	for name, s := range top.Servers {
+		one := config.MCPServer{
+			Env: map[string]string{}, Dir: s.Dir, URL: s.URL, Headers: map[string]string{},
+			Timeout: time.Duration(s.Seconds * float64(time.Second)), Only: s.Only, Without: s.Without, Off: s.Enabled != nil && !*s.Enabled,
+		}
+		if s.Command != "" {
+			one.Command = append([]string{s.Command}, s.Args...)
+		}
+		maps.Copy(one.Env, s.Env)
+		maps.Copy(one.Headers, s.Headers)
+		for _, v := range s.Vars {
+			one.Env[v] = "${" + v + "}"
+		}
+		for header, v := range s.Named {
+			one.Headers[header] = "${" + v + "}"
+		}
+		if s.Token != "" {
+			one.Headers["Authorization"] = "Bearer ${" + s.Token + "}"
+		}
+		out[usable(name)] = one
+	}
+	return out, unread(f, all.Servers, "command", "args", "env", "env_vars", "cwd", "url", "bearer_token_env_var", "http_headers",
+		"env_http_headers", "tool_timeout_sec", "enabled_tools", "disabled_tools", "enabled"), nil
+}
+
+// unread are warnings about the fields of servers that are not taken over.
+func unread[T any](f foreignFile, servers map[string]map[string]T, known ...string) (warnings []string) {
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		for _, field := range slices.Sorted(maps.Keys(servers[name])) {
+			if !slices.Contains(known, field) {
+				warnings = append(warnings, fmt.Sprintf("%s: the MCP server %s has the field %q, which means nothing here",
+					f.path, usable(name), text.Cut(field, 60)))
+			}
+		}
+	}
+	return warnings
+}
+
+// usable is a name as servers have them here.
+func usable(name string) string {
+	name = strings.Trim(regexp.MustCompile(`[^A-Za-z0-9_-]+`).ReplaceAllString(name, "-"), "-")
+	return name[:min(len(name), 40)]
+}

@@ -1,0 +1,76 @@
+package connect
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/install/config"
+)
+
+// keyWait is how long another process may take that keeps a key.
+const keyWait = 10 * time.Second
+
+// keyName is what the key of a provider is kept under.
+func keyName(provider string) string { return "key:" + provider }
+
+// HasKey implements [providers.Keys].
+func (l *Logins) HasKey(provider string) bool { return l.tokens().Has(keyName(provider)) }
+
+// Key implements [providers.Keys]. Where is "the keychain" or the path of a file that only this
+// user can read.
+func (l *Logins) Key(ctx context.Context, provider string) (key, where string, err error) {
+	data, where, err := l.tokens().Get(ctx, keyName(provider))
+	if err == nil {
+		err = json.Unmarshal(data, &key)
+	}
+	if err != nil {
+		return "", "", config.Error{Err: fmt.Errorf("the key of %s that inspan keeps can't be read: %w; 'inspan setup' stores it again", provider, err)}
+	}
+	return key, where, nil
+}
+
+// KeepKey keeps the key of a provider, in the keychain of the system if it answers, else in a file
+// that only this user can read. It returns where.
+func (l *Logins) KeepKey(ctx context.Context, provider, key string) (where string, err error) {
+	l.Note("the key of "+provider, key)
+	data, err := json.Marshal(key)
+	if err != nil {
+		return "", err
+	}
+	unlock, err := l.lockKeys(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if err := l.tokens().Set(ctx, keyName(provider), data); err != nil {
+		return "", err
+	}
+	_, where, err = l.tokens().Get(ctx, keyName(provider))
+	return where, err
+}
+
+// ForgetKey forgets the key of a provider. Nothing kept: no error.
+func (l *Logins) ForgetKey(ctx context.Context, provider string) error {
+	unlock, err := l.lockKeys(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return l.tokens().Delete(ctx, keyName(provider))
+}
+
+func (l *Logins) lockKeys(ctx context.Context) (unlock func(), err error) {
+	dir := l.tokens().Locks()
+	if err := keep.MakeDir(dir); err != nil {
+		return nil, err
+	}
+	lock, err := keep.LockFile(ctx, filepath.Join(dir, "keys.lock"), keyWait)
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = lock.Close() }, nil
+}

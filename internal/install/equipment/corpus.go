@@ -1,0 +1,164 @@
+package equipment
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/extend/skill"
+	"github.com/inspan/inspan/internal/work/corpus"
+	"github.com/inspan/inspan/internal/work/script"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
+	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/workflow"
+
+	_ "embed"
+)
+
+//go:embed ask_corpus.md
+var askCorpusDoc string
+
+// AskCorpus is a question to a corpus.
+type AskCorpus struct {
+	Question string   `json:"question" jsonschema:"the question; it stands alone"`
+	Sources  []string `json:"sources" jsonschema:"files, folders, blob:NAME, https://..., session (this one), session:ID or sessions (past)"`
+	Budget   float64  `json:"budget,omitempty" jsonschema:"most US dollars; what the session has left if not given"`
+}
+
+// Task is the question as the agent gets it that answers.
+func (a AskCorpus) Task() string {
+	sources, _ := json.Marshal(a.Sources) // texts always can
+	return strings.TrimSpace(a.Question) + "\n\nSources: " + string(sources)
+}
+
+// Asking is the tool by which a model puts questions to a corpus, if the settings want it: agents
+// of that kind answer, in sessions that are kept there.
+func (s *Set) Asking(agents workflow.Agents, sessions store.Store) []tool.Tool {
+	if !s.Config.Agents.Corpus {
+		return nil
+	}
+	t := tool.New("ask_corpus", askCorpusDoc, func(ctx context.Context, c *tool.Call, in AskCorpus) (tool.Result, error) {
+		if strings.TrimSpace(in.Question) == "" || len(in.Sources) == 0 || in.Budget < 0 {
+			return tool.Result{}, errors.New("it needs a question and sources, and a budget that is not negative")
+		}
+		r, err := agents.Work(ctx, workflow.Job{
+			Step: "corpus-" + c.Key, Prompt: in.Task(), Agent: corpus.Kind, Budget: workflow.Budget{Cost: in.Budget},
+			Untrusted: c.Untrusted, Progress: c.Progress,
+		})
+		if err != nil {
+			return tool.Result{}, err
+		}
+		answer, err := corpus.Answered(store.Events(ctx, sessions, r.Session))
+		if err != nil || answer == nil {
+			why := cmp.Or(r.Failed, "it ended without an answer whose quotes were verified")
+			return tool.Result{}, errors.Join(fmt.Errorf("no answer: %s", why), err)
+		}
+		raw, err := json.Marshal(answer)
+		return tool.Result{Parts: llm.Say(string(raw)), Untrusted: true}, err
+	})
+	t.Delegates = true
+	t.Effects = tool.NoEffects
+	return []tool.Tool{t}
+}
+
+// Corpus is what the tools of a session share that answers questions to a corpus; nil: it has none.
+type Corpus = *corpus.Set
+
+// Sources are those of a new session that answers questions to a corpus, as [corpus.Fixed] has them.
+func Sources(ctx context.Context, env tool.Env, names []string, may func([]tool.Effect) error) ([]event.Source, error) {
+	return corpus.Fixed(ctx, env, names, may)
+}
+
+// CorpusRole is the kind of agent that answers questions to a corpus. A file of the person or the
+// workspace of that name goes before it, as for any kind.
+func CorpusRole() skill.Role {
+	r, err := skill.ParseRole(corpus.Kind+".md", "built in", corpus.Agent)
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	return r
+}
+
+func isCorpus(r skill.Role) bool { return strings.EqualFold(r.Name, corpus.Kind) }
+
+// Corpus gives an agent the tools of its kind for a corpus, if the kind has such: an order wants
+// them, and no other agent sees them. Model is asked about pieces. It is the last that is done to
+// an agent, as the model is to know of them from the start. Only is as for [corpus.Set].
+func (s *Set) Corpus(
+	agent *inspan.Agent, role skill.Role, only []event.Source, sessions store.Store, model func(context.Context) (llm.Model, error),
+	wrap func([]tool.Tool) []tool.Tool,
+) Corpus {
+	if !slices.ContainsFunc(corpus.Names(), func(name string) bool { return slices.Contains(role.Tools, name) }) {
+		return nil
+	}
+	var session atomic.Pointer[inspan.Session]
+	joined := agent.Lifecycle.Started
+	agent.Lifecycle.Started = func(s *inspan.Session) {
+		session.Store(s)
+		if joined != nil {
+			joined(s)
+		}
+	}
+	set := &corpus.Set{
+		Sessions: sessions, Only: only, Alone: s.Config.Memory.Off, Model: model, Key: agent.Secrets.Key,
+		Cache: filepath.Join(s.StateDir, "corpus-answers"),
+		Left: func() (float64, bool) {
+			at := session.Load()
+			if at == nil {
+				return 0, false
+			}
+			st := at.Status()
+			return st.Limits.Cost - st.Cost, st.Limits.Cost > 0
+		},
+	}
+	own := wrap(set.Tools())
+	if !slices.ContainsFunc(agent.Tools, func(t tool.Tool) bool { return t.Name == "script" }) { // the lever is for other agents
+		own = append(own, script.Tool(s.Self))
+	}
+	agent.Tools = slices.Concat(agent.Tools, Pick(role)(own))
+	if slices.Contains(role.Tools, corpus.AnswerTool) {
+		agent.Hooks = append(agent.Hooks[:len(agent.Hooks):len(agent.Hooks)], &insisting{})
+	}
+	return set
+}
+
+// insisting has an agent go on that would end without an answer whose quotes are verified, or with one that they
+// don't support.
+type insisting struct {
+	mu    sync.Mutex
+	given bool
+	lacks []string // what the quotes of the answer don't have
+}
+
+// At implements [tool.Hook].
+func (i *insisting) At(_ context.Context, p tool.Point) (tool.Outcome, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch {
+	case p.Moment == tool.PromptSaid:
+		i.given, i.lacks = false, nil
+	case p.Moment == tool.AfterCall && p.Call.Name == corpus.AnswerTool && p.Failed == "":
+		a, err := corpus.Given(p.Result.Parts.Text())
+		if err != nil {
+			return tool.Outcome{}, err
+		}
+		i.given, i.lacks = true, a.Unsupported
+	case p.Moment == tool.RunStop && !i.given && p.Rounds <= 1:
+		return tool.Outcome{By: "the one who asks", Text: "Only a call of " + corpus.AnswerTool + " that succeeds is an answer. Make it now; " +
+			"if the corpus does not answer the question, set nothing."}, nil
+	case p.Moment == tool.RunStop && len(i.lacks) > 0 && p.Rounds == 0:
+		return tool.Outcome{By: "the one who asks", Text: fmt.Sprintf("Your answer is not verified: no quote has %q. Call %s again with the passages "+
+			"that have it, or say only what they show.", i.lacks, corpus.AnswerTool)}, nil
+	}
+	return tool.Outcome{}, nil
+}

@@ -1,0 +1,136 @@
+package equipment
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/extend/profile"
+	"github.com/inspan/inspan/internal/extend/tools"
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/work/script"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// Parts of a window beyond which the descriptions of tools that are not built in
+// are deferred, and what that comes to where the window is not known.
+const (
+	mostDescribed = 10
+	fewDescribed  = 20_000 // tokens
+)
+
+// Furnish says which of the tools of an agent the model is told of in each request: those
+// of every day. The others are found by tool_search, built-in ones always, those that come
+// and go where there are many. Told: it is told
+// of all of them. Come lists those that come and go. Mode is that of the session; empty: the usual one.
+// It is the last that is done to an agent.
+func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come func(context.Context) []tool.Tool, told bool) {
+	levers, unattended := agent.Opening.Levers, agent.Unattended
+	mode = cmp.Or(mode, tool.ModeAsk)
+	all := tools.Told(agent.Tools, tools.Truth{
+		Mode: mode, Walls: agent.Env.Walls, Unattended: unattended, Keeps: !agent.Jobs.KeepNone && !agent.Jobs.Keep, GoesOn: agent.Jobs.Keep,
+	})
+	if unattended {
+		all = slices.DeleteFunc(slices.Clone(all), func(t tool.Tool) bool { return slices.Contains(attended(), t.Name) })
+	}
+	if levers.Names.Active(unattended) {
+		all = tools.Mended(all)
+	}
+	var beside []tool.Tool // of which the model is not told
+	if profile.For(agent.Model.Info().Route(), c.Config.Profiles).Edit == "patch" {
+		all, beside = tools.Patching(all)
+	}
+	room := allowance(agent.Model.Info().Window)
+	var rare, known []tool.Tool // known are those that tool_search tells more of
+	if !told && (levers.Deferred.Active(unattended) || described(all) > room) {
+		all, rare = daily(all, agent.Model.Info().Window)
+		all, known = brief(all)
+	}
+	scripts := c.Scripts(levers, unattended)
+	var plans tool.Tool
+	if scripts {
+		all, plans = append(all, script.Tool(c.Self)), planWorkflow(c.Self)
+	}
+	agent.Tools = all
+	agent.Dynamic.Tools = func(ctx context.Context) (shown, hidden []tool.Tool) {
+		shown, hidden = come(ctx), rare
+		if scripts {
+			hidden = append(slices.Clone(rare), script.TypesTool(slices.Concat(all, rare, shown)), plans)
+		}
+		if !told && described(shown) > room {
+			shown, hidden = nil, slices.Concat(hidden, shown)
+		}
+		if len(hidden) > 0 {
+			shown = slices.Concat(tools.Deferred(slices.Concat(hidden, known), shown), shown)
+		}
+		hidden = slices.Concat(hidden, beside)
+		if levers.Names.Active(unattended) {
+			shown = tools.Mended(shown)
+			hidden = slices.Concat(hidden, tools.Usual(slices.Concat(all, shown, hidden)))
+		}
+		return shown, hidden
+	}
+}
+
+// Helper runs this process as that of a script, if it was started as one: see [script.Child].
+func Helper() (ran bool, code int) { return script.Child() }
+
+// brief leaves rare arguments out of what the model is told of in each request. Known are
+// the tools that have some.
+func brief(list []tool.Tool) (out, known []tool.Tool) {
+	out = slices.Clone(list)
+	rare := map[string][]string{
+		"spawn_agent": {"tools", "model", "mode", "budget", "deadline", "max_turns", "result_schema", "count", "reduce", "check"},
+		"bash":        {"interactive"}, "jobs": {"keys"}, "history": {"around"}, "web_fetch": {"max_bytes"}, "search_files": {"max"},
+	}
+	for i, t := range out {
+		if args := rare[t.Name]; args != nil {
+			known = append(known, t)
+			out[i].Unshown = slices.Concat(t.Unshown, args)
+		}
+	}
+	return out, known
+}
+
+// attended are tools for sessions that somebody watches.
+func attended() []string { return []string{"ask_user", "render"} }
+
+// leastDaily is the window, in tokens, from which a model is told of all that it needs every day:
+// in a smaller one these descriptions would take a third of what a prompt may have.
+const leastDaily = 16_000
+
+// daily parts built-in tools into those that a model needs every day and the rest.
+func daily(list []tool.Tool, window int) (shown, rare []tool.Tool) {
+	names := []string{
+		"read_file", "write_file", "edit_file", "edit_lines", "apply_patch", "list_files", "search_files", "bash", "todo", "ask_user", "history",
+	}
+	if window == 0 || window >= leastDaily {
+		names = append(names, "find_files", "jobs", "skill", "spawn_agent", "web_fetch")
+	}
+	for _, t := range list {
+		if slices.Contains(names, t.Name) {
+			shown = append(shown, t)
+		} else {
+			rare = append(rare, t)
+		}
+	}
+	return shown, rare
+}
+
+func allowance(window int) int {
+	if window == 0 {
+		return fewDescribed
+	}
+	return window / mostDescribed
+}
+
+// described is about how many tokens the descriptions of tools take.
+func described(list []tool.Tool) int {
+	req := llm.Request{}
+	for _, t := range list {
+		req.Tools = append(req.Tools, t.Spec())
+	}
+	return req.Tokens()
+}

@@ -1,0 +1,172 @@
+package equipment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/extend/hook"
+	"github.com/inspan/inspan/internal/extend/skill"
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/safety/consent"
+	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/tool"
+)
+
+// hooksEnd is how long a session that is closed waits for hooks in the background.
+const hooksEnd = 5 * time.Second
+
+// Hooks are the hooks of a session: the user's own, and those of the workspace
+// whose exact content the person trusts. All run in the sandbox of commands. The function ends them.
+func (s *Set) Hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.Hook, func(), error) {
+	mine, theirs := slices.Clone(s.Config.Hooks), []hook.Config(nil)
+	for i := range mine {
+		mine[i].Source = s.ConfigPath
+	}
+	if s.Config.ClaudeHooks {
+		mine = append(mine, claudeHooks(keep.AtHome(".claude", "settings.json"), warn)...)
+	}
+	review, err := s.Consent.ReviewRunning(root, sum)
+	if err != nil && sum != "" {
+		return nil, nil, config.Error{Err: err}
+	}
+	still := func() error {
+		now, err := s.Consent.ReviewRunning(root, sum)
+		if err != nil {
+			return err
+		}
+		for _, i := range slices.Concat(now.New, now.Changed, review.Trusted) {
+			if !slices.ContainsFunc(now.Trusted, func(o consent.Item) bool { return o.Path == i.Path && o.Digest == i.Digest }) {
+				return fmt.Errorf("%s is not what you trusted; 'inspan trust' shows it", i.Path)
+			}
+		}
+		return nil
+	}
+	if review.Runs(config.ProjectFile) {
+		project, err := config.LoadProject(filepath.Join(root, config.ProjectFile))
+		if err != nil {
+			return nil, nil, config.Error{Err: err}
+		}
+		for _, h := range project.Hooks {
+			h.Source = config.ProjectFile
+			theirs = append(theirs, h)
+		}
+	}
+	for _, path := range config.ClaudeFiles() {
+		if review.Runs(path) {
+			theirs = append(theirs, claudeHooks(filepath.Join(root, path), warn)...)
+		}
+	}
+	if len(theirs) > 0 { // they may have changed while they were read
+		if err := still(); err != nil {
+			return nil, nil, fmt.Errorf("the hooks of this folder: %w", err)
+		}
+	}
+	var out []tool.Hook
+	var sets []*hook.Set
+	add := func(list []hook.Config, own bool, as func(*hook.Set) tool.Hook) {
+		if len(list) > 0 {
+			s := s.hookSet(list, own, env, warn)
+			out, sets = append(out, as(s)), append(sets, s)
+		}
+	}
+	add(mine, true, func(s *hook.Set) tool.Hook { return s })
+	add(theirs, false, func(s *hook.Set) tool.Hook { return tightening{s, still} })
+	for _, p := range s.Plugins() {
+		add(p.Hooks, false, func(s *hook.Set) tool.Hook { return tightening{s, p.Check} })
+	}
+	return out, func() { closing(sets...) }, nil
+}
+
+// KindHooks are the hooks that a kind of agent brings. They are its guard, so what can't run of them is
+// an error. Those of a repository or a plugin nobody has trusted.
+func (s *Set) KindHooks(role skill.Role, env tool.Env, warn func(string)) ([]tool.Hook, func(), error) {
+	if role.Hooks == nil {
+		return nil, func() {}, nil
+	}
+	if role.Source != skill.FromUser {
+		return nil, nil, fmt.Errorf("%s brings hooks of its own, which run only for kinds of agents in your own folders (~/.claude/agents): move it there", role.Name)
+	}
+	list, notes, err := hook.ReadClaude(role.Hooks, "the kind of agent "+role.Name)
+	if err == nil && len(notes) > 0 {
+		err = errors.New(strings.Join(notes, "; "))
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s does not run without its hooks: %w", role.Name, err)
+	}
+	for i := range list {
+		list[i].Kind = role.Name
+	}
+	set := s.hookSet(list, true, env, warn)
+	return []tool.Hook{set}, func() { closing(set) }, nil
+}
+
+// closing waits a while for hooks in the background.
+func closing(sets ...*hook.Set) {
+	ctx, cancel := context.WithTimeout(context.Background(), hooksEnd)
+	defer cancel()
+	for _, s := range sets {
+		s.Close(ctx)
+	}
+}
+
+func (s *Set) hookSet(list []hook.Config, own bool, env tool.Env, warn func(string)) *hook.Set {
+	// Hooks are reached at addresses of the person's settings, which may be this
+	// machine.
+	env.HTTP = netguard.Here(s.Local()).Unredirected()
+	return &hook.Set{
+		Hooks: list, Env: env, Walls: hook.Walls{Own: own, Outside: s.Config.Sandbox.Outside}, Getenv: os.Getenv,
+		Log:  func(id string) string { return filepath.Join(s.SessionsDir(), id, "log.jsonl") },
+		Warn: func(_, text string) { warn(text) },
+	}
+}
+
+// claudeHooks reads a settings file of Claude Code, if it is there.
+func claudeHooks(path string, warn func(string)) []hook.Config {
+	data, err := config.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var list []hook.Config
+	var notes []string
+	if err == nil {
+		list, notes, err = hook.ReadClaude(data, path)
+	}
+	if err != nil { // it names the file
+		warn(fmt.Sprintf("hooks do not run: %v", err))
+	}
+	for _, n := range notes { // they name the file
+		warn(n)
+	}
+	return list
+}
+
+// tightening are hooks that came with a repository or a plugin: they never allow what
+// would ask, and run only while all they may run is what the person trusts.
+type tightening struct {
+	tool.Hook
+	still func() error
+}
+
+// At implements [tool.Hook].
+func (t tightening) At(ctx context.Context, p tool.Point) (tool.Outcome, error) {
+	err := t.still()
+	if err != nil && p.Moment == tool.BeforeCall && p.Mode == tool.ModeYolo {
+		return tool.Outcome{}, nil // it is noted at other moments; what was not written by a person denies nothing here
+	}
+	if err != nil {
+		return tool.Outcome{}, fmt.Errorf("its hooks do not run: %w", err)
+	}
+	out, err := t.Hook.At(ctx, p)
+	if out.Action == tool.Allow {
+		out.Action = tool.Abstain
+	}
+	return out, err
+}

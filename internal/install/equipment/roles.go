@@ -1,0 +1,65 @@
+package equipment
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/extend/skill"
+	"github.com/inspan/inspan/internal/safety/foreign"
+	"github.com/inspan/inspan/tool"
+)
+
+// Roles lists the kinds of agents that a session in a workspace can spawn: those of
+// the workspace, the user's, and those that are built in. Warn is told of files
+// that are none.
+func (s *Set) Roles(root string, warn func(string)) []skill.Role {
+	list, warnings := skill.Roles(append([]skill.Folder{
+		{Path: filepath.Join(root, ".inspan", "agents"), Source: skill.FromProject},
+		{Path: filepath.Join(root, ".agents", "agents"), Source: skill.FromProject},
+		{Path: filepath.Join(root, ".claude", "agents"), Source: skill.FromProject},
+	}, s.own("agents", ".claude")...))
+	for _, w := range warnings {
+		warn(w)
+	}
+	own, _ := skill.Roles(s.own("agents", ".claude"))
+	for _, mine := range own { // its guard is not to be had off by a file of the same name
+		i := slices.IndexFunc(list, func(r skill.Role) bool { return strings.EqualFold(r.Name, mine.Name) })
+		if mine.Hooks != nil && i >= 0 && list[i].Source == skill.FromProject {
+			warn("the kind of agent " + list[i].Name + " of this folder is left out: your own of that name has hooks, which guard it")
+			list[i] = mine
+		}
+	}
+	for _, p := range s.Plugins() {
+		list = append(list, p.Agents...)
+	}
+	if s.Config.Agents.Corpus && !slices.ContainsFunc(list, isCorpus) {
+		list = append(list, CorpusRole())
+	}
+	return list
+}
+
+// Pick picks those of a list of tools that a kind of agent gets.
+func Pick(role skill.Role) func([]tool.Tool) []tool.Tool {
+	without := ours(role.Without, foreign.DeniedTools)
+	kind := ours(slices.DeleteFunc(slices.Clone(role.Tools), patterned), foreign.OwnTools)
+	return func(list []tool.Tool) []tool.Tool {
+		return slices.DeleteFunc(slices.Clone(list), func(t tool.Tool) bool {
+			return slices.Contains(without, t.Name) || role.Tools != nil && !slices.Contains(kind, t.Name)
+		})
+	}
+}
+
+// patterned reports whether a file wants a tool for some uses only, as
+// "Bash(git log:*)". The whole tool would be more than that, so it is none.
+func patterned(written string) bool { return strings.Contains(written, "(") }
+
+// ours are our names of tools as Claude Code's or ours are written in files, by what each stands for.
+func ours(written []string, standsFor func(name string) []string) []string {
+	var out []string
+	for _, name := range written {
+		name, _, _ = strings.Cut(name, "(")
+		out = append(out, standsFor(strings.TrimSpace(name))...)
+	}
+	return out
+}

@@ -1,0 +1,47 @@
+package equipment
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/extend/hook"
+	"github.com/inspan/inspan/tool"
+)
+
+const (
+	setupTime   = 15 * time.Minute
+	setupOutput = 64 << 10 // bytes that are read of what it prints
+)
+
+// SetUp makes a copy of a workspace ready in which an agent will work apart, as the settings say; without a
+// command there is nothing to do. The error is for the agent. A closed copy reaches no host.
+func (s *Set) SetUp(ctx context.Context, env tool.Env, mode tool.Mode, closed bool) error {
+	c := hook.Config{Command: s.Config.Agents.Setup, Hosts: s.Config.Agents.SetupHosts}
+	if closed {
+		c.Hosts = nil
+	}
+	limited, cancel := context.WithTimeout(ctx, setupTime)
+	defer cancel()
+	out := keep.Head{Limit: setupOutput}
+	p, err := env.Procs.Start(limited, tool.Command{
+		Args: []string{"sh", "-c", c.Command}, Dir: env.Root, Output: &out,
+		Box: hook.Walls{Own: true, Outside: s.Config.Sandbox.Outside}.Box(ctx, env, mode, c),
+	})
+	if err != nil {
+		return err
+	}
+	code, err := p.Wait()
+	switch {
+	case limited.Err() != nil && ctx.Err() == nil:
+		return fmt.Errorf("it was not done after %v", setupTime)
+	case err != nil || code == 0:
+		return err
+	}
+	data, _ := out.Bytes()
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	return fmt.Errorf("exit code %d: %s", code, text.Short(lines[len(lines)-1], 300))
+}

@@ -1,0 +1,141 @@
+package equipment
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/extend/skill"
+	"github.com/inspan/inspan/internal/safety/foreign"
+	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/safety/policy"
+	"github.com/inspan/inspan/tool"
+)
+
+// SkillFolders are the folders of the person's own skills that are there: what a skill tells
+// to read or to run lies in them.
+func (s *Set) SkillFolders() []string {
+	var out []string
+	for _, f := range s.Skills("").Folders {
+		at := keep.Real(f.Path)
+		whole := tool.Inside(at, keep.Home()) // a home, or more, is not a folder of skills
+		if info, err := os.Stat(at); f.Source == "user" && filepath.IsAbs(at) && !whole && err == nil && info.IsDir() {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// Skills is the library of a workspace: its own skills, the user's, and those that
+// are built in. Of two with one name the first counts.
+func (s *Set) Skills(root string) *skill.Library {
+	if s.Config.Skills.Off {
+		return &skill.Library{}
+	}
+	var folders []skill.Folder
+	within := keep.Repository(root)
+	for _, dir := range []string{".inspan", ".agents", ".claude"} {
+		folders = append(folders, skill.Folder{Path: filepath.Join(root, dir, "skills"), Source: skill.FromProject, Within: within})
+	}
+	folders = append(folders, s.own("skills", ".agents", ".claude")...)
+	for _, path := range s.Config.Skills.Folders {
+		folders = append(folders, skill.Folder{Path: path, Source: "user"})
+	}
+	for _, p := range s.Plugins() {
+		for _, f := range p.Skills {
+			f.Root = p.Dir
+			folders = append(folders, f)
+		}
+	}
+	return &skill.Library{Folders: folders, Builtin: !s.Config.Skills.NoBuiltin, Heads: filepath.Join(s.StateDir, "skill-heads")}
+}
+
+// own are the folders of that name which are the person's: beside the settings, and in the
+// folders of their home that other agents read too.
+func (s *Set) own(name string, home ...string) []skill.Folder {
+	out := []skill.Folder{{Path: filepath.Join(filepath.Dir(s.ConfigPath), name), Source: skill.FromUser}}
+	if s.Apart {
+		return out
+	}
+	for _, other := range home {
+		out = append(out, skill.Folder{Path: keep.AtHome(other, name), Source: skill.FromUser})
+	}
+	return out
+}
+
+// Loaded is the text of skills that a kind of agent begins with.
+func Loaded(l *skill.Library, names []string) string {
+	var texts []string
+	for _, name := range names {
+		if text, _, err := l.Invoke(name, ""); err == nil {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// skillGrants is a hook that allows the calls which a skill that was loaded says it
+// needs, until the person says something else. Skills that came with a repository
+// allow nothing.
+type skillGrants struct {
+	library *skill.Library
+	places  places.Map
+
+	mu    sync.Mutex
+	rules []policy.Rule
+}
+
+// Grants is a hook that allows the calls which the loaded skills of a library say they need; none
+// without skills.
+func (s *Set) Grants(l *skill.Library, at places.Map) []tool.Hook {
+	if s.Config.Skills.Off {
+		return nil
+	}
+	return []tool.Hook{&skillGrants{library: l, places: at}}
+}
+
+// At implements [tool.Hook].
+func (g *skillGrants) At(ctx context.Context, p tool.Point) (tool.Outcome, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case p.Moment == tool.PromptSaid:
+		g.rules = nil
+	case p.Moment == tool.AfterCall && p.Call.Name == "skill" && p.Failed == "":
+		g.add(p.Call)
+	case p.Moment == tool.BeforeCall && len(g.rules) > 0:
+		v, err := policy.Policy{Map: g.places, Rules: g.rules}.Judge(ctx, p.Call, p.Effects)
+		if err == nil && v.Action == tool.Allow {
+			return tool.Outcome{Action: tool.Allow, By: v.By, Reason: v.Reason}, nil
+		}
+	}
+	return tool.Outcome{}, nil
+}
+
+// add takes over what the skill of a call may do.
+func (g *skillGrants) add(c *tool.Call) {
+	args, err := tool.Args[struct {
+		Name string `json:"name"`
+		File string `json:"file"`
+	}](c)
+	if err != nil || args.File != "" {
+		return
+	}
+	skills, _ := g.library.List()
+	i := slices.IndexFunc(skills, func(s skill.Skill) bool { return strings.EqualFold(s.Name, args.Name) })
+	if i < 0 || skills[i].Source == "project" || skills[i].Manual {
+		return
+	}
+	for _, written := range skills[i].Tools {
+		rules, _ := foreign.Rules(tool.Allow, written)
+		for _, text := range rules {
+			if r, err := policy.ParseRule(tool.Allow, text, "skill "+skills[i].Name); err == nil {
+				g.rules = append(g.rules, r)
+			}
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package equipment
+
+import (
+	"slices"
+
+	"github.com/inspan/inspan/internal/extend/skill"
+	"github.com/inspan/inspan/internal/extend/tools"
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/work/corpus"
+	"github.com/inspan/inspan/internal/world/lsp"
+	"github.com/inspan/inspan/tool"
+)
+
+// BuiltIn lists the tools that are part of inspan. They belong to no session.
+func BuiltIn() []tool.Tool {
+	return slices.Concat(tools.WithLSP(&lsp.Manager{}, tools.Core(&tools.Shell{}, "")), tools.Web{}.Tools())
+}
+
+// Names lists the names of all built-in tools. A session has some of them.
+func Names() []string {
+	out := []string{
+		"apply_patch", "ask_corpus", "call_tool", "edit_file", "edit_lines", "history", "lsp_rename", MakeTool, "manage_agents", "mcp_resource", "mcp_server_list", "memory",
+		"memory_store", "oauth_flow", "plan_workflow", "read_issue", "return_result", "script", "skill", "spawn_agent", "team", "tool_search",
+		"tool_types", "web_search",
+	}
+	for _, t := range BuiltIn() {
+		out = append(out, t.Name)
+	}
+	return slices.Concat(out, corpus.Names())
+}
+
+// Tools lists the tools of a session that are built in, as the settings want them. Edit is the
+// form of changes that suits its model. The function ends what they have started.
+func Tools(c config.Config, shell *tools.Shell, edit string, env tool.Env) (list []tool.Tool, end func()) {
+	servers := &lsp.Manager{Env: env}
+	list = tools.Core(shell, edit)
+	if !c.NoLSP {
+		list = tools.WithLSP(servers, list)
+	}
+	if !c.Web.Off {
+		w := tools.Web{Search: c.Web.Engine(), Secrets: map[string]tools.Secret{}}
+		for name, s := range c.Web.Secrets {
+			w.Secrets[name] = tools.Secret{Hosts: s.Hosts, Value: s.Value, Plain: s.Plain}
+		}
+		list = append(list, w.Tools()...)
+	}
+	return list, servers.Close
+}
+
+// OffMachine are those of a list that reach no file and no command of this machine.
+func OffMachine(list []tool.Tool) []tool.Tool {
+	return slices.DeleteFunc(list, func(t tool.Tool) bool { return !slices.Contains([]string{"todo", "web_fetch", "web_search"}, t.Name) })
+}
+
+// Skilled adds the tool that loads skills, if there can be any.
+func Skilled(c config.Config, l *skill.Library, list []tool.Tool) []tool.Tool {
+	if c.Skills.Off {
+		return list
+	}
+	return append(list, l.Tool())
+}

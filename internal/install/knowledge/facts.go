@@ -1,0 +1,192 @@
+package knowledge
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/extend/memory"
+	"github.com/inspan/inspan/internal/extend/skill"
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/kernel/session"
+	"github.com/inspan/inspan/internal/safety/consent"
+	"github.com/inspan/inspan/internal/safety/guard"
+	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/safety/policy"
+	"github.com/inspan/inspan/tool"
+)
+
+// Base is what is known between sessions, and of the machine.
+type Base struct {
+	*config.Installation
+	Consent  *consent.Store
+	Sessions *session.Store
+	Places   func(root string) places.Map
+	Redact   func(event.Body) event.Body // takes out the secrets of this user; nil: none are known
+	// Apart says that nothing counts that lies in the person's home, as [equipment.Set] has it.
+	Apart bool
+}
+
+// Prompt is what the prompt of a new session is made of, beside the settings.
+type Prompt struct {
+	Replace, Append string // as in [Input]
+	Root            string // where instruction files are looked for
+	Limits          Limits
+	Skills          *skill.Library // nil: the agent can't load any
+	Memory          *memory.Store
+	Remembers       bool // the agent has the tool memory
+	Elsewhere       bool // the session's files and commands are on another machine
+}
+
+// Limits are what the prompt tells a model of its session.
+type Limits struct {
+	Mode     tool.Mode // empty: ask
+	MaxTurns int       // as [inspan.Agent] has it
+	MaxCost  float64
+	MaxTime  time.Duration
+}
+
+// System is the prompt of a new session of an agent.
+func (k *Base) System(ctx context.Context, agent *inspan.Agent, p Prompt, warn func(string)) []event.Added {
+	root := agent.Env.Root
+	in := Input{Replace: p.Replace, Append: p.Append}
+	var beside sync.WaitGroup
+	beside.Go(func() { in.Facts = k.facts(ctx, agent, p) })
+	in.Memory, in.Claimed = k.remembered(p.Memory, warn)
+	if !p.Elsewhere {
+		in.Files, _ = k.instructions(p.Root, root)
+		in.Skills = skillList(p.Skills, warn)
+	}
+	if beside.Wait(); p.Remembers && !k.Config.Memory.Off && p.Limits.Mode != tool.ModePlan {
+		in.Facts = append(in.Facts, toRemember)
+	}
+	blocks, warnings := Blocks(in)
+	for _, w := range warnings {
+		warn(w)
+	}
+	return asSeen(blocks, warn)
+}
+
+// toRemember tells a model that there is a memory, whose tool it may not see until it looks for it.
+const toRemember = "memory: keep unasked, with the tool memory, what holds beyond this session: preferences and corrections of the person, " +
+	"decisions and why, traps"
+
+// Instructions returns what reads the instruction files between a workspace and a file in it,
+// without the texts that the prompt of the workspace has.
+func (k *Base) Instructions(root string) func(path string) []event.Added {
+	above := sync.OnceValue(func() texts {
+		_, taken := k.instructions(root, root)
+		return taken
+	})
+	return func(path string) []event.Added {
+		return asSeen(nested(maps.Clone(above()).gather(in(ofProject(root, downTo(root, filepath.Dir(path)))), k.reader(root))), func(string) {})
+	}
+}
+
+// asSeen shows a model of the blocks of a prompt what people see of them, and tells both of what
+// they don't see.
+func asSeen(blocks []event.Added, warn func(string)) []event.Added {
+	for i, b := range blocks {
+		shown, hidden := guard.Marker{}.Instructions(b.Text, text.Visible(b.Source))
+		if blocks[i].Text = shown; hidden {
+			warn(text.Visible(b.Source) + " holds characters that people don't see; " +
+				"the model gets them spelled out, and is told not to follow that text")
+		}
+	}
+	return blocks
+}
+
+// Beside tells a model of the folders beside the workspace.
+func Beside(folders []string) string {
+	if len(folders) == 0 {
+		return ""
+	}
+	list := make([]string, len(folders))
+	for i, dir := range folders {
+		list[i] = "- " + text.Line(dir)
+	}
+	return "These folders belong to the work too. Tools and commands may use them as they may the workspace, by absolute paths:\n" +
+		strings.Join(list, "\n")
+}
+
+// facts are what the prompt says of the surroundings of a new session.
+func (k *Base) facts(ctx context.Context, agent *inspan.Agent, p Prompt) []string {
+	l, date := p.Limits, "date: "+time.Now().Format("Monday, 2 January 2006")
+	if p.Elsewhere {
+		return []string{"workspace: the folder in which your tools start, on another machine", date}
+	}
+	truth := policy.Session{
+		Mode: cmp.Or(l.Mode, tool.ModeAsk), Walls: agent.Env.Walls, Throwaway: agent.Env.Throwaway, Unattended: agent.Unattended,
+		Turns: turns(l.MaxTurns), Cost: max(l.MaxCost, 0), Time: max(l.MaxTime, 0),
+	}
+	list := append([]string{"workspace: " + agent.Env.Root, date}, truth.Facts()...)
+	lever := agent.Opening.Levers.Bootstrap
+	if !lever.Active(agent.Unattended) {
+		return append(list, "system: "+runtime.GOOS+"/"+runtime.GOARCH)
+	}
+	return append(list, Survey(ctx, agent.Env, k.machine(ctx, agent.Env), lever.Strength(0))...)
+}
+
+// turns are the most of one run, 0 for no limit.
+func turns(limit int) int {
+	switch {
+	case limit < 0:
+		return 0
+	case limit == 0:
+		return inspan.DefaultMaxTurns
+	}
+	return limit
+}
+
+// freshMachine is how long what is known of a machine holds.
+const freshMachine = 24 * time.Hour
+
+// machine is what the machine has, asked for once a day.
+func (k *Base) machine(ctx context.Context, env tool.Env) Machine {
+	type known struct {
+		Key     string
+		At      time.Time
+		Machine Machine
+	}
+	path, key := filepath.Join(k.StateDir, "machine.json"), os.Getenv("PATH")+"\x00"+k.Config.Sandbox.Container
+	var m known
+	if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &m) == nil && m.Key == key && time.Since(m.At) < freshMachine {
+		return m.Machine
+	}
+	m = known{key, time.Now(), AskMachine(ctx, env)}
+	if data, err := json.Marshal(m); err == nil {
+		_ = keep.Write(path, data) // the next session asks again
+	}
+	return m.Machine
+}
+
+// maxSkills is how much of the prompt the list of skills may take, in bytes.
+const maxSkills = 24 << 10
+
+// skillList is what the prompt says of the skills of a library; empty if there are
+// none, or the agent has no tool for them: then there is no library.
+func skillList(l *skill.Library, warn func(string)) string {
+	if l == nil {
+		return ""
+	}
+	skills, warnings := l.List()
+	for _, w := range warnings {
+		warn(w)
+	}
+	index := skill.Index(skills, maxSkills)
+	if index == "" {
+		return ""
+	}
+	return "Skills, which the tool skill loads. Where one matches the task, load it before you begin:\n" + index
+}

@@ -1,0 +1,192 @@
+package permission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/safety/foreign"
+	"github.com/inspan/inspan/internal/safety/policy"
+	"github.com/inspan/inspan/tool"
+)
+
+// claudeSaid is a rule of Claude Code in a workspace, and what becomes of it.
+type claudeSaid struct {
+	foreign.Translated
+	file string
+}
+
+func (c claudeSaid) String() string {
+	return fmt.Sprintf("%s: %s %s", c.file, c.Action, text.Line(text.Short(c.Text, 200)))
+}
+
+// claudes are the rules that Claude Code has in a workspace. Problems name files that can't be read.
+func claudes(root string) (list []claudeSaid, problems []string) {
+	for _, f := range config.Claudes(root) {
+		if f.Err != nil {
+			problems = append(problems, f.File+": its permissions have no effect: "+text.Line(text.Short(f.Err.Error(), 300)))
+		}
+		for _, t := range f.Rules {
+			for _, rule := range t.Rules {
+				if _, err := policy.ParseRule(t.Action, rule, ""); err != nil {
+					t.Rules, t.Why = nil, err.Error()
+					break
+				}
+			}
+			list = append(list, claudeSaid{t, f.File})
+		}
+	}
+	return list, problems
+}
+
+// claudeRules are the rules by which Claude Code asks or denies in a workspace. They hold here too,
+// as they only make things stricter. Those that allow don't.
+func claudeRules(root string) (out []inspan.Rule) {
+	list, _ := claudes(root)
+	for _, c := range list {
+		if c.Action == tool.Allow {
+			continue
+		}
+		for _, rule := range c.Rules {
+			out = append(out, inspan.Rule{Action: c.Action, Text: rule, Written: c.Text, Scope: c.file, Reason: c.file + " says " + text.Line(text.Short(c.Text, 200))})
+		}
+	}
+	return out
+}
+
+// claudeLimit is the first limit of Claude Code in a workspace that fits, as it is written there; empty:
+// there is none.
+func claudeLimit(root string, fits func(foreign.Limit) bool) string {
+	for _, f := range config.Claudes(root) {
+		for _, l := range f.Limits {
+			if fits(l) {
+				return f.File + " says " + text.Line(text.Short(l.Text, 200))
+			}
+		}
+	}
+	return ""
+}
+
+// Barred returns an error if a mode may not be used in a workspace.
+func (s *Set) Barred(root string, mode tool.Mode) error {
+	said := claudeLimit(root, func(l foreign.Limit) bool { return mode != "" && l.Mode == mode })
+	if said == "" {
+		return nil
+	}
+	return config.Error{Err: fmt.Errorf("mode %s may not be used in this folder: %s", mode, said)}
+}
+
+// barring are judges that deny everything in a mode that may not be used in a workspace.
+func (s *Set) barring(root string) (list []tool.Judge) {
+	for _, mode := range tool.Modes() {
+		if err := s.Barred(root, mode); err != nil {
+			list = append(list, tool.JudgeFunc(func(_ context.Context, c *tool.Call, _ []tool.Effect) (tool.Verdict, error) {
+				if c.Mode != mode {
+					return tool.Verdict{}, nil
+				}
+				return tool.Verdict{Action: tool.Deny, By: "the folder", Reason: err.Error()}, nil
+			}))
+		}
+	}
+	return list
+}
+
+// Unheeded says what asks, denies or limits in a workspace, by Claude Code's settings, and has no effect here.
+func (s *Set) Unheeded(root string) []string {
+	list, out := claudes(root)
+	for _, c := range list {
+		if c.Action != tool.Allow && c.Why != "" {
+			out = append(out, fmt.Sprintf("%s has no effect here: %s", c, text.Line(text.Short(c.Why, 200))))
+		}
+	}
+	for _, f := range config.Claudes(root) {
+		for _, l := range f.Limits {
+			if l.How == "" {
+				out = append(out, fmt.Sprintf("%s: %s has no effect here: inspan has no such setting", f.File, text.Line(text.Short(l.Text, 200))))
+			}
+		}
+	}
+	return out
+}
+
+// unread is what Claude Code's settings in a workspace have of rules that ask or deny and that can't be
+// read, and what of a call they may be about; none: anything. A rule for a tool that inspan does not have
+// stops nothing.
+func unread(root string) (said []string, about [][]tool.EffectKind) {
+	list, said := claudes(root)
+	about = make([][]tool.EffectKind, len(said))
+	for _, c := range list {
+		if c.Action == tool.Allow || c.Why == "" || c.Why == foreign.NoSuchTool {
+			continue
+		}
+		said = append(said, fmt.Sprintf("%s can't be read: %s", c, text.Line(text.Short(c.Why, 200))))
+		var kinds []tool.EffectKind
+		switch name, _, _ := strings.Cut(c.Text, "("); name {
+		case "Bash":
+			kinds = []tool.EffectKind{tool.Execute}
+		case "Read", "Grep", "Glob", "LS":
+			kinds = []tool.EffectKind{tool.Read, tool.Execute}
+		case "Edit", "Write", "MultiEdit", "NotebookEdit":
+			kinds = []tool.EffectKind{tool.Write, tool.Execute}
+		}
+		about = append(about, kinds)
+	}
+	return said, about
+}
+
+// Unread returns an error if Claude Code's settings in a workspace have rules that ask or deny and can't
+// be read, so that nobody knows what they would stop.
+func (s *Set) Unread(root string) error {
+	said, _ := unread(root)
+	if len(said) == 0 {
+		return nil
+	}
+	return config.Error{Err: errors.New(strings.Join(said, "; ") + "; correct it: rules that can't be read stop unattended work")}
+}
+
+// asking are judges that ask about whatever a rule that can't be read may be about.
+func asking(root string) (list []tool.Judge) {
+	said, about := unread(root)
+	for i, kinds := range about {
+		list = append(list, tool.JudgeFunc(func(_ context.Context, _ *tool.Call, effects []tool.Effect) (tool.Verdict, error) {
+			if !slices.ContainsFunc(effects, func(e tool.Effect) bool { return len(kinds) == 0 || slices.Contains(kinds, e.Kind) }) {
+				return tool.Verdict{}, nil
+			}
+			return tool.Verdict{Action: tool.Ask, By: "the folder", Reason: said[i] + "; until you correct it, what it may be about asks"}, nil
+		}))
+	}
+	return list
+}
+
+// Heeded says what Claude Code's settings in a workspace mean here, one rule or limit a line, with what has
+// no effect.
+func (s *Set) Heeded(root string) (out []string) {
+	list, _ := claudes(root)
+	for _, c := range list {
+		switch {
+		case c.Action == tool.Allow:
+			out = append(out, c.String()+" has no effect: a folder can't allow anything; 'inspan config set --add allow' does for all folders")
+		case c.Why == "":
+			for _, rule := range c.Rules {
+				said := c.String() + " holds here as " + text.Line(text.Short(rule, 200))
+				if c.Wider != "" {
+					said += ", which is more than it says: " + c.Wider
+				}
+				out = append(out, said)
+			}
+		}
+	}
+	for _, f := range config.Claudes(root) {
+		for _, l := range f.Limits {
+			if l.How != "" {
+				out = append(out, fmt.Sprintf("%s: %s holds here: %s", f.File, text.Line(text.Short(l.Text, 200)), l.How))
+			}
+		}
+	}
+	return append(out, s.Unheeded(root)...)
+}

@@ -1,0 +1,75 @@
+package permission
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/safety/consent"
+	"github.com/inspan/inspan/internal/safety/policy"
+	"github.com/inspan/inspan/tool"
+)
+
+// Remember keeps rules that a person allowed in the workspace root, or always.
+func (s *Set) Remember(ctx context.Context, root string, scope event.Scope, rules []string) error {
+	var list []consent.Approval
+	for _, text := range rules {
+		if _, err := policy.ParseRule(tool.Allow, text, ""); err != nil {
+			return err
+		}
+		entry := consent.Approval{Rule: text, Scope: scope, By: "the user"}
+		if scope == event.ScopeProject {
+			entry.Root = root
+		}
+		list = append(list, entry)
+	}
+	return s.Consent.Approve(ctx, list...)
+}
+
+// approved lists the rules a person allowed earlier that hold in a workspace.
+func (s *Set) approved(root string) ([]inspan.Rule, error) {
+	list, err := s.Consent.Approvals(root)
+	if err != nil {
+		return nil, config.Error{Err: fmt.Errorf("approvals: %w", err)}
+	}
+	var out []inspan.Rule
+	for _, ap := range list {
+		scope := "allowed always"
+		if ap.Scope == event.ScopeProject {
+			scope = "allowed for this project"
+		}
+		out = append(out, inspan.Rule{Action: tool.Allow, Text: ap.Rule, Scope: scope})
+	}
+	return out, nil
+}
+
+// Inert tells a person what in the workspace waits for trust. Kinds of agents don't: they are read
+// without it.
+func (s *Set) Inert(root, sum string, warn func(string)) error {
+	r, err := s.Consent.ReviewRunning(root, sum)
+	if err != nil && sum != "" {
+		return config.Error{Err: err}
+	}
+	if err != nil {
+		warn("trust: " + err.Error() + "; nothing of the workspace is trusted")
+	}
+	changed := len(slices.DeleteFunc(r.Changed, kindOfAgent))
+	if n := changed + len(slices.DeleteFunc(r.New, kindOfAgent)); n > 0 {
+		what := text.Count(n, "item") + " in this folder could run programs or change settings"
+		if changed > 0 {
+			what += fmt.Sprintf(" (%d changed since you trusted them)", changed)
+		}
+		warn(what + "; they stay inert, see 'inspan trust'")
+	}
+	return nil
+}
+
+// kindOfAgent reports whether an item is the text of a kind of agent.
+func kindOfAgent(i consent.Item) bool {
+	return i.Kind == consent.Agent && strings.HasSuffix(i.Path, ".md")
+}

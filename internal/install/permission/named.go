@@ -1,0 +1,163 @@
+package permission
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/extend/tools"
+	"github.com/inspan/inspan/internal/safety/policy"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// How much of the files that a message names comes with it.
+const (
+	mostNamed  = 8
+	namedBytes = 16 << 10 // of one
+	namedTotal = 32 << 10 // of all
+)
+
+// Named reads the text files that a message names behind @, and returns what the session is told of
+// them; without parts there are none. It reads what read_file could read unasked in mode ask, as
+// that does, and leaves the rest to the model.
+func (s *Set) Named(ctx context.Context, root, message string) (event.Said, error) {
+	names := named(root, message)
+	if len(names) == 0 {
+		return event.Said{}, nil
+	}
+	b, err := s.bench(root)
+	if err != nil {
+		return event.Said{}, err
+	}
+	defer func() { _ = b.env.Close() }()
+	var read []string
+	var content strings.Builder
+	said := event.Said{By: words.NamedFiles, Origin: event.OriginHarness}
+	for _, name := range names {
+		text, private := b.read(ctx, name)
+		room := min(namedBytes, namedTotal-content.Len())
+		if text == "" || room <= 0 {
+			continue
+		}
+		content.WriteString(words.File(name, text, room))
+		read, said.Private = append(read, name), said.Private || private
+	}
+	if len(read) > 0 {
+		said.Parts = llm.Say(words.Named(read, content.String()))
+	}
+	return said, ctx.Err()
+}
+
+// Refused returns an error if a rule denies what a person has asked for themselves. Where a rule or the
+// mode would ask them, they have answered.
+func (s *Set) Refused(env tool.Env, rules []inspan.Rule, effects []tool.Effect) error {
+	known, err := parsed(rules)
+	if err != nil {
+		return err
+	}
+	p := policy.Policy{Map: s.Places(env.Root), Rules: known}
+	v := verdict(p.Findings(&tool.Call{Name: "web_fetch", Env: env, Cwd: env.Root, Mode: tool.ModeAsk}, effects))
+	if v.Action == tool.Deny {
+		return fmt.Errorf("%s: %s", v.By, v.Reason)
+	}
+	return nil
+}
+
+// named are the files that a message names, each once. What ends a sentence ends a name, unless a file
+// is called so.
+func named(root, message string) (names []string) {
+	for _, word := range strings.Fields(message) {
+		name, marked := strings.CutPrefix(word, "@")
+		if !marked {
+			continue
+		}
+		if !isFile(root, name) {
+			name = strings.TrimRight(name, ".,;:!?)\"'")
+		}
+		if isFile(root, name) && !slices.Contains(names, name) && len(names) < mostNamed {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func isFile(root, name string) bool {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(root, name)
+	}
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// bench is where calls of a workspace are judged without a session.
+type bench struct {
+	policy policy.Policy
+	env    tool.Env
+}
+
+func (s *Set) bench(root string) (b bench, err error) {
+	rules, err := s.Rules(root)
+	if err != nil {
+		return b, err
+	}
+	if b.policy.Rules, err = parsed(rules); err != nil {
+		return b, err
+	}
+	if b.env, err = s.EnvOf(root, nil, nil, rules, "", nil); err != nil {
+		return b, err
+	}
+	b.policy.Map = s.Places(b.env.Root)
+	if looker, ok := b.env.Files.(tool.Looker); ok {
+		b.policy.Map.Look = looker.Look
+	}
+	return b, nil
+}
+
+// call is a call of one of the built-in tools, and how it is judged.
+func (b bench) call(
+	ctx context.Context, name string, in map[string]string, mode tool.Mode,
+) (of tool.Tool, call *tool.Call, findings []policy.Finding, err error) {
+	args, err := json.Marshal(in)
+	if err != nil {
+		return of, nil, nil, err
+	}
+	call = &tool.Call{ID: "explain", Name: name, Args: args, Env: b.env, Cwd: b.env.Root, Mode: mode}
+	core := tools.Core(&tools.Shell{Home: keep.Home()}, "")
+	of = core[slices.IndexFunc(core, func(t tool.Tool) bool { return t.Name == name })]
+	effects, err := of.Effects(ctx, call)
+	if err != nil {
+		return of, nil, nil, err
+	}
+	return of, call, b.policy.Findings(call, effects), nil
+}
+
+// verdict is what findings come to.
+func verdict(findings []policy.Finding) tool.Verdict {
+	verdicts := []tool.Verdict{}
+	for _, f := range findings {
+		verdicts = append(verdicts, f.Verdict)
+	}
+	return policy.Combine(verdicts)
+}
+
+// read reads a text file as read_file does. Without text it may not, or the file is none.
+func (b bench) read(ctx context.Context, name string) (text string, private bool) {
+	of, call, findings, err := b.call(ctx, "read_file", map[string]string{"path": name}, tool.ModeAsk)
+	if err != nil || verdict(findings).Action != tool.Allow {
+		return "", false
+	}
+	res, err := of.Run(ctx, call)
+	if err != nil || slices.ContainsFunc(res.Parts, func(p llm.Part) bool { _, is := p.(llm.Text); return !is }) {
+		return "", false
+	}
+	return res.Parts.Text(), b.policy.Private(policy.Judged(findings))
+}

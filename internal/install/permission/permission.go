@@ -1,0 +1,240 @@
+// Package permission says what a session may do and reach: the rules of all scopes, the walls that
+// its programs run in, the judges beside the policy, and the secrets that nobody gets to see.
+package permission
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/safety/consent"
+	"github.com/inspan/inspan/internal/safety/foreign"
+	"github.com/inspan/inspan/internal/safety/guard"
+	"github.com/inspan/inspan/internal/safety/policy"
+	"github.com/inspan/inspan/internal/world/sandbox"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// Set is the permissions of an installation.
+type Set struct {
+	*config.Installation
+	Consent *consent.Store
+	Shown   func() []string                                           // folders of the person that boxes show to programs
+	Keys    func() []string                                           // variables of the environment that hold keys of providers
+	Model   func(ctx context.Context, name string) (llm.Model, error) // for the reviewer, held to what a day may cost
+	Closed  []string                                                  // further folders and files that no tool reads or changes, without links
+	Apart   []string                                                  // folders where others work too, as places.Map has them
+	Nice    int                                                       // as [sandbox.Options] has it
+	// Guests says that sessions are those of others: tools get no secret of this machine back, and
+	// see no process of it.
+	Guests bool
+
+	noted sync.Map // secrets that were seen, by what they are
+	pool  sandbox.Pool
+}
+
+// Line is what a command line says of permissions.
+type Line struct {
+	Allow, Ask, Deny []string // rules
+	Trust            string   // as in [consent.Store.ReviewRunning]
+	KeepJobs         bool     // whatever bash is told to keep goes on after the session, unasked
+	Unapproved       bool     // what a person has allowed for a project or always does not hold
+	Given            []string // names of the tools that the session is given beside its own
+}
+
+// Check looks whether the rules can be read, in this order. Name is how the caller calls a list, in
+// the error about one of its rules. Tools are those that rules may name; nil: any.
+func (l Line) Check(name func(tool.Action) string, tools []string) error {
+	for _, rules := range []struct {
+		action tool.Action
+		texts  []string
+	}{{tool.Allow, l.Allow}, {tool.Ask, l.Ask}, {tool.Deny, l.Deny}} {
+		for _, text := range rules.texts {
+			read, err := policy.Read(rules.action, text, "", l.Given...)
+			for _, rule := range read {
+				if err == nil && tools != nil {
+					err = rule.Names(tools)
+				}
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", name(rules.action), err)
+			}
+		}
+	}
+	return nil
+}
+
+// Close keeps tools from a file that holds what they must not have, wherever it lies.
+func (s *Set) Close(file string) error {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return fmt.Errorf("%s can't be closed to tools: %w", file, err)
+	}
+	s.Closed = append(s.Closed, keep.Real(abs))
+	return nil
+}
+
+// Wire tells an agent that works in root what it may touch and what it must not show.
+func (s *Set) Wire(agent *inspan.Agent, root string) {
+	agent.Places.Private, agent.Places.Readable, agent.Places.Public = s.private(), s.shared(), s.public(root)
+	if s.Guests {
+		agent.Secrets.Withheld = s.secrets
+	} else {
+		agent.Secrets.Values = s.secrets
+	}
+	agent.Places.Foreign = s.Apart
+	agent.Approvals.Remember = func(ctx context.Context, scope event.Scope, rules []string) error {
+		return s.Remember(ctx, root, scope, rules)
+	}
+}
+
+// parsed reads rules.
+func parsed(rules []inspan.Rule) ([]policy.Rule, error) {
+	var out []policy.Rule
+	for _, r := range rules {
+		read, err := policy.Read(r.Action, r.Text, r.Scope)
+		if err != nil {
+			return nil, config.Error{Err: fmt.Errorf("%s %w", r.Action, err)}
+		}
+		for _, rule := range read {
+			rule.Reason, rule.Written = r.Reason, cmp.Or(r.Written, rule.Written)
+			out = append(out, rule)
+		}
+	}
+	return out, nil
+}
+
+// Rules lists all rules that hold in a workspace, by scope.
+func (s *Set) Rules(root string) ([]inspan.Rule, error) { return s.RulesFor(root, Line{}) }
+
+// RulesFor gathers the rules of all scopes for a workspace.
+func (s *Set) RulesFor(root string, l Line) ([]inspan.Rule, error) {
+	theirs, err := project(root)
+	if err != nil {
+		return nil, config.Error{Err: err}
+	}
+	var out []inspan.Rule
+	org, user := s.Organisation, s.Config
+	for _, scope := range []struct {
+		name  string
+		rules []config.Rule
+	}{
+		{"organisation", config.AllRules(org.Allow, org.Ask, org.Deny, org.Rules)},
+		{"user", config.AllRules(user.Allow, user.Ask, user.Deny, user.Rules)},
+		{"project", config.AllRules(nil, theirs.Ask, theirs.Deny, theirs.Rules)},
+		{"command line", config.AllRules(l.allowed(), l.Ask, l.Deny, nil)},
+	} {
+		for _, r := range scope.rules {
+			read, err := policy.Read(r.Action, r.Text, scope.name, l.Given...)
+			if err != nil {
+				return nil, config.Error{Err: fmt.Errorf("%s: %s %w", scope.name, r.Action, err)}
+			}
+			for _, own := range read {
+				out = append(out, inspan.Rule{Action: r.Action, Text: own.Text, Written: own.Written, Scope: scope.name, Reason: r.Reason})
+			}
+		}
+	}
+	var approved []inspan.Rule
+	if !l.Unapproved {
+		approved, err = s.approved(root)
+	}
+	if claudeLimit(root, func(l foreign.Limit) bool { return l.NoAllow }) != "" {
+		approved = nil
+		out = slices.DeleteFunc(out, func(r inspan.Rule) bool { return r.Action == tool.Allow && r.Scope != "organisation" })
+	}
+	return slices.Concat(out, claudeRules(root), s.kept(root, l.Trust), approved), err
+}
+
+// allowed are the rules by which the command line allows.
+func (l Line) allowed() []string {
+	if l.KeepJobs {
+		return append(slices.Clone(l.Allow), string(tool.Keep)+"(*)")
+	}
+	return l.Allow
+}
+
+// kept are rules that keep what may run, as the person trusts its exact content,
+// from being changed by tools.
+func (s *Set) kept(root, sum string) []inspan.Rule {
+	review, err := s.Consent.ReviewRunning(root, sum)
+	if err != nil {
+		return nil // then nothing is trusted
+	}
+	var out []inspan.Rule
+	for _, i := range review.Trusted {
+		path := filepath.Join(root, filepath.FromSlash(i.Path))
+		if strings.ContainsAny(path, `*?[]{}()\`) {
+			continue // it is no pattern; what runs is checked again before it does
+		}
+		for _, text := range []string{path, path + "/**"} {
+			out = append(out, inspan.Rule{
+				Action: tool.Deny, Text: "write(" + text + ")", Scope: policy.TrustedContent,
+				Reason: "it may run here because you trust it as it is; change it yourself, and look at it with 'inspan trust'",
+			})
+		}
+	}
+	return out
+}
+
+// Checks are the checks of the settings.
+func (s *Set) Checks() (guard.Checks, error) {
+	checks, err := guard.Compile(s.Config.Checks)
+	if err != nil {
+		return checks, config.Error{Err: err}
+	}
+	return checks, nil
+}
+
+// Judges are those beside the policy for a session in root, cheap ones first.
+func (s *Set) Judges(ctx context.Context, root string, checks guard.Checks, unattended bool) ([]tool.Judge, error) {
+	list := append(s.barring(root), asking(root)...)
+	if len(s.Organisation.Modes) > 0 {
+		list = append(list, tool.JudgeFunc(s.modeAllowed))
+	}
+	if len(s.Config.Checks) > 0 {
+		list = append(list, checks)
+	}
+	reviewer, err := s.Reviewer(ctx)
+	if err != nil || reviewer == nil {
+		return list, err
+	}
+	if s.Config.Reviewer.Allow && unattended {
+		reviewer.Allows = tool.ModeAuto
+	}
+	return append(list, reviewer), nil
+}
+
+// Reviewer is the second model of the settings; nil: there is none.
+func (s *Set) Reviewer(ctx context.Context) (*guard.Reviewer, error) {
+	r := s.Config.Reviewer
+	if r == nil {
+		return nil, nil
+	}
+	model, err := s.Model(ctx, r.Model)
+	if err != nil {
+		return nil, fmt.Errorf("reviewer: %w", err)
+	}
+	return &guard.Reviewer{Model: model, MaxCost: r.MaxCost, Timeout: r.Timeout}, nil
+}
+
+// modeAllowed denies everything in a mode that the organisation does not want.
+func (s *Set) modeAllowed(_ context.Context, c *tool.Call, _ []tool.Effect) (tool.Verdict, error) {
+	if slices.Contains(s.Organisation.Modes, c.Mode) {
+		return tool.Verdict{}, nil
+	}
+	var may []string
+	for _, m := range s.Organisation.Modes {
+		may = append(may, string(m))
+	}
+	reason := fmt.Sprintf("mode %s may not be used here; %s may", c.Mode, strings.Join(may, ", "))
+	return tool.Verdict{Action: tool.Deny, By: "organisation", Reason: reason}, nil
+}

@@ -1,0 +1,94 @@
+package permission
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/internal/safety/policy"
+)
+
+// Variable is a secret that commands have as a variable: they see a stand-in, which is replaced in
+// requests that they send out of the sandbox.
+type Variable struct {
+	Name, StandIn, Value string
+	Hosts                []string // to which it is sent; nil: all that a command may reach
+	Header, Body         bool     // where it is replaced
+}
+
+// Outlet is how commands of a session send what they don't have. Nil: there is nothing of the kind.
+type Outlet struct {
+	swap *netguard.Swap
+	dir  string   // with the certificates that commands trust
+	vars []string // of each command
+}
+
+// NewOutlet makes one for variables, or for rules that open package registries. It is closed after the last command.
+func NewOutlet(vars []Variable, rules []inspan.Rule) (*Outlet, error) {
+	known, err := parsed(rules)
+	if err != nil {
+		return nil, err
+	}
+	if open, _, _ := policy.Registries(known); len(vars)+len(open) == 0 {
+		return nil, nil //nolint:nilnil // there is nothing of the kind
+	}
+	o := &Outlet{}
+	var secrets []netguard.Secret
+	for _, v := range vars {
+		secrets = append(secrets, netguard.Secret{StandIn: v.StandIn, Value: v.Value, Hosts: v.Hosts, Header: v.Header, Body: v.Body})
+		o.vars = append(o.vars, v.Name+"="+v.StandIn)
+	}
+	if o.swap, err = netguard.NewSwap(secrets); err != nil {
+		return nil, err
+	}
+	if o.dir, err = os.MkdirTemp("", "inspan-trust-"); err != nil {
+		return nil, err
+	}
+	if o.dir, err = filepath.EvalSymlinks(o.dir); err != nil {
+		return nil, errors.Join(err, o.Close())
+	}
+	trust := filepath.Join(o.dir, "certificates") // as a *.pem, no command could read it
+	if err := os.WriteFile(trust, append(system(), o.swap.PEM()...), 0o600); err != nil {
+		return nil, errors.Join(err, o.Close())
+	}
+	for _, name := range trusting() {
+		o.vars = append(o.vars, name+"="+trust)
+	}
+	return o, nil
+}
+
+// trusting are the variables that name the file with the certificates that programs trust.
+func trusting() []string {
+	return []string{
+		"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO", "AWS_CA_BUNDLE", "PIP_CERT",
+		"CARGO_HTTP_CAINFO", "DENO_CERT", "npm_config_cafile",
+	}
+}
+
+// Trusts reports whether a variable says whom programs trust.
+func Trusts(name string) bool { return slices.Contains(trusting(), name) }
+
+// system are the certificates that programs of this machine trust, where they lie in one file.
+func system() []byte {
+	for _, path := range []string{
+		os.Getenv("SSL_CERT_FILE"), "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
+		"/etc/ssl/cert.pem",
+	} {
+		if raw, err := os.ReadFile(path); err == nil && path != "" {
+			return append(bytes.TrimRight(raw, "\n"), '\n')
+		}
+	}
+	return nil
+}
+
+// Close removes what commands need to send.
+func (o *Outlet) Close() error {
+	if o == nil {
+		return nil
+	}
+	return os.RemoveAll(o.dir)
+}

@@ -1,0 +1,226 @@
+// Package providers knows the models that a person can have: who provides them, what they are
+// called, with which keys and limits they are asked, and which stands in for which.
+package providers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/catalog"
+	"github.com/inspan/inspan/llm/cloud"
+	"github.com/inspan/inspan/llm/openai"
+	"github.com/inspan/inspan/llm/router"
+	"github.com/inspan/inspan/llm/script"
+)
+
+// Set is the models of an installation and who provides them. Its sessions share what is
+// learned of them.
+type Set struct {
+	*config.Installation
+	Token  func(ctx context.Context, provider string, o config.ProviderOAuth) (string, error) // of a provider that one logs in to
+	Keys   Keys                                                                               // nil: inspan keeps none
+	Note   func(name, key string)                                                             // is told of each key that a command has printed
+	Spent  func(context.Context) (float64, error)                                             // US dollars on this day of UTC
+	Given  llm.Model                                                                          // by the program that embeds the agent; nil: none
+	Prices *catalog.Book                                                                      // the person's own price book; nil: the built-in one
+	Advice Advice
+
+	health router.Health
+	google cloud.Google
+}
+
+// Advice says how a person or a program chooses a model, which differs by front end. It stands behind
+// what is wrong; empty: nothing does.
+type Advice struct {
+	NoModel string // no model is configured
+	Choose  string // a model was taken as none is named, or is not the right one
+	Setup   string // stores a key, as in "run 'inspan setup'"
+}
+
+// KeyVariables are the variables of the environment that hold keys of providers.
+func (s *Set) KeyVariables() []string {
+	var out []string
+	for _, p := range s.known() {
+		if p.KeyEnv != "" {
+			out = append(out, p.KeyEnv)
+		}
+	}
+	return out
+}
+
+// Provider is a place where models are to be had, as far as the settings and
+// the environment tell.
+type Provider struct {
+	Name string
+	config.Provider
+	Ready bool   // a key is there, or none is needed
+	Need  string // what is missing, for people
+	book  *catalog.Book
+}
+
+// presets are the providers that need no settings beyond a key. The order is
+// that in which a model is chosen when none is named. Servers that speak Chat
+// Completions come from the table of those.
+func presets() []Provider {
+	list := []Provider{
+		{Name: "anthropic", Provider: config.Provider{Kind: "anthropic", KeyEnv: "ANTHROPIC_API_KEY", Default: "claude-sonnet-5-5"}},
+		{Name: "openai", Provider: config.Provider{Kind: "openai-responses", KeyEnv: "OPENAI_API_KEY", Default: "gpt-6-sol"}},
+		{Name: "gemini", Provider: config.Provider{Kind: "gemini", KeyEnv: "GEMINI_API_KEY", Default: "gemini-3.8-flash"}},
+		{Name: "ollama", Provider: config.Provider{Kind: "ollama", BaseURL: ollamaAt(os.Getenv("OLLAMA_HOST"))}},
+	}
+	defaults := map[string]string{"openrouter": "openrouter/auto"}
+	for _, d := range openai.Dialects() {
+		if d.BaseURL == "" || d.Name == "openai" {
+			continue
+		}
+		list = append(list, Provider{Name: d.Name, Provider: config.Provider{
+			Kind: "openai", Dialect: d.Name, BaseURL: d.BaseURL, KeyEnv: d.KeyEnv, Default: defaults[d.Name],
+		}})
+	}
+	return list
+}
+
+// ollamaAt is where the server is that OLLAMA_HOST names, as Ollama's own client reads it: a host, a
+// port or both, or an address. The addresses that a server listens at on all networks are this
+// machine's.
+func ollamaAt(named string) string {
+	scheme, rest, some := strings.Cut(strings.TrimSpace(named), "://")
+	if !some {
+		scheme, rest = "http", scheme
+	}
+	usual := map[string]string{"http": "80", "https": "443"}[scheme]
+	if !some {
+		usual = "11434"
+	}
+	at, path, _ := strings.Cut(rest, "/")
+	host, port, err := net.SplitHostPort(at)
+	if err != nil {
+		host, port = strings.Trim(at, "[]"), usual
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return strings.TrimRight(scheme+"://"+net.JoinHostPort(host, cmp.Or(port, usual))+"/"+path, "/")
+}
+
+// List lists the configured providers by name, then the presets, each
+// overlaid with what the settings say of it.
+func (s *Set) List() []Provider {
+	list := s.known()
+	for i := range list {
+		list[i].Ready, list[i].Need = s.ready(list[i].Name, list[i].Provider)
+	}
+	return list
+}
+
+// known is List without a look at what is ready.
+func (s *Set) known() []Provider {
+	list := []Provider{}
+	for _, name := range slices.Sorted(maps.Keys(s.Config.Providers)) {
+		if p := s.Config.Providers[name]; !preset(name) {
+			p.Kind = cmp.Or(p.Kind, "openai") // most servers speak Chat Completions
+			list = append(list, Provider{Name: name, Provider: p, book: s.book()})
+		}
+	}
+	for _, p := range presets() {
+		if set, ok := s.Config.Providers[p.Name]; ok {
+			p.Provider = overlay(p.Provider, set)
+		}
+		p.book = s.book()
+		list = append(list, p)
+	}
+	return list
+}
+
+// Aim gives the provider of a model what the environment has for it.
+func (s *Set) Aim(model string) error { return s.Installation.Aim(model, s.Route) }
+
+// Check returns an error for each provider of settings that can't be asked; it begins with the key.
+// Who loads settings calls it.
+func Check(c config.Config) error {
+	var out []error
+	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
+		if p := c.Providers[name]; p.Kind == "" && p.BaseURL == "" && !preset(name) {
+			out = append(out, fmt.Errorf("providers.%s.base_url: it is missing; inspan knows no provider of this name", config.Key(name)))
+		}
+	}
+	return errors.Join(out...)
+}
+
+// preset reports whether a provider needs no settings beyond a key.
+func preset(name string) bool {
+	return slices.ContainsFunc(presets(), func(p Provider) bool { return p.Name == name })
+}
+
+// overlay adds what the settings say of a preset.
+func overlay(base, set config.Provider) config.Provider {
+	set.Kind = cmp.Or(set.Kind, base.Kind)
+	if set.BaseURL == "" {
+		set.BaseURL = base.BaseURL
+	}
+	if set.KeyEnv == "" && set.KeyCommand == "" && set.OAuth == nil {
+		set.KeyEnv = base.KeyEnv
+	}
+	if set.Default == "" {
+		set.Default = base.Default
+	}
+	if set.Dialect == "" && set.Kind == base.Kind {
+		set.Dialect = base.Dialect
+	}
+	return set
+}
+
+// Keeps reports whether what a model of the provider is sent stays on the user's machine or network. One that a
+// vendor sells does not, whatever the address is: something there passes it on.
+func (p Provider) Keeps(id string) bool {
+	_, sold := p.prices().Sold(id)
+	return p.Stays() && (p.Local != nil || !sold)
+}
+
+// prices is the price book that counts.
+func (p Provider) prices() *catalog.Book {
+	if p.book == nil {
+		return catalog.BuiltIn()
+	}
+	return p.book
+}
+
+// Stays reports whether what the provider is sent stays on the user's machine
+// or network, as far as the address tells. LiteLLM passes it on.
+func (p Provider) Stays() bool {
+	switch {
+	case p.Local != nil:
+		return *p.Local
+	case p.Name == script.Provider:
+		return true
+	case p.Dialect == "litellm":
+		return false
+	}
+	u, err := url.Parse(p.BaseURL)
+	if err != nil || p.BaseURL == "" {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return p.here() || err == nil && ip.IsPrivate()
+}
+
+// here reports whether the provider's server runs on this machine, by its address.
+func (p Provider) here() bool {
+	u, err := url.Parse(p.BaseURL)
+	if err != nil || p.BaseURL == "" {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return strings.EqualFold(u.Hostname(), "localhost") || err == nil && ip.IsLoopback()
+}

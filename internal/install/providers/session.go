@@ -1,0 +1,136 @@
+package providers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/inspan/inspan/internal/extend/profile"
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/limit"
+	"github.com/inspan/inspan/llm/router"
+	"github.com/inspan/inspan/llm/script"
+)
+
+// Choose is the model of a session, or the cassette that stands for it. Cassette is a file
+// that was recorded; name and had are as for [Set.Model].
+func (s *Set) Choose(ctx context.Context, cassette, name, had string, warn func(string)) (llm.Model, error) {
+	if cassette == "" {
+		choice, err := s.Model(ctx, name, had)
+		if err == nil && choice.Why != "" {
+			warn(choice.Why)
+		}
+		return choice.Model, err
+	}
+	f, err := os.Open(cassette)
+	if err != nil {
+		return nil, config.Error{Err: err}
+	}
+	defer f.Close()
+	player, err := script.Play(f)
+	if err != nil {
+		return nil, config.Error{Err: fmt.Errorf("%s: %w", cassette, err)}
+	}
+	return player, nil
+}
+
+// Scheduled has a model think as hard as each request needs, unless the settings say how hard.
+func (s *Set) Scheduled(m llm.Model, wanted bool) llm.Model {
+	if s.Config.Effort != "" || !wanted {
+		return m
+	}
+	return profile.Scheduled(m)
+}
+
+// Needs is what a model needs from the harness.
+func (s *Set) Needs(m llm.Model) profile.Profile {
+	return profile.For(m.Info().Route(), s.Config.Profiles)
+}
+
+// Budgeted holds a model to what may be spent in a day, unless it costs nothing.
+func (s *Set) Budgeted(m llm.Model) llm.Model {
+	prices := m.Info().Prices
+	if _, cassette := m.(*script.Player); cassette || s.Config.DayCost == 0 || len(prices) == 1 && prices[0] == (llm.Price{}) {
+		return m
+	}
+	budget := &limit.Budget{Path: filepath.Join(s.StateDir, "limits", "day.spent"), PerDay: s.Config.DayCost, Seed: s.Spent}
+	return budget.Model(m)
+}
+
+// Held is the model with the name, held to what may be spent in a day.
+func (s *Set) Held(ctx context.Context, name string) (llm.Model, error) {
+	choice, err := s.Model(ctx, name, "")
+	if err != nil {
+		return nil, err
+	}
+	return s.Budgeted(choice.Model), nil
+}
+
+// Recorded writes down what a model answers, if there is a file for it. Whoever
+// gets it closes it.
+func Recorded(m llm.Model, path string) (llm.Model, func() error, error) {
+	if path == "" {
+		return m, func() error { return nil }, nil
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, nil, config.Error{Err: fmt.Errorf("record: %s is there already; name a new file", path)}
+	}
+	if err != nil {
+		return nil, nil, config.Error{Err: fmt.Errorf("record: %w", err)}
+	}
+	return &script.Recorder{Model: m, To: f}, f.Close, nil
+}
+
+// Priced returns an error if what a model costs can't be known.
+func (s *Set) Priced(m llm.Model) error {
+	if r, ok := m.(*router.Model); ok {
+		if r.Judge != nil {
+			if err := s.Priced(r.Judge.Model); err != nil {
+				return err
+			}
+		}
+		for _, route := range r.Routes {
+			if err := s.Priced(route.Model); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	info := m.Info()
+	switch {
+	case len(info.Prices) > 0:
+		return nil
+	case s.Given != nil && s.Given.Info().Route() == info.Route():
+		return config.Error{Err: fmt.Errorf("a cost limit needs the price of %s, and its llm.Info has no Prices", info.Route())}
+	}
+	return config.Error{Err: fmt.Errorf("a cost limit needs the price of %s; set providers.%s.models.%q.price in %s",
+		info.Route(), info.Provider, info.Model, s.ConfigPath)}
+}
+
+// Sample has the model of the settings answer a request of an MCP server.
+func (s *Set) Sample(ctx context.Context, req llm.Request) (reply *llm.Reply, cost float64, err error) {
+	choice, err := s.Model(ctx, s.Config.Agents.Small, "")
+	if err != nil {
+		return nil, 0, err
+	}
+	req.Purpose = "sampling"
+	by := choice.Model.Info()
+	for chunk, err := range s.Budgeted(choice.Model).Stream(ctx, req) {
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case chunk.Routed != nil:
+			by = chunk.Routed.Info
+		case chunk.Reply != nil:
+			price, _ := by.Prices.At(time.Now())
+			return chunk.Reply, price.Cost(chunk.Reply.Used(req)), nil
+		}
+	}
+	return nil, 0, errors.New("the stream ended without a reply")
+}

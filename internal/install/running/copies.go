@@ -1,0 +1,127 @@
+package running
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/store"
+)
+
+// Copy is the copy of a workspace in which an agent works apart.
+type Copy struct {
+	Agent   string   `json:"agent"` // session of the agent that it was made for
+	Task    string   `json:"task,omitempty"`
+	Root    string   `json:"root"`              // where the agent works
+	Of      string   `json:"of"`                // the workspace that it is a copy of
+	Changed []string `json:"changed,omitempty"` // files with changes that nobody has merged
+}
+
+// Copies lists the copies in which agents of a session work, or have worked; empty: of all sessions. A
+// copy whose workspace is gone has no changes that anybody could merge.
+func (t *Table) Copies(ctx context.Context, of string) ([]Copy, error) {
+	if t.Trees == nil {
+		return nil, nil
+	}
+	if of != "" { // most have none, and that costs little
+		ids, err := t.Sessions.IDs(ctx)
+		if err != nil || !slices.ContainsFunc(ids, func(id string) bool { return store.InFamily(of, id) && t.apart(ctx, id) }) {
+			return nil, err
+		}
+	}
+	list, err := t.Sessions.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return t.copies(ctx, list, of)
+}
+
+// copies is Copies for sessions that are listed.
+func (t *Table) copies(ctx context.Context, list []store.Info, of string) ([]Copy, error) {
+	at := map[string]string{}
+	for _, info := range list {
+		at[info.ID] = info.Root
+	}
+	var out []Copy
+	for _, info := range list {
+		root := at[info.Parent]
+		dir := t.Trees.Copy(info.Root)
+		// One whose parent works in the same copy was not given it.
+		if of != "" && !store.InFamily(of, info.ID) || dir == "" || info.Parent == "" || t.Trees.Copy(root) == dir {
+			continue
+		}
+		tree, found, err := t.Trees.Open(ctx, root, info.Root)
+		if err != nil || !found {
+			continue // as of a workspace that is gone
+		}
+		c := Copy{Agent: info.ID, Task: info.Preview, Root: info.Root, Of: root}
+		changes, _, err := t.Trees.Changes(ctx, tree)
+		if err != nil {
+			return nil, fmt.Errorf("the copy of agent %s: %w", info.ID, err)
+		}
+		for _, change := range changes {
+			c.Changed = append(c.Changed, change.Path)
+		}
+		out = append(out, c)
+	}
+	return out, ctx.Err()
+}
+
+// Unmerged lists the copies of a session with changes that nobody has merged.
+func (t *Table) Unmerged(ctx context.Context, of string) (out []Copy, err error) {
+	all, err := t.Copies(ctx, of)
+	for _, c := range all {
+		if len(c.Changed) > 0 {
+			out = append(out, c)
+		}
+	}
+	return out, err
+}
+
+// apart reports whether the session is of an agent that works in a copy.
+func (t *Table) apart(ctx context.Context, id string) bool {
+	if store.Parent(id) == "" {
+		return false
+	}
+	for e, err := range store.Events(ctx, t.Sessions, id) {
+		opened, is := e.Body.(event.Opened)
+		return err == nil && is && t.Trees.Copy(opened.Root) != ""
+	}
+	return false
+}
+
+// Remove deletes a session for ever, with the copies in which its agents have worked. One that somebody
+// drives stays, and the error says how to join or stop that. So does one with a copy that holds changes
+// which nobody has merged, unless they are to be discarded.
+func (t *Table) Remove(ctx context.Context, id string, discard bool) error {
+	copies, err := t.Copies(ctx, id)
+	if err != nil && !discard {
+		return err
+	}
+	for _, c := range copies {
+		if len(c.Changed) > 0 && !discard {
+			return fmt.Errorf("session %s stays: its agent %s has changed %s in a copy, which nobody has merged; "+
+				"'inspan copies diff %s' shows them, 'inspan copies merge %s' takes them over, and --discard deletes them",
+				id, c.Agent, text.Count(len(c.Changed), "file"), c.Agent, c.Agent)
+		}
+	}
+	if err := t.Sessions.Remove(ctx, id); errors.Is(err, store.ErrBusy) {
+		return fmt.Errorf("%w; join it: inspan attach %s, or stop it first: inspan stop %s", err, id, id)
+	} else if err != nil {
+		return err
+	}
+	var failed []string
+	for _, c := range copies {
+		if err := t.Trees.Discard(ctx, c.Of, c.Root); err != nil {
+			failed = append(failed, err.Error())
+		}
+	}
+	if failed != nil {
+		return fmt.Errorf("session %s is removed, but not all of its copies: %s", id, strings.Join(failed, "; "))
+	}
+	return nil
+}

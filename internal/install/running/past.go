@@ -1,0 +1,87 @@
+package running
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"os"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/view/cost"
+	"github.com/inspan/inspan/internal/view/transcript"
+	"github.com/inspan/inspan/store"
+)
+
+// Past yields what has happened in a session.
+func (t *Table) Past(ctx context.Context, id string) iter.Seq2[event.Event, error] {
+	return store.Events(ctx, t.Sessions, id)
+}
+
+// Said is what the person at the terminal has said in a session, as they typed it, oldest first.
+func (t *Table) Said(ctx context.Context, id string) (said []string, err error) {
+	for e, err := range t.Past(ctx, id) {
+		if err != nil {
+			return said, err
+		}
+		switch b := e.Body.(type) {
+		case event.Said:
+			switch {
+			case b.Origin == event.OriginCommand:
+				said = append(said, b.Typed())
+			case b.By == "" && len(b.Parts) > 0:
+				said = append(said, transcript.Spoken(b.Parts))
+			}
+		case event.Steered:
+			if b.By == "" {
+				said = append(said, transcript.Spoken(b.Parts))
+			}
+		}
+	}
+	return said, nil
+}
+
+// Export writes a session to a new markdown file.
+func (t *Table) Export(ctx context.Context, id, path string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(transcript.Markdown(file, store.Events(ctx, t.Sessions, id)), file.Close())
+}
+
+// Blob is the beginning of a blob of a session, as text of at most so many bytes, and how many bytes
+// follow.
+func (t *Table) Blob(ctx context.Context, id, name string, most int64) (text string, more int64, err error) {
+	log, err := t.Sessions.Open(ctx, id)
+	if err != nil {
+		return "", 0, err
+	}
+	defer log.Close()
+	r, err := log.Blobs().Get(ctx, name)
+	if err != nil {
+		return "", 0, err
+	}
+	defer r.Close()
+	head, err := io.ReadAll(io.LimitReader(r, most))
+	if err == nil {
+		more, err = io.Copy(io.Discard, r)
+	}
+	return string(head), more, err
+}
+
+// Spent is what a session has cost, by model and in total.
+func (t *Table) Spent(ctx context.Context, id string, warn func(string)) ([]cost.Row, error) {
+	tallies, err := cost.Spent(ctx, t.Sessions, cost.Spending{Session: id}, warn)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := cost.Group(tallies, "model")
+	return append(rows, cost.Sum(tallies)), err
+}
+
+// Costliest are the causes of the costs of a session and its subagents, the costliest first.
+func (t *Table) Costliest(ctx context.Context, id string, warn func(string)) ([]cost.Costly, error) {
+	report, err := cost.Explain(ctx, t.Sessions, cost.Question{Session: id, By: cost.Causes}, warn)
+	return report.Costliest, err
+}

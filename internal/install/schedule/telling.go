@@ -1,0 +1,116 @@
+package schedule
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// clock is a time for people.
+func clock(at time.Time) string { return at.Local().Format("2006-01-02 15:04 MST") }
+
+// Told lists schedules for people, one a line.
+func Told(out io.Writer, list []Schedule, now time.Time) error {
+	if len(list) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tNEXT\tLAST\tRUNS")
+	for _, s := range list {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.ID, s.waits(now), s.lately(), words.OneLine(s.runs(), 80))
+	}
+	return w.Flush()
+}
+
+// Added says what a new schedule waits for.
+func (s *Schedule) Added(out io.Writer, now time.Time) (err error) {
+	switch {
+	case s.Hook != nil:
+		_, err = fmt.Fprintf(out, "%s waits for POST /hooks/%s at 'inspan serve', signed with this secret, which is shown only now:\n%s\n",
+			s.ID, s.ID, s.Hook.Secret)
+	case s.Files != "":
+		_, err = fmt.Fprintf(out, "%s waits for files that are new or change: %s\n", s.ID, filepath.Join(s.Root, s.Files))
+	default:
+		_, err = fmt.Fprintf(out, "%s begins next at %s\n", s.ID, s.waits(now))
+	}
+	return err
+}
+
+// waits is what a schedule waits for.
+func (s *Schedule) waits(now time.Time) string {
+	switch {
+	case s.Paused:
+		return "paused"
+	case s.Hook != nil && len(s.Hook.Events) > 0:
+		return "on " + strings.Join(s.Hook.Events, ", ")
+	case s.Hook != nil:
+		return "on webhook"
+	case s.Files != "":
+		return "on " + s.Files
+	case len(s.Open) > 0:
+		return "soon"
+	}
+	for _, at := range s.Next(now, 1) {
+		return clock(at)
+	}
+	return "never"
+}
+
+// lately is what has come of a schedule last.
+func (s *Schedule) lately() string {
+	if len(s.Past) == 0 {
+		return "never"
+	}
+	switch last := s.Past[len(s.Past)-1]; {
+	case last.Skipped:
+		return clock(last.At) + " left out: " + words.OneLine(last.Why, 80)
+	case last.Why != "":
+		return clock(last.At) + " failed: " + words.OneLine(last.Why, 160)
+	default:
+		return clock(last.At) + " " + last.Session
+	}
+}
+
+// runs is what a schedule runs.
+func (s *Schedule) runs() string {
+	switch {
+	case len(s.Flow) > 0:
+		return "workflow " + strings.Join(s.Flow, " ")
+	case s.Task == "":
+		return "answers steps that wait for it"
+	}
+	return s.Task
+}
+
+// Fill says which of the inputs of a workflow an event brings: those that were not typed get the field
+// of their name, and event gets all of it, unless mapped names another field.
+func (s *Schedule) Fill(inputs []string, mapped map[string]string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, name := range inputs {
+		if out[name] = name; name == "event" {
+			out[name] = ""
+		}
+		if path, ok := mapped[name]; ok {
+			out[name] = path
+		}
+	}
+	for name := range mapped {
+		if !slices.Contains(inputs, name) {
+			return nil, misused("--map: %s has no input %q", s.Flow[0], name)
+		}
+	}
+	for _, typed := range s.Flow[1:] {
+		name, _, _ := strings.Cut(typed, "=")
+		if !slices.Contains(inputs, name) {
+			return nil, misused("%s has no input %q; write it as INPUT=VALUE", s.Flow[0], name)
+		}
+		delete(out, name)
+	}
+	return out, nil
+}

@@ -1,0 +1,472 @@
+package setup
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/install/connect"
+	"github.com/inspan/inspan/internal/safety/foreign"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/tool"
+)
+
+// Fate is what becomes of something that another agent has.
+type Fate string
+
+// Fates.
+const (
+	Used       Fate = "used"       // inspan reads it where it is
+	Translated Fate = "translated" // it becomes settings, servers or commands of the person
+	Ignored    Fate = "ignored"
+)
+
+// Item is something that another agent has, and what becomes of it.
+type Item struct {
+	Agent string `json:"agent"`
+	Path  string `json:"path"`           // for people: from the home folder or the workspace
+	What  string `json:"what,omitempty"` // in it; empty: all of it
+	Fate  Fate   `json:"fate"`
+	How   string `json:"how"` // what it becomes, or why it is ignored
+
+	change *config.Change
+	server *connect.Foreign
+	file   *command
+}
+
+// command is a file with a slash command that is to be written.
+type command struct{ path, text string }
+
+// Import is what other agents have in a home folder and a workspace.
+type Import struct {
+	Items []Item
+
+	app    *app.App
+	root   string
+	home   string
+	by     string              // the agent that is looked at
+	mask   func(string) string // takes secrets out of what is told
+	set    map[string]setting  // by key
+	broken []string            // files that can't be read
+	told   []string            // paths that the items are about
+	open   bool                // others can read the person's settings
+	have   map[string][]string // values of lists that are set, by key
+}
+
+// setting is a value that is set, and who has set it.
+type setting struct{ value, by string }
+
+// Agents are those that can be imported from.
+func Agents() []string { return []string{"claude", "codex", "opencode", "gemini", "cursor", "copilot"} }
+
+// Look looks at what other agents have, in the person's home and in the workspace root. It changes
+// nothing, and whatever is broken, too large or not a file becomes an item that says so.
+func Look(a *app.App, root string, agents []string) (*Import, error) {
+	i := &Import{app: a, root: root, home: keep.Home(), mask: config.Masks(), set: map[string]setting{}, have: map[string][]string{}}
+	if i.home == "" {
+		return nil, errors.New("there is no home folder to look in; set HOME")
+	}
+	list, err := config.Settings(a.ConfigPath)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range list {
+		i.set[s.Key] = setting{s.Plain(), "your settings have"}
+	}
+	c := a.Config
+	i.have["allow"], i.have["ask"], i.have["deny"], i.have["folders"], i.have["skills.folders"] = c.Allow, c.Ask, c.Deny, c.Folders, c.Skills.Folders
+	var warnings []string
+	servers, err := a.Hubs.Foreign(nil, root, func(w string) { warnings = append(warnings, w) })
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(a.ConfigPath); err == nil {
+		i.open = info.Mode().Perm()&0o077 != 0
+	}
+	for _, agent := range []struct {
+		name, title string
+		look        func()
+		homes       []string // servers are below them
+		folders     []string // of which all is told
+	}{
+		{"claude", "Claude Code", i.claude, []string{i.at(".claude.json")}, []string{i.at(".claude"), filepath.Join(root, ".claude")}},
+		{"codex", "Codex", i.codex, []string{i.at(".codex")}, []string{i.at(".codex"), filepath.Join(root, ".codex")}},
+		{"opencode", "opencode", i.opencode, []string{i.at(".config", "opencode")}, []string{i.at(".config", "opencode")}},
+		{"gemini", "Gemini CLI", i.gemini, []string{i.at(".gemini")}, []string{i.at(".gemini"), filepath.Join(root, ".gemini")}},
+		{"cursor", "Cursor", i.cursor, nil, nil},
+		{"copilot", "GitHub Copilot", i.copilot, nil, nil},
+	} {
+		if len(agents) > 0 && !slices.Contains(agents, agent.name) {
+			continue
+		}
+		i.by = agent.title
+		agent.look()
+		i.servers(servers, warnings, agent.homes)
+		slices.Sort(agent.folders)
+		for _, dir := range slices.Compact(agent.folders) { // the workspace can be the home
+			i.rest(dir)
+		}
+	}
+	return i, nil
+}
+
+// mostNamed bounds how many files of a folder are named that are left out.
+const mostNamed = 200
+
+// rest names the files and folders of an agent's folder that no item is about.
+func (i *Import) rest(dir string) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return // there is none, or it was told
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(mostNamed)
+	names = slices.DeleteFunc(names, func(name string) bool {
+		path := filepath.Join(dir, name)
+		return slices.ContainsFunc(i.told, func(told string) bool { return tool.Inside(path, told) })
+	})
+	if len(names) == 0 {
+		return
+	}
+	slices.Sort(names)
+	for n := range names {
+		names[n] = words.OneLine(names[n], 60)
+	}
+	if n := len(names) - 12; n > 0 {
+		names = append(names[:12], fmt.Sprintf("and %d more", n))
+	}
+	i.ignored(dir, strings.Join(names, ", "), "inspan reads none of these")
+}
+
+// at is a path below the home folder.
+func (i *Import) at(parts ...string) string { return filepath.Join(i.home, filepath.Join(parts...)) }
+
+// shown is a path for people: from the home folder or the workspace.
+func (i *Import) shown(path string) string {
+	if rel, err := filepath.Rel(i.root, path); err == nil && filepath.IsLocal(rel) {
+		return words.OneLine(filepath.ToSlash(rel), 200)
+	}
+	if rel, err := filepath.Rel(i.home, path); err == nil && filepath.IsLocal(rel) {
+		return words.OneLine("~/"+filepath.ToSlash(rel), 200)
+	}
+	return words.OneLine(path, 200)
+}
+
+func (i *Import) add(fate Fate, path, what, how string) {
+	i.told = append(i.told, path)
+	i.Items = append(i.Items, Item{Agent: i.by, Path: i.shown(path), What: words.OneLine(i.mask(what), 300), Fate: fate, How: words.OneLine(i.mask(how), 400)})
+}
+
+// used tells of a file that inspan reads where it is, if it is there.
+func (i *Import) used(path, how string) {
+	info, err := os.Stat(path)
+	switch {
+	case !exists(path):
+	case err != nil || !info.Mode().IsRegular():
+		i.ignored(path, "", "it is not a regular file")
+	default:
+		i.add(Used, path, "", how)
+	}
+}
+
+func (i *Import) ignored(path, what, why string) {
+	i.add(Ignored, path, what, why)
+}
+
+// exists reports whether there is something at a path, without following a link.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// becomes has a value become a setting, unless the person or another agent has set it.
+func (i *Import) becomes(path, what, key, value string) {
+	now, taken := i.set[key]
+	switch {
+	case taken && now.value == value:
+		i.add(Used, path, what, now.by+" "+key+" already")
+	case taken:
+		i.ignored(path, what, now.by+" another "+key+" already")
+	default:
+		if i.change(path, what, config.Change{Key: key, Values: []string{value}}) {
+			i.set[key] = setting{value, i.by + " has"}
+		}
+	}
+}
+
+// joins has values become part of a list of settings.
+func (i *Import) joins(path, what, key string, values ...string) {
+	values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return slices.Contains(i.have[key], v) })
+	if len(values) == 0 {
+		i.add(Used, path, what, "your settings have it already")
+		return
+	}
+	i.have[key] = append(slices.Clone(i.have[key]), values...)
+	i.change(path, what, config.Change{Key: key, Values: values, Add: true})
+}
+
+// change adds a change of the settings, unless it exposes a secret.
+func (i *Import) change(path, what string, c config.Change) bool {
+	if i.exposes(path, what, c.Values...) {
+		return false
+	}
+	how := c.Key + " = " + c.Values[0]
+	if c.Add {
+		how = fmt.Sprintf("%s: %s", c.Key, strings.Join(c.Values, ", "))
+	}
+	i.add(Translated, path, what, how)
+	i.Items[len(i.Items)-1].change = &c
+	return true
+}
+
+// exposes tells of what is not taken over as it holds a secret, and others can read the person's settings.
+func (i *Import) exposes(path, what string, texts ...string) bool {
+	if !i.open || !slices.ContainsFunc(texts, func(text string) bool { return i.mask(text) != text }) {
+		return false
+	}
+	i.ignored(path, what, "it holds a secret, and others can read your settings; first run: chmod 600 "+i.app.ConfigPath)
+	return true
+}
+
+// texts are those of a server that can hold a secret.
+func texts(s config.MCPServer) []string {
+	out := append([]string{s.URL, strings.Join(s.Command, " ")}, s.Command...)
+	for name, value := range s.Env {
+		out = append(out, name+"="+value)
+	}
+	for name, value := range s.Headers {
+		out = append(out, name+": "+value)
+	}
+	return out
+}
+
+// servers adds the MCP servers that come from some places. Those of a workspace are not among them:
+// its programs would run in every folder.
+func (i *Import) servers(list []connect.Foreign, warnings, places []string) {
+	of := func(path string) bool {
+		return slices.ContainsFunc(places, func(place string) bool {
+			return path == place || strings.HasPrefix(path, place+string(filepath.Separator))
+		})
+	}
+	for _, s := range list {
+		if !of(s.Path) {
+			continue
+		}
+		how := "[mcp.servers." + s.Name + "]"
+		if missing := s.Missing(); len(missing) > 0 {
+			how += ", which needs " + strings.Join(missing, " and ")
+		}
+		if i.exposes(s.Path, "MCP server "+s.Name, texts(s.Server)...) {
+			continue
+		}
+		i.add(Translated, s.Path, "MCP server "+s.Name, how)
+		i.Items[len(i.Items)-1].server = &s
+	}
+	for _, w := range warnings {
+		unread := slices.ContainsFunc(i.broken, func(path string) bool { return strings.HasPrefix(w, path+":") })
+		if path, why, ok := strings.Cut(w, ": "); ok && of(path) && !unread {
+			i.ignored(path, "MCP servers", why)
+		}
+	}
+}
+
+// read reads a settings file. Nothing is there: nil. What can't be read becomes an item.
+func (i *Import) read(path string, into any) bool {
+	if !exists(path) {
+		return false
+	}
+	data, err := connect.ReadForeign(path)
+	if err == nil {
+		err = foreign.Unmarshal(data, into)
+	}
+	if err != nil {
+		i.unread(path, err)
+	}
+	return err == nil
+}
+
+// unread tells that a file can't be read.
+func (i *Import) unread(path string, err error) {
+	i.broken = append(i.broken, path)
+	why := strings.TrimPrefix(err.Error(), path+": ")
+	if fault, ok := errors.AsType[config.Fault](err); ok {
+		why = fmt.Sprintf("line %d: %v", fault.Line, fault.Err)
+	}
+	i.ignored(path, "", "it can't be read: "+why)
+}
+
+// text reads a file that is to be copied, and tells of one that can't be. A link must not lead out of
+// the home folder.
+func (i *Import) text(path string) (data string, ok bool) {
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil && !tool.Inside(i.home, real) {
+		err = errors.New("it is a link that leads out of your home folder")
+	}
+	if err == nil {
+		var raw []byte
+		raw, err = config.ReadFile(real)
+		data = string(raw)
+	}
+	if err != nil {
+		i.unread(path, keep.Bare(err))
+	}
+	return data, err == nil
+}
+
+// mostCounted bounds how much of a folder is looked at.
+const mostCounted = 5000
+
+// count is how many files below a folder have an ending.
+func count(dir, ending string) (n int) {
+	left := mostCounted
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if left--; err != nil || left < 0 {
+			return fs.SkipAll // what can't be read does not count
+		}
+		if d.Type().IsRegular() && strings.HasSuffix(path, ending) {
+			n++
+		}
+		return nil
+	})
+	return n
+}
+
+// folder tells of a folder of files, if there are any.
+func (i *Import) folder(fate Fate, path, ending, what, how string) {
+	if n := count(path, ending); n > 0 {
+		i.add(fate, path, text.Count(n, what), how)
+	}
+}
+
+// sessions tells of past conversations.
+func (i *Import) sessions(path, ending string) {
+	i.folder(Ignored, path, ending, "session", "their calls were judged and run by another agent, so inspan can't continue or rewind them")
+}
+
+// skills has folders of skills that inspan does not know become some that it does.
+func (i *Import) skills(path string) {
+	if n := count(path, "SKILL.md"); n > 0 {
+		i.joins(path, text.Count(n, "skill"), "skills.folders", path)
+	}
+}
+
+// command has a text become a slash command of the person, unless they have one of that name.
+func (i *Import) command(from, name, written string) {
+	path := filepath.Join(filepath.Dir(i.app.ConfigPath), "commands", filepath.FromSlash(name)+".md")
+	switch {
+	case !filepath.IsLocal(filepath.FromSlash(name)+".md") || strings.ContainsFunc(name, notTyped):
+		i.ignored(from, "", "its name can't be that of a command")
+	case exists(path):
+		i.add(Used, from, "", "you have a command /"+strings.ReplaceAll(name, "/", ":")+" already")
+	default:
+		i.add(Translated, from, "", "the command /"+strings.ReplaceAll(name, "/", ":")+" in "+i.shown(path))
+		i.Items[len(i.Items)-1].file = &command{path, written}
+	}
+}
+
+// notTyped reports whether a character is none of those that names of commands have.
+func notTyped(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./", r)
+}
+
+// Pending is how much would be written.
+func (i *Import) Pending() (n int) {
+	for _, item := range i.Items {
+		if item.Fate == Translated {
+			n++
+		}
+	}
+	return n
+}
+
+// agents are those that something can be taken over from.
+func (i *Import) agents() (out []string) {
+	for _, item := range i.Items {
+		if item.Fate == Translated && !slices.Contains(out, item.Agent) {
+			out = append(out, item.Agent)
+		}
+	}
+	return out
+}
+
+// Told says in the end what was written, or how to do so.
+func (i *Import) Told(wrote bool) string {
+	n := i.Pending()
+	switch {
+	case len(i.Items) == 0:
+		return "Found nothing of another agent here."
+	case n == 0:
+		return "There is nothing to write."
+	case wrote:
+		return "Wrote " + text.Count(n, "item") + "; your settings are in " + i.app.ConfigPath + "."
+	}
+	return "Nothing was written. 'inspan import --write' writes the " + text.Count(n, "item") + " marked as translated."
+}
+
+// Print writes what was found, by agent and by file. Of a file with several things each has a line.
+func (i *Import) Print(out io.Writer) {
+	at := func(n int) (agent, path string) {
+		if n < 0 || n >= len(i.Items) {
+			return "", ""
+		}
+		return i.Items[n].Agent, i.Items[n].Path
+	}
+	for n, item := range i.Items {
+		agent, before := at(n - 1)
+		_, after := at(n + 1)
+		if item.Agent != agent {
+			fmt.Fprintln(out, item.Agent)
+		}
+		becomes := ": "
+		if item.Fate == Translated {
+			becomes = " → "
+		}
+		if item.Path != before && item.Path != after {
+			fmt.Fprintf(out, "  %-10s  %s%s%s\n", item.Fate, strings.TrimSuffix(item.Path+", "+item.What, ", "), becomes, item.How)
+			continue
+		}
+		if item.Path != before {
+			fmt.Fprintf(out, "  %s\n", item.Path)
+		}
+		fmt.Fprintf(out, "    %-10s  %s%s%s\n", item.Fate, cmp.Or(item.What, "all"), becomes, item.How)
+	}
+}
+
+// Write writes what is translated: settings in one step, then servers, then commands.
+func (i *Import) Write() error {
+	var changes []config.Change
+	for _, item := range i.Items {
+		if item.change != nil {
+			changes = append(changes, *item.change)
+		}
+	}
+	if len(changes) > 0 {
+		if err := app.SettingsFile(i.app.Installation, i.root, false).Set(changes...); err != nil {
+			return err
+		}
+	}
+	for _, item := range i.Items {
+		var err error
+		switch {
+		case item.server != nil:
+			err = i.app.Hubs.Add(item.server.Name, item.server.Server)
+		case item.file != nil:
+			err = cmp.Or(os.MkdirAll(filepath.Dir(item.file.path), 0o700), keep.Write(item.file.path, []byte(item.file.text)))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", item.Path, err)
+		}
+	}
+	return nil
+}

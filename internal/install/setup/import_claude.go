@@ -1,0 +1,212 @@
+package setup
+
+import (
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/extend/hook"
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/install/connect"
+	"github.com/inspan/inspan/internal/safety/foreign"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/tool"
+)
+
+// claude looks at what Claude Code has.
+func (i *Import) claude() {
+	i.claudeSettings(i.at(".claude", "settings.json"), true)
+	i.used(i.at(".claude", "CLAUDE.md"), "instructions of every session")
+	dirs := []string{i.at(".claude")}
+	if i.root != i.home {
+		dirs = append(dirs, filepath.Join(i.root, ".claude"))
+		i.used(filepath.Join(i.root, ".claude", "CLAUDE.md"), "instructions of this folder")
+	}
+	i.used(filepath.Join(i.root, "CLAUDE.md"), "instructions of this folder")
+	i.used(filepath.Join(i.root, "CLAUDE.local.md"), "instructions of this folder")
+	for _, dir := range dirs {
+		i.folder(Used, filepath.Join(dir, "rules"), ".md", "file", "instructions; those for some files say so")
+		i.folder(Used, filepath.Join(dir, "commands"), ".md", "file", "slash commands")
+		i.folder(Used, filepath.Join(dir, "agents"), ".md", "file", "kinds of subagents")
+		i.folder(Used, filepath.Join(dir, "skills"), "SKILL.md", "skill", "skills")
+	}
+	for _, path := range []string{filepath.Join(i.root, ".claude", "settings.json"), filepath.Join(i.root, ".claude", "settings.local.json")} {
+		if path != i.at(".claude", "settings.json") { // the workspace can be the home
+			i.claudeSettings(path, false)
+		}
+	}
+	i.used(filepath.Join(i.root, ".mcp.json"), "MCP servers, once you trust this folder: inspan trust")
+	if path := i.at(".claude", ".credentials.json"); exists(path) {
+		i.ignored(path, "", "a login belongs to the program that made it; 'inspan setup' stores a key")
+	}
+	i.folder(Ignored, i.at(".claude", "plugins"), "plugin.json", "plugin", "install each with 'inspan plugin install'")
+	i.sessions(i.at(".claude", "projects"), ".jsonl")
+	i.claudeState(i.at(".claude.json"))
+}
+
+// claudeSettings looks at a settings.json, of the person or of the workspace.
+func (i *Import) claudeSettings(path string, person bool) {
+	var file map[string]json.RawMessage
+	if !i.read(path, &file) {
+		return
+	}
+	data, _ := config.ReadFile(path) // it has just been read
+	p, err := foreign.ReadPermissions(data, i.shown(path))
+	if err != nil {
+		i.ignored(path, "permissions", err.Error())
+	}
+	i.permissions(path, p, person)
+	i.claudeHooks(path, data, person)
+	i.claudeLimits(path, p.Limits, person)
+	limited := func(key string) bool {
+		return slices.ContainsFunc(p.Limits, func(l foreign.Limit) bool { return strings.HasPrefix(l.Text, key+" ") })
+	}
+	for _, key := range slices.Sorted(maps.Keys(file)) {
+		switch {
+		case limited(key):
+			continue
+		case key == "enabledMcpjsonServers", key == "enableAllProjectMcpServers":
+			i.ignored(path, key, "servers of a folder are used once you trust it: inspan trust")
+			continue
+		}
+		switch key {
+		case "permissions", "hooks", "$schema", "disableAllHooks":
+		case "model":
+			i.claudeModel(path, file[key], person)
+		case "env":
+			i.ignored(path, key, "set variables in your shell; sandbox.environment passes those that look like secrets to commands")
+		case "enabledPlugins", "extraKnownMarketplaces":
+			i.ignored(path, key, "install plugins with 'inspan plugin install'")
+		case "sandbox":
+			i.ignored(path, key, "commands run in inspan's own sandbox; allow hosts with rules such as network(example.com)")
+		case "apiKeyHelper":
+			i.ignored(path, key, "set providers.anthropic.key_command to a command that prints the key")
+		case "theme", "statusLine", "effortLevel", "editorMode":
+			if !person {
+				i.ignored(path, key, "a folder can't choose it")
+			} else {
+				i.looks(path, key, file[key])
+			}
+		default:
+			i.ignored(path, key, "inspan has no such setting")
+		}
+	}
+}
+
+// claudeState looks at the file in which Claude Code keeps some settings beside what it has seen. That
+// it can't be read is told with the servers.
+func (i *Import) claudeState(path string) {
+	var file map[string]json.RawMessage
+	data, err := connect.ReadForeign(path)
+	if err != nil || foreign.Unmarshal(data, &file) != nil {
+		return
+	}
+	for _, key := range []string{"editorMode", "theme"} {
+		if raw, has := file[key]; has {
+			i.looks(path, key, raw)
+		}
+	}
+}
+
+// permissions looks at permission rules and the mode. A workspace's own rules hold as they are if they
+// tighten, and have no effect if they allow.
+func (i *Import) permissions(path string, p foreign.Permissions, person bool) {
+	for _, t := range p.Rules {
+		what := string(t.Action) + " " + words.OneLine(t.Text, 100)
+		switch {
+		case t.Why == "" && i.wrong(t.Action, t.Rules) != "":
+			i.ignored(path, what, i.wrong(t.Action, t.Rules))
+		case t.Why != "":
+			i.ignored(path, what, t.Why)
+		case person:
+			i.joins(path, what, string(t.Action), t.Rules...)
+		case t.Action == tool.Allow:
+			i.ignored(path, what, "a folder can't allow anything; 'inspan config set --add allow' does for all folders")
+		default:
+			i.add(Used, path, what, "holds in this folder as "+strings.Join(t.Rules, ", "))
+		}
+	}
+	mode := map[string]string{"default": "ask", "acceptEdits": "edit", "plan": "plan", "auto": "auto"}[p.Mode]
+	switch {
+	case p.Mode == "":
+	case !person:
+		i.ignored(path, "defaultMode", "a folder can't choose the mode")
+	case mode != "":
+		i.becomes(path, "defaultMode "+p.Mode, "mode", mode)
+	default:
+		i.ignored(path, "defaultMode "+words.OneLine(p.Mode, 60), "if you want it, choose a mode yourself; see 'inspan run --help'")
+	}
+	for _, dir := range p.Folders {
+		what := "additionalDirectories " + words.OneLine(dir, 100)
+		switch {
+		case !person:
+			i.ignored(path, what, "a folder can't open another; start inspan with --add-dir "+words.OneLine(dir, 100))
+		case filepath.IsAbs(dir), strings.HasPrefix(dir, "~/"):
+			i.joins(path, what, "folders", dir)
+		default:
+			i.ignored(path, what, "it is another folder for each workspace; start inspan with --add-dir "+words.OneLine(dir, 100))
+		}
+	}
+	for _, key := range p.Other {
+		if slices.ContainsFunc(p.Limits, func(l foreign.Limit) bool { return strings.HasPrefix(l.Text, "permissions."+key+" ") }) {
+			continue
+		}
+		i.ignored(path, "permissions."+words.OneLine(key, 60), "inspan has no such setting")
+	}
+}
+
+// claudeLimits looks at what makes things stricter and is no rule.
+func (i *Import) claudeLimits(path string, limits []foreign.Limit, person bool) {
+	for _, l := range limits {
+		what := words.OneLine(l.Text, 100)
+		switch {
+		case l.How == "":
+			i.ignored(path, what, "inspan has no such setting")
+		case person:
+			i.ignored(path, what, "inspan has this for single folders only: in their .claude/settings.json")
+		default:
+			i.add(Used, path, what, "holds in this folder: "+l.How)
+		}
+	}
+}
+
+// claudeHooks looks at hooks.
+func (i *Import) claudeHooks(path string, data []byte, person bool) {
+	hooks, notes, err := hook.ReadClaude(data, "")
+	if err != nil {
+		i.ignored(path, "hooks", err.Error())
+		return
+	}
+	if n := len(hooks); n > 0 {
+		what := text.Count(n, "hook")
+		switch {
+		case !person:
+			i.add(Used, path, what, "they run once you trust this folder: inspan trust")
+		case i.app.Config.ClaudeHooks:
+			i.add(Used, path, what, "your settings have claude_hooks = true")
+		default:
+			i.becomes(path, what, "claude_hooks", "true")
+		}
+	}
+	for _, note := range notes {
+		what, why, _ := strings.Cut(strings.TrimPrefix(note, ": "), ": ")
+		i.ignored(path, what, why)
+	}
+}
+
+// claudeModel looks at the name of a model; others than whole names depend on the account there.
+func (i *Import) claudeModel(path string, raw json.RawMessage, person bool) {
+	var name string
+	_ = json.Unmarshal(raw, &name) // what is not a text is no name
+	switch {
+	case !person:
+		i.ignored(path, "model", "a folder can't choose the model")
+	case strings.HasPrefix(name, "claude-") && !strings.ContainsAny(name, " []"):
+		i.becomes(path, "model "+name, "model", "anthropic/"+name)
+	default:
+		i.ignored(path, "model "+words.OneLine(name, 60), "it is not the whole name of a model; choose one with 'inspan setup'")
+	}
+}

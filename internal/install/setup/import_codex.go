@@ -1,0 +1,318 @@
+package setup
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/inspan/inspan/internal/extend/skill"
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/safety/policy"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/tool"
+)
+
+// wrong says why rules of ours can't be; empty: they can.
+func (i *Import) wrong(action tool.Action, rules []string) string {
+	for _, rule := range rules {
+		if _, err := policy.ParseRule(action, rule, ""); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
+}
+
+// codex looks at what Codex has.
+func (i *Import) codex() {
+	dir := i.at(".codex")
+	i.codexSettings(filepath.Join(dir, "config.toml"))
+	i.used(filepath.Join(dir, "AGENTS.md"), "instructions of every session")
+	if path := filepath.Join(dir, "AGENTS.override.md"); exists(path) {
+		i.ignored(path, "", "move its text to AGENTS.md")
+	}
+	prompts, _ := filepath.Glob(filepath.Join(dir, "prompts", "*.md"))
+	for _, path := range prompts {
+		data, ok := i.text(path)
+		if !ok {
+			continue
+		}
+		if written, why := codexPrompt(data); why != "" {
+			i.ignored(path, "", why)
+		} else {
+			i.command(path, strings.TrimSuffix(filepath.Base(path), ".md"), written)
+		}
+	}
+	i.skills(filepath.Join(dir, "skills"))
+	i.folder(Ignored, filepath.Join(dir, "rules"), ".rules", "file", "write them as allow, ask and deny rules: inspan config set --add")
+	if path := filepath.Join(dir, "auth.json"); exists(path) {
+		i.ignored(path, "", "a login belongs to the program that made it; 'inspan setup' stores a key")
+	}
+	i.sessions(filepath.Join(dir, "sessions"), ".jsonl")
+	if path := filepath.Join(dir, "hooks.json"); exists(path) {
+		i.ignored(path, "", codexHooks)
+	}
+	i.codexProject(filepath.Join(i.root, ".codex", "config.toml"))
+	i.used(filepath.Join(i.root, "AGENTS.md"), "instructions of this folder")
+}
+
+// codexHooks is why hooks of Codex are not taken over.
+const codexHooks = "inspan doesn't read hooks of Codex; write them as [[hook]] in your settings, see docs/HOOKS.md"
+
+// codexProject names what the settings of a folder have, and where the same can be said here.
+func (i *Import) codexProject(path string) {
+	if !exists(path) {
+		return
+	}
+	var all map[string]any
+	data, err := config.ReadFile(path)
+	if err == nil {
+		err = config.Decode(path, data, &all)
+	}
+	if err != nil {
+		i.unread(path, err)
+		return
+	}
+	var rest []string
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		switch key {
+		case "hooks":
+			i.ignored(path, key, "write them as hooks of .claude/settings.json, which run once this folder is trusted; see docs/HOOKS.md")
+		case "agents":
+			i.ignored(path, key, "write kinds of subagents as files in .inspan/agents, see docs/SUBAGENTS.md; only your own settings set limits")
+		case "web_search":
+			i.ignored(path, key, "only your own settings choose how the web is searched (web.search)")
+		case "mcp_servers":
+			i.ignored(path, key, ".mcp.json takes the servers of a folder")
+		default:
+			rest = append(rest, key)
+		}
+	}
+	if len(rest) > 0 || len(all) == 0 {
+		i.ignored(path, strings.Join(rest, ", "), "a folder can't choose model, mode or servers; copy what you want to your settings")
+	}
+}
+
+// codexAgents takes over the limits of subagents, and names the kinds.
+func (i *Import) codexAgents(path string, agents map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(agents)) {
+		what := "agents." + words.OneLine(name, 60)
+		number, is := agents[name].(int64)
+		key := map[string]string{"max_threads": "open", "max_concurrent_threads_per_session": "open", "max_depth": "depth"}[name]
+		switch _, kind := agents[name].(map[string]any); {
+		case key != "" && is && number > 0:
+			i.becomes(path, what, "agents."+key, strconv.FormatInt(number, 10))
+		case key != "":
+			i.ignored(path, what, "it is not a number above 0")
+		case kind:
+			i.ignored(path, what, "write it as a kind of subagent: a file in ~/.config/inspan/agents, see docs/SUBAGENTS.md")
+		default:
+			i.ignored(path, what, "inspan has no such limit of subagents")
+		}
+	}
+}
+
+// codexSearch takes over that the web is not searched; how it is searched is for the person to choose.
+func (i *Import) codexSearch(path, key string, value any) {
+	what := fmt.Sprintf("%s %v", key, value)
+	if value == "disabled" || value == false {
+		i.joins(path, what, string(tool.Deny), "web_search")
+		return
+	}
+	i.ignored(path, what, "inspan searches the web through an engine that you choose: inspan config set web.search ENGINE")
+}
+
+// codexPrompt is a prompt of Codex as a command of ours: $$ is a dollar there, and $FILES what the
+// argument FILES=... gives, which the model looks up here. Why says why there is none.
+func codexPrompt(data string) (written, why string) {
+	_, body, err := skill.SplitMatter([]byte(data))
+	if err != nil || !strings.HasSuffix(data, body) {
+		body = data
+	}
+	var names []string
+	text := regexp.MustCompile(`\$(\$|[A-Z][A-Z0-9_]*)`).ReplaceAllStringFunc(body, func(found string) string {
+		name := "{" + found[1:] + "}"
+		switch {
+		case found == "$$":
+			return "$"
+		case found == "$ARGUMENTS":
+			return found
+		case !slices.Contains(names, name):
+			names = append(names, name)
+		}
+		return name
+	})
+	if regexp.MustCompile(`\$\$([1-9]|ARGUMENTS|\{)`).MatchString(body) {
+		return "", "$$ stands before what would be a place for arguments here; write the command anew in .inspan/commands"
+	}
+	if len(names) > 0 {
+		text = strings.TrimRight(text, "\n") + "\n\nFor " + strings.Join(names, ", ") + " above put what these arguments give: $ARGUMENTS\n"
+	}
+	return strings.TrimSuffix(data, body) + text, ""
+}
+
+// codexFile is what is looked at in a config.toml.
+type codexFile struct {
+	Model     string                    `toml:"model"`
+	Provider  string                    `toml:"model_provider"`
+	Effort    string                    `toml:"model_reasoning_effort"`
+	Approval  any                       `toml:"approval_policy"`
+	Sandbox   string                    `toml:"sandbox_mode"`
+	Providers map[string]map[string]any `toml:"model_providers"`
+	Agents    map[string]any            `toml:"agents"`
+}
+
+func (i *Import) codexSettings(path string) {
+	if !exists(path) {
+		return
+	}
+	var file codexFile
+	var all map[string]any
+	data, err := config.ReadFile(path)
+	if err == nil {
+		err = cmp.Or(config.Decode(path, data, &all), config.Decode(path, data, &file))
+	}
+	if err != nil {
+		i.unread(path, err)
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(file.Providers)) {
+		i.codexProvider(path, name, file.Providers[name])
+	}
+	i.codexModel(path, file)
+	if file.Effort != "" {
+		raw, _ := json.Marshal(file.Effort) // a text has no error
+		i.looks(path, "model_reasoning_effort", raw)
+	}
+	i.codexMode(path, file)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		switch key {
+		case "model", "model_provider", "model_providers", "model_reasoning_effort", "approval_policy", "sandbox_mode", "mcp_servers":
+		case "projects":
+			i.ignored(path, key, "inspan trusts the content of a folder, not the folder: inspan trust")
+		case "profiles", "profile":
+			i.ignored(path, key, "INSPAN_CONFIG_DIR names another folder of settings")
+		case "sandbox_workspace_write":
+			i.ignored(path, key, "allow folders and hosts with rules such as write(/path/**) and network(example.com)")
+		case "shell_environment_policy":
+			i.ignored(path, key, "commands get no variables that look like secrets, but for those in sandbox.environment")
+		case "hooks":
+			i.ignored(path, key, codexHooks)
+		case "notify":
+			i.ignored(path, key, "write a [[hook]] with on = \"stop\" in your settings, see docs/HOOKS.md")
+		case "agents":
+			i.codexAgents(path, file.Agents)
+		case "web_search":
+			i.codexSearch(path, key, all[key])
+		case "tools":
+			i.codexTools(path, all[key])
+		case "default_permissions", "permissions":
+			i.ignored(path, key, "choose a mode and rules yourself; see 'inspan run --help'")
+		case "instructions", "developer_instructions", "model_instructions_file", "experimental_instructions_file":
+			i.ignored(path, key, "move the text to AGENTS.md beside your settings")
+		case "project_doc_fallback_filenames":
+			i.ignored(path, key, "import the files in AGENTS.md with lines such as @docs/style.md")
+		case "tui":
+			i.ignored(path, key, "choose what you want of tui.theme, tui.status_line and tui.vim: inspan config set")
+		default:
+			i.ignored(path, key, "inspan has no such setting")
+		}
+	}
+}
+
+// codexTools looks at the table of tools, where older versions say whether the web is searched.
+func (i *Import) codexTools(path string, value any) {
+	tools, _ := value.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(tools)) {
+		if what := "tools." + words.OneLine(name, 60); name == "web_search" {
+			i.codexSearch(path, what, tools[name])
+		} else {
+			i.ignored(path, what, "deny tools with rules: inspan config set --add deny TOOL")
+		}
+	}
+}
+
+// codexProvider takes over a provider, and names what inspan has no place for.
+func (i *Import) codexProvider(path, name string, p map[string]any) {
+	what := "model_providers." + words.OneLine(name, 60)
+	address, _ := p["base_url"].(string)
+	switch {
+	case strings.ContainsAny(name, "/\"\n"):
+		i.ignored(path, what, "its name can't be that of a provider")
+		return
+	case address == "":
+		i.ignored(path, what, "it has no base_url")
+		return
+	}
+	key := "providers." + config.Key(name)
+	kind := "openai"
+	if p["wire_api"] == "responses" {
+		kind = "openai-responses"
+	}
+	i.becomes(path, what+" base_url", key+".base_url", address)
+	if _, taken := i.set[key+".base_url"]; !taken {
+		return
+	}
+	i.becomes(path, what+" wire_api", key+".kind", kind)
+	for _, field := range slices.Sorted(maps.Keys(p)) {
+		named := what + " " + words.OneLine(field, 60)
+		switch value, _ := p[field].(string); field {
+		case "base_url", "wire_api":
+		case "env_key":
+			i.becomes(path, named, key+".key_env", value)
+		case "name":
+			i.ignored(path, named, "inspan shows the name of the table")
+		case "experimental_bearer_token":
+			i.ignored(path, named, "settings hold no secrets; put it into a variable, and name that: inspan config set "+key+".key_env NAME")
+		case "http_headers", "env_http_headers":
+			i.ignored(path, named, "inspan sends a provider no headers of yours but the key")
+		case "query_params":
+			i.ignored(path, named, "inspan adds no parameters to the addresses of a provider")
+		default:
+			i.ignored(path, named, "inspan has no such setting")
+		}
+	}
+}
+
+// codexModel takes over a model, if its provider is known here or was taken over.
+func (i *Import) codexModel(path string, file codexFile) {
+	name, what := cmp.Or(file.Provider, "openai"), "model "+words.OneLine(file.Model, 60)
+	_, own := i.set["providers."+config.Key(name)+".base_url"]
+	switch {
+	case file.Model == "" && file.Provider != "":
+		i.ignored(path, "model_provider "+words.OneLine(name, 60),
+			"no model is named with it; choose one: inspan config set model PROVIDER/MODEL")
+	case file.Model == "":
+	case own || slices.Contains([]string{"openai", "ollama", "lmstudio"}, name):
+		i.becomes(path, what, "model", name+"/"+file.Model)
+	default:
+		i.ignored(path, what, "its provider "+words.OneLine(name, 60)+" is not known here")
+	}
+}
+
+// codexMode takes over how much runs without asking.
+func (i *Import) codexMode(path string, file codexFile) {
+	policy, _ := file.Approval.(string)
+	what := strings.TrimSpace("sandbox_mode " + words.OneLine(file.Sandbox, 40))
+	if policy != "" {
+		what += ", approval_policy " + words.OneLine(policy, 40)
+	}
+	switch {
+	case file.Sandbox == "" && policy == "":
+	case file.Sandbox == "read-only":
+		i.becomes(path, what, "mode", "plan")
+	case file.Sandbox == "danger-full-access":
+		i.ignored(path, what, "if you want it, choose mode yolo yourself: inspan config set mode yolo")
+	case policy == "untrusted" || policy == "":
+		i.becomes(path, what, "mode", "ask")
+	case file.Sandbox == "workspace-write" || policy == "on-request" || policy == "on-failure":
+		i.becomes(path, what, "mode", "auto")
+	default:
+		i.ignored(path, what, "choose a mode yourself; see 'inspan run --help'")
+	}
+}

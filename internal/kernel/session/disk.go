@@ -1,0 +1,133 @@
+package session
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/inspan/inspan/internal/base/keep"
+)
+
+// disk is all this package wants from a file system, so that tests can make
+// any operation fail. Errors are those of package os.
+type disk interface {
+	Open(path string, flag int) (file, error) // flag as for os.OpenFile
+	Mkdir(path string) error
+	Stats(dir string) (stats, error)
+	ReadDir(path string) ([]string, error) // names, sorted
+	Rename(from, to string) error
+	Link(from, to string) error
+	Touch(path string) error   // gives it the time of now
+	Remove(path string) error  // with all below; no error if there is nothing
+	SyncDir(path string) error // makes created and renamed entries durable
+}
+
+// stats tells of many files below one folder, by their paths there, also at once.
+type stats struct {
+	of   func(path string) (stamp, error)
+	done func() error
+}
+
+// file is an open file.
+type file interface {
+	io.ReaderAt
+	io.Writer
+	io.WriterAt
+	io.Closer
+	Size() (int64, error)
+	Truncate(size int64) error
+	Is(path string) (bool, error) // whether it is what the path names
+	Changed() (time.Time, error)  // when an entry of the folder came, went or was renamed last
+	Sync() error                  // content and size, not times
+	TryLock() (bool, error)       // false: another open file holds the lock
+	Unlock() error
+}
+
+// osDisk is the real file system.
+type osDisk struct{}
+
+func (osDisk) Open(path string, flag int) (file, error) {
+	f, info, err := keep.OpenPlain(path, flag, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f, info}, nil
+}
+
+func (osDisk) Mkdir(path string) error      { return os.Mkdir(path, 0o700) }
+func (osDisk) Rename(from, to string) error { return os.Rename(from, to) }
+func (osDisk) Link(from, to string) error   { return os.Link(from, to) }
+func (osDisk) Touch(path string) error {
+	now := time.Now()
+	return os.Chtimes(path, now, now)
+}
+
+func (osDisk) Remove(path string) error { return os.RemoveAll(path) }
+
+func (osDisk) ReadDir(path string) ([]string, error) {
+	entries, err := os.ReadDir(path)
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, err
+}
+
+func (osDisk) SyncDir(path string) error { return keep.Sync(path) }
+
+// osFile is a real file. Its locks are in lock_*.go; where there is no
+// sync_*.go its Sync is that of os.File.
+type osFile struct {
+	*os.File
+	was os.FileInfo // as it was opened: what file it is never changes
+}
+
+func (f osFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func (f osFile) Is(path string) (bool, error) {
+	there, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(f.was, there), err
+}
+
+func (f osFile) Changed() (time.Time, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return time.Time{}, err
+	}
+	return info.ModTime(), nil
+}
+
+// mkdirAll makes a folder and its parents, each durable in the one above it
+// if durable is set.
+func mkdirAll(d disk, path string, durable bool) error {
+	err := d.Mkdir(path)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	parent := filepath.Dir(path)
+	if errors.Is(err, fs.ErrNotExist) && parent != path {
+		if err := mkdirAll(d, parent, durable); err != nil {
+			return err
+		}
+		err = d.Mkdir(path)
+		if errors.Is(err, fs.ErrExist) {
+			return nil
+		}
+	}
+	if err != nil || !durable {
+		return err
+	}
+	return d.SyncDir(parent)
+}

@@ -1,0 +1,157 @@
+package eval
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
+)
+
+// Difference is how two sessions compare, by what happened in them and not by times and ids.
+type Difference struct {
+	Same    int      `json:"same"` // deeds that both begin with
+	Parting *Parting `json:"parting,omitempty"`
+}
+
+// Parting is the first deed in which two sessions differ: a call with its arguments, how a call
+// ended, a question's answer, what was said to the model, an end. Models word the same thing
+// differently, so their words only part sessions if all deeds are the same.
+type Parting struct {
+	Base      Deed `json:"base"`
+	Candidate Deed `json:"candidate"`
+}
+
+// Deed is one thing that a session did. Seq is 0 if it has ended before.
+type Deed struct {
+	Seq  uint64 `json:"seq"`
+	Kind string `json:"kind"` // of the event
+	Text string `json:"text"` // in one line
+	full string
+}
+
+// Diff compares two sessions of a store.
+func Diff(ctx context.Context, sessions store.Store, base, candidate string) (Difference, error) {
+	a, err := deeds(ctx, sessions, base)
+	if err != nil {
+		return Difference{}, err
+	}
+	b, err := deeds(ctx, sessions, candidate)
+	if err != nil {
+		return Difference{}, err
+	}
+	if d := part(a.done, b.done); d.Parting != nil {
+		return d, nil
+	}
+	d := part(a.words, b.words)
+	d.Same = len(a.done)
+	return d, nil
+}
+
+func part(a, b []Deed) Difference {
+	n := 0
+	for n < len(a) && n < len(b) && a[n].Kind == b[n].Kind && a[n].full == b[n].full {
+		n++
+	}
+	d := Difference{Same: n}
+	if n < len(a) || n < len(b) {
+		d.Parting = &Parting{nth(a, n), nth(b, n)}
+	}
+	return d
+}
+
+func nth(deeds []Deed, n int) Deed {
+	if n < len(deeds) {
+		return deeds[n]
+	}
+	return Deed{Text: "(the session has ended)"}
+}
+
+// history is what a session did, and how its model and its tools put it.
+type history struct {
+	done, words []Deed
+	root        string
+	names       map[string]string // of the tools of calls, by the id of the call
+}
+
+func deeds(ctx context.Context, sessions store.Store, id string) (*history, error) {
+	h := &history{names: map[string]string{}}
+	for e, err := range store.Events(ctx, sessions, id) {
+		if err != nil {
+			return nil, fmt.Errorf("read session %s: %w", id, err)
+		}
+		h.add(e)
+	}
+	return h, nil
+}
+
+// add folds an event. How a session was set up is no deed: that is what is compared.
+func (h *history) add(e event.Event) {
+	switch b := e.Body.(type) {
+	case event.Opened:
+		h.root = b.Root
+	case event.Said:
+		h.do(e, b.Parts.Text())
+	case event.Steered:
+		h.do(e, b.Parts.Text())
+	case event.Decided:
+		h.do(e, fmt.Sprintf("%s: allow %t %s%s", h.names[b.Call], b.Allow, b.Reason, b.Answer))
+	case event.Cancelled:
+		h.do(e, string(b.Limit)+" "+b.Reason)
+	case event.Replied:
+		h.replied(e, b)
+	case event.Ended:
+		exit := ""
+		if b.Exit != nil {
+			exit = fmt.Sprintf(", exit code %d", *b.Exit)
+		}
+		h.do(e, fmt.Sprintf("%s: %s%s", h.names[b.Call], b.Outcome, exit))
+		h.word(e, b.Parts.Text())
+	case event.Compacted:
+		h.do(e, "compacted")
+	case event.Rewound:
+		h.do(e, "rewound")
+	case event.Stopped:
+		h.do(e, strings.TrimSpace(string(b.Reason)+" "+string(b.Cause)))
+	}
+}
+
+func (h *history) replied(e event.Event, b event.Replied) {
+	h.word(e, b.Parts.Text())
+	for _, part := range b.Parts {
+		if call, ok := part.(llm.Call); ok {
+			h.names[call.ID] = call.Name
+			h.do(e, call.Name+" "+compacted(call.Args))
+		}
+	}
+}
+
+// compacted is JSON with its keys in order and without space. What is no JSON stays as it is.
+func compacted(raw json.RawMessage) string {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return string(raw)
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		return string(raw)
+	}
+	return string(out)
+}
+
+func (h *history) do(e event.Event, what string)   { h.done = append(h.done, h.deed(e, what)) }
+func (h *history) word(e event.Event, what string) { h.words = append(h.words, h.deed(e, what)) }
+
+// shown is how much of a deed is.
+const shown = 200
+
+func (h *history) deed(e event.Event, what string) Deed {
+	if h.root != "" { // each trial has its own
+		what = strings.ReplaceAll(what, h.root, ".")
+	}
+	return Deed{Seq: e.Seq, Kind: e.Body.Kind(), Text: text.Short(text.Line(what), shown), full: what}
+}

@@ -1,0 +1,51 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/store"
+)
+
+// lastDeeds are shown of a session that failed.
+const lastDeeds = 25
+
+// Failures writes what the trials of a run did that failed, for a person or a model that looks for an
+// improvement: each event has the number by which a proposal can name it. Held-out runs are refused.
+func Failures(ctx context.Context, out io.Writer, sessions store.Store, r Run) error {
+	if r.Split == HeldOut {
+		return errors.New("nothing is learned from held-out tasks; use a run of train or dev tasks")
+	}
+	for _, trial := range r.Trials {
+		if trial.Outcome != Failed {
+			continue
+		}
+		if _, err := fmt.Fprintf(out, "task %s, try %d: %s\n", text.Line(trial.Task), trial.Try, text.Line(trial.Reason)); err != nil {
+			return err
+		}
+		for _, check := range trial.Checks {
+			if !check.Passed {
+				fmt.Fprintf(out, "  check %s: %s\n", text.Line(check.Name), text.Line(check.Note))
+			}
+		}
+		if trial.Session == "" {
+			continue
+		}
+		h, err := deeds(ctx, sessions, trial.Session)
+		if errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintf(out, "  session %s is gone\n", trial.Session)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, d := range h.done[max(0, len(h.done)-lastDeeds):] {
+			fmt.Fprintf(out, "  %s:%d  %s  %s\n", trial.Session, d.Seq, d.Kind, d.Text)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,402 @@
+package eval
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/internal/world/sandbox"
+	"github.com/inspan/inspan/tool"
+)
+
+// Runner performs runs. Each trial is a session in a process of its own, which has ended before its
+// task is checked. The session is claimed in a file before it begins, and its trial is written once
+// after that: so a run that was killed at any moment goes on, and loses or doubles no trial.
+type Runner struct {
+	Table   *running.Table
+	Program string // that trials run in, see [running.Table.Detach]
+	Jobs    int    // trials at a time; 0: one
+	Fresh   bool   // trials of the same content that ended earlier are not taken over
+	Keep    bool   // places of trials stay
+	// Budget bounds what the whole run costs, in US dollars, and Time how long [Runner.Go] takes. 0 is what
+	// the run began with, and no limit if that had none; a negative one is no limit. So does a run stay Fresh
+	// that began so.
+	Budget float64
+	Time   time.Duration
+	Told   func(Progress) // is told of each trial that ended, one at a time; nil: nobody is
+}
+
+// Progress is how far a run is.
+type Progress struct {
+	Trial                          Trial
+	Hidden                         bool // the task is held out: its result is not to be shown
+	Done, All, Passed, Failed, Bad int
+	Cost                           float64
+}
+
+// Plan is a new run.
+type Plan struct {
+	Suite    *Suite
+	Repos    string  // as [OpenSuite] has it
+	Config   string  // name
+	Settings []byte  // a settings file
+	Proposal *Change // what the trials are to have; nil: nothing but settings
+	Without  bool    // they have its file as it is without the change
+	Model    string  // empty: as the settings have it
+	Mode     tool.Mode
+	Flags    []string // of 'inspan run', beside model and mode
+	Version  string
+	Split    Split    // empty: all that is not held out
+	Only     []string // globs over ids; none: all
+	Tries    int      // 0: one
+	Visible  bool     // the agent may be able to see the checkers
+	Outside  bool     // checkers may run without a sandbox
+}
+
+// Errors that end a run early. It can go on later.
+var (
+	ErrBudget = errors.New("the budget of the run is used up")
+	ErrTime   = errors.New("the time of the run is over")
+	ErrBroken = errors.New("one trial after the other breaks")
+)
+
+// Bounds of a run.
+const (
+	mostAttempts = 3 // of one trial, if the infrastructure fails
+	mostBroken   = 6 // attempts in a row, of any trials
+	lockWait     = 5 * time.Second
+)
+
+// Begin makes a run. Nothing of it has begun when it returns.
+func (r *Runner) Begin(p Plan) (*Run, error) {
+	h := &header{Source: p.Suite.Path, Open: p.Visible, Budget: max(r.Budget, 0), Time: r.Time, Fresh: r.Fresh}
+	if p.Repos != "" {
+		var err error
+		if h.Repos, err = filepath.Abs(p.Repos); err != nil {
+			return nil, err
+		}
+	}
+	h.Run = Run{
+		Suite: p.Suite.Name, Digest: p.Suite.Digest, Config: p.Config, Pinned: digest(p.Settings), Model: p.Model, Version: p.Version,
+		Split: p.Split, Tries: max(1, p.Tries),
+	}
+	if p.Proposal != nil {
+		if err := h.propose(&p); err != nil {
+			return nil, err
+		}
+	}
+	if p.Model != "" {
+		h.Flags = append(h.Flags, "--model="+p.Model)
+	}
+	if p.Mode != "" {
+		h.Flags = append(h.Flags, "--mode="+string(p.Mode))
+	}
+	h.Flags = append(h.Flags, p.Flags...)
+	for _, t := range p.Suite.Of(p.Split) {
+		if len(p.Only) == 0 || slices.ContainsFunc(p.Only, func(glob string) bool { ok, _ := doublestar.Match(glob, t.ID); return ok }) {
+			h.Tasks = append(h.Tasks, t.ID)
+		}
+	}
+	if len(h.Tasks) == 0 {
+		return nil, words.Misuse{Err: fmt.Errorf("the suite %s has no such task", p.Suite.Name)}
+	}
+	if err := errors.Join(r.visible(h, p), r.outside(h, p)); err != nil {
+		return nil, err
+	}
+	return &h.Run, r.folder().add(h, p.Settings)
+}
+
+// propose gives the trials of a run what a proposal is about. Settings are changed as they are, other files are
+// lent to the workspaces.
+func (h *header) propose(p *Plan) error {
+	c := *p.Proposal
+	h.Proposal, h.Without, h.Settings = c.ID(), p.Without, h.Pinned
+	made := c
+	if p.Without {
+		made = c.Back()
+	}
+	if c.Settings() {
+		changed, err := made.On(string(p.Settings))
+		if err != nil {
+			return words.Misuse{Err: fmt.Errorf("the settings of the trials are not those that the proposal is about: %w", err)}
+		}
+		back, err := c.Back().On(changed)
+		p.Settings, h.Pinned, h.Settings = []byte(changed), digest([]byte(changed)), digest([]byte(back))
+		return err
+	}
+	before, err := config.ReadAtMost(filepath.Join(c.Root, filepath.FromSlash(c.File)), mostFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if h.Lent.Content, err = made.On(string(before)); err != nil {
+		return words.Misuse{Err: err}
+	}
+	if h.Lent.Path = c.File; h.Lent.Content == "" { // there is no such file then
+		h.Lent = Lent{}
+	}
+	h.Pinned = textDigest(h.Settings, h.Lent.Path, h.Lent.Content)
+	return nil
+}
+
+func (r *Runner) folder() Folder { return FolderIn(r.Table.StateDir) }
+
+// outside refuses a run with checkers that have no sandbox, unless a person has allowed them: a suite may
+// come from anywhere, and such a checker does what the person can do.
+func (r *Runner) outside(h *header, p Plan) error {
+	if p.Outside {
+		return nil
+	}
+	env, err := sandbox.Local(os.TempDir(), nil, r.walls(&Task{}))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = env.Close() }()
+	for _, t := range p.Suite.Tasks {
+		why := "open = true in its [check]"
+		switch {
+		case !slices.Contains(h.Tasks, t.ID) || len(t.Check.Commands) == 0:
+			continue
+		case t.Check.Open:
+		case t.Image != "" || env.Walls.Workspace:
+			continue
+		default:
+			why = cmp.Or(env.Walls.Why, "there is none here")
+		}
+		return words.Misuse{Err: fmt.Errorf("the checker of %s would run without a sandbox (%s): read it, and add --open-checks if you trust "+
+			"all checkers of the suite", t.ID, why)}
+	}
+	return nil
+}
+
+// visible refuses a run whose agents could look at the checkers: mode yolo has no sandbox.
+func (r *Runner) visible(h *header, p Plan) error {
+	var c config.Config
+	if err := config.Decode("the settings", p.Settings, &c); err != nil {
+		return err
+	}
+	mode := p.Mode
+	if mode == "" {
+		mode = c.Mode
+	}
+	boxed := mode != tool.ModeYolo && !c.Sandbox.Off || c.Sandbox.Container != ""
+	contained := func(t *Task) bool { return t.Image != "" || !slices.Contains(h.Tasks, t.ID) }
+	if boxed || p.Suite.Open || p.Visible || !slices.ContainsFunc(p.Suite.Tasks, func(t *Task) bool { return !contained(t) }) {
+		return nil
+	}
+	return words.Misuse{Err: errors.New("without a sandbox the agent could read the checkers; use mode auto, sandbox.container, " +
+		"or --visible if you know that it won't look")}
+}
+
+// Go performs what is left of a run, and returns it. An error beside the run says why it is not at
+// its end: it can go on with Go.
+func (r *Runner) Go(ctx context.Context, id string) (*Run, error) {
+	f := r.folder()
+	lock, err := keep.LockFile(ctx, f.path(id, lockFile), lockWait)
+	if err != nil {
+		return nil, fmt.Errorf("another process works on run %s: %w", id, err)
+	}
+	defer func() { _ = lock.Close() }()
+	w, err := r.open(id)
+	if err != nil {
+		return nil, err
+	}
+	ctx, w.stop = context.WithCancelCause(ctx)
+	defer w.stop(nil)
+	if w.Time > 0 {
+		late := time.AfterFunc(w.Time, func() { w.stop(ErrTime) })
+		defer late.Stop()
+	}
+	if err := errors.Join(w.noteLook(ctx), w.noteBounds()); err != nil {
+		return nil, err
+	}
+	w.all(ctx)
+	run, err := f.Open(id)
+	if cause := context.Cause(ctx); cause != nil {
+		return run, errors.Join(err, cause)
+	}
+	if len(run.Trials) == len(w.h.Tasks)*w.h.Tries {
+		for _, dir := range []string{w.root, w.root + "-homes"} {
+			_ = os.Remove(dir) // it is empty, unless places are kept
+		}
+	}
+	return run, err
+}
+
+// work is a run that goes on.
+type work struct {
+	*Runner
+	folder Folder
+	h      header
+	suite  *Suite
+	root   string // of the places
+	by     string // see [performer]
+	stop   context.CancelCauseFunc
+
+	mu       sync.Mutex
+	claims   map[claimKey][]claim
+	progress Progress
+	open     float64 // what trials that go on may cost
+	streak   int     // attempts that broke, one after the other
+}
+
+// open reads a run to go on with.
+func (r *Runner) open(id string) (*work, error) {
+	own := *r
+	w := &work{Runner: &own, folder: r.folder(), root: filepath.Join(os.TempDir(), "inspan-eval-"+id), claims: map[claimKey][]claim{}}
+	var err error
+	if w.h, err = w.folder.header(id); err != nil {
+		return nil, err
+	}
+	if w.suite, err = OpenSuite(w.h.Source, w.h.Repos); err != nil {
+		return nil, err
+	}
+	if w.suite.Digest != w.h.Digest {
+		return nil, fmt.Errorf("%w since the run began: run it anew", ErrChanged)
+	}
+	if w.by, err = performer(w.Program); err != nil {
+		return nil, err
+	}
+	w.Budget, w.Time, w.Fresh = cmp.Or(w.Budget, w.h.Budget), cmp.Or(w.Time, w.h.Time), w.Fresh || w.h.Fresh
+	claims, err := readLines[claim](w.folder.path(id, claimsFile))
+	for _, c := range claims {
+		w.remember(c)
+		w.progress.Cost += c.Cost
+	}
+	w.progress.All = len(w.h.Tasks) * w.h.Tries
+	return w, err
+}
+
+// noteLook counts that held-out tasks are tried, once a run.
+func (w *work) noteLook(ctx context.Context) error {
+	list, err := readLines[look](w.folder.path(looksFile))
+	held := func(t *Task) bool { return t.Split == HeldOut && slices.Contains(w.h.Tasks, t.ID) }
+	if err != nil || !slices.ContainsFunc(w.suite.Tasks, held) || slices.ContainsFunc(list, func(l look) bool { return l.Run == w.h.ID }) {
+		return err
+	}
+	one := look{Time: time.Now().UTC(), Run: w.h.ID, Suite: w.h.Suite, Digest: w.h.Digest, Config: w.h.Pinned}
+	return appendLine(ctx, w.folder.path(looksFile), one)
+}
+
+// job is one trial that is left.
+type job struct {
+	task *Task
+	try  int
+}
+
+// all performs the trials that are left.
+func (w *work) all(ctx context.Context) {
+	run, err := w.folder.Open(w.h.ID)
+	if err != nil {
+		w.stop(err)
+		return
+	}
+	done := map[claimKey]bool{}
+	for _, t := range run.Trials {
+		done[claimKey{t.Task, t.Try}] = true
+		w.count(t)
+	}
+	jobs := make(chan job)
+	var group sync.WaitGroup
+	for range max(1, w.Jobs) {
+		group.Go(func() {
+			for j := range jobs {
+				if err := w.trial(ctx, j); err != nil {
+					w.stop(err)
+				}
+			}
+		})
+	}
+	defer group.Wait()
+	defer close(jobs)
+	tasks := map[string]*Task{}
+	for _, t := range w.suite.Tasks {
+		tasks[t.ID] = t
+	}
+	order := Order(w.h.Digest, w.h.Tasks) // that of looks at a run that goes on
+	for try := 1; try <= w.h.Tries; try++ {
+		for _, id := range order {
+			t := tasks[id]
+			if t == nil || done[claimKey{id, try}] {
+				continue
+			}
+			select {
+			case jobs <- job{t, try}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// trial performs one trial, and writes it down once.
+func (w *work) trial(ctx context.Context, j job) error {
+	key := cacheKey(&w.h, w.by, j.task, j.try)
+	if !w.Fresh {
+		if t := w.folder.cached(key); t != nil {
+			t.Cached = !w.claimed(t.Session) // else whoever had it died before it was written
+			return errors.Join(w.write(ctx, *t), w.clear(j))
+		}
+	}
+	for ctx.Err() == nil {
+		t, again, err := w.attempt(ctx, j)
+		switch {
+		case err != nil && (again || t.Outcome == ""):
+			return err
+		case err != nil: // it is over, and so is the run
+			return errors.Join(err, w.write(ctx, t), w.clear(j))
+		case again:
+			continue
+		}
+		if t.Outcome != Broken {
+			if err := w.folder.keepTrial(key, t); err != nil {
+				return err
+			}
+		}
+		return errors.Join(w.write(ctx, t), w.clear(j))
+	}
+	return context.Cause(ctx)
+}
+
+// write adds a trial to the run, even if the run is being ended.
+func (w *work) write(ctx context.Context, t Trial) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := appendLine(context.WithoutCancel(ctx), w.folder.path(w.h.ID, trialsFile), t); err != nil {
+		return err
+	}
+	w.count(t)
+	w.progress.Trial, w.progress.Hidden = t, slices.ContainsFunc(w.suite.Of(HeldOut), func(k *Task) bool { return k.ID == t.Task })
+	if w.Told != nil {
+		w.Told(w.progress)
+	}
+	return nil
+}
+
+// count takes note of a trial.
+func (w *work) count(t Trial) {
+	w.progress.Done++
+	if !t.Cached && t.Outcome != Broken { // what those have cost is that of their attempts
+		w.progress.Cost += t.Cost
+	}
+	switch t.Outcome {
+	case Passed:
+		w.progress.Passed++
+	case Failed:
+		w.progress.Failed++
+	default:
+		w.progress.Bad++
+	}
+}

@@ -1,0 +1,112 @@
+package guard
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/tool"
+)
+
+// Level is how much harm a call could do, as far as its effects tell.
+type Level int
+
+// Levels.
+const (
+	None   Level = iota // it reads, or is proven to
+	Low                 // it changes files of the workspace, and nothing else
+	Medium              // it runs a command of which nothing is proven
+	High                // it reaches beyond the workspace, or destroys, or gets more rights
+)
+
+// String names the level in small letters.
+func (l Level) String() string {
+	switch l {
+	case None:
+		return "none"
+	case Low:
+		return "low"
+	case Medium:
+		return "medium"
+	}
+	return "high"
+}
+
+// Scale tells how risky effects are. It asks no model. The zero value is ready;
+// safe for concurrent use.
+type Scale struct {
+	once    sync.Once
+	pattern *regexp.Regexp // compiled when it is first needed, as it takes milliseconds
+}
+
+// Risk is the level of the riskiest of the effects. Root is the workspace; if it
+// is empty nothing is inside. Kinds of effects that are not known are High.
+func (s *Scale) Risk(root string, effects []tool.Effect) Level {
+	m := places.Map{Root: root}.Indexed()
+	most := None
+	for _, e := range effects {
+		most = max(most, s.riskOf(m, e))
+	}
+	return most
+}
+
+func (s *Scale) riskOf(m places.Map, e tool.Effect) Level {
+	switch e.Kind {
+	case tool.Read:
+		return None
+	case tool.Write:
+		if at := m.Of(e.Path); at.Zone == places.Workspace && at.Guard == places.Plain {
+			return Low
+		}
+	case tool.Execute:
+		return s.riskOfCommand(e)
+	}
+	return High
+}
+
+func (s *Scale) riskOfCommand(e tool.Effect) Level {
+	switch {
+	case e.Class == tool.ProvenRead:
+		return None
+	case s.destroys(e):
+		return High
+	case e.Class == tool.ProvenInside:
+		return Low
+	}
+	return Medium
+}
+
+// drastic is a pattern of commands that destroy much at once, get more rights or
+// run what comes from elsewhere. It is a small table on purpose: what it misses
+// is still Medium.
+func drastic() string {
+	return `(?i)(?:(?:^|[\n;&|(){}!` + "`" + `]\s*|(?:^|\s)(?:env|nohup|time|exec|command|xargs|do|then|else|-\w*c)\s+(?:-\S+\s+)*)(?:\w+=\S*\s+)*(?:\S*/)?(?:` + strings.Join([]string{
+		`rm\b[^;&|\n]*\s-(?:-recursive|[a-z]*r)`,
+		`git\b[^;&|\n]*\spush\b[^;&|\n]*\s(?:--force|-[a-z]*f|--mirror|--delete|-d\b|--prune|\+\S|:\S)`,
+		`git\b[^;&|\n]*\s(?:reset\b[^;&|\n]*\s--hard|clean\b[^;&|\n]*\s(?:-[a-z]*[fx]|--force)|filter-branch|filter-repo|reflog\s+(?:expire|delete)|stash\s+(?:clear|drop)|branch\b[^;&|\n]*\s(?-i:-D)\b|update-ref\b[^;&|\n]*\s-d\b)`,
+		`(?:dd|shred|wipefs|blkdiscard|fdisk|parted|mkswap|mkfs(?:\.\w+)?)\s`,
+		`(?:chmod|chown|chgrp|chattr|setfacl)\b[^;&|\n]*\s-(?:-recursive|[a-z]*r)`,
+		`chmod\b[^;&|\n]*\s(?:[ugoa]*\+[rwx]*s|[0-7]?[2467][0-7]{3}|0?777)\b`,
+		`(?:sudo|doas|su|pkexec|run0|setcap|visudo|useradd|usermod|passwd|nsenter|chroot|insmod|modprobe)(?:\s|$)`,
+		`(?:shutdown|reboot|halt|poweroff|killall|pkill)(?:\s|$)|kill\s+(?:-\S+\s+)*-1\b`,
+		`find\b[^;&|\n]*\s(?:-delete\b|-exec(?:dir)?\s+(?:rm|sh|bash)\b)|xargs\b[^;&|\n]*\s(?:rm|sh|bash)\b`,
+		`(?:curl|wget|fetch|base64|xxd|openssl)\b[^\n]*\|\s*(?:\S*/)?(?:ba|z|da|k|fi|a)?sh\b`,
+		`(?:curl|wget|base64|xxd)\b[^\n]*\|\s*(?:\S*/)?(?:python|perl|ruby|node)`,
+		`(?:ba|z|da|k)?sh\b[^;&|\n]*(?:<\(|\$\()\s*(?:curl|wget)|eval\s[^\n]*(?:curl|wget|base64)`,
+		`(?:crontab|systemctl|launchctl|iptables|nft|ufw|mount|umount|sysctl)\s`,
+		`(?:docker|podman)\b[^;&|\n]*\s(?:--privileged|system\s+prune|volume\s+(?:rm|prune)|-v\s*/:|--pid[ =]host)`,
+		`(?:kubectl|oc)\b[^;&|\n]*\sdelete\b|helm\b[^;&|\n]*\suninstall\b|(?:terraform|tofu|pulumi)\b[^;&|\n]*\s(?:destroy|apply)\b`,
+		`(?:npm|pnpm|yarn|cargo|twine|gem)\b[^;&|\n]*\s(?:publish|yank|unpublish|upload)\b`,
+		`truncate\s[^;&|\n]*-s|ssh-keygen\b[^;&|\n]*\s-R|history\s+-c`,
+	}, "|") + `))|>\s*/dev/(?:sd|nvme|disk|mem)|:\(\)\s*\{|\b(?i:drop\s+(?:table|database|schema)|truncate\s+table)\b`
+}
+
+// destroys reports whether a command is one of the drastic ones, as it is
+// written or as its program gets it.
+func (s *Scale) destroys(e tool.Effect) bool {
+	s.once.Do(func() { s.pattern = regexp.MustCompile(drastic()) })
+	bare := strings.NewReplacer(`\`, "", `'`, "", `"`, "", "${IFS}", " ", "$IFS", " ").Replace(e.Text)
+	return s.pattern.MatchString(e.Text) || s.pattern.MatchString(bare) ||
+		e.Words != nil && s.pattern.MatchString(strings.Join(e.Words.Argv, " "))
+}

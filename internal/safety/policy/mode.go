@@ -1,0 +1,129 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/tool"
+)
+
+// Unanswered says what is denied in a mode where nobody can answer, and what
+// changes that; empty: nothing worth saying.
+func Unanswered(mode tool.Mode) string {
+	denied := map[tool.Mode]string{
+		tool.ModeAsk:  "every change, and every command that is not proven to only read",
+		tool.ModeEdit: "every command that is not proven to stay in the workspace, and changes outside of it",
+	}[mode]
+	if denied == "" {
+		return ""
+	}
+	return "nobody can answer here, so mode " + string(mode) + " denies " + denied +
+		"; --mode auto runs commands in the sandbox, --mode yolo runs everything, --allow RULE allows single calls"
+}
+
+// judgeEffect is what the session's mode says of an effect.
+func judgeEffect(c *tool.Call, s subject) tool.Verdict {
+	action, reason := modeSays(c, s)
+	return tool.Verdict{Action: action, By: "mode " + string(c.Mode), Reason: reason}
+}
+
+// Outside ends the reason for a question about a place that is not the session's.
+const Outside = " is outside the workspace"
+
+func modeSays(c *tool.Call, s subject) (tool.Action, string) {
+	e, at := s.Effect, s.place
+	switch {
+	case c.Mode.Doc() == "":
+		return tool.Deny, "there is no such mode"
+	case c.Mode == tool.ModeYolo && e.Sensitive != "":
+		return tool.Allow, named(e)
+	case s.pure, e.Kind == tool.Read, c.Mode == tool.ModeYolo:
+		return tool.Allow, ""
+	case c.Mode == tool.ModePlan && thrownAway(c, s):
+		return tool.Allow, ""
+	case e.Kind == tool.Execute && e.Class == tool.ProvenRead:
+		if !c.Env.Walls.Read {
+			return tool.Ask, "there is no sandbox here that would hold a command to reading" // in plan mode too: it may well be harmless
+		}
+		return tool.Allow, ""
+	case c.Mode == tool.ModePlan:
+		return tool.Deny, "plan mode only reads; this would " + describe(e) + noThrowaway(c, e)
+	case e.Kind == tool.Write && at.Guard == places.Guarded:
+		return tool.Ask, fmt.Sprintf("%s %s", e.Path, at.Why)
+	case e.Kind == tool.Write && at.Zone != places.Workspace && !e.Own:
+		return tool.Ask, e.Path + Outside
+	case e.Kind == tool.Network && s.command != nil && netguard.Loopback(e.Text):
+		return unasked(c, *s.command) // in its sandbox that is what the session has started itself
+	case e.Kind == tool.Network && !e.Asked && c.Env.Walls.Workspace && netguard.Loopback(e.Text):
+		return tool.Ask, "it would " + describe(e) + " outside the sandbox, where no server of this session is; " +
+			"curl in bash reaches these, " + c.Name + " only what sandbox.local in the settings opens"
+	}
+	return unasked(c, e)
+}
+
+// thrownAway reports whether an effect is one of a command that runs in a throwaway copy
+// of the workspace, and stays in it or in the session's own temporary files.
+func thrownAway(c *tool.Call, s subject) bool {
+	if !c.Env.Throwaway || !c.Env.Walls.Throwaway || s.command == nil || !s.command.Throwaway {
+		return false
+	}
+	switch s.Kind {
+	case tool.Execute:
+		return true
+	case tool.Network:
+		return !s.Asked && netguard.Loopback(s.Text) // what the session has started itself
+	case tool.Write:
+		inside := s.Throwaway && s.place.Zone == places.Workspace || s.Own
+		return inside && s.place.Guard == places.Plain
+	}
+	return false
+}
+
+// noThrowaway says why a command that could run in a throwaway copy of the workspace
+// can't.
+func noThrowaway(c *tool.Call, e tool.Effect) string {
+	if !c.Env.Throwaway || c.Env.Walls.Throwaway || e.Kind != tool.Execute {
+		return ""
+	}
+	return "; it could run on a throwaway copy of the workspace, which is unavailable here: " +
+		cmp.Or(c.Env.Walls.NoThrowaway, c.Env.Walls.Why)
+}
+
+// unasked is for what may run in the modes edit and auto.
+func unasked(c *tool.Call, e tool.Effect) (tool.Action, string) {
+	command := e.Kind == tool.Execute
+	switch {
+	case command && !c.Env.Walls.Workspace && c.Mode != tool.ModeAsk:
+		return tool.Ask, "there is no sandbox here that would hold a command to the workspace; it would " + describe(e)
+	case c.Mode == tool.ModeEdit && (e.Kind == tool.Write || command && e.Class == tool.ProvenInside),
+		c.Mode == tool.ModeAuto && (e.Kind == tool.Write || command):
+		return tool.Allow, ""
+	}
+	return tool.Ask, "it would " + describe(e)
+}
+
+// describe puts an effect into words that follow "would".
+func describe(e tool.Effect) string {
+	switch e.Kind {
+	case tool.Read:
+		return "read " + e.Path
+	case tool.Write:
+		return "change " + e.Path
+	case tool.Execute:
+		return "run " + quoted(e.Text)
+	case tool.Keep:
+		return "keep it running after the session"
+	case tool.Network:
+		if e.Text == "" || e.Text == "*" {
+			return "talk to other machines"
+		}
+		return "talk to " + e.Text
+	case tool.External:
+		if e.Text != "" {
+			return e.Text
+		}
+	}
+	return "do something that is not understood"
+}

@@ -1,0 +1,163 @@
+package policy
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/tool"
+)
+
+// Proposals lists the narrowest rules that together would allow what asks in a
+// call. It is empty where some of it can't be allowed by a rule.
+func Proposals(findings []Finding) []string {
+	var out []string
+	for _, f := range findings {
+		switch {
+		case f.Verdict.Action != tool.Ask:
+		case f.Rule == "":
+			return nil
+		case !slices.Contains(out, f.Rule):
+			out = append(out, f.Rule)
+		}
+	}
+	return out
+}
+
+// Offers lists what else could be allowed in a session where rules can answer: all edits, if
+// nothing but edits asks, and the hosts, if nothing else does. What the Proposals say already
+// is not offered again.
+func Offers(findings []Finding) []event.Offer {
+	var hosts, rules []string
+	asks, edits, reaches := false, true, true
+	for _, f := range findings {
+		if f.Verdict.Action != tool.Ask {
+			continue
+		}
+		asks = true
+		edits, reaches = edits && f.Edits, reaches && f.Host != ""
+		if !slices.Contains(hosts, f.Host) {
+			hosts = append(hosts, f.Host)
+		}
+		rules = append(rules, f.Rule)
+	}
+	var out []event.Offer
+	if asks && edits {
+		out = append(out, event.Offer{Reach: event.ReachEdits, Rules: []string{edit}})
+	}
+	if asks && reaches && !slices.Equal(hosts, slices.Compact(rules)) {
+		out = append(out, event.Offer{Reach: event.ReachHost, Rules: hosts})
+	}
+	return out
+}
+
+// propose returns the narrowest rule that allows an effect, or nothing where a
+// rule would allow more than a person can see from it.
+func propose(m places.Map, c *tool.Call, s subject) string {
+	if s.ofCommand() {
+		if rule := proposeCommand(c, *s.command); rule != "" {
+			return rule
+		}
+	}
+	switch s.Kind {
+	case tool.Execute:
+		return proposeCommand(c, s.Effect)
+	case tool.Keep:
+		if strings.ContainsAny(s.Text, "*'()\n") || !simple(s.Text) {
+			return ""
+		}
+		return string(tool.Keep) + "(" + s.Text + ")"
+	case tool.Write, tool.Read:
+		if !utf8.ValidString(s.Path) {
+			return "" // logs keep rules as text
+		}
+		if s.Kind == tool.Write && (tool.Inside(s.Path, m.Root) || m.Home != "" && tool.Inside(s.Path, m.Home)) {
+			return "" // all of the workspace or the home: once is enough
+		}
+		return string(s.Kind) + "(" + relative(m, s.Path) + ")"
+	case tool.Network:
+		return proposeHost(s)
+	case tool.External:
+		if s.Text == "" {
+			return c.Name
+		}
+	}
+	return ""
+}
+
+// folderFor is the folder that a path outside of the workspace lies in, if it is one to open as a whole: not one of the
+// system, nor one that holds the home or what all share.
+func folderFor(m places.Map, s subject) string {
+	dir := filepath.Dir(s.Path)
+	shared := dir == filepath.Dir(dir) || slices.Contains([]string{"/tmp", "/var/tmp"}, dir)
+	if s.place.Zone == places.System || shared || m.Home != "" && tool.Inside(dir, m.Home) {
+		return ""
+	}
+	return dir
+}
+
+// proposeHost returns the rule for the host that an effect names; empty: it names none.
+func proposeHost(s subject) string {
+	if s.Kind != tool.Network || s.Text == "" || strings.ContainsAny(s.Text, "*()") {
+		return ""
+	}
+	return string(tool.Network) + "(" + s.Text + ")"
+}
+
+func proposeCommand(c *tool.Call, e tool.Effect) string {
+	if e.Words == nil {
+		return ""
+	}
+	prefix, rest := e.Words.Prefix, " *)"
+	if prefix == nil && e.Words.Exact && builds(e.Words.Argv) {
+		prefix, rest = e.Words.Argv, ")"
+	}
+	if prefix == nil {
+		return ""
+	}
+	var words []string
+	for _, w := range prefix {
+		if strings.ContainsAny(w, "()'\n") || !utf8.ValidString(w) {
+			return ""
+		}
+		if strings.ContainsAny(w, " \t*") {
+			w = "'" + w + "'"
+		}
+		words = append(words, w)
+	}
+	return c.Name + "(" + strings.Join(words, " ") + rest
+}
+
+// builds reports whether a command runs a tool that builds the project, told so little that
+// no beginning of its words would be narrow, and none by which it would read its recipe, or
+// more of its words, from elsewhere than the project's own file.
+func builds(argv []string) bool {
+	if len(argv) == 0 || !slices.Contains([]string{"make", "gmake", "ninja", "rake", "mvn", "gradle", "ctest", "yarn", "task", "just"},
+		argv[0]) {
+		return false
+	}
+	for _, w := range argv[1:] {
+		if strings.HasPrefix(w, "-") && !slices.Contains([]string{"-j", "-k", "-s", "-B", "-n", "-q"}, strings.TrimRight(w, "0123456789")) {
+			return false
+		}
+	}
+	return true
+}
+
+// relative writes a path as a pattern that matches it alone.
+func relative(m places.Map, path string) string {
+	if rel, err := filepath.Rel(m.Root, path); err == nil && m.Root != "" && tool.Inside(m.Root, path) && !strings.HasPrefix(rel, "~") {
+		path = rel
+	}
+	var b strings.Builder
+	for _, r := range filepath.ToSlash(path) {
+		if strings.ContainsRune(`*?[]{}\`, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

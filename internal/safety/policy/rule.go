@@ -1,0 +1,505 @@
+package policy
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/inspan/inspan/internal/safety/foreign"
+	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/tool"
+)
+
+// TrustedContent is the scope of rules that keep what may run as it was when a
+// person trusted it. Nobody wrote them.
+const TrustedContent = "trusted content"
+
+// The rules for all edits, and for fetching from package registries.
+const (
+	edit       = "edits"
+	registries = "registries"
+)
+
+// Rule is one line a person writes to allow, ask about or deny calls:
+//
+//	TOOL              every call of the tool; * stands for any part of the name
+//	TOOL(PATTERN)     only what matches
+//	spawn_agent(KIND) only agents of the kind; skill(NAME) only that skill. * stands for any text
+//	EFFECT            every effect of the kind, whatever tool has it: read, write,
+//	                  execute, network, external, keep
+//	EFFECT(PATTERN)   only what matches
+//	edits             what tools that are no shells change in files of the workspace. To allow,
+//	                  guarded places are not among them
+//
+//	registries        what commands fetch from the registries of package managers; to allow only.
+//	                  With a pattern, one more host that is such a registry
+//
+// For paths PATTERN is a glob with **, relative to the workspace unless it
+// starts with / or ~/. For hosts see [netguard.Hosts]. For commands,
+// and those that are kept, see [command].
+//
+// Rules look at one effect, and of command lines at one simple command, at a
+// time. A call is denied if any is, and allowed if all are.
+type Rule struct {
+	Action  tool.Action // Allow, Ask or Deny
+	Text    string      // in the grammar above
+	Written string      // as a person wrote it, if that was in the form of another agent; see [Read]
+	Scope   string      // where it comes from, for people: "organisation", "user", "project", "session"
+	Reason  string      // for people and models, shown where it asks or denies; may be empty
+	tool    string
+	pattern string // empty: any
+	command command
+}
+
+// Read reads a rule as a person writes it: in the grammar of [Rule], or in the form of Claude Code,
+// Codex, opencode or Gemini, which can become several rules. Tools are those that a session was given
+// by name; a rule that names one means it, whatever another agent has by this name. A rule that
+// denies or asks about bash(npm run test:*) is for both meanings of its end.
+func Read(action tool.Action, text, scope string, tools ...string) ([]Rule, error) {
+	name, _, _ := strings.Cut(text, "(")
+	if !foreign.Is(text) || slices.Contains(tools, strings.TrimSpace(name)) {
+		r, err := ParseRule(action, text, scope)
+		if err != nil {
+			return nil, err
+		}
+		out := []Rule{r}
+		if also := r.loose(); also != "" {
+			if l, err := ParseRule(action, also, scope); err == nil {
+				l.Written = r.Text
+				out = append(out, l)
+			}
+		}
+		return out, nil
+	}
+	translated, why := foreign.Translate(action, text)
+	if why != "" {
+		return nil, fmt.Errorf("rule %q: %s", text, why)
+	}
+	var out []Rule
+	for _, own := range translated {
+		r, err := ParseRule(action, own, scope)
+		if err != nil {
+			return nil, fmt.Errorf("rule %q means %w", text, err)
+		}
+		r.Written = strings.TrimSpace(text)
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// ParseRule reads a rule of the grammar of [Rule]. A pattern that can never match is an error, which
+// names the nearest that can.
+func ParseRule(action tool.Action, text, scope string) (Rule, error) {
+	fail := func(why string) (Rule, error) {
+		return Rule{}, fmt.Errorf("rule %q: %s", text, why)
+	}
+	name, pattern, has := strings.Cut(strings.TrimSpace(text), "(")
+	r := Rule{Action: action, Text: strings.TrimSpace(text), Scope: scope, tool: strings.TrimSpace(name)}
+	if has {
+		inner, closed := strings.CutSuffix(strings.TrimSpace(pattern), ")")
+		if !closed || strings.TrimSpace(inner) == "" {
+			return fail("want TOOL or TOOL(PATTERN)")
+		}
+		r.pattern = strings.TrimSpace(inner)
+	}
+	if r.tool == edit && r.pattern != "" {
+		return fail("it takes no pattern; use write(PATTERN)")
+	}
+	if r.tool == registries && action != tool.Allow {
+		return fail("it only allows; use network(HOST)")
+	}
+	if r.tool == "" || strings.ContainsAny(r.tool, " \t)") {
+		return fail("want TOOL or TOOL(PATTERN)")
+	}
+	if _, err := filepath.Match(r.tool, ""); err != nil {
+		return fail("bad pattern for the tool's name")
+	}
+	if err := r.checkPattern(); err != nil {
+		return fail(err.Error())
+	}
+	var err error
+	if r.command, err = parseCommand(r.pattern); err != nil && r.runs() {
+		return fail(err.Error())
+	}
+	return r, nil
+}
+
+// checkPattern returns an error for a pattern that can't be read or can never match.
+func (r Rule) checkPattern() error {
+	switch {
+	case r.pattern == "":
+		return nil
+	case r.runs():
+		return r.checkCommand()
+	case picked(r.tool) != "":
+		_, err := path.Match(r.pattern, "")
+		return err
+	case r.tool == string(tool.External), strings.HasPrefix(r.tool, "mcp__"), slices.Contains(withoutObject(), r.tool):
+		return fmt.Errorf("it takes no pattern; use %s", r.tool)
+	case r.tool == string(tool.Network), r.tool == registries, r.tool == "web_fetch", r.tool == "http_request":
+		if err := netguard.CheckHost(r.pattern); err != nil {
+			if host := hostIn(r.pattern); host != "" {
+				return fmt.Errorf("%w; did you mean %s(%s)?", err, r.tool, host)
+			}
+			return err
+		}
+		return nil
+	case !doublestar.ValidatePattern(r.pattern):
+		return errors.New("bad pattern")
+	}
+	return r.checkPath()
+}
+
+// withoutObject are the built-in tools whose calls are about no command, path or host that a pattern
+// could match.
+func withoutObject() []string {
+	return []string{
+		"ask_user", "call_tool", "history", "manage_agents", "mcp_resource", "mcp_server_list", "oauth_flow", "plan_workflow", "return_result",
+		"team", "todo", "tool_search", "tool_types",
+	}
+}
+
+// checkCommand refuses the form of Claude Code after our name for the tool, where the whole name of a
+// program would have to match.
+func (r Rule) checkCommand() error {
+	prefix, ok := strings.CutSuffix(r.pattern, ":*")
+	if ok && prefix != "" && !strings.ContainsAny(prefix, " \t'") {
+		return fmt.Errorf("no program is called %q; did you mean %s(%s *)?", r.pattern, r.tool, prefix)
+	}
+	return nil
+}
+
+// loose is what a pattern that ends with :* may also have been meant to say: as in Claude Code, the
+// command with any arguments. Empty: it can't.
+func (r Rule) loose() string {
+	prefix, ok := strings.CutSuffix(r.pattern, ":*")
+	if !r.runs() || !ok || strings.HasSuffix(prefix, "'") || r.Action == tool.Allow {
+		return ""
+	}
+	return r.tool + "(" + prefix + " *)"
+}
+
+// checkPath refuses a pattern of paths that no path matches, as paths are compared cleaned and in full.
+func (r Rule) checkPath() error {
+	home, user := strings.CutPrefix(r.pattern, "~")
+	clean := r.pattern
+	switch {
+	case user && home == "":
+		clean = "~/**"
+	case user && !strings.HasPrefix(home, "/") && strings.Contains(home, "/"):
+		return errors.New("~NAME is not understood; write the home folder in full, or ./~NAME for a folder of the workspace")
+	case path.IsAbs(r.pattern):
+		clean = path.Clean(r.pattern)
+	}
+	if clean != r.pattern {
+		return fmt.Errorf("no path looks like that; did you mean %s(%s)?", r.tool, clean)
+	}
+	return nil
+}
+
+// hostIn is the host in an address, or behind the domain: of Claude Code; empty: there is none.
+func hostIn(text string) string {
+	text = strings.TrimPrefix(text, "domain:")
+	if u, err := url.Parse(text); err == nil && u.Host != "" {
+		text = u.Host
+	}
+	if host, _, _ := strings.Cut(text, "/"); netguard.CheckHost(host) == nil {
+		return host
+	}
+	return ""
+}
+
+// Names returns an error if the rule can speak of none of the tools, and of no kind of effect. MCP
+// servers come and go, so what looks like the name of a tool of one counts as known.
+func (r Rule) Names(tools []string) error {
+	known := append(append(kinds(), edit, registries), tools...)
+	if strings.HasPrefix(r.tool, "mcp__") || strings.HasPrefix(r.tool, "*") || slices.ContainsFunc(known, func(name string) bool {
+		ok, _ := filepath.Match(r.tool, name) // it was looked at when the rule was read
+		return ok
+	}) {
+		return nil
+	}
+	hint := ""
+	if near := tool.Nearest(r.tool, known); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return fmt.Errorf("rule %q: no tool or kind of effect is called %q%s", r.Text, r.tool, hint)
+}
+
+// kinds are those of effects that rules name.
+func kinds() (out []string) {
+	for _, k := range []tool.EffectKind{tool.Read, tool.Write, tool.Execute, tool.Network, tool.External, tool.Keep} {
+		out = append(out, string(k))
+	}
+	return out
+}
+
+// runs reports whether the pattern can only be one of commands.
+func (r Rule) runs() bool {
+	return r.tool == "bash" || r.tool == "execute" || r.tool == string(tool.Keep)
+}
+
+func (r Rule) by() string {
+	if r.Scope == "" {
+		return "rule " + r.Text
+	}
+	return fmt.Sprintf("rule %s (%s)", r.Text, r.Scope)
+}
+
+// answer is whether a rule speaks of something.
+type answer int
+
+const (
+	no answer = iota
+	perhaps
+	yes
+)
+
+// touches reports whether a rule that denies or asks speaks of an effect. It
+// takes in all that could be meant: a folder whose files are meant counts.
+func (r Rule) touches(m places.Map, c *tool.Call, s subject) answer {
+	if !r.named(c, s) {
+		return no
+	}
+	if r.pattern == "" {
+		return yes
+	}
+	if r.runs() && s.Kind != tool.Execute && (s.Kind != tool.Keep || r.tool != string(tool.Keep)) {
+		return no
+	}
+	if picked(r.tool) != "" {
+		return r.picks(c)
+	}
+	switch s.Kind {
+	case tool.Read, tool.Write:
+		glob := r.glob(m)
+		base, _ := doublestar.SplitPattern(filepath.ToSlash(glob))
+		if matchPath(glob, s.Path) || s.Kind == tool.Write && tool.Inside(s.Path, filepath.FromSlash(base)) {
+			return yes
+		}
+	case tool.Execute, tool.Keep:
+		return r.command.touches(s.Effect)
+	case tool.Network:
+		return r.host(s.Text)
+	}
+	return no
+}
+
+// picked is the argument by which a tool chooses one of several things that rules can name.
+func picked(name string) string {
+	return map[string]string{"spawn_agent": "agent", "skill": "name"}[name]
+}
+
+// picks reports whether a call chooses what the rule names.
+func (r Rule) picks(c *tool.Call) answer {
+	args := map[string]any{}
+	if json.Unmarshal(c.Args, &args) != nil {
+		return perhaps
+	}
+	name, _ := args[picked(r.tool)].(string)
+	if name == "" && r.tool == "spawn_agent" {
+		name = "worker" // which it is if nothing is said
+	}
+	if ok, err := path.Match(strings.ToLower(r.pattern), strings.ToLower(name)); ok && err == nil {
+		return yes
+	}
+	return no
+}
+
+// covers reports whether a rule that allows speaks of an effect, and of all of
+// it. A rule for a command covers what the command says over the network, and
+// what it is proven to change inside the workspace, but no host that the call asks for
+// beside it: only a rule for the network does.
+func (r Rule) covers(m places.Map, c *tool.Call, s subject) bool {
+	if !r.named(c, s) {
+		return false
+	}
+	switch {
+	case r.tool == registries:
+		return reaches(r.registries(), s.Text) == yes
+	case s.Asked && r.tool != string(tool.Network):
+		return false
+	case r.tool == edit:
+		return s.place.Guard == places.Plain
+	case r.runs() && s.ofCommand():
+		return r.pattern == "" || r.command.covers(*s.command)
+	case r.pattern == "":
+		return true
+	case picked(r.tool) != "":
+		return r.picks(c) == yes
+	case s.Kind == tool.Read || s.Kind == tool.Write:
+		return !r.runs() && matchPath(r.glob(m), s.Path)
+	case s.Kind == tool.Execute, s.Kind == tool.Keep && r.tool == string(tool.Keep):
+		return r.command.covers(s.Effect)
+	case s.Kind == tool.Network:
+		return !r.runs() && r.host(s.Text) == yes
+	}
+	return false
+}
+
+// names reports whether the rule is for this very path and says how it is
+// reached, so that whoever wrote it can only have meant that.
+func (r Rule) names(m places.Map, s subject) bool {
+	return r.tool == string(s.Kind) && (r.pattern == relative(m, s.Path) || r.glob(m) == s.Path)
+}
+
+// path is the one path that a rule is for; empty: it is for more, or for none.
+func (r Rule) path(m places.Map) string {
+	if r.pattern == "" || r.runs() || strings.ContainsAny(r.pattern, `*?[]{}\`) {
+		return ""
+	}
+	return r.glob(m)
+}
+
+// named reports whether the rule is for the tool, or for the kind of effect.
+func (r Rule) named(c *tool.Call, s subject) bool {
+	if r.tool == edit {
+		return s.Kind == tool.Write && s.command == nil && s.place.Zone == places.Workspace && !s.root
+	}
+	if r.tool == registries {
+		return s.Kind == tool.Network && s.command != nil
+	}
+	if kinds := []tool.EffectKind{
+		tool.Read, tool.Write, tool.Execute, tool.Network,
+		tool.External, tool.Keep,
+	}; slices.Contains(kinds, tool.EffectKind(r.tool)) {
+		return r.tool == string(s.Kind)
+	}
+	if ok, err := filepath.Match(r.tool, c.Name); ok && err == nil {
+		return true
+	}
+	// What stands for another can be denied by its own name, and not allowed.
+	ok, err := filepath.Match(r.tool, c.As)
+	return ok && err == nil && c.As != "" && r.Action != tool.Allow
+}
+
+// glob is the pattern as an absolute one.
+func (r Rule) glob(m places.Map) string {
+	switch {
+	case strings.HasPrefix(r.pattern, "~/") && m.Home != "":
+		return filepath.Join(m.Home, r.pattern[2:])
+	case filepath.IsAbs(r.pattern):
+		return r.pattern
+	}
+	return filepath.Join(m.Root, r.pattern)
+}
+
+// matchPath matches a path, or a folder that the glob holds all of.
+func matchPath(glob, path string) bool {
+	ok, err := doublestar.PathMatch(glob, path)
+	return ok && err == nil
+}
+
+// host reports whether the rule speaks of a host, "name" or "name:port".
+func (r Rule) host(text string) answer {
+	said := reaches(netguard.Hosts{r.pattern}, text)
+	if _, port := hostPort(text); said == no && port == 0 && r.forPort() {
+		return perhaps
+	}
+	return said
+}
+
+// registries are the hosts of a rule for them.
+func (r Rule) registries() netguard.Hosts {
+	if r.pattern != "" {
+		return netguard.Hosts{r.pattern}
+	}
+	return netguard.Registries()
+}
+
+// Registries are the hosts that rules let commands fetch from, of those only as may just be fetched from, and those that
+// the person has named.
+func Registries(rules []Rule) (open, only, named netguard.Hosts) {
+	for _, r := range rules {
+		if r.tool != registries {
+			continue
+		}
+		for _, host := range r.registries() {
+			closed := slices.ContainsFunc(rules, func(o Rule) bool {
+				return o.Action != tool.Allow && o.tool == string(tool.Network) && (o.pattern == "" || o.host(host) != no)
+			})
+			free := slices.ContainsFunc(rules, func(o Rule) bool {
+				return o.Action == tool.Allow && o.tool == string(tool.Network) && (o.pattern == "" || o.host(host) == yes)
+			})
+			if closed || slices.Contains(open, host) {
+				continue
+			}
+			if open = append(open, host); !free && !slices.Contains(netguard.Unseen(), host) {
+				only = append(only, host)
+			}
+			if r.pattern != "" {
+				named = append(named, host)
+			}
+		}
+	}
+	return open, only, named
+}
+
+// IsRegistry reports whether a host, with a port or without, is a well-known registry of packages.
+func IsRegistry(text string) bool { return reaches(netguard.Registries(), text) == yes }
+
+// hostPort parts a host from its port; 0: there is none.
+func hostPort(text string) (name string, port int) {
+	if i := strings.LastIndexByte(text, ':'); i >= 0 && !strings.HasSuffix(text, "]") {
+		if n, err := strconv.Atoi(text[i+1:]); err == nil {
+			return text[:i], n
+		}
+	}
+	return text, 0
+}
+
+// reaches reports whether hosts take in one, "name" or "name:port".
+func reaches(hosts netguard.Hosts, text string) answer {
+	name, port := hostPort(text)
+	switch {
+	case name == "" || name == "*":
+		return perhaps
+	case hosts.Match(name, port):
+		return yes
+	case netguard.CheckHost(name) != nil: // the name can't be read
+		return perhaps
+	}
+	return no
+}
+
+// forPort reports whether the rule is for hosts at one port.
+func (r Rule) forPort() bool {
+	i := strings.LastIndexByte(r.pattern, ':')
+	return i >= 0 && !strings.HasSuffix(r.pattern, "]")
+}
+
+// Matches reports whether the rule speaks of a call, so that a person can try
+// it: one that allows must cover all that the call does beside reading, one
+// that asks or denies some of it.
+func (r Rule) Matches(m places.Map, c *tool.Call, effects []tool.Effect) bool {
+	covered := false
+	for _, s := range subjects(m, effects) {
+		switch {
+		case r.Action != tool.Allow:
+			if r.touches(m, c, s) == yes {
+				return true
+			}
+		case r.covers(m, c, s):
+			covered = true
+		case !tool.ReadOnly([]tool.Effect{s.Effect}):
+			return false
+		}
+	}
+	return covered
+}
+
+// Reaches reports whether an effect on the network takes in a host. An effect that names none
+// takes in all.
+func Reaches(e tool.Effect, host string, port int) bool {
+	return e.Kind == tool.Network && netguard.Hosts{cmp.Or(e.Text, "*")}.Match(host, port)
+}

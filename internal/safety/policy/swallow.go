@@ -1,0 +1,108 @@
+package policy
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/tool"
+)
+
+// Swallowed finds rules that change nothing because another one decides all that they match. The
+// result has the index of a rule and that of the one that swallows it. It knows the simple cases only.
+func Swallowed(rules []Rule) map[int]int {
+	out := map[int]int{}
+	for i, r := range rules {
+		at := slices.IndexFunc(rules, func(other Rule) bool { return other.swallows(r) })
+		if at < 0 || at == i {
+			at = slices.IndexFunc(rules[:i], func(other Rule) bool { return other.Action == r.Action && other.same(r) })
+		}
+		if at >= 0 && at != i {
+			out[i] = at
+		}
+	}
+	return out
+}
+
+// same reports whether rules match the same.
+func (r Rule) same(other Rule) bool { return r.tool == other.tool && r.pattern == other.pattern }
+
+// swallows reports whether the rule decides all that another one matches, and is the wider or the
+// stricter one.
+func (r Rule) swallows(other Rule) bool {
+	switch {
+	case r.Scope == TrustedContent || other.Scope == TrustedContent:
+		return false
+	case weight(r.Action) < weight(other.Action):
+		return false
+	case r.Written != "" && r.Written == other.Written && r.Scope == other.Scope:
+		return false // one rule of a person, in two parts
+	case r.same(other):
+		return r.Action != other.Action
+	}
+	return r.takesIn(other)
+}
+
+// takesIn reports whether the rule matches all that another one does.
+func (r Rule) takesIn(other Rule) bool {
+	plain := func(name string) bool { return !strings.ContainsAny(name, `*?[\`) }
+	if r.tool != other.tool {
+		ok, _ := filepath.Match(r.tool, other.tool)
+		isKind := slices.Contains(append(kinds(), edit), other.tool)
+		return ok && r.pattern == "" && plain(other.tool) && !isKind && r.tool != edit
+	}
+	switch {
+	case r.pattern == "" || other.pattern == "":
+		return r.pattern == ""
+	case r.runs():
+		return r.command.takesIn(other.command)
+	case r.tool == string(tool.Network):
+		return strings.Trim(other.pattern, "*") == other.pattern && netguard.Hosts{r.pattern}.Match(other.pattern, 0)
+	}
+	dir, whole := strings.CutSuffix(r.pattern, "**")
+	if !whole || !plain(dir) || strings.ContainsAny(dir, "{}") {
+		return false
+	}
+	outside := path.IsAbs(other.pattern) || strings.HasPrefix(other.pattern, "~") || strings.HasPrefix(path.Clean(other.pattern), "..")
+	if dir == "" {
+		return !outside
+	}
+	return strings.HasSuffix(dir, "/") && strings.HasPrefix(other.pattern, dir) && !strings.Contains(other.pattern, "..") &&
+		!strings.ContainsAny(other.pattern, "{}")
+}
+
+// takesIn reports whether a pattern matches all commands that another one does.
+func (c command) takesIn(other command) bool {
+	return c.open && len(c.words) <= len(other.words) && slices.Equal(c.words, other.words[:len(c.words)])
+}
+
+// Tried is a rule and whether it matches a call.
+type Tried struct {
+	Rule    Rule
+	Matches bool
+}
+
+// Try tells of each rule whether it matches a call. Of those that keep trusted content as it is, only
+// those that do are told.
+func (p Policy) Try(c *tool.Call, effects []tool.Effect) (out []Tried) {
+	for _, r := range p.Rules {
+		one := Tried{Rule: r, Matches: r.matchesSome(p.Map, c, effects)}
+		if one.Matches || r.Scope != TrustedContent {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// matchesSome reports whether the rule matches one of the effects of a call, or may.
+func (r Rule) matchesSome(m places.Map, c *tool.Call, effects []tool.Effect) bool {
+	return slices.ContainsFunc(subjects(m, effects), func(s subject) bool {
+		if r.Action == tool.Allow {
+			return r.covers(m, c, s)
+		}
+		return r.touches(m, c, s) != no
+	})
+}

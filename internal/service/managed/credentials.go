@@ -1,0 +1,326 @@
+package managed
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/internal/extend/oauth"
+	"github.com/inspan/inspan/internal/service/server"
+)
+
+const (
+	secretOfCredential = "credential/"
+	staticBearer       = "static_bearer"
+	mcpOAuth           = "mcp_oauth"
+	mostCredentials    = 20 // of one vault that are not archived
+	mostToken          = 16 << 10
+)
+
+// ofCredential is the kind of the credentials of a vault.
+func ofCredential(vault string) string { return "managed.credential:" + vault }
+
+func credentialEndpoints() []endpoint {
+	const all, one = "vaults/{vault}/credentials", "vaults/{vault}/credentials/{id}"
+	return []endpoint{
+		post(all, (*door).makeCredential),
+		get(all, (*door).credentials, "limit", "page", "include_archived"),
+		get(one, (*door).credential),
+		post(one, (*door).updateCredential),
+		act(one+"/archive", func(d *door) (any, error) { return d.endCredential(false) }),
+		del(one, func(d *door) (any, error) { return d.endCredential(true) }),
+	}
+}
+
+// keptCredential is a credential in the book, without its secret.
+type keptCredential struct {
+	dates
+
+	Name     string            `json:"name,omitempty"`
+	Metadata map[string]string `json:"metadata,omitempty"`
+	Type     string            `json:"type"`
+	Server   string            `json:"server"`
+	Secret   string            `json:"secret"` // its name
+	Expires  time.Time         `json:"expires,omitzero"`
+	Refresh  *refresh          `json:"refresh,omitempty"`  // nil: nobody but its clients has new tokens
+	Variable *variable         `json:"variable,omitempty"` // of commands; nil: it is for an MCP server
+	Failed   time.Time         `json:"failed,omitzero"`    // since when no new token can be had
+}
+
+// credentialFields are what a request says of a credential.
+type credentialFields struct {
+	Name     opt[string]             `json:"display_name"`
+	Metadata opt[map[string]*string] `json:"metadata"`
+	Auth     json.RawMessage         `json:"auth"`
+}
+
+// shown is a credential as clients see it.
+func (k keptCredential) shown(vault string, o server.Object) map[string]any {
+	auth := map[string]any{"type": k.Type, "mcp_server_url": k.Server}
+	if k.Type == mcpOAuth {
+		auth["expires_at"], auth["refresh"] = when(k.Expires), k.Refresh.shown()
+	}
+	if k.Variable != nil {
+		auth = k.Variable.shown()
+	}
+	metadata := k.Metadata
+	if metadata == nil {
+		metadata = map[string]string{}
+	}
+	created, updated, archived := k.stamps(o)
+	return map[string]any{
+		"id": o.ID, "type": "vault_credential", "vault_id": vault, "display_name": orNull(k.Name), "metadata": metadata, "auth": auth,
+		"created_at": created, "updated_at": updated, "archived_at": archived,
+	}
+}
+
+// onto changes a credential of a tenant as a request says, and returns what that says of its secret.
+func (f credentialFields) onto(tenant string, k *keptCredential) (secret newSecret, err error) {
+	f.Name.onto(&k.Name)
+	k.Metadata = patched(k.Metadata, f.Metadata.value)
+	if err := errors.Join(bounded("display_name", k.Name, 0, mostShown), checkMetadata(k.Metadata)); err != nil {
+		return secret, err
+	}
+	if len(f.Auth) == 0 {
+		return secret, nil
+	}
+	var kind struct{ Type string }
+	if json.Unmarshal(f.Auth, &kind) != nil {
+		return secret, invalid("auth", "it is not an object with a type", "an object")
+	}
+	if kind.Type == environmentVariable {
+		var in variableAuth
+		if err := strict(f.Auth, &in); err != nil {
+			return secret, server.Within("auth", err)
+		}
+		return in.onto(k)
+	}
+	var in credentialAuth
+	if err := strict(f.Auth, &in); err != nil {
+		return secret, server.Within("auth", err)
+	}
+	return in.onto(tenant, k)
+}
+
+// vaultAt is the vault that the request names.
+func (d *door) vaultAt() (string, error) {
+	id := d.r.PathValue("vault")
+	_, _, err := objectOf[keptVault](d, ofVault, id)
+	return id, err
+}
+
+func (d *door) makeCredential() (any, error) {
+	var in credentialFields
+	raw, err := d.read(&in)
+	if err != nil {
+		return nil, err
+	}
+	vault, err := d.vaultAt()
+	if err != nil {
+		return nil, err
+	}
+	if len(in.Auth) == 0 {
+		return nil, invalid("auth", "it is missing", "an object with a type")
+	}
+	var k keptCredential
+	secret, err := in.onto(d.Tenant(), &k)
+	if err != nil {
+		return nil, err
+	}
+	keep := func(name string) error { return d.KeepSecret(d, name, secret.token) }
+	if k.Refresh != nil {
+		keep = func(name string) error {
+			var t oauth.Tokens
+			secret.onto(&t)
+			named := k
+			named.Secret = strings.TrimPrefix(name, secretOfCredential)
+			return d.Logins(k.Refresh.Endpoint).Adopt(d, named.account(), t)
+		}
+	}
+	var o server.Object
+	err = d.keeping(keep, func(name string) (used string, err error) {
+		k.Secret = name
+		o, err = d.MakeWith(ofCredential(vault), "vcrd_", []any{vault, fixed(raw)}, func(e *server.Edit, id string) error {
+			owner, err := roomForCredential(e, vault, k)
+			if err != nil {
+				return err
+			}
+			return e.Put(ofCredential(vault), id, owner, k, server.Content{})
+		})
+		if err == nil {
+			err = json.Unmarshal(o.Value, &k) // the request may have been there before
+		}
+		return k.Secret, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d.shownCredential(vault, o.ID)
+}
+
+// roomForCredential reports why a vault can't have a further credential, and whose it is.
+func roomForCredential(e *server.Edit, vault string, wanted keptCredential) (tenant string, err error) {
+	o, err := e.Object(ofVault, vault)
+	if err != nil {
+		return "", missing("vault", vault)
+	}
+	var v keptVault
+	if err := json.Unmarshal(o.Value, &v); err != nil {
+		return "", err
+	}
+	if !v.Archived.IsZero() {
+		return "", conflict("the vault is archived")
+	}
+	n := 0
+	for _, other := range e.Objects(ofCredential(vault)) {
+		var k keptCredential
+		if json.Unmarshal(other.Value, &k) != nil || !k.Archived.IsZero() {
+			continue
+		}
+		switch n++; {
+		case k.Variable == nil && wanted.Variable == nil && sameServer(k.Server, wanted.Server):
+			return "", conflict("credential %s is for this server already", other.ID)
+		case k.Variable != nil && wanted.Variable != nil && k.Variable.Name == wanted.Variable.Name:
+			return "", conflict("credential %s is for this variable already", other.ID)
+		}
+	}
+	if n >= mostCredentials {
+		return "", conflict("the vault has %d credentials, and can't have more", n)
+	}
+	return o.Tenant, nil
+}
+
+func (d *door) shownCredential(vault, id string) (any, error) {
+	o, k, err := objectOf[keptCredential](d, ofCredential(vault), id)
+	if err != nil {
+		return nil, err
+	}
+	return d.withExpiry(k).shown(vault, o), nil
+}
+
+// withExpiry is a credential with when its token ends now.
+func (d *door) withExpiry(k keptCredential) keptCredential {
+	if k.Refresh != nil && k.Archived.IsZero() {
+		if info, err := d.Logins(k.Refresh.Endpoint).Info(d, k.account().Name); err == nil {
+			k.Expires = info.Expires
+		}
+	}
+	return k
+}
+
+func (d *door) credential() (any, error) {
+	vault, err := d.vaultAt()
+	if err != nil {
+		return nil, err
+	}
+	return d.shownCredential(vault, d.r.PathValue("id"))
+}
+
+func (d *door) credentials() (any, error) {
+	vault, err := d.vaultAt()
+	if err != nil {
+		return nil, err
+	}
+	all, err := listed[keptCredential](d, ofCredential(vault))
+	if err != nil {
+		return nil, err
+	}
+	return shownPage(d, all, 100, func(e entry[keptCredential]) (map[string]any, error) {
+		return d.withExpiry(e.kept).shown(vault, e.Object), nil
+	})
+}
+
+func (d *door) updateCredential() (any, error) {
+	var in credentialFields
+	if _, err := d.read(&in); err != nil {
+		return nil, err
+	}
+	vault, err := d.vaultAt()
+	if err != nil {
+		return nil, err
+	}
+	id, of := d.r.PathValue("id"), ofCredential(vault)
+	_, k, err := objectOf[keptCredential](d, of, id)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := in.onto(d.Tenant(), &k)
+	if err != nil {
+		return nil, err
+	}
+	before := ""
+	change := func(name string) (string, error) {
+		_, _, err := changed(d, of, id, func(k *keptCredential) error {
+			if !k.Archived.IsZero() {
+				return conflict("the credential is archived")
+			}
+			if k.Updated = time.Now(); name != "" {
+				before, k.Secret = k.Secret, name
+			}
+			_, err := in.onto(d.Tenant(), k)
+			return err
+		})
+		return name, err
+	}
+	switch {
+	case k.Refresh != nil: // in place, as somebody may be refreshing it
+		if _, err = change(""); err == nil && secret.onto != nil {
+			err = d.Logins(k.Refresh.Endpoint).Amend(d, k.account(), secret.onto)
+		}
+	case secret.token == "":
+		_, err = change("")
+	default:
+		err = d.keeping(func(name string) error { return d.KeepSecret(d, name, secret.token) }, change)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if before != "" {
+		d.ForgetSecret(secretOfCredential + before)
+	}
+	return d.shownCredential(vault, id)
+}
+
+// closeCredential archives a credential, or takes it away, and returns the name of its secret.
+func closeCredential(e *server.Edit, of string, o server.Object, now time.Time, remove bool) (secret string, err error) {
+	var k keptCredential
+	if err := json.Unmarshal(o.Value, &k); err != nil {
+		return "", err
+	}
+	secret = secretOfCredential + k.Secret
+	switch {
+	case remove:
+		e.Remove(of, o.ID)
+		return secret, nil
+	case !k.Archived.IsZero():
+		return secret, nil
+	}
+	k.Archived, k.Updated = now, now
+	return secret, e.Put(of, o.ID, o.Tenant, k, o.Content)
+}
+
+// endCredential archives a credential, or takes it away. Its secret is forgotten.
+func (d *door) endCredential(remove bool) (any, error) {
+	vault, err := d.vaultAt()
+	if err != nil {
+		return nil, err
+	}
+	id, of, secret := d.r.PathValue("id"), ofCredential(vault), ""
+	err = d.Edit(func(e *server.Edit) error {
+		o, err := e.Object(of, id)
+		if err != nil {
+			return missing("credential", id)
+		}
+		secret, err = closeCredential(e, of, o, time.Now(), remove)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.ForgetSecret(secret)
+	if remove {
+		return map[string]any{"id": id, "type": "vault_credential_deleted"}, nil
+	}
+	return d.shownCredential(vault, id)
+}

@@ -1,0 +1,125 @@
+package managed
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/service/server"
+)
+
+const pollsWithin = 30 * time.Second // in which a worker has polled that is polling
+
+// crew is who works for the sessions of a server.
+type crew struct {
+	*server.Server
+
+	mu     sync.Mutex
+	polled map[[2]string]time.Time // by environment and worker
+}
+
+func newCrew(s *server.Server) *crew { return &crew{Server: s, polled: map[[2]string]time.Time{}} }
+
+// saw notes that a worker has polled.
+func (c *crew) saw(environment, worker string) {
+	if worker == "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.Clock.Now()
+	for key, at := range c.polled {
+		if now.Sub(at) > pollsWithin {
+			delete(c.polled, key)
+		}
+	}
+	c.polled[[2]string{environment, worker}] = now
+}
+
+// polling is how many workers poll.
+func (c *crew) polling(environment string) (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, at := range c.polled {
+		if key[0] == environment && c.Clock.Now().Sub(at) <= pollsWithin {
+			n++
+		}
+	}
+	return n
+}
+
+// follow sees to it that sessions that run have an item, until ctx is done.
+func (c *crew) follow(ctx context.Context) {
+	v := c.Self(ctx)
+	for ctx.Err() == nil {
+		news := v.News()
+		if err := c.supply(v); err != nil && c.Warn != nil && ctx.Err() == nil {
+			c.Warn("work for workers can't be queued: " + err.Error())
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// supply makes the items that are missing.
+func (c *crew) supply(v *server.Visit) error {
+	runs := func(t *server.Task) bool {
+		return t.Spec.Elsewhere && (t.Stage == event.StageRunning || t.Stage == event.StageWaiting)
+	}
+	for _, t := range v.Unfinished(runs) {
+		_, k, err := objectOf[keptSession](&door{Visit: v}, ofSession, t.ID)
+		if err != nil || k.worked(v) {
+			continue // it is no session of this door, or was deleted
+		}
+		if st, err := v.Status(t.ID); err != nil || !st.Active {
+			continue // its run has ended, and its task is about to be idle
+		}
+		if err := v.Edit(func(e *server.Edit) error { return supplied(e, t.ID) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// worked reports whether a session has an item that is not stopped, or needs none.
+func (k keptSession) worked(s interface {
+	Object(of, id string) (server.Object, error)
+},
+) bool {
+	o, err := s.Object(ofWork(k.Environment), k.Work)
+	var w keptWork
+	return !k.Elsewhere || err == nil && json.Unmarshal(o.Value, &w) == nil && w.Stopped.IsZero()
+}
+
+// supplied makes the item of a session, if it has none that is not stopped. The one before is
+// forgotten.
+func supplied(e *server.Edit, session string) error {
+	o, err := e.Object(ofSession, session)
+	if err != nil {
+		return nil //nolint:nilerr // it was deleted
+	}
+	var k keptSession
+	if err := json.Unmarshal(o.Value, &k); err != nil || k.worked(e) {
+		return err
+	}
+	of := ofWork(k.Environment)
+	next := keptWork{Session: session}
+	if k.Work != "" {
+		var before keptWork
+		if last, err := e.Object(of, k.Work); err == nil && json.Unmarshal(last.Value, &before) == nil && before.Metadata[begunCall] != "" {
+			next.Metadata = map[string]string{begunCall: before.Metadata[begunCall]} // which may be cut off
+		}
+		e.Remove(of, k.Work)
+	}
+	k.Works++
+	k.Work = derived("work_", session, fmt.Sprint(k.Works))
+	if err := e.Put(of, k.Work, o.Tenant, next, server.Content{}); err != nil {
+		return err
+	}
+	return e.Put(ofSession, session, o.Tenant, k, o.Content)
+}

@@ -1,0 +1,256 @@
+package managed
+
+import (
+	"encoding/json"
+	"reflect"
+	"time"
+
+	"github.com/inspan/inspan/internal/service/server"
+)
+
+const ofEnvironment = "managed.environment"
+
+func environmentEndpoints() []endpoint {
+	return []endpoint{
+		post("environments", (*door).makeEnvironment),
+		get("environments", (*door).environments, "limit", "page", "include_archived"),
+		get("environments/{id}", (*door).environment),
+		post("environments/{id}", (*door).updateEnvironment),
+		act("environments/{id}/archive", (*door).archiveEnvironment),
+		del("environments/{id}", (*door).deleteEnvironment),
+	}
+}
+
+// environment is where sessions work: in the server's own sandbox, or where workers are.
+type environment struct {
+	ID          string            `json:"id"`
+	Type        string            `json:"type"`
+	Name        string            `json:"name"`
+	Description string            `json:"description"`
+	Config      hosting           `json:"config"`
+	Metadata    map[string]string `json:"metadata"`
+	CreatedAt   string            `json:"created_at"`
+	UpdatedAt   string            `json:"updated_at"`
+	ArchivedAt  *string           `json:"archived_at"`
+}
+
+// keptEnvironment is one in the book.
+type keptEnvironment struct {
+	environment
+	dates
+}
+
+// hosting is the configuration of an environment: what sessions find on the server, or that they
+// work where workers are.
+type hosting struct {
+	Type       string     `json:"type"`
+	Networking networking `json:"networking"`
+	Packages   packages   `json:"packages"`
+}
+
+const selfHosted = "self_hosted"
+
+func (h hosting) elsewhere() bool { return h.Type == selfHosted }
+
+// MarshalJSON implements [json.Marshaler]: nothing is said of machines that are not the server's.
+func (h hosting) MarshalJSON() ([]byte, error) {
+	if h.elsewhere() {
+		return json.Marshal(map[string]string{"type": h.Type})
+	}
+	type plain hosting
+	return json.Marshal(plain(h))
+}
+
+// networking says what commands may reach.
+type networking struct {
+	Type     string   `json:"type"`
+	Hosts    []string `json:"allowed_hosts,omitempty"`
+	Servers  bool     `json:"allow_mcp_servers,omitempty"`
+	Managers bool     `json:"allow_package_managers,omitempty"`
+}
+
+// packages are those that are to be there.
+type packages struct {
+	Type  string   `json:"type,omitempty"`
+	Apt   []string `json:"apt"`
+	Cargo []string `json:"cargo"`
+	Gem   []string `json:"gem"`
+	Go    []string `json:"go"`
+	NPM   []string `json:"npm"`
+	Pip   []string `json:"pip"`
+}
+
+// settle checks a configuration and writes out its defaults.
+func (h *hosting) settle() error {
+	switch h.Type {
+	case "cloud":
+	case "":
+		h.Type = "cloud"
+	case selfHosted:
+		if !reflect.DeepEqual(*h, hosting{Type: selfHosted}) {
+			return invalid("config", "networking and packages are up to the workers", `{"type": "self_hosted"}`)
+		}
+		return nil
+	default:
+		return invalid("config.type", "it is unknown", "cloud or self_hosted")
+	}
+	if h.Networking.Type == "" {
+		h.Networking.Type = "unrestricted"
+	}
+	if h.Networking.Type != "unrestricted" && h.Networking.Type != "limited" {
+		return invalid("config.networking.type", "it is unknown", "unrestricted or limited")
+	}
+	if len(h.Networking.Hosts) > 0 || h.Networking.Managers {
+		return unserved("config.networking", "hosts for each environment; allow them in the server's rules, network(HOST)")
+	}
+	for _, list := range []*[]string{&h.Packages.Apt, &h.Packages.Cargo, &h.Packages.Gem, &h.Packages.Go, &h.Packages.NPM, &h.Packages.Pip} {
+		if len(*list) > 0 {
+			return unserved("config.packages", "packages for each environment; install them where the server runs")
+		}
+		*list = []string{}
+	}
+	return nil
+}
+
+// environmentFields are what a request says of an environment.
+type environmentFields struct {
+	Name        opt[string]             `json:"name"`
+	Description opt[string]             `json:"description"`
+	Config      opt[hosting]            `json:"config"`
+	Metadata    opt[map[string]*string] `json:"metadata"`
+	Scope       opt[string]             `json:"scope"`
+}
+
+// onto changes an environment as a request says.
+func (f environmentFields) onto(e *environment) error {
+	f.Name.onto(&e.Name)
+	f.Description.onto(&e.Description)
+	was := e.Config.Type
+	f.Config.onto(&e.Config)
+	e.Metadata = patched(e.Metadata, f.Metadata.value)
+	if f.Scope.said && f.Scope.value != "organization" {
+		return unserved("scope", "scope "+f.Scope.value)
+	}
+	if err := named("name", e.Name, mostName); err != nil {
+		return err
+	}
+	if err := bounded("description", e.Description, 0, mostDescription); err != nil {
+		return err
+	}
+	if err := e.Config.settle(); err != nil {
+		return err
+	}
+	if was != "" && was != e.Config.Type {
+		return conflict("the environment is %s; make another one for %s", was, e.Config.Type)
+	}
+	return checkMetadata(e.Metadata)
+}
+
+// shown is an environment as clients see it.
+func (k keptEnvironment) shown(o server.Object) environment {
+	e := k.environment
+	e.ID, e.Type = o.ID, "environment"
+	e.CreatedAt, e.UpdatedAt, e.ArchivedAt = k.stamps(o)
+	return e
+}
+
+func (d *door) makeEnvironment() (any, error) {
+	var in environmentFields
+	raw, err := d.read(&in)
+	if err != nil {
+		return nil, err
+	}
+	var k keptEnvironment
+	if err := in.onto(&k.environment); err != nil {
+		return nil, err
+	}
+	o, err := d.Make(ofEnvironment, "env_", k, fixed(raw))
+	if err != nil {
+		return nil, err
+	}
+	return d.shownEnvironment(o.ID)
+}
+
+func (d *door) shownEnvironment(id string) (any, error) {
+	o, k, err := objectOf[keptEnvironment](d, ofEnvironment, id)
+	if err != nil {
+		return nil, err
+	}
+	return k.shown(o), nil
+}
+
+func (d *door) environment() (any, error) { return d.shownEnvironment(d.r.PathValue("id")) }
+
+func (d *door) environments() (any, error) {
+	all, err := listed[keptEnvironment](d, ofEnvironment)
+	if err != nil {
+		return nil, err
+	}
+	return shownPage(d, all, 100, func(e entry[keptEnvironment]) (environment, error) { return e.kept.shown(e.Object), nil })
+}
+
+func (d *door) updateEnvironment() (any, error) {
+	var in environmentFields
+	if _, err := d.read(&in); err != nil {
+		return nil, err
+	}
+	return d.changeEnvironment(func(k *keptEnvironment) error {
+		if !k.Archived.IsZero() {
+			return conflict("the environment is archived")
+		}
+		k.Updated = time.Now()
+		return in.onto(&k.environment)
+	})
+}
+
+func (d *door) archiveEnvironment() (any, error) {
+	return d.changeEnvironment(func(k *keptEnvironment) error {
+		if k.Archived.IsZero() {
+			k.Archived = time.Now()
+		}
+		return nil
+	})
+}
+
+func (d *door) changeEnvironment(f func(*keptEnvironment) error) (any, error) {
+	o, k, err := changed(d, ofEnvironment, d.r.PathValue("id"), f)
+	if err != nil {
+		return nil, err
+	}
+	return k.shown(o), nil
+}
+
+// deleteEnvironment takes an environment away, unless a session that is not over needs its workers.
+func (d *door) deleteEnvironment() (any, error) {
+	id := d.r.PathValue("id")
+	if _, _, err := objectOf[keptEnvironment](d, ofEnvironment, id); err != nil {
+		return nil, err
+	}
+	if err := d.Unconfined(); err != nil {
+		return nil, err
+	}
+	over := map[string]bool{}
+	for _, o := range d.Objects(ofSession) {
+		t, err := d.Find(o.ID)
+		over[o.ID] = err != nil || isOver(t)
+	}
+	err := d.Edit(func(e *server.Edit) error {
+		for _, o := range e.Objects(ofSession) {
+			var k keptSession
+			if json.Unmarshal(o.Value, &k) == nil && k.Elsewhere && k.Environment == id && k.Archived.IsZero() && !over[o.ID] {
+				return conflict("session %s needs the environment's workers; archive or delete it first, or archive the environment", o.ID)
+			}
+		}
+		e.Remove(ofEnvironment, id)
+		return nil
+	})
+	return map[string]any{"id": id, "type": "environment_deleted"}, err
+}
+
+// placed reports that the environment of a session that is made has been deleted meanwhile.
+func (k keptSession) placed(e *server.Edit) error {
+	if _, err := e.Object(ofEnvironment, k.Environment); err != nil {
+		return missing("environment", k.Environment)
+	}
+	return nil
+}

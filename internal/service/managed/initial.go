@@ -1,0 +1,95 @@
+package managed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/internal/service/server"
+)
+
+const (
+	mostInitial = 50
+	again       = 2 * time.Second // after which something is tried again that there was no room for
+)
+
+// initial reports what of a list a session can't begin with.
+func (d *door) initial(list []json.RawMessage, kinds ...string) error {
+	if len(list) > mostInitial {
+		return invalid("initial_events", fmt.Sprintf("there are %d", len(list)), fmt.Sprintf("at most %d", mostInitial))
+	}
+	inputs, err := d.inputs("initial_events", list)
+	for i, input := range inputs {
+		if !slices.Contains(kinds, input.kind) {
+			return invalid(fmt.Sprintf("initial_events.%d.type", i), "it is "+input.kind, strings.Join(kinds, " or "))
+		}
+	}
+	return err
+}
+
+// begin says to a session what it is to begin with. That is kept with the session until it is said,
+// so that a server that comes after a crash goes on there.
+func begin(s *server.Server, id string) <-chan error {
+	done := make(chan error, 1)
+	if !s.Go(func(ctx context.Context) { done <- (&door{Visit: s.Self(ctx)}).begin(id) }) {
+		done <- context.Canceled
+	}
+	return done
+}
+
+func (d *door) begin(id string) error {
+	v, err := d.For(d, id, "")
+	for err == nil {
+		if err = (&door{Visit: v}).sayInitial(id); err == nil || d.Err() != nil {
+			return err
+		}
+		switch status := server.ProblemOf(err).Status; {
+		case status == http.StatusInternalServerError:
+			return err
+		case status != http.StatusServiceUnavailable: // never will be said
+			_, _, failed := changed(d, ofSession, id, func(k *keptSession) error { k.Initial = nil; return nil })
+			return errors.Join(err, failed)
+		}
+		err = d.rest()
+	}
+	return err
+}
+
+// rest waits a little before something is tried again that there was no room for.
+func (d *door) rest() error {
+	due, stop := d.Clock.At(d.Clock.Now().Add(again))
+	defer stop()
+	select {
+	case <-due:
+	case <-d.Done():
+	}
+	return d.Err()
+}
+
+func (d *door) sayInitial(id string) error {
+	_, k, err := objectOf[keptSession](d, ofSession, id)
+	if err != nil || len(k.Initial) == 0 {
+		return err
+	}
+	inputs, err := d.inputs("initial_events", k.Initial)
+	if err != nil {
+		return err
+	}
+	before, err := d.Sent(id)
+	if err != nil {
+		return err
+	}
+	for i, input := range inputs {
+		key := fmt.Sprintf("managed.initial/%d", i)
+		if _, err := d.send(id, step{input: input, key: key, sent: under(before, key)}); err != nil {
+			return err
+		}
+	}
+	_, _, err = changed(d, ofSession, id, func(k *keptSession) error { k.Initial = nil; return nil })
+	return err
+}

@@ -1,0 +1,182 @@
+package managed
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/inspan/inspan/internal/service/server"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
+)
+
+// What clients say, read from their requests.
+
+// input is what a client says to a session.
+type input struct {
+	kind     string
+	parts    llm.Parts // of a message, or of the result of a tool
+	question string    // id of the event that is answered
+	allow    bool
+	failed   bool
+	reason   string
+	outcome  Outcome
+}
+
+// content is a block of a request.
+type content struct {
+	Type    string  `json:"type"`
+	Text    *string `json:"text"`
+	Source  *where  `json:"source"`
+	Title   string  `json:"title"`
+	Context string  `json:"context"`
+}
+
+// where is where the bytes of a block are.
+type where struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type"`
+	Data      string `json:"data"`
+	URL       string `json:"url"`
+	FileID    string `json:"file_id"`
+}
+
+const (
+	mostEvents  = 100
+	mostContent = 1 << 20 // bytes of text in an event
+	mostImage   = 8 << 20 // bytes
+)
+
+// inputs reads events of a request, all before the first is sent.
+func (d *door) inputs(field string, list []json.RawMessage) (out []input, err error) {
+	for i, raw := range list {
+		var kind struct {
+			Type string `json:"type"`
+		}
+		at := fmt.Sprintf("%s.%d", field, i)
+		if json.Unmarshal(raw, &kind) != nil {
+			return nil, invalid(at, "it is not an event", "an object with a type")
+		}
+		in, err := d.input(at, kind.Type, raw)
+		if err != nil {
+			return nil, err
+		}
+		in.kind = kind.Type
+		out = append(out, in)
+	}
+	return out, nil
+}
+
+func (d *door) input(at, kind string, raw []byte) (in input, err error) {
+	switch kind {
+	case "user.message", "system.message":
+		var m struct {
+			Type    string    `json:"type"`
+			Content []content `json:"content"`
+		}
+		if err := strict(raw, &m); err != nil {
+			return in, server.Within(at, err)
+		}
+		in.parts, err = d.parts(at+".content", m.Content, kind == "user.message")
+		if err == nil && len(in.parts) == 0 {
+			err = invalid(at+".content", "it is empty", "a block at least")
+		}
+	case "user.interrupt":
+		var m struct {
+			Type   string  `json:"type"`
+			Thread *string `json:"session_thread_id"`
+		}
+		if err = server.Within(at, strict(raw, &m)); err == nil && m.Thread != nil && *m.Thread != threadPrefix+d.r.PathValue("id") {
+			err = unserved(at+".session_thread_id", "interrupting one thread; leave it out to interrupt the session")
+		}
+	case "user.tool_confirmation":
+		var m struct {
+			Type   string  `json:"type"`
+			ID     string  `json:"tool_use_id"`
+			Result string  `json:"result"`
+			Why    *string `json:"deny_message"`
+		}
+		err = server.Within(at, strict(raw, &m))
+		in.question, in.allow = m.ID, m.Result == "allow"
+		switch {
+		case err != nil:
+		case m.ID == "":
+			err = invalid(at+".tool_use_id", "it is missing", "the id of the agent.tool_use or agent.mcp_tool_use that asks")
+		case m.Result != "allow" && m.Result != "deny":
+			err = invalid(at+".result", fmt.Sprintf("it is %q", words.OneLine(m.Result, 40)), "allow or deny")
+		case m.Why != nil && in.allow:
+			err = invalid(at+".deny_message", "the result is allow", "")
+		case m.Why != nil:
+			in.reason = *m.Why
+		}
+	case "user.custom_tool_result":
+		var m struct {
+			Type    string    `json:"type"`
+			ID      string    `json:"custom_tool_use_id"`
+			Failed  *bool     `json:"is_error"`
+			Content []content `json:"content"`
+		}
+		if err := strict(raw, &m); err != nil {
+			return in, server.Within(at, err)
+		}
+		if m.ID == "" {
+			return in, invalid(at+".custom_tool_use_id", "it is missing", "the id of the agent.custom_tool_use")
+		}
+		in.question, in.failed = m.ID, m.Failed != nil && *m.Failed
+		in.parts, err = d.parts(at+".content", m.Content, false)
+	case "user.define_outcome":
+		in.outcome, err = d.wanted(at, raw)
+	case resultType:
+		var m struct {
+			Type    string    `json:"type"`
+			ID      string    `json:"tool_use_id"`
+			Failed  *bool     `json:"is_error"`
+			Content []content `json:"content"`
+		}
+		if err := strict(raw, &m); err != nil {
+			return in, server.Within(at, err)
+		}
+		if m.ID == "" {
+			return in, invalid(at+".tool_use_id", "it is missing", "the id of the agent.tool_use")
+		}
+		in.question, in.failed = m.ID, m.Failed != nil && *m.Failed
+		in.parts, err = d.parts(at+".content", m.Content, false)
+	default:
+		err = invalid(at+".type", fmt.Sprintf("it is %q", words.OneLine(kind, 40)), "user.message, user.interrupt, user.tool_confirmation, "+
+			"user.custom_tool_result, user.tool_result, user.define_outcome or system.message")
+	}
+	return in, err
+}
+
+// parts are the blocks of a request as a model of ours gets them.
+func (d *door) parts(field string, list []content, pictures bool) (out llm.Parts, err error) {
+	size := 0
+	for i, c := range list {
+		at := fmt.Sprintf("%s.%d", field, i)
+		var part llm.Part
+		switch {
+		case c.Type == "text" && c.Text != nil && c.Source == nil && c.Title+c.Context == "":
+			part = llm.Text{Text: *c.Text}
+		case c.Type == "image" && pictures && c.Source != nil && c.Text == nil:
+			part, err = d.image(at+".source", c.Source)
+		case c.Type == "document" && pictures && c.Source != nil && c.Text == nil:
+			part, err = d.document(at, c)
+		case c.Type == "text":
+			err = invalid(at+".text", "it is missing, or there are fields of another type", "a text")
+		case c.Type == "image" || c.Type == "document" || c.Type == "search_result":
+			err = unserved(at, c.Type+" blocks here; use text")
+		default:
+			err = invalid(at+".type", fmt.Sprintf("it is %q", words.OneLine(c.Type, 40)), "text, image or document")
+		}
+		if err != nil {
+			return nil, err
+		}
+		if t, is := part.(llm.Text); is {
+			size += len(t.Text)
+		}
+		out = append(out, part)
+	}
+	if size > mostContent {
+		return nil, invalid(field, fmt.Sprintf("its text has %d bytes", size), fmt.Sprintf("at most %d", mostContent))
+	}
+	return out, nil
+}

@@ -1,0 +1,105 @@
+package managed
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/service/server"
+)
+
+// newsworthy are the types of events that news tells of.
+func newsworthy() []string {
+	return []string{
+		"session.created", "session.updated", "session.archived", "session.deleted",
+		"session.status_run_started", "session.status_idled", "session.status_terminated", "session.requires_action",
+		"agent.created", "agent.updated", "agent.archived",
+		"environment.created", "environment.updated", "environment.archived", "environment.deleted",
+		"deployment.created", "deployment.updated", "deployment.archived", "deployment.paused", "deployment.unpaused",
+		"deployment_run.succeeded", "deployment_run.failed",
+		"memory_store.created", "memory_store.archived", "memory_store.deleted",
+		"vault.created", "vault.archived", "vault.deleted",
+		"vault_credential.created", "vault_credential.archived", "vault_credential.deleted", "vault_credential.refresh_failed",
+	}
+}
+
+// news are the types of the events that webhooks are told of a change.
+func news(c server.Change) []string {
+	switch c.Of {
+	case "task":
+		if strings.HasPrefix(c.ID, "sesn_") {
+			return moved(c)
+		}
+	case ofRun:
+		var k keptRun
+		switch {
+		case len(c.Before) > 0 || json.Unmarshal(c.After, &k) != nil:
+		case k.Error != nil:
+			return []string{"deployment_run.failed"}
+		default:
+			return []string{"deployment_run.succeeded"}
+		}
+	default:
+		kind, _, _ := strings.Cut(strings.TrimPrefix(c.Of, "managed."), ":") // of what belongs to another object
+		if kind == "credential" {
+			kind = "vault_credential"
+		}
+		if told := kind + "." + changeOf(c.Before, c.After); slices.Contains(newsworthy(), told) {
+			return []string{told}
+		}
+	}
+	return nil
+}
+
+// moved is what it is to a session that its task has moved on.
+func moved(c server.Change) []string {
+	switch c.To {
+	case event.StageRunning:
+		if c.From != event.StageWaiting || c.Was == "" { // it has waited for an answer, and not for room
+			return []string{"session.status_run_started"}
+		}
+	case event.StageWaiting:
+		if c.Why == "" {
+			return []string{"session.status_idled", "session.requires_action"}
+		}
+	case event.StageIdle:
+		if c.From == event.StageRunning {
+			return []string{"session.status_idled"}
+		}
+	case event.StageCompleted, event.StageFailed, event.StageCancelled, event.StageTimedOut:
+		return []string{"session.status_terminated"}
+	}
+	return nil
+}
+
+// changeOf names what has become of an object; empty: nothing that its clients see.
+func changeOf(before, after json.RawMessage) string {
+	type object struct {
+		Updated  time.Time `json:"updated"`
+		Archived time.Time `json:"archived"`
+		Paused   *struct{} `json:"paused"`
+		Failed   time.Time `json:"failed"`
+	}
+	var was, is object
+	switch {
+	case len(after) == 0:
+		return "deleted"
+	case len(before) == 0:
+		return "created"
+	case json.Unmarshal(before, &was) != nil || json.Unmarshal(after, &is) != nil:
+		return ""
+	case was.Archived.IsZero() && !is.Archived.IsZero():
+		return "archived"
+	case was.Failed.IsZero() && !is.Failed.IsZero():
+		return "refresh_failed"
+	case was.Paused == nil && is.Paused != nil:
+		return "paused"
+	case was.Paused != nil && is.Paused == nil:
+		return "unpaused"
+	case !was.Updated.Equal(is.Updated):
+		return "updated"
+	}
+	return ""
+}

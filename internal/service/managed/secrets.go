@@ -1,0 +1,141 @@
+package managed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/internal/extend/mcp"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/service/server"
+)
+
+// secrets gives sessions what clients have given and never get back: tokens of repositories and
+// credentials. The server keeps them by the names of what they belong to.
+type secrets struct{ s *server.Server }
+
+// sweep forgets the secrets that belong to nothing: a crash has left them.
+func (k *secrets) sweep(ctx context.Context) error {
+	v, used := k.s.Self(ctx), map[string]bool{}
+	for _, o := range v.Objects(ofSession) {
+		var s keptSession
+		if json.Unmarshal(o.Value, &s) == nil {
+			for _, r := range s.Resources {
+				used[r.secretName()] = r.Secret
+			}
+		}
+	}
+	for _, o := range v.Objects(ofVault) {
+		for _, c := range v.Objects(ofCredential(o.ID)) {
+			var kept keptCredential
+			if json.Unmarshal(c.Value, &kept) == nil && kept.Archived.IsZero() {
+				used[secretOfCredential+kept.Secret] = true
+			}
+		}
+	}
+	return k.s.SweepSecrets(ctx, func(name string) bool {
+		mine := strings.HasPrefix(name, secretOfResource) || strings.HasPrefix(name, secretOfCredential)
+		return mine && !used[name]
+	})
+}
+
+// tend goes on with what a server has left that ended: tokens that are not needed any more.
+func (k *secrets) tend() {
+	ctx := context.Background() // before a request makes one that belongs to nothing yet
+	if err := k.sweep(ctx); err != nil && k.s.Warn != nil {
+		k.s.Warn("secrets that nobody needs can't be removed: " + err.Error())
+	}
+	for _, o := range k.s.Self(ctx).Objects(ofSession) {
+		var s keptSession
+		if json.Unmarshal(o.Value, &s) == nil {
+			k.settle(o.ID, s.Resources)
+		}
+	}
+}
+
+// settle forgets the tokens of a session when they are not needed any more: at once if they belong
+// to none, as its request was refused or was there before.
+func (k *secrets) settle(session string, list []resource) {
+	list = slices.DeleteFunc(slices.Clone(list), func(r resource) bool { return !r.Secret })
+	if len(list) == 0 {
+		return
+	}
+	s, _, err := sessionOf(k.s.Self(context.Background()), session)
+	for _, r := range list {
+		if err == nil && !slices.ContainsFunc(s.Resources, func(o resource) bool { return o.ID == r.ID }) {
+			k.s.ForgetSecret(r.secretName())
+		}
+	}
+	k.s.Go(func(ctx context.Context) { k.forgetTokens(ctx, session) })
+}
+
+// authorize gives the MCP servers of a session the tokens that its vaults have for them. Of two
+// vaults the first counts. A token that has expired is not sent, but for one that is refreshed.
+func (k *secrets) authorize(v *server.Visit, task string, vaults []string, o *app.Options) error {
+	for i, s := range o.Servers {
+		if s.Source != mcp.Client || s.Headers != nil {
+			continue
+		}
+		vault, id, found := credentialFor(v, vaults, s.URL)
+		if id == "" {
+			continue
+		}
+		auth := &renewal{s: k.s, task: task, vault: vault, cred: id}
+		if found.Refresh != nil {
+			o.Servers[i].Auth = auth
+			continue
+		}
+		token := ""
+		if err := v.Secret(v, secretOfCredential+found.Secret, &token); err != nil {
+			if errors.Is(err, fs.ErrNotExist) { // it is archived meanwhile
+				continue
+			}
+			return fmt.Errorf("the token for the MCP server %s can't be read: %w", s.Name, err)
+		}
+		o.Servers[i].Auth, o.Servers[i].Headers = auth, map[string]string{"Authorization": "Bearer " + token}
+	}
+	return nil
+}
+
+// variables gives the commands of a session what its vaults have for them. Of two vaults the first
+// counts.
+func (k *secrets) variables(v *server.Visit, vaults []string, o *app.Options) error {
+	seen := map[string]bool{}
+	for _, vault := range vaults {
+		for _, c := range v.Objects(ofCredential(vault)) {
+			var found keptCredential
+			if json.Unmarshal(c.Value, &found) != nil || found.Variable == nil || found.isArchived() || seen[found.Variable.Name] {
+				continue
+			}
+			value := ""
+			if err := v.Secret(v, secretOfCredential+found.Secret, &value); err != nil {
+				if errors.Is(err, fs.ErrNotExist) { // it is archived meanwhile
+					continue
+				}
+				return fmt.Errorf("the secret %s can't be read: %w", found.Variable.Name, err)
+			}
+			seen[found.Variable.Name] = true
+			o.Variables = append(o.Variables, found.Variable.inCommands(c.ID, value))
+		}
+	}
+	return nil
+}
+
+// credentialFor is the credential that vaults have for a server. Without an id there is none.
+func credentialFor(v *server.Visit, vaults []string, address string) (vault, id string, found keptCredential) {
+	for _, vault := range vaults {
+		for _, o := range v.Objects(ofCredential(vault)) {
+			var k keptCredential
+			if json.Unmarshal(o.Value, &k) == nil && k.Archived.IsZero() && k.Variable == nil && sameServer(k.Server, address) &&
+				(k.Refresh != nil || k.Expires.IsZero() || time.Now().Before(k.Expires)) {
+				return vault, o.ID, k
+			}
+		}
+	}
+	return "", "", found
+}

@@ -1,0 +1,459 @@
+package managed
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/service/server"
+)
+
+const ofSession = "managed.session"
+
+func sessionEndpoints() []endpoint {
+	return []endpoint{
+		post("sessions", (*door).makeSession),
+		get("sessions", (*door).sessions, "limit", "page", "order", "include_archived", "agent_id", "agent_version", "deployment_id",
+			"memory_store_id", "statuses", "statuses[]", "created_at[gt]", "created_at[gte]", "created_at[lt]", "created_at[lte]"),
+		get("sessions/{id}", func(d *door) (any, error) { return d.session(d.r.PathValue("id")) }).by(holders),
+		post("sessions/{id}", (*door).updateSession),
+		act("sessions/{id}/archive", (*door).archiveSession),
+		del("sessions/{id}", (*door).deleteSession),
+	}
+}
+
+// keptSession is a session in the book. The task with its id does the work.
+type keptSession struct {
+	dates
+
+	Title       string               `json:"title,omitempty"`
+	Metadata    map[string]string    `json:"metadata,omitempty"`
+	Agent       agent                `json:"agent"`
+	First       *agent               `json:"first,omitempty"` // as it was at first, if it was changed
+	Environment string               `json:"environment"`
+	Budget      *budget              `json:"budget,omitempty"`
+	Resources   []resource           `json:"resources,omitempty"`
+	Vaults      []string             `json:"vaults,omitempty"`
+	Outcomes    bool                 `json:"outcomes,omitempty"` // it was given some
+	Threads     map[string]time.Time `json:"threads,omitempty"`  // that are archived, by session
+	Deployment  string               `json:"deployment,omitempty"`
+	Elsewhere   bool                 `json:"elsewhere,omitempty"` // its tools run where workers are
+	Work        string               `json:"work,omitempty"`      // the last item of work for these
+	Works       int                  `json:"works,omitempty"`     // how many there were
+	Initial     []json.RawMessage    `json:"initial,omitempty"`   // what it is to begin with, until all of that is said
+}
+
+// budget bounds what a session may cost.
+type budget struct {
+	Type string `json:"type"`
+	Most money  `json:"max_list_cost"`
+}
+
+// money is an amount in cents.
+type money struct {
+	Amount   string `json:"amount"`
+	Currency string `json:"currency"`
+}
+
+func dollars(usd float64) money { return money{strconv.Itoa(int(math.Round(usd * 100))), "USD"} }
+
+// usd is the budget in dollars.
+func (b *budget) usd() (float64, error) {
+	if b == nil {
+		return 0, nil
+	}
+	cents, err := strconv.Atoi(b.Most.Amount)
+	if err != nil || cents < 1 || b.Type != "limit" || b.Most.Currency != "USD" {
+		return 0, invalid("budget", "it can't be read", `{"type": "limit", "max_list_cost": {"amount": "2500", "currency": "USD"}}`)
+	}
+	return float64(cents) / 100, nil
+}
+
+// agentRef names the agent of a session: by its id, pinned to a version, or with something else.
+type agentRef struct {
+	Type    string           `json:"type"`
+	ID      string           `json:"id"`
+	Version int              `json:"version"`
+	Model   opt[model]       `json:"model"`
+	System  opt[string]      `json:"system"`
+	Tools   opt[[]toolSpec]  `json:"tools"`
+	Servers opt[[]mcpServer] `json:"mcp_servers"`
+	Skills  opt[[]skillRef]  `json:"skills"`
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (r *agentRef) UnmarshalJSON(raw []byte) error {
+	if json.Unmarshal(raw, &r.ID) == nil {
+		r.Type = "agent"
+		return nil
+	}
+	type plain agentRef
+	return strict(raw, (*plain)(r))
+}
+
+// resolved is the agent as it is in the session.
+func (r agentRef) resolved(d *door) (agent, error) {
+	over := r.Model.said || r.System.said || r.Tools.said || r.Servers.said || r.Skills.said
+	switch {
+	case r.Type != "agent" && r.Type != "agent_with_overrides":
+		return agent{}, invalid("agent.type", fmt.Sprintf("it is %q", r.Type), "agent or agent_with_overrides")
+	case over && r.Type == "agent":
+		return agent{}, invalid("agent.type", "there are overrides", "agent_with_overrides")
+	}
+	a, err := shownAgent(d, r.ID, r.Version)
+	if err != nil {
+		return a, err
+	}
+	if a.ArchivedAt != nil {
+		return a, conflict("agent %s is archived", r.ID)
+	}
+	return agentFields{Model: r.Model, System: r.System, Tools: r.Tools, Servers: r.Servers, Skills: r.Skills}.onto(d, a)
+}
+
+// snapshot is the agent of a session: without what only an agent of its own has.
+func (a agent) snapshot() agent {
+	a.Metadata, a.CreatedAt, a.UpdatedAt, a.ArchivedAt = nil, "", "", nil
+	return a
+}
+
+// inSession is the agent of a session as clients see it: its subagents are told in full.
+func (a agent) inSession() (agent, error) {
+	self := a
+	self.Multiagent = nil
+	var err error
+	a.Multiagent, err = a.Multiagent.listing(self)
+	return a, err
+}
+
+// newSession is a request for one.
+type newSession struct {
+	Agent       agentRef          `json:"agent"`
+	Environment string            `json:"environment_id"`
+	Title       opt[string]       `json:"title"`
+	Metadata    map[string]string `json:"metadata"`
+	Budget      *budget           `json:"budget"`
+	Initial     []json.RawMessage `json:"initial_events"`
+	Resources   []json.RawMessage `json:"resources"`
+	Vaults      []string          `json:"vault_ids"`
+}
+
+func (d *door) makeSession() (any, error) {
+	var in newSession
+	raw, err := d.read(&in)
+	if err != nil {
+		return nil, err
+	}
+	k, spec, err := in.settle(d)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.initial(in.Initial, "user.message", "user.define_outcome"); err != nil {
+		return nil, err
+	}
+	if err := d.keepTokens(k.Resources); err != nil {
+		return nil, err
+	}
+	t, err := d.SubmitAs(ofSession, "sesn_", k, fixed(raw), spec, func(e *server.Edit, _ string) error { return k.placed(e) })
+	d.secrets.settle(t.ID, k.Resources)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case err = <-begin(d.Server, t.ID):
+	case <-d.Done():
+		err = d.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.session(t.ID)
+}
+
+// settle is the session that is wanted, and the task that does its work.
+func (in newSession) settle(d *door) (k keptSession, spec server.Spec, err error) {
+	if in.Environment == "" {
+		return k, spec, invalid("environment_id", "it is missing", "the id of an environment")
+	}
+	_, env, err := objectOf[keptEnvironment](d, ofEnvironment, in.Environment)
+	if err != nil {
+		return k, spec, err
+	}
+	if !env.Archived.IsZero() {
+		return k, spec, conflict("environment %s is archived", in.Environment)
+	}
+	a, err := in.Agent.resolved(d)
+	if err != nil {
+		return k, spec, err
+	}
+	if err := bounded("title", in.Title.value, 0, 500); err != nil {
+		return k, spec, err
+	}
+	if err := checkMetadata(in.Metadata); err != nil {
+		return k, spec, err
+	}
+	resources, err := d.resources(in.Resources)
+	if err != nil {
+		return k, spec, err
+	}
+	own := &door{Visit: d.Behalf(d, d.Name(), d.Tenant(), "")} // the agent has its skills whoever begins the session
+	if a.Skills, err = own.pinned(a.Skills); err != nil {
+		return k, spec, err
+	}
+	vaults, err := d.vaultsOf(in.Vaults)
+	if err != nil {
+		return k, spec, err
+	}
+	k = keptSession{
+		Title: in.Title.value, Metadata: in.Metadata, Agent: a.snapshot(), Environment: in.Environment, Budget: in.Budget, Initial: in.Initial,
+		Resources: resources, Vaults: vaults, Elsewhere: env.Config.elsewhere(),
+	}
+	if err := k.fits(d); err != nil {
+		return k, spec, err
+	}
+	spec = server.Spec{Open: true, Title: in.Title.value}
+	if spec.MaxCost, err = in.Budget.usd(); err != nil {
+		return k, spec, err
+	}
+	return k, spec, k.equip(d, env, &spec)
+}
+
+// equip says in the spec of a task what the agent of the session is, and where it works.
+func (k keptSession) equip(d *door, env keptEnvironment, spec *server.Spec) (err error) {
+	if k.Agent.System != nil {
+		spec.System = *k.Agent.System
+	}
+	if k.Agent.equip(spec); env.Config.Networking.Type == "limited" {
+		spec.Deny = append(spec.Deny, "network")
+	}
+	if spec.Elsewhere = k.Elsewhere; k.Elsewhere {
+		if err := k.Agent.handOver(spec); err != nil {
+			return err
+		}
+	}
+	spec.Model, err = k.Agent.Model.name(d)
+	return err
+}
+
+func (d *door) session(id string) (sessionView, error) {
+	o, k, err := objectOf[keptSession](d, ofSession, id)
+	if err != nil {
+		return sessionView{}, err
+	}
+	return d.shownSession(o, k)
+}
+
+func (d *door) sessions() (any, error) {
+	all, err := listed[keptSession](d, ofSession)
+	if err != nil {
+		return nil, err
+	}
+	order, err := d.choice("order", "asc", "desc")
+	if err != nil {
+		return nil, err
+	}
+	version, err := d.number("agent_version", 0, 1, 1<<30)
+	if err != nil {
+		return nil, err
+	}
+	wanted := d.list("statuses")
+	for _, s := range wanted {
+		if !slices.Contains([]string{idle, running, terminated, "rescheduling"}, s) {
+			return nil, invalid("statuses", "one is unknown", "idle, running, rescheduling or terminated")
+		}
+	}
+	at := func(e entry[keptSession]) int64 { return -e.Turn }
+	if order == "asc" {
+		slices.Reverse(all)
+		at = func(e entry[keptSession]) int64 { return e.Turn }
+	}
+	agent, deployment, store := d.query.Get("agent_id"), d.query.Get("deployment_id"), d.query.Get("memory_store_id")
+	var found []entry[keptSession]
+	for _, e := range all {
+		k := e.kept
+		if agent != "" && k.Agent.ID != agent || version != 0 && k.Agent.Version != version || deployment != "" && k.Deployment != deployment ||
+			!k.remembers(store) || len(wanted) > 0 && !slices.Contains(wanted, d.statusNow(e.ID)) {
+			continue
+		}
+		found = append(found, e)
+	}
+	list, err := paged(d, found, 100, at)
+	if err != nil {
+		return nil, err
+	}
+	return viewed(list, func(e entry[keptSession]) (sessionView, error) { return d.shownSession(e.Object, e.kept) })
+}
+
+// remembers reports whether a session has a memory store; empty: any.
+func (k keptSession) remembers(store string) bool {
+	return store == "" || slices.ContainsFunc(k.Resources, func(r resource) bool { return r.Store == store })
+}
+
+// statusNow is the status of a session; empty: it can't be told.
+func (d *door) statusNow(id string) string {
+	v, err := d.session(id)
+	if err != nil {
+		return ""
+	}
+	return v.Status
+}
+
+// sessionFields are what a request changes of a session.
+type sessionFields struct {
+	Title    opt[string]             `json:"title"`
+	Metadata opt[map[string]*string] `json:"metadata"`
+	Budget   opt[*budget]            `json:"budget"`
+	Vaults   opt[[]string]           `json:"vault_ids"`
+	Agent    opt[struct {
+		Tools   opt[[]toolSpec]  `json:"tools"`
+		Servers opt[[]mcpServer] `json:"mcp_servers"`
+	}] `json:"agent"`
+}
+
+func (d *door) updateSession() (any, error) {
+	var in sessionFields
+	if _, err := d.read(&in); err != nil {
+		return nil, err
+	}
+	id := d.r.PathValue("id")
+	_, before, err := objectOf[keptSession](d, ofSession, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case in.Vaults.said:
+		return nil, unserved("vault_ids", "other vaults for a session that is there")
+	case in.Budget.said:
+		return nil, unserved("budget", "another budget for a session that is there")
+	case !before.Archived.IsZero():
+		return nil, conflict("the session is archived")
+	}
+	if err := bounded("title", in.Title.value, 0, 500); err != nil {
+		return nil, err
+	}
+	var refitted agent
+	if in.Agent.said {
+		if refitted, err = d.refit(id, before, in); err != nil {
+			return nil, err
+		}
+	}
+	var fields map[string]any
+	if _, _, err = changed(d, ofSession, id, func(k *keptSession) error {
+		fields, err = in.onto(k, refitted)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if len(fields) > 0 {
+		if _, err := d.Note(id, ofUpdate, id, fields); err != nil {
+			return nil, err
+		}
+	}
+	return d.session(id)
+}
+
+// onto changes a session as a request says, and returns what is other than before. Refitted is its
+// agent, if the request says something of that.
+func (in sessionFields) onto(k *keptSession, refitted agent) (fields map[string]any, err error) {
+	fields = map[string]any{}
+	title, metadata := k.Title, patched(k.Metadata, nil)
+	in.Title.onto(&k.Title)
+	k.Metadata = patched(k.Metadata, in.Metadata.value)
+	if err := checkMetadata(k.Metadata); err != nil {
+		return nil, err
+	}
+	if in.Agent.said {
+		if k.First == nil {
+			first := k.Agent
+			k.First = &first
+		}
+		k.Agent = refitted
+		if fields["agent"], err = refitted.inSession(); err != nil {
+			return nil, err
+		}
+	}
+	if k.Title != title {
+		fields["title"] = orNull(k.Title)
+	}
+	if !maps.Equal(metadata, k.Metadata) {
+		fields["metadata"] = k.Metadata
+	}
+	if len(fields) > 0 {
+		k.Updated = time.Now()
+	}
+	return fields, nil
+}
+
+// refit gives the agent of a session other tools, from its next run on.
+func (d *door) refit(id string, k keptSession, in sessionFields) (agent, error) {
+	a, err := agentFields{Tools: in.Agent.value.Tools, Servers: in.Agent.value.Servers}.onto(d, k.Agent)
+	if err != nil {
+		return a, err
+	}
+	if k.Agent = a.snapshot(); d.statusNow(id) == running {
+		return a, conflict("the session runs; its agent can be changed while it is idle")
+	}
+	_, env, err := objectOf[keptEnvironment](d, ofEnvironment, k.Environment)
+	if err != nil {
+		return a, err
+	}
+	if err := d.hydrated(id); err != nil {
+		return a, err
+	}
+	var fit error
+	err = d.Respec(id, func(spec *server.Spec) { fit = k.equip(d, env, spec) })
+	if fit != nil {
+		err = fit
+	}
+	return k.Agent, err
+}
+
+// hydrated waits until a new session has its workspace.
+func (d *door) hydrated(id string) error {
+	_, err := d.Wait(id, func(t server.Task) bool {
+		return !slices.Contains([]event.Stage{event.StageSubmitted, event.StageQueued, event.StageHydrating}, t.Stage) &&
+			(t.Stage != event.StageRunning || d.statusNow(id) == running)
+	})
+	return err
+}
+
+func (d *door) archiveSession() (any, error) {
+	id := d.r.PathValue("id")
+	if _, _, err := objectOf[keptSession](d, ofSession, id); err != nil {
+		return nil, err
+	}
+	if d.statusNow(id) == running {
+		return nil, conflict("the session runs; interrupt it first")
+	}
+	if _, err := d.Finish(id); err != nil {
+		return nil, err
+	}
+	_, _, err := changed(d, ofSession, id, func(k *keptSession) error {
+		if k.Archived.IsZero() {
+			k.Archived = time.Now()
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d.session(id)
+}
+
+// deleteSession ends a session, and nobody sees it any more.
+func (d *door) deleteSession() (any, error) {
+	id := d.r.PathValue("id")
+	if _, _, err := objectOf[keptSession](d, ofSession, id); err != nil {
+		return nil, err
+	}
+	if d.statusNow(id) == running {
+		return nil, conflict("the session runs; interrupt it first")
+	}
+	if _, err := d.Cancel(id); err != nil {
+		return nil, err
+	}
+	return gone(d, ofSession, id, "session_deleted")
+}

@@ -1,0 +1,303 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/tool"
+)
+
+// Approval is a question that waits for somebody's decision.
+type Approval struct {
+	Task    string   `json:"task"`
+	Session string   `json:"session"`
+	ID      string   `json:"id" jsonschema:"id of the question"`
+	Seq     uint64   `json:"seq" jsonschema:"sequence number of the question in its session"`
+	Tool    string   `json:"tool"`
+	Agent   string   `json:"agent,omitempty" jsonschema:"the subagent that asks"`
+	Why     string   `json:"why" jsonschema:"why it asks"`
+	Asks    string   `json:"asks,omitempty" jsonschema:"a question to a person; reply with answer"`
+	Options []string `json:"options,omitempty" jsonschema:"suggested answers"`
+	// Arguments are the whole call, as it will run.
+	Arguments json.RawMessage `json:"arguments"`
+	Effects   []string        `json:"effects" jsonschema:"what the call would do"`
+	Preview   string          `json:"preview,omitempty" jsonschema:"what would change, as a diff"`
+	For       []string        `json:"for" jsonschema:"possible scopes of an approval"`
+	Rules     []string        `json:"rules,omitempty" jsonschema:"what an approval for the session allows from then on"`
+	Until     time.Time       `json:"until,omitzero" jsonschema:"when it is denied without an answer"`
+	// With are those of a set, see [inspan.Sets].
+	With []uint64 `json:"with,omitempty" jsonschema:"seqs of the other questions that the program asks together with this one; a decision can be for them also"`
+}
+
+// approvalList is all that wait.
+type approvalList struct {
+	Approvals []Approval `json:"approvals"`
+}
+
+func (c *call) approvals(nothing) (approvalList, error) {
+	out := approvalList{Approvals: []Approval{}}
+	for _, t := range c.book.open() {
+		if t.Stage != event.StageWaiting || !c.who.sees(t.Tenant, t.place) {
+			continue
+		}
+		st, err := c.status(t.Session)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // somebody has removed it, and its task will fail by that
+		}
+		if err != nil {
+			return out, err
+		}
+		out.Approvals = append(out.Approvals, apart(t, st.Questions())...)
+	}
+	return out, nil
+}
+
+// apart are questions each alone, with the others of its set by their numbers.
+func apart(t Task, open []inspan.Pending) (out []Approval) {
+	for _, p := range inspan.Sets(open) {
+		if len(p.Set) == 0 {
+			out = append(out, approval(t, p))
+			continue
+		}
+		for _, one := range p.Set {
+			a := approval(t, one)
+			for _, other := range p.Set {
+				if other.Question != one.Question {
+					a.With = append(a.With, other.Question)
+				}
+			}
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func approval(t Task, p inspan.Pending) Approval {
+	a := Approval{
+		Task: t.ID, Session: t.Session, ID: p.ID(), Seq: p.Question, Tool: p.Call.Name, Agent: p.Agent, Why: text.VisibleLines(p.Reason),
+		Arguments: p.Call.Args, Effects: words.Effects(p.Effects, p.Preview != ""), Preview: p.Preview, For: []string{"once"}, Until: p.Until,
+	}
+	if len(a.Arguments) == 0 {
+		a.Arguments = json.RawMessage("{}")
+	}
+	if a.Effects == nil {
+		a.Effects = []string{}
+	}
+	if p.Asks {
+		a.Asks, a.Options = words.Question(p.Call)
+		a.Asks = text.VisibleLines(a.Asks)
+		for i := range a.Options {
+			a.Options[i] = text.Visible(a.Options[i])
+		}
+		return a
+	}
+	if len(p.Rules) > 0 {
+		a.For, a.Rules = append(a.For, "session"), p.Rules
+	}
+	for _, o := range p.Offers {
+		a.For = append(a.For, string(o.Reach))
+	}
+	return a
+}
+
+// followApprovals sends the list whenever it changes.
+func (c *call) followApprovals(nothing) error {
+	var out *SSE
+	last := ""
+	beat := time.NewTicker(beatEvery)
+	defer beat.Stop()
+	for c.Known() {
+		news := c.book.news()
+		list, err := c.approvals(nothing{})
+		if err != nil {
+			return err
+		}
+		raw, err := json.Marshal(list)
+		if err != nil {
+			return err
+		}
+		if out == nil {
+			out = NewSSE(c.w)
+		}
+		if string(raw) != last {
+			if err := out.Send("", "approvals", raw); err != nil {
+				return nil //nolint:nilerr // the client has gone
+			}
+			last = string(raw)
+		}
+		select {
+		case <-news:
+		case <-beat.C:
+			if err := out.Beat(); err != nil {
+				return nil //nolint:nilerr // the same
+			}
+		case <-c.Done():
+			return nil
+		case <-c.ctx.Done():
+			return nil
+		}
+	}
+	return nil
+}
+
+// Decision is what somebody decides.
+type Decision struct {
+	Task     string `json:"-" path:"task"`
+	Question string `json:"-" path:"question"`
+	Decision string `json:"decision" jsonschema:"allow or deny"`
+	Seq      uint64 `json:"seq,omitempty" jsonschema:"seq of the question you saw; a mismatch is a conflict"`
+	// Also are those of a set, as in event.Decided.
+	Also   []uint64 `json:"also,omitempty" jsonschema:"seqs of further questions that the decision is for, among those in with; once or deny only"`
+	For    string   `json:"for,omitempty" jsonschema:"scope of the approval, one of the question's list (default: once)"`
+	Answer string   `json:"answer,omitempty" jsonschema:"answer to a question"`
+	Failed bool     `json:"failed,omitempty" jsonschema:"the answer says why a tool of yours has failed"`
+	Reason string   `json:"reason,omitempty" jsonschema:"reason of a denial; the model reads it"`
+	// Key is what the visitor knows the decision by; the same one twice counts once.
+	Key string `json:"-"`
+}
+
+// within reports whether effects stay in the workspace and the network. What goes beyond could
+// reach what other tenants have here, and the server itself. So does a command that no sandbox
+// holds.
+func (s *Server) within(root string, effects []tool.Effect) bool {
+	return !slices.ContainsFunc(effects, func(e tool.Effect) bool {
+		switch e.Kind {
+		case tool.Question, tool.Network:
+			return false
+		case tool.Execute:
+			return s.Unwalled != ""
+		case tool.Read, tool.Write:
+			return e.Sensitive != "" || !tool.Inside(root, e.Path)
+		}
+		return true
+	})
+}
+
+func (c *call) decide(in Decision) (sent, error) {
+	in.Key = c.Key()
+	seq, err := c.Decide(in)
+	return sent{seq}, err
+}
+
+// Decide decides a question, and returns the number of the event in the session. Nobody decides
+// here for longer than the session: rules of the server's person are not for clients to write.
+func (v *Visit) Decide(in Decision) (uint64, error) {
+	t, seq, err := v.before(in)
+	if err != nil || seq > 0 {
+		return seq, err
+	}
+	m, err := v.decision(t, in)
+	if err != nil {
+		return 0, err
+	}
+	e, err := v.Send(v, t.Session, m)
+	return e.Seq, err
+}
+
+// Decidable reports why a decision would be refused now.
+func (v *Visit) Decidable(in Decision) error {
+	t, seq, err := v.before(in)
+	if err == nil && seq == 0 {
+		_, err = v.decision(t, in)
+	}
+	return err
+}
+
+// before is the task of a decision, and the number of the event if the visitor has decided so under
+// the same key before; 0: not yet.
+func (v *Visit) before(in Decision) (t Task, seq uint64, err error) {
+	t, err = v.Find(in.Task)
+	if err == nil && t.Session == "" {
+		err = Missing("question", in.Question)
+	}
+	if err != nil || in.Key == "" {
+		return t, 0, err
+	}
+	sent, err := v.Sent(in.Task)
+	e := sent[in.Key]
+	d, is := e.Body.(event.Decided)
+	same := d.Call == in.Question || strings.HasPrefix(in.Question, d.Call+"-") // of a set: see [inspan.Pending.ID]
+	if e.Seq > 0 && (!is || !same || d.Allow != (in.Decision == "allow")) {
+		err = Conflict("this Idempotency-Key was used for something else")
+	}
+	return t, e.Seq, err
+}
+
+// decision is what a decision sends, if it may be made.
+func (v *Visit) decision(t Task, in Decision) (m app.Message, err error) {
+	st, err := v.status(t.Session)
+	if err != nil {
+		return m, err
+	}
+	p, open := st.Question(in.Question)
+	switch {
+	case !open:
+		return m, Conflict("question %q of task %s is not open; it may be answered already", words.OneLine(in.Question, 80), t.ID)
+	case in.Seq != 0 && in.Seq != p.Question:
+		return m, Conflict("question %q has changed: its seq is now %d", words.OneLine(in.Question, 80), p.Question)
+	}
+	if len(in.Reason)+len(in.Answer) > mostPrompt {
+		return m, Wrong("reason", "it is too long", fmt.Sprintf("at most %d bytes", mostPrompt))
+	}
+	m = app.Message{By: v.who.name, For: "once", Key: in.Key, Also: in.Also}
+	can := approval(t, p)
+	effects, err := alsoDecided(st.Questions(), p, in)
+	if err != nil {
+		return m, err
+	}
+	switch in.Decision {
+	case "allow":
+		if v.who.tenant != "" && !v.within(st.Root, effects) {
+			return m, Forbidden("this call reaches beyond its workspace; only an identity without a tenant can approve it")
+		}
+		if m.Allow, m.Text = in.Question, in.Answer; in.For != "" {
+			m.For = in.For
+		}
+		if !p.Asks && in.Answer+in.Reason != "" {
+			return m, Wrong("answer", "the call asks for no answer", "decision alone")
+		}
+		if why := words.Misfit(p.Call, in.Answer); why != "" {
+			return m, Wrong("answer", why, "one of the question's options")
+		}
+		if in.Failed {
+			m.Text = failure + m.Text
+		}
+		if !slices.Contains(can.For, m.For) {
+			return m, Wrong("for", "it can't be approved for "+words.OneLine(m.For, 80), "one of the question's list")
+		}
+	case "deny":
+		m.Deny, m.Text = in.Question, in.Reason
+	default:
+		return m, Wrong("decision", "it is "+words.OneLine(in.Decision, 80), "allow or deny")
+	}
+	return m, nil
+}
+
+// alsoDecided are the effects of all that a decision on a question is for. An error says that it is not
+// for what it names.
+func alsoDecided(open []inspan.Pending, asked inspan.Pending, in Decision) (effects []tool.Effect, err error) {
+	effects = slices.Clone(asked.Effects)
+	for _, seq := range in.Also {
+		i := slices.IndexFunc(open, func(p inspan.Pending) bool { return p.Question == seq })
+		switch {
+		case in.Decision == "allow" && in.For != "" && in.For != "once":
+			return nil, Wrong("also", "questions can be allowed together once", "decisions on each alone")
+		case i < 0:
+			return nil, Conflict("question %d is not open; it may be answered already", seq)
+		case asked.Parent == "" || open[i].Parent != asked.Parent || open[i].Asks != asked.Asks:
+			return nil, Wrong("also", fmt.Sprintf("question %d is not asked together with %q", seq, words.OneLine(in.Question, 80)), "those in with")
+		}
+		effects = append(effects, open[i].Effects...)
+	}
+	return effects, nil
+}

@@ -1,0 +1,233 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/internal/lab/eval"
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// The board is what all sessions do at a glance, and the inbox what waits for a person in them. They
+// are those of 'inspan board' ([running.Board]), with the tasks of the sessions, as far as a visitor
+// sees them.
+
+// boardRow is a session on the board.
+type boardRow struct {
+	Session  string           `json:"session,omitempty" jsonschema:"none yet: the task waits for its turn"`
+	Task     string           `json:"task,omitempty"`
+	State    running.Standing `json:"state" jsonschema:"waiting, running, idle, failed or done"`
+	Stage    event.Stage      `json:"stage,omitempty" jsonschema:"stage of the task"`
+	Words    string           `json:"words,omitempty" jsonschema:"what it asks, why it has failed, or what was said to it last"`
+	Title    string           `json:"title"`
+	Root     string           `json:"root,omitempty"`
+	Modified time.Time        `json:"modified"`
+	Agents   int              `json:"agents,omitempty" jsonschema:"sessions that work for it"`
+	Cost     float64          `json:"cost,omitempty" jsonschema:"US dollars"`
+	Unpriced bool             `json:"unpriced,omitempty"`
+}
+
+// boardWanted asks for the board.
+type boardWanted struct {
+	State string `json:"-" query:"state"`
+	Text  string `json:"-" query:"text"`
+	Limit *int   `json:"-" query:"limit"`
+}
+
+type board struct {
+	Sessions []boardRow               `json:"sessions" jsonschema:"what waits, what runs, and the rest, each the one that changed last first"`
+	More     bool                     `json:"more" jsonschema:"there are further ones"`
+	Counts   map[running.Standing]int `json:"counts" jsonschema:"sessions by state, whatever is filtered"`
+	Inbox    []shownQuestion          `json:"inbox" jsonschema:"all open questions, the oldest session's first"`
+	Evals    []eval.Standing          `json:"evals,omitempty" jsonschema:"the last runs of evaluations, the newest first, without their tasks"`
+	Role     Role                     `json:"role" jsonschema:"what the visitor may do"`
+	Folders  []string                 `json:"folders,omitempty" jsonschema:"in which tasks may work, for whoever sees all tenants"`
+}
+
+func (c *call) board(in boardWanted) (board, error) {
+	out := board{Sessions: []boardRow{}, Counts: map[running.Standing]int{}, Inbox: []shownQuestion{}}
+	limit, err := most(in.Limit, 100)
+	if err != nil {
+		return out, err
+	}
+	if states := c.all.Standings(); in.State != "" && !slices.Contains(states, running.Standing(in.State)) {
+		return out, Wrong("state", fmt.Sprintf("it is %q", words.OneLine(in.State, 80)), fmt.Sprint("one of ", states))
+	}
+	if out.Role = c.who.role; c.who.root {
+		out.Folders = c.Folders
+	}
+	rows, err := c.glance()
+	if err != nil {
+		return out, err
+	}
+	if out.Evals, err = c.evals(); err != nil {
+		return out, err
+	}
+	wanted := strings.ToLower(in.Text)
+	for _, r := range rows {
+		out.Inbox = append(out.Inbox, r.asks()...)
+		state := r.state()
+		out.Counts[state]++
+		switch {
+		case in.State != "" && state != running.Standing(in.State), !r.has(wanted):
+		case len(out.Sessions) == limit:
+			out.More = true
+		default:
+			out.Sessions = append(out.Sessions, r.shown(state))
+		}
+	}
+	slices.SortStableFunc(out.Inbox, func(a, b shownQuestion) int { return strings.Compare(a.Session, b.Session) }) // ids begin with their time
+	return out, nil
+}
+
+// seen is a session that the visitor sees, with its task if it has one, or a task without a session.
+type seen struct {
+	*running.Row
+	task *Task
+}
+
+// glance is all that the visitor sees: tasks without a session, and sessions that work for no other.
+// Only those are looked into that may ask something or are among the first, and again when they have
+// grown.
+func (c *call) glance() (out []seen, err error) {
+	for _, t := range c.Unfinished(func(t *Task) bool { return t.Session == "" }) {
+		out = append(out, seen{&running.Row{Name: cmp.Or(t.Spec.Prompt, t.Spec.GitHub, t.ID), Root: t.Workspace, Modified: t.Created, Words: t.Why}, &t})
+	}
+	rows, err := c.all.List(c)
+	if err != nil {
+		return nil, err
+	}
+	visible := c.visible(rows)
+	var look []string
+	for i, s := range visible {
+		if s.Stale && (s.Open || i < mostLooked) {
+			look = append(look, s.ID)
+		}
+	}
+	if len(look) > 0 {
+		visible = c.visible(c.all.Look(c, look...))
+	}
+	return append(out, visible...), c.Err()
+}
+
+// visible are the sessions that the visitor sees, of some that are there.
+func (c *call) visible(rows []running.Row) []seen {
+	out, none := make([]seen, 0, len(rows)), &Task{}
+	for i := range rows {
+		switch t, hidden := c.lists(rows[i].ID); {
+		case hidden != nil:
+		case t.ID == "":
+			out = append(out, seen{&rows[i], none})
+		default:
+			out = append(out, seen{&rows[i], &t})
+		}
+	}
+	return out
+}
+
+// mostLooked is of how many sessions the costs and the last words are told.
+const mostLooked = 100
+
+// state is how it stands, by its task if it has one.
+func (s seen) state() running.Standing {
+	switch t := s.task; {
+	case t.Stage == event.StageCompleted:
+		return running.StandsDone
+	case over(t.Stage):
+		return running.StandsFailed
+	case t.ID == "", len(s.Questions) > 0:
+		return s.Standing
+	case t.Stage == event.StageIdle:
+		return running.StandsIdle
+	}
+	return running.StandsRunning
+}
+
+func (s seen) asks() (out []shownQuestion) {
+	if over(s.task.Stage) {
+		return nil
+	}
+	of := Task{ID: s.task.ID, Session: s.ID}
+	for _, p := range s.Questions {
+		q := showQuestion(of, p)
+		q.Title, q.Root = words.OneLine(cmp.Or(s.task.Spec.Title, s.Name), 200), text.Visible(s.Root)
+		out = append(out, q)
+	}
+	return out
+}
+
+// has reports whether it has a text, in lower case, in what people know it by.
+func (s seen) has(text string) bool {
+	if text == "" {
+		return true
+	}
+	for _, field := range []string{s.task.Spec.Title, s.Name, s.Root, s.ID, s.task.ID} {
+		if strings.Contains(strings.ToLower(field), text) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s seen) shown(state running.Standing) boardRow {
+	return boardRow{
+		Session: s.ID, Task: s.task.ID, Stage: s.task.Stage, State: state, Title: words.OneLine(cmp.Or(s.task.Spec.Title, s.Name), 200),
+		Root: text.Visible(s.Root), Words: words.OneLine(s.Words, 200), Modified: s.Modified, Agents: s.Agents, Cost: s.Cost, Unpriced: s.Unpriced,
+	}
+}
+
+// sought asks where something was said.
+type sought struct {
+	Text  string `json:"-" query:"text"`
+	Limit *int   `json:"-" query:"limit"`
+}
+
+type found struct {
+	Hits []hit `json:"hits" jsonschema:"the newest session first"`
+	More bool  `json:"more" jsonschema:"there are further ones"`
+}
+
+type hit struct {
+	Session string    `json:"session"`
+	Seq     uint64    `json:"seq" jsonschema:"number of the event"`
+	Time    time.Time `json:"time"`
+	Kind    string    `json:"kind"`
+	Text    string    `json:"text" jsonschema:"the place with some text around it"`
+}
+
+// search finds a text in all that was ever said to agents, by them and by tools, whatever its case.
+func (c *call) search(in sought) (found, error) {
+	out := found{Hits: []hit{}}
+	limit, err := most(in.Limit, 100)
+	if err != nil || strings.TrimSpace(in.Text) == "" {
+		return out, err
+	}
+	seen := map[string]bool{}
+	for h, err := range c.Sessions.Search(c, regexp.MustCompile("(?i)"+regexp.QuoteMeta(in.Text))) {
+		if c.Err() != nil {
+			return out, c.Err()
+		}
+		mine, looked := seen[h.Session]
+		if !looked {
+			_, hidden := c.lists(h.Session)
+			mine = hidden == nil
+			seen[h.Session] = mine
+		}
+		switch {
+		case err != nil || !mine: // what can't be read is not found
+		case len(out.Hits) == limit:
+			out.More = true
+			return out, nil
+		default:
+			out.Hits = append(out.Hits, hit{h.Session, h.Seq, h.Time, h.Kind, words.OneLine(h.Text, 300)})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,213 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
+)
+
+// A full disk ends no task. What could not be written is tried again, and while there is less room
+// than Server.Floor no task begins and those at work rest between two calls.
+
+// DefaultFloor is how many bytes stay free where nothing else is said.
+const DefaultFloor = 256 << 20
+
+// disk is what is known of the disks of the server. The zero value is ready.
+type disk struct {
+	mu    sync.Mutex
+	why   string        // what is wrong; empty: nothing
+	until time.Time     // a fault that was seen counts until then
+	fault string        // the one that was seen
+	low   chan struct{} // closed while why is set
+}
+
+// DiskError says that there is no room to go on with.
+type DiskError struct{ Why string }
+
+// Error implements error.
+func (e *DiskError) Error() string { return e.Why }
+
+// forgotten is how long a fault of the disk counts after it was last seen.
+const forgotten = 3 * again
+
+// failed takes note of a fault.
+func (d *disk) failed(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fault, d.until = err.Error(), time.Now().Add(forgotten)
+}
+
+// trouble is what is wrong with the disks; nil: nothing.
+func (d *disk) trouble() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.why == "" {
+		return nil
+	}
+	return &DiskError{d.why}
+}
+
+// full is closed while something is wrong.
+func (d *disk) full() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.low == nil {
+		d.low = make(chan struct{})
+	}
+	return d.low
+}
+
+// set says what is wrong by now, and returns whether that is news.
+func (d *disk) set(why string, now time.Time) (news bool, said string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if why == "" && now.Before(d.until) {
+		why = d.fault
+	}
+	if d.low == nil {
+		d.low = make(chan struct{})
+	}
+	news = (d.why == "") != (why == "")
+	switch {
+	case news && why != "":
+		close(d.low)
+	case news:
+		d.low = make(chan struct{})
+	}
+	d.why = why
+	return news, why
+}
+
+// rarely is how much longer workspaces are left alone than a look at them takes.
+const rarely = 10
+
+// watchDisk looks at the disks until the server ends.
+func (s *Server) watchDisk() {
+	tick := time.NewTicker(again)
+	defer tick.Stop()
+	next := time.Time{}
+	for {
+		s.lookAtDisk()
+		if began := time.Now(); began.After(next) {
+			s.weigh()
+			next = time.Now().Add(rarely * time.Since(began))
+		}
+		select {
+		case <-tick.C:
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// lookAtDisk tells the operator when the room ends, and when there is some again.
+func (s *Server) lookAtDisk() {
+	news, why := s.disk.set(s.short(), time.Now())
+	switch {
+	case news && why != "":
+		s.warn("no room to work: " + why + "; tasks rest until there is")
+	case news:
+		s.warn("there is room again; tasks go on")
+		s.stir()
+	}
+}
+
+// short is which disk has less room than there must be; empty: none.
+func (s *Server) short() string {
+	for _, dir := range []string{s.State, s.Dir} {
+		if dir == "" || s.Floor <= 0 {
+			continue
+		}
+		free, err := keep.Free(dir)
+		for ; errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir); free, err = keep.Free(dir) {
+			dir = filepath.Dir(dir) // it is still to be made
+		}
+		if err == nil && free < uint64(s.Floor) {
+			return fmt.Sprintf("%s has %s MiB free, and %s must stay", dir, text.Thousands(int(free>>20)), text.Thousands(int(s.Floor>>20)))
+		}
+	}
+	return ""
+}
+
+// quota is what the workspaces of tenants hold that have a bound of it, as of the last look. The
+// zero value is ready.
+type quota struct {
+	mu    sync.Mutex
+	bytes map[string]int64 // by tenant
+	sizes map[string]int64 // of workspaces that travel, by session
+}
+
+// state is how large the workspace of a session is, if that is known.
+func (q *quota) state(session string) (bytes int64, known bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	bytes, known = q.sizes[session]
+	return bytes, known
+}
+
+func (q *quota) note(session string, bytes int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.sizes == nil {
+		q.sizes = map[string]int64{}
+	}
+	q.sizes[session] = bytes
+}
+
+func (q *quota) held(tenant string) int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.bytes[tenant]
+}
+
+// errQuota ends a task whose tenant holds more than it may.
+var errQuota = errors.New("disk quota: the tenant holds more than its limit; remove some, or raise it")
+
+// overQuota reports whether a tenant holds as much as it may.
+func (s *Server) overQuota(tenant string) bool {
+	most := s.book.tenant(tenant).Disk
+	return most > 0 && s.quota.held(tenant)+s.book.kept(tenant) >= most
+}
+
+// weigh looks at what workspaces hold, and stops the tasks of tenants that are over their bound.
+func (s *Server) weigh() {
+	bounded := s.book.bounded()
+	if len(bounded) == 0 {
+		return
+	}
+	held := map[string]int64{}
+	for _, t := range s.book.list("", math.MaxInt, func(t *Task) bool { return bounded[t.Tenant] && t.Spec.Folder+t.Spec.Beside == "" }) {
+		held[t.Tenant] += s.held(t)
+	}
+	s.quota.mu.Lock()
+	s.quota.bytes = held
+	s.quota.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.book.open() {
+		if w := s.at[t.ID]; w != nil && s.overQuota(t.Tenant) && t.Spec.Folder == "" {
+			w.cancel(errQuota)
+		}
+	}
+}
+
+// weight is how many bytes a folder takes up on its disk.
+func weight(dir string) (sum int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // what can't be looked into, or is gone, counts as nothing
+		}
+		if info, err := d.Info(); err == nil && !d.IsDir() {
+			sum += keep.Taken(info)
+		}
+		return nil
+	})
+	return sum
+}

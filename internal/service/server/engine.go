@@ -1,0 +1,186 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/extend/oauth"
+	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/store"
+)
+
+// With an engine a task has two processes: the server, which follows the log of its session and
+// moves its stages, and the worker that the engine chooses, which drives the session. They share the
+// store and, unless workspaces travel, their folders, and nothing else.
+
+// supervise follows a task whose session is driven elsewhere, until its run has stopped. Whatever is
+// said to the session, by whomever, wakes it.
+func (w *work) supervise(ctx context.Context, t *Task) error {
+	seen, err := (&inspan.Host{Store: w.Sessions}).Watch(w.ctx, t.Session)
+	if err != nil {
+		return err
+	}
+	defer seen.Close()
+	after, until, wake := seen.Status().Seq, ctx, true
+	var said event.Body
+	quiet, stuck := firstLook, false
+	for {
+		st := seen.Status()
+		if !stuck {
+			if err := w.attitude(t, st); err != nil {
+				return err
+			}
+		}
+		switch {
+		case w.ctx.Err() != nil:
+			return w.ctx.Err()
+		case st.Stopped != nil, t.Spec.Open && !st.Active:
+			return w.settle(ctx, t, st)
+		case until == ctx && ctx.Err() != nil && stuck: // nobody would hear of it
+			return w.giveUp(ctx, t)
+		case until == ctx && ctx.Err() != nil: // it was cancelled, or is late; what comes of that is followed
+			until, wake = w.ctx, true
+			stop := event.Cancelled{By: w.interrupter(t.ID), Reason: why(ctx).Error(), All: true}
+			if err := seen.Send(w.ctx, stop); err != nil {
+				return err
+			}
+		}
+		if wake {
+			w.woken(t.Session, said)
+		}
+		before := after
+		if after, said, err = w.heed(until, seen, after, quiet); err != nil {
+			return err
+		}
+		wake = said != nil
+		if after > before {
+			quiet, stuck = firstLook, false
+			continue
+		}
+		quiet = min(2*quiet, mostQuiet)
+		if stuck, err = w.stuck(t); err != nil {
+			return err
+		}
+		if stuck && until == w.ctx {
+			return w.giveUp(ctx, t)
+		}
+	}
+}
+
+// The engine is asked whether a session is stuck if nothing happens in it for so long, and then less
+// and less often.
+const (
+	firstLook = 5 * again
+	mostQuiet = 5 * time.Minute
+)
+
+// stuck reports whether no worker can go on with a session, and notes it.
+func (w *work) stuck(t *Task) (bool, error) {
+	cause, err := w.Engine.Stuck(w.ctx, t.Session)
+	if err != nil {
+		cause = "" // an engine that can't be reached is asked again
+	}
+	switch {
+	case cause == "":
+		return false, nil
+	case t.Stage != event.StageRunning:
+		return t.Why != "", nil // it waits for a person, or was told of
+	}
+	w.warn("no worker can go on with task " + t.ID + ": " + cause)
+	return true, w.to(w.ctx, t, event.Staged{Stage: event.StageWaiting, Why: "workers: " + cause})
+}
+
+// giveUp ends a task that is to end, and that no worker can go on with.
+func (w *work) giveUp(ctx context.Context, t *Task) error {
+	err := w.end(ctx, *t, why(ctx), nil)
+	*t, _ = w.book.task(t.ID)
+	return err
+}
+
+// heed takes in what happens in a session until something is said, decided, asked or ended, nothing has
+// happened for some time, or ctx is done. Said is what is for whoever drives the session, nil if nothing is.
+func (w *work) heed(ctx context.Context, seen *inspan.Watch, after uint64, quiet time.Duration) (last uint64, said event.Body, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	late := time.AfterFunc(quiet, stop)
+	defer late.Stop()
+	for e, err := range seen.Events(ctx, after) {
+		if err != nil {
+			return after, nil, err
+		}
+		late.Reset(quiet)
+		after = e.Seq
+		w.saw(e)
+		if event.Input(e.Body) {
+			return after, e.Body, nil
+		}
+		if turns(e.Body) {
+			break
+		}
+	}
+	return after, nil, nil
+}
+
+// woken wakes a session with what was said, nil: whatever its log has. An engine that can't be reached is
+// asked until it can.
+func (w *work) woken(session string, said event.Body) {
+	told := false
+	for err := w.Engine.Wake(w.ctx, session, said); err != nil && w.ctx.Err() == nil; err = w.Engine.Wake(w.ctx, session, said) {
+		if !told {
+			w.warn("the engine can't be reached, and is asked again: " + err.Error())
+			told = true
+		}
+		rest(w.ctx)
+	}
+}
+
+// Work is what a process does for an engine.
+type Work = running.Work
+
+// Work drives sessions of tasks that the engine gives to this process, until ctx ends. Then what runs
+// has as long as the drain, and other workers go on with the sessions. It is for a Server that is not
+// started: another process serves the same store, with the same fields and, unless workspaces travel, the
+// same folders.
+func (s *Server) Work(ctx context.Context, w Work) error {
+	books, ok := s.Sessions.(store.Booker)
+	if !ok || s.Engine == nil {
+		return errors.New("work: there is no engine, or the store keeps no books")
+	}
+	dir, err := filepath.Abs(s.Dir)
+	if err != nil {
+		return fmt.Errorf("work: %w", err)
+	}
+	s.Dir = keep.Real(dir)
+	log, err := newReader(ctx, func(ctx context.Context) (store.Log, error) { return books.Book(ctx, bookName) })
+	if err != nil {
+		return fmt.Errorf("work: %w", err)
+	}
+	s.book = newBook(log, s.Redact)
+	s.book.whose, s.secrets = s.Whose, &oauth.Keychain{Dir: filepath.Join(s.State, "server-secrets")}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.wake, s.opens.Most = make(chan struct{}, 1), 1
+	err = s.book.catchUp(ctx)
+	if err == nil {
+		s.wg.Go(s.follow)
+		s.wg.Go(s.sweepCopies)
+		w.Open, w.Saw = s.reopenFresh, s.saw
+		err = s.Engine.Work(ctx, w)
+	}
+	s.cancel()
+	s.wg.Wait()
+	return errors.Join(err, log.Close())
+}
+
+// reopenFresh is reopen, with what the server has just written.
+func (s *Server) reopenFresh(ctx context.Context, id string) (*inspan.Session, error) {
+	if err := s.book.catchUp(ctx); err != nil {
+		return nil, err
+	}
+	return s.reopen(ctx, id)
+}

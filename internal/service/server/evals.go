@@ -1,0 +1,45 @@
+package server
+
+import (
+	"errors"
+
+	"github.com/inspan/inspan/internal/lab/eval"
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// Runs of evaluations are those of the person's own terminal, as [Visit.ours] has sessions: a server with
+// [Server.Ours] shows how they stand to whoever sees all tenants. Their trials are sessions like all others.
+
+// evalWanted asks for one.
+type evalWanted struct {
+	ID string `json:"-" path:"id"`
+}
+
+// mostEvals is how many runs the board has.
+const mostEvals = 3
+
+// evalFolder has the runs that the visitor sees; false: none.
+func (c *call) evalFolder() (eval.Folder, bool) {
+	return eval.FolderIn(c.State), c.Ours && c.who.root && c.State != ""
+}
+
+// evals are the last runs.
+func (c *call) evals() ([]eval.Standing, error) {
+	f, sees := c.evalFolder()
+	if !sees {
+		return nil, nil
+	}
+	return f.Recent(c, mostEvals)
+}
+
+func (c *call) evalRun(in evalWanted) (eval.Standing, error) {
+	f, sees := c.evalFolder()
+	if !sees {
+		return eval.Standing{}, Missing("run", in.ID)
+	}
+	s, err := f.Standing(c, in.ID)
+	if _, none := errors.AsType[words.Misuse](err); none {
+		return s, Missing("run", in.ID)
+	}
+	return s, err
+}

@@ -1,0 +1,171 @@
+package server
+
+import (
+	"crypto/subtle"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/tool"
+)
+
+// Role is what an identity may do. Each may do what those before it may, but for the first.
+type Role string
+
+// Roles.
+const (
+	Worker   Role = "worker"   // takes work of self-hosted environments, and sees nothing else
+	Viewer   Role = "viewer"   // sees what its tenant has
+	Operator Role = "operator" // submits and cancels tasks, talks to them, and decides for them
+	Admin    Role = "admin"    // makes identities of its tenant, and reads who did what
+)
+
+// roles are in the order of what they may.
+func roles() []Role { return []Role{Worker, Viewer, Operator, Admin} }
+
+// atLeast reports whether a role may what another may.
+func (r Role) atLeast(other Role) bool {
+	return slices.Index(roles(), r) >= slices.Index(roles(), other)
+}
+
+// Identity is somebody who may talk to the server: by a token, of which only the digest is kept, or
+// by claims that the identity provider has signed.
+type Identity struct {
+	ID      string    `json:"id"`
+	Name    string    `json:"name"`
+	Tenant  string    `json:"tenant,omitempty"`
+	Role    Role      `json:"role"`
+	Expires time.Time `json:"expires,omitzero"`
+	Digest  string    `json:"digest,omitempty"` // of the token, as tool.Digest has it; empty: it has none
+
+	Claims map[string]string `json:"claims,omitempty"` // by name
+
+	confines
+}
+
+// Tenant is a group of identities that sees nothing of the others, and its bounds.
+type Tenant struct {
+	Name    string  `json:"name"`
+	AtOnce  int     `json:"at_once,omitempty"`  // tasks that work at the same time; 0: as many as the server's
+	Queue   int     `json:"queue,omitempty"`    // tasks that are not over; 0: any number
+	Budget  float64 `json:"budget,omitempty"`   // US dollars that its tasks may have cost together; 0: no bound
+	PerHour int     `json:"per_hour,omitempty"` // tasks that it may submit in an hour; 0: any number
+	Disk    int64   `json:"disk,omitempty"`     // bytes that its workspaces may hold together; 0: any number
+}
+
+// visitor is who sends a request.
+type visitor struct {
+	name   string // in the log
+	tenant string
+	role   Role
+	root   bool // sees all tenants
+	grant  *Grant
+
+	confines
+}
+
+// confines are those to whose things an identity is confined, by their ids. Where there are none, it
+// is confined to its tenant alone.
+type confines struct {
+	Agents       []string `json:"agents,omitempty"`
+	Environments []string `json:"environments,omitempty"`
+}
+
+// Place is whose something is, within its tenant, by ids of what doors keep. What has the zero value
+// is nobody's: who is confined does not see it.
+type Place struct {
+	Agent       string // [Everybody]: it is that of each agent
+	Environment string // the same
+	Task        string // whose agent it has
+	Private     bool   // it is that of whoever has made it
+	Fixed       bool   // who is confined changes nothing of it
+
+	maker string // of what is private
+}
+
+// Everybody is said of a [Place] in which all are that have one.
+const Everybody = "*"
+
+// tokenMark begins every token of an identity, so that scanners for secrets know it.
+const tokenMark = "inspan_"
+
+// newToken makes the token of an identity, and its digest.
+func newToken(id string) (token, digest string) {
+	token = tokenMark + id + "_" + netguard.NewToken()
+	return token, digestOf(token)
+}
+
+func digestOf(token string) string { return tool.Digest([]byte(token)) }
+
+const owner = "owner" // principal with Server.Owner's token
+
+// Who tells whose token it is, for [netguard.Gate].
+func (s *Server) Who(token string) (principal string, ok bool) {
+	if _, is := netguard.One(owner, s.Owner)(token); is {
+		return owner, true
+	}
+	if s.codes.use(token) {
+		return byCode, true
+	}
+	if s.OIDC.Issuer != "" && strings.Count(token, ".") == 2 {
+		return s.claimed(token)
+	}
+	if principal, is := s.grantee(token); is {
+		return principal, true
+	}
+	id, _, _ := strings.Cut(strings.TrimPrefix(token, tokenMark), "_")
+	digest := digestOf(token)
+	i, known := s.identity(id)
+	same := subtle.ConstantTimeCompare([]byte(digest), []byte(i.Digest)) == 1
+	return id, known && same && strings.HasPrefix(token, tokenMark)
+}
+
+// identity is the identity with the id, unless its time is over.
+func (s *Server) identity(id string) (Identity, bool) {
+	s.book.mu.Lock()
+	defer s.book.mu.Unlock()
+	i := s.book.identities[id]
+	if i == nil || !i.Expires.IsZero() && time.Now().After(i.Expires) {
+		return Identity{}, false
+	}
+	return *i, true
+}
+
+// visitor is who a principal is; without one, where the gate wants no token, it is the owner.
+func (s *Server) visitor(principal string) (visitor, bool) {
+	if principal == owner || principal == "" || principal == byCode {
+		return visitor{name: owner, role: Admin, root: true}, true
+	}
+	if principal == byRuntime {
+		return visitor{name: "runtime", role: Operator}, true
+	}
+	if g := grantOf(principal); g != nil {
+		return visitor{name: strings.TrimPrefix(g.Tenant+"/", "/") + "holder of " + g.ID, tenant: g.Tenant, role: Worker, grant: g}, true
+	}
+	id, person, expires := subject(principal)
+	i, known := s.identity(id)
+	name := i.Name
+	if person != "" {
+		name, known = name+":"+person, known && time.Now().Before(expires)
+	}
+	if i.Tenant != "" {
+		name = i.Tenant + "/" + name // no name holds a slash or a colon
+	}
+	return visitor{name: name, tenant: i.Tenant, role: i.Role, root: i.Role == Admin && i.Tenant == "", confines: i.confines}, known
+}
+
+// sees reports whether something of a tenant is the visitor's business. It is the one rule for all
+// that anybody sees, does or counts of the server, whichever door it is asked at.
+func (v visitor) sees(tenant string, p Place) bool {
+	if !v.root && v.tenant != tenant {
+		return false
+	}
+	in := func(ids []string, id string) bool {
+		return len(ids) == 0 || id == Everybody || slices.Contains(ids, id)
+	}
+	return in(v.Agents, p.Agent) && in(v.Environments, p.Environment) || p.Private && p.maker == v.name
+}
+
+// confined reports whether the visitor does not see all of its tenant.
+func (c confines) confined() bool { return len(c.Agents)+len(c.Environments) > 0 }

@@ -1,0 +1,385 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// What a [Remote] sends, what it takes of the answers, and how it goes on with a server that is away
+// for a while.
+
+const (
+	patience   = 30 * time.Second
+	beats      = 3                      // times its patience that a stream may say nothing
+	mostAnswer = 64 << 20               // bytes of an answer, and of a stream without an event
+	standing   = time.Second            // that a stream stands before the server counts as back
+	leastPause = 250 * time.Millisecond // before it is asked again, and twice as long each time
+	mostPause  = 10 * time.Second
+)
+
+var errTooMuch = fmt.Errorf("it sends more than %d MiB", mostAnswer>>20)
+
+func (r *Remote) patience() time.Duration { return cmp.Or(r.Patience, patience) }
+
+// fault says what the server does wrong.
+func (r *Remote) fault(format string, args ...any) error {
+	return fmt.Errorf("the server at %s %w", r.URL, fmt.Errorf(format, args...))
+}
+
+// request sends a request. What the server refuses is a [*Problem]. The body of the answer has an
+// end, and no longer pauses than idle.
+func (r *Remote) request(
+	ctx context.Context, method, path string, body any, idle time.Duration, headers ...string,
+) (*http.Response, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	var in io.Reader = http.NoBody
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		in = bytes.NewReader(raw)
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(r.URL, "/")+path, in)
+	if err != nil {
+		stop(nil)
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+r.Token)
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := r.wire().Do(req)
+	if err != nil {
+		stop(nil)
+		return nil, r.unanswered(method, err)
+	}
+	quiet := r.fault("says nothing for %s", idle)
+	res.Body = &answerBody{
+		ReadCloser: res.Body, ctx: ctx, stop: stop, left: mostAnswer, idle: idle,
+		quiet: time.AfterFunc(idle, func() { stop(quiet) }),
+	}
+	if res.StatusCode/100 == 2 {
+		return res, nil
+	}
+	defer res.Body.Close()
+	var said struct{ Error Problem }
+	raw, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	if err != nil || json.Unmarshal(raw, &said) != nil || said.Error.Message == "" {
+		return nil, r.fault("answers %s, and not as inspan serve does", words.OneLine(res.Status, 60))
+	}
+	said.Error.Status = res.StatusCode
+	if res.StatusCode == http.StatusNotFound {
+		return nil, fmt.Errorf("%w: %w", &said.Error, fs.ErrNotExist)
+	}
+	return nil, &said.Error
+}
+
+// unanswered says why there is no answer to a request.
+func (r *Remote) unanswered(method string, err error) error {
+	if sent, is := errors.AsType[*url.Error](err); is {
+		err = sent.Err // without the address that the person has given
+	}
+	if op, is := errors.AsType[*net.OpError](err); is && op.Op == "dial" {
+		return fmt.Errorf("the server at %s can't be reached: %w", r.URL, err)
+	}
+	perhaps := ""
+	if method == http.MethodPost {
+		perhaps = "; it may have taken the request nevertheless"
+	}
+	return fmt.Errorf("the server at %s does not answer: %w%s", r.URL, err, perhaps)
+}
+
+// answerBody is the body of an answer, with bounds.
+type answerBody struct {
+	io.ReadCloser
+	ctx   context.Context //nolint:containedctx // of the request that it belongs to
+	stop  context.CancelCauseFunc
+	left  int64
+	idle  time.Duration
+	quiet *time.Timer // calls the request off
+}
+
+// Read implements [io.Reader].
+func (b *answerBody) Read(p []byte) (int, error) {
+	b.quiet.Reset(b.idle)
+	n, err := b.ReadCloser.Read(p)
+	b.quiet.Stop() // the time that whoever reads takes does not count
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errTooMuch
+	}
+	if cause := context.Cause(b.ctx); err != nil && cause != nil {
+		err = cause
+	}
+	return n, err
+}
+
+// Close implements [io.Closer].
+func (b *answerBody) Close() error {
+	b.quiet.Stop()
+	b.stop(nil)
+	return b.ReadCloser.Close()
+}
+
+// Call sends a request and reads the answer. Headers are names and values of further ones. What the
+// server refuses is a [*Problem].
+func (r *Remote) Call(ctx context.Context, method, path string, body, into any, headers ...string) error {
+	res, err := r.request(ctx, method, path, body, r.patience(), headers...)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err == nil {
+		err = json.Unmarshal(raw, into)
+	}
+	if err != nil {
+		return fmt.Errorf("read what the server at %s says: %w", r.URL, err)
+	}
+	return nil
+}
+
+// Stream asks for server-sent events behind the one with an id; empty: from now on.
+func (r *Remote) Stream(ctx context.Context, path, after string) (io.ReadCloser, error) {
+	var headers []string
+	if after != "" {
+		headers = []string{"Last-Event-ID", after}
+	}
+	res, err := r.request(ctx, http.MethodGet, path, nil, beats*r.patience(), headers...)
+	if err != nil {
+		return nil, err
+	}
+	return res.Body, nil
+}
+
+// Refused reports whether the server itself has said no, or sends what can't be taken: asking again
+// changes nothing.
+func Refused(err error) bool {
+	p, is := errors.AsType[*Problem](err)
+	later := []int{http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests}
+	return errors.Is(err, errTooMuch) || is && p.Status/100 == 4 && !slices.Contains(later, p.Status)
+}
+
+// pause waits before the server is asked again.
+func pause(ctx context.Context, tries int) error {
+	return keep.Sleep(ctx, min(mostPause, leastPause<<min(tries, 10)))
+}
+
+// link is how a session stands that is followed.
+type link struct {
+	lost error // why the server can't be asked about it now; nil: it can
+	over bool  // the server does not go on with it
+}
+
+// Link says of a session that is followed whether the server has said that it does not go on with
+// it, and why it can't be asked now; nil: it can.
+func (r *Remote) Link(session string) (over bool, lost error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := r.links[session]
+	return l.over, l.lost
+}
+
+func (r *Remote) set(session string, l link) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.links == nil {
+		r.links = map[string]link{}
+	}
+	r.links[session] = l
+}
+
+// found notes that the server answers again.
+func (r *Remote) found(session string) { r.set(session, link{}) }
+
+// pageRead is a part of a session, as it comes.
+type pageRead struct {
+	Events []json.RawMessage
+	More   bool
+}
+
+// page reads events. Where somebody follows the session, a server that is away is waited for.
+func (l *remoteLog) page(ctx context.Context, after uint64) (page pageRead, err error) {
+	for tries := 0; ; tries++ {
+		page = pageRead{}
+		err := l.of.Call(ctx, http.MethodGet, l.path("/events?after=%d", after), nil, &page)
+		if err == nil || Refused(err) || ctx.Err() != nil || !l.isFollowed() {
+			return page, err
+		}
+		l.of.set(l.id, link{lost: err})
+		if err := pause(ctx, tries); err != nil {
+			return page, err
+		}
+	}
+}
+
+// send has the server take an input.
+func (l *remoteLog) send(ctx context.Context, in input, key string) (at sent, err error) {
+	var headers []string
+	if key != "" {
+		headers = []string{"Idempotency-Key", key}
+	}
+	for tries := 0; ; tries++ {
+		err := l.of.Call(ctx, http.MethodPost, l.path("/events"), in, &at, headers...)
+		if err == nil || key == "" || Refused(err) || ctx.Err() != nil {
+			return at, err
+		}
+		l.of.set(l.id, link{lost: err})
+		if err := pause(ctx, tries); err != nil {
+			return at, err
+		}
+	}
+}
+
+func (l *remoteLog) isFollowed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.followed
+}
+
+// vain notes behind which number events are waited for, and reports how often the server has said
+// in vain that they have come.
+func (l *remoteLog) vain(after uint64) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.followed && l.waited == after {
+		l.empty++
+	} else {
+		l.empty = 0
+	}
+	l.followed, l.waited = true, after
+	return l.empty
+}
+
+// Wait implements [event.Waiter].
+func (l *remoteLog) Wait(ctx context.Context, after uint64) error {
+	return l.stay(ctx, after, l.vain(after), func(e event.Event) bool { return e.Transient() })
+}
+
+// Follow implements [event.Follower].
+func (l *remoteLog) Follow(ctx context.Context, after uint64) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		l.vain(after)
+		if err := l.stay(ctx, after, 0, func(e event.Event) bool { return yield(e, nil) }); err != nil && ctx.Err() == nil {
+			yield(event.Event{}, err)
+		}
+	}
+}
+
+// stay follows the session, from the events behind the number on, until take wants no more. A server
+// that ends or can't be reached is asked again until it refuses, at first as if that had been tried
+// so often before; one that has said that it does not go on with the session is not.
+func (l *remoteLog) stay(ctx context.Context, after uint64, tries int, take func(event.Event) bool) error {
+	for ; ; tries++ {
+		if tries > 0 {
+			if err := pause(ctx, tries-1); err != nil {
+				return err
+			}
+		}
+		began, err := l.stream(ctx, after, func(e event.Event) bool {
+			if !e.Transient() {
+				after, tries = e.Seq, 0
+			}
+			return take(e)
+		})
+		if err == nil || ctx.Err() != nil || Refused(err) {
+			return cmp.Or(ctx.Err(), err)
+		}
+		if began { // and has ended, for which there may be a reason
+			grown, over, lost := l.look(ctx, after)
+			switch {
+			case over && !grown:
+				l.of.set(l.id, link{over: true})
+				<-ctx.Done()
+				return ctx.Err()
+			case Refused(lost):
+				return lost
+			case lost == nil && tries < 2: // servers and proxies end streams now and then
+				continue
+			}
+			err = cmp.Or(lost, l.of.fault("ends the stream of events: %w", err))
+		}
+		l.of.set(l.id, link{lost: err})
+	}
+}
+
+// look asks how the session stands whose stream has ended.
+func (l *remoteLog) look(ctx context.Context, after uint64) (grown, over bool, err error) {
+	info, err := l.of.info(ctx, l.id)
+	if err != nil {
+		return false, false, err
+	}
+	var page pageRead
+	if err := l.of.Call(ctx, http.MethodGet, l.path("/events?limit=1&after=%d", after), nil, &page); err != nil {
+		return false, false, err
+	}
+	return len(page.Events) > 0, !info.Driven, nil
+}
+
+// stream reads the events behind the number as they come, until take wants no more. Began says that
+// the server had begun to send.
+func (l *remoteLog) stream(ctx context.Context, after uint64, take func(event.Event) bool) (began bool, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	path := l.path("/stream?live=true&after=%s", strconv.FormatUint(after, 10))
+	res, err := l.of.request(ctx, http.MethodGet, path, nil, beats*l.of.patience())
+	if err != nil {
+		return false, err
+	}
+	defer res.Body.Close()
+	var back *time.Timer
+	lines := bufio.NewReaderSize(res.Body, 64<<10)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return true, err
+		}
+		if back == nil {
+			back = time.AfterFunc(standing, func() { l.of.found(l.id) })
+			defer back.Stop()
+		}
+		raw, is := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data: "))
+		if !is {
+			continue
+		}
+		e, err := event.Decode(raw)
+		if err != nil {
+			return true, err
+		}
+		if body, bounded := res.Body.(*answerBody); bounded {
+			body.left = mostAnswer
+		}
+		if !e.Transient() && e.Seq <= after {
+			continue
+		}
+		if !e.Transient() {
+			after = e.Seq
+		}
+		if !take(e) {
+			return true, nil
+		}
+	}
+}

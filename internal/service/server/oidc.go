@@ -1,0 +1,172 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/time/rate"
+
+	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// OIDC lets in whoever has a token of an identity provider, as OpenID Connect has it: a JWT that the
+// issuer has signed for the audience, whose claims are those of an identity. The provider is asked
+// for its keys when they are needed, and then at most a few times a minute. The zero value lets in
+// nobody.
+type OIDC struct {
+	Issuer   string // its address; its documents are below it
+	Audience string // that tokens must be for
+}
+
+// provider is what is known of the provider. The zero value is ready, and safe for concurrent use.
+type provider struct {
+	mu       sync.Mutex
+	verifier *oidc.IDTokenVerifier // nil: the provider has not answered yet
+	ctx      context.Context       //nolint:containedctx // with the client for all that is fetched
+}
+
+const (
+	mostProvider = 10 * time.Second // that the provider may take
+	mostKeys     = 1 << 20          // bytes of a document of it
+	mostClaims   = 16               // of an identity
+	mostConfines = 100              // agents, or environments, of one
+)
+
+// Check reports what is wrong with the settings.
+func (o OIDC) Check() error {
+	u, err := url.Parse(o.Issuer)
+	switch {
+	case o.Issuer == "" && o.Audience == "":
+		return nil
+	case o.Issuer == "" || o.Audience == "":
+		return errors.New("set both --oidc-issuer and --oidc-audience")
+	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return fmt.Errorf("--oidc-issuer: %q is not the address of an issuer, such as https://accounts.example.org", words.OneLine(o.Issuer, 80))
+	case u.Scheme != "https" && (u.Scheme != "http" || !netguard.IsHere(u.Hostname())):
+		return errors.New("--oidc-issuer: keys would come unencrypted; use https")
+	}
+	return nil
+}
+
+// spare is a transport that asks a few times a minute, whoever sends tokens.
+type spare struct {
+	next http.RoundTripper
+	rate *rate.Limiter
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (s *spare) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !s.rate.Allow() {
+		return nil, errors.New("the identity provider was asked too often")
+	}
+	return s.next.RoundTrip(r)
+}
+
+// verified is what a token claims, if the issuer has signed it for the audience and it is valid now.
+func (p *provider) verified(o OIDC, token string) (claims map[string]any, expires time.Time, err error) {
+	p.mu.Lock()
+	if p.verifier == nil {
+		if p.ctx == nil {
+			client := (&netguard.Guard{MaxBytes: mostKeys, Timeout: mostProvider, Local: netguard.Anywhere()}).Unredirected()
+			client.Transport = &spare{client.Transport, rate.NewLimiter(rate.Every(10*time.Second), 6)}
+			p.ctx = oidc.ClientContext(context.Background(), client)
+		}
+		var provider *oidc.Provider
+		if provider, err = oidc.NewProvider(p.ctx, o.Issuer); err == nil {
+			p.verifier = provider.Verifier(&oidc.Config{ClientID: o.Audience})
+		}
+	}
+	verifier := p.verifier
+	p.mu.Unlock()
+	if err != nil {
+		return nil, expires, err
+	}
+	t, err := verifier.Verify(p.ctx, token)
+	if err != nil {
+		return nil, expires, err
+	}
+	return claims, t.Expiry, errors.Join(err, t.Claims(&claims))
+}
+
+// claimed is who a token of the provider is: the identity with claims that it makes, all of them. Of
+// several the one with the most counts; if there are two of these, nobody is let in.
+func (s *Server) claimed(token string) (principal string, ok bool) {
+	claims, expires, err := s.provider.verified(s.OIDC, token)
+	if err != nil {
+		return "", false
+	}
+	s.book.mu.Lock()
+	defer s.book.mu.Unlock()
+	best, most, tie := "", 0, false
+	for id, i := range s.book.identities {
+		if n := len(i.Claims); n > 0 && n >= most && i.claimedBy(claims) {
+			best, most, tie = id, n, n == most
+		}
+	}
+	if best == "" || tie {
+		return "", false
+	}
+	subject, _ := claims["sub"].(string)
+	return strings.Join([]string{best, strconv.FormatInt(expires.Unix(), 10), url.QueryEscape(subject)}, " "), true
+}
+
+// claimedBy reports whether claims are those of the identity: equal, or in a list.
+func (i *Identity) claimedBy(claims map[string]any) bool {
+	for name, want := range i.Claims {
+		switch got := claims[name].(type) {
+		case string:
+			if got != want {
+				return false
+			}
+		case []any:
+			if !slices.Contains(got, any(want)) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// subject is which identity a principal is, and for whom of its provider until when; empty: it has
+// a token of its own.
+func subject(principal string) (id, name string, expires time.Time) {
+	parts := strings.Split(principal, " ")
+	if len(parts) != 3 {
+		return principal, "", expires
+	}
+	unix, _ := strconv.ParseInt(parts[1], 10, 64)
+	name, _ = url.QueryUnescape(parts[2])
+	return parts[0], words.OneLine(name, 128), time.Unix(unix, 0)
+}
+
+// checkClaims reports what is wrong with the claims of an identity.
+func (s *Server) checkClaims(claims map[string]string) error {
+	switch {
+	case len(claims) == 0:
+		return nil
+	case s.OIDC.Issuer == "":
+		return Wrong("claims", "this server has no identity provider", "--oidc-issuer and --oidc-audience of inspan serve")
+	case len(claims) > mostClaims:
+		return Wrong("claims", fmt.Sprintf("there are %d", len(claims)), fmt.Sprintf("at most %d", mostClaims))
+	}
+	for name, value := range claims {
+		of := []string{"iss", "aud", "exp", "iat", "nbf"} // the token, and not who has it
+		if name == "" || strings.TrimSpace(value) == "" || len(name) > 256 || len(value) > 1024 || slices.Contains(of, name) {
+			why := fmt.Sprintf("%q can't decide who somebody is", words.OneLine(name, 40))
+			return Wrong("claims", why, "claims such as sub, email or groups, with a value each")
+		}
+	}
+	return nil
+}

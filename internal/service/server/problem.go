@@ -1,0 +1,121 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/store"
+)
+
+// Problem is why a request is not done, in the form of the errors of the Messages API with more
+// to it: which field, and what would be right.
+type Problem struct {
+	Status  int    `json:"-"`
+	Type    string `json:"type"` // such as "invalid_request_error"
+	Message string `json:"message"`
+	Field   string `json:"field,omitempty"`
+	Want    string `json:"want,omitempty"`
+	Retry   int    `json:"-"` // seconds after which it may be tried again; 0: nothing is said of that
+}
+
+// Error implements error.
+func (p *Problem) Error() string { return p.Message }
+
+// Wrong returns the problem of a field with an invalid value. what names the fault and want the remedy.
+func Wrong(field, what, want string) *Problem {
+	p := &Problem{Status: http.StatusBadRequest, Type: "invalid_request_error", Field: field, Want: want}
+	if p.Message = field + ": " + what; want != "" {
+		p.Message += "; use " + want
+	}
+	return p
+}
+
+// Within is what is wrong with a part of a request, told of the whole: At names the part. Parts are
+// named by their fields and their places in lists, as in "servers.0.url".
+func Within(at string, err error) error {
+	p, is := errors.AsType[*Problem](err)
+	if !is || at == "" {
+		return err
+	}
+	inner := *p
+	inner.Field = at
+	if p.Field != "" && p.Field != theBody {
+		inner.Field += "." + p.Field
+	}
+	inner.Message = inner.Field + ": " + strings.TrimPrefix(p.Message, p.Field+": ")
+	return &inner
+}
+
+// Missing says that there is no such thing, or none that the visitor may know of.
+func Missing(what, id string) *Problem {
+	return &Problem{Status: http.StatusNotFound, Type: "not_found_error", Message: fmt.Sprintf("%s %q not found", what, words.OneLine(id, 80))}
+}
+
+// Forbidden says that the visitor may not do that.
+func Forbidden(why string) *Problem {
+	return &Problem{Status: http.StatusForbidden, Type: "permission_error", Message: why}
+}
+
+// BodyTooLarge says that a request has more bytes than it may have.
+func BodyTooLarge() *Problem {
+	return &Problem{Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Message: "the body is too large"}
+}
+
+// ending says that the server takes nothing more.
+func ending() *Problem {
+	return &Problem{Status: http.StatusServiceUnavailable, Type: "overloaded_error", Message: "the server is shutting down", Retry: 30}
+}
+
+// Conflict says that things are not so that it could be done.
+func Conflict(format string, args ...any) *Problem {
+	return &Problem{Status: http.StatusConflict, Type: "conflict_error", Message: fmt.Sprintf(format, args...)}
+}
+
+// ProblemOf is what an error is to a client. What is none of the client's making is one of the
+// server.
+func ProblemOf(err error) *Problem {
+	p, ok := errors.AsType[*Problem](err)
+	misuse, misused := errors.AsType[words.Misuse](err)
+	switch {
+	case ok:
+		return p
+	case misused:
+		return &Problem{Status: http.StatusBadRequest, Type: "invalid_request_error", Message: misuse.Error()}
+	case diskFault(err):
+		return &Problem{Status: http.StatusServiceUnavailable, Type: "overloaded_error", Message: noRoom, Retry: 30}
+	case errors.Is(err, store.ErrAway):
+		return &Problem{Status: http.StatusServiceUnavailable, Type: "overloaded_error", Message: store.ErrAway.Error(), Retry: 5}
+	case errors.Is(err, fs.ErrNotExist):
+		return &Problem{Status: http.StatusNotFound, Type: "not_found_error", Message: "it is gone: somebody has removed it on the server"}
+	}
+	return &Problem{Status: http.StatusInternalServerError, Type: "api_error", Message: err.Error()}
+}
+
+// RefuseWith answers with what an error is, in the shape that the vendor's SDKs read too. Each
+// refusal has an id, which the client can name.
+func RefuseWith(w http.ResponseWriter, err error) {
+	p, id := ProblemOf(err), newID("req_")
+	if p.Retry > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(p.Retry))
+	}
+	w.Header().Set("Request-Id", id)
+	Reply(w, p.Status, map[string]any{"type": "error", "error": p, "request_id": id})
+}
+
+// Refuse answers for a [gate.Gate].
+func Refuse(w http.ResponseWriter, status int, why string) {
+	kinds := map[int]string{
+		http.StatusUnauthorized: "authentication_error", http.StatusForbidden: "permission_error",
+		http.StatusRequestEntityTooLarge: "request_too_large",
+	}
+	p := &Problem{Status: status, Type: "invalid_request_error", Message: why}
+	if kind := kinds[status]; kind != "" {
+		p.Type = kind
+	}
+	RefuseWith(w, p)
+}

@@ -1,0 +1,408 @@
+// Package server runs many agents on one machine for clients that come over HTTP.
+//
+// A task is work for one agent: [Spec] says what. Its life is a row of stages ([event.Stage],
+// stages.go), each an event in the book of the server, a log beside the sessions ([store.Booker]).
+// So all that the server knows is a fold over that book (book.go), and all that an agent does is in
+// the session of its task. Nothing else is kept: a server that is killed goes on where it was.
+//
+//	api.go       the endpoints, one row each, and what their requests may say
+//	visit.go     what a visitor may do, for these and for doors of other protocols
+//	objects.go   what such doors keep in the book, and content.go beside it
+//	stream.go    events of a session, from any sequence number on
+//	approvals.go questions of all sessions, and their answers
+//	page.go      the web page; board.go what all sessions do, view.go what one does, as it shows them,
+//	             signin.go how a browser gets a token, and ours.go sessions of no task
+//	shared.go    several servers of one store; engine.go sessions that other machines drive
+//	github.go    issues that tasks are about
+//	fork.go      copies of sessions; rewind.go their ways back
+//	webhooks.go  who is told of what happens; news.go what that is, deliver.go how
+//	secrets.go   what is kept apart from the book
+//	health.go    whether it lives, and whether it takes tasks
+//	identity.go  who may do what, and whose tasks are whose; admin.go changes that, oidc.go is
+//	             about identities of a provider
+//
+// One process serves a store at a time: it holds the lease of the book. Others may stand by.
+package server
+
+import (
+	"context"
+	_ "embed" // the contract
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/extend/oauth"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/internal/install/schedule"
+	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/internal/world/forge"
+	"github.com/inspan/inspan/store"
+	"github.com/inspan/inspan/workflow"
+)
+
+// Server runs tasks. Fill in the fields of its setup, then [Server.Start] it, serve [Server.Handler]
+// behind a gate with [Server.Who], and [Server.Close] it. They are not changed after Start; the
+// methods are safe for concurrent use.
+type Server struct {
+	Setup
+
+	book     *book
+	books    store.Booker // keeps it; nil: Sessions does
+	pool     *running.Pool
+	opens    keep.Turns // of sessions: one at a time, so that a processor is there for whoever asks
+	live     feeds
+	meters   meters
+	sources  sources
+	pulse    pulse
+	disk     disk
+	quota    quota
+	all      *running.Board // sessions at a glance
+	codes    codes
+	provider provider // of OIDC
+
+	ctx    context.Context // of all work; ends with Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu       sync.Mutex
+	at       map[string]*work // tasks that are worked on here, by id
+	keys     sync.Mutex       // of who looks a key up in a session before it is used
+	poked    map[string]bool  // idle tasks that may have something to do, by id
+	draining bool
+	wake     chan struct{} // has a token if there may be something to begin
+
+	secrets   *oauth.Keychain
+	renewing  sync.Mutex    // of secrets of webhooks
+	leads     leader        // what the book says of this server, if it is one of several
+	lost      chan struct{} // closed when another server has taken the book over
+	hookEnded chan struct{} // has a token if nothing is delivered to a webhook any more
+}
+
+// Setup is what a server works with. It can be copied, for another server of the same store.
+type Setup struct {
+	// Sessions keeps the sessions and the book. It must be a [store.Booker].
+	Sessions store.Store
+	// Host makes the agents of a task.
+	Host func(app.Options) (*inspan.Host, error)
+	// ToolNames lists the tools that are installed for sessions in a folder, as
+	// [equipment.Set.ToolNames] does. Nil: there are none.
+	ToolNames func(ctx context.Context, root string) []string
+	// Send appends what a client says to a session, as [app.App.Send] does.
+	Send func(ctx context.Context, session string, m app.Message) (event.Event, error)
+	// Redact takes the secrets out of what is written into the book. Nil: nothing is.
+	Redact func(event.Body) event.Body
+	// Git runs git in a folder; its error holds what git complained of.
+	Git func(ctx context.Context, dir string, args ...string) (string, error)
+	// Options are those of every task, which may say less, not more: a task's own mode, cost and
+	// turns count as far as they are below these.
+	Options app.Options
+	// Dir is where tasks that name no folder have their workspaces.
+	Dir string
+	// State is the folder of what Sessions keeps, which is closed to agents: its disk is watched as
+	// that of Dir is, and doors keep secrets there. Empty: none is, and they keep none.
+	State string
+	// Floor is how many bytes must stay free on these disks: with less no task begins, and those at
+	// work rest. 0: any number.
+	Floor int64
+	// Folders are those in which, or below which, a task may work that names one. Empty: none.
+	Folders []string
+	// Guard says which hosts have addresses that repositories may come from; nil: the public ones.
+	Guard *netguard.Guard
+	// CloneFrom are further hosts that they may come from.
+	CloneFrom netguard.Hosts
+	// Unwalled is why commands run without a sandbox here; empty: they don't. Then nobody of a tenant
+	// approves any.
+	Unwalled string
+	// Contract is added to the system prompt of every task; empty: [Contract].
+	Contract string
+	// AtOnce is how many tasks may work at once; 0: [DefaultAtOnce]. Those that wait for somebody's
+	// decision don't count.
+	AtOnce int
+	// Keep says which workspaces stay when their task has ended, unless the task says it itself.
+	Keep Keep
+	// Owner is the token of who may do all; empty: there is none.
+	Owner string
+	// Runtime says that a runtime such as Bedrock AgentCore stands before the server and has looked who sends
+	// requests to /invocations, /ws and /ping: they need no token.
+	Runtime bool
+	// Also adds endpoints of other protocols, which are built on [Server.Visit]. Nil: there are none.
+	// Forms are paths of theirs that take files.
+	Also  func(*http.ServeMux)
+	Forms []string
+	// Equip gives the agent of a task what a door keeps for it, whenever its session is opened. Nil:
+	// nothing is. Furnish puts into a new workspace what the door keeps for that, before the session
+	// begins. Visits are those of [Server.For].
+	Equip   func(v *Visit, t Task, o *app.Options) error
+	Furnish func(v *Visit, t Task, dir string) error
+	// Workflows returns those that tasks may perform, each checked. Nil: there are none.
+	Workflows func() []*workflow.Workflow
+	// Schedules begin runs by themselves on this machine, beside the tasks. Nil: nobody looks at them here.
+	Schedules *schedule.Set
+	// GitHub is where issues and pull requests are read. Its token is for tasks of no tenant alone:
+	// whoever submits others could read with it what is not theirs.
+	GitHub forge.Site
+	// OIDC lets in tokens of an identity provider too. Without an issuer there is none.
+	OIDC OIDC
+	// Rewind finds the ways back of sessions, and takes their checkpoints.
+	Rewind *running.Rewinds
+	// HasModel reports why no request could go to a model, by its name. Nil: every name is taken.
+	HasModel func(name string) error
+	// Ours shows whoever sees all tenants the sessions of the store that belong to no task too: those
+	// of a person's own terminals. They can be watched, answered and taken over as tasks.
+	Ours bool
+	// Warn is told what the operator should know. Nil: nobody is.
+	Warn func(string)
+	// Clock tells when something is due. Nil: the system's.
+	Clock Clock
+	// Tells says of which types events for webhooks come of a change of a door's objects or tasks, and
+	// Tellable which types there are. Nil: of none.
+	Tells    func(Change) []string
+	Tellable []string
+	// Whose says to which agent and environment an object of a door belongs, for identities that are
+	// confined to some. A task belongs where the object with its id does. Nil: all are nobody's.
+	Whose func(of, id string, value json.RawMessage) Place
+	// WebhookTo are hosts without public addresses that webhooks may have.
+	WebhookTo netguard.Hosts
+	// Carry has the workspaces of tasks travel through the store, and Folders have no part in it: each machine
+	// has a folder Dir of its own, at the same path. Nil: all that work on a task see the same Dir.
+	Carry *running.Carriers
+	// Fleeting says that workspaces which travel leave this machine with the end of their task, also those
+	// that Keep has stay: they stay in the store.
+	Fleeting bool
+	// Engine has other machines drive the sessions of tasks, see [Server.Work]. Nil: this one does.
+	Engine running.Engine
+	// SkipMissed has runs of schedules that were due while nothing could begin them left out. Else the
+	// last one of each schedule is made up.
+	SkipMissed bool
+}
+
+// Nice is how far the commands of tasks stand back behind the server, as nice(1) has it: it answers,
+// however much they compute.
+const Nice = 10
+
+// DefaultAtOnce is how many tasks work at once where nothing is said.
+const DefaultAtOnce = 8
+
+// Contract is how tasks are to be done, in the words that the model reads.
+//
+//go:embed contract.md
+var Contract string
+
+// DefaultDrain is how long calls that run have to finish when a server ends.
+const DefaultDrain = time.Minute
+
+const (
+	bookName = "server"
+	letGo    = time.Minute // how long a session that waits for an answer is held open
+)
+
+// Start takes the book and goes on with the tasks that are not over. It fails with a
+// [*store.BusyError] if another process serves the same store.
+func (s *Server) Start(ctx context.Context) error {
+	books := s.books
+	if books == nil {
+		kept, ok := s.Sessions.(store.Booker)
+		if !ok {
+			return errors.New("serve: the store keeps no books")
+		}
+		books = kept
+	}
+	for flag, hosts := range map[string]netguard.Hosts{"--clone-from": s.CloneFrom, "--webhook-to": s.WebhookTo} {
+		for _, host := range hosts {
+			if err := netguard.CheckHost(host); err != nil {
+				return words.Misuse{Err: fmt.Errorf("%s: %w", flag, err)}
+			}
+		}
+	}
+	if err := s.OIDC.Check(); err != nil {
+		return words.Misuse{Err: err}
+	}
+	dir, err := filepath.Abs(s.Dir)
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	s.Dir = keep.Real(dir)
+	if s.Clock == nil {
+		s.Clock = systemClock{}
+	}
+	log, err := newLedger(ctx, func(ctx context.Context) (store.Log, error) { return books.Book(ctx, bookName) })
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	s.book = newBook(log, s.Redact)
+	s.book.tells, s.book.whose, s.secrets = s.Tells, s.Whose, &oauth.Keychain{Dir: filepath.Join(s.State, "server-secrets")}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.lost = make(chan struct{})
+	log.fenced, log.faulty = sync.OnceFunc(func() { close(s.lost) }), s.disk.failed
+	if err := s.book.catchUp(ctx); err != nil {
+		s.cancel()
+		return errors.Join(fmt.Errorf("serve: %w", err), log.Close())
+	}
+	s.at, s.poked, s.wake = map[string]*work{}, map[string]bool{}, make(chan struct{}, 1)
+	if err := errors.Join(s.sweepAll(), s.sweepTokens(), s.sweepHooks()); err != nil {
+		s.cancel()
+		return errors.Join(fmt.Errorf("serve: %w", err), log.Close())
+	}
+	s.hookEnded = make(chan struct{}, 1)
+	for _, t := range s.book.open() {
+		s.poked[t.ID] = true // somebody may have said something, and then there was a crash
+	}
+	s.pool = &running.Pool{Open: s.reopen, LetGo: letGo, Saw: s.saw}
+	s.opens.Most = 1
+	s.all = (&running.Table{Sessions: s.Sessions}).NewBoard()
+	s.pulse.beat()
+	s.lookAtDisk()
+	s.wg.Go(s.watchDisk)
+	s.wg.Go(s.follow)
+	s.wg.Go(s.deliver)
+	s.wg.Go(s.dispatch)
+	if s.Schedules != nil {
+		s.wg.Go(func() { s.Schedules.Keep(s.ctx, s.warn) })
+	}
+	s.stir()
+	return nil
+}
+
+// saw is told every event of every run here.
+func (s *Server) saw(e event.Event) {
+	s.pulse.beat()
+	s.live.tell(e)
+	s.meters.count(e)
+	if w, ok := e.Body.(event.Workspace); ok {
+		s.quota.note(e.Session, w.Bytes)
+	}
+}
+
+// follow takes in what others write into the book.
+func (s *Server) follow() {
+	for s.ctx.Err() == nil {
+		err := s.book.wait(s.ctx)
+		if err != nil && s.ctx.Err() == nil {
+			s.warn("the book of the server can't be read: " + err.Error())
+		}
+		if errors.Is(err, store.ErrAway) {
+			rest(s.ctx)
+			continue
+		}
+		if err != nil {
+			return
+		}
+		if s.overtaken() {
+			s.book.log.fenced()
+		}
+		s.stir()
+	}
+}
+
+// stir has it looked whether there is something to begin.
+func (s *Server) stir() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// poke has it looked whether a task has something to do.
+func (s *Server) poke(id string) {
+	s.mu.Lock()
+	s.poked[id] = true
+	s.mu.Unlock()
+	s.stir()
+}
+
+func (s *Server) warn(text string) {
+	if s.Warn != nil {
+		s.Warn(text)
+	}
+}
+
+// Drain takes no more tasks and begins none. Calls that run are finished, no new ones begin, and
+// each session is let go where it is, for the server that comes next. It returns when that is so,
+// or when ctx is done.
+func (s *Server) Drain(ctx context.Context) {
+	s.mu.Lock()
+	s.draining = true
+	s.mu.Unlock()
+	s.pool.Drain(ctx)
+}
+
+// Close ends all that goes on, as a crash would, and waits. The book and the sessions hold all that
+// was acknowledged.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.draining = true
+	s.mu.Unlock()
+	s.cancel()
+	s.pool.Close()
+	s.wg.Wait()
+	s.all.Close()
+	return s.book.log.Close()
+}
+
+func (s *Server) isDraining() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.draining
+}
+
+// Handler serves the endpoints. It checks the rights of identities, and nothing of where requests
+// come from: put [Server.Gate] before it.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for _, e := range s.endpoints() {
+		mux.Handle(e.method+" "+e.path, s.serve(e))
+	}
+	for _, path := range pagePaths() {
+		mux.Handle("GET "+pagePattern(path), servePage())
+	}
+	if s.Also != nil {
+		s.Also(mux)
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		RefuseWith(w, &Problem{
+			Status: http.StatusNotFound, Type: "not_found_error",
+			Message: fmt.Sprintf("no endpoint %s %s; see GET /api/v1/openapi.json", r.Method, r.URL.Path),
+		})
+	})
+	return otherMethods(mux)
+}
+
+// otherMethods answers requests to our paths with methods that these don't take. The mux itself
+// can't, as it has patterns for what nobody else takes.
+func otherMethods(mux *http.ServeMux) http.Handler {
+	taken := func(r *http.Request) bool {
+		_, pattern := mux.Handler(r)
+		return !strings.HasSuffix(pattern, "/") // which is such a pattern
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var methods []string
+		if !taken(r) {
+			other := *r
+			for _, other.Method = range []string{"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"} {
+				if taken(&other) {
+					methods = append(methods, other.Method)
+				}
+			}
+		}
+		if len(methods) == 0 {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		allow := strings.Join(methods, ", ")
+		w.Header().Set("Allow", allow)
+		RefuseWith(w, &Problem{
+			Status: http.StatusMethodNotAllowed, Type: "invalid_request_error",
+			Message: fmt.Sprintf("no endpoint %s %s; this path takes %s", words.OneLine(r.Method, 80), words.OneLine(r.URL.Path, 200), allow),
+		})
+	})
+}

@@ -1,0 +1,548 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/internal/testkit"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/service/server"
+	"github.com/inspan/inspan/store"
+	"github.com/inspan/inspan/tool"
+)
+
+// TestTask holds what becomes of a task in a clone: its stages, what its agent says and what is
+// found.
+func TestTask(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	spec := server.Spec{
+		Prompt:     "bash: echo hi > made; git add made; git -c user.name=a -c user.email=a@b.c commit -qm 'made it'; echo more > left",
+		Repository: &server.Repository{URL: h.repository(), Branch: "work"}, Labels: map[string]string{"ticket": "7"},
+	}
+	task := h.until(h.submit(spec).ID, event.StageCompleted)
+	if got := stages(task); got != "submitted queued hydrating running finalizing completed" {
+		t.Errorf("stages %s", got)
+	}
+	r := task.Result
+	if r == nil || r.Says != "Done: 1 step." || r.Stopped != "done" || r.Turns != 2 {
+		t.Fatalf("result %+v", r)
+	}
+	e := r.Evidence
+	if e.Branch != "work" || len(e.Commits) != 1 || !strings.HasSuffix(e.Commits[0], "made it") || e.Pushed || e.Problem != "" ||
+		len(e.Uncommitted) != 1 || e.Uncommitted[0] != "?? left" {
+		t.Errorf("evidence %+v", e)
+	}
+	if _, err := os.Stat(task.Workspace); !os.IsNotExist(err) {
+		t.Errorf("the workspace of a completed task stays: %v", err)
+	}
+	kept := h.until(h.submit(server.Spec{Prompt: "bash: echo hi > made", Keep: server.KeepAlways}).ID, event.StageCompleted)
+	if raw, err := os.ReadFile(kept.Workspace + "/made"); err != nil || string(raw) != "hi\n" {
+		t.Errorf("a workspace that is to stay holds %q, %v", raw, err)
+	}
+	spec = server.Spec{Prompt: "x", Repository: &server.Repository{URL: "file://" + h.root + "/repo", Ref: "none"}}
+	if task := h.until(h.submit(spec).ID, event.StageFailed); !strings.Contains(task.Why, "git clone") {
+		t.Errorf("a clone of a branch that is not there: %q", task.Why)
+	}
+}
+
+// TestContract holds that every task gets the rules, and its own options within the server's.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(s *server.Server) { s.Options.MaxTurns, s.Contract = 3, "Rule of the house." })
+	task := h.until(h.submit(server.Spec{Prompt: "bash: true", MaxTurns: 1}).ID, event.StageFailed)
+	if !strings.HasPrefix(task.Why, "max_turns") {
+		t.Errorf("why %q", task.Why)
+	}
+	system, labels := "", map[string]string{}
+	for e, err := range store.Events(t.Context(), h.s.Sessions, task.Session) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch b := e.Body.(type) {
+		case event.Added:
+			system += b.Text
+		case event.Opened:
+			labels = b.Labels
+		}
+	}
+	if !strings.Contains(system, "Rule of the house.") || labels["task"] != task.ID {
+		t.Errorf("system %q, labels %v", system, labels)
+	}
+}
+
+// TestBadInput holds that every mistake is told, and is the client's.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	h.identity("twin", "", server.Viewer)
+	h.identity("twin", "red", server.Viewer) // another tenant's is another
+	for name, tc := range map[string]struct {
+		method, path, body string
+		status             int
+		want               string
+	}{
+		"no JSON":            {"POST", "/api/v1/tasks", `{`, 400, `"field":"body"`},
+		"two objects":        {"POST", "/api/v1/tasks", `{"prompt":"x"}{}`, 400, "more data follows"},
+		"empty":              {"POST", "/api/v1/tasks", ``, 400, "it is empty"},
+		"a list":             {"POST", "/api/v1/tasks", `[]`, 400, "the JSON type array"},
+		"unknown field":      {"POST", "/api/v1/tasks", `{"promt":"x"}`, 400, `"want":"prompt"`},
+		"unknown field deep": {"POST", "/api/v1/tasks", `{"prompt":"x","repository":{"uri":"y"}}`, 400, `"want":"url"`},
+		"field of a part":    {"POST", "/api/v1/tasks", `{"prompt":"x","repository":{"uri":"y"}}`, 400, `"field":"repository.uri"`},
+		"type in a list":     {"POST", "/api/v1/tasks", `{"prompt":"x","servers":[{"name":"a","url":1}]}`, 400, `"field":"servers.0.url"`},
+		"field in a list":    {"POST", "/api/v1/tasks", `{"prompt":"x","servers":[{},{"name":"a","uri":"b"}]}`, 400, `"field":"servers.1.uri"`},
+		"type in a map":      {"POST", "/api/v1/tasks", `{"prompt":"x","labels":{"a":{}}}`, 400, `"field":"labels.a"`},
+		"a message":          {"POST", "/v1/chat/completions", `{"model":"inspan","messages":[{"role":7}]}`, 400, `"field":"messages.0.role"`},
+		"part of a message":  {"POST", "/v1/chat/completions", `{"model":"inspan","messages":[{"role":"user","content":[{"type":"x"}]}]}`, 400, `"field":"messages.0.content.0.type"`},
+		"nothing to answer":  {"POST", "/v1/chat/completions", `{"model":"inspan","messages":[]}`, 400, `"field":"messages"`},
+		"nothing said":       {"POST", "/v1/responses", `{"model":"inspan","input":[]}`, 400, `"field":"input"`},
+		"a long message": {
+			"POST", "/v1/responses", `{"model":"inspan","input":"` + strings.Repeat("x", 2<<20) + `"}`, 400, `"message":"input: it has`,
+		},
+		"not UTF-8":          {"POST", "/api/v1/tasks", `{"prompt":"` + "\xff" + `"}`, 400, "not in UTF-8"},
+		"near parameter":     {"GET", "/api/v1/tasks?stages=failed", ``, 400, `"want":"stage"`},
+		"wrong type":         {"POST", "/api/v1/tasks", `{"prompt":7}`, 400, `"want":"a string"`},
+		"no prompt":          {"POST", "/api/v1/tasks", `{"prompt":" "}`, 400, `"field":"prompt"`},
+		"long prompt":        {"POST", "/api/v1/tasks", `{"prompt":"` + strings.Repeat("x", 2<<20) + `"}`, 400, `"field":"prompt"`},
+		"mode":               {"POST", "/api/v1/tasks", `{"prompt":"x","mode":"fast"}`, 400, `"field":"mode"`},
+		"too much":           {"POST", "/api/v1/tasks", `{"prompt":"x","mode":"yolo"}`, 400, "does not allow mode yolo"},
+		"negative":           {"POST", "/api/v1/tasks", `{"prompt":"x","max_cost":-1}`, 400, `"field":"max_cost"`},
+		"long":               {"POST", "/api/v1/tasks", `{"prompt":"x","timeout_seconds":99999999}`, 400, `"field":"timeout_seconds"`},
+		"timeout beyond all": {"POST", "/api/v1/tasks", `{"prompt":"x","timeout_seconds":9223372036854775807}`, 400, `"timeout_seconds"`},
+		"the server's label": {"POST", "/api/v1/tasks", `{"prompt":"x","labels":{"tenant":"red"}}`, 400, `"field":"labels"`},
+		"long title":         {"POST", "/api/v1/tasks", `{"prompt":"x","title":"` + strings.Repeat("x", 501) + `"}`, 400, `"field":"title"`},
+		"without TLS":        {"POST", "/api/v1/tasks", `{"prompt":"x","repository":{"url":"http://a.b/c"}}`, 400, `"field":"repository.url"`},
+		"no time":            {"POST", "/api/v1/identities", `{"name":"a","role":"viewer","expires":"soon"}`, 400, `"field":"expires"`},
+		"no stage":           {"GET", "/api/v1/tasks?stage=bogus", ``, 400, `"field":"stage"`},
+		"keep":               {"POST", "/api/v1/tasks", `{"prompt":"x","keep":"maybe"}`, 400, `"field":"keep"`},
+		"label":              {"POST", "/api/v1/tasks", `{"prompt":"x","labels":{"a b":"c"}}`, 400, `"field":"labels"`},
+		"folder":             {"POST", "/api/v1/tasks", `{"prompt":"x","folder":"/etc"}`, 400, `"field":"folder"`},
+		"folder above":       {"POST", "/api/v1/tasks", `{"prompt":"x","folder":"` + h.root + `/.."}`, 400, `"field":"folder"`},
+		"both":               {"POST", "/api/v1/tasks", `{"prompt":"x","folder":"/a","repository":{"url":"x"}}`, 400, "one of the two"},
+		"local clone":        {"POST", "/api/v1/tasks", `{"prompt":"x","repository":{"url":"file:///etc"}}`, 400, `"field":"repository.url"`},
+		"program as address": {"POST", "/api/v1/tasks", `{"prompt":"x","repository":{"url":"ext::sh -c x"}}`, 400, `"field":"repository.url"`},
+		"option as address":  {"POST", "/api/v1/tasks", `{"prompt":"x","repository":{"url":"--upload-pack=x"}}`, 400, `"field":"repository.url"`},
+		"secret in address":  {"POST", "/api/v1/tasks", `{"prompt":"x","repository":{"url":"https://a:b@c.d/e"}}`, 400, "contains a password"},
+		"option as branch":   {"POST", "/api/v1/tasks", `{"prompt":"x","repository":{"url":"ssh://a","ref":"-x"}}`, 400, `repository.ref"`},
+		"control in prompt":  {"POST", "/api/v1/tasks", `{"prompt":"x\u001b[2J"}`, 400, "U+001B"},
+		"control in title":   {"POST", "/api/v1/tasks", `{"prompt":"x","title":"a\u0007"}`, 400, `"field":"title"`},
+		"title of two lines": {"POST", "/api/v1/tasks", `{"prompt":"x","title":"a\nb"}`, 400, `"field":"title"`},
+		"control in label":   {"POST", "/api/v1/tasks", `{"prompt":"x","labels":{"a":"\u0000"}}`, 400, `"field":"labels`},
+		"control in branch":  {"POST", "/api/v1/tasks", `{"prompt":"x","repository":{"url":"ssh://a.b/c","branch":"a\u009bb"}}`, 400, `"field":"repository.branch"`},
+		"control in answer":  {"POST", "/api/v1/approvals/task_x/c", `{"decision":"allow","answer":"\u001b"}`, 400, `"field":"answer"`},
+		"control in a path":  {"GET", "/api/v1/tasks/%1b%5b2J", ``, 400, `"field":"id"`},
+		"control in query":   {"GET", "/api/v1/tasks?after=%1b", ``, 400, `"field":"after"`},
+		"limit of nothing":   {"GET", "/api/v1/tasks?limit=0", ``, 400, `"field":"limit"`},
+		"audit of nothing":   {"GET", "/api/v1/audit?limit=0", ``, 400, `"field":"limit"`},
+		"audit before all":   {"GET", "/api/v1/audit?after=-1", ``, 400, `"field":"after"`},
+		"half an object":     {"POST", "/api/v1/tasks", `{"prompt":"x`, 400, "ends before the object"},
+		"after of a stream":  {"GET", "/api/v1/tasks/task_x/events?after=x", ``, 400, `"field":"after"`},
+		"the same name":      {"POST", "/api/v1/identities", `{"name":"twin","role":"viewer"}`, 409, "already"},
+		"no task":            {"GET", "/api/v1/tasks/task_x", ``, 404, `"not_found_error"`},
+		"parameter":          {"GET", "/api/v1/tasks?limt=3", ``, 400, `"field":"limt"`},
+		"no number":          {"GET", "/api/v1/tasks?limit=x", ``, 400, `"want":"a whole number"`},
+		"too many":           {"GET", "/api/v1/tasks?limit=5000", ``, 400, `"field":"limit"`},
+		"twice":              {"GET", "/api/v1/tasks?limit=1&limit=2", ``, 400, "more than once"},
+		"after nothing":      {"GET", "/api/v1/tasks?after=task_x", ``, 404, `"not_found_error"`},
+		"question of none":   {"POST", "/api/v1/approvals/task_x/c", `{"decision":"allow"}`, 404, `"not_found_error"`},
+		"role":               {"POST", "/api/v1/identities", `{"name":"a","role":"king"}`, 400, `"field":"role"`},
+		"name":               {"POST", "/api/v1/identities", `{"name":"a b","role":"viewer"}`, 400, `"field":"name"`},
+		"owner":              {"POST", "/api/v1/identities", `{"name":"owner","role":"viewer"}`, 400, `"field":"name"`},
+		"expired":            {"POST", "/api/v1/identities", `{"name":"a","role":"viewer","expires":"2001-01-01T00:00:00Z"}`, 400, `"expires"`},
+		"no identity":        {"DELETE", "/api/v1/identities/x", ``, 404, `"not_found_error"`},
+		"negative bound":     {"PUT", "/api/v1/tenants/a", `{"queue":-1}`, 400, `"field":"queue"`},
+		"nowhere":            {"GET", "/api/v2/tasks", ``, 404, "openapi.json"},
+		"method":             {"PATCH", "/api/v1/tasks", `{}`, 405, "GET, HEAD, POST"},
+		"text for an id":     {"GET", "/api/v1/tasks/%2e%2e%2f", ``, 404, `"not_found_error"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var body any
+			if tc.body != "" || tc.method == "POST" {
+				body = tc.body
+			}
+			status, text := h.do(h.request(t.Context(), tc.method, tc.path, body))
+			if status != tc.status || !strings.Contains(text, tc.want) || !strings.Contains(text, `"type":"error"`) {
+				t.Errorf("%d %s; want %d and %s", status, text, tc.status, tc.want)
+			}
+		})
+	}
+}
+
+// TestStalled holds that a client whose body does not come is told so, and nothing of the
+// connection.
+func TestStalled(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	h.h.Close()
+	g := &netguard.Gate{Who: h.s.Who, Refuse: server.Refuse, BodyTime: 50 * time.Millisecond}
+	h.h = httptest.NewServer(g.Wrap(h.s.Handler()))
+	addr := h.h.Listener.Addr().String()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_, err = fmt.Fprintf(conn, "POST /api/v1/tasks HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n"+
+		"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"prompt\":",
+		addr, ownersToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(raw), "HTTP/1.1 408 ") || strings.Contains(string(raw), "127.0.0.1") {
+		t.Errorf("%v: %s", err, raw)
+	}
+}
+
+// TestTwice holds that a request with a key counts once, also after a restart, and only for who
+// sent it.
+func TestTwice(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	send := func(h *house, prompt string) (int, string) {
+		req := h.request(t.Context(), "POST", "/api/v1/tasks", server.Spec{Prompt: prompt})
+		req.Header.Set("Idempotency-Key", "k")
+		return h.do(req)
+	}
+	id := func(text string) string { return strings.Split(text, `"`)[3] }
+	_, first := send(h, "bash: true")
+	if status, again := send(h, "bash: true"); status != 201 || id(again) != id(first) {
+		t.Errorf("again %d %s", status, again)
+	}
+	if status, other := send(h, "bash: false"); status != 409 {
+		t.Errorf("another request with the key: %d %s", status, other)
+	}
+	bob := h.identity("bob", "", server.Operator)
+	if status, other := send(bob, "bash: true"); status != 201 || id(other) == id(first) {
+		t.Errorf("somebody else's key: %d %s", status, other)
+	}
+	h.until(id(first), event.StageCompleted)
+	h.close()
+	h.open()
+	if status, again := send(h, "bash: true"); status != 201 || id(again) != id(first) {
+		t.Errorf("after a restart %d %s", status, again)
+	}
+}
+
+// TestOneServer holds that a store has one server.
+func TestOneServer(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	second := &server.Server{Setup: server.Setup{Sessions: h.s.Sessions, Dir: t.TempDir()}}
+	if err := second.Start(t.Context()); !errors.Is(err, store.ErrBusy) {
+		t.Errorf("a second server starts: %v", err)
+	}
+}
+
+// TestCancel holds that a task can be cancelled while it waits for its turn and while it works, and
+// that its time ends.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(s *server.Server) { s.AtOnce = 1 })
+	works := h.submit(server.Spec{Prompt: h.slow("a"), Folder: h.root})
+	h.appears("a", "ran")
+	queued := h.submit(server.Spec{Prompt: "bash: true"})
+	for _, id := range []string{queued.ID, works.ID} {
+		h.call("POST", "/api/v1/tasks/"+id+"/cancel", nil, http.StatusOK, nil)
+		if task := h.until(id, event.StageCancelled); !strings.HasSuffix(stages(task), "cancelled") {
+			t.Errorf("stages %s", stages(task))
+		}
+	}
+	h.call("POST", "/api/v1/tasks/"+works.ID+"/cancel", nil, http.StatusOK, nil) // again changes nothing
+	late := h.until(h.submit(server.Spec{Prompt: h.slow("b"), Folder: h.root, Timeout: 1}).ID, event.StageTimedOut)
+	if late.Why != "its time is over" || strings.Contains(h.read("b"), "over") {
+		t.Errorf("%s: %s, %q", late.Stage, late.Why, h.read("b"))
+	}
+	if next := h.until(h.submit(server.Spec{Prompt: "bash: true"}).ID, event.StageCompleted); next.Session == "" {
+		t.Error("the place of a task that ended stays taken")
+	}
+}
+
+// TestRestart holds that tasks go on where they were: a call that was finished is not made again,
+// one that ran when the server died is not either, and a queued task begins.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(s *server.Server) { s.AtOnce = 1 })
+	works := h.submit(server.Spec{Prompt: "bash: echo one >> done\n" + h.slow("a"), Folder: h.root})
+	queued := h.submit(server.Spec{Prompt: "bash: echo queued >> done", Folder: h.root})
+	h.appears("a", "ran")
+	h.close()
+	h.open()
+	h.release("a")
+	h.until(queued.ID, event.StageCompleted)
+	h.until(works.ID, event.StageCompleted)
+	if got := h.read("done"); got != "one\nqueued\n" {
+		t.Errorf("done holds %q", got)
+	}
+	if got := h.read("a"); got != "ran\n" {
+		t.Errorf("a holds %q", got)
+	}
+}
+
+// TestDrain holds that a server which is asked to end finishes the calls that run, begins none, and
+// takes no tasks; the next goes on behind them.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	works := h.submit(server.Spec{Prompt: h.slow("a") + "\nbash: echo two >> done", Folder: h.root})
+	h.appears("a", "ran")
+	drained := make(chan struct{})
+	go func() { defer close(drained); h.s.Drain(context.WithoutCancel(t.Context())) }()
+	testkit.WaitFor(t, "the server to be not ready", func() bool {
+		status, _ := h.do(h.request(t.Context(), "GET", "/readyz", nil))
+		return status == http.StatusServiceUnavailable
+	})
+	h.call("POST", "/api/v1/tasks", server.Spec{Prompt: "bash: true"}, http.StatusServiceUnavailable, nil)
+	select {
+	case <-drained:
+		t.Error("a call that runs is not waited for")
+	default:
+	}
+	h.release("a")
+	<-drained
+	if got := h.read("a") + h.read("done"); got != "ran\nover\n" {
+		t.Errorf("a and done hold %q", got)
+	}
+	h.close()
+	h.open()
+	h.until(works.ID, event.StageCompleted)
+	if got := h.read("a") + h.read("done"); got != "ran\nover\ntwo\n" {
+		t.Errorf("a and done hold %q", got)
+	}
+}
+
+// TestPing holds what health says, and that nobody needs a token for it.
+func TestPing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	ping := func() string { _, text := h.as("").do(h.request(t.Context(), "GET", "/ping", nil)); return text }
+	if got := ping(); !strings.Contains(got, `"Healthy"`) {
+		t.Error(got)
+	}
+	task := h.submit(server.Spec{Prompt: h.slow("a"), Folder: h.root})
+	h.appears("a", "ran")
+	if got := ping(); !strings.Contains(got, `"HealthyBusy"`) || !strings.Contains(got, `"time_of_last_update":1`) {
+		t.Error(got)
+	}
+	h.release("a")
+	h.until(task.ID, event.StageCompleted)
+}
+
+// seen are the numbers of the events of a stream, and the kinds of those without one.
+type seen struct {
+	seqs      []uint64
+	transient []string
+	last      string
+}
+
+// follow reads a stream until so many events with a number have come, or a kind.
+func (h *house) follow(path, after string, most int, kind string) seen {
+	h.t.Helper()
+	ctx, end := context.WithTimeout(h.t.Context(), testkit.Patience)
+	defer end()
+	req := h.request(ctx, "GET", path, nil)
+	if after != "" {
+		req.Header.Set("Last-Event-ID", after)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" {
+		h.t.Fatalf("%d %s", res.StatusCode, res.Header)
+	}
+	var out seen
+	id, name := "", ""
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		switch field, value, _ := strings.Cut(lines.Text(), ": "); field {
+		case "id":
+			id = value
+		case "event":
+			name = value
+		case "":
+			if id == "" && name != "" {
+				out.transient = append(out.transient, name)
+			}
+			if n, err := strconv.ParseUint(id, 10, 64); err == nil {
+				out.seqs, out.last = append(out.seqs, n), name
+			}
+			if name != "" && name == kind || most > 0 && len(out.seqs) == most {
+				return out
+			}
+			id, name = "", ""
+		}
+	}
+	h.t.Fatalf("the stream ended after %v", out)
+	return out
+}
+
+// TestStream holds that a client which is cut off anywhere, and goes on behind the last event that
+// it has seen, sees each once.
+func TestStream(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	task := h.submit(server.Spec{Prompt: h.slow("a") + "\nbash: echo two", Folder: h.root})
+	path := "/api/v1/tasks/" + task.ID + "/events"
+	h.appears("a", "ran")
+	early := h.follow(path, "", 5, "")
+	h.release("a")
+	h.until(task.ID, event.StageCompleted)
+	all := h.follow(path, "", 0, "stopped")
+	for i, seq := range all.seqs {
+		if seq != uint64(i)+1 {
+			t.Fatalf("numbers %v", all.seqs)
+		}
+	}
+	if len(early.seqs) != 5 || early.seqs[4] != 5 {
+		t.Errorf("before it ended %v", early.seqs)
+	}
+	for cut := range all.seqs {
+		rest := h.follow(path, strconv.Itoa(cut), 0, "stopped")
+		if len(rest.seqs) != len(all.seqs)-cut || rest.seqs[0] != uint64(cut)+1 {
+			t.Errorf("cut at %d: %v", cut, rest.seqs)
+		}
+	}
+	// A task that is over has a stream that ends, and none behind its end.
+	last := strconv.Itoa(len(all.seqs))
+	if status, text := h.do(h.request(t.Context(), "GET", path+"?after="+last, nil)); status != 200 || strings.Contains(text, "data:") {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, text := h.do(h.request(t.Context(), "GET", path+"?after=9999", nil)); status != 400 ||
+		!strings.Contains(text, "no event 9999") {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, text := h.do(h.request(t.Context(), "GET", path+"?after=x", nil)); status != 400 {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
+// TestLive holds that a live stream has what is not stored in its place: text as it is written
+// comes before the reply that holds it.
+func TestLive(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	task := h.submit(server.Spec{Prompt: h.slow("a") + "\nsay: some words", Folder: h.root})
+	h.appears("a", "ran")
+	got := make(chan seen, 1)
+	go func() { got <- h.follow("/api/v1/tasks/"+task.ID+"/events?live=true", "", 0, "stopped") }()
+	h.release("a")
+	s := <-got
+	if s.last != "stopped" || len(s.transient) == 0 {
+		t.Errorf("%+v", s)
+	}
+	h.until(task.ID, event.StageCompleted)
+}
+
+// TestMode holds that a task may be allowed less than the server's tasks, not more.
+func TestMode(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(s *server.Server) { s.Options.Mode = tool.ModeEdit })
+	h.call("POST", "/api/v1/tasks", server.Spec{Prompt: "x", Mode: tool.ModeAuto}, http.StatusBadRequest, nil)
+	h.call("POST", "/api/v1/tasks", server.Spec{Prompt: "bash: true", Mode: tool.ModePlan}, http.StatusCreated, nil)
+}
+
+// TestTwiceForOthers holds that a key counts for what was sent with it, whatever that was.
+func TestTwiceForOthers(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	send := func(method, path, body string) (int, string) {
+		req := h.request(t.Context(), method, path, body)
+		req.Header.Set("Idempotency-Key", "k")
+		return h.do(req)
+	}
+	if status, text := send("POST", "/api/v1/identities", `{"name":"ann","role":"viewer"}`); status != http.StatusCreated {
+		t.Fatalf("%d %s", status, text)
+	}
+	for path, body := range map[string]string{
+		"/api/v1/identities": `{"name":"ann","role":"viewer"}`, // there is one token, which is told once
+		"/api/v1/tasks":      `{"prompt":"x"}`,
+	} {
+		if status, text := send("POST", path, body); status != http.StatusConflict {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
+	}
+	if status, text := send("PUT", "/api/v1/tenants/red", `{"queue":1}`); status != http.StatusConflict {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
+// TestElsewhere holds that a task whose session another process drives waits for that.
+func TestElsewhere(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	task := h.submit(server.Spec{Prompt: h.slow("a"), Folder: h.root})
+	h.appears("a", "ran")
+	id, sessions := h.until(task.ID, event.StageRunning).Session, h.s.Sessions
+	h.close()
+	log, err := sessions.Open(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Lease(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.open()
+	h.until(h.submit(server.Spec{Prompt: "bash: true"}).ID, event.StageCompleted) // by now the other was tried
+	if now := h.task(task.ID); now.Stage != event.StageRunning {
+		t.Errorf("stage %s: %s", now.Stage, now.Why)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h.until(task.ID, event.StageCompleted)
+}
+
+// TestOpensInTurn holds that sessions are opened one at a time, however many tasks may work: whoever
+// asks the server for something would wait behind them.
+func TestOpensInTurn(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	opening, most := 0, 0
+	count := func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		opening += n
+		most = max(most, opening)
+	}
+	h := newHouse(t, func(s *server.Server) {
+		hosts := s.Host
+		s.Host = func(o app.Options) (*inspan.Host, error) {
+			host, err := hosts(o)
+			if err != nil {
+				return nil, err
+			}
+			return &inspan.Host{Store: host.Sessions(), Agent: func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+				count(1)
+				defer count(-1)
+				return host.Agent(ctx, at)
+			}}, nil
+		}
+	})
+	var ids []string
+	for range 12 {
+		ids = append(ids, h.submit(server.Spec{Prompt: "say: done"}).ID)
+	}
+	for _, id := range ids {
+		h.until(id, event.StageCompleted)
+	}
+	if most != 1 {
+		t.Errorf("%d sessions were opened at the same time", most)
+	}
+}

@@ -1,0 +1,410 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/store"
+)
+
+// Several servers of one store: the one that has the lease of the book leads, and says in the book
+// where it is. The others stand by. They pass requests on to it, and one of them leads when its lease
+// has ended.
+
+// Among says where a server of several is found.
+type Among struct {
+	// Advertise is the URL at which the others reach this server, http://host:port. Empty: its address,
+	// which then must name one host.
+	Advertise string
+	// Stands is told whom this server stands by for, and with an empty text that it leads itself. Nil:
+	// nobody is.
+	Stands func(leader string)
+	// NewOwner makes the owner's token of this server that of all of them. Without it a server with another token than
+	// the last one that has led does not start.
+	NewOwner bool
+}
+
+// otherOwner says that the servers of the store have another owner's token.
+func otherOwner() error {
+	return words.Misuse{Err: errors.New("the servers of this store have another owner's token; give this one their --token-file, " +
+		"or start it with --new-owner to change the token of all, which ends the others until they have it too")}
+}
+
+// ErrTakenOver says that another server leads: this one was out of reach of the store for too long.
+var ErrTakenOver = errors.New("another server has taken over")
+
+const (
+	tryLead = time.Second // between attempts to lead
+	relayed = "Inspan-Relayed"
+)
+
+// ServeAmong is [Server.Serve] for one of several servers of a store. It fails with [ErrTakenOver] if
+// it has led and another leads now. Whoever started it starts it again, to stand by.
+func (s *Server) ServeAmong(ctx context.Context, d Door, a Among, grace time.Duration) (err error) {
+	if s.Owner, err = netguard.Token(d.TokenFile); err != nil {
+		return err
+	}
+	g := s.Gate()
+	l, err := d.listen(ctx, g)
+	if err != nil {
+		return err
+	}
+	at, err := advertised(a.Advertise, l.Addr().String())
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	g.Hosts = append(slices.Clone(d.Hosts), at.Host)
+	stand := &standby{server: s, gate: g, at: at.String(), stands: a.Stands, anyOwner: a.NewOwner, refused: make(chan error, 1)}
+	var front atomic.Pointer[http.Handler]
+	front.Store(new(http.Handler(stand)))
+	serving, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	served := make(chan error, 1)
+	go func() {
+		switching := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*front.Load()).ServeHTTP(w, r) })
+		served <- netguard.Serve(serving, l, switching, nil)
+	}()
+	d.Opened(l.Addr().String())
+	if err = stand.await(ctx); err == nil {
+		v, handler := &vigil{server: s, looked: s.Clock.Now().Round(0)}, g.Wrap(s.Handler())
+		awake := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if v.look() != nil {
+				stand.unled(w)
+				return
+			}
+			handler.ServeHTTP(w, r)
+		})
+		front.Store(new(http.Handler(awake)))
+		stand.turn(nil)
+		leading, over := context.WithCancel(ctx)
+		go v.keep(leading)
+		err = s.lead(ctx, d, at.String(), a, grace)
+		over()
+	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = nil // it was to end
+	}
+	end()
+	return errors.Join(err, <-served)
+}
+
+// lead serves as the one server of the book until ctx ends or another has taken over.
+func (s *Server) lead(ctx context.Context, d Door, at string, a Among, grace time.Duration) error {
+	mine := leader{URL: at, Run: rand.Text(), Owner: digestOf(s.Owner)}
+	if !a.NewOwner && s.book.leader.another(s.Owner) {
+		return errors.Join(otherOwner(), s.Close())
+	}
+	raw, err := json.Marshal(mine)
+	if err == nil {
+		leads := event.Recorded{Of: ofLeader, ID: ofLeader, By: "inspan serve", Value: raw}
+		err = s.book.change(ctx, func() ([]event.Body, error) { return []event.Body{leads}, nil })
+	}
+	if err == nil {
+		s.book.mu.Lock()
+		s.leads = mine
+		s.book.mu.Unlock()
+		if a.Stands != nil {
+			a.Stands("")
+		}
+		select {
+		case <-ctx.Done():
+			s.drainFor(ctx, d, grace)
+		case <-s.lost:
+			err = ErrTakenOver
+		}
+	}
+	return errors.Join(err, s.Close())
+}
+
+// vigil has a server that leads answer nothing after its process or its machine has slept, until the book says that
+// no other leads by now.
+type vigil struct {
+	server *Server
+
+	mu     sync.Mutex
+	looked time.Time // when it was known to be awake, by the clock of the wall
+}
+
+const (
+	lookEvery = 250 * time.Millisecond
+	slept     = time.Second // between two looks of a server that was not awake
+)
+
+// keep looks until ctx ends.
+func (v *vigil) keep(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		_ = v.look() // requests ask again
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// look returns why the server may not lead any more.
+func (v *vigil) look() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	now := v.server.Clock.Now().Round(0)
+	if since := now.Sub(v.looked); since < 0 || since >= slept {
+		if err := v.server.book.catchUp(v.server.ctx); err != nil {
+			return err
+		}
+		if v.server.overtaken() {
+			v.server.book.log.fenced()
+			return ErrTakenOver
+		}
+	}
+	v.looked = now
+	return nil
+}
+
+// advertised is the URL of a server that listens at an address.
+func advertised(said, listens string) (*url.URL, error) {
+	if said == "" {
+		said = "http://" + listens
+	}
+	u, err := url.Parse(said)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" {
+		return nil, fmt.Errorf("--advertise: %q is no address of a server, such as http://10.0.0.3:8080", said)
+	}
+	if host := u.Hostname(); host == "::" || host == "0.0.0.0" {
+		return nil, errors.New("--advertise is missing: the other servers can't know at which address of this machine they reach it")
+	}
+	return u, nil
+}
+
+// standby is a server that does not lead.
+type standby struct {
+	server *Server
+	gate   *netguard.Gate
+	at     string // its own URL
+	stands func(string)
+	told   string // that it stands by for
+	leader atomic.Pointer[leading]
+
+	anyOwner bool       // the owner's token may be another than that of the server that leads
+	refused  chan error // why this one can't stand by
+}
+
+// leading is a server that leads, or did. Over ends when another does.
+type leading struct {
+	url  *url.URL
+	over context.Context
+	end  context.CancelFunc
+}
+
+// turn has requests passed on to another leader; nil: none. Those that the one before has not answered are
+// unanswered: it may hang, or be on a machine that is gone.
+func (b *standby) turn(to *url.URL) {
+	var next *leading
+	if to != nil {
+		next = &leading{url: to}
+		next.over, next.end = context.WithCancel(context.Background())
+	}
+	if before := b.leader.Swap(next); before != nil {
+		before.end()
+	}
+}
+
+// await returns when the server leads.
+func (b *standby) await(ctx context.Context) error {
+	following, stop := context.WithCancel(ctx)
+	var followed sync.WaitGroup
+	defer followed.Wait()
+	defer stop()
+	follow := sync.OnceFunc(func() { followed.Go(func() { b.follow(following) }) }) // of a book that is there
+	tick := time.NewTicker(tryLead)
+	defer tick.Stop()
+	for {
+		err := b.server.Start(ctx)
+		switch {
+		case errors.Is(err, store.ErrBusy):
+			follow()
+			b.tell()
+		case !errors.Is(err, store.ErrAway):
+			return err
+		}
+		select {
+		case <-tick.C:
+		case err := <-b.refused:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// tell tells whom the server stands by for, if it is another one than before.
+func (b *standby) tell() {
+	leader := b.leader.Load()
+	if leader == nil || leader.url.String() == b.told {
+		return
+	}
+	if b.told = leader.url.String(); b.stands != nil {
+		b.stands(b.told)
+	}
+}
+
+// follow reads in the book who leads, until ctx ends.
+func (b *standby) follow(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := b.read(ctx); err != nil && ctx.Err() == nil {
+			b.server.warn("the book of the servers can't be read: " + err.Error())
+			rest(ctx)
+		}
+	}
+}
+
+func (b *standby) read(ctx context.Context) error {
+	books, ok := b.server.Sessions.(store.Booker)
+	if !ok {
+		return errors.New("the store keeps no books")
+	}
+	log, err := books.Book(ctx, bookName)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	for seq := uint64(0); ; {
+		var last *url.URL
+		other := false
+		for e, err := range log.Read(ctx, seq) {
+			if err != nil {
+				return err
+			}
+			seq = e.Seq
+			if r, is := e.Body.(event.Recorded); is {
+				if l, ok := leaderIn(r); ok {
+					last, _ = url.Parse(l.URL) // which it has checked
+					other = l.another(b.server.Owner)
+				}
+			}
+		}
+		if other && !b.anyOwner {
+			select {
+			case b.refused <- otherOwner():
+			default: // it is told already
+			}
+		}
+		if last != nil && last.String() != b.at {
+			b.turn(last)
+		}
+		if err := log.Wait(ctx, seq); err != nil {
+			return err
+		}
+	}
+}
+
+// leader is what the book says of a server that leads.
+type leader struct {
+	URL string `json:"url"`
+	Run string `json:"run"` // of the process, which may have the URL of another
+	// Owner is the digest of the owner's token; empty: a server of version 0.1 leads.
+	Owner string `json:"owner,omitempty"`
+}
+
+// another reports whether the server has another owner's token.
+func (l leader) another(token string) bool { return l.Owner != "" && l.Owner != digestOf(token) }
+
+// leaderIn is the leader that is recorded.
+func leaderIn(r event.Recorded) (l leader, ok bool) {
+	return l, r.Of == ofLeader && json.Unmarshal(r.Value, &l) == nil
+}
+
+// overtaken reports whether this server has led, and another has been recorded since.
+func (s *Server) overtaken() bool {
+	s.book.mu.Lock()
+	defer s.book.mu.Unlock()
+	return s.leads.Run != "" && s.book.leader.Run != "" && s.book.leader != s.leads
+}
+
+// ServeHTTP passes requests on to the server that leads. Where they are from is checked here, and who
+// sends them there.
+func (b *standby) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet && r.URL.Path == "/ping" { // which asks about this process
+		Reply(w, http.StatusOK, health{Status: "Healthy", Last: b.server.pulse.last.Load()})
+		return
+	}
+	from := netguard.Gate{Hosts: b.gate.Hosts, Open: b.gate.Open, Forms: b.gate.Forms, Refuse: b.gate.Refuse}
+	tokens := r.Header.Clone()
+	from.Wrap(http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) { b.pass(w, in, tokens) })).ServeHTTP(w, r)
+}
+
+func (b *standby) pass(w http.ResponseWriter, r *http.Request, tokens http.Header) {
+	leader := b.leader.Load()
+	if leader == nil || r.Header.Get(relayed) != "" {
+		b.unled(w)
+		return
+	}
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	defer context.AfterFunc(leader.over, stop)()
+	proxy := httputil.ReverseProxy{
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.SetURL(leader.url)
+			for _, name := range []string{"Authorization", "X-Api-Key"} {
+				if values := tokens.Values(name); len(values) > 0 {
+					p.Out.Header[http.CanonicalHeaderKey(name)] = values
+				}
+			}
+			p.Out.Header.Set(relayed, "1")
+			for _, name := range []string{"Origin", "Sec-Fetch-Site"} { // of a page that this server has sent
+				p.Out.Header.Del(name)
+			}
+		},
+		FlushInterval: -1, // streams
+		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { b.unled(w) },
+	}
+	proxy.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// unled answers while nobody leads.
+func (b *standby) unled(w http.ResponseWriter) {
+	RefuseWith(w, &Problem{
+		Status: http.StatusServiceUnavailable, Type: "overloaded_error", Retry: 1,
+		Message: "no server leads at the moment; try again in a second",
+	})
+}
+
+// Free says why a session can't leave its store: a task works in it, or will.
+func Free(ctx context.Context, s store.Store, session string) error {
+	of := ""
+	for e, err := range store.Events(ctx, s, session) {
+		if opened, is := e.Body.(event.Opened); is {
+			of = opened.Labels[labelTask]
+		}
+		if err != nil || e.Seq > 0 { // the first event says it
+			break
+		}
+	}
+	books, ok := s.(store.Booker)
+	if of == "" || !ok {
+		return nil
+	}
+	log, err := newReader(ctx, func(ctx context.Context) (store.Log, error) { return books.Book(ctx, bookName) })
+	if err != nil {
+		return err
+	}
+	b := newBook(log, nil)
+	err = b.catchUp(ctx)
+	if t, known := b.taskOf(session); err == nil && known && !over(t.Stage) {
+		err = words.Misuse{Err: fmt.Errorf("session %s is that of task %s, which is %s; cancel or close the task first", session, t.ID, t.Stage)}
+	}
+	return errors.Join(err, log.Close())
+}

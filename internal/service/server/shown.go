@@ -1,0 +1,221 @@
+package server
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/markdown"
+	"github.com/inspan/inspan/internal/view/transcript"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
+)
+
+// shownItem is one thing of a transcript as the web page shows it. Its kind says which of the fields
+// are there. Texts of others have their hidden characters spelled out.
+type shownItem struct {
+	N    int       `json:"n" jsonschema:"place in the transcript; the first is 0"`
+	Kind string    `json:"kind" jsonschema:"said, reply, call, note, agent or stop"`
+	Seq  uint64    `json:"seq" jsonschema:"number of the event that brought it"`
+	Time time.Time `json:"time,omitzero"`
+	Gone bool      `json:"gone,omitempty" jsonschema:"a rewind has taken it back"`
+	Text string    `json:"text,omitempty" jsonschema:"what was said, told or brought"`
+	HTML string    `json:"html,omitempty" jsonschema:"a reply, or what a call shows, as HTML that does nothing"`
+	More int       `json:"more,omitempty" jsonschema:"bytes that are left out"`
+
+	By      string `json:"by,omitempty"`
+	Steered bool   `json:"steered,omitempty" jsonschema:"said to a run that went on"`
+	Waits   bool   `json:"waits,omitempty" jsonschema:"the model has not seen it yet"`
+	Notice  bool   `json:"notice,omitempty" jsonschema:"a person should notice it"`
+
+	Thought string  `json:"thought,omitempty"`
+	Model   string  `json:"model,omitempty"`
+	Cost    float64 `json:"cost,omitempty" jsonschema:"US dollars"`
+	Turns   int     `json:"turns,omitempty"`
+
+	Tool    string       `json:"tool,omitempty"`
+	Subject string       `json:"subject,omitempty" jsonschema:"what a call or an agent is about"`
+	State   string       `json:"state,omitempty" jsonschema:"of a call or an agent: made, judged, waiting, running or over"`
+	Failed  string       `json:"failed,omitempty" jsonschema:"how a call has failed"`
+	Took    string       `json:"took,omitempty"`
+	Call    string       `json:"call,omitempty" jsonschema:"a call as it will run: its command, and the other arguments as JSON"`
+	Effects []string     `json:"effects,omitempty"`
+	Answer  string       `json:"answer,omitempty" jsonschema:"who or what has denied a call, or answered its question"`
+	Depth   int          `json:"depth,omitempty" jsonschema:"how many calls a call is within"`
+	Files   []shownFile  `json:"files,omitempty" jsonschema:"files that a call has changed"`
+	Images  []shownImage `json:"images,omitempty"`
+
+	Session string `json:"session,omitempty" jsonschema:"session of an agent"`
+}
+
+// shownFile is a file that a call has changed.
+type shownFile struct {
+	Path string `json:"path"`
+	Diff string `json:"diff,omitempty" jsonschema:"unified diff"`
+}
+
+// shownImage is an image by the blob that has its bytes.
+type shownImage struct {
+	Digest string `json:"digest"`
+	Type   string `json:"type" jsonschema:"media type"`
+}
+
+// shownQuestion is an open question as the page shows it, with the call and what it would change as
+// they can be read.
+type shownQuestion struct {
+	Approval
+
+	Title string `json:"title,omitempty" jsonschema:"of the session"`
+	Root  string `json:"root,omitempty" jsonschema:"the workspace"`
+	Call  string `json:"call" jsonschema:"the call as it will run, decoded: its command, and the other arguments as JSON, with hidden characters spelled out"`
+	Diff  string `json:"diff,omitempty" jsonschema:"the preview, with hidden characters spelled out"`
+
+	Set []shownWish `json:"set,omitempty" jsonschema:"the calls that the question is about, the first one included, where several are asked about together; with names the others"`
+}
+
+// shownWish is one of several calls that a question is about.
+type shownWish struct {
+	Tool    string   `json:"tool"`
+	Why     string   `json:"why,omitempty"`
+	Effects []string `json:"effects"`
+	Call    string   `json:"call" jsonschema:"as that of the question"`
+	Diff    string   `json:"diff,omitempty" jsonschema:"as that of the question"`
+}
+
+func showQuestion(t Task, p inspan.Pending) shownQuestion {
+	a := approval(t, p)
+	a.Rules = slices.Clone(a.Rules)
+	for i := range a.Rules {
+		a.Rules[i] = text.Visible(a.Rules[i])
+	}
+	out := shownQuestion{Approval: a, Call: shownCall(p.Call), Diff: text.VisibleLines(a.Preview)}
+	if len(p.Set) > 0 {
+		out.Tool, out.Why, out.With = p.Name(), words.Together(p.Root, p.Calls()), p.Answer(event.Decided{}).Also
+	}
+	for _, one := range p.Set {
+		q := showQuestion(t, one)
+		out.Set = append(out.Set, shownWish{Tool: q.Tool, Why: q.Why, Effects: q.Effects, Call: q.Call, Diff: q.Diff})
+	}
+	return out
+}
+
+// shownCall is a call as it will run: its command, if it has one, and the other arguments below.
+func shownCall(c llm.Call) string {
+	command, others := words.Asked(c)
+	return strings.TrimSpace(command + "\n" + others)
+}
+
+// Bounds of the texts of one item, in bytes. Who asks for a single item gets more.
+const (
+	mostOfItem  = 8_000
+	mostOfReply = 200_000
+	mostOfOne   = 8 << 20
+)
+
+// shower makes items for the page. Whole has them with texts of any length, as far as a page can
+// bear that.
+type shower struct{ whole bool }
+
+// cut is the beginning of a text, with its hidden characters spelled out.
+func (s shower) cut(i *shownItem, of string, most int) string {
+	if s.whole {
+		most = mostOfOne
+	}
+	head := text.Head(of, most)
+	i.More += len(of) - len(head)
+	return text.VisibleLines(head)
+}
+
+// show is an item that is in the transcript.
+func (s shower) show(item transcript.Item) (out shownItem) {
+	switch i := item.(type) {
+	case *transcript.Said:
+		out = shownItem{Kind: "said", Seq: i.Seq, Time: i.Time, By: text.Visible(i.By), Steered: i.Steered, Waits: !i.Heard}
+		out.Text, out.Images = s.cut(&out, i.Text, mostOfReply), images(i.Parts)
+	case *transcript.Reply:
+		out = shownItem{Kind: "reply", Seq: i.Seq, Time: i.Time, Model: text.Visible(i.Route), Cost: i.Cost}
+		out.HTML = markdown.HTML(text.Head(i.Text, mostOfReply))
+		out.Thought = s.cut(&out, i.Thought, mostOfItem)
+	case *transcript.Call:
+		out = s.call(i)
+	case *transcript.Note:
+		out = shownItem{Kind: "note", Seq: i.Seq, Time: i.Time, Notice: i.Notice}
+		out.Text = s.cut(&out, i.Text, mostOfItem)
+	case *transcript.Child:
+		out = shownItem{
+			Kind: "agent", Seq: i.Seq, Time: i.Since, Session: i.Spawned.Child, State: "running",
+			Tool: text.Visible(cmp.Or(i.Spawned.Agent, "agent")), Subject: words.OneLine(i.Spawned.Task, 300), Model: text.Visible(i.Spawned.Route),
+		}
+		if b := i.Returned; b != nil {
+			out.State, out.Text, out.Cost, out.Turns = "over", stoppedBy(string(b.Reason), b.Detail), b.Cost, b.Turns
+		}
+	case *transcript.Stop:
+		out = shownItem{Kind: "stop", Seq: i.Seq, Time: i.Time, Turns: i.Turns, Cost: i.Cost, Took: words.Took(i.Took.Milliseconds())}
+		out.Text = stoppedBy(string(i.Stopped.Reason), i.Stopped.Detail)
+	}
+	return out
+}
+
+// stoppedBy is how something has ended, for people.
+func stoppedBy(reason, detail string) string {
+	reason = strings.ReplaceAll(reason, "_", " ")
+	if detail != "" {
+		reason += ": " + detail
+	}
+	return text.VisibleLines(reason)
+}
+
+func (s shower) call(c *transcript.Call) shownItem {
+	out := shownItem{
+		Kind: "call", Seq: c.Seq, Time: c.Started, Tool: text.Visible(c.Call.Name), Depth: c.Depth(),
+		Subject: words.OneLine(words.Subject(c.Call), 300),
+		State:   [...]string{"made", "judged", "waiting", "running", "over"}[c.State], Call: shownCall(c.Call), Effects: words.Effects(c.Effects(), false),
+	}
+	if !s.whole {
+		out.Call = text.Head(out.Call, mostOfItem)
+	}
+	if d := c.Decided; d != nil {
+		out.Answer = text.VisibleLines(words.AnsweredBy(*d))
+	}
+	if c.State == transcript.Running {
+		out.Text = text.VisibleLines(words.Result(c.Printed()))
+	}
+	if c.State != transcript.Over {
+		return out
+	}
+	b := c.Ended
+	if out.Failed = words.Failed(b); b.Outcome == event.OutcomeDenied && out.Answer == "" {
+		if by, why := c.DeniedBy(); by != "" {
+			out.Answer = text.VisibleLines(strings.TrimSpace(by + ": " + why))
+		}
+	}
+	out.Took, out.Cost = words.Took(b.Millis), b.Cost
+	out.Text = s.cut(&out, words.Result(b.Parts.Text()), mostOfItem)
+	out.HTML, out.Images = shownFigure(b.Show), images(b.Parts)
+	for _, f := range b.Files {
+		if f.Written {
+			out.Files = append(out.Files, shownFile{text.Visible(f.Path), s.cut(&out, f.Diff, mostOfItem)})
+		}
+	}
+	return out
+}
+
+func shownFigure(show string) string {
+	if strings.TrimSpace(show) == "" {
+		return ""
+	}
+	return markdown.HTML(text.Head(show, mostOfReply))
+}
+
+func images(parts llm.Parts) (out []shownImage) {
+	for _, p := range parts {
+		if i, is := p.(llm.Image); is && i.Digest != "" {
+			out = append(out, shownImage{i.Digest, i.MediaType})
+		}
+	}
+	return out
+}

@@ -1,0 +1,142 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/llm/script"
+)
+
+// Workspaces that travel (Setup.Carry): their states are among the blobs of the sessions. Each machine that
+// has to do with a task makes a folder of the newest state. That of whoever drives the session is ahead of
+// it, and all others are only to be looked at.
+
+// Travel has the workspaces of tasks travel. What is known of those on this machine lies beside them, as others
+// may have the same folder State.
+func (s *Server) Travel() {
+	s.Carry = &running.Carriers{Dir: filepath.Join(s.Dir, ".copies"), Sessions: s.Sessions, Spare: s.Floor}
+}
+
+// travels reports whether the workspace of a task does.
+func (s *Server) travels(t Task) bool {
+	return s.Carry != nil && !t.Spec.Elsewhere && t.Spec.Folder+t.Spec.Session == ""
+}
+
+// arrive makes sure that the workspace of a task is here, as its session has left it. Else an agent would
+// find an empty folder, and believe it.
+func (s *Server) arrive(ctx context.Context, t Task) error {
+	dir := s.workspace(t)
+	if s.Carry != nil && t.Spec.Elsewhere {
+		return os.MkdirAll(dir, 0o700) // nothing is in it
+	}
+	var err error
+	if s.travels(t) {
+		err = s.Carry.At(dir).Arrive(ctx, t.Session)
+	} else {
+		_, err = os.Stat(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("the workspace of task %s is not here: %w", t.ID, err)
+	}
+	return nil
+}
+
+// discard removes the workspace of a task, wherever this server can reach it.
+func (s *Server) discard(t Task) error {
+	err := s.discardHere(t)
+	if s.travels(t) && t.Session != "" {
+		err = errors.Join(err, s.Carry.Forget(s.ctx, t.Session))
+		s.quota.note(t.Session, 0)
+	}
+	return err
+}
+
+// discardHere removes the workspace of a task from this machine.
+func (s *Server) discardHere(t Task) error {
+	if s.travels(t) {
+		return s.Carry.Drop(s.workspace(t))
+	}
+	return os.RemoveAll(s.workspace(t))
+}
+
+// sweepCopies removes the workspaces of tasks that are over from this machine, until the server ends.
+func (s *Server) sweepCopies() {
+	for s.Carry != nil && s.ctx.Err() == nil {
+		roots, err := s.Carry.Roots()
+		err = errors.Join(err, s.book.catchUp(s.ctx)) // a task is in the book before it has a workspace
+		for _, root := range roots {
+			if err == nil && filepath.Dir(root) == s.Dir && s.leaves(filepath.Base(root)) {
+				err = s.Carry.Drop(root)
+			}
+		}
+		if err != nil {
+			s.warn("workspaces of tasks that are over can't be removed: " + err.Error())
+		}
+		rest(s.ctx)
+		select {
+		case <-s.wake: // the book has changed
+		case <-s.ctx.Done():
+		}
+	}
+}
+
+// leaves reports whether the workspace of a task is not to be on this machine any more.
+func (s *Server) leaves(task string) bool {
+	t, known := s.book.task(task)
+	if !known || !over(t.Stage) || !s.stays(t, t.Stage) {
+		return !known || over(t.Stage)
+	}
+	if !s.Fleeting {
+		return false
+	}
+	state, err := s.Carry.State(s.ctx, t.Session)
+	return err == nil && state.Stays == "" // else it is here or nowhere
+}
+
+// held is how many bytes the workspace of a task holds: here, where a call may be at work, or in its state.
+func (s *Server) held(t Task) int64 {
+	here := weight(s.workspace(t))
+	if !s.travels(t) || t.Session == "" || over(t.Stage) && !s.stays(t, t.Stage) {
+		return here
+	}
+	if bytes, known := s.quota.state(t.Session); known {
+		return max(here, bytes)
+	}
+	bytes, err := s.Carry.Held(s.ctx, t.Session)
+	if err == nil {
+		s.quota.note(t.Session, bytes)
+	}
+	return max(here, bytes)
+}
+
+// InWorkspace has f change the workspace of a task that nobody works on.
+func (v *Visit) InWorkspace(t Task, f func(dir string) error) error {
+	dir := v.workspace(t)
+	if !v.travels(t) {
+		return f(dir)
+	}
+	if err := v.arrive(v, t); err != nil {
+		return err
+	}
+	log, err := v.Sessions.Open(v, t.Session)
+	if err != nil {
+		return err
+	}
+	agent := &inspan.Agent{Model: &script.Model{}}
+	v.Carry.At(dir).Wire(agent, inspan.Place{ID: t.Session, Root: dir, Blobs: log.Blobs()}, true)
+	s, err := agent.Open(v, log)
+	if err != nil {
+		return errors.Join(err, log.Close())
+	}
+	err = s.Rewind(v, 0, func(context.Context, *event.Restored) (*event.Restored, error) { return nil, f(dir) })
+	if errors.Is(err, inspan.ErrBusy) || errors.Is(err, inspan.ErrUnheard) || running.Elsewhere(err) {
+		err = Conflict("the agent works, or is about to; try again when it is idle")
+	}
+	return errors.Join(err, s.Close())
+}

@@ -1,0 +1,365 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
+	"github.com/inspan/inspan/tool"
+)
+
+// Visit is one visitor's request: what it may see and do is checked by the methods. Doors that
+// speak other protocols are built on it. It is for one goroutine.
+type Visit struct {
+	*Server
+	context.Context
+
+	who       visitor
+	key       string // by which the visitor knows its request again; empty: it does not
+	principal string
+}
+
+// Visit begins the visit of who sends a request, if it may at least what the role may.
+func (s *Server) Visit(r *http.Request, role Role) (*Visit, error) {
+	principal := netguard.Principal(r.Header)
+	if principal == byCode && r.URL.Path != signInPath {
+		return nil, Forbidden("this is a code for a browser; it can only sign in")
+	}
+	who, _ := s.visitor(principal) // one that is not known has no role
+	v := &Visit{Server: s, Context: r.Context(), who: who, principal: principal}
+	if err := v.Needs(role); err != nil {
+		return nil, err
+	}
+	key := r.Header.Get("Idempotency-Key")
+	if len(key) > mostKey {
+		return nil, Wrong("Idempotency-Key", fmt.Sprintf("it has %d bytes", len(key)), fmt.Sprintf("at most %d", mostKey))
+	}
+	v.key = key
+	return v, nil
+}
+
+// Needs reports that the visitor may not what a role may.
+func (v *Visit) Needs(role Role) error {
+	if v.who.role.atLeast(role) {
+		return nil
+	}
+	return Forbidden("this needs role " + string(role) + "; your token has role " + string(v.who.role))
+}
+
+// Self is the visit of the server itself, which sees all. Ctx is one of [Server.Go].
+func (s *Server) Self(ctx context.Context) *Visit {
+	return &Visit{Server: s, Context: ctx, who: visitor{name: "inspan serve", role: Admin, root: true}, principal: owner}
+}
+
+// For is a visit in the name of whoever has submitted a task, for what goes on for them. The key is
+// that of what it makes.
+func (s *Server) For(ctx context.Context, id, key string) (*Visit, error) {
+	t, known := s.book.task(id)
+	if !known {
+		return nil, Missing("task", id)
+	}
+	return s.Behalf(ctx, t.By, t.Tenant, key), nil
+}
+
+// Behalf is a visit in the name of somebody of a tenant, for what goes on for them.
+func (s *Server) Behalf(ctx context.Context, name, tenant, key string) *Visit {
+	return &Visit{Server: s, Context: ctx, who: visitor{name: name, tenant: tenant, role: Operator}, key: key, principal: owner}
+}
+
+// Go has f run as long as the server does. Ctx ends with it. It reports whether f runs: the server
+// may have ended.
+func (s *Server) Go(f func(ctx context.Context)) bool {
+	if s.ctx.Err() != nil {
+		return false
+	}
+	s.wg.Go(func() { f(s.ctx) })
+	return true
+}
+
+// Name is what the visitor is called.
+func (v *Visit) Name() string { return v.who.name }
+
+// Tenant is that of what the visitor makes.
+func (v *Visit) Tenant() string { return v.who.tenant }
+
+// Known reports whether the visitor still is one: its identity may have been removed meanwhile.
+func (v *Visit) Known() bool {
+	_, known := v.visitor(v.principal)
+	return known
+}
+
+// Key is by what the request is known again, in sessions too, if the client has given it an
+// Idempotency-Key: nobody else's is the same. Empty: it has none.
+func (v *Visit) Key() string {
+	if v.key == "" {
+		return ""
+	}
+	return v.who.name + "/" + v.key
+}
+
+// Find is a task that the visitor sees. Of others it is not told whether they are there.
+func (v *Visit) Find(id string) (Task, error) {
+	t, known := v.book.task(id)
+	if !known || !v.who.sees(t.Tenant, t.place) {
+		return Task{}, Missing("task", id)
+	}
+	return t, nil
+}
+
+// Wait waits for a task to be so.
+func (v *Visit) Wait(id string, so func(Task) bool) (Task, error) {
+	for {
+		news := v.book.news()
+		t, err := v.Find(id)
+		if err != nil || so(t) {
+			return t, err
+		}
+		select {
+		case <-news:
+		case <-v.Done():
+			return t, v.Err()
+		case <-v.ctx.Done():
+			return t, ending()
+		}
+	}
+}
+
+// News is closed when something has changed of what the server knows.
+func (v *Visit) News() <-chan struct{} { return v.book.news() }
+
+// Unfinished are the tasks that keep is true for, of those that the visitor sees and that are not
+// over, without their histories. It must not change them.
+func (v *Visit) Unfinished(keep func(*Task) bool) []Task {
+	return v.book.openIf(func(t *Task) bool { return keep(t) && v.who.sees(t.Tenant, t.place) })
+}
+
+// Say says something to the agent of a task. One that works sees it with the results of its calls;
+// one that is idle begins with it. What was said before under the same key, if there is one, is not
+// said again; another text under it is a conflict. It returns the number of the event in the
+// session.
+func (v *Visit) Say(id string, parts llm.Parts, key string) (uint64, error) {
+	if err := clean("text", reflect.ValueOf(parts.Text())); err != nil {
+		return 0, err
+	}
+	return v.tell(id, event.Steered{Parts: parts, By: v.who.name, Message: key})
+}
+
+// Inform puts something before the agent of a task as what its operator says. It begins no run.
+func (v *Visit) Inform(id string, parts llm.Parts, key string) (uint64, error) {
+	return v.tell(id, event.Steered{Parts: parts, By: v.who.name, Origin: event.OriginHook, Message: key})
+}
+
+// Note writes into the session of a task what a door wants to find there again. It changes nothing
+// for the agent.
+func (v *Visit) Note(id, of, name string, value any) (uint64, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return 0, err
+	}
+	return v.tell(id, event.Recorded{Of: of, ID: name, Value: raw, By: v.who.name})
+}
+
+// Status is how the session of a task stands; the zero value if there is none yet.
+func (v *Visit) Status(id string) (inspan.Status, error) {
+	t, err := v.Find(id)
+	if err != nil || t.Session == "" {
+		return inspan.Status{}, err
+	}
+	return v.status(t.Session)
+}
+
+// Respec changes what a task that stays open is, from its next run on. It fails while the task
+// runs.
+func (v *Visit) Respec(id string, f func(*Spec)) error {
+	t, err := v.Find(id)
+	if err != nil {
+		return err
+	}
+	f(&t.Spec)
+	if err := v.check(v, v.who.tenant, t.Spec); err != nil {
+		return err
+	}
+	if t.Stage != event.StageIdle {
+		return Conflict("task %s is %s; what it is can be changed while it is idle", t.ID, t.Stage)
+	}
+	raw, err := json.Marshal(t.Spec)
+	if err != nil {
+		return err
+	}
+	return v.book.change(v, func() ([]event.Body, error) {
+		return []event.Body{event.Recorded{Of: ofSpec, ID: t.ID, Value: raw, By: v.who.name}}, nil
+	})
+}
+
+// Interrupt stops the run of a task that goes on. Of what its agent was told meanwhile nothing is
+// lost. The task is cancelled by it, unless it stays open. The key is as for [Visit.Say].
+func (v *Visit) Interrupt(id, reason, key string) (uint64, error) {
+	return v.tell(id, event.Cancelled{By: v.who.name, Reason: reason, All: true, Message: key})
+}
+
+// tell appends an input to the session of a task.
+func (v *Visit) tell(id string, input event.Body) (uint64, error) {
+	t, err := v.Find(id)
+	if err == nil && t.Session == "" && !over(t.Stage) {
+		t, err = v.Wait(id, func(t Task) bool { return t.Session != "" || over(t.Stage) })
+	}
+	switch {
+	case err != nil:
+		return 0, err
+	case t.Session == "" || over(t.Stage) || t.Stage == event.StageFinalizing || t.closed != "":
+		return 0, Conflict("task %s is %s, so its agent can't be told anything", t.ID, t.Stage)
+	}
+	seq, err := v.write(t.Session, input)
+	if err != nil {
+		return 0, err
+	}
+	v.poke(t.ID)
+	return seq, nil
+}
+
+// put appends an input, unless it was sent before under its key.
+func (v *Visit) put(log store.Log, input event.Body) (uint64, error) {
+	input, err := stored(v, log.Blobs(), input)
+	if err != nil {
+		return 0, err
+	}
+	input = v.book.redact(input)
+	if key := event.Key(input); key != "" {
+		before, last, err := v.sent(log, key, 0)
+		if err == nil && before.Seq == 0 {
+			v.keys.Lock() // the others wait for what is new since only
+			defer v.keys.Unlock()
+			before, _, err = v.sent(log, key, last)
+		}
+		switch {
+		case err != nil:
+			return 0, err
+		case before.Seq > 0 && !reflect.DeepEqual(before.Body, input):
+			return 0, Conflict("this Idempotency-Key was used for something else")
+		case before.Seq > 0:
+			return before.Seq, nil
+		}
+	}
+	events, err := log.Append(v, input)
+	if err != nil {
+		return 0, err
+	}
+	return events[0].Seq, nil
+}
+
+// sent is what stands in a log under a key behind a number, with the number 0 if there is nothing, and
+// how far was looked.
+func (v *Visit) sent(log store.Log, key string, after uint64) (found event.Event, last uint64, err error) {
+	for e, err := range log.Read(v, after) {
+		if err != nil || event.Key(e.Body) == key {
+			return e, e.Seq, err
+		}
+		after = e.Seq
+	}
+	return event.Event{}, after, nil
+}
+
+// Sent is all that was sent to the session of a task under keys, by these.
+func (v *Visit) Sent(id string) (map[string]event.Event, error) {
+	t, err := v.Find(id)
+	out := map[string]event.Event{}
+	if err != nil || t.Session == "" {
+		return out, err
+	}
+	for e, err := range store.Events(v, v.Sessions, t.Session) {
+		if err != nil {
+			return nil, err
+		}
+		if key := event.Key(e.Body); key != "" && out[key].Seq == 0 {
+			out[key] = e
+		}
+	}
+	return out, nil
+}
+
+// stored is an input whose images lie beside the session.
+func stored(ctx context.Context, blobs tool.Blobs, input event.Body) (event.Body, error) {
+	var err error
+	switch b := input.(type) {
+	case event.Said:
+		b.Parts, err = spilled(ctx, blobs, b.Parts)
+		input = b
+	case event.Steered:
+		b.Parts, err = spilled(ctx, blobs, b.Parts)
+		input = b
+	}
+	return input, err
+}
+
+// spilled are parts whose images lie in blobs.
+func spilled(ctx context.Context, blobs tool.Blobs, parts llm.Parts) (llm.Parts, error) {
+	parts = slices.Clone(parts)
+	for i, part := range parts {
+		image, is := part.(llm.Image)
+		if !is {
+			continue
+		}
+		name, err := blobs.Put(ctx, bytes.NewReader(image.Data))
+		if err != nil {
+			return nil, err
+		}
+		parts[i] = llm.Image{MediaType: image.MediaType, Digest: name}
+	}
+	return parts, nil
+}
+
+// Cancel ends a task in stage cancelled, whatever it is at.
+func (v *Visit) Cancel(id string) (Task, error) { return v.wish(id, ofCancel) }
+
+// Finish ends a task that stays open, when it is idle next. It takes nothing more. One that waits for
+// an answer is interrupted, as nobody may give one.
+func (v *Visit) Finish(id string) (Task, error) {
+	t, err := v.Find(id)
+	if err == nil && !t.Spec.Open {
+		return Task{}, Conflict("task %s ends by itself; only one with open: true can be closed", t.ID)
+	}
+	if err == nil && t.Stage == event.StageWaiting && t.Why == "" && t.closed == "" {
+		_, err = v.Interrupt(id, "closed", "")
+	}
+	if err != nil {
+		return Task{}, err
+	}
+	return v.wish(id, ofClose)
+}
+
+// wish notes that somebody wants a task to end.
+func (v *Visit) wish(id, of string) (Task, error) {
+	t, err := v.Find(id)
+	if err != nil || over(t.Stage) || t.cancelled != "" || of == ofClose && t.closed != "" {
+		return t, err
+	}
+	err = v.book.change(v, func() ([]event.Body, error) {
+		return []event.Body{event.Recorded{Of: of, ID: t.ID, By: v.who.name}}, nil
+	})
+	v.stir()
+	if err != nil {
+		return Task{}, err
+	}
+	return v.Find(id)
+}
+
+// spoken is a text that a client says.
+func spoken(field, text string) (llm.Parts, error) {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return nil, Wrong(field, "it is missing", "a text")
+	case len(text) > mostPrompt:
+		return nil, Wrong(field, fmt.Sprintf("it has %d bytes", len(text)), fmt.Sprintf("at most %d", mostPrompt))
+	}
+	return llm.Say(text), nil
+}

@@ -1,0 +1,387 @@
+package server
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// States of webhooks.
+const (
+	enabled  = "enabled"
+	disabled = "disabled"
+)
+
+// Webhook is an address that is told of what happens.
+type Webhook struct {
+	ID          string    `json:"id"`
+	Type        string    `json:"type"`
+	Name        string    `json:"name"`
+	Description string    `json:"description"`
+	URL         string    `json:"url"`
+	Events      []string  `json:"enabled_events" jsonschema:"types of the events that it is told of; * for all"`
+	State       string    `json:"state" jsonschema:"enabled or disabled"`
+	Reason      string    `json:"disabled_reason" jsonschema:"why the server has disabled it"`
+	Created     time.Time `json:"created_at"`
+	Updated     time.Time `json:"updated_at"`
+	Secret      string    `json:"signing_secret,omitempty" jsonschema:"only in the response that creates it"`
+	Tenant      string    `json:"tenant,omitempty"`
+	All         bool      `json:"all_tenants,omitempty" jsonschema:"it is told of all tenants, as an admin without a tenant has created it"`
+}
+
+// NewWebhook is one that is to be made, or what is to change of one: what is nil stays.
+type NewWebhook struct {
+	ID          string    `json:"-" path:"id"`
+	URL         *string   `json:"url,omitempty" jsonschema:"https address on a public host"`
+	Events      *[]string `json:"enabled_events,omitempty" jsonschema:"types of events, or * for all"`
+	Name        *string   `json:"name,omitempty"`
+	Description *string   `json:"description,omitempty"`
+	State       *string   `json:"state,omitempty" jsonschema:"enabled or disabled; what happens while it is disabled is never delivered"`
+}
+
+const (
+	mostWebhooks = 32   // of a tenant
+	mostAddress  = 2048 // bytes
+)
+
+// onto changes a webhook as a request says.
+func (in NewWebhook) onto(s *Server, w *Webhook) error {
+	set := func(into *string, from *string) {
+		if from != nil {
+			*into = *from
+		}
+	}
+	set(&w.URL, in.URL)
+	set(&w.Name, in.Name)
+	set(&w.Description, in.Description)
+	if in.Events != nil && (len(*in.Events) > 0 || len(w.Events) == 0) {
+		w.Events = *in.Events
+	}
+	if in.State != nil {
+		if w.State = *in.State; w.State != enabled && w.State != disabled {
+			return Wrong("state", fmt.Sprintf("it is %q", words.OneLine(w.State, 40)), "enabled or disabled")
+		}
+		w.Reason = ""
+	}
+	switch {
+	case len(w.Name) > mostTitle:
+		return Wrong("name", fmt.Sprintf("it has %d bytes", len(w.Name)), fmt.Sprintf("at most %d", mostTitle))
+	case len(w.Description) > mostAddress:
+		return Wrong("description", fmt.Sprintf("it has %d bytes", len(w.Description)), fmt.Sprintf("at most %d", mostAddress))
+	case len(w.Events) == 0:
+		return Wrong("enabled_events", "it is empty", "types of events, or *")
+	}
+	for i, kind := range w.Events {
+		if !slices.Contains(s.tellable(), kind) && kind != "*" {
+			return Wrong("enabled_events", fmt.Sprintf("there is no event %q", words.OneLine(kind, 80)), "* or "+strings.Join(s.tellable(), ", "))
+		}
+		if slices.Contains(w.Events[:i], kind) {
+			return Wrong("enabled_events", kind+" is there twice", "each type once")
+		}
+	}
+	_, err := s.receiver(w.URL)
+	return err
+}
+
+// tellable are the types of all events.
+func (s *Server) tellable() []string {
+	var out []string
+	for _, stage := range []event.Stage{
+		event.StageSubmitted, event.StageQueued, event.StageHydrating, event.StageRunning, event.StageWaiting, event.StageIdle,
+		event.StageFinalizing, event.StageCompleted, event.StageFailed, event.StageCancelled, event.StageTimedOut,
+	} {
+		out = append(out, "task."+string(stage))
+	}
+	return append(out, s.Tellable...)
+}
+
+// receiver is how an address of a webhook is reached, if it may be. A name is looked up when
+// something is delivered.
+func (s *Server) receiver(address string) (*netguard.Guard, error) {
+	bad := Wrong("url", "not an address that can be called", "https://HOST/...")
+	if len(address) > mostAddress {
+		return nil, Wrong("url", fmt.Sprintf("it has %d bytes", len(address)), fmt.Sprintf("at most %d", mostAddress))
+	}
+	u, err := netguard.Check(address)
+	if err != nil || u.Fragment != "" {
+		return nil, bad
+	}
+	port := map[string]int{"https": 443, "http": 80}[u.Scheme]
+	if text := u.Port(); text != "" {
+		if port, err = strconv.Atoi(text); err != nil {
+			return nil, bad
+		}
+	}
+	g := &netguard.Guard{MaxBytes: mostReply, Timeout: mostDelivery}
+	if s.Guard != nil {
+		g.Resolve, g.Local, g.Own, g.RootCAs = s.Guard.Resolve, s.Guard.Local, s.Guard.Own, s.Guard.RootCAs
+	}
+	if s.WebhookTo.Match(u.Hostname(), port) {
+		g.Local = netguard.Anywhere()
+		return g, nil
+	}
+	if u.Scheme != "https" {
+		return nil, bad
+	}
+	_, numbered := netip.ParseAddr(strings.Trim(u.Hostname(), "[]"))
+	if numbered == nil || netguard.Loopback(u.Hostname()) {
+		if _, err := g.Addresses(s.ctx, u.Hostname(), port); err != nil {
+			return nil, Wrong("url", "the host has no public address", "a public host; the operator opens others with --webhook-to")
+		}
+	}
+	return g, nil
+}
+
+const secretOfHook = "webhook/"
+
+// newSecret makes a secret for a webhook, in place of the one that it had.
+func (v *Visit) newSecret(id string) (string, error) {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	secret := secretPrefix + base64.StdEncoding.EncodeToString(key)
+	return secret, v.KeepSecret(v, secretOfHook+id, secret)
+}
+
+// sweepHooks removes the secrets of webhooks that there are not.
+func (s *Server) sweepHooks() error {
+	return s.SweepSecrets(s.ctx, func(name string) bool {
+		id, is := strings.CutPrefix(name, secretOfHook)
+		_, known := s.book.hook(id)
+		return is && !known
+	})
+}
+
+// webhook is one that the visitor sees.
+func (v *Visit) webhook(id string) (hook, error) {
+	h, known := v.book.hook(id)
+	if !known || !v.who.hears(h.Webhook) {
+		return hook{}, Missing("webhook", id)
+	}
+	return h, nil
+}
+
+// MakeWebhook makes a webhook. Only what it returns has the secret.
+func (v *Visit) MakeWebhook(in NewWebhook) (Webhook, error) {
+	now := moment()
+	w := Webhook{
+		ID: newID("whk_"), Type: "webhook_endpoint", State: enabled, Created: now, Updated: now, Tenant: v.who.tenant, All: v.who.root,
+	}
+	if err := in.onto(v.Server, &w); err != nil {
+		return Webhook{}, err
+	}
+	if _, err := v.webhookBodies(&hook{Webhook: w}); err != nil {
+		return Webhook{}, err
+	}
+	secret, err := v.newSecret(w.ID)
+	if err != nil {
+		return Webhook{}, err
+	}
+	made, err := v.record(ofWebhook, w.ID, in, func(e *Edit) error {
+		n := 0
+		for _, h := range v.book.hooks {
+			if h.Tenant == w.Tenant {
+				n++
+			}
+		}
+		if n >= mostWebhooks {
+			return Conflict("there are %d webhooks already, which is the limit", n)
+		}
+		return e.write(ofWebhook, w.ID, w)
+	})
+	if err == nil && made != w.ID {
+		err = Conflict("this request has created webhook %s; its secret can't be shown again", made)
+	}
+	if err != nil {
+		v.ForgetSecret(secretOfHook + w.ID)
+		return Webhook{}, err
+	}
+	w.Secret = secret
+	return w, nil
+}
+
+// Webhooks are those that the visitor sees, the oldest first.
+func (v *Visit) Webhooks() []Webhook {
+	v.book.mu.Lock()
+	defer v.book.mu.Unlock()
+	out := []Webhook{}
+	for _, h := range v.book.hooks {
+		if v.who.hears(h.Webhook) {
+			out = append(out, h.Webhook)
+		}
+	}
+	slices.SortStableFunc(out, Webhook.Compare)
+	return out
+}
+
+// Compare says which webhook is the older one.
+func (w Webhook) Compare(other Webhook) int {
+	return cmp.Or(w.Created.Compare(other.Created), strings.Compare(w.ID, other.ID))
+}
+
+// WebhookAt is a webhook that the visitor sees, or where one stood in lists that is gone.
+func (v *Visit) WebhookAt(id string) (Webhook, bool) {
+	if w, err := v.Webhook(id); err == nil {
+		return w, true
+	}
+	v.book.mu.Lock()
+	defer v.book.mu.Unlock()
+	w, was := v.book.removed[id]
+	return w, was && v.who.hears(w)
+}
+
+// hears reports whether a webhook is the visitor's business.
+func (v visitor) hears(w Webhook) bool { return v.root || w.Tenant == v.tenant && !w.All }
+
+// Webhook is one that the visitor sees.
+func (v *Visit) Webhook(id string) (Webhook, error) {
+	h, err := v.webhook(id)
+	return h.Webhook, err
+}
+
+// ChangeWebhook changes one.
+func (v *Visit) ChangeWebhook(in NewWebhook) (Webhook, error) {
+	var w Webhook
+	err := v.alterWebhook(in.ID, func(h *hook) ([]event.Body, error) {
+		if err := in.onto(v.Server, &h.Webhook); err != nil {
+			return nil, err
+		}
+		h.Updated = moment()
+		w = h.Webhook
+		return v.webhookBodies(h)
+	})
+	return w, err
+}
+
+// RemoveWebhook removes one with its secret and its dead letters.
+func (v *Visit) RemoveWebhook(id string) error {
+	err := v.alterWebhook(id, func(*hook) ([]event.Body, error) {
+		return []event.Body{event.Recorded{Of: ofWebhook, ID: id, By: v.who.name}}, nil
+	})
+	if err == nil {
+		v.ForgetSecret(secretOfHook + id)
+	}
+	return err
+}
+
+// RenewWebhook gives one another secret, which is returned and counts from now on.
+func (v *Visit) RenewWebhook(id string) (string, error) {
+	v.renewing.Lock()
+	defer v.renewing.Unlock()
+	if _, err := v.webhook(id); err != nil {
+		return "", err
+	}
+	if v.repeated() {
+		return "", Conflict("this request was sent before; its secret can't be shown again")
+	}
+	_, err := v.record(ofWebhook, id, "renew", func(e *Edit) error {
+		h := v.book.hooks[id]
+		if h == nil {
+			return Missing("webhook", id)
+		}
+		w := h.Webhook
+		w.Updated = moment()
+		return e.write(ofWebhook, id, w)
+	})
+	if err != nil {
+		return "", err
+	}
+	return v.newSecret(id)
+}
+
+// webhookBodies is a webhook for the book, if that keeps its address as it is.
+func (v *Visit) webhookBodies(h *hook) ([]event.Body, error) {
+	b, err := recorded(ofWebhook, h.ID, v.who.name, h.Webhook)
+	if err != nil {
+		return nil, err
+	}
+	var kept Webhook
+	if r, is := v.book.redact(b).(event.Recorded); !is || json.Unmarshal(r.Value, &kept) != nil || kept.URL != h.URL {
+		return nil, Wrong("url", "it contains what looks like a secret, which would be stored", "an address without it; deliveries are signed")
+	}
+	return []event.Body{b}, nil
+}
+
+// alterWebhook writes what f makes of a webhook that the visitor sees.
+func (v *Visit) alterWebhook(id string, f func(*hook) ([]event.Body, error)) error {
+	if _, err := v.webhook(id); err != nil {
+		return err
+	}
+	return v.book.change(v, func() ([]event.Body, error) {
+		h := v.book.hooks[id]
+		if h == nil {
+			return nil, Missing("webhook", id)
+		}
+		c := *h
+		return f(&c)
+	})
+}
+
+// The endpoints.
+
+// webhookList is all webhooks that a visitor may know of.
+type webhookList struct {
+	Webhooks []Webhook `json:"webhooks"`
+}
+
+// renewed is the secret of a webhook from now on.
+type renewed struct {
+	Secret string `json:"signing_secret"`
+}
+
+// letterList are dead letters.
+type letterList struct {
+	Letters []letter `json:"dead_letters"`
+}
+
+// oneLetter names a dead letter.
+type oneLetter struct {
+	ID     string `json:"-" path:"id"`
+	Letter string `json:"-" path:"letter"`
+}
+
+// newWebhook is NewWebhook without a path.
+type newWebhook struct {
+	URL         *string   `json:"url" jsonschema:"https address on a public host"`
+	Events      *[]string `json:"enabled_events" jsonschema:"types of events, or * for all"`
+	Name        *string   `json:"name,omitempty"`
+	Description *string   `json:"description,omitempty"`
+}
+
+func (c *call) makeWebhook(in newWebhook) (Webhook, error) {
+	return c.MakeWebhook(NewWebhook{URL: in.URL, Events: in.Events, Name: in.Name, Description: in.Description})
+}
+
+func (c *call) webhooks(nothing) (webhookList, error) { return webhookList{c.Webhooks()}, nil }
+
+func (c *call) oneWebhook(in one) (Webhook, error) { return c.Webhook(in.ID) }
+
+func (c *call) changeWebhook(in NewWebhook) (Webhook, error) { return c.ChangeWebhook(in) }
+
+func (c *call) removeWebhook(in one) (nothing, error) { return nothing{}, c.RemoveWebhook(in.ID) }
+
+func (c *call) renewWebhook(in one) (renewed, error) {
+	secret, err := c.RenewWebhook(in.ID)
+	return renewed{secret}, err
+}
+
+func (c *call) deadLetters(in one) (letterList, error) {
+	h, err := c.webhook(in.ID)
+	if err != nil {
+		return letterList{}, err
+	}
+	if h.letters == nil {
+		h.letters = []letter{}
+	}
+	return letterList{h.letters}, nil
+}

@@ -1,0 +1,163 @@
+package cost
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
+)
+
+const (
+	indexFormat = "inspan cost 2"
+	mostIndex   = 1 << 30 // bytes
+
+	// The index is written again when more than one in so many sessions had to be read.
+	indexShare = 128
+)
+
+// summed are the tallies of a session, and what its list said of it then. A log only grows, so
+// they hold as long as the list says the same.
+type summed struct {
+	events   uint64
+	size     int64
+	modified time.Time
+	tallies  []Tally
+}
+
+func (s summed) fits(info store.Info) bool {
+	return info.Damage == nil && s.events == info.Events && s.size == info.Size && s.modified.Equal(info.Modified)
+}
+
+// indexed is Spent with an index. What it lacks, or says of an earlier state, costs only time.
+func indexed(ctx context.Context, sessions store.Store, s Spending, warn func(string)) ([]Tally, error) {
+	list, err := sessions.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := readIndex(s.Index)
+	now := make(map[string]summed, len(list))
+	changed := 0
+	var all []Tally
+	for _, info := range list {
+		of, there := known[info.ID]
+		switch {
+		case there && of.fits(info):
+		case s.untouched(info):
+			continue
+		default:
+			changed++
+			of = summed{events: info.Events, size: info.Size, modified: info.Modified}
+			if of.tallies, there = read(info.ID, store.Events(ctx, sessions, info.ID), "", warn); !there {
+				of.modified = time.Time{} // it is read again next time
+			}
+		}
+		now[info.ID] = of
+		for _, t := range of.tallies {
+			if t.Day >= s.since() {
+				all = append(all, t)
+			}
+		}
+	}
+	if ctx.Err() == nil && changed*indexShare > len(list) {
+		writeIndex(s.Index, now)
+	}
+	return all, ctx.Err()
+}
+
+// readIndex returns what the file holds by session; nothing if it is damaged, of another version
+// or not there.
+func readIndex(path string) map[string]summed {
+	info, err := os.Stat(path)
+	if err != nil || info.Size() > mostIndex || !info.Mode().IsRegular() {
+		return nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	in, ok := keep.OpenSidecar(data, indexFormat)
+	if !ok {
+		return nil
+	}
+	out := make(map[string]summed, max(0, min(int(in.Int()), len(data))))
+	for in.More() {
+		id, parent := in.Text(), in.Text()
+		s := summed{events: uint64(in.Int()), size: in.Int(), modified: in.Time()}
+		for range in.Int() {
+			if !in.Good() {
+				return nil
+			}
+			s.tallies = append(s.tallies, readTally(in, id, parent))
+		}
+		out[id] = s
+	}
+	if !in.Good() {
+		return nil
+	}
+	return out
+}
+
+func readTally(in *keep.Sidecar, id, parent string) Tally {
+	t := Tally{Session: id, Parent: parent, Day: in.Text(), Route: in.Text(), All: readRow(in)}
+	for range in.Int() {
+		if !in.Good() {
+			break
+		}
+		t.Tools = append(t.Tools, readRow(in))
+	}
+	return t
+}
+
+func readRow(in *keep.Sidecar) Row {
+	number := func() int { return int(in.Int()) }
+	return Row{
+		Key: in.Text(), Replies: number(), Dollars: Money(in.Int()), Unpriced: number(), Estimated: number(),
+		Usage: llm.Usage{
+			Input: number(), CacheRead: number(), CacheWrite: number(), Output: number(), Reasoning: number(), Estimated: in.Int() != 0,
+		},
+	}
+}
+
+// writeIndex writes the file anew, if that can be.
+func writeIndex(path string, all map[string]summed) {
+	out := keep.NewSidecar(indexFormat)
+	out.PutInt(int64(len(all)))
+	for id, s := range all {
+		parent := ""
+		if len(s.tallies) > 0 {
+			parent = s.tallies[0].Parent
+		}
+		out.PutText(id)
+		out.PutText(parent)
+		out.PutInt(int64(s.events))
+		out.PutInt(s.size)
+		out.PutTime(s.modified)
+		out.PutInt(int64(len(s.tallies)))
+		for _, t := range s.tallies {
+			out.PutText(t.Day)
+			out.PutText(t.Route)
+			putRow(out, t.All)
+			out.PutInt(int64(len(t.Tools)))
+			for _, r := range t.Tools {
+				putRow(out, r)
+			}
+		}
+	}
+	_ = keep.Write(path, out.Bytes())
+}
+
+func putRow(out *keep.Sidecar, r Row) {
+	out.PutText(r.Key)
+	estimated := 0
+	if r.Usage.Estimated {
+		estimated = 1
+	}
+	u := r.Usage
+	all := []int{r.Replies, int(r.Dollars), r.Unpriced, r.Estimated, u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, estimated}
+	for _, n := range all {
+		out.PutInt(int64(n))
+	}
+}

@@ -1,0 +1,95 @@
+package markdown
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/base/text"
+)
+
+// Plain makes text harmless: control characters, and characters that reorder or
+// hide text, become visible escapes such as \x1b and \u202e; bytes that are no
+// UTF-8 become \xff. Newlines stay, "\r\n" becomes one, and tabs become spaces
+// up to the next multiple of four. What is plain stays as it is.
+func Plain(text string) string {
+	var c cleaner
+	out := c.write(text)
+	return out + c.rest()
+}
+
+// cleaner is Plain for text that comes in pieces.
+type cleaner struct {
+	held   string // the beginning of a character, or of "\r\n"
+	column int    // of the next character, counted in characters
+}
+
+// write returns what is certain of all that came; only the beginning of a
+// character is held back.
+func (c *cleaner) write(text string) string {
+	if c.held == "" && simple(text) {
+		c.advance(text)
+		return text
+	}
+	text, c.held = c.held+text, ""
+	var b strings.Builder
+	b.Grow(len(text))
+	for i := 0; i < len(text); {
+		if text[i] == '\r' && i+1 == len(text) || !utf8.FullRuneInString(text[i:]) {
+			c.held = text[i:]
+			break
+		}
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case text[i] == '\r' && text[i+1] == '\n':
+		case r == utf8.RuneError && size == 1:
+			c.put(&b, fmt.Sprintf(`\x%02x`, text[i]))
+		case r == '\t':
+			c.put(&b, "    "[c.column%4:])
+		default:
+			c.put(&b, spell(r, text[i:i+size]))
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// rest returns what was held back.
+func (c *cleaner) rest() string {
+	var b strings.Builder
+	for i := range len(c.held) {
+		fmt.Fprintf(&b, `\x%02x`, c.held[i])
+	}
+	c.held = ""
+	return b.String()
+}
+
+func (c *cleaner) put(b *strings.Builder, s string) {
+	b.WriteString(s)
+	c.advance(s)
+}
+
+func (c *cleaner) advance(s string) {
+	if i := strings.LastIndexByte(s, '\n'); i >= 0 {
+		c.column, s = 0, s[i+1:]
+	}
+	c.column += utf8.RuneCountInString(s)
+}
+
+// simple reports whether text has nothing but printable ASCII and newlines.
+func simple(text string) bool {
+	for i := range len(text) {
+		if b := text[i]; b != '\n' && (b < ' ' || b > '~') {
+			return false
+		}
+	}
+	return true
+}
+
+// spell writes a character that can't be seen so that it can; s is r itself.
+func spell(r rune, s string) string {
+	if r == '\n' || !text.Hidden.Has(r) {
+		return s
+	}
+	return text.Spelled(r)
+}

@@ -1,0 +1,168 @@
+package transcript
+
+import (
+	"slices"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
+)
+
+// MaxPrinted bounds what is kept of the output of a running call, in bytes.
+const MaxPrinted = 32 << 10
+
+// Open takes in a call that was made before the first event, with the question about it if
+// one is open.
+func (f *Fold) Open(c *Call) {
+	f.keep(c)
+	if c.Question != nil {
+		c.Question.Call = c
+		f.Now.Questions = append(f.Now.Questions, c.Question)
+	}
+}
+
+func (f *Fold) keep(c *Call) {
+	if f.calls == nil {
+		f.calls = map[string]*Call{}
+	}
+	f.calls[c.Call.ID] = c
+}
+
+// find is a call that has not ended. The reply of one that is not known came before the
+// first event.
+func (f *Fold) find(id string) *Call {
+	if f.calls[id] == nil {
+		f.keep(&Call{Call: llm.Call{ID: id}})
+	}
+	return f.calls[id]
+}
+
+// call folds what becomes of a call.
+func (f *Fold) call(e event.Event) []Item {
+	switch b := e.Body.(type) {
+	case event.Judged:
+		f.spend(llm.Usage{}, b.Cost)
+		c := f.find(b.Call)
+		c.State, c.Judged, c.Call = Judged, &b, words.Judged(c.Call, b)
+		if b.Parent != "" {
+			c.Seq, c.Parent = e.Seq, f.find(b.Parent)
+		}
+		return []Item{c}
+	case event.Waiting:
+		c := f.find(b.Call)
+		c.State = Waiting
+		c.Question = &Question{Seq: e.Seq, ID: b.Call, Call: c, Preview: b.Preview, Rules: b.Rules, Offers: b.Offers, Until: b.Until}
+		f.Now.Questions = append(f.Now.Questions, c.Question)
+		return []Item{c, c.Question}
+	case event.Decided:
+		return f.decided(b)
+	case event.Started:
+		return f.started(e, b)
+	case event.Progress:
+		return f.progress(e, b)
+	case event.Ended:
+		return f.ended(b)
+	}
+	return nil
+}
+
+// Waiting are the questions about calls of the session itself.
+func (f *Fold) Waiting() (out []*Question) {
+	for _, q := range f.Now.Questions {
+		if q.Call != nil {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// Raised are the questions of children, and of calls that ask while they run.
+func (f *Fold) Raised() (out []*Question) {
+	for _, q := range f.Now.Questions {
+		if q.Raised != nil {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// decided closes the questions that it answers. A decision that answers none changes nothing.
+func (f *Fold) decided(b event.Decided) []Item {
+	return f.close(func(q *Question) bool {
+		on := b.On(q.ID, q.Seq)
+		if q.Call != nil && q.Call.Parent != nil {
+			on = b.OnCall(q.ID, q.Call.Parent.Call.ID, q.Seq)
+		}
+		if !on {
+			return false
+		}
+		q.Answer = &b
+		if q.Call != nil {
+			q.Call.Decided = &b
+		}
+		return true
+	})
+}
+
+func (f *Fold) started(e event.Event, b event.Started) []Item {
+	c := f.find(b.Call)
+	items := f.close(func(q *Question) bool { return q.Call == c })
+	c.State, c.Started = Running, e.Time
+	c.silence()
+	f.Now.Running = append(slices.DeleteFunc(f.Now.Running, func(r *Call) bool { return r == c }), c)
+	return append(items, c)
+}
+
+func (c *Call) silence() { c.Latest, c.printed = "", nil }
+
+// halt takes off what runs, as nobody runs it any more.
+func (f *Fold) halt() {
+	for _, c := range f.Now.Running {
+		c.silence()
+	}
+	f.Now.Running = nil
+}
+
+// Printed is the end of what a call has shown while it runs; empty once it has ended.
+func (c *Call) Printed() string { return string(c.printed[max(0, len(c.printed)-MaxPrinted):]) }
+
+// progress takes in what a call shows while it runs, or the run itself.
+func (f *Fold) progress(e event.Event, b event.Progress) []Item {
+	items := f.wait(e)
+	if c := f.calls[b.Call]; b.Text != "" && slices.Contains(f.Now.Running, c) {
+		c.Latest = b.Text
+		if c.printed = append(c.printed, b.Text...); len(c.printed) > 2*MaxPrinted {
+			c.printed = append([]byte(nil), c.printed[len(c.printed)-MaxPrinted:]...)
+		}
+		if len(items) == 0 {
+			items = append(items, c)
+		}
+	}
+	if b.Call == "" && len(items) == 0 {
+		return f.note(e)
+	}
+	return items
+}
+
+// ended folds the result of a call. Its transcript ends with it.
+func (f *Fold) ended(b event.Ended) []Item {
+	c := f.find(b.Call)
+	items := f.close(func(q *Question) bool {
+		return q.Call == c || q.Raised != nil && q.Raised.Child == "" && q.Raised.Call == b.Call
+	})
+	delete(f.calls, b.Call)
+	f.Now.Running = slices.DeleteFunc(f.Now.Running, func(r *Call) bool { return r == c })
+	c.State, c.Ended = Over, b
+	c.silence()
+	f.spend(llm.Usage{}, b.Cost)
+	f.Spent.Calls++
+	if b.Todo != nil {
+		f.Todo = b.Todo
+	}
+	for _, file := range b.Files {
+		if file.Written && !slices.Contains(f.Files, file.Path) {
+			f.Files = append(f.Files, file.Path)
+		}
+	}
+	return append(items, c)
+}

@@ -1,0 +1,322 @@
+// Package transcript is the one fold from the events of a session to what a person sees of
+// it. Every front end and every export renders its items, and folds nothing itself. [Spans] is the
+// one to what a session did when.
+//
+// Dropping every transient event changes what is seen while something goes on, and nothing
+// of what remains. The folds know nothing of widths, colours and protocols.
+package transcript
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/loop"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// Fold is the state of a transcript. The zero value is an empty one. It keeps what goes on,
+// and nothing that is over: whoever has rendered an item may forget it.
+type Fold struct {
+	Session Session
+	Run     Run
+	Spent   Spent
+	Now     Now
+	Seq     uint64      // of the last event
+	Last    string      // the model's last words
+	Todo    []tool.Todo // as the model set it last
+	Files   []string    // that calls have written, each once
+
+	calls   map[string]*Call // that have not ended, by id
+	taken   map[string]bool  // keys of inputs
+	queued  []*Said          // for after the run
+	chosen  string           // route and rule of the model that answered last, if it was chosen
+	rewinds rewinds
+}
+
+// Session is what a session is and works with.
+type Session struct {
+	ID, Root, Title string
+	Route, Effort   string
+	Mode            tool.Mode
+	Limits          event.Limits
+	Window          int // tokens; 0: not known
+}
+
+// Run is the run that goes on, or the last one.
+type Run struct {
+	Busy    bool // it has not stopped; it may wait for an answer
+	Began   time.Time
+	Turns   int
+	Stopped *event.Stopped // how it ended; nil: it goes on, or there was none
+
+	before float64 // what the session had cost
+}
+
+// Spent is what the session has come to.
+type Spent struct {
+	Turns, Calls int
+	Cost         float64 // US dollars
+	Unpriced     bool    // Cost lacks what has no known price
+	Usage        llm.Usage
+	Prompt       llm.Usage // of the last reply
+}
+
+// Now is what goes on.
+type Now struct {
+	Reply     *Reply // that is being written; nil: none is
+	Thinking  string // the end of what the model thinks, while it says nothing yet
+	Draft     Draft
+	Wait      *Wait
+	Steered   []*Said     // that the model has not seen yet
+	Running   []*Call     // in the order in which they started
+	Questions []*Question // that are open, in the order in which they were asked
+	Children  []*Child    // that work
+}
+
+// Rest forgets what ran when the last event was written: nobody knows whether it still does.
+func (n *Now) Rest() { n.Running, n.Wait = nil, nil }
+
+// Draft is a call as the model writes it.
+type Draft struct {
+	Name  string
+	Bytes int
+}
+
+// Queued is what was said for after the run.
+func (f *Fold) Queued() []*Said { return f.queued }
+
+// Idle reports whether nothing goes on and nothing waits for an answer.
+func (f *Fold) Idle() bool { return !f.Run.Busy && len(f.Waiting()) == 0 }
+
+// CutOff reports whether there is a run that waits for nobody: where none goes on here, it
+// was cut off, or somebody else goes on with it.
+func (f *Fold) CutOff() bool { return f.Run.Busy && len(f.Waiting()) == 0 }
+
+// Gone reports whether a rewind has taken back the event with this number, and all that
+// came of it, as far as the events go that were folded.
+func (f *Fold) Gone(seq uint64) bool { return f.rewinds.gone(seq) }
+
+// Apply folds one event, and returns the items that are new or have changed, in the order
+// in which a person should see them. An event that is known already changes nothing.
+func (f *Fold) Apply(e event.Event) []Item {
+	if !e.Transient() && e.Seq <= f.Seq {
+		return nil
+	}
+	f.Seq = max(f.Seq, e.Seq)
+	f.Now.Wait = nil
+	if key := event.Key(e.Body); key != "" && !f.first(key) {
+		return nil
+	}
+	items, _ := f.apply(e)
+	return items
+}
+
+// first reports whether a key of an input comes for the first time.
+func (f *Fold) first(key string) bool {
+	if f.taken == nil {
+		f.taken = map[string]bool{}
+	}
+	again := f.taken[key]
+	f.taken[key] = true
+	return !again
+}
+
+// apply folds an event, and reports whether its kind is known. What is silent is named: a
+// kind that is new has to be decided on.
+func (f *Fold) apply(e event.Event) (items []Item, known bool) {
+	switch b := e.Body.(type) {
+	case event.Said, event.Steered:
+		return f.hear(e), true
+	case event.Asked, event.Delta, event.Replied, event.Failed, event.Routed:
+		return f.model(e), true
+	case event.Judged, event.Waiting, event.Decided, event.Wanted, event.Started, event.Progress, event.Ended:
+		return f.call(e), true
+	case event.Spawned, event.Raised, event.Returned:
+		return f.children(e), true
+	case event.Opened, event.Forked, event.Titled, event.Pinned, event.Moved, event.Rewound, event.Compacted, event.Kept:
+		return f.session(e), true
+	case event.Withdrawn:
+		return f.withdrawn(e, b), true
+	case event.Switched:
+		return f.switched(e, b), true
+	case event.Stopped:
+		return f.stop(e, b), true
+	case event.Note, event.Served, event.Healed, event.Hooked, event.Pruned, event.Restored, event.Finished, event.Cancelled,
+		event.Paused, event.StepStarted, event.StepEnded:
+		return f.note(e), true
+	case event.Added, event.Claimed, event.Checkpoint, event.Workspace, event.Compact, event.Tasked, event.Recorded, event.Staged,
+		event.Unknown:
+		return nil, true
+	}
+	return nil, false
+}
+
+// note tells of an event in a sentence.
+func (f *Fold) note(e event.Event) []Item {
+	if b, ok := e.Body.(event.StepEnded); ok {
+		f.spend(llm.Usage{}, b.Cost)
+		if b.Step == event.Workflow {
+			f.Last = words.Returned(b.Result)
+		}
+	}
+	text, notice := words.Told(e.Body)
+	return []Item{&Note{Seq: e.Seq, Time: e.Time, Of: e.Body, Text: text, Notice: notice}}
+}
+
+// hear takes in what was said: it starts a run, or waits for its place in the one that goes on.
+func (f *Fold) hear(e event.Event) []Item {
+	s := &Said{Seq: e.Seq, Time: e.Time}
+	switch b := e.Body.(type) {
+	case event.Said:
+		s.Parts, s.By, s.Origin = b.Parts, b.By, b.Origin
+	case event.Steered:
+		s.Parts, s.By, s.Origin, s.Steered = b.Parts, b.By, b.Origin, true
+	}
+	s.Text = Spoken(s.Parts)
+	begins := s.Origin.Leads() && (!s.Steered || s.By != loop.By) // else it is news
+	if !f.Run.Busy && begins {
+		f.begin(e.Time)
+		s.Heard = true
+	}
+	switch {
+	case len(s.Parts) == 0:
+		return nil
+	case !f.Run.Busy:
+		s.Heard = true
+	case s.Heard:
+	case s.Steered || !begins:
+		f.Now.Steered = append(f.Now.Steered, s)
+	default:
+		f.queued = append(f.queued, s)
+	}
+	return []Item{s}
+}
+
+// withdrawn takes what was said off the queue. It tells of nothing that has left the queue before.
+func (f *Fold) withdrawn(e event.Event, b event.Withdrawn) []Item {
+	n := len(f.queued)
+	f.queued = slices.DeleteFunc(f.queued, func(s *Said) bool { return s.Seq == b.Of })
+	if len(f.queued) == n {
+		return nil
+	}
+	return f.note(e)
+}
+
+// Spoken is what somebody said, in words: images by their name.
+func Spoken(parts llm.Parts) string {
+	var b strings.Builder
+	for _, part := range parts {
+		switch p := part.(type) {
+		case llm.Text:
+			b.WriteString(p.Text)
+		case llm.Image:
+			if !strings.HasSuffix(b.String(), "]") { // its name
+				b.WriteString("[image]")
+			}
+		}
+	}
+	return b.String()
+}
+
+func (f *Fold) begin(at time.Time) {
+	if !f.Run.Busy {
+		f.Run = Run{Busy: true, Began: at, before: f.Spent.Cost}
+	}
+}
+
+// heard marks what the model sees from here on.
+func (f *Fold) heard() (items []Item) {
+	for _, s := range f.Now.Steered {
+		s.Heard = true
+		items = append(items, s)
+	}
+	f.Now.Steered = nil
+	return items
+}
+
+// stop ends a run. What was said first for after it begins the next.
+func (f *Fold) stop(e event.Event, b event.Stopped) []Item {
+	items := append(f.void(), f.heard()...)
+	stop := &Stop{Seq: e.Seq, Time: e.Time, Stopped: b, Turns: f.Run.Turns, Cost: f.Spent.Cost - f.Run.before}
+	if !f.Run.Began.IsZero() {
+		stop.Took = max(0, e.Time.Sub(f.Run.Began))
+	}
+	f.Run.Busy, f.Run.Stopped = false, &b
+	f.halt()
+	items = append(items, stop)
+	if len(f.queued) > 0 {
+		next := f.queued[0]
+		f.queued = f.queued[1:]
+		f.begin(e.Time)
+		next.Heard = true
+		items = append(items, next)
+	}
+	return items
+}
+
+// session folds what changes the session itself.
+func (f *Fold) session(e event.Event) (items []Item) {
+	switch b := e.Body.(type) {
+	case event.Opened:
+		f.Session.ID, f.Session.Root = e.Session, b.Root
+	case event.Forked: // what went on is the other session's
+		f.Session.ID = e.Session
+		items = append(f.interrupted(), f.close(func(*Question) bool { return true })...)
+		f.Now.Children = nil
+	case event.Titled:
+		f.Session.Title = b.Title
+	case event.Rewound:
+		f.rewinds.add(e.Seq, b.To)
+		items = append(f.void(), f.interrupted()...)
+		f.Now.Steered, f.queued, f.Todo, f.Run.Stopped = nil, nil, nil, nil
+	case event.Compacted:
+		f.spend(b.Usage, b.Cost)
+		f.Spent.Prompt = llm.Usage{Input: b.After}
+	case event.Kept:
+		f.spend(b.Usage, b.Cost)
+	}
+	return append(items, f.note(e)...)
+}
+
+func (f *Fold) switched(e event.Event, b event.Switched) []Item {
+	s := &f.Session
+	text, notice := words.Told(b)
+	note := &Note{Seq: e.Seq, Time: e.Time, Of: b, Text: text, Notice: notice, First: s.Route == ""}
+	s.Route, s.Mode, s.Effort = cmp.Or(b.Route, s.Route), cmp.Or(b.Mode, s.Mode), cmp.Or(b.Effort, s.Effort)
+	if b.Limits != nil {
+		s.Limits = *b.Limits
+	}
+	if b.Window != nil {
+		s.Window = b.Window.Tokens
+	}
+	return []Item{note}
+}
+
+// interrupted ends a run that nobody stopped.
+func (f *Fold) interrupted() []Item {
+	f.Run.Busy = false
+	f.halt()
+	return f.close(func(q *Question) bool { return q.Call != nil })
+}
+
+func (f *Fold) spend(used llm.Usage, cost float64) {
+	f.Spent.Usage = f.Spent.Usage.Add(used)
+	f.Spent.Cost += cost
+}
+
+// close takes questions off the list of those that are open.
+func (f *Fold) close(which func(*Question) bool) (items []Item) {
+	f.Now.Questions = slices.DeleteFunc(f.Now.Questions, func(q *Question) bool {
+		if which(q) {
+			q.Closed = true
+			items = append(items, q)
+		}
+		return q.Closed
+	})
+	return items
+}

@@ -1,0 +1,164 @@
+package transcript
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
+)
+
+// Markdown writes the session for people: what was said, done and answered.
+// System prompts and thoughts are left out; long results are shortened. What was rewound
+// stays, and is marked. The events are read twice.
+func Markdown(w io.Writer, events iter.Seq2[event.Event, error]) error {
+	gone, err := Rewound(events)
+	if err != nil {
+		return err
+	}
+	m := markdown{Writer: bufio.NewWriter(w)}
+	for e, err := range events {
+		if err != nil {
+			return err
+		}
+		m.mark(gone(e.Seq))
+		for _, item := range m.fold.Apply(e) {
+			m.add(e, item)
+		}
+	}
+	m.mark(false)
+	return m.Flush()
+}
+
+// mark says where what was rewound begins and ends.
+func (m *markdown) mark(gone bool) {
+	switch {
+	case gone && !m.gone:
+		fmt.Fprintf(m, "\n---\n\n*What follows was rewound: it no longer counts.*\n")
+	case !gone && m.gone:
+		fmt.Fprintf(m, "\n*The rewound part ends here; the conversation went on from before it.*\n\n---\n")
+	}
+	m.gone = gone
+}
+
+// maxShown bounds a result in the document, in bytes.
+const maxShown = 4000
+
+type markdown struct {
+	*bufio.Writer // its first error is kept and returned by Flush
+	fold          Fold
+	gone          bool // what is written was rewound
+}
+
+// add writes what an event brought.
+func (m *markdown) add(e event.Event, item Item) {
+	switch i := item.(type) {
+	case *Said:
+		if i.Seq == e.Seq { // else it was written when it was said
+			m.quote(map[bool]string{false: "User", true: "Steered"}[i.Steered], i.Parts)
+		}
+	case *Reply:
+		if said := strings.TrimSpace(i.Text); said != "" && i.State == Whole {
+			fmt.Fprintf(m, "\n## Agent\n\n%s\n", said)
+		}
+	case *Question:
+		if d := i.Answer; d != nil {
+			fmt.Fprintf(m, "\n*%s: %s by %s*%s\n", asks(i), map[bool]string{true: "allowed", false: "denied"}[d.Allow], d.By, before(" ", d.Reason))
+		}
+	case *Call:
+		if i.State == Over {
+			m.ended(i)
+		}
+	case *Note:
+		m.note(e, i)
+	case *Stop:
+		why, spent := before(" ", i.Stopped.Detail), m.fold.Spent
+		fmt.Fprintf(m, "\n---\n\n**%s**%s · %d turns · $%.4f\n", i.Stopped.Reason, why, spent.Turns, spent.Cost)
+	}
+}
+
+// asks names what a question is about.
+func asks(q *Question) string {
+	if q.Raised != nil {
+		return q.Raised.Tool
+	}
+	return q.Call.Call.Name
+}
+
+// note writes what the document tells beside the conversation.
+func (m *markdown) note(e event.Event, n *Note) {
+	switch b := n.Of.(type) {
+	case event.Opened:
+		fmt.Fprintf(m, "# Session %s\n\n%s · %s · %s\n", e.Session, e.Time.Format(time.DateTime), b.Root, b.App)
+	case event.Forked:
+		fmt.Fprintf(m, "\n---\n\n*Forked from %s after event %d as %s.*\n", b.From, b.Seq, e.Session)
+	case event.Switched:
+		if b.Route != "" || b.Mode != "" {
+			fmt.Fprintf(m, "\n*Working with %s*\n", strings.Join(strings.Fields(b.Route+" "+string(b.Mode)), " in mode "))
+		}
+	case event.Cancelled:
+		fmt.Fprintf(m, "\n*Interrupted.*\n")
+	case event.StepEnded:
+		fmt.Fprintf(m, "\n*%s*\n", n.Text)
+	}
+}
+
+func (m *markdown) quote(who string, parts llm.Parts) {
+	if len(parts) > 0 {
+		fmt.Fprintf(m, "\n## %s\n\n%s\n", who, strings.TrimSpace(shown(parts)))
+	}
+}
+
+// shown is the text of parts, with a line for each image.
+func shown(parts llm.Parts) string {
+	text := parts.Text()
+	for _, part := range parts {
+		if image, ok := part.(llm.Image); ok {
+			text += fmt.Sprintf("\n[%s %s]", image.MediaType, image.Digest)
+		}
+	}
+	return text
+}
+
+// before puts lead before text, if there is any.
+func before(lead, text string) string {
+	if text == "" {
+		return ""
+	}
+	return lead + text
+}
+
+func (m *markdown) ended(c *Call) {
+	b := c.Ended
+	of := ""
+	if c.Parent != nil {
+		of = " for " + c.Parent.Call.Name
+	}
+	fmt.Fprintf(m, "\n### %s%s: %s\n\n", c.Call.Name, of, cmp.Or(words.Failed(b), string(b.Outcome)))
+	m.fence("json", string(c.Call.Args))
+	text := shown(b.Parts)
+	if len(text) > maxShown {
+		text = strings.ToValidUTF8(text[:maxShown], "") + fmt.Sprintf("\n... %d bytes more", len(text)-maxShown)
+	}
+	m.fence("", text)
+	for _, f := range b.Files {
+		if f.Diff != "" {
+			m.fence("diff", f.Diff)
+		}
+	}
+}
+
+// fence writes a code block, with a fence longer than any in the text.
+func (m *markdown) fence(lang, text string) {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	fmt.Fprintf(m, "%s%s\n%s\n%s\n", fence, lang, strings.TrimRight(text, "\n"), fence)
+}

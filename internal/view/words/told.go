@@ -1,0 +1,319 @@
+package words
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// Told says what happened by an event that is told in a sentence, and whether it
+// is something to notice. It is empty for events that are shown in other ways, or
+// not worth telling. The sentence holds text of others as it is, and may have
+// several lines.
+func Told(body event.Body) (told string, notice bool) {
+	switch b := body.(type) {
+	case event.Note:
+		return b.Text, true
+	case event.Served:
+		return served(b), true
+	case event.Progress:
+		if b.Call == "" && b.Wait == 0 {
+			return b.Text, false
+		}
+	case event.Routed:
+		return routed(b)
+	case event.Healed:
+		return "the model refused the conversation (" + spaced(b.Cause) + "); it goes on without " + without(b.Level), true
+	case event.Hooked:
+		return hooked(b)
+	case event.Switched:
+		return switched(b), false
+	case event.Judged:
+		if b.Action == tool.Allow && len(Sensitive(b.Effects)) > 0 {
+			return "sensitive: it " + strings.Join(Sensitive(b.Effects), ", and "), true
+		}
+	case event.Kept:
+		return "the conversation was not compacted: " + b.Reason, true
+	case event.Compacted:
+		return fmt.Sprintf("the conversation was compacted from about %s to %s tokens; the log keeps all of it",
+			text.Thousands(b.Before), text.Thousands(b.After)), false
+	case event.Pruned:
+		return fmt.Sprintf("old results were cut short, from about %s to %s tokens; the log keeps all of them",
+			text.Thousands(b.Before), text.Thousands(b.After)), false
+	case event.Withdrawn:
+		return "a queued message was taken back", false
+	case event.Rewound:
+		return fmt.Sprintf("the conversation was rewound to event %d", b.To), false
+	case event.Spawned:
+		return "agent " + Agent(b.Agent, b.Child) + " started: " + b.Task, false
+	case event.Returned:
+		return returned(b), b.Reason != event.ReasonDone
+	case event.Paused:
+		until := b.Until.UTC().Format("2006-01-02 15:04 MST")
+		return "paused with all agents until " + until + ": " + cmp.Or(b.Message, spaced(b.Cause)), true
+	case event.Finished:
+		return finished(b), b.Exit == nil && !b.Kept
+	case event.StepStarted:
+		return "step " + step(b), false
+	case event.StepEnded:
+		return stepEnded(b), b.Outcome != event.OutcomeOK
+	case event.Restored:
+		return restored(b), false
+	}
+	return "", false
+}
+
+// restored names the files that went back, and those that were removed.
+func restored(b event.Restored) string {
+	gone := func(path string) bool { return slices.Contains(b.Removed, path) }
+	back := slices.DeleteFunc(slices.Clone(b.Files), gone)
+	switch {
+	case len(b.Removed) == 0:
+		return became(back, "restored")
+	case len(back) == 0:
+		return became(b.Removed, "removed")
+	}
+	return became(back, "restored") + "; " + became(b.Removed, "removed")
+}
+
+// became says what happened to files, and names of many the first.
+func became(files []string, what string) string {
+	n := len(files)
+	said := text.Count(n, "file") + text.Plural(n, " was ", " were ") + what
+	const most = 3
+	switch {
+	case n == 0:
+		return said
+	case n > most+1:
+		return fmt.Sprintf("%s: %s and %d more", said, strings.Join(files[:most], ", "), n-most)
+	}
+	return said + ": " + strings.Join(files, ", ")
+}
+
+// step names a step.
+func step(b event.StepStarted) string {
+	if b.Title == "" {
+		return b.Step
+	}
+	return b.Step + ": " + b.Title
+}
+
+// stepEnded says how a step has ended.
+func stepEnded(b event.StepEnded) string {
+	said := "step " + b.Step + ": " + string(b.Outcome)
+	if took := Took(b.Millis); took != "" {
+		said += " after " + took
+	}
+	if b.Error != "" {
+		said += ": " + b.Error
+	}
+	return said
+}
+
+// Returned is what a workflow has brought, a value a line; empty: nothing.
+func Returned(result json.RawMessage) string {
+	var values map[string]any
+	if json.Unmarshal(result, &values) != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		said, ok := values[name].(string)
+		if raw, err := json.Marshal(values[name]); !ok && err == nil && values[name] != nil {
+			said = string(raw)
+		}
+		if said = strings.TrimRight(said, "\n"); said == "" {
+			continue
+		}
+		if strings.Contains(said, "\n") {
+			said = "\n" + said
+		}
+		fmt.Fprintf(&b, "%s: %s\n", name, said)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// served names the servers that a person has to do something about, one a line.
+func served(b event.Served) string {
+	var lines []string
+	for _, s := range b.Servers {
+		name := "the MCP server " + OneLine(s.Name, 60)
+		switch {
+		case s.State == "failed":
+			lines = append(lines, name+" is unavailable: "+s.Why)
+		case s.State == "login":
+			lines = append(lines, name+": "+s.Why)
+		case s.State == "changed" && s.Why != "":
+			lines = append(lines, name+": "+s.Why+"; 'inspan mcp agree "+s.Name+"' shows them")
+		case s.State == "changed": // in logs of version 0.1.0
+			lines = append(lines, name+" offers other tools than you approved: 'inspan mcp agree "+s.Name+"' shows them")
+		case s.State == "connecting" && s.Why != "":
+			lines = append(lines, name+" is not connected yet: "+s.Why)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Sensitive says what effects do to sensitive places, after "it".
+func Sensitive(effects []tool.Effect) []string {
+	var out []string
+	for _, e := range effects {
+		does := "reads "
+		if e.Kind == tool.Write {
+			does = "changes "
+		}
+		if text := does + e.Path + ", which " + e.Sensitive; e.Sensitive != "" && !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// Agent names a child for people: its kind, and what of its id tells it apart.
+func Agent(kind, child string) string {
+	return strings.TrimSpace(kind + " " + child[strings.LastIndexByte(child, '.')+1:])
+}
+
+func returned(b event.Returned) string {
+	how := strings.ReplaceAll(string(b.Reason), "_", " ")
+	if how == "" {
+		how = "broken off"
+	}
+	if b.Detail != "" {
+		how += ", " + b.Detail
+	}
+	return fmt.Sprintf("agent %s returned: %s · %s · %s", Agent("", b.Child), how, text.Count(b.Turns, "turn"), Cost(b.Cost, b.Unpriced))
+}
+
+func finished(b event.Finished) string {
+	switch {
+	case b.Kept:
+		return fmt.Sprintf("keeps running after the session, in process %d: %s", b.PID, OneLine(b.Command, 100))
+	case b.Exit == nil:
+		return "job " + b.Job + " has ended: " + b.Error
+	}
+	return fmt.Sprintf("job %s has ended: exit code %d, after %.0f s", b.Job, *b.Exit, b.Seconds)
+}
+
+func routed(b event.Routed) (text string, notice bool) {
+	if b.From != "" {
+		return fmt.Sprintf("%s takes over from %s: %s", b.Route, b.From, b.Error), true
+	}
+	return fmt.Sprintf("%s answers, by the rule %s: %s", b.Route, b.Rule, b.Reason), false
+}
+
+func hooked(b event.Hooked) (text string, notice bool) {
+	switch {
+	case b.Action == tool.Deny:
+		return b.By + " says no: " + b.Reason, true
+	case b.Text != "":
+		return ToldModel(b.Text), false
+	}
+	return "", false
+}
+
+// ToldModel says that the model was told something, as one harmless line of at
+// most some 200 cells.
+func ToldModel(text string) string { return "told the model: " + OneLine(text, 200) }
+
+func switched(b event.Switched) string {
+	if b.Route == "" && b.Mode == "" && b.Effort == "" {
+		return ""
+	}
+	text := "now working"
+	if b.Route != "" {
+		text += " with " + b.Route
+	}
+	if b.Mode != "" {
+		text += " in mode " + string(b.Mode)
+	}
+	if b.Effort != "" {
+		text += " at effort " + b.Effort
+	}
+	return text
+}
+
+// without says what a healed conversation lacks.
+func without(level event.Healing) string {
+	switch level {
+	case event.HealReasoning:
+		return "the reasoning so far"
+	case event.HealImages:
+		return "the images so far"
+	}
+	return "calls and results so far, which become text"
+}
+
+// Wait says why the session waits a while now, what comes then, and for how many
+// seconds; zero if the event is no such wait. Why is text of others.
+func Wait(body event.Body) (why, what string, seconds float64) {
+	switch b := body.(type) {
+	case event.Failed:
+		if b.Retry > 0 {
+			return b.Message, "retrying", b.Retry
+		}
+	case event.Progress:
+		if b.Wait > 0 {
+			return b.Text, "continuing", b.Wait
+		}
+	}
+	return "", "", 0
+}
+
+// Judged is a call as it will run: with what the verdict made of it.
+func Judged(c llm.Call, b event.Judged) llm.Call {
+	if b.Args != nil {
+		c.Args = b.Args
+	}
+	if b.Tool != "" {
+		c.Name = b.Tool
+	}
+	return c
+}
+
+// Result is what a call brought, to be read: without escape sequences, blank lines
+// around it, and the marks that fence it for the model. It is as harmless as what
+// [text.Clean] returns.
+func Result(said string) string {
+	said = strings.TrimSpace(text.Clean(ansi.Strip(said)))
+	if lines := strings.Split(said, "\n"); len(lines) > 2 && strings.HasPrefix(lines[0], "<untrusted ") {
+		said = strings.Join(lines[1:len(lines)-1], "\n")
+	}
+	return said
+}
+
+// Stored is the blob that has the whole of a result, of which the text leaves out the middle. It is
+// empty if nothing is left out.
+func Stored(said string) string {
+	if m := storedForm.FindAllStringSubmatch(said, -1); m != nil { // others may have written the same further up
+		return m[len(m)-1][1]
+	}
+	return ""
+}
+
+var storedForm = regexp.MustCompile(`(?m)^\[.*\bblob:(sha256-[0-9a-f]{64})\b.*\]$`)
+
+// Failed says how a call has failed, in a word or two: the exit code of its command, else its
+// outcome. It is empty for a call that went well.
+func Failed(b event.Ended) string {
+	switch {
+	case b.Outcome != event.OutcomeOK:
+		return OneLine(string(b.Outcome), 64)
+	case b.Exit == nil || *b.Exit == 0:
+		return ""
+	case *b.Exit > 128 && *b.Exit <= 128+64: // how shells tell of a signal
+		return fmt.Sprintf("exit %d, signal %d", *b.Exit, *b.Exit-128)
+	}
+	return fmt.Sprintf("exit %d", *b.Exit)
+}

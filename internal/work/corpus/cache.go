@@ -1,0 +1,74 @@
+package corpus
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/inspan/inspan/internal/base/keep"
+)
+
+const (
+	mostCached = 20_000   // answers
+	mostCache  = 64 << 20 // bytes
+)
+
+// cache keeps answers by all that they depend on. It can be deleted; what can't be read or written
+// is as if it were not there. Answers are checked again when they are taken from it, so a file that
+// somebody else has written brings no quote that the text does not have.
+type cache struct {
+	dir string // empty: nothing is kept
+}
+
+func (c cache) path(key string) string { return filepath.Join(c.dir, key[:2], key) }
+
+func (c cache) get(key string) (string, bool) {
+	if c.dir == "" {
+		return "", false
+	}
+	raw, err := os.ReadFile(c.path(key))
+	if err != nil || len(raw) > mostReply {
+		return "", false
+	}
+	now := time.Now()
+	_ = os.Chtimes(c.path(key), now, now) // what is used stays longest
+	return string(raw), true
+}
+
+func (c cache) put(key, answer string) {
+	if c.dir == "" {
+		return
+	}
+	if err := keep.MakeDir(filepath.Dir(c.path(key))); err == nil {
+		_ = keep.Write(c.path(key), []byte(answer))
+	}
+}
+
+// sweep removes the oldest answers where there are too many.
+func (c cache) sweep() {
+	if c.dir == "" {
+		return
+	}
+	type entry struct {
+		path string
+		info fs.FileInfo
+	}
+	var all []entry
+	var size int64
+	_ = filepath.WalkDir(c.dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				all, size = append(all, entry{path, info}), size+info.Size()
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(all, func(a, b entry) int { return a.info.ModTime().Compare(b.info.ModTime()) })
+	for left := len(all); left > mostCached || size > mostCache; left-- {
+		one := all[len(all)-left]
+		_ = os.Remove(one.path)
+		size -= one.info.Size()
+	}
+}

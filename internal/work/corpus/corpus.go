@@ -1,0 +1,147 @@
+// Package corpus lets a model work with text that is far larger than its context window.
+//
+// A corpus is a list of sources: files, blobs, pages and logs of sessions. The model gets handles
+// (a source and a range of bytes) and no content: it greps and cuts, has a small model read
+// pieces, and cites. Its rules:
+//
+//  1. What a source holds is fixed when the corpus is opened: size and digest. A later change is an
+//     error that names the source, unless the source has only grown.
+//  2. A corpus is a blob of the session, and its name the digest of that. So it is found again
+//     after a crash, and the same call brings the same.
+//  3. Every call names the places that it reads as effects, those of the small model too. A list of
+//     sources is no permission: files are opened as the call may open them.
+//  4. An answer without a quote that stands in the text is an error, never an answer. One with figures or
+//     names that no quote has is not verified. What the small model can't say is null, and what goes wrong
+//     for a piece is told for that piece.
+//  5. No more of the text is held in memory than the pieces that are being read.
+package corpus
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/safety/guard"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
+	"github.com/inspan/inspan/tool"
+)
+
+// Kind is the kind of agent that has the tools.
+const Kind = "corpus"
+
+// Agent is the file of that kind.
+//
+//go:embed agent.md
+var Agent []byte
+
+// AnswerTool is the tool by which an answer is given.
+const AnswerTool = "corpus_answer"
+
+// Set is what the tools of one session share. Fields are set before use; safe for concurrent use.
+type Set struct {
+	// Sessions has the logs that can be sources. Nil: none can.
+	Sessions store.Store
+	// Only are the sources that can be opened, and files below them. Nil: all can that calls may read.
+	Only []event.Source
+	// Alone says that of sessions only the one that the call works for can be a source.
+	Alone bool
+	// Model is asked about pieces. Nil: nothing can be asked. It is called once.
+	Model func(ctx context.Context) (llm.Model, error)
+	// Left is how many US dollars the session may still spend; limited is false if it has no limit.
+	// Nil: it has none.
+	Left func() (dollars float64, limited bool)
+	// Key seals what is stored of a corpus. With another key it can't be used any more; empty: that
+	// of this process.
+	Key []byte
+	// Cache is a folder for answers, so that no piece is paid for twice. Empty: none are kept.
+	Cache string
+
+	mu      sync.Mutex
+	model   llm.Model
+	opened  map[string]*manifest // by the name of the corpus
+	held    float64              // dollars that calls which run have spent, or may spend
+	seen    map[string]*seen     // what was read, by the name of the corpus
+	checked map[string]string    // stamps of files whose content was compared, by corpus and file
+}
+
+// Tools returns the tools.
+func (s *Set) Tools() []tool.Tool {
+	return []tool.Tool{s.listTool(), s.grepTool(), s.readTool(), s.piecesTool(), s.askTool(), s.answerTool()}
+}
+
+// Names are the names of the tools.
+func Names() []string {
+	return []string{"corpus_list", "corpus_grep", "corpus_read", "corpus_pieces", "ask_pieces", AnswerTool}
+}
+
+// over makes a tool whose calls are about a corpus that is open.
+func over[In interface{ corpus() string }](
+	s *Set, name, doc string, run func(ctx context.Context, r *reading, in In) (tool.Result, error),
+) tool.Tool {
+	t := tool.New(name, doc, func(ctx context.Context, c *tool.Call, in In) (tool.Result, error) {
+		m, err := s.manifest(ctx, c, in.corpus())
+		if err != nil {
+			return tool.Result{}, err
+		}
+		res, err := run(ctx, &reading{set: s, call: c, manifest: m}, in)
+		res.Untrusted = true
+		return res, err
+	})
+	t.Effects = func(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
+		in, err := tool.Args[In](c)
+		if err != nil {
+			return nil, err
+		}
+		m, err := s.manifest(ctx, c, in.corpus())
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", tool.ErrInvalid, err)
+		}
+		return reads(m.Roots), nil
+	}
+	return t
+}
+
+func reads(paths []string) []tool.Effect {
+	out := []tool.Effect{}
+	for _, p := range paths {
+		out = append(out, tool.Effect{Kind: tool.Read, Path: p})
+	}
+	return out
+}
+
+// mostShown is how many bytes of JSON a call brings at the most, so that none of it is cut out.
+const mostShown = 26_000
+
+// result is a value as JSON in which nothing looks like a mark, and nothing is hidden.
+func result(v any) (tool.Result, error) {
+	text, err := encoded(v)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if len(text) > mostShown {
+		return tool.Result{}, fmt.Errorf("the result has %d bytes, at most %d can be shown", len(text), mostShown)
+	}
+	return tool.Text(text), nil
+}
+
+func encoded(v any) (string, error) {
+	raw, err := json.Marshal(v)
+	return guard.EscapeHidden(string(raw)), err
+}
+
+// shown is how many bytes a value takes in a result.
+func shown(v any) int {
+	text, _ := encoded(v) // what can't be encoded fails where it is shown
+	return len(text) + 1
+}
+
+var errNoBlobs = errors.New("a corpus can't be opened here: the session stores no blobs")
+
+// valid is text as JSON can carry it.
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

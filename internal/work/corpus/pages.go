@@ -1,0 +1,78 @@
+package corpus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/internal/world/web"
+	"github.com/inspan/inspan/tool"
+)
+
+// Fixed are the sources of a new session, as its log has them. The text of a page becomes a blob of
+// the session, once may lets its hosts through. So a place in it stays what it was, and the agent
+// needs no network. Env is the world of the session.
+func Fixed(ctx context.Context, env tool.Env, names []string, may func([]tool.Effect) error) (out []event.Source, err error) {
+	for _, name := range names {
+		src := event.Source{Name: name}
+		if IsPage(name) {
+			u, err := web.Address(name)
+			if err == nil {
+				err = may(pageEffects(u))
+			}
+			if err == nil {
+				src.Blob, err = fetched(ctx, env, u)
+				if err != nil && ctx.Err() == nil { // on one line: a server may have written what looks like an answer
+					err = errors.New(words.OneLine(err.Error(), mostTold))
+				}
+			}
+			if err != nil {
+				return nil, fmt.Errorf("source %q: %w", name, err)
+			}
+		}
+		out = append(out, src)
+	}
+	return out, nil
+}
+
+const mostTold = 400 // bytes of why a page can't be had
+
+// IsPage reports whether a source is written as a page.
+func IsPage(name string) bool {
+	kind, _ := kindOf(name)
+	return kind == kindPage
+}
+
+// pageEffects are the hosts that are asked for a page.
+func pageEffects(u *url.URL) (out []tool.Effect) {
+	for _, host := range web.Hosts(u) {
+		out = append(out, tool.Effect{Kind: tool.Network, Text: host})
+	}
+	return out
+}
+
+// fetched fetches a page, and returns the blob that has its text. Of a page that is too long nothing is
+// kept: who reads its beginning would take it for all of it.
+func fetched(ctx context.Context, env tool.Env, u *url.URL) (blob string, err error) {
+	switch {
+	case env.HTTP == nil:
+		return "", errors.New("no server can be reached from here")
+	case env.Blobs == nil:
+		return "", errNoBlobs
+	}
+	page, err := web.Fetch(ctx, env.HTTP, u)
+	if err != nil {
+		return "", err
+	}
+	if strings.TrimSpace(page.Text) == "" {
+		return "", fmt.Errorf("%s has no text", u)
+	}
+	if page.Cut {
+		return "", fmt.Errorf("%s is longer than pages that are read; save it as a file, and open that", u)
+	}
+	return env.Blobs.Put(ctx, strings.NewReader(cleaned(env.Clean, page.Text)))
+}

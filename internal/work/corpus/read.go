@@ -1,0 +1,273 @@
+package corpus
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"slices"
+
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/tool"
+)
+
+// reading is one call that reads a corpus.
+type reading struct {
+	set  *Set
+	call *tool.Call
+	*manifest
+}
+
+// ErrChanged says that a source is no longer what it was when the corpus was opened.
+var ErrChanged = errors.New("it has changed since the corpus was opened; open the corpus again with corpus_list")
+
+func changed(name string, why error) error {
+	if why != nil {
+		return fmt.Errorf("%s: %w (%w)", name, ErrChanged, why)
+	}
+	return fmt.Errorf("%s: %w", name, ErrChanged)
+}
+
+// view is a source that is open. It is read from its beginning to its end; going back is
+// possible, and slow for what can't be positioned.
+type view struct {
+	r    *reading
+	i    int
+	src  source
+	file io.ReadCloser
+	at   int64
+}
+
+// view opens a source. What is not as it was is an error.
+func (r *reading) view(ctx context.Context, i int) (*view, error) {
+	v := &view{r: r, i: i, src: r.Sources[i]}
+	return v, v.open(ctx)
+}
+
+func (v *view) open(ctx context.Context) (err error) {
+	v.at = 0
+	switch v.src.Kind {
+	case kindFile:
+		v.file, err = v.r.openFile(ctx, v.i)
+	case kindSession:
+		if err = v.r.set.mayRead(ctx, v.r.call, v.src.At); err == nil {
+			v.file = v.r.set.log(ctx, v.src.At, v.src.Upto)
+		}
+	default:
+		if v.r.call.Env.Blobs == nil {
+			return errNoBlobs
+		}
+		v.file, err = v.r.call.Env.Blobs.Get(ctx, v.src.At)
+	}
+	if err != nil && !errors.Is(err, ErrChanged) {
+		err = fmt.Errorf("%s: %w", v.src.Name, err)
+	}
+	return err
+}
+
+// close ends the reading. The error is one of a source that has changed meanwhile.
+func (v *view) close(ctx context.Context) error {
+	f, isFile := v.file.(fs.File)
+	if !isFile {
+		return v.file.Close()
+	}
+	info, err := f.Stat()
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return v.r.confirm(ctx, v.i, stampOf(info))
+}
+
+// seek goes to a byte.
+func (v *view) seek(ctx context.Context, to int64) error {
+	if s, ok := v.file.(io.Seeker); ok && to != v.at {
+		if _, err := s.Seek(to, io.SeekStart); err == nil {
+			v.at = to
+			return nil
+		}
+	}
+	if to < v.at {
+		if err := errors.Join(v.file.Close(), v.open(ctx)); err != nil {
+			return err
+		}
+	}
+	n, err := io.CopyN(io.Discard, v.file, to-v.at)
+	v.at += n
+	if err != nil {
+		return v.short(err)
+	}
+	return nil
+}
+
+// Read implements [io.Reader], up to where the source ended when it was opened.
+func (v *view) Read(p []byte) (int, error) {
+	left := v.src.Bytes - v.at
+	if left <= 0 {
+		return 0, io.EOF
+	}
+	n, err := v.file.Read(p[:min(int64(len(p)), left)])
+	v.at += int64(n)
+	switch {
+	case err != nil && v.at >= v.src.Bytes:
+		err = nil
+	case err != nil:
+		err = v.short(err)
+	}
+	return n, err
+}
+
+// short is the error of a source that can't be read to where it ended.
+func (v *view) short(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return changed(v.src.Name, nil)
+	}
+	return fmt.Errorf("%s: %w", v.src.Name, err)
+}
+
+// bytes are those of a range.
+func (v *view) bytes(ctx context.Context, from, to int64) ([]byte, error) {
+	if err := v.seek(ctx, from); err != nil {
+		return nil, err
+	}
+	out := make([]byte, to-from)
+	_, err := io.ReadFull(v, out)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = changed(v.src.Name, nil)
+	}
+	return out, err
+}
+
+// each reads sources one after the other.
+func (r *reading) each(ctx context.Context, sources []int, do func(v *view) error) error {
+	for _, i := range sources {
+		v, err := r.view(ctx, i)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(do(v), v.close(ctx), ctx.Err()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openFile opens a file of the corpus, if it is still what it was.
+func (r *reading) openFile(ctx context.Context, i int) (fs.File, error) {
+	src := r.Sources[i]
+	files := r.call.Env.Files
+	if !slices.ContainsFunc(r.Roots, func(root string) bool { return tool.Inside(root, src.At) }) {
+		return nil, errors.New("it is not below what the corpus was opened with")
+	}
+	at, err := files.Resolve(ctx, src.At)
+	if err != nil {
+		return nil, err
+	}
+	if at != src.At {
+		return nil, changed(src.Name, errors.New("a link has taken its place"))
+	}
+	f, err := files.Open(ctx, src.At)
+	if err != nil {
+		return nil, changed(src.Name, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if err := r.compare(ctx, i, f, info); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// compare looks into a file that something was done to, whether its content is still there.
+func (r *reading) compare(ctx context.Context, i int, f fs.File, info fs.FileInfo) error {
+	src, stamp := r.Sources[i], stampOf(info)
+	switch {
+	case !info.Mode().IsRegular() || info.Size() < src.Bytes:
+		return changed(src.Name, nil)
+	case r.known(i, stamp):
+		return nil
+	}
+	s, ok := f.(io.Seeker)
+	if !ok {
+		return changed(src.Name, nil)
+	}
+	m := newMeter()
+	if _, err := io.Copy(m, io.LimitReader(keep.Reading(ctx, f), src.Bytes)); err != nil {
+		return fmt.Errorf("%s: %w", src.Name, err)
+	}
+	if m.bytes != src.Bytes || m.digest() != src.Digest {
+		return changed(src.Name, nil)
+	}
+	r.set.mu.Lock()
+	if r.set.checked == nil || len(r.set.checked) > 10_000 {
+		r.set.checked = map[string]string{}
+	}
+	r.set.checked[r.key(i)] = stamp
+	r.set.mu.Unlock()
+	_, err := s.Seek(0, io.SeekStart)
+	return err
+}
+
+// known reports whether a file with this stamp has the content that it had.
+func (r *reading) known(i int, stamp string) bool {
+	r.set.mu.Lock()
+	defer r.set.mu.Unlock()
+	return stamp == r.Sources[i].Stamp || stamp == r.set.checked[r.key(i)]
+}
+
+// confirm looks whether a file was left alone while it was read. If not, what was read may be
+// anything.
+func (r *reading) confirm(ctx context.Context, i int, stamp string) error {
+	if r.known(i, stamp) {
+		return nil
+	}
+	f, err := r.openFile(ctx, i)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func (r *reading) key(i int) string { return fmt.Sprintf("%s %d", r.name, i) }
+
+// stampOf is what changes with the content of a file.
+func stampOf(info fs.FileInfo) string {
+	ino, ctime := keep.Inode(info)
+	return fmt.Sprintf("%d %d %d %d", info.Size(), info.ModTime().UnixNano(), ino, ctime)
+}
+
+// meter counts what is written to it.
+type meter struct {
+	sum   hash.Hash
+	bytes int64
+	lines int64
+	last  byte
+}
+
+func newMeter() *meter { return &meter{sum: sha256.New()} }
+
+// Write implements [io.Writer].
+func (m *meter) Write(p []byte) (int, error) {
+	m.bytes += int64(len(p))
+	m.lines += int64(countLines(p))
+	if len(p) > 0 {
+		m.last = p[len(p)-1]
+	}
+	return m.sum.Write(p)
+}
+
+// digest names the content as [tool.Digest] does.
+func (m *meter) digest() string { return hex.EncodeToString(m.sum.Sum(nil)[:16]) }
+
+// count is the number of lines, of which the last may have no end.
+func (m *meter) count() int64 {
+	if m.bytes > 0 && m.last != '\n' {
+		return m.lines + 1
+	}
+	return m.lines
+}

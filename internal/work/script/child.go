@@ -1,0 +1,295 @@
+package script
+
+import (
+	"bufio"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"modernc.org/quickjs"
+
+	"github.com/inspan/inspan/internal/world/sandbox"
+)
+
+//go:embed prelude.js
+var prelude string
+
+const (
+	reportFD = 3       // what the process says goes there
+	maxDepth = 2000    // of calls within calls in JavaScript
+	mostText = 8 << 20 // bytes of the arguments of one call, of one line that is printed, and of the result
+)
+
+// Child is to be called first of all by every program that is the Self of an [Engine], tests
+// included. If this process was started to run a script it does so, and the caller must exit with
+// the code; else nothing happens.
+func Child() (ran bool, code int) {
+	if len(os.Args) != 2 || os.Args[1] != program {
+		return false, 0
+	}
+	report := os.NewFile(reportFD, "report")
+	if _, err := report.Stat(); err != nil {
+		fmt.Fprintln(os.Stderr, "this process runs scripts for inspan; it is of no use alone")
+		return true, 2
+	}
+	if err := sandbox.Seal(); err != nil {
+		fmt.Fprintln(os.Stderr, "close the engine of scripts off:", err)
+		return true, 1
+	}
+	if err := serve(os.Stdin, report); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return true, 1
+	}
+	return true, 0
+}
+
+// machine runs one script.
+type machine struct {
+	vm     *quickjs.VM
+	settle quickjs.Value // function of prelude.js
+	in     *json.Decoder
+	out    *bufio.Writer
+	busy   time.Duration // that it may still compute
+	finish bool          // it waits for open calls also once the script has failed
+	open   int           // calls that are not settled
+	held   bool          // one of them waits for a person
+	end    *ending       // of the script itself; calls may still be open
+}
+
+func serve(in io.Reader, out io.Writer) error {
+	m := &machine{in: json.NewDecoder(bufio.NewReader(in)), out: bufio.NewWriter(out)}
+	var o order
+	if err := m.in.Decode(&o); err != nil {
+		return fmt.Errorf("read the script: %w", err)
+	}
+	var err error
+	if m.vm, err = quickjs.NewVM(); err != nil {
+		return fmt.Errorf("make the engine: %w", err)
+	}
+	limit(m.vm, o.Memory)
+	m.busy, m.finish = time.Duration(o.Busy)*time.Millisecond, o.Finish
+	if err := m.begin(o); err != nil {
+		m.over(ending{Error: err.Error()})
+	}
+	for {
+		if err := m.turn(); err != nil {
+			m.over(ending{Error: err.Error()})
+		}
+		if done, err := m.rest(); done || err != nil {
+			return err
+		}
+		var r reply
+		if err := m.in.Decode(&r); err != nil {
+			return fmt.Errorf("read what a call brought: %w", err)
+		}
+		if err := m.answer(r); err != nil {
+			m.over(ending{Error: err.Error()})
+		}
+	}
+}
+
+// limit sets the limits that hold for the whole of a script.
+func limit(vm *quickjs.VM, memory int) {
+	vm.SetMemoryLimit(uintptr(memory))
+	vm.SetMaxStackSize(maxDepth)
+	vm.SetCanBlock(false)
+}
+
+// rest tells what there is to tell, and reports whether that was all.
+func (m *machine) rest() (done bool, err error) {
+	stuck := m.open == 0
+	switch {
+	case m.end != nil && (stuck || m.end.Held || m.end.Error != "" && (!m.finish || m.busy <= 0)):
+		done = true
+	case stuck && m.held:
+		m.end, done = &ending{Held: true}, true
+	case stuck:
+		m.end, done = &ending{Error: "the script waits for something that never comes: no call is open"}, true
+	}
+	if done {
+		if m.held { // whatever it came to rests on results that are not there yet
+			m.end = &ending{Held: true}
+		}
+		m.tell(message{End: m.end})
+	} else {
+		m.tell(message{Rest: &m.open})
+	}
+	return done, m.out.Flush()
+}
+
+// over notes how the script ended, the first time.
+func (m *machine) over(e ending) {
+	if m.end == nil {
+		m.end = &e
+	}
+}
+
+// begin compiles what is given and begins the script.
+func (m *machine) begin(o order) error {
+	if err := m.vm.RegisterHostFunc("send", m.send); err != nil {
+		return err
+	}
+	// what else begins the script is out of its reach
+	start, err := m.eval(`(prelude => { const send = globalThis.send; delete globalThis.send; return (now, seed) => {
+		const parts = prelude(send, now, seed);
+		return {settle: parts.settle, start: (setup, input, main) => { setup(parts.host, input); return parts.start(main); }};
+	}})` + "(" + prelude + ")")
+	if err != nil {
+		return err
+	}
+	parts, err := start.CallValue(quickjs.UndefinedValue, float64(o.Now), o.Seed)
+	if err != nil {
+		return err
+	}
+	main, err := m.eval("(async function script() {" + o.Code + "\n})")
+	if err != nil {
+		return syntax(err)
+	}
+	setup, err := m.eval(o.Setup)
+	if err != nil {
+		return fmt.Errorf("the setup of the script: %w", err)
+	}
+	if m.settle, err = m.part(parts, "settle"); err != nil {
+		return err
+	}
+	begin, err := m.part(parts, "start")
+	if err != nil {
+		return err
+	}
+	return m.within(func() error {
+		_, err := begin.CallValue(quickjs.UndefinedValue, setup, o.Input, main)
+		return err
+	})
+}
+
+func (m *machine) eval(code string) (v quickjs.Value, err error) {
+	err = m.within(func() (err error) { v, err = m.vm.EvalValue(code, quickjs.EvalGlobal); return err })
+	return v, err
+}
+
+func (m *machine) part(of quickjs.Value, name string) (quickjs.Value, error) {
+	atom, err := m.vm.NewAtom(name)
+	if err != nil {
+		return quickjs.Value{}, err
+	}
+	return m.vm.GetPropertyValue(of, atom)
+}
+
+// syntax says where a script is wrong. The engine counts lines from 1, as people do.
+func syntax(err error) error {
+	var e *quickjs.Error
+	if errors.As(err, &e) && e.LineNumber > 0 {
+		return fmt.Errorf("line %d: %w", e.LineNumber, err)
+	}
+	return err
+}
+
+// turn runs what has become ready.
+func (m *machine) turn() error {
+	for {
+		ran := 0
+		err := m.within(func() (err error) { ran, err = m.vm.ExecutePendingJobs(); return err })
+		if spent(err) || m.held && m.end != nil {
+			return err
+		}
+		if ran == 0 {
+			return nil
+		}
+	}
+}
+
+// answer settles a call.
+func (m *machine) answer(r reply) error {
+	m.open--
+	m.held = m.held || r.How == held
+	return m.within(func() error {
+		_, err := m.settle.Call(quickjs.UndefinedValue, r.ID, int(r.How), string(r.Value))
+		return err
+	})
+}
+
+var errBusy = errors.New("the script has computed for as long as it may")
+
+// within lets the engine compute as long as is left.
+func (m *machine) within(f func() error) error {
+	if m.busy <= 0 {
+		return errBusy
+	}
+	began := time.Now()
+	if err := m.vm.SetEvalTimeout(m.busy); err != nil {
+		return err
+	}
+	err := f()
+	if m.busy -= time.Since(began); m.busy <= 0 {
+		return errBusy
+	}
+	return err
+}
+
+// spent reports whether nothing more may run.
+func spent(err error) bool {
+	var e *quickjs.Error
+	return errors.Is(err, errBusy) || errors.As(err, &e) && e.Name == "InternalError"
+}
+
+// send is how JavaScript reaches the process.
+func (m *machine) send(args []any) (any, error) {
+	texts := make([]string, len(args))
+	for i, a := range args {
+		switch a := a.(type) {
+		case string:
+			texts[i] = a
+		case int:
+			texts[i] = strconv.Itoa(a)
+		}
+		if len(texts[i]) > mostText {
+			return nil, fmt.Errorf("that is %d bytes at once; at most %d can leave a script", len(texts[i]), mostText)
+		}
+	}
+	switch kind := texts[0]; {
+	case kind == "call" && len(texts) == 4:
+		id, err := strconv.Atoi(texts[1])
+		if err != nil {
+			return nil, err
+		}
+		m.open++
+		m.tell(message{Call: &asked{ID: id, Name: texts[2], Args: json.RawMessage(texts[3])}})
+	case kind == "print" && len(texts) == 2:
+		m.tell(message{Print: &texts[1]})
+	case kind == "tell" && len(texts) == 3:
+		m.tell(message{Tell: &hint{texts[1], texts[2]}})
+	case kind == "done" && len(texts) == 2:
+		m.over(ending{Value: json.RawMessage(texts[1])})
+	case kind == "failed" && len(texts) == 2:
+		m.over(ending{Error: tidy(texts[1])})
+	case kind == "touched":
+		m.over(ending{Held: true})
+		m.vm.Interrupt()
+	}
+	return nil, nil
+}
+
+// tell writes a message, which is sent when the script rests.
+func (m *machine) tell(msg message) {
+	raw, err := line(msg)
+	if err != nil {
+		raw, _ = line(message{End: &ending{Error: err.Error()}})
+	}
+	m.out.Write(raw) //nolint:errcheck // Flush tells it
+}
+
+// tidy leaves of a stack the line of the script that it comes from.
+func tidy(text string) string {
+	what, stack, _ := strings.Cut(text, "\n")
+	if at := regexp.MustCompile(`at script \(<eval>:(\d+)`).FindStringSubmatch(stack); at != nil {
+		return "line " + at[1] + ": " + what
+	}
+	return what
+}

@@ -1,0 +1,426 @@
+// Package script runs JavaScript that models and workflows bring.
+//
+// Each script has a process of its own, which is this program started anew, in a box, closed off
+// from files, processes and the network before it reads the script. In it an engine interprets
+// the script (modernc.org/quickjs, ES2023) with a limit on memory and on the time that it computes.
+// A script that goes wrong, in whatever way, costs that process and nothing else.
+//
+// A script reaches the world only by calls, each of which its owner makes for it. Its clock stands
+// still and its random numbers follow from a seed, so a script that is given the same results does
+// the same again. That is how it survives a crash: it is run again from its beginning, and its
+// owner has the results of what it did before.
+package script
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/world/sandbox"
+	"github.com/inspan/inspan/tool"
+)
+
+// Limits bound one script. Zero stands for the value in brackets.
+type Limits struct {
+	Memory int           // bytes of its values (64 MB)
+	Busy   time.Duration // that it computes, not counting waits for calls (20 s)
+	Calls  int           // that it makes (1,000)
+}
+
+func (l Limits) stated() Limits {
+	if l.Memory == 0 {
+		l.Memory = 64 << 20
+	}
+	if l.Busy == 0 {
+		l.Busy = 20 * time.Second
+	}
+	if l.Calls == 0 {
+		l.Calls = 1000
+	}
+	return l
+}
+
+// Script is one that is to run.
+type Script struct {
+	// Code is the body of an async function. What it returns is the result.
+	Code string
+	// Setup is a JavaScript function of host and Input that runs before Code and gives it what it
+	// is to see: host.call(name, args, shape, blame) makes a call and returns a promise,
+	// host.print(text) prints.
+	Setup string
+	Input json.RawMessage
+	// Finish has a script that has failed wait for the calls that are open, and what follows them. Else they are given up.
+	Finish bool
+	// Seed is what random numbers follow from, Now is what the clock says.
+	Seed string
+	Now  time.Time
+	// Call is asked for a call and returns at once; wait waits for what it brings. It is called in the order
+	// in which the script asks, by one goroutine; waits are called side by side. Their context ends with the script.
+	Call func(ctx context.Context, name string, args json.RawMessage) (wait func() Answer)
+	// Rests, if not nil, is called when the script asks for no other call until it is told what one of those
+	// brings that it waits for.
+	Rests func()
+	// Print gets what the script prints, in order. Nil: it is lost.
+	Print func(text string)
+	// Tell gets what Setup tells with host.tell(kind, text), in order. An error ends the script. Nil: it is lost.
+	Tell   func(kind, text string) error
+	Limits Limits
+}
+
+// Answer is what a call brings.
+type Answer struct {
+	Value any   // as JSON
+	Err   error // is thrown instead; see Thrown
+	// End ends the script, with the error.
+	End error
+	// Held says that the call waits for a person. The script goes on as far as it does not look at
+	// what the call brings, and then ends with [ErrHeld].
+	Held bool
+	// Never says that the call has no end for now. What waits for it in the script goes no further, and once
+	// nothing else goes on the script ends with [ErrHeld].
+	Never bool
+	// Nth says that this is the nth answer of all. The script gets those in order, also if they
+	// come otherwise. Zero: it has no place.
+	Nth int
+}
+
+// Thrown is an error whose value a script gets, to make its own error of.
+type Thrown struct{ Value any }
+
+func (t *Thrown) Error() string { return fmt.Sprint(t.Value) }
+
+// ErrHeld says that a script has gone as far as it could without the decision of a person. It is
+// to be run again once there is one.
+var ErrHeld = errors.New("the script waits for a decision")
+
+// Error is what a script itself came to: what it has thrown, or a limit.
+type Error struct{ Text string }
+
+func (e *Error) Error() string { return e.Text }
+
+// Engine runs scripts. It is safe for concurrent use.
+type Engine struct {
+	// Self is the path of a program that calls [Child] first of all.
+	Self string
+	// Env starts it where it can't seal itself off, which is everywhere but on Linux.
+	Env tool.Env
+	// Open lets scripts run there although no box can be built.
+	Open bool
+}
+
+// Run runs a script to its end. The error is an [*Error] if the script has failed, [ErrHeld], or
+// tells that the engine has; if ctx has ended it is that.
+func (e Engine) Run(ctx context.Context, s Script) (value json.RawMessage, err error) {
+	s.Limits = s.Limits.stated()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := &run{Script: s, ctx: ctx, lines: make(chan []byte), answers: make(chan settled), early: map[int]settled{}, next: 1, rests: -1}
+	in, feed := io.Pipe()
+	defer func() { _ = feed.Close() }()
+	r.feed = feed
+	p, err := e.start(ctx, in, r)
+	if err != nil {
+		return nil, err
+	}
+	exited := make(chan struct{})
+	go func() { defer close(exited); r.code, r.lost = p.Wait() }()
+	defer func() {
+		cancel()
+		_ = feed.Close()
+		p.Kill()
+		<-exited
+	}()
+	return r.follow(exited)
+}
+
+func (e Engine) start(ctx context.Context, in io.Reader, r *run) (tool.Process, error) {
+	if e.Self == "" {
+		return nil, errors.New("scripts can't run in this program: it names none that runs them")
+	}
+	procs, c := sandbox.Sealing(), tool.Command{
+		Args: []string{e.Self, program}, Dir: "/", Env: []string{"TZ=UTC", "GOMAXPROCS=1", "GOTRACEBACK=single"},
+		Stdin: in, Output: &r.errs, Report: r,
+	}
+	if procs == nil {
+		procs, c.Dir, c.Box.Level = e.Env.Procs, e.Env.Root, tool.BoxNone
+		switch {
+		case procs == nil:
+			return nil, errors.New("no process can be started here, and a script needs one")
+		case e.Env.Walls.Read:
+			c.Box = tool.Box{Level: tool.BoxRead, Program: filepath.Dir(e.Self)}
+		case !e.Open:
+			return nil, fmt.Errorf("the script was not run: %w", tool.ErrNoBox)
+		}
+	}
+	p, err := procs.Start(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("the script was not run: %w", err)
+	}
+	return p, nil
+}
+
+// run is a script that runs.
+type run struct {
+	Script
+	ctx     context.Context
+	feed    io.Writer
+	lines   chan []byte // from the process
+	answers chan settled
+	code    int // of the process, and why it is not known
+	lost    error
+	errs    keep.Tail
+
+	open, made int             // calls that wait for their answers, and all of them
+	never      int             // of those that are open: have no end for now
+	rests      int             // calls that the process waited for when it rested last; below 0: it works
+	partial    []byte          // of a line; of the goroutine that writes
+	early      map[int]settled // answers that came before their turn
+	next       int             // the number of the answer whose turn it is
+}
+
+type settled struct {
+	id int
+	Answer
+}
+
+// mostLine is how long a line from the process may be: JSON can write a byte in six.
+const mostLine = 7 * mostText
+
+// Write takes what the process says, from one goroutine.
+func (r *run) Write(p []byte) (int, error) {
+	r.partial = append(r.partial, p...)
+	for {
+		end := bytes.IndexByte(r.partial, '\n')
+		if end < 0 {
+			if len(r.partial) > mostLine {
+				return 0, errors.New("the line is too long")
+			}
+			return len(p), nil
+		}
+		line := bytes.Clone(r.partial[:end])
+		r.partial = r.partial[end+1:]
+		select {
+		case r.lines <- line:
+		case <-r.ctx.Done():
+			return 0, context.Cause(r.ctx)
+		}
+	}
+}
+
+// slack is how much longer than it may compute a script may be silent while no call is open.
+const slack = 15 * time.Second
+
+// follow does what the process asks for until the script has ended.
+func (r *run) follow(exited <-chan struct{}) (json.RawMessage, error) {
+	if err := r.send(r.order()); err != nil {
+		return nil, r.broken(err)
+	}
+	silent := time.NewTimer(r.Limits.Busy + slack)
+	defer silent.Stop()
+	for {
+		select {
+		case line := <-r.lines:
+			end, err := r.heard(line)
+			if err != nil || end != nil {
+				return end.result(err)
+			}
+		case a := <-r.answers:
+			if err := r.settle(a); err != nil {
+				return nil, err
+			}
+			if err := r.idle(); err != nil {
+				return nil, err
+			}
+		case <-exited:
+			select { // its last word may have come first
+			case line := <-r.lines:
+				if end, err := r.heard(line); err != nil || end != nil {
+					return end.result(err)
+				}
+			default:
+			}
+			return nil, r.died()
+		case <-silent.C:
+			if r.open == 0 {
+				return nil, &Error{errBusy.Error() + ", or its process was stopped"}
+			}
+		case <-r.ctx.Done():
+			return nil, context.Cause(r.ctx)
+		}
+		silent.Reset(r.Limits.Busy + slack)
+	}
+}
+
+// result is what a script has come to.
+func (e *ending) result(err error) (json.RawMessage, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case e.Held:
+		return nil, ErrHeld
+	case e.Error != "":
+		return nil, &Error{e.Error}
+	case !json.Valid(e.Value):
+		return nil, errors.New("the engine of scripts says what is not JSON")
+	}
+	return e.Value, nil
+}
+
+func (r *run) order() order {
+	o := order{
+		Code: r.Code, Setup: r.Setup, Input: r.Input, Now: r.Now.UnixMilli(), Memory: r.Limits.Memory, Busy: r.Limits.Busy.Milliseconds(),
+		Finish: r.Finish,
+	}
+	if o.Input == nil {
+		o.Input = json.RawMessage("null")
+	}
+	sum := sha256.Sum256([]byte(r.Seed))
+	for i := range o.Seed {
+		o.Seed[i] = binary.BigEndian.Uint32(sum[4*i:])
+	}
+	return o
+}
+
+func (r *run) send(v any) error {
+	raw, err := line(v)
+	if err == nil {
+		_, err = r.feed.Write(raw)
+	}
+	return err
+}
+
+// heard does what a line asks for.
+func (r *run) heard(line []byte) (*ending, error) {
+	var m message
+	if err := json.Unmarshal(line, &m); err != nil {
+		return nil, fmt.Errorf("the engine of scripts says what can't be read: %w", err)
+	}
+	switch {
+	case m.End != nil:
+		return m.End, nil
+	case m.Print != nil && r.Print != nil:
+		r.Print(*m.Print)
+	case m.Rest != nil:
+		if r.rests = *m.Rest; r.Rests != nil && r.rests == r.open {
+			r.Rests()
+		}
+		return nil, r.idle()
+	case m.Tell != nil && r.Tell != nil:
+		return nil, r.Tell(m.Tell.Kind, m.Tell.Text)
+	case m.Call != nil:
+		return nil, r.ask(*m.Call)
+	}
+	return nil, nil
+}
+
+// ask has a call made.
+func (r *run) ask(c asked) error {
+	r.open++
+	if r.made++; r.made > r.Limits.Calls {
+		return &Error{fmt.Sprintf("the script makes more than %d calls", r.Limits.Calls)}
+	}
+	wait := r.Call(r.ctx, c.Name, c.Args)
+	go func() {
+		select {
+		case r.answers <- settled{c.ID, wait()}:
+		case <-r.ctx.Done():
+		}
+	}()
+	return nil
+}
+
+// idle says why nothing more goes on while the process waits; nil: something does. What the process
+// says of itself may be older than the last answer: then it waits for more calls than are open.
+func (r *run) idle() error {
+	early := len(r.early)
+	switch {
+	case r.rests != r.open || r.open > early+r.never:
+		return nil
+	case early > 0: // what comes before it was not asked for
+		return fmt.Errorf("%w: it has left out what it did as number %d", tool.ErrDiverged, r.next)
+	case r.never > 0:
+		return ErrHeld
+	}
+	return nil
+}
+
+// settle hands an answer on once its turn has come.
+func (r *run) settle(a settled) error {
+	switch {
+	case a.End != nil:
+		return a.End
+	case a.Never:
+		r.never++
+		return nil
+	case a.Nth == 0:
+		return r.reply(a)
+	}
+	r.early[a.Nth] = a
+	for {
+		a, there := r.early[r.next]
+		if !there {
+			return nil
+		}
+		delete(r.early, r.next)
+		r.next++
+		if err := r.reply(a); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *run) reply(a settled) error {
+	r.open--
+	r.rests = -1
+	out, value := reply{ID: a.id}, a.Value
+	var t *Thrown
+	switch {
+	case a.Held:
+		out.How = held
+	case errors.As(a.Err, &t):
+		out.How, value = thrown, t.Value
+	case a.Err != nil:
+		out.How, value = thrown, a.Err.Error()
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		out.How = thrown
+		raw, _ = json.Marshal("what the call brings is not JSON: " + err.Error())
+	}
+	out.Value = raw
+	if err := r.send(out); err != nil {
+		return r.broken(err)
+	}
+	return nil
+}
+
+// broken is why the process could not be told something.
+func (r *run) broken(err error) error {
+	if cause := context.Cause(r.ctx); cause != nil {
+		return cause
+	}
+	return fmt.Errorf("the engine of scripts can't be reached: %w", err)
+}
+
+// died is how a process has ended without a word.
+func (r *run) died() error {
+	switch {
+	case r.ctx.Err() != nil:
+		return context.Cause(r.ctx)
+	case r.lost != nil:
+		return fmt.Errorf("what became of the script is not known: %w", r.lost)
+	}
+	if said := strings.TrimSpace(r.errs.Text()); said != "" {
+		return fmt.Errorf("the engine of scripts has ended with exit code %d: %s", r.code, said)
+	}
+	return fmt.Errorf("the engine of scripts was killed (exit code %d)", r.code)
+}

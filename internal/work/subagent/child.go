@@ -1,0 +1,240 @@
+package subagent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/transcript"
+	"github.com/inspan/inspan/llm"
+)
+
+// child is a session that works for another.
+type child struct {
+	id       string
+	call     string // that asked for it
+	order    Order
+	session  *inspan.Session
+	progress func(text string) // for whoever watches; never nil
+	ctx      context.Context   // ends with the child, or ends it at once
+	cancel   context.CancelCauseFunc
+	conduct  inspan.Conductor
+	gone     chan struct{} // closed when it has come back
+
+	// What its copy of another had used up, and what the parent's log knows of what it has since.
+	counted float64
+	used    llm.Usage
+	copied  bool // it is a copy that was not told anything yet
+	// Its task may hold text that nobody here has written.
+	untrusted bool
+
+	mu    sync.Mutex
+	fold  transcript.Fold // what can be told of its work
+	wrote map[string]bool // files, by resolved path, since it was opened
+	met   []meeting       // that it was told of, or others were
+	open  []string        // tasks that it had when it came back, and has not marked done
+}
+
+// newChild takes a child up, with what its log tells of it.
+func newChild(s *inspan.Session, o Order, call string) *child {
+	k := &child{id: s.ID(), call: call, order: o, session: s, wrote: map[string]bool{}, gone: make(chan struct{}), progress: func(string) {}}
+	k.ctx, k.cancel = context.WithCancelCause(context.Background())
+	upto := s.Status().Seq
+	for e, err := range s.Events(k.ctx, 0) {
+		if err != nil {
+			break
+		}
+		k.see(e)
+		switch e.Body.(type) {
+		case event.Forked:
+			k.copied, k.counted, k.used = true, k.fold.Spent.Cost, k.fold.Spent.Usage
+		case event.Said:
+			k.copied = false
+		}
+		if e.Seq >= upto {
+			break
+		}
+	}
+	return k
+}
+
+// see takes note of an event, and returns a line for people.
+func (k *child) see(e event.Event) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	items := k.fold.Apply(e)
+	if k.order.result != nil {
+		k.order.result.see(items)
+	}
+	if k.order.check != nil {
+		k.order.check.see(items)
+	}
+	if k.order.call != nil {
+		k.order.call.see(items)
+	}
+	return line(items)
+}
+
+func (k *child) lastWords() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.fold.Last
+}
+
+// line is a line for people on what is new; empty if there is nothing to tell.
+func line(items []transcript.Item) string {
+	for _, item := range items {
+		if c, ok := item.(*transcript.Call); ok && c.State == transcript.Made {
+			return c.Call.Name + " " + text.Short(string(c.Call.Args), 100)
+		}
+	}
+	return ""
+}
+
+// label names the child for people.
+func (k *child) label() string { return label(k.order.Role.Name, k.id) }
+
+func label(agent, id string) string { return agent + " " + short(id) }
+
+// short is the part of an id that tells children of one parent apart.
+func short(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
+
+func (k *child) spent() used {
+	if t := k.order.Team; t != nil {
+		if cost, tokens := t.spent(); cost > 0 || tokens > 0 {
+			return used{cost, tokens}
+		}
+	}
+	st := k.session.Status()
+	return used{st.Cost, total(st.Usage)}
+}
+
+func total(u llm.Usage) int64 { return int64(u.Prompt()) + int64(u.Output) }
+
+// end asks the child to stop, and makes it if it does not.
+func (k *child) end(why string) {
+	k.conduct.Interrupt(event.Cancelled{By: "the session it works for", Reason: why, All: true})
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-k.gone:
+	case <-timer.C:
+		k.cancel(fmt.Errorf("%w: %s", errStopped, why))
+	}
+}
+
+// drive runs the child until its run has stopped, and has what it asks answered where its
+// parent's questions are. The error says that it could not go on; it stands where it was then.
+func (t *Team) drive(k *child, inputs []event.Body) error {
+	c := &k.conduct
+	c.Session, c.Patience = k.session, -1
+	c.See = func(e event.Event) error {
+		if line := k.see(e); line != "" {
+			k.progress(k.label() + ": " + line + "\n")
+		}
+		t.watchWrites(k, e)
+		return nil
+	}
+	c.Ask = func(ctx context.Context, p inspan.Pending) (event.Body, error) {
+		t.put(ctx, k, p)
+		return nil, nil
+	}
+	err := c.Run(k.ctx, inputs...)
+	return cmp.Or(context.Cause(k.ctx), err)
+}
+
+// back says how the child came back, for the parent's log.
+func (k *child) back(err error) event.Returned {
+	st := k.session.Status()
+	r := event.Returned{
+		Child: k.id, Turns: st.Turns, Usage: since(st.Usage, k.used), Cost: max(0, st.Cost-k.counted), Unpriced: st.Unpriced,
+		Taint: event.Taint{Untrusted: st.Untrusted, Private: st.Private},
+	}
+	if s := st.Stopped; s != nil {
+		r.Reason, r.Detail = s.Reason, s.Detail
+	}
+	if err != nil {
+		r.Detail = err.Error()
+	}
+	return r
+}
+
+// since is what was used after before.
+func since(now, before llm.Usage) llm.Usage {
+	return llm.Usage{
+		Input: now.Input - before.Input, CacheRead: now.CacheRead - before.CacheRead, CacheWrite: now.CacheWrite - before.CacheWrite,
+		Output: now.Output - before.Output, Reasoning: now.Reasoning - before.Reasoning, Estimated: now.Estimated,
+	}
+}
+
+// tell is what the model of the parent gets to see of how the child came back.
+func (k *child) tell(r event.Returned) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	how := string(r.Reason)
+	if how == "" {
+		how = "broken off"
+	}
+	if r.Detail != "" {
+		how += " (" + text.Short(r.Detail, 300) + ")"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "[agent %s: %s · %d turns · %d calls · $%.4f]\n", k.label(), how, r.Turns, k.fold.Spent.Calls, r.Cost)
+	last := k.fold.Last
+	if k.order.result != nil {
+		last = cmp.Or(string(k.order.result.brought()), last)
+	}
+	switch {
+	case r.Reason == event.ReasonDone && last != "":
+		b.WriteString(last)
+	case r.Reason == event.ReasonDone:
+		b.WriteString("It said nothing.")
+	default:
+		if last != "" {
+			fmt.Fprintf(&b, "What it said last, before its work was done:\n%s\n", last)
+		}
+		fmt.Fprintf(&b, "What it did stands. Let it go on with manage_agents, action message, agent %q.", short(k.id))
+	}
+	root := k.session.Status().Root
+	if len(k.fold.Files) > 0 {
+		b.WriteString("\n[files it changed: " + files(root, k.fold.Files) + "]")
+	}
+	b.WriteString(k.meetings(root))
+	if len(k.open) > 0 {
+		fmt.Fprintf(&b, "\n[it has not marked done what it claimed, so it is open again: task %s]", strings.Join(k.open, ", "))
+	}
+	if k.order.Copy != nil {
+		fmt.Fprintf(&b, "\n[it worked apart, in %s; manage_agents, action merge, brings its changes here]", k.order.Copy.Root)
+		for _, line := range k.order.Copy.lacks() {
+			b.WriteString("\n[" + line + "]")
+		}
+	}
+	return b.String()
+}
+
+const mostNamed = 30
+
+func files(root string, paths []string) string {
+	var names []string
+	for _, p := range paths[:min(len(paths), mostNamed)] {
+		if rel, err := filepath.Rel(root, p); err == nil && filepath.IsLocal(rel) {
+			p = rel
+		}
+		names = append(names, p)
+	}
+	if more := len(paths) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+func said(text string, taint event.Taint) event.Said {
+	return event.Said{Parts: llm.Say(text), By: "the agent it works for", Origin: event.OriginLead, Taint: taint}
+}

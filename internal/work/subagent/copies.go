@@ -1,0 +1,66 @@
+package subagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/inspan/inspan/internal/world/sandbox"
+	"github.com/inspan/inspan/internal/world/worktree"
+	"github.com/inspan/inspan/tool"
+)
+
+// Copies keeps the copies of workspaces for agents that work apart. They lie outside of the
+// state folder, in which no tool reads or writes. Nil: there is no place for them.
+func Copies() *worktree.Store {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil
+	}
+	return &worktree.Store{Dir: filepath.Join(cache, "inspan", "worktrees"), Git: sandbox.Git}
+}
+
+// Diff is what a copy has beyond its workspace, as far as nobody has merged it, for people.
+func Diff(ctx context.Context, trees *worktree.Store, tree worktree.Tree) (string, error) {
+	changes, _, err := trees.Changes(ctx, tree)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, c := range changes {
+		if c.Why != "" {
+			fmt.Fprintf(&b, "%s can't be merged: it is %s\n", name(c.Path), c.Why)
+			continue
+		}
+		s := step{name: c.Path, before: c.Base, after: c.Theirs}
+		if diff := s.diff(); diff == "" || s.before != nil && s.after != nil && s.before.Exec != s.after.Exec {
+			b.WriteString(s.line() + "\n" + diff)
+		} else {
+			b.WriteString(diff)
+		}
+	}
+	return b.String(), nil
+}
+
+// Merge brings what a copy has to its workspace, which env is of, as the action merge of manage_agents does:
+// all of it, or nothing where one file is in conflict. Only names files and folders; empty means all. The
+// report is for people.
+func Merge(ctx context.Context, trees *worktree.Store, tree worktree.Tree, env tool.Env, agent string, only []string) (report string, err error) {
+	m, err := plan(ctx, trees, tree, env, only)
+	if err != nil {
+		return "", err
+	}
+	if len(m.clashes) > 0 {
+		return m.conflict(agent), errors.New("nothing was merged")
+	}
+	if _, err := m.write(ctx, env.Files); err != nil {
+		return "", err
+	}
+	if m.whole {
+		err = trees.Rebase(ctx, tree, m.now)
+	}
+	return m.report("Merged"), err
+}

@@ -1,0 +1,169 @@
+package subagent
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
+	"github.com/inspan/inspan/tool"
+)
+
+//go:embed manage_agents.md
+var manageDoc string
+
+type manageArgs struct {
+	Action     string   `json:"action" enum:"list,inspect,message,stop,merge,discard"`
+	Agent      string   `json:"agent,omitempty" jsonschema:"the agent's name as spawn_agent gave it, such as k3f9a2; for all actions but list"`
+	Text       string   `json:"text,omitempty" jsonschema:"for message: what to tell it"`
+	Background bool     `json:"background,omitempty" jsonschema:"for message to one that has come back: do not wait for it"`
+	Paths      []string `json:"paths,omitempty" jsonschema:"for merge: the files and folders to merge; all if not given"`
+	Discard    bool     `json:"discard,omitempty" jsonschema:"for merge: remove its copy of the workspace once all is merged"`
+}
+
+// manage runs the tool manage_agents.
+func (t *Team) manage(ctx context.Context, c *tool.Call, in manageArgs) (tool.Result, error) {
+	if in.Action == "list" {
+		return tool.Text(t.list()), nil
+	}
+	child, err := t.child(in.Agent)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	t.mu.Lock()
+	k := t.children[child.Child]
+	t.mu.Unlock()
+	switch in.Action {
+	case "inspect":
+		return t.inspect(ctx, child)
+	case "message":
+		return t.message(ctx, c, child, k, in)
+	case "merge":
+		return t.merge(ctx, c, child, k, in)
+	case "discard":
+		return t.discard(ctx, child, k)
+	case "stop":
+		if k == nil {
+			return tool.Text("It does not work any more."), nil
+		}
+		k.end("its parent wants it to stop")
+		<-k.gone
+		return tool.Text("Agent " + k.label() + " has stopped. What it did stands; message lets it go on."), nil
+	}
+	return tool.Result{}, fmt.Errorf("there is no action %q; there are list, inspect, message, stop, merge, discard", in.Action)
+}
+
+// child finds one by its id or the part that tells it apart.
+func (t *Team) child(name string) (inspan.Child, error) {
+	if t.session == nil || name == "" {
+		return inspan.Child{}, errors.New("agent is missing; list shows them")
+	}
+	for _, c := range slices.Backward(t.session.Status().Children) {
+		if mine := strings.HasPrefix(c.Child, t.session.ID()+"."); mine && (c.Child == name || short(c.Child) == name) {
+			return c, nil
+		}
+	}
+	return inspan.Child{}, fmt.Errorf("there is no agent %q of this session; list shows them", name)
+}
+
+func (t *Team) list() string {
+	if t.session == nil || len(t.session.Status().Children) == 0 {
+		return "There are no agents."
+	}
+	var b strings.Builder
+	for _, c := range t.session.Status().Children {
+		fmt.Fprintf(&b, "%s %s: %s · $%.4f · %s\n", c.Agent, short(c.Child), standing(c), t.cost(c), text.Short(c.Task, 120))
+	}
+	return b.String()
+}
+
+// standing says how a child stands.
+func standing(c inspan.Child) string {
+	switch {
+	case c.Open && c.Background:
+		return "works in the background"
+	case c.Open:
+		return "works"
+	case c.Returned == nil || c.Returned.Reason == "":
+		return "broken off"
+	}
+	return string(c.Returned.Reason)
+}
+
+// cost is what a child has cost so far.
+func (t *Team) cost(c inspan.Child) float64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if k := t.children[c.Child]; k != nil {
+		return k.spent().cost
+	}
+	return c.Cost
+}
+
+// lastSteps is how many calls of a child are shown.
+const lastSteps = 10
+
+// inspect shows what a child has done of late.
+func (t *Team) inspect(ctx context.Context, c inspan.Child) (tool.Result, error) {
+	var steps []string
+	seen := false // what it says may hold what nobody here has written
+	for e, err := range store.Events(ctx, t.Sessions, c.Child) {
+		if err != nil {
+			return tool.Result{}, err
+		}
+		seen = seen || event.Outside(e.Body)
+		if r, ok := e.Body.(event.Replied); ok {
+			if text := text.Short(r.Parts.Text(), 300); text != "" {
+				steps = append(steps, "says: "+text)
+			}
+			for _, call := range r.Parts.Calls() {
+				steps = append(steps, "calls "+call.Name+" "+text.Short(string(call.Args), 200))
+			}
+		}
+	}
+	left := max(0, len(steps)-lastSteps)
+	text := fmt.Sprintf("%s %s: %s · $%.4f\nTask: %s\n", c.Agent, short(c.Child), standing(c), t.cost(c), c.Task)
+	if left > 0 {
+		text += fmt.Sprintf("(%d steps before)\n", left)
+	}
+	res := tool.Text(text + strings.Join(steps[left:], "\n"))
+	res.Untrusted = seen
+	return res, nil
+}
+
+// message tells a child something: one that works at once, one that has come back
+// goes on with it.
+func (t *Team) message(ctx context.Context, c *tool.Call, child inspan.Child, k *child, in manageArgs) (tool.Result, error) {
+	if strings.TrimSpace(in.Text) == "" {
+		return tool.Result{}, errors.New("text is empty")
+	}
+	if k != nil {
+		err := k.session.Send(ctx, event.Steered{
+			Parts: llm.Say(in.Text),
+			By:    "the agent it works for", Origin: event.OriginLead, Taint: t.taint(),
+		})
+		return tool.Text("Told. It sees that before its next step."), err
+	}
+	var args spawnArgs
+	if err := json.Unmarshal(child.Args, &args); err != nil {
+		return tool.Result{}, fmt.Errorf("how it began is not known any more: %w", err)
+	}
+	args.Background = in.Background
+	k, err := t.open(ctx, child.Call, args, child.Args)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	inputs := []event.Body{said(in.Text, t.taint())}
+	if in.Background {
+		return t.background(k, inputs)
+	}
+	return t.foreground(ctx, k, inputs, c.Progress)
+}

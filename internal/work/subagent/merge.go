@@ -1,0 +1,279 @@
+package subagent
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/world/worktree"
+	"github.com/inspan/inspan/tool"
+)
+
+const (
+	maxDiff    = 100 << 10 // bytes of the diff of a file, for people
+	maxPreview = 30 << 10  // bytes of all diffs that a person is asked about
+	maxDiffed  = 4 << 20   // bytes of text that are compared at all
+	maxReport  = 16 << 10  // bytes of conflicts that the model is shown
+	maxHunk    = 1500      // bytes of a side of one
+)
+
+// merging is what it takes to bring the changes of a child's copy to the workspace.
+type merging struct {
+	tree    worktree.Tree
+	now     string // what the copy has, see [worktree.Store.Changes]
+	steps   []step
+	clashes []clash
+	left    []worktree.Change // that can't be merged
+	same    int               // files that have here what they have there
+	whole   bool              // of all that the copy has, nothing was left aside
+}
+
+// step is a file that is to be written, or removed.
+type step struct {
+	name   string // below the workspace
+	path   string // resolved
+	before *worktree.Blob
+	after  *worktree.Blob // nil: it is to be removed
+}
+
+// line tells what a step does, with one letter as git does.
+func (s step) line() string {
+	switch {
+	case s.after == nil:
+		return "D " + name(s.name)
+	case s.before == nil:
+		return "A " + name(s.name)
+	case s.before.Exec && !s.after.Exec:
+		return "M " + name(s.name) + " (not executable any more)"
+	case !s.before.Exec && s.after.Exec:
+		return "M " + name(s.name) + " (executable now)"
+	}
+	return "M " + name(s.name)
+}
+
+// plan works out what a merge would do, and changes nothing. Only names the files
+// that are wanted; empty means all.
+func (t *Team) plan(ctx context.Context, c *tool.Call, child inspan.Child, only []string) (merging, error) {
+	tree, err := t.tree(ctx, child)
+	if err != nil {
+		return merging{}, err
+	}
+	return plan(ctx, t.Trees, tree, c.Env, only)
+}
+
+// plan is [Team.plan] for a copy of the workspace of an environment.
+func plan(ctx context.Context, trees *worktree.Store, tree worktree.Tree, env tool.Env, only []string) (merging, error) {
+	changes, now, err := trees.Changes(ctx, tree)
+	if err != nil {
+		return merging{}, err
+	}
+	m := merging{tree: tree, now: now, whole: len(only) == 0}
+	if !m.whole {
+		if changes, err = wanted(changes, only); err != nil {
+			return merging{}, err
+		}
+	}
+	for _, change := range changes {
+		if err := m.meet(ctx, trees, env, change); err != nil {
+			return merging{}, fmt.Errorf("%s: %w", change.Path, err)
+		}
+	}
+	return m, nil
+}
+
+// tree finds the copy that a child works in.
+func (t *Team) tree(ctx context.Context, child inspan.Child) (worktree.Tree, error) {
+	st := t.session.Status()
+	if t.Trees == nil || child.Root == "" {
+		return worktree.Tree{}, fmt.Errorf("agent %s works in your workspace; there is nothing to merge", short(child.Child))
+	}
+	tree, found, err := t.Trees.Find(ctx, st.Root, copyName(st.Session, child.Call))
+	if err == nil && !found {
+		err = fmt.Errorf("the copy of agent %s was removed", short(child.Child))
+	}
+	return tree, err
+}
+
+// wanted picks changes by the names of their files or of folders they are in.
+func wanted(changes []worktree.Change, only []string) ([]worktree.Change, error) {
+	var out []worktree.Change
+	for _, name := range only {
+		found := false
+		name = strings.TrimSuffix(filepath.ToSlash(filepath.Clean(name)), "/")
+		for _, c := range changes {
+			if c.Path != name && !strings.HasPrefix(c.Path, name+"/") {
+				continue
+			}
+			found = true
+			if !slices.ContainsFunc(out, func(o worktree.Change) bool { return o.Path == c.Path }) {
+				out = append(out, c)
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("the agent has changed no file %q", name)
+		}
+	}
+	return out, nil
+}
+
+// meet holds a change of the copy against the file that is here.
+func (m *merging) meet(ctx context.Context, trees *worktree.Store, env tool.Env, change worktree.Change) error {
+	if change.Why != "" {
+		m.left = append(m.left, change)
+		return nil
+	}
+	path, err := env.Files.Resolve(ctx, filepath.Join(env.Root, filepath.FromSlash(change.Path)))
+	if err != nil {
+		return err
+	}
+	ours, problem := read(ctx, env.Files, path)
+	if problem != "" {
+		m.clashes = append(m.clashes, clash{name: change.Path, why: problem})
+		return nil
+	}
+	after, why, hunks, err := merged(ctx, trees, ours, change)
+	if ours != nil && after != nil { // who has changed whether it may be executed decides
+		exec := ours.Exec
+		if b := change.Base; b != nil && change.Theirs != nil && b.Exec != change.Theirs.Exec {
+			exec = change.Theirs.Exec
+		}
+		after = &worktree.Blob{Data: after.Data, Exec: exec}
+	}
+	switch {
+	case err != nil:
+		return err
+	case why != "":
+		m.clashes = append(m.clashes, clash{change.Path, why, hunks})
+	case equal(ours, after) && (ours == nil || ours.Exec == after.Exec):
+		m.same++
+	default:
+		m.steps = append(m.steps, step{name: change.Path, path: path, before: ours, after: after})
+	}
+	return nil
+}
+
+// merged is what a file is to be; nil: gone. Why says that it can't be merged.
+func merged(ctx context.Context, trees *worktree.Store, ours *worktree.Blob,
+	change worktree.Change,
+) (after *worktree.Blob, why string, hunks []worktree.Hunk, err error) {
+	base, theirs := change.Base, change.Theirs
+	if ours != nil {
+		base, theirs = adapt(ours, base), adapt(ours, theirs)
+	}
+	switch {
+	case equal(ours, theirs):
+		return ours, "", nil, nil
+	case equal(ours, base):
+		return theirs, "", nil, nil
+	case ours == nil:
+		return nil, "removed here, and changed by the agent", nil, nil
+	case theirs == nil:
+		return nil, "changed here, and removed by the agent", nil, nil
+	case binary(ours) || binary(theirs) || base != nil && binary(base):
+		return nil, "binary, and changed on both sides", nil, nil
+	}
+	var from []byte
+	if base != nil {
+		from = base.Data
+	}
+	text, hunks, err := trees.Merge(ctx, ours.Data, from, theirs.Data)
+	switch {
+	case err != nil || base == nil && hunks != nil:
+		return nil, "added on both sides", hunks, err
+	case hunks != nil:
+		return nil, "changed on both sides", hunks, nil
+	}
+	return &worktree.Blob{Data: text, Exec: theirs.Exec}, "", nil, nil
+}
+
+// adapt gives a file the line ends of ours.
+func adapt(ours, b *worktree.Blob) *worktree.Blob {
+	if b == nil {
+		return nil
+	}
+	return &worktree.Blob{Data: worktree.Adapt(ours.Data, b.Data), Exec: b.Exec}
+}
+
+// equal reports whether two files hold the same. Permissions do not count.
+func equal(a, b *worktree.Blob) bool {
+	return a == nil && b == nil || a != nil && b != nil && bytes.Equal(a.Data, b.Data)
+}
+
+func binary(b *worktree.Blob) bool { return bytes.IndexByte(b.Data, 0) >= 0 }
+
+// read reads a file of the workspace; nil if there is none. Problem says that
+// something else is there, or more than can be read.
+func read(ctx context.Context, files tool.Files, path string) (b *worktree.Blob, problem string) {
+	f, err := files.Open(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, ""
+	}
+	if err != nil {
+		return nil, "it can't be read here: " + err.Error()
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, "it can't be read here: " + err.Error()
+	case !info.Mode().IsRegular():
+		return nil, "something that is not a file is here"
+	case info.Size() > worktree.MaxFile:
+		return nil, "what is here is too large"
+	}
+	data, err := io.ReadAll(io.LimitReader(f, worktree.MaxFile+1))
+	if err != nil {
+		return nil, "it can't be read here: " + err.Error()
+	}
+	return &worktree.Blob{Data: data, Exec: info.Mode().Perm()&0o100 != 0}, ""
+}
+
+// merges are the effects of a call of manage_agents: the files that a merge would
+// write. What fails here fails when it runs, or has come to need what was not judged.
+func (t *Team) merges(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
+	m, ok := t.mergeOf(ctx, c)
+	if !ok || len(m.clashes) > 0 {
+		return nil, nil
+	}
+	var out []tool.Effect
+	for _, s := range m.steps {
+		out = append(out, tool.Effect{Kind: tool.Write, Path: s.path})
+	}
+	return out, nil
+}
+
+// preview shows a person what a merge would change.
+func (t *Team) preview(ctx context.Context, c *tool.Call) (string, error) {
+	m, ok := t.mergeOf(ctx, c)
+	if !ok {
+		return "", errors.New("nothing to show")
+	}
+	var b strings.Builder
+	for _, s := range m.steps {
+		b.WriteString(cmp.Or(s.diff(), s.line()+"\n"))
+	}
+	return withoutMiddle(b.String(), maxPreview), nil
+}
+
+// mergeOf plans the merge that a call asks for, if it asks for one.
+func (t *Team) mergeOf(ctx context.Context, c *tool.Call) (merging, bool) {
+	in, err := tool.Args[manageArgs](c)
+	if err != nil || in.Action != "merge" {
+		return merging{}, false
+	}
+	child, err := t.child(in.Agent)
+	if err != nil {
+		return merging{}, false
+	}
+	m, err := t.plan(ctx, c, child, in.Paths)
+	return m, err == nil
+}

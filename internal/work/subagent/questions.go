@@ -1,0 +1,143 @@
+package subagent
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// asking names a question of a child: by the number of its event in the child's log, so
+// that no other question ever has the name.
+type asking struct {
+	child string
+	of    uint64
+}
+
+// question is one of a child that the session's log holds, or will. An answer is passed
+// on to the very question that it was given to. Guarded by the team's lock.
+type question struct {
+	of       uint64         // its number in the child's log
+	child    *child         // nil: the child does not work yet, since the program was started
+	put      inspan.Pending // as the child has put it
+	id       string         // what the session's log calls it
+	seq      uint64         // its number there; 0: it is on its way
+	decision *event.Decided
+	passed   bool // the decision is in the child's log, or on its way there
+}
+
+// put has a question of a child in the session's log, once, and remembers whose it is: one
+// of a call of the child, or of a child of it. If it was decided while the child did not
+// work, the child is told.
+func (t *Team) put(ctx context.Context, k *child, p inspan.Pending) {
+	name := asking{k.id, p.Question}
+	t.mu.Lock()
+	q, known := t.question(name)
+	q.child, q.put = k, p
+	t.mu.Unlock()
+	t.pass(q)
+	if known {
+		return
+	}
+	r := p.Raised()
+	calls := p.Calls() // a set is one question of the parent, which knows no ids of its calls
+	for i := range calls {
+		calls[i].ID = ""
+	}
+	r.Reason, r.Preview = words.Asking(p.Root, p.Reason, p.Preview, calls)
+	r.ID = short(k.id) + "." + strings.ReplaceAll(p.Call.ID, "/", ".") // needs no escaping in an address
+	r.Child, r.Agent = k.id, strings.TrimSuffix(k.order.Role.Name+" › "+p.Agent, " › ")
+	// If it can't be delivered, the child has ended, or somebody has answered it there.
+	_ = deliver(ctx, t.session, r)
+}
+
+// question is the one of a name, and whether it was known before. t.mu is held.
+func (t *Team) question(name asking) (q *question, known bool) {
+	if q, known = t.questions[name]; !known {
+		q = &question{of: name.of}
+		t.questions[name] = q
+	}
+	return q, known
+}
+
+// heard takes note of what the session's log tells of questions.
+func (t *Team) heard(e event.Event) {
+	switch b := e.Body.(type) {
+	case event.Raised:
+		t.raised(e.Seq, b)
+	case event.Decided:
+		if q := t.decided(b); q != nil {
+			t.pass(q)
+		}
+	}
+}
+
+// raised takes note of the number of a question. The first counts: the same question that
+// is raised again changes nothing.
+func (t *Team) raised(seq uint64, b event.Raised) {
+	if b.Child == "" || b.Of == 0 { // a call of the session asks, or version 0.1 did
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	q, _ := t.question(asking{b.Child, b.Of})
+	if q.seq == 0 {
+		q.id, q.seq = b.ID, seq
+	}
+}
+
+// decided finds the question that a decision is on; nil if it is on none that is open.
+func (t *Team) decided(d event.Decided) *question {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var found *question
+	for _, q := range t.questions {
+		if q.seq > 0 && q.decision == nil && d.On(q.id, q.seq) && (found == nil || q.seq > found.seq) {
+			found = q
+		}
+	}
+	if found != nil {
+		found.decision = &d
+	}
+	return found
+}
+
+// pass takes a decision to the child that asked, once there are both.
+func (t *Team) pass(q *question) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if q.child == nil || q.decision == nil || q.passed || t.closed {
+		return
+	}
+	q.passed = true
+	k, d := q.child, q.put.Answer(*q.decision)
+	t.wg.Go(func() { _ = deliver(k.ctx, k.session, d) })
+}
+
+// deliver appends to the log of a session until that succeeds or ctx ends: what is told once
+// must not be lost to a disk that is full for a while.
+func deliver(ctx context.Context, s *inspan.Session, body event.Body) error {
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		err := s.Send(ctx, body)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
+	}
+}
+
+// How long deliver waits before it tries again.
+const (
+	firstPause   = 20 * time.Millisecond
+	longestPause = 5 * time.Second
+	mostDelivery = 2 * time.Minute // for how long a child that has ended tries to tell of it
+)

@@ -1,0 +1,217 @@
+package subagent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/llm"
+)
+
+// What stops a whole tree of sessions at once. Both are stored in the log of the session at the
+// top, and hold until its next run:
+//
+//   - the breaker, as the tree uses up more in a minute than it may: nothing is sent or begun any
+//     more, all that works is interrupted, and the run stops with its reason;
+//   - a pause, as a vendor says that a quota is used up: the tree waits for it once.
+const (
+	interval     = time.Minute
+	usualFactor  = 10         // how often its usual minute a tree may use up in one
+	usualDollars = 10         // that it may in any case
+	usualTokens  = 10_000_000 // the same of models without a known price
+	mostMinutes  = 60         // that tell what is usual
+	usualPause   = time.Minute
+)
+
+// usage is what was used up.
+type usage struct {
+	event.Rate
+	unpriced int64 // of the tokens
+}
+
+func (u usage) add(v usage) usage {
+	u.Cost, u.Tokens, u.unpriced = u.Cost+v.Cost, u.Tokens+v.Tokens, u.unpriced+v.unpriced
+	return u
+}
+
+func (u usage) less(v usage) usage {
+	u.Cost, u.Tokens, u.unpriced = max(0, u.Cost-v.Cost), u.Tokens-v.Tokens, u.unpriced-v.unpriced
+	return u
+}
+
+// meter knows what was used up of late.
+type meter struct {
+	last  []moment  // within the interval, the oldest first
+	began time.Time // the minute that is counted
+	now   usage     // in it
+	past  []usage   // in minutes before it, without those in which nothing was
+}
+
+type moment struct {
+	at time.Time
+	usage
+}
+
+func (m *meter) count(at time.Time, u usage) {
+	if u == (usage{}) {
+		return
+	}
+	m.roll(at)
+	m.last = append(m.last, moment{at, u})
+	m.now = m.now.add(u)
+}
+
+// roll drops what is too old.
+func (m *meter) roll(at time.Time) {
+	old := 0
+	for old < len(m.last) && at.Sub(m.last[old].at) >= interval {
+		old++
+	}
+	m.last = m.last[old:]
+	if m.began.IsZero() {
+		m.began = at
+	}
+	if at.Sub(m.began) < interval {
+		return
+	}
+	if m.now != (usage{}) {
+		m.past = append(m.past, m.now)
+		m.past = m.past[max(0, len(m.past)-mostMinutes):]
+	}
+	m.began, m.now = at, usage{}
+}
+
+// minute is what was used up within the interval.
+func (m *meter) minute(at time.Time) (u usage) {
+	m.roll(at)
+	for _, l := range m.last {
+		u = u.add(l.usage)
+	}
+	return u
+}
+
+// usual is the median of the minutes before.
+func usual[N cmp.Ordered](m *meter, of func(usage) N) (n N) {
+	if len(m.past) == 0 {
+		return n
+	}
+	var list []N
+	for _, u := range m.past {
+		list = append(list, of(u))
+	}
+	slices.Sort(list)
+	return list[len(list)/2]
+}
+
+// brake is what holds a tree.
+type brake struct {
+	run    int    // of the session at the top, which it holds for
+	why    string // the breaker has stopped it; empty: it has not
+	paused event.Paused
+}
+
+// tooFast says why the tree uses up too much; empty if it does not. What requests under way send
+// counts, as it will be used up. The purse of the top is locked, and this is the top.
+func (t *Team) tooFast(agreed event.Rate) (why string, rate event.Rate) {
+	m := &t.purse.meter
+	u := m.minute(time.Now()).add(t.purse.sends)
+	dollars := max(usualDollars, usualFactor*usual(m, func(u usage) float64 { return u.Cost }), 2*agreed.Cost)
+	tokens, used := max(usualTokens, usualFactor*usual(m, func(u usage) int64 { return u.unpriced }), 2*agreed.Tokens), u.unpriced
+	if t.MinuteCost != nil {
+		dollars = *t.MinuteCost
+	}
+	if t.MinuteTokens != nil {
+		tokens, used = *t.MinuteTokens, u.Tokens
+	}
+	switch {
+	case dollars > 0 && u.Cost >= dollars:
+		why = fmt.Sprintf("$%.2f within a minute by the session and the agents that work for it, of at most $%.2f", u.Cost, dollars)
+	case tokens > 0 && used >= tokens:
+		why = fmt.Sprintf("%d tokens within a minute by the session and the agents that work for it, of at most %d", used, tokens)
+	}
+	return why, u.Rate
+}
+
+// tripped stops the tree if it uses up too much, and says why. The purse of the top is locked, and
+// this is the top.
+func (t *Team) tripped(ctx context.Context) string {
+	s := t.joinedBy()
+	if s == nil {
+		return ""
+	}
+	b := &t.purse.brake
+	if b.why == "" {
+		why, rate := t.tooFast(s.Status().Rate)
+		if b.why = why; why != "" {
+			// If it can't be stored nothing is sent by this process all the same.
+			_ = s.Send(context.WithoutCancel(ctx), event.Cancelled{By: "inspan", Reason: why, All: true, Limit: event.ReasonRate, Rate: &rate})
+		}
+	}
+	return b.why
+}
+
+// halted says what holds the tree. This is the top.
+func (t *Team) halted() (p event.Paused, why string) {
+	s := t.joinedBy()
+	if s == nil {
+		return p, ""
+	}
+	st := s.Status()
+	t.purse.mu.Lock()
+	defer t.purse.mu.Unlock()
+	b := &t.purse.brake
+	if st.Runs > b.run { // somebody has agreed to go on
+		if b.why != "" {
+			t.purse.meter.last = nil
+		}
+		*b = brake{run: st.Runs}
+	}
+	if p = b.paused; st.Paused != nil && st.Paused.Until.After(p.Until) {
+		p = *st.Paused
+	}
+	return p, cmp.Or(st.Braked, b.why)
+}
+
+// clear waits as long as the tree is paused, if that is no longer than the patience there is for it.
+// The error says why nothing may begin.
+func (t *Team) clear(ctx context.Context, patience func(llm.Kind) time.Duration) error {
+	for {
+		p, why := t.top().halted()
+		left := time.Until(p.Until)
+		switch {
+		case why != "":
+			return &llm.Error{Kind: llm.KindBudget, Message: why}
+		case left <= 0:
+			return nil
+		case patience == nil || left > patience(p.Cause):
+			return &llm.Error{Kind: p.Cause, RetryAfter: left, Message: p.Message}
+		}
+		if keep.Sleep(ctx, min(left, time.Second)) != nil { // it may be lifted before
+			return llm.AsError(context.Cause(ctx))
+		}
+	}
+}
+
+// refused pauses the tree if a request has failed for a used-up quota.
+func (t *Team) refused(ctx context.Context, e *llm.Error) {
+	top := t.top()
+	s := top.joinedBy()
+	if s == nil || e.Kind.Policy() != llm.PolicyAwait {
+		return
+	}
+	now := time.Now()
+	p := event.Paused{Until: now.Add(cmp.Or(e.RetryAfter, usualPause)).UTC(), Cause: e.Kind, Message: e.Message}
+	if mine := t.joinedBy(); t != top && mine != nil {
+		p.Child = mine.ID()
+	}
+	top.purse.mu.Lock()
+	defer top.purse.mu.Unlock()
+	if b := &top.purse.brake; !b.paused.Until.After(now) {
+		b.paused = p
+		_ = s.Send(context.WithoutCancel(ctx), p) // else it holds for this process alone
+	}
+}

@@ -1,0 +1,375 @@
+package subagent
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
+	"github.com/inspan/inspan/tool"
+)
+
+//go:embed team.md
+var teamDoc string
+
+const teamTool = "team"
+
+// Bounds of what is said, in bytes.
+const (
+	maxMessage = 8 << 10
+	maxTask    = 2 << 10
+	maxResult  = 2 << 10
+)
+
+type teamArgs struct {
+	Action string `json:"action" enum:"members,send,tasks,add_task,claim,done,release"`
+	To     string `json:"to,omitempty" jsonschema:"for send: an agent's name such as k3f9a2, its kind if there is one of it, parent, or all"`
+	Text   string `json:"text,omitempty" jsonschema:"for send: the message; for add_task: what is to be done; for done: what came of it"`
+	Task   string `json:"task,omitempty" jsonschema:"for claim, done and release: number of the task"`
+	Own    bool   `json:"own,omitempty" jsonschema:"for one who works for another and has agents too: the list and the agents are its own, not those it is among"`
+}
+
+// mates is the tool with which those of a team work together. Lead is the team of
+// whoever has the tool, nil if it can't have one; member is the one it works in, nil
+// at the top.
+func mates(lead, member *Team) tool.Tool {
+	t := tool.New(teamTool, teamDoc, func(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result, error) {
+		at := member
+		if member == nil || in.Own {
+			at = lead
+		}
+		if at == nil || !at.runs() {
+			return tool.Result{}, errors.New("you have no team here")
+		}
+		switch in.Action {
+		case "members":
+			return tool.Text(at.members(c.Session)), nil
+		case "send":
+			return at.send(ctx, c, in)
+		}
+		return at.task(ctx, c, in)
+	})
+	t.Effects = none
+	return t
+}
+
+// wireMate has a child's agent work together with the others. One of a step works alone: what it brings
+// is its result, and it begins without a word of the agents beside it.
+func (t *Team) wireMate(a *inspan.Agent, o Order) {
+	a.Tools = slices.DeleteFunc(slices.Clone(a.Tools), func(have tool.Tool) bool { return have.Name == teamTool })
+	if !o.step {
+		a.Tools = append(a.Tools, mates(o.Team, t))
+	}
+}
+
+// who names whoever makes a call, for the others.
+func (t *Team) who(id string) string {
+	if id == t.session.ID() {
+		return "the agent you work for"
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if k := t.children[id]; k != nil {
+		return "agent " + k.label()
+	}
+	return "agent " + short(id)
+}
+
+// members lists those who work together, for one of them.
+func (t *Team) members(reader string) string {
+	st, soon := t.session.Status(), t.soon()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lead := "parent: the agent that the others work for"
+	if st.Session == reader {
+		lead += "; that is you"
+	}
+	lines := []string{lead}
+	for _, c := range st.Children {
+		k := t.children[c.Child]
+		if k == nil {
+			continue
+		}
+		line := fmt.Sprintf("%s: %s, works on: %s", short(k.id), k.order.Role.Name, c.Task)
+		if k.id == reader {
+			line = fmt.Sprintf("%s: %s; that is you", short(k.id), k.order.Role.Name)
+		}
+		lines = append(lines, line)
+	}
+	for _, k := range soon {
+		lines = append(lines, fmt.Sprintf("%s: %s, about to begin: %s", short(k.Child), k.Agent, k.Task))
+	}
+	if len(lines) == 1 {
+		lines = append(lines, "No other agent works.")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// soon are the agents that calls of the session's last reply ask for and that have not begun: those that
+// begin together are to know each other.
+func (t *Team) soon() (out []event.Spawned) {
+	st := t.session.Status()
+	for _, p := range st.Open {
+		if p.Call.Name != spawnTool {
+			continue
+		}
+		in, err := tool.Args[spawnArgs](&tool.Call{Args: p.Call.Args})
+		n, bad := in.many()
+		if err != nil || bad != nil {
+			continue // it will fail
+		}
+		for i := range n {
+			name := fmt.Sprintf("%s@%d", p.Call.ID, st.Turns)
+			if n > 1 {
+				name = fmt.Sprint(name, "/", i+1)
+			}
+			id, err := store.ChildID(st.Session, name)
+			if err == nil && !slices.ContainsFunc(st.Children, func(c inspan.Child) bool { return c.Child == id }) {
+				out = append(out, event.Spawned{Child: id, Agent: cmp.Or(in.Agent, "worker"), Task: text.Short(in.Task, 200)})
+			}
+		}
+	}
+	return out
+}
+
+// send puts a message before another of the team, or all others.
+func (t *Team) send(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result, error) {
+	switch said := strings.TrimSpace(in.Text); {
+	case said == "":
+		return tool.Result{}, errors.New("text is empty")
+	case len(said) > maxMessage:
+		return tool.Result{}, fmt.Errorf("text has %d bytes, more than %d; put it in a file and tell where that is", len(said), maxMessage)
+	}
+	from := t.who(c.Session)
+	to, names, err := t.mailboxes(c.Session, in.To)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	message := event.Steered{
+		By: from, Origin: event.OriginAgent,
+		Parts: llm.Say("[" + from + " says; it is not the person:]\n" + strings.TrimSpace(in.Text)), Taint: t.taintOf(c.Session),
+	}
+	for i, s := range to {
+		if err := s.Send(ctx, message); err != nil {
+			return tool.Result{}, fmt.Errorf("tell %s: %w", names[i], err)
+		}
+	}
+	return tool.Text("Told " + strings.Join(names, ", ") + ". That is seen before the next step there."), nil
+}
+
+// mailboxes finds whom a message is for. Nobody writes to itself.
+func (t *Team) mailboxes(from, to string) (sessions []*inspan.Session, names []string, err error) {
+	if to == "parent" {
+		switch {
+		case from == t.session.ID():
+			return nil, nil, errors.New("you work for nobody here")
+		case !t.session.Status().Active:
+			return nil, nil, errors.New("it is not at work")
+		}
+		return []*inspan.Session{t.session}, []string{to}, nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []string
+	for id, k := range t.children {
+		if id == from {
+			continue
+		}
+		all = append(all, k.label())
+		if to == "all" || to == short(id) || to == id || strings.EqualFold(to, k.order.Role.Name) {
+			sessions, names = append(sessions, k.session), append(names, k.label())
+		}
+	}
+	slices.Sort(all)
+	switch {
+	case len(all) == 0:
+		return nil, nil, errors.New("no other agent works")
+	case len(sessions) == 0:
+		return nil, nil, fmt.Errorf("no agent %q works; there are %s", to, strings.Join(all, ", "))
+	case len(sessions) > 1 && to != "all":
+		slices.Sort(names)
+		return nil, nil, fmt.Errorf("%d are %s: %s", len(names), to, strings.Join(names, ", "))
+	}
+	return sessions, names, nil
+}
+
+// taintOf is what the words of one of the team may hold.
+func (t *Team) taintOf(id string) event.Taint {
+	s := t.session
+	t.mu.Lock()
+	if k := t.children[id]; k != nil {
+		s = k.session
+	}
+	t.mu.Unlock()
+	st := s.Status()
+	return event.Taint{Untrusted: st.Untrusted, Private: st.Private}
+}
+
+// task shows or changes the list of tasks.
+func (t *Team) task(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result, error) {
+	b := event.Tasked{
+		ID: strings.TrimPrefix(in.Task, "#"), By: c.Session,
+		Call: c.ID, Text: strings.TrimSpace(in.Text), Taint: t.taintOf(c.Session),
+	}
+	most := maxTask
+	switch in.Action {
+	case "tasks":
+		return t.tasks(), nil
+	case "add_task":
+		if b.ID, b.Action = "", event.TaskAdd; b.Text == "" {
+			return tool.Result{}, errors.New("text is empty")
+		}
+	case "claim":
+		b.Action, b.Text = event.TaskClaim, ""
+	case "release":
+		b.Action, b.Text = event.TaskRelease, ""
+	case "done":
+		b.Action, most = event.TaskDone, maxResult
+	default:
+		return tool.Result{}, fmt.Errorf("there is no action %q; there are members, send, tasks, add_task, claim, done, release", in.Action)
+	}
+	if len(b.Text) > most {
+		return tool.Result{}, fmt.Errorf("text has %d bytes, more than %d", len(b.Text), most)
+	}
+	before, after, err := t.change(ctx, b)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return t.outcome(b, before, after)
+}
+
+// change appends a change of the list, and returns the list before and after its
+// place in the log.
+func (t *Team) change(ctx context.Context, b event.Tasked) (before, after inspan.Tasks, err error) {
+	st := t.session.Status()
+	if err := t.session.Send(ctx, b); err != nil {
+		return before, after, err
+	}
+	list := st.Tasks
+	for e, err := range t.session.Events(ctx, st.Seq) {
+		if err != nil {
+			return before, after, err
+		}
+		before, list = list, list.After(st.Session, e)
+		if got, ok := e.Body.(event.Tasked); ok && got.By == b.By && got.Call == b.Call && got.Action == b.Action && got.ID == b.ID {
+			t.mu.Lock()
+			if e.Seq > t.listed.seq {
+				t.listed = listed{e.Seq, list}
+			}
+			t.mu.Unlock()
+			return before, list, nil
+		}
+	}
+	return before, after, ctx.Err()
+}
+
+// listed is the list of tasks as it was seen last.
+type listed struct {
+	seq   uint64
+	tasks inspan.Tasks
+}
+
+// outcome tells what came of a change.
+func (t *Team) outcome(b event.Tasked, before, after inspan.Tasks) (tool.Result, error) {
+	if b.Action == event.TaskAdd {
+		if after.Last > before.Last {
+			return tool.Text(fmt.Sprintf("It is task %d.", after.Last)), nil
+		}
+		if again := before.Added(b.By, b.Call); again != nil {
+			return tool.Text("It is task " + again.ID + "."), nil
+		}
+		return tool.Result{}, errors.New("the list is full of what is not done")
+	}
+	was, is := before.Find(b.ID), after.Find(b.ID)
+	switch {
+	case was == nil:
+		return tool.Result{}, fmt.Errorf("there is no task %q", b.ID)
+	case was.Done:
+		return tool.Result{}, fmt.Errorf("task %s is done, by %s", b.ID, t.holder(was.Holder, b.By))
+	case b.Action == event.TaskClaim && is.Holder != b.By:
+		return tool.Result{}, fmt.Errorf("task %s is %s's already", b.ID, t.holder(is.Holder, b.By))
+	case b.Action == event.TaskClaim:
+		return tool.Text("Task " + b.ID + " is yours: " + is.Text), nil
+	case b.Action != event.TaskClaim && is.Holder == "" && !is.Done && was.Holder == "":
+		return tool.Result{}, fmt.Errorf("task %s is nobody's; claim it first", b.ID)
+	case b.Action == event.TaskRelease && is.Holder != "", b.Action == event.TaskDone && !is.Done:
+		return tool.Result{}, fmt.Errorf("task %s is not yours; it is %s's", b.ID, t.holder(is.Holder, b.By))
+	case b.Action == event.TaskRelease:
+		return tool.Text("Task " + b.ID + " is open again."), nil
+	}
+	return tool.Text("Task " + b.ID + " is done."), nil
+}
+
+// holder names who has a task, for one of the team.
+func (t *Team) holder(id, reader string) string {
+	switch id {
+	case "":
+		return "nobody"
+	case reader:
+		return "you"
+	case t.session.ID():
+		return "parent"
+	}
+	for _, c := range t.session.Status().Children {
+		if c.Child == id {
+			return c.Agent + " " + short(id)
+		}
+	}
+	return short(id)
+}
+
+// taskList is the list of tasks as it was seen last.
+func (t *Team) taskList() inspan.Tasks {
+	st := t.session.Status()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.listed.seq > st.Seq {
+		return t.listed.tasks
+	}
+	return st.Tasks
+}
+
+// unfinished are the tasks that a child has claimed and not marked done. They are open again once it has
+// come back.
+func (t *Team) unfinished(child string) (ids []string) {
+	for _, task := range t.taskList().List {
+		if task.Holder == child && !task.Done {
+			ids = append(ids, task.ID)
+		}
+	}
+	return ids
+}
+
+// tasks lists the tasks.
+func (t *Team) tasks() tool.Result {
+	list := t.taskList()
+	if len(list.List) == 0 {
+		return tool.Text("There are no tasks.")
+	}
+	var b strings.Builder
+	res := tool.Result{}
+	for _, task := range list.List {
+		state := "open"
+		switch {
+		case task.Done:
+			state = "done by " + t.holder(task.Holder, "")
+		case task.Holder != "":
+			state = t.holder(task.Holder, "") + " has it"
+		}
+		fmt.Fprintf(&b, "%s [%s] %s\n", task.ID, state, task.Text)
+		if task.Result != "" {
+			fmt.Fprintf(&b, "   → %s\n", task.Result)
+		}
+		res.Untrusted = res.Untrusted || task.Untrusted
+	}
+	res.Parts = llm.Say(b.String())
+	return res
+}

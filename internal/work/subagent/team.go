@@ -1,0 +1,354 @@
+// Package subagent lets sessions work for a session: it spawns children, limits them
+// to the rights of their parent, and collects their results.
+//
+// Its rules:
+//
+//  1. A child is a session of its own, with its own log. Its id follows from the
+//     parent's and the call that asked for it. So a call that is repeated after a
+//     crash finds the child, which continues where it was.
+//  2. The parent's log holds spawned, raised and returned, and nothing else is
+//     known of children: whoever folds it knows what they cost and what they ask.
+//  3. A child may never do more than its parent: its mode is no wider, its tools are
+//     some of the parent's, and what all of a tree spend together is checked against
+//     the limits of every session above before each request.
+//  4. What makes a child stop reaches its children the same way. Nothing of a child
+//     outlives Close.
+package subagent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/extend/skill"
+	"github.com/inspan/inspan/internal/safety/guard"
+	"github.com/inspan/inspan/internal/world/worktree"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
+	"github.com/inspan/inspan/tool"
+)
+
+// Team are the children of one session. Fields are set before use and not changed
+// after; the methods are safe for concurrent use.
+type Team struct {
+	// Sessions keeps the sessions.
+	Sessions store.Store
+	// Roles returns the kinds of agents there are, the first of a name counts.
+	Roles func() []skill.Role
+	// Make makes the agent of a child. The child's own team is in the Order; what
+	// it does not wire into the agent (see [Team.Wire]) can't have children.
+	Make func(ctx context.Context, o Order, at inspan.Place) (*inspan.Agent, error)
+	// Trees keeps the copies of the workspace for children that work apart. Nil:
+	// children can't.
+	Trees *worktree.Store
+	// Hooks are asked when a child begins and when it stops.
+	Hooks []tool.Hook
+	// MaxDepth is how deep children may have children; 0 means 2, so that those of
+	// a session that a person talks to may have some and these none.
+	MaxDepth int
+	// MaxOpen bounds the children of one session that work at once; 0 means 64. The rest wait.
+	MaxOpen int
+	// MinuteCost and MinuteTokens bound what the session at the top and all that work for it use up
+	// in a minute, in US dollars and tokens; 0: no bound; nil: ten times what is usual in the
+	// session, and 10 dollars or 10 million tokens of models without a known price at least.
+	MinuteCost   *float64
+	MinuteTokens *int64
+
+	up *Team // of the parent session; nil at the top
+	// holds says that the session's requests are checked, against its own limits and all
+	// above.
+	holds bool
+	// patience is how long the session waits for its model; nil: it does not.
+	patience func(llm.Kind) time.Duration
+	walls    tool.Walls // of the session
+	// mayGive lists the tools of the session, which its children can have; nil: all.
+	mayGive func(ctx context.Context) []string
+	depth   int // of the session: 0 at the top
+
+	purse purse // of the whole tree, at the top
+
+	marker guard.Marker // of what comes in beside the results of calls
+
+	mu        sync.Mutex
+	session   *inspan.Session      // nil until it runs
+	children  map[string]*child    // by session id; those that work
+	room      chan struct{}        // closed when a child has come back; nil: nobody waits for that
+	left      map[string]used      // by children that work no more, and whose return the session may not have seen yet
+	questions map[asking]*question // of children that work, or did when the program was started
+	listed    listed
+	life      context.Context    // ends with the team
+	stop      context.CancelFunc // of life
+	closed    bool
+	wg        sync.WaitGroup
+}
+
+// used is what a child has spent.
+type used struct {
+	cost   float64
+	tokens int64
+}
+
+// Order is what a child is to be.
+type Order struct {
+	Role  skill.Role
+	Task  string
+	Tools []string  // names of the parent's tools that it gets; nil: see Role
+	Model string    // as Role.Model; empty: see there
+	Mode  tool.Mode // permission mode, no wider than the parent's
+	Route string    // the parent's model, "provider/model"
+	Copy  *Copy     // where it works; nil: where its parent does
+	Team  *Team     // for children of its own; nil: it may have none
+	Rules []string  // that the person allowed its parent for the session
+	// Held is a model whose requests are held to the limits of the agent's session, or of those above,
+	// for what asks a model beside it.
+	Held func(llm.Model) llm.Model
+	// Limited says that a limit on money holds: a model whose price is not known
+	// can't be had.
+	Limited bool
+
+	MaxTurns int           // of a run
+	MaxCost  float64       // US dollars; 0: what its parent may
+	MaxTime  time.Duration // of a run; 0: no limit of its own
+
+	background bool
+	fork       string  // session that it begins as a copy of; empty: none
+	call       *errand // the one call that it makes, without a model; nil: it asks its model
+	step       bool    // it works for a step of a workflow, and so alone
+	result     *result // what it must bring; nil: words
+	check      *check  // what it must run at the end; nil: nothing
+}
+
+// Copy is a workspace apart.
+type Copy struct {
+	Root   string
+	Of     string   // the workspace that it is a copy of
+	Closed bool     // it may not reach the network
+	Left   []string // files that are not in it; known only when it was just made, as are the next
+	// Lent are files and folders that git ignores and that are in it, Missing those that are not, with the reason.
+	Lent, Missing []string
+	// Ready says that Make has had a command of the settings make it ready just now; Setup how that has
+	// failed, if it did.
+	Ready bool
+	Setup string
+}
+
+const (
+	usualDepth  = 2
+	usualOpen   = 64
+	usualTurns  = 40
+	usualTime   = 30 * time.Minute
+	maxRounds   = 4                      // how often hooks may have a child go on, and one more
+	mostSeconds = 24 * 60 * 60           // of a deadline
+	mostKinds   = 8 << 10                // bytes of the list of kinds of agents
+	leastCost   = 0.000001               // US dollars; 0 would be no limit
+	grace       = 600 * time.Millisecond // for a child to stop in order
+)
+
+// Wire makes an agent the one whose session the team belongs to: it gets the tools, and is
+// watched.
+func (t *Team) Wire(a *inspan.Agent) {
+	a.Tools = append(a.Tools[:len(a.Tools):len(a.Tools)], t.Tools()...)
+	t.Watch(a)
+}
+
+// Watch has an agent's requests checked against the limits of its session and those above. The
+// team is told of the session, and closed with it.
+func (t *Team) Watch(a *inspan.Agent) {
+	t.hold(a)
+	t.holds, t.patience, t.walls = true, a.Patience, a.Env.Walls
+	ends := a.Lifecycle.Close
+	a.Lifecycle.Started = t.joined
+	a.Lifecycle.Close = func() error {
+		t.Close()
+		if ends == nil {
+			return nil
+		}
+		return ends()
+	}
+}
+
+// joined takes note of the session, and lets children go on that worked in the
+// background when the program before ended.
+func (t *Team) joined(s *inspan.Session) {
+	st := s.Status()
+	if !t.takes(s) {
+		return
+	}
+	if slices.ContainsFunc(st.Children, func(c inspan.Child) bool { return c.Open }) {
+		t.recall(s, st.Seq)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return
+	}
+	t.wg.Go(func() { t.follow(s, st.Seq) })
+	for _, c := range st.Children {
+		if c.Open && c.Background {
+			t.wg.Go(func() { t.goOn(t.life, c) })
+		}
+	}
+}
+
+// takes makes a session the one whose team this is, unless there is one already.
+func (t *Team) takes(s *inspan.Session) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.session != nil || t.closed {
+		return false
+	}
+	t.session, t.children, t.left, t.questions = s, map[string]*child{}, map[string]used{}, map[asking]*question{}
+	t.life, t.stop = context.WithCancel(context.Background())
+	return true
+}
+
+// recall reads up to an event what children have asked, and what was decided while nobody
+// looked.
+func (t *Team) recall(s *inspan.Session, upto uint64) {
+	for e, err := range s.Events(t.life, 0) {
+		if err != nil || e.Seq > upto {
+			return // what follows the log will say so
+		}
+		t.heard(e)
+		if e.Seq == upto {
+			return
+		}
+	}
+}
+
+// Close stops all children and waits for them.
+func (t *Team) Close() {
+	t.mu.Lock()
+	t.closed = true
+	if t.stop != nil {
+		t.stop()
+	}
+	for _, k := range t.children {
+		k.cancel(errClosed)
+	}
+	t.mu.Unlock()
+	t.wg.Wait()
+}
+
+var (
+	errClosed  = errors.New("the program ends")
+	errStopped = errors.New("stopped")
+	errWorks   = errors.New("it works already")
+)
+
+// follow reads the session's log for what concerns its children. Where it can't be read any
+// more nobody could answer them, or interrupt: they stop, and can go on later.
+func (t *Team) follow(s *inspan.Session, after uint64) {
+	for e, err := range s.Events(t.life, after) {
+		if err != nil {
+			t.end("", "the log of the session can't be read: "+err.Error())
+			return
+		}
+		t.heard(e)
+		switch b := e.Body.(type) {
+		case event.Cancelled:
+			t.end("", cmp.Or(b.Reason, "the session was interrupted"))
+		case event.Stopped:
+			if b.Reason != event.ReasonDone {
+				t.end("", "the session stopped: "+string(b.Reason))
+			}
+		}
+	}
+}
+
+// end asks a child to stop, all if there is no id, and makes it if it does not.
+func (t *Team) end(id, why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, k := range t.children {
+		if id == "" || k.id == id {
+			t.wg.Go(func() { k.end(why) })
+		}
+	}
+}
+
+// spent is what the session and all that work for it have spent.
+func (t *Team) spent() (cost float64, tokens int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.session == nil {
+		return 0, 0
+	}
+	st := t.session.Status()
+	cost, tokens = st.Cost, total(st.Usage)
+	// What a child has spent is in the session's sum from when its return is folded there,
+	// a moment before or after it is dismissed: it counts once in either case.
+	counted := map[string]inspan.Child{}
+	for _, c := range st.Children {
+		counted[c.Child] = c
+	}
+	add := func(child string, u used) {
+		c := counted[child]
+		cost, tokens = cost+u.cost-c.Cost, tokens+u.tokens-total(c.Usage)
+	}
+	maps.DeleteFunc(t.left, func(child string, _ used) bool { return !counted[child].Open })
+	for child, u := range t.left {
+		add(child, u)
+	}
+	for child, k := range t.children {
+		add(child, k.spent())
+	}
+	return cost, tokens
+}
+
+// joinedBy is the session; nil before it runs.
+func (t *Team) joinedBy() *inspan.Session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.session
+}
+
+// limits are those of the session; there are none before it runs.
+func (t *Team) limits() (event.Limits, bool) {
+	s := t.joinedBy()
+	if s == nil {
+		return event.Limits{}, false
+	}
+	return s.Status().Limits, true
+}
+
+// exhausted says which limit of this session or one above is reached; empty if none.
+func (t *Team) exhausted() string {
+	for at := t; at != nil; at = at.up {
+		limits, ok := at.limits()
+		if !ok || limits.Cost == 0 && limits.Tokens == 0 {
+			continue
+		}
+		cost, tokens := at.spent()
+		switch {
+		case limits.Cost > 0 && cost >= limits.Cost:
+			return fmt.Sprintf("$%.4f spent of $%.4f by the session and the agents that work for it", cost, limits.Cost)
+		case limits.Tokens > 0 && tokens >= limits.Tokens:
+			return fmt.Sprintf("%d tokens used of %d by the session and the agents that work for it", tokens, limits.Tokens)
+		}
+	}
+	return ""
+}
+
+// role finds a kind of agent.
+func (t *Team) role(name string) (skill.Role, error) {
+	if name == "" {
+		name = "worker"
+	}
+	var names []string
+	for _, r := range t.Roles() {
+		if strings.EqualFold(r.Name, name) {
+			return r, nil
+		}
+		names = append(names, r.Name)
+	}
+	return skill.Role{}, fmt.Errorf("there is no kind of agent %q; there are %s", name, strings.Join(names, ", "))
+}

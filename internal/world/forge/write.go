@@ -1,0 +1,147 @@
+package forge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/inspan/inspan/internal/base/text"
+)
+
+const (
+	mostBody  = 60_000 // bytes of a comment or of a description, of which GitHub takes 65,536 characters
+	mostTitle = 250
+)
+
+// Comment adds a comment to a thread and returns its address. Key is a text that no other comment has
+// ever been given: where a comment with it is there already, none is added.
+func (s Site) Comment(ctx context.Context, n Name, key, body string) (at string, err error) {
+	c, a, err := s.open(ctx, n.Project)
+	if err != nil {
+		return "", err
+	}
+	mark := "<!-- inspan:" + key + " -->"
+	look := func() (string, error) {
+		for one, err := range a.notes(ctx, n, false) {
+			if err != nil || strings.Contains(one.body, mark) {
+				return one.web, err
+			}
+		}
+		return "", nil
+	}
+	return c.make(ctx, look, func() (string, error) { return a.comment(ctx, n, clean(body)+"\n\n"+mark) })
+}
+
+// clean is a text as it may be published: it can't have a mark of ours.
+func clean(body string) string {
+	return text.Cut(strings.ReplaceAll(strings.TrimSpace(text.Clean(body)), "<!-- inspan:", "<!-- "), mostBody)
+}
+
+// Proposal is a branch that is to be merged.
+type Proposal struct {
+	Branch string
+	Base   string // that it is to be merged into; empty: the usual one of the project
+	Title  string
+	Body   string // markdown
+}
+
+// Check reports what is wrong with the branches of a proposal.
+func (p Proposal) Check() error {
+	for _, branch := range []string{p.Branch, cmp.Or(p.Base, "main")} {
+		form := regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+@/-]{0,199}$`)
+		if !form.MatchString(branch) || strings.Contains(branch, "..") || strings.Contains(branch, "//") ||
+			strings.Contains(branch, "@{") || strings.HasSuffix(branch, "/") || strings.HasSuffix(branch, ".lock") {
+			return fmt.Errorf("%.100q is not the name of a branch", branch)
+		}
+	}
+	if p.Branch == p.Base {
+		return fmt.Errorf("%s can't be merged into itself", p.Branch)
+	}
+	return nil
+}
+
+// Propose opens a pull or merge request for a branch that is there, and returns its address. Where
+// one is open for the branch, that is it.
+func (s Site) Propose(ctx context.Context, project string, p Proposal) (at string, err error) {
+	if err := p.Check(); err != nil {
+		return "", err
+	}
+	c, a, err := s.open(ctx, project)
+	if err != nil {
+		return "", err
+	}
+	if p.Base == "" {
+		if p.Base, err = a.base(ctx, project); err != nil {
+			return "", err
+		}
+	}
+	p.Title, p.Body = text.Cut(text.Line(p.Title), mostTitle), clean(p.Body)
+	if p.Title == "" {
+		return "", errors.New("a pull request needs a title")
+	}
+	return c.make(ctx,
+		func() (string, error) { return a.proposed(ctx, project, p) },
+		func() (string, error) { return a.propose(ctx, project, p) })
+}
+
+// State is how a check is or has ended.
+type State string
+
+// States of checks.
+const (
+	Pending State = "pending"
+	Passed  State = "passed"
+	Failed  State = "failed"
+)
+
+// Status is what is said of a commit under a name; the last counts.
+type Status struct {
+	Name  string
+	State State
+	Text  string // a short line
+}
+
+// Check is what somebody, mostly a CI, has found out about a commit.
+type Check struct {
+	Name  string
+	State State
+}
+
+// SetStatus says something of a commit, which is given by its full hash.
+func (s Site) SetStatus(ctx context.Context, project, commit string, status Status) error {
+	if !regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`).MatchString(commit) {
+		return fmt.Errorf("%.100q is not the full hash of a commit", commit)
+	}
+	c, a, err := s.open(ctx, project)
+	if err != nil {
+		return err
+	}
+	status.Text = text.Cut(text.Line(status.Text), 140)
+	return c.try(ctx, func() error { return a.setStatus(ctx, project, commit, status) })
+}
+
+// Checks lists the checks of a commit.
+func (s Site) Checks(ctx context.Context, project, commit string) ([]Check, error) {
+	_, a, err := s.open(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	return a.checks(ctx, project, commit)
+}
+
+// PushAs are the name and the password that git pushes with, for its header of basic authentication.
+func (s Site) PushAs(ctx context.Context, project string) (user, password string, err error) {
+	c, _, err := s.open(ctx, project)
+	switch {
+	case err != nil:
+		return "", "", err
+	case c.token == "":
+		return "", "", fmt.Errorf("set %s_TOKEN, which is needed to push to %s", strings.ToUpper(string(s.kind())), s.Web())
+	case s.kind() == GitLab:
+		return "oauth2", c.token, nil
+	}
+	return "x-access-token", c.token, nil
+}

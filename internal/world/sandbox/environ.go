@@ -1,0 +1,145 @@
+package sandbox
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/safety/secret"
+	"github.com/inspan/inspan/internal/safety/shell"
+	"github.com/inspan/inspan/tool"
+)
+
+// userInfo matches a password inside a URL.
+var userInfo = regexp.MustCompile(`://[^/\s]*@`)
+
+// dull reports whether a value is no secret whatever it is called, such as that of
+// TOKENIZERS_PARALLELISM or MAX_TOKENS: a switch, a small number or a round one.
+func dull(value string) bool {
+	if slices.Contains([]string{"", "true", "false", "yes", "no", "on", "off"}, strings.ToLower(value)) {
+		return true
+	}
+	if strings.Trim(value, "0123456789") != "" {
+		return false
+	}
+	return len(value) <= 4 || value[0] != '0' && strings.HasSuffix(value, "000")
+}
+
+// settings keep programs from asking questions, paging and drawing. On a terminal somebody can write in
+// an editor: there it is the person's, or that of the image.
+func settings(terminal bool) []string {
+	var editors []string
+	if !terminal {
+		editors = []string{"EDITOR=true", "VISUAL=true", "GIT_EDITOR=true"}
+	}
+	return append(
+		editors,
+		"TERM=dumb", "NO_COLOR=1",
+		"PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "SYSTEMD_PAGER=cat",
+		"GIT_TERMINAL_PROMPT=0", "SSH_ASKPASS_REQUIRE=never",
+		"DEBIAN_FRONTEND=noninteractive", "PIP_NO_INPUT=1", "PYTHONUNBUFFERED=1",
+	)
+}
+
+// Withheld is a variable of this process that commands don't get.
+type Withheld struct {
+	Name string
+	Why  string // after "held back as it "
+}
+
+// Withhold lists the variables of an environment that commands don't get, by
+// name; whole is for mode yolo, where only the keys of inspan itself are held
+// back. What [Options.Environ] names is never among them.
+func Withhold(environment []string, o Options, whole bool) []Withheld {
+	var out []Withheld
+	finder := &secret.Finder{}
+	for _, kv := range environment {
+		name, value, ok := strings.Cut(kv, "=")
+		if !ok || name == "" || slices.Contains(o.Environ, name) || ofShells(name) {
+			continue
+		}
+		if why := withheld(finder, o.Keys, name, value, whole); why != "" {
+			out = append(out, Withheld{name, why})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Withheld) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// withheld tells why a variable is held back; empty: it is not.
+func withheld(finder *secret.Finder, keys []string, name, value string, whole bool) string {
+	if slices.Contains(keys, name) || name == "INSPAN_API_KEY" {
+		return "is a key of inspan itself"
+	}
+	if whole {
+		return ""
+	}
+	if _, found := finder.First(name + "=" + value); found || secret.Named(name) && !dull(value) || userInfo.MatchString(value) {
+		return "looks like a secret"
+	}
+	if shell.Steers(name) {
+		return "steers what shells, git or the loader run"
+	}
+	return ""
+}
+
+// ofShells reports whether a variable is of one shell only, which sets it itself.
+func ofShells(name string) bool {
+	return slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_", "INSPAN_CALL"}, name)
+}
+
+// environ makes the environment of a process of a workspace from ours: all of it
+// but what is held back, under our settings. A process that was proven to only
+// read, or git that writes its repository, gets no variable that could make it do
+// more.
+func environ(ours []string, o Options, root string, c tool.Command) []string {
+	held := Withhold(ours, o, c.Pass.All)
+	drop := func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return ofShells(name) || slices.ContainsFunc(held, func(w Withheld) bool { return w.Name == name })
+	}
+	if c.Env != nil {
+		return with(c.Env, c.Vars...)
+	}
+	env := slices.DeleteFunc(slices.Clone(ours), drop)
+	switch {
+	case o.Container != nil:
+		env = slices.DeleteFunc(env, func(kv string) bool { return !onboard(kv, o.Environ) })
+	case c.Box.Level == tool.BoxRead || c.Box.Git && !c.Box.Mixed:
+		named := slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return !isOne(kv, o.Environ) })
+		env = with(shell.ReadEnvironment(env, root), named...)
+	}
+	env = with(with(with(env, settings(c.TTY != (tool.TTY{}))...), o.Vars...), c.Vars...)
+	if o.Container != nil { // what is to be taken away may come from the image
+		env = append(env, slices.DeleteFunc(slices.Clone(c.Vars), func(kv string) bool { return strings.Contains(kv, "=") })...)
+	}
+	slices.Sort(env)
+	return env
+}
+
+// onboard reports whether containers get a variable: the image says where things
+// are.
+func onboard(kv string, more []string) bool {
+	return strings.HasPrefix(kv, "LC_") || isOne(kv, more) || isOne(kv, []string{"LANG", "LANGUAGE", "TZ", "CI"})
+}
+
+func isOne(kv string, names []string) bool {
+	name, _, _ := strings.Cut(kv, "=")
+	return slices.Contains(names, name)
+}
+
+// with returns an environment with some variables replaced, and without those of which only
+// the name is given.
+func with(env []string, vars ...string) []string {
+	named := map[string]bool{}
+	for _, kv := range vars {
+		name, _, _ := strings.Cut(kv, "=")
+		named[name] = true
+	}
+	unset := func(kv string) bool { return !strings.Contains(kv, "=") }
+	out := slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return named[name]
+	})
+	return append(out, slices.DeleteFunc(slices.Clone(vars), unset)...)
+}

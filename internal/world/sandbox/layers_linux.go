@@ -1,0 +1,74 @@
+package sandbox
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/safety/places"
+)
+
+// The first build in a workspace would compile the standard library, as boxes don't write the
+// person's build cache. So they read it: below the cache of the session lies that of the
+// person, which the box sees read-only anyway. The go command asks a program of its own for
+// both (GOCACHEPROG), which is this one, at a place of its own in the box and behind the same
+// walls.
+
+// layerProgram is where it stands, and its name.
+const layerProgram = "/run/inspan-gocache"
+
+// goLayer is the person's build cache, if a box may read it and has none of another program.
+func (b *boxes) goLayer(cache string, env []string) string {
+	if cache == "" || b.engine != nil || slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "GOCACHEPROG=") }) {
+		return ""
+	}
+	dir := os.Getenv("GOCACHE")
+	if dir == "" {
+		dir = filepath.Join(cmp.Or(os.Getenv("XDG_CACHE_HOME"), filepath.Join(b.o.Map.Home, ".cache")), goBuilds)
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil || !filepath.IsAbs(real) || b.o.Map.Of(real).Zone != places.System || strings.ContainsAny(real, "'\n") {
+		return ""
+	}
+	return real
+}
+
+// layered is the variable that leads the go command to both layers, if the program stands.
+func (o order) layered() []string {
+	if o.Layer == "" {
+		return nil
+	}
+	if info, err := os.Stat(layerProgram); err != nil || !info.Mode().IsRegular() {
+		return nil // its file has been replaced outside, and can't be mounted any more
+	}
+	return []string{"GOCACHEPROG=" + layerProgram + " '" + o.Layer + "'"}
+}
+
+// serveLayers serves the go command. What says that it keeps its cache elsewhere has no layer
+// below. It returns the exit code.
+func serveLayers(below string) int {
+	l := BuildCache{Top: os.Getenv("GOCACHE"), Below: below}
+	if l.Top != cacheDir+"/"+goBuilds {
+		l.Below = ""
+	}
+	if err := l.Serve(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "inspan: serve Go's build cache:", err)
+		return 1
+	}
+	return 0
+}
+
+// builtCold is what those who ran such a build are told, after "the sandbox".
+const builtCold = "built with an empty build cache of Go, as it could read none of yours; later builds in this session are faster"
+
+// builtCold reports whether the command built with an empty cache.
+func (k *kept) builtCold() bool {
+	if !k.cold {
+		return false
+	}
+	compiled, err := filepath.Glob(filepath.Join(k.order.Cache, goBuilds, "*", "*-d"))
+	return err == nil && len(compiled) > 0
+}

@@ -1,0 +1,71 @@
+// Package sandbox gives tools a world to work in: it implements [tool.Env]
+// over the real operating system. It is the only package that starts
+// processes.
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/tool"
+)
+
+// Local returns the environment of the machine itself. Root is the workspace,
+// an existing directory; blobs may be nil. With the zero Options there are no
+// walls: tools may read, change and start whatever the user may. With
+// [Options.Self] its Walls tell which boxes were just seen to work.
+//
+// With [Options.Container] every command runs in a container, whatever it asks
+// for; files are those of the machine.
+//
+// Processes get the environment of this process but for what looks like a secret or would mislead
+// whoever judges them, and no open files of it: descriptors that this process was itself started
+// with are marked close-on-exec.
+//
+// On Linux all processes in the workspace boxes of one environment share a
+// loopback network and a folder for temporary files, which they see as /tmp and
+// /var/tmp, and so do its files. Both are made when they are needed first, and
+// end with [tool.Env.Close] or with this process.
+func Local(root string, blobs tool.Blobs, o Options) (tool.Env, error) {
+	abs, err := filepath.Abs(root)
+	if err != nil {
+		return tool.Env{}, fmt.Errorf("open workspace: %w", err)
+	}
+	resolved, err := resolve(abs)
+	if err != nil {
+		return tool.Env{}, fmt.Errorf("open workspace: %w", err)
+	}
+	info, err := os.Stat(resolved)
+	if err != nil {
+		return tool.Env{}, fmt.Errorf("open workspace: %w", err)
+	}
+	if !info.IsDir() {
+		return tool.Env{}, fmt.Errorf("open workspace: %s is not a directory", resolved)
+	}
+	keepDescriptors()
+	if o.Pool == nil {
+		o.Pool = &Pool{}
+	}
+	look := &looker{}
+	o.look = look
+	if guards(o.Map) {
+		o.Map.Root = resolved
+		o.Map = look.sees(o.Map).Indexed()
+	}
+	ps := newProcs(resolved, o)
+	fs := &files{guard: o.Map, look: look, change: &sync.Mutex{}}
+	env := tool.Env{Root: resolved, Folders: o.Map.Also, Files: fs, Procs: ps, Blobs: blobs, Walls: o.Pool.known(o, ps.where, ps.walls)}
+	if own := ps.own(); own != nil && env.Walls.Workspace {
+		fs.temp, env.Temporary = own, own.temporary
+		fs.guard.Look = fs.Look
+	}
+	return env, nil
+}
+
+// guards reports whether a map was given at all.
+func guards(m places.Map) bool {
+	return m.Root != "" || m.Home != "" || m.Settings != "" || len(m.State)+len(m.Apart) > 0 || len(m.Open) > 0
+}

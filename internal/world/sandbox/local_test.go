@@ -1,0 +1,77 @@
+package sandbox_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/world/sandbox"
+	"github.com/inspan/inspan/tool"
+)
+
+func open(t testing.TB) tool.Env {
+	t.Helper()
+	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env
+}
+
+func TestLocal(t *testing.T) {
+	harnesstest.TestEnv(t, func(t *testing.T) tool.Env { return open(t) })
+}
+
+// keep opens an environment with keepers.
+func keep(t testing.TB) tool.Env {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{Self: self})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env
+}
+
+func TestKept(t *testing.T) {
+	harnesstest.TestEnv(t, func(t *testing.T) tool.Env { return keep(t) })
+}
+
+func TestLocalNeedsDirectory(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, root := range []string{file, file + "-missing"} {
+		if env, err := sandbox.Local(root, nil, sandbox.Options{}); err == nil {
+			t.Errorf("opened %s as %s", root, env.Root)
+		}
+	}
+}
+
+// TestFailedChange checks that a change that fails leaves the old file and nothing
+// beside it.
+func TestFailedChange(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write anywhere")
+	}
+	env := open(t)
+	path := filepath.Join(env.Root, "f")
+	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(env.Root, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.Chmod(env.Root, 0o755) }()
+	if err := env.Files.Change(t.Context(), tool.Change{Path: path, Data: []byte("new")}); err == nil {
+		t.Error("changed a file in a directory without write permission")
+	}
+	if data, err := os.ReadFile(path); string(data) != "old" || err != nil {
+		t.Errorf("the file holds %q, %v", data, err)
+	}
+}

@@ -1,0 +1,231 @@
+package sandbox
+
+import (
+	"errors"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/tool"
+)
+
+// An inspan and its keepers talk over a pair of connected sockets: lines of
+// JSON both ways. A keeper runs one command after another. The first line about a
+// command is its order, and its descriptors travel with it. Every line bears the number
+// of the command that it is about: one that comes too late for that is about no other.
+
+// order tells a keeper what to start and within which walls. Paths are
+// absolute and resolved.
+type order struct {
+	Level  tool.Level
+	Path   string // of the program
+	Args   []string
+	Dir    string
+	Env    []string
+	Root   string  // the workspace
+	Read   []grant // what may be read
+	Write  []string
+	Cache  string    // a folder that stands at cacheDir, to be written; empty: none
+	Layer  string    // the person's build cache of Go, to be read below the one in Cache; empty: none
+	Temp   string    // a folder to make for temporary files and to remove again; BoxRead only
+	Scene  bool      // it has a file system and namespaces of its own, in the network of its session
+	Tmp    string    // the session's folder for temporary files; empty: there is none
+	AllTmp bool      // the command is to see all of Tmp, so its variables name it; BoxRead only
+	Throw  string    // a folder for what is written in the workspace, which is not to stay; empty: it stays
+	Copies []gitCopy // git directories that are copied when they are written
+	View   view      // BoxWorkspace only
+	Map    places.Map
+	Box    tool.Box
+	Limits limits
+	ABI    int  // highest version of Landlock to use; 0: any; below 0: none
+	Proxy  bool // accept connections for a proxy outside
+	TTY    bool // its standard input is the terminal that is to control it
+	Serves bool // the keeper is to run nothing after it
+
+	Stands bool // the walls of the order before stand, and are just those of this one
+
+	Container bool   // the keeper is in a container, which is what Level asks for
+	Image     bool   // Env comes on top of what the image says
+	Walls     []wall // what must be found in the container
+}
+
+// alone reports whether the box is made for this command and serves no other.
+func (o order) alone() bool { return o.Container || o.lays() || o.Proxy || o.Serves }
+
+// lays reports whether the box has overlays.
+func (o order) lays() bool { return o.Throw != "" || len(o.Copies) > 0 }
+
+// grant opens a file, or a folder with all below it but the holes.
+type grant struct {
+	Path  string
+	Holes []string `json:",omitempty"`
+}
+
+// view is what a workspace box sees of the file system besides the grants of
+// the order.
+type view struct {
+	Frozen []string // in the workspace, not to be changed
+	Pinned []string // folders in the workspace that can't be renamed
+	Before []seen   // sensitive places in the workspace, as they were
+	Passwd string   // content of /etc/passwd, empty for the one of the machine
+	Group  string
+}
+
+// limits are resource limits: soft and hard are the same; 0 is none.
+type limits struct {
+	CPU, Memory, Processes, FileSize, OpenFiles uint64
+}
+
+// request is a line to the keeper.
+type request struct {
+	Op    string
+	N     int    `json:",omitempty"` // of the command
+	Order *order `json:",omitempty"` // opRun
+	Files int    `json:",omitempty"` // opRun: so many descriptors of the command come along
+	Pipe  bool   `json:",omitempty"` // opKeep: behind the file comes the output to write to it
+	Throw bool   `json:",omitempty"` // opSpawn: the keeper is to throw away what its box changes
+	Four  int    `json:",omitempty"` // opOffer: so many sockets for IPv4 come along
+	Six   int    `json:",omitempty"` // opOffer: and behind them these for IPv6
+}
+
+// descriptors is how many come along with the line.
+func (r request) descriptors() int {
+	switch {
+	case r.Op == opKeep && r.Pipe:
+		return 2
+	case r.Op == opKeep:
+		return 1
+	}
+	return r.Files + r.Four + r.Six
+}
+
+// Requests.
+const (
+	opRun  = "run"  // start a command
+	opEnd  = "end"  // ask the group to end, kill what is left two seconds later
+	opKill = "kill" // kill all descendants
+	opLeft = "left" // tell whether there are descendants
+	opKeep = "keep" // go on when the connection ends; a file for the output comes along
+
+	opOffer = "offer" // offer the ports that the command listens on; sockets of this machine's network come along
+
+	opSpawn = "spawn" // to a holder: start a keeper for the connection that comes along
+)
+
+// report is a line from the keeper.
+type report struct {
+	Op     string
+	N      int    `json:",omitempty"` // of the command
+	Pid    int    `json:",omitempty"` // opStarted
+	Errno  int    `json:",omitempty"` // opFailed
+	Text   string `json:",omitempty"` // opFailed: what failed; empty if it is the program itself. opRefused: what was refused
+	Status int    `json:",omitempty"` // opExited: as wait4 tells it
+	Left   bool   `json:",omitempty"` // opLeft, opExited: there are other descendants
+	Again  bool   `json:",omitempty"` // opGone: the keeper is as good as new, within the same walls
+
+	Ports []tool.Port `json:",omitempty"` // opKept
+}
+
+// Reports.
+const (
+	opStarted = "started"
+	opFailed  = "failed"
+	opExited  = "exited" // the command itself has ended
+	opGone    = "gone"   // no descendant is left; the last line about the command
+	opConn    = "conn"   // a connection for the proxy comes along
+	opRefused = "refused"
+	opKept    = "kept" // the keeper goes on when the connection ends
+)
+
+// maxRights is how many descriptors come along with a line at most.
+const maxRights = max(2*maxPorts, 8)
+
+var errClosed = errors.New("the connection has ended")
+
+// lines reads lines and descriptors from a socket.
+type lineReader struct {
+	recv  func(p, oob []byte) (n, oobn int, err error)
+	buf   []byte
+	fds   []int
+	oob   [rightsSize]byte
+	chunk [4 << 10]byte // what comes at once
+}
+
+// rightsSize is the length of a control message with maxRights descriptors, as by cmsg(3).
+const rightsSize = unix.SizeofCmsghdr + 8 + maxRights*4
+
+// next decodes the next line into v.
+func (l *lineReader) next(v any) error {
+	scanned := 0
+	for {
+		for i := scanned; i < len(l.buf); i++ {
+			if l.buf[i] != '\n' {
+				continue
+			}
+			line := l.buf[:i]
+			err := unmarshal(line, v)
+			l.buf = append([]byte(nil), l.buf[i+1:]...)
+			return err
+		}
+		scanned = len(l.buf)
+		if err := l.more(); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *lineReader) more() error {
+	n, oobn, err := l.recv(l.chunk[:], l.oob[:])
+	if err != nil {
+		return err
+	}
+	l.buf = append(l.buf, l.chunk[:n]...)
+	if oobn > 0 {
+		l.fds = append(l.fds, rights(l.oob[:oobn])...)
+	}
+	if n == 0 {
+		return errClosed
+	}
+	return nil
+}
+
+// rights returns the descriptors in a control message.
+func rights(oob []byte) []int {
+	var out []int
+	messages, err := syscall.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil
+	}
+	for i := range messages {
+		fds, err := syscall.ParseUnixRights(&messages[i])
+		if err == nil {
+			out = append(out, fds...)
+		}
+	}
+	return out
+}
+
+// take returns the oldest descriptor that came along, -1 if there is none.
+func (l *lineReader) take() int {
+	if len(l.fds) == 0 {
+		return -1
+	}
+	fd := l.fds[0]
+	l.fds = l.fds[1:]
+	return fd
+}
+
+// takeAll returns the oldest of the descriptors that came along, n at most.
+func (l *lineReader) takeAll(n int) []int {
+	n = min(n, len(l.fds))
+	out := l.fds[:n:n]
+	l.fds = l.fds[n:]
+	return out
+}
+
+// encode makes a line.
+func encode(v any) ([]byte, error) {
+	data, err := marshal(v)
+	return append(data, '\n'), err
+}

@@ -1,0 +1,303 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/tool"
+)
+
+// outside is what is done for a workspace box outside of it: its proxy, and
+// taking away what appears in the workspace and must not.
+type outside struct {
+	boxes   *boxes
+	box     tool.Box
+	before  []seen
+	held    []anchor
+	covers  *covers
+	secrets secrets
+	kill    func() // ends the command and its descendants, soon
+
+	stop  context.CancelFunc
+	tasks sync.WaitGroup
+	conns *handed
+	watch *watch // nil: there is none
+
+	mu      sync.Mutex
+	list    []string       // what was refused, in words
+	fetched map[string]int // requests to registries, by host
+}
+
+// outside prepares what is done outside of a box before that is made. It is given back by
+// release. From now on all boxes of the session know that this one may make repositories:
+// its command can run before its keeper says that it does.
+func (b *boxes) outside(k *kept) *outside {
+	box := k.command.Box
+	places := slices.Clone(k.order.View.Before)
+	tops := b.tops()
+	for _, g := range k.order.Read {
+		if !slices.Contains(tops, g.Path) && !slices.Contains(box.Read, g.Path) && !slices.Contains(box.Write, g.Path) {
+			continue
+		}
+		for _, hole := range g.Holes {
+			if st, ok := stampOf(hole); ok {
+				places = append(places, seen{hole, st.dev, st.ino, st.link})
+			}
+		}
+	}
+	if box.Init {
+		b.making(1)
+	}
+	o := &outside{
+		boxes: b, box: box, before: k.order.View.Before, held: b.anchors(box), covers: newCovers(places), secrets: b.secrets(),
+		kill: func() { _ = k.ask(request{Op: opKill}) },
+	}
+	if o.watch = b.watches.take(); o.watch.add(b.root, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_ONLYDIR) != nil {
+		b.watches.give(o.watch)
+		o.watch = nil // then the last look must do
+	} else {
+		o.covers.watch(o.watch)
+	}
+	b.nests.join(o)
+	return o
+}
+
+// open starts the tasks. They end with shut.
+func (o *outside) open() {
+	ctx, stop := context.WithCancel(context.Background())
+	o.stop = stop
+	if len(o.box.Hosts) > 0 {
+		o.conns = &handed{ch: make(chan net.Conn, 64), done: make(chan struct{})}
+		o.tasks.Go(func() { _ = o.proxy().Serve(ctx, o.conns) })
+	}
+	if o.watch != nil {
+		o.tasks.Go(o.look)
+	}
+}
+
+// shut ends the tasks and looks at the workspace for the last time.
+func (o *outside) shut() {
+	o.stop()
+	if o.conns != nil {
+		_ = o.conns.Close()
+	}
+	o.watch.stop()
+	o.tasks.Wait()
+	o.boxes.nests.part(o)
+	o.sweep()
+	o.boxes.adopt(o.secrets)
+	o.release()
+}
+
+// release closes what is held open. Nil holds nothing.
+func (o *outside) release() {
+	if o == nil {
+		return
+	}
+	o.boxes.nests.part(o)
+	if o.box.Init {
+		o.boxes.making(-1)
+	}
+	o.boxes.watches.give(o.watch)
+	release(o.held)
+	o.covers.release()
+}
+
+// theirs reports whether what is at a place was put there from outside.
+func (o *outside) theirs(path string) bool {
+	if _, _, ok := o.covers.covered(path); ok {
+		return o.covers.changed(path)
+	}
+	return o.boxes.others(path, o.before)
+}
+
+// sweep takes away what must not stay.
+func (o *outside) sweep() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	found := o.boxes.appeared(o.box, o.before, o.held, o.theirs)
+	o.list = append(o.list, o.boxes.sweepAll(found, o.held)...)
+}
+
+func (o *outside) refuse(text string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !slices.Contains(o.list, text) && len(o.list) < 1000 {
+		o.list = append(o.list, text)
+	}
+}
+
+// fetch counts a request to a registry.
+func (o *outside) fetch(host string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.fetched == nil {
+		o.fetched = map[string]int{}
+	}
+	if o.fetched[host] > 0 || len(o.fetched) < mostFetched {
+		o.fetched[host]++
+	}
+}
+
+const mostFetched = 100 // hosts that are counted
+
+func (o *outside) refused() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.list)
+}
+
+// proxy reaches the hosts of the box and no others.
+func (o *outside) proxy() *netguard.Proxy {
+	var guard netguard.Guard
+	if o.boxes.o.Guard != nil {
+		guard = *o.boxes.o.Guard
+	}
+	guard.Near = o.boxes.o.Near
+	more := guard.Allow
+	guard.Allow = func(host string, port int) error {
+		if !netguard.Hosts(o.box.Hosts).Match(host, port) {
+			return errors.New(host + closedHost)
+		}
+		if more != nil {
+			return more(host, port)
+		}
+		return nil
+	}
+	return &netguard.Proxy{Guard: &guard, Swap: o.boxes.o.Swap, Fetches: o.boxes.o.Fetches, Fetched: o.fetch, Refused: func(host, reason string) {
+		if reason == host+closedHost {
+			o.refuse(strings.TrimPrefix(netguard.Blocked(host), "the sandbox "))
+			return
+		}
+		o.refuse("refused to connect to " + host + ": " + reason)
+	}}
+}
+
+// closedHost follows the name of a host that may be opened.
+const closedHost = " is not among the hosts that this command may reach"
+
+// accept hands a connection from inside the box to the proxy.
+func (o *outside) accept(fd int) {
+	if fd < 0 {
+		return
+	}
+	file := os.NewFile(uintptr(fd), "connection")
+	defer file.Close()
+	conn, err := net.FileConn(file)
+	if err != nil {
+		return
+	}
+	if o.conns == nil || !o.conns.put(conn) {
+		_ = conn.Close()
+	}
+}
+
+// handed is a listener whose connections somebody else has accepted.
+type handed struct {
+	ch   chan net.Conn
+	done chan struct{}
+	once sync.Once
+}
+
+// put offers a connection. It reports false if nobody will take it.
+func (h *handed) put(c net.Conn) bool {
+	select {
+	case <-h.done:
+		return false
+	default:
+	}
+	select {
+	case h.ch <- c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Accept implements [net.Listener].
+func (h *handed) Accept() (net.Conn, error) {
+	select {
+	case c := <-h.ch:
+		return c, nil
+	case <-h.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements [net.Listener].
+func (h *handed) Close() error {
+	h.once.Do(func() { close(h.done) })
+	return nil
+}
+
+// Addr implements [net.Listener].
+func (h *handed) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+
+// look takes away sensitive places as they appear at the top of the workspace.
+// It reads events only to know that there is something to look at.
+func (o *outside) look() {
+	ended := false
+	for {
+		if path, ok := o.covers.first(); ok && !ended {
+			ended = true
+			o.refuse("was ended, because " + path + " was changed from outside while it ran; run it again")
+			o.kill()
+		}
+		if !o.watch.wait() {
+			return
+		}
+		entries, err := readDir(o.boxes.root)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			o.judge(filepath.Join(o.boxes.root, e.Name()))
+		}
+	}
+}
+
+func (o *outside) judge(path string) {
+	s, closed := o.boxes.spotAt(path)
+	is, ok := lookAt(o.held, path)
+	if !closed || !ok || o.box.Git && path == filepath.Join(o.boxes.root, ".git") {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if slices.Contains(o.before, is) || o.theirs(path) {
+		return
+	}
+	if made, open := o.boxes.made(path, false); made && (o.box.Git || !o.box.Init) {
+		o.keepInert(path, open)
+		return
+	}
+	if len(o.boxes.closedPlaces(o.box, []spot{s})) > 0 {
+		o.list = append(o.list, o.boxes.takeAway(fresh{s, is}, o.held))
+	}
+}
+
+// keepInert watches a repository that another box of the session has made. This
+// one was made before it, so it could write there. While that box is open, its
+// own last look does.
+func (o *outside) keepInert(git string, open bool) {
+	for _, dir := range []string{git, filepath.Join(git, "hooks"), filepath.Join(git, "info"), filepath.Join(git, "objects/info")} {
+		_ = o.watch.add(dir, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_CLOSE_WRITE|unix.IN_ONLYDIR|unix.IN_DONT_FOLLOW)
+	}
+	if open {
+		return
+	}
+	for _, s := range named(git) {
+		if is, ok := lookAt(o.held, s.Path); ok {
+			o.list = append(o.list, o.boxes.takeAway(fresh{s, is}, o.held))
+		}
+	}
+}

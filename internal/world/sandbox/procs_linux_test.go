@@ -1,0 +1,297 @@
+package sandbox_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/world/sandbox"
+	"github.com/inspan/inspan/tool"
+)
+
+// TestMain lets the test binary play a harness that is killed: it starts a
+// process, says its id and waits to die.
+func TestMain(m *testing.M) {
+	if ran, code := sandbox.Keeper(); ran {
+		os.Exit(code)
+	}
+	serveBuildCache()
+	if os.Getenv("SANDBOX_TEST_VICTIM") != "" {
+		victim()
+	}
+	if os.Getenv("SANDBOX_TEST_PARENT") != "" {
+		parent()
+	}
+	if os.Getenv("SANDBOX_TEST_LEAVER") != "" {
+		leaver()
+	}
+	if os.Getenv("SANDBOX_TEST_DOCK") != "" {
+		dockedVictim()
+	}
+	if os.Getenv("SANDBOX_TEST_FIRST") != "" {
+		leavesBehind()
+	}
+	if os.Getenv("SANDBOX_TEST_SEALED") != "" {
+		sealed()
+	}
+	code := m.Run()
+	closeDocks()
+	os.Exit(code)
+}
+
+func victim() {
+	env, err := sandbox.Local(os.TempDir(), nil, sandbox.Options{})
+	if err != nil {
+		panic(err)
+	}
+	_, err = env.Procs.Start(context.Background(), tool.Command{
+		Args: []string{"sh", "-c", "echo $$; exec sleep 300"}, Dir: env.Root, Output: os.Stdout,
+	})
+	if err != nil {
+		panic(err)
+	}
+	select {}
+}
+
+// lines hands over the lines a process prints.
+type lines chan string
+
+func (l lines) Write(p []byte) (int, error) {
+	for sc := bufio.NewScanner(bytes.NewReader(p)); sc.Scan(); {
+		l <- sc.Text()
+	}
+	return len(p), nil
+}
+
+// startWith starts a program and returns the process id it prints first.
+func startWith(t *testing.T, ctx context.Context, env tool.Env, c tool.Command) (tool.Process, int) {
+	t.Helper()
+	out := make(lines, 16)
+	c.Output, c.Dir = out, env.Root
+	p, err := env.Procs.Start(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	line := testkit.Receive(t, "the process id", out)
+	pid, err := strconv.Atoi(line)
+	if err != nil {
+		t.Fatalf("printed %q", line)
+	}
+	return p, pid
+}
+
+// running reports whether a process runs; one that has ended and was not
+// waited for does not.
+func running(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return false
+	}
+	_, rest, _ := bytes.Cut(stat, []byte(") "))
+	return len(rest) > 0 && rest[0] != 'Z' && rest[0] != 'X'
+}
+
+func ends(t *testing.T, pid int) {
+	t.Helper()
+	testkit.WaitFor(t, fmt.Sprintf("process %d to end", pid), func() bool { return !running(pid) })
+}
+
+// daemon leaves the group and the output of its parent.
+const daemon = `setsid sh -c 'trap "" TERM HUP; echo $$; exec >/dev/null 2>&1; while :; do sleep 1; done' & `
+
+func TestCancelDaemon(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	p, pid := startWith(t, ctx, open(t), tool.Command{Args: []string{"sh", "-c", daemon + "wait"}})
+	if !running(pid) {
+		t.Fatal("the daemon did not start")
+	}
+	cancel()
+	if _, err := p.Wait(); err != nil {
+		t.Error(err)
+	}
+	ends(t, pid)
+}
+
+// TestKillLater checks that what a process left behind runs on, and ends with
+// Kill.
+func TestKillLater(t *testing.T) {
+	for name, script := range map[string]string{
+		"daemon": daemon,
+		"child":  `sh -c 'echo $$; exec >/dev/null 2>&1; exec sleep 300' & `,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, pid := startWith(t, t.Context(), open(t), tool.Command{Args: []string{"sh", "-c", script + "sleep 0.2"}})
+			if code, err := p.Wait(); code != 0 || err != nil {
+				t.Fatal(code, err)
+			}
+			if !running(pid) {
+				t.Fatal("it ended with its parent")
+			}
+			p.Kill()
+			ends(t, pid)
+		})
+	}
+}
+
+// TestLeftWhileItLoads leaves a process behind that loads its program again and again, in which it has no
+// environment for a moment: it is seen whenever one looks, and can be killed.
+func TestLeftWhileItLoads(t *testing.T) {
+	env := open(t)
+	if err := os.WriteFile(filepath.Join(env.Root, "again"), []byte("exec sh again\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, pid := startWith(t, t.Context(), env, tool.Command{
+		Args: []string{"sh", "-c", "setsid sh again >/dev/null 2>&1 & echo $!"},
+		Env:  append(os.Environ(), "MUCH="+strings.Repeat("x", 40_000)), // more than one reads at once
+	})
+	if _, err := p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 300 {
+		if !p.(tool.Leaver).Left() {
+			t.Fatalf("it was not seen the %dth time, and runs: %v", n+1, running(pid))
+		}
+	}
+	p.Kill()
+	ends(t, pid)
+}
+
+// TestParentDies checks that the process is killed when the harness is.
+func TestParentDies(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, pid := startWith(t, t.Context(), open(t), tool.Command{Args: []string{self}, Env: append(os.Environ(), "SANDBOX_TEST_VICTIM=1")})
+	ppid := parentOf(t, pid)
+	if !running(pid) {
+		t.Fatal("the child did not start")
+	}
+	// Kill finds the child by itself, so the parent alone is killed here.
+	if err := syscall.Kill(ppid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	ends(t, pid)
+	if code, err := p.Wait(); code != 128+9 || err != nil {
+		t.Errorf("exit code %d, %v", code, err)
+	}
+}
+
+func parentOf(t *testing.T, pid int) int {
+	t.Helper()
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "PPid:\t")
+	line, _, _ := strings.Cut(rest, "\n")
+	ppid, err := strconv.Atoi(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ppid
+}
+
+// TestDescriptors checks that a process gets no open file of ours, not even
+// one that this process would pass on by itself.
+func TestDescriptors(t *testing.T) {
+	var fds [2]int
+	if err := syscall.Pipe(fds[:]); err != nil { // without close-on-exec
+		t.Fatal(err)
+	}
+	defer func() { _, _ = syscall.Close(fds[0]), syscall.Close(fds[1]) }()
+	env := open(t)
+	var out bytes.Buffer
+	p, err := env.Procs.Start(t.Context(), tool.Command{Args: []string{"sh", "-c", "ls /proc/$$/fd"}, Dir: env.Root, Output: &out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, err := p.Wait(); code != 0 || err != nil {
+		t.Fatal(code, err)
+	}
+	if got := strings.Fields(out.String()); strings.Join(got, " ") != "0 1 2" {
+		t.Errorf("open descriptors are %q", got)
+	}
+}
+
+// TestOwnSession checks that a process leads its own group and has no
+// terminal.
+func TestOwnSession(t *testing.T) {
+	env := open(t)
+	_, pid := startWith(t, t.Context(), env, tool.Command{Args: []string{"sh", "-c", "echo $$; exec sleep 300"}})
+	pgid, err := syscall.Getpgid(pid)
+	if err != nil || pgid != pid {
+		t.Errorf("process %d is in group %d, %v", pid, pgid, err)
+	}
+	var out bytes.Buffer
+	p, err := env.Procs.Start(t.Context(), tool.Command{Args: []string{"sh", "-c", "echo x >/dev/tty"}, Dir: env.Root, Output: &out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, err := p.Wait(); code == 0 || err != nil {
+		t.Errorf("wrote to a terminal: %d, %v", code, err)
+	}
+}
+
+func TestOwnerIsKept(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	env := open(t)
+	path := filepath.Join(env.Root, "f")
+	if err := os.WriteFile(path, nil, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(path, 1234, 2345); err != nil {
+		t.Fatal(err)
+	}
+	if err := env.Files.Change(t.Context(), tool.Change{Path: path, Data: []byte("x")}); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || st.Uid != 1234 || st.Gid != 2345 || info.Mode() != 0o640 {
+		t.Errorf("owner %d:%d, mode %v", st.Uid, st.Gid, info.Mode())
+	}
+}
+
+func BenchmarkStart(b *testing.B) {
+	b.Run("exec", func(b *testing.B) {
+		for b.Loop() {
+			if err := exec.Command("/bin/true").Run(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	for name, env := range map[string]tool.Env{"direct": open(b), "none": keep(b), "read": keep(b), "workspace": keep(b)} {
+		b.Run(name, func(b *testing.B) {
+			level := tool.Level(name)
+			if name == "direct" {
+				level = tool.BoxNone
+			}
+			for b.Loop() {
+				p, err := env.Procs.Start(b.Context(), tool.Command{Args: []string{"/bin/true"}, Dir: env.Root, Box: tool.Box{Level: level}})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := p.Wait(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

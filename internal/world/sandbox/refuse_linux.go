@@ -1,0 +1,225 @@
+package sandbox
+
+import (
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/tool"
+)
+
+// Sensitive places that don't exist yet can't be closed by a mount without
+// leaving an empty file in the workspace. So they are taken away when they
+// appear: the well-known ones at the top at once, all others when the command
+// and its descendants have ended.
+//
+// In between a program outside of the box can meet them. What it then does is
+// no worse than what it would do for a person who typed the same, and the box
+// can't start such a program. What names programs in new repositories goes at once, see
+// nests_linux.go; a prompt of a shell that asks git there can still come in time. Also taken away is what a
+// person makes in the workspace while a box is open: it is kept and named.
+
+// anchor is a folder that boxes write in. It is held open, so that what is
+// below it can be reached through no link.
+type anchor struct {
+	path string
+	fd   int
+}
+
+// anchors opens the folders that a box writes in and that are swept.
+func (b *boxes) anchors(box tool.Box) []anchor {
+	var out []anchor
+	for _, path := range append(b.tops(), b.gitWritable(box)...) {
+		if fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
+			out = append(out, anchor{path, fd})
+		}
+	}
+	return out
+}
+
+func release(list []anchor) {
+	for _, a := range list {
+		_ = unix.Close(a.fd)
+	}
+}
+
+// folderOf opens the folder that a place lies in. No link on the way is
+// followed: one that came since must not lead elsewhere.
+func folderOf(list []anchor, path string) (int, error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH}
+	for _, a := range list {
+		if path == a.path || !tool.Inside(a.path, path) {
+			continue
+		}
+		rel, err := filepath.Rel(a.path, filepath.Dir(path))
+		if err != nil {
+			return -1, err
+		}
+		fd, err := unix.Openat2(a.fd, rel, &how)
+		for i := 0; err == unix.EAGAIN && i < 100; i++ { //nolint:errorlint // a bare number
+			fd, err = unix.Openat2(a.fd, rel, &how)
+		}
+		return fd, err
+	}
+	return -1, unix.EXDEV
+}
+
+// seenAt tells what a name in an open folder stands for.
+func seenAt(folder int, path string) (seen, bool) {
+	var st unix.Stat_t
+	if unix.Fstatat(folder, filepath.Base(path), &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return seen{}, false
+	}
+	//nolint:unconvert // other architectures have other widths
+	return seen{path, uint64(st.Dev), st.Ino, st.Mode&unix.S_IFMT == unix.S_IFLNK}, true
+}
+
+// lookAt tells what is at a place that is reached through no link.
+func lookAt(list []anchor, path string) (seen, bool) {
+	folder, err := folderOf(list, path)
+	if err != nil {
+		return seen{}, false
+	}
+	defer func() { _ = unix.Close(folder) }()
+	return seenAt(folder, path)
+}
+
+// fresh is a place that has to go, and what it was when it was judged.
+type fresh struct {
+	spot
+	is seen
+}
+
+// appeared lists the sensitive places that are there now and were not, or were
+// others. Those that are theirs were put there from outside.
+func (b *boxes) appeared(box tool.Box, before []seen, held []anchor, theirs func(string) bool) []fresh {
+	found, _ := b.sensitive(false)
+	old := make(map[seen]bool)
+	for _, s := range before {
+		old[s] = true
+	}
+	worktrees, made := b.newWorktrees(box), b.newRepositories(found, before)
+	list := slices.DeleteFunc(b.closedPlaces(box, found), func(s spot) bool {
+		return slices.ContainsFunc(made, func(git string) bool { return ofRepository(git, s) })
+	})
+	for _, git := range made {
+		list = append(list, named(git)...)
+	}
+	var out []fresh
+	for _, s := range list {
+		is, ok := lookAt(held, s.Path)
+		if !ok || old[is] || worktrees[s.Path] || theirs(s.Path) {
+			continue
+		}
+		if s.Via != "" { // if that is new, it goes, and this is what it was
+			if via, ok := lookAt(held, s.Via); !ok || !old[via] {
+				continue
+			}
+		}
+		out = append(out, fresh{s, is})
+	}
+	return out
+}
+
+// others reports whether a place can only have been changed from outside of the
+// box, as by an editor that puts a new file in the place of an old one: it was
+// there when the box was made, so it was closed, and no folder on the way to it
+// could be exchanged.
+func (b *boxes) others(path string, before []seen) bool {
+	return slices.Contains(b.tops(), filepath.Dir(path)) && slices.ContainsFunc(before, func(s seen) bool { return s.Path == path && !s.Link })
+}
+
+// takeAway moves a place out of the workspace, or renames it if that can't be
+// done, and says so. What has changed since it was judged stays.
+func (b *boxes) takeAway(f fresh, held []anchor) string {
+	folder, err := folderOf(held, f.Path)
+	if err != nil {
+		return "could not take away " + f.Path + ", although it " + b.why(f.spot) + ": " + err.Error()
+	}
+	defer func() { _ = unix.Close(folder) }()
+	if is, ok := seenAt(folder, f.Path); !ok || is != f.is {
+		return "could not take away " + f.Path + ", although it " + b.why(f.spot) + ": it keeps changing"
+	}
+	name := filepath.Base(f.Path)
+	if f.Blind {
+		_ = unix.Fchmodat(folder, name, 0o700, unix.AT_SYMLINK_NOFOLLOW) // else it can't be moved
+	}
+	if kept, ok := b.quarantine(folder, name); ok {
+		return "took away " + f.Path + ", as it " + b.why(f.spot) + "; it is kept as " + kept
+	}
+	to := name + ".refused-" + rand.Text()[:8]
+	if err := unix.Renameat2(folder, name, folder, to, unix.RENAME_NOREPLACE); err != nil {
+		return "could not take away " + f.Path + ", although it " + b.why(f.spot) + ": " + err.Error()
+	}
+	return "renamed " + f.Path + ", as it " + b.why(f.spot) + ", to " + to
+}
+
+// quarantine moves a name of an open folder to where nobody looks.
+func (b *boxes) quarantine(folder int, name string) (kept string, ok bool) {
+	if b.o.State == "" {
+		return "", false
+	}
+	dir := filepath.Join(b.o.State, "quarantine", rand.Text())
+	if os.MkdirAll(dir, 0o700) != nil {
+		return "", false
+	}
+	kept = filepath.Join(dir, name)
+	if unix.Renameat2(folder, name, unix.AT_FDCWD, kept, unix.RENAME_NOREPLACE) != nil {
+		_ = os.Remove(dir)
+		return "", false
+	}
+	return kept, true
+}
+
+func (b *boxes) why(s spot) string {
+	if s.Why != "" {
+		return s.Why
+	}
+	if why := b.o.Map.Of(s.Path).Why; why != "" {
+		return why
+	}
+	return "decides what others run"
+}
+
+// spotAt judges one name in the workspace as the scanner does.
+func (b *boxes) spotAt(path string) (spot, bool) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return spot{}, false
+	}
+	guard := b.o.Map.Of(path).Guard
+	if info.IsDir() {
+		guard = b.o.Map.Of(path + "/x").Guard
+	}
+	return spot{Path: path, Guard: guard}, guard == places.Frozen || guard == places.Guarded
+}
+
+// sweepAll takes away all that appeared and says so, once for all places of
+// one name if there are many.
+func (b *boxes) sweepAll(list []fresh, held []anchor) []string {
+	var out []string
+	count := make(map[string]int)
+	last := make(map[string]string)
+	for _, f := range list {
+		text := b.takeAway(f, held)
+		name := filepath.Base(f.Path)
+		if count[name]++; count[name] <= mostAlike {
+			out = append(out, text)
+			continue
+		}
+		last[name] = text
+	}
+	for _, name := range slices.Sorted(maps.Keys(last)) {
+		out = append(out, fmt.Sprintf("so with %d more places named %s; the last: %s", count[name]-mostAlike, name, last[name]))
+	}
+	return out
+}
+
+// mostAlike is how many places of one name are told of one by one.
+const mostAlike = 3

@@ -1,0 +1,415 @@
+package sandbox
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/tool"
+)
+
+// temp is the folder for temporary files that a session has to itself. Its
+// boxes see it as /tmp and /var/tmp, and so do its files.
+//
+// A name at the top of /tmp belongs to the session if the session has made it,
+// else to the machine if it is there, else to the session. Processes in boxes
+// see of the machine's names only those that were opened for them.
+//
+// The folder is locked by whoever uses it, inspan and the keepers of boxes. One
+// that nobody locks is removed by whoever comes by.
+type temp struct {
+	results bool     // what tools have written is to be on the machine afterwards
+	except  []string // never in it, wherever they lie: the workspace, the home folder and what inspan keeps
+
+	mu      sync.Mutex
+	dir     string // empty until something is put there
+	lock    *os.File
+	tops    []anchor        // the folders in it
+	points  map[string]int  // places made for what is mounted over them, with how many boxes need each
+	written map[string]bool // files that tools have written, as the session sees them
+	given   map[string]bool // names that a judge was told are the session's: what appears on the machine later is another
+}
+
+const tempPrefix = "inspan-session-"
+
+// tempRoots lists what is seen in place of the machine's, and the names of
+// those folders in ours.
+func tempRoots() [][2]string { return [][2]string{{"/tmp", "tmp"}, {"/var/tmp", "var"}} }
+
+// within returns the parts of a path in a folder for temporary files: the
+// number of the folder and what is below it.
+func (t *temp) within(path string) (root int, below string, ok bool) {
+	if t == nil || insideAny(t.except, path) {
+		return 0, "", false
+	}
+	for i, r := range tempRoots() {
+		if path == r[0] {
+			return i, "", true
+		}
+		if below, ok = strings.CutPrefix(path, r[0]+"/"); ok {
+			return i, below, true
+		}
+	}
+	return 0, "", false
+}
+
+// temporary is [tool.Env.Temporary].
+func (t *temp) temporary(path string, boxed bool) bool {
+	root, below, ok := t.within(path)
+	if !ok || below == "" || !boxed && !t.owns(path) {
+		return false
+	}
+	if !boxed {
+		t.give(root, below)
+	}
+	return true
+}
+
+// give makes a name at the top the session's for good.
+func (t *temp) give(root int, below string) {
+	name, _, _ := strings.Cut(below, "/")
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.given == nil {
+		t.given = make(map[string]bool)
+	}
+	t.given[tempRoots()[root][0]+"/"+name] = true
+}
+
+// wrote takes note of a file that a tool has changed.
+func (t *temp) wrote(path string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.written == nil {
+		t.written = make(map[string]bool)
+	}
+	t.written[path] = true
+}
+
+// handOut copies what tools have written to where they said, if nothing is there: a model says that it wrote
+// /tmp/report.txt, and a person looks there. What commands have written is the session's. t.mu is held.
+func (t *temp) handOut() error {
+	var failed error
+	for _, path := range slices.Sorted(maps.Keys(t.written)) {
+		if root, below, ok := t.within(path); ok && t.results && !places.Steers(below) {
+			r := tempRoots()[root]
+			failed = errors.Join(failed, handOut(filepath.Join(t.dir, r[1]), r[0], below))
+		}
+	}
+	return failed
+}
+
+func handOut(from, to, name string) error {
+	ours, err := os.OpenRoot(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = ours.Close() }()
+	machine, err := os.OpenRoot(to)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = machine.Close() }()
+	info, err := ours.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil //nolint:nilerr // it is gone, or a command has put something else there
+	}
+	if _, err := machine.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+		return nil //nolint:nilerr // what is there stays
+	}
+	if err := machine.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	in, err := ours.Open(name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := machine.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// owns reports whether a path is the session's and not the machine's.
+func (t *temp) owns(path string) bool {
+	root, below, ok := t.within(path)
+	if !ok || below == "" {
+		return ok
+	}
+	name, _, _ := strings.Cut(below, "/")
+	if t.has(root, name) {
+		return true
+	}
+	_, err := os.Lstat(filepath.Join(tempRoots()[root][0], name))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// has reports whether the session has made a name at the top, or was given it.
+func (t *temp) has(root int, name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.given[tempRoots()[root][0]+"/"+name] {
+		return true
+	}
+	if t.dir == "" {
+		return false
+	}
+	path := filepath.Join(t.dir, tempRoots()[root][1], name)
+	_, err := os.Lstat(path)
+	return err == nil && t.points[path] == 0
+}
+
+// at returns where on the machine a resolved path lies.
+func (t *temp) at(path string) (string, error) {
+	root, below, ok := t.within(path)
+	if !ok || !t.owns(path) {
+		return path, nil
+	}
+	dir, err := t.open()
+	return filepath.Join(dir, tempRoots()[root][1], below), err
+}
+
+// seen undoes at.
+func (t *temp) seen(path string) string {
+	if t == nil {
+		return path
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range tempRoots() {
+		if own := filepath.Join(t.dir, r[1]); t.dir != "" && tool.Inside(own, path) {
+			return r[0] + strings.TrimPrefix(path, own)
+		}
+	}
+	return path
+}
+
+// resolve is the function of this name, for paths as the session sees them.
+func (t *temp) resolve(path string) (string, error) {
+	return resolveBy(path, func(path string) (string, error) {
+		path, err := t.at(path)
+		if err != nil {
+			return "", err
+		}
+		return readLink(path)
+	})
+}
+
+// open makes the folder, if there is none yet.
+func (t *temp) open() (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.dir != "" {
+		return t.dir, nil
+	}
+	parent, err := filepath.EvalSymlinks(temporary())
+	if err != nil {
+		return "", err
+	}
+	sweepTemp(parent)
+	for range 20 {
+		// Whoever sweeps can come between the folder and its lock.
+		if err = t.make(filepath.Join(parent, tempPrefix+rand.Text())); err == nil {
+			return t.dir, nil
+		}
+	}
+	return "", fmt.Errorf("make a folder for temporary files: %w", err)
+}
+
+func (t *temp) make(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	lock, err := lockTemp(dir, unix.LOCK_SH)
+	if err != nil {
+		return err
+	}
+	var tops []anchor
+	for _, r := range tempRoots() {
+		top := filepath.Join(dir, r[1])
+		fd := -1
+		if err = errors.Join(os.Mkdir(top, 0o700), os.Chmod(top, 0o777|os.ModeSticky)); err == nil {
+			fd, err = unix.Open(top, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		}
+		if err != nil {
+			release(tops)
+			return errors.Join(err, lock.Close(), os.RemoveAll(dir))
+		}
+		tops = append(tops, anchor{top, fd})
+	}
+	t.dir, t.lock, t.tops, t.points = dir, lock, tops, make(map[string]int)
+	return nil
+}
+
+// close removes the folder, unless a process that was let go of still uses it.
+func (t *temp) close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.dir == "" {
+		return nil
+	}
+	failed := t.handOut()
+	release(t.tops)
+	dir, lock := t.dir, t.lock
+	t.dir, t.lock, t.tops, t.points = "", nil, nil, nil
+	defer lock.Close()
+	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return failed // it is swept later
+	}
+	return errors.Join(failed, removeTree(dir))
+}
+
+// lockTemp locks a folder of a session. The lock ends with the file, in
+// whatever way its process ends.
+func lockTemp(dir string, how int) (*os.File, error) {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	file := os.NewFile(uintptr(fd), dir)
+	if err := unix.Flock(fd, how|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// sweepTemp removes what sessions left that were killed.
+func sweepTemp(parent string) {
+	list, _ := filepath.Glob(filepath.Join(parent, tempPrefix+"*"))
+	for _, dir := range list {
+		st, ok := stampOf(dir)
+		if !ok || !st.dir || !st.own {
+			continue
+		}
+		if lock, err := lockTemp(dir, unix.LOCK_EX); err == nil {
+			_ = removeTree(dir)
+			lock.Close()
+		}
+	}
+}
+
+// removeTree removes a folder with all in it, also folders that say they can't
+// be written.
+func removeTree(dir string) error {
+	if os.RemoveAll(dir) == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700) // told of before it is read
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}
+
+// stand makes places in the folder for what of the machine is mounted there,
+// for as long as a box is open; leave is nil if none is needed. What a process made at such a
+// place stays.
+func (t *temp) stand(paths []string) (leave func(), err error) {
+	var made []string
+	for _, path := range paths {
+		root, below, ok := t.stands(path)
+		info, err := os.Stat(path)
+		if !ok || err != nil {
+			continue
+		}
+		at := filepath.Join(t.dir, tempRoots()[root][1])
+		parts := strings.Split(below, "/")
+		for i, name := range parts {
+			at = filepath.Join(at, name)
+			ours, err := t.point(at, i < len(parts)-1 || info.IsDir())
+			if err != nil {
+				t.unmake(made)
+				return nil, fmt.Errorf("make a place for %s: %w", path, err)
+			}
+			if ours {
+				made = append(made, at)
+			}
+		}
+	}
+	if made == nil {
+		return nil, nil
+	}
+	return func() { t.unmake(made) }, nil
+}
+
+// stands returns the parts of a path of the machine that is to be seen in the
+// folder.
+func (t *temp) stands(path string) (root int, below string, ok bool) {
+	plain := temp{}
+	root, below, ok = plain.within(path)
+	return root, below, ok && below != ""
+}
+
+// point makes one place, or counts it again. It reports false if it is the
+// session's own.
+func (t *temp) point(at string, isDir bool) (bool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.points[at] > 0 {
+		t.points[at]++
+		return true, nil
+	}
+	folder, err := folderOf(t.tops, at)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = unix.Close(folder) }()
+	if isDir {
+		err = unix.Mkdirat(folder, filepath.Base(at), 0o755)
+	} else {
+		err = unix.Mknodat(folder, filepath.Base(at), unix.S_IFREG|0o600, 0)
+	}
+	if errors.Is(err, unix.EEXIST) {
+		return false, nil
+	}
+	if err == nil {
+		t.points[at] = 1
+	}
+	return err == nil, err
+}
+
+// unmake takes away places that no box needs any more.
+func (t *temp) unmake(made []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := len(made) - 1; i >= 0; i-- {
+		at := made[i]
+		if t.dir == "" {
+			return // all of it is gone
+		}
+		if t.points[at]--; t.points[at] > 0 {
+			continue
+		}
+		delete(t.points, at)
+		folder, err := folderOf(t.tops, at)
+		if err != nil {
+			continue
+		}
+		var st unix.Stat_t
+		if name := filepath.Base(at); unix.Fstatat(folder, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+			switch {
+			case st.Mode&unix.S_IFMT == unix.S_IFDIR:
+				_ = unix.Unlinkat(folder, name, unix.AT_REMOVEDIR) // not if something was put there
+			case st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size == 0:
+				_ = unix.Unlinkat(folder, name, 0)
+			}
+		}
+		_ = unix.Close(folder)
+	}
+}

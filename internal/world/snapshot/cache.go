@@ -1,0 +1,165 @@
+package snapshot
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"io/fs"
+	"os"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan/internal/base/keep"
+)
+
+const (
+	cacheHead = "inspan-cache-1\n"
+	// settled is how much older than its hashing a file's last change must be,
+	// for the file not to be hashed again: within one tick of the file system's
+	// clock a second change would not show.
+	settled = 2 * time.Second
+)
+
+// stamp is what the file system says about a file. Equal stamps mean equal
+// content.
+type stamp struct {
+	size, mtime, ctime int64 // times in ns since 1970
+	ino                uint64
+}
+
+const stampSize = 4 * 8
+
+func stampOf(info fs.FileInfo) stamp {
+	ino, ctime := keep.Inode(info)
+	return stamp{info.Size(), info.ModTime().UnixNano(), ctime, ino}
+}
+
+// old reports whether a change after that time would have changed the stamp.
+func (s stamp) old(hashed time.Time) bool {
+	last := s.ctime
+	if last == 0 {
+		last = s.mtime
+	}
+	return last < hashed.Add(-settled).UnixNano()
+}
+
+// cached is a file whose digest is known.
+type cached struct {
+	name  string
+	stamp stamp
+	sum   digest
+}
+
+// statCache is what files looked like when they were hashed, by folder. The
+// file of it is its head, the SHA-256 of the rest, and for each folder its path
+// and its files, each with its length before it.
+type statCache struct {
+	mu      sync.Mutex // of fresh and same
+	folders map[string][]byte
+	fresh   map[string][]byte
+	same    int // folders in fresh that are the same in folders
+}
+
+// loadCache reads the cache; what isn't as written is as if it weren't there.
+func (s *Store) loadCache() *statCache {
+	c := &statCache{folders: map[string][]byte{}, fresh: map[string][]byte{}}
+	data, err := os.ReadFile(s.path(cacheName))
+	if err == nil {
+		if folders, ok := parseCache(data); ok {
+			c.folders = folders
+		}
+	}
+	return c
+}
+
+func parseCache(data []byte) (folders map[string][]byte, ok bool) {
+	const head = len(cacheHead)
+	if len(data) < head+sha256.Size || string(data[:head]) != cacheHead {
+		return nil, false
+	}
+	rest := data[head+sha256.Size:]
+	if sum := sha256.Sum256(rest); !bytes.Equal(sum[:], data[head:head+sha256.Size]) {
+		return nil, false
+	}
+	d := decoder{b: rest}
+	folders = map[string][]byte{}
+	for len(d.b) > 0 {
+		path := d.str()
+		folders[path] = d.raw(d.num())
+	}
+	return folders, !d.bad
+}
+
+// folder returns what is known of the files in a folder, by name.
+func (c *statCache) folder(path string) []cached {
+	d := decoder{b: c.folders[path]}
+	if len(d.b) == 0 {
+		return nil
+	}
+	out := make([]cached, 0, len(d.b)/(stampSize+sha256.Size+8))
+	for len(d.b) > 0 {
+		v := cached{name: d.str()}
+		if b := d.raw(stampSize); b != nil {
+			le := binary.LittleEndian
+			v.stamp = stamp{int64(le.Uint64(b)), int64(le.Uint64(b[8:])), int64(le.Uint64(b[16:])), le.Uint64(b[24:])}
+		}
+		v.sum = d.digest()
+		if d.bad {
+			return nil
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// find looks for a file with this stamp.
+func find(list []cached, name string, want stamp) (digest, bool) {
+	i := sort.Search(len(list), func(i int) bool { return list[i].name >= name })
+	if i < len(list) && list[i].name == name && list[i].stamp == want {
+		return list[i].sum, true
+	}
+	return digest{}, false
+}
+
+// note keeps what is known now of the files in a folder, sorted by name.
+func (c *statCache) note(path string, list []cached) {
+	if len(list) == 0 {
+		return
+	}
+	e := encoder{b: make([]byte, 0, len(list)*(stampSize+sha256.Size+16))}
+	for _, v := range list {
+		e.str(v.name)
+		for _, n := range []uint64{uint64(v.stamp.size), uint64(v.stamp.mtime), uint64(v.stamp.ctime), v.stamp.ino} {
+			e.b = binary.LittleEndian.AppendUint64(e.b, n)
+		}
+		e.digest(v.sum)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if before := c.folders[path]; bytes.Equal(before, e.b) {
+		c.fresh[path] = before // lets go of the copy
+		c.same++
+		return
+	}
+	c.fresh[path] = e.b
+}
+
+// save writes the cache, unless the old one says the same. Failure costs only
+// time.
+func (s *Store) saveCache(c *statCache) {
+	if c.same == len(c.fresh) && c.same == len(c.folders) {
+		return
+	}
+	var e encoder
+	e.b = append(e.b, cacheHead...)
+	e.b = append(e.b, make([]byte, sha256.Size)...)
+	for path, files := range c.fresh {
+		e.str(path)
+		e.str(string(files))
+	}
+	head := len(cacheHead)
+	sum := sha256.Sum256(e.b[head+sha256.Size:])
+	copy(e.b[head:], sum[:])
+	_ = s.writeLoose(s.path(cacheName), e.b)
+}

@@ -1,0 +1,182 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/inspan/inspan/internal/base/keep"
+)
+
+const (
+	formatLine = "inspan snapshots 1\n"
+)
+
+// Names in the store.
+const (
+	formatName  = "format"
+	lockName    = "lock"
+	recordsName = "checkpoints"
+	packsName   = "packs"
+	objectsName = "objects"
+	cacheName   = "cache"
+	journalName = "journal"
+	tmpName     = "tmp"
+)
+
+func (s *Store) path(names ...string) string {
+	return filepath.Join(append([]string{s.Dir}, names...)...)
+}
+
+// change locks the store to change it, and makes it if there is none. What
+// dead processes were writing is deleted.
+func (s *Store) change(ctx context.Context) (unlock func(), err error) {
+	if err := s.apart(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := keep.LockFile(ctx, s.path(lockName), 0)
+	if err != nil {
+		return nil, fmt.Errorf("lock the checkpoints: %w", err)
+	}
+	if err := s.lay(); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return func() { _ = lock.Close() }, nil
+}
+
+// read locks the store against changes. There is none if err is
+// fs.ErrNotExist.
+func (s *Store) read(ctx context.Context) (unlock func(), err error) {
+	if _, err := os.Stat(s.path(formatName)); err != nil {
+		return nil, err
+	}
+	lock, err := keep.LockShared(ctx, s.path(lockName), 0)
+	if err != nil {
+		return nil, fmt.Errorf("lock the checkpoints: %w", err)
+	}
+	if err := s.checkFormat(); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return func() { _ = lock.Close() }, nil
+}
+
+// apart checks that neither of store and workspace is in the other.
+func (s *Store) apart() error {
+	if !filepath.IsAbs(s.Root) || s.Dir == "" {
+		return fmt.Errorf("checkpoints of %q in %q: the workspace must be an absolute path, and the store a folder", s.Root, s.Dir)
+	}
+	dir, err := filepath.Abs(s.Dir)
+	if err != nil {
+		return err
+	}
+	// The store may not exist yet; the part that does is resolved.
+	rest := ""
+	for {
+		real, err := filepath.EvalSymlinks(dir)
+		if err == nil {
+			dir = filepath.Join(real, rest)
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) || filepath.Dir(dir) == dir {
+			return err
+		}
+		dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest)
+	}
+	if within(dir, s.Root) || within(s.Root, dir) {
+		return fmt.Errorf("the checkpoints of %s can't be kept in %s: one holds the other", s.Root, s.Dir)
+	}
+	return nil
+}
+
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// lay makes what is missing of the store's folders. The lock is held.
+func (s *Store) lay() error {
+	err := s.checkFormat()
+	if errors.Is(err, fs.ErrNotExist) {
+		err = s.writeFile(s.path(formatName), []byte(formatLine))
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(s.path(tmpName)); err != nil {
+		return err
+	}
+	for _, name := range []string{recordsName, packsName, objectsName, tmpName} {
+		if err := os.Mkdir(s.path(name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) checkFormat() error {
+	data, err := os.ReadFile(s.path(formatName))
+	if err == nil && string(data) != formatLine {
+		err = fmt.Errorf("%s was not written by this version: it says %.40q", s.Dir, data)
+	}
+	return err
+}
+
+// writeFile writes a file of the store whole, or not at all.
+func (s *Store) writeFile(path string, data []byte) error {
+	f, err := s.temp(filepath.Base(path))
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return s.commit(f, err, path)
+}
+
+// writeLoose writes a file of the store that has a checksum and can be missing: a power failure may take it.
+func (s *Store) writeLoose(path string, data []byte) error {
+	f, err := s.temp(filepath.Base(path))
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		s.step("rename loose file")
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// temp opens a new file for writing.
+func (s *Store) temp(name string) (*os.File, error) {
+	s.step("make temporary file")
+	if err := os.Mkdir(s.path(tmpName), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return os.CreateTemp(s.path(tmpName), name+"-")
+}
+
+// commit puts a temporary file in its place, unless something failed before.
+func (s *Store) commit(f *os.File, err error, path string) error {
+	if err == nil {
+		s.step("sync temporary file")
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		s.step("rename temporary file")
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	s.step("sync folder")
+	return keep.Sync(filepath.Dir(path))
+}
