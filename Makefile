@@ -83,7 +83,7 @@ fuzz-api:
 # Parts for a second each, then the whole; every figure of the whole is the
 # median of five rounds.
 bench:
-	go test -run '^$$' -bench . ./test/journeys ./internal/kernel/loop ./internal/kernel/session ./internal/safety/policy ./internal/safety/shell ./internal/safety/places ./internal/safety/secret ./internal/safety/guard ./internal/kernel/compact ./internal/world/snapshot ./internal/world/sandbox ./internal/view/markdown ./internal/world/web ./internal/front/tui ./internal/extend/skill ./internal/extend/memory ./internal/extend/recall ./internal/view/cost ./internal/install/running ./internal/extend/mcp ./internal/extend/oauth ./internal/work/script ./llm/...
+	go test -run '^$$' -bench . ./test/journeys ./internal/kernel/loop ./internal/kernel/session ./internal/safety/policy ./internal/safety/shell ./internal/safety/places ./internal/safety/secret ./internal/safety/guard ./internal/kernel/compact ./internal/world/snapshot ./internal/world/sandbox ./internal/view/markdown ./internal/world/web ./internal/front/tui ./internal/extend/skill ./internal/extend/memory ./internal/extend/recall ./internal/view/cost ./internal/install/running ./internal/extend/mcp ./internal/extend/oauth ./internal/delegate/script ./llm/...
 	go test -run '^$$' -bench . -skip LongRun -benchtime 5x -timeout 20m ./internal/front/command
 	go test -run '^$$' -bench LongRun -benchtime 1x -timeout 20m ./internal/front/command
 	cd test/oracle && go test -run '^$$' -bench Prompt -benchtime 1x .
@@ -95,7 +95,7 @@ proof:
 # Run the tests of JavaScript itself in the engine of scripts, from a copy of tc39/test262 as its tests
 # want it: make test262 SUITE=/path/to/test262 (at commit 5c8206929d81). Takes minutes.
 test262:
-	INSPAN_TEST262=$(SUITE) go test -count 1 -timeout 30m -run Test262 -v ./internal/work/script
+	INSPAN_TEST262=$(SUITE) go test -count 1 -timeout 30m -run Test262 -v ./internal/delegate/script
 
 # Measure the server: a thousand tasks at once, two thousand idle streams, two hundred reads a second.
 bench-serve:

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/base/text"
-	"github.com/inspan/inspan/internal/work/script"
+	"github.com/inspan/inspan/internal/delegate/script"
 )
 
 //go:embed plan.js

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/work/script"
+	"github.com/inspan/inspan/internal/delegate/script"
 )
 
 // A workflow can be a script: JavaScript whose functions perform steps. They are the steps of files, in

@@ -35,7 +35,7 @@ var roles = []struct {
 	{"kernel", []string{"internal/kernel/...", "."}},
 	{"view", []string{"internal/view/..."}},
 	{"extend", []string{"internal/extend/...", "mcptool"}},
-	{"work", []string{"internal/work/...", "workflow"}},
+	{"delegate", []string{"internal/delegate/...", "workflow"}},
 	{"install", []string{"internal/install/...", "coding"}},
 	{"lab", []string{"internal/lab/..."}},
 	{"service", []string{"internal/service/..."}},

@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/delegate/subagent"
 	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/running"
-	"github.com/inspan/inspan/internal/work/subagent"
 	"github.com/inspan/inspan/internal/world/worktree"
 )
 

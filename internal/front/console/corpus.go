@@ -11,9 +11,9 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/delegate/corpus"
 	"github.com/inspan/inspan/internal/install/equipment"
 	"github.com/inspan/inspan/internal/view/words"
-	"github.com/inspan/inspan/internal/work/corpus"
 	"github.com/inspan/inspan/store"
 )
 

@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/delegate/subagent"
 	"github.com/inspan/inspan/internal/extend/skill"
 	"github.com/inspan/inspan/internal/front/tui"
 	"github.com/inspan/inspan/internal/install/app"
-	"github.com/inspan/inspan/internal/work/subagent"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/tool"
 )

@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/delegate/subagent"
 	"github.com/inspan/inspan/internal/extend/mcp"
 	"github.com/inspan/inspan/internal/extend/skill"
 	"github.com/inspan/inspan/internal/install/config"
@@ -26,7 +27,6 @@ import (
 	"github.com/inspan/inspan/internal/kernel/session"
 	"github.com/inspan/inspan/internal/safety/consent"
 	"github.com/inspan/inspan/internal/view/cost"
-	"github.com/inspan/inspan/internal/work/subagent"
 	"github.com/inspan/inspan/tool"
 )
 

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/delegate/corpus"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/config"
-	"github.com/inspan/inspan/internal/work/corpus"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/store"

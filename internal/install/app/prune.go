@@ -6,9 +6,9 @@ import (
 	"iter"
 	"time"
 
+	"github.com/inspan/inspan/internal/delegate/subagent"
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/kernel/session"
-	"github.com/inspan/inspan/internal/work/subagent"
 	"github.com/inspan/inspan/store"
 )
 

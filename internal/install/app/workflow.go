@@ -1,8 +1,8 @@
 package app
 
 import (
+	"github.com/inspan/inspan/internal/delegate/subagent"
 	"github.com/inspan/inspan/internal/install/equipment"
-	"github.com/inspan/inspan/internal/work/subagent"
 )
 
 // Program is a workflow that a new session performs in the place of a model.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/delegate/corpus"
+	"github.com/inspan/inspan/internal/delegate/script"
 	"github.com/inspan/inspan/internal/extend/skill"
-	"github.com/inspan/inspan/internal/work/corpus"
-	"github.com/inspan/inspan/internal/work/script"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"

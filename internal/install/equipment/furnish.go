@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/delegate/script"
 	"github.com/inspan/inspan/internal/extend/profile"
 	"github.com/inspan/inspan/internal/extend/tools"
 	"github.com/inspan/inspan/internal/install/config"
-	"github.com/inspan/inspan/internal/work/script"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )

@@ -16,9 +16,9 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/delegate/script"
 	"github.com/inspan/inspan/internal/extend/custom"
 	"github.com/inspan/inspan/internal/kernel/loop"
-	"github.com/inspan/inspan/internal/work/script"
 	"github.com/inspan/inspan/tool"
 )
 

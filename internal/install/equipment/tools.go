@@ -3,10 +3,10 @@ package equipment
 import (
 	"slices"
 
+	"github.com/inspan/inspan/internal/delegate/corpus"
 	"github.com/inspan/inspan/internal/extend/skill"
 	"github.com/inspan/inspan/internal/extend/tools"
 	"github.com/inspan/inspan/internal/install/config"
-	"github.com/inspan/inspan/internal/work/corpus"
 	"github.com/inspan/inspan/internal/world/lsp"
 	"github.com/inspan/inspan/tool"
 )

@@ -18,8 +18,8 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/delegate/subagent"
 	"github.com/inspan/inspan/internal/extend/skill"
-	"github.com/inspan/inspan/internal/work/subagent"
 	"github.com/inspan/inspan/internal/world/worktree"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/delegate/corpus"
 	"github.com/inspan/inspan/internal/kernel/session"
-	"github.com/inspan/inspan/internal/work/corpus"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"

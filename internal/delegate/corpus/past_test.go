@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/work/corpus"
+	"github.com/inspan/inspan/internal/delegate/corpus"
 	"github.com/inspan/inspan/llm"
 )
 

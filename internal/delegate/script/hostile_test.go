@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/inspan/inspan/internal/delegate/script"
 	"github.com/inspan/inspan/internal/testkit"
-	"github.com/inspan/inspan/internal/work/script"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )

@@ -12,9 +12,9 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/delegate/script"
 	"github.com/inspan/inspan/internal/extend/tools"
 	"github.com/inspan/inspan/internal/testkit"
-	"github.com/inspan/inspan/internal/work/script"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/llm"
 	scripted "github.com/inspan/inspan/llm/script"

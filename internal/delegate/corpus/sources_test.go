@@ -19,7 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/work/corpus"
+	"github.com/inspan/inspan/internal/delegate/corpus"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )

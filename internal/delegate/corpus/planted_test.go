@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/inspan/inspan/internal/work/corpus"
+	"github.com/inspan/inspan/internal/delegate/corpus"
 )
 
 // plant writes files of so many bytes together, with sentences at random places, and returns these

@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/delegate/corpus"
 	"github.com/inspan/inspan/internal/safety/netguard"
-	"github.com/inspan/inspan/internal/work/corpus"
 	"github.com/inspan/inspan/tool"
 )
 
