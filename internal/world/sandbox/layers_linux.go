@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/world/sandbox/gocache"
 )
 
 // The first build in a workspace would compile the standard library, as boxes don't write the
@@ -50,7 +51,7 @@ func (o order) layered() []string {
 // serveLayers serves the go command. What says that it keeps its cache elsewhere has no layer
 // below. It returns the exit code.
 func serveLayers(below string) int {
-	l := BuildCache{Top: os.Getenv("GOCACHE"), Below: below}
+	l := gocache.Cache{Top: os.Getenv("GOCACHE"), Below: below}
 	if l.Top != cacheDir+"/"+goBuilds {
 		l.Below = ""
 	}

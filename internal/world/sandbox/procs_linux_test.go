@@ -24,7 +24,6 @@ func TestMain(m *testing.M) {
 	if ran, code := sandbox.Keeper(); ran {
 		os.Exit(code)
 	}
-	serveBuildCache()
 	if os.Getenv("SANDBOX_TEST_VICTIM") != "" {
 		victim()
 	}

@@ -1,4 +1,5 @@
-package sandbox
+// Package gocache serves the go command a build cache of two layers, as a program of GOCACHEPROG.
+package gocache
 
 import (
 	"bufio"
@@ -14,17 +15,17 @@ import (
 	"time"
 )
 
-// BuildCache is a build cache of Go in two layers: one that is written, and one below it that is only
+// Cache is a build cache of Go in two layers: one that is written, and one below it that is only
 // read. It serves the go command as a program of GOCACHEPROG does, over the protocol of
 // cmd/go/internal/cacheprog (Go 1.24). Both layers are folders as the go command itself keeps them, so
 // that it can use either without this program.
-type BuildCache struct {
+type Cache struct {
 	Top   string // is written, and need not be there
 	Below string // is read where Top has nothing; empty: there is none
 }
 
 // request and response are lines of the protocol. Identifiers are bytes, in base64.
-type cacheRequest struct {
+type request struct {
 	ID       int64
 	Command  string
 	ActionID []byte
@@ -32,7 +33,7 @@ type cacheRequest struct {
 	BodySize int64
 }
 
-type cacheResponse struct {
+type response struct {
 	ID            int64
 	Err           string     `json:",omitempty"`
 	KnownCommands []string   `json:",omitempty"`
@@ -50,17 +51,17 @@ const (
 )
 
 // idSize is the length of an identifier, which is a SHA-256.
-const cacheIDSize = 32
+const idSize = 32
 
-// mostLine bounds a request without its body.
-const mostCacheLine = 64 << 10
+// maxLine bounds a request without its body.
+const maxLine = 64 << 10
 
 // Serve answers the go command until it says that it is done or its end of the connection is
 // closed. What fails for one request is told in its answer; an error is one of the connection.
-func (l BuildCache) Serve(in io.Reader, out io.Writer) error {
-	r := bufio.NewReaderSize(in, mostCacheLine)
+func (c Cache) Serve(in io.Reader, out io.Writer) error {
+	r := bufio.NewReaderSize(in, maxLine)
 	answers := json.NewEncoder(out)
-	if err := answers.Encode(cacheResponse{KnownCommands: []string{commandGet, commandPut, commandClose}}); err != nil {
+	if err := answers.Encode(response{KnownCommands: []string{commandGet, commandPut, commandClose}}); err != nil {
 		return err
 	}
 	for {
@@ -71,7 +72,7 @@ func (l BuildCache) Serve(in io.Reader, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		said, err := l.answer(ask, r)
+		said, err := c.answer(ask, r)
 		if err != nil {
 			return err
 		}
@@ -80,13 +81,13 @@ func (l BuildCache) Serve(in io.Reader, out io.Writer) error {
 			return err
 		}
 		if ask.Command == commandClose {
-			return l.trim(time.Now())
+			return c.trim(time.Now())
 		}
 	}
 }
 
 // nextRequest reads a request, after the empty lines that separate them.
-func nextRequest(r *bufio.Reader) (ask cacheRequest, err error) {
+func nextRequest(r *bufio.Reader) (ask request, err error) {
 	for {
 		line, err := r.ReadSlice('\n')
 		switch {
@@ -104,47 +105,47 @@ func nextRequest(r *bufio.Reader) (ask cacheRequest, err error) {
 }
 
 // answer does what is asked. An error means that the connection can't be read any further.
-func (l BuildCache) answer(ask cacheRequest, r *bufio.Reader) (cacheResponse, error) {
+func (c Cache) answer(ask request, r *bufio.Reader) (response, error) {
 	switch ask.Command {
 	case commandClose:
-		return cacheResponse{}, nil
+		return response{}, nil
 	case commandGet:
-		return l.get(ask.ActionID), nil
+		return c.get(ask.ActionID), nil
 	case commandPut:
 		if ask.BodySize < 0 {
-			return cacheResponse{}, errCacheBody
+			return response{}, errBody
 		}
 		b := &body{r: r, left: ask.BodySize}
-		said := l.put(ask, b)
+		said := c.put(ask, b)
 		return said, b.finish()
 	}
-	return cacheResponse{Err: fmt.Sprintf("unknown command %q", ask.Command)}, nil
+	return response{Err: fmt.Sprintf("unknown command %q", ask.Command)}, nil
 }
 
 // get looks in both layers.
-func (l BuildCache) get(action []byte) cacheResponse {
-	if len(action) != cacheIDSize {
-		return cacheResponse{Err: "the identifier is no SHA-256"}
+func (c Cache) get(action []byte) response {
+	if len(action) != idSize {
+		return response{Err: "the identifier is no SHA-256"}
 	}
-	for _, dir := range []string{l.Top, l.Below} {
+	for _, dir := range []string{c.Top, c.Below} {
 		if dir == "" {
 			continue
 		}
-		said, ok := cacheEntry(dir, action)
+		said, ok := readEntry(dir, action)
 		if !ok {
 			continue
 		}
-		if dir == l.Top {
-			cacheUsed(cacheFile(dir, action, "a"))
-			cacheUsed(said.DiskPath)
+		if dir == c.Top {
+			markUsed(outputFile(dir, action, "a"))
+			markUsed(said.DiskPath)
 		}
 		return said
 	}
-	return cacheResponse{Miss: true}
+	return response{Miss: true}
 }
 
-// cacheFile is where a folder keeps what has the identifier: an action ("a") or an output ("d").
-func cacheFile(dir string, id []byte, kind string) string {
+// outputFile is where a folder keeps what has the identifier: an action ("a") or an output ("d").
+func outputFile(dir string, id []byte, kind string) string {
 	name := hex.EncodeToString(id)
 	return filepath.Join(dir, name[:2], name+"-"+kind)
 }
@@ -153,12 +154,12 @@ func cacheFile(dir string, id []byte, kind string) string {
 // and of its output, the output's size, and the time in nanoseconds since 1970.
 const (
 	recordFormat = "v1 %x %x %20d %20d\n"
-	recordSize   = len("v1 ") + 2*(2*cacheIDSize+1) + 21 + 21
+	recordSize   = len("v1 ") + 2*(2*idSize+1) + 21 + 21
 )
 
-// cacheEntry reads the record of an action. It reports false if there is none or its output is gone.
-func cacheEntry(dir string, action []byte) (said cacheResponse, ok bool) {
-	data, err := os.ReadFile(cacheFile(dir, action, "a"))
+// readEntry reads the record of an action. It reports false if there is none or its output is gone.
+func readEntry(dir string, action []byte) (said response, ok bool) {
+	data, err := os.ReadFile(outputFile(dir, action, "a"))
 	if err != nil || len(data) != recordSize {
 		return said, false
 	}
@@ -167,35 +168,35 @@ func cacheEntry(dir string, action []byte) (said cacheResponse, ok bool) {
 		return said, false
 	}
 	output, err := hex.DecodeString(fields[2])
-	if err != nil || len(output) != cacheIDSize {
+	if err != nil || len(output) != idSize {
 		return said, false
 	}
 	size, err1 := strconv.ParseInt(fields[3], 10, 64)
 	nanos, err2 := strconv.ParseInt(fields[4], 10, 64)
-	path := cacheFile(dir, output, "d")
+	path := outputFile(dir, output, "d")
 	info, err := os.Stat(path)
 	if err != nil || err1 != nil || err2 != nil || !info.Mode().IsRegular() || info.Size() != size {
 		return said, false
 	}
 	at := time.Unix(0, nanos)
-	return cacheResponse{OutputID: output, Size: size, Time: &at, DiskPath: path}, true
+	return response{OutputID: output, Size: size, Time: &at, DiskPath: path}, true
 }
 
 // put keeps an output, and the record that leads to it.
-func (l BuildCache) put(ask cacheRequest, b *body) cacheResponse {
-	if len(ask.ActionID) != cacheIDSize || len(ask.OutputID) != cacheIDSize {
-		return cacheResponse{Err: "an identifier is no SHA-256"}
+func (c Cache) put(ask request, b *body) response {
+	if len(ask.ActionID) != idSize || len(ask.OutputID) != idSize {
+		return response{Err: "an identifier is no SHA-256"}
 	}
-	path := cacheFile(l.Top, ask.OutputID, "d")
+	path := outputFile(c.Top, ask.OutputID, "d")
 	err := writeWhole(path, b)
 	if err == nil {
 		record := fmt.Sprintf(recordFormat, ask.ActionID, ask.OutputID, ask.BodySize, time.Now().UnixNano())
-		err = writeWhole(cacheFile(l.Top, ask.ActionID, "a"), strings.NewReader(record))
+		err = writeWhole(outputFile(c.Top, ask.ActionID, "a"), strings.NewReader(record))
 	}
 	if err != nil {
-		return cacheResponse{Err: err.Error()}
+		return response{Err: err.Error()}
 	}
-	return cacheResponse{DiskPath: path}
+	return response{DiskPath: path}
 }
 
 // writeWhole replaces a file at once, so that others who use the folder see none that is half done.

@@ -1,4 +1,4 @@
-package sandbox_test
+package gocache_test
 
 import (
 	"bytes"
@@ -14,19 +14,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/inspan/inspan/internal/world/sandbox"
+	"github.com/inspan/inspan/internal/world/sandbox/gocache"
 )
 
 // below names, in the environment of this program, the lower layer that it is to serve.
 const below = "INSPAN_TEST_BELOW"
 
-// serveBuildCache serves the go command, if that has started this program, and does not return then.
-func serveBuildCache() {
+// TestMain serves the go command, if that has started this program.
+func TestMain(m *testing.M) {
 	dir, ok := os.LookupEnv(below)
 	if !ok || len(os.Args) != 2 || os.Args[1] != "serve" {
-		return
+		os.Exit(m.Run())
 	}
-	if err := (sandbox.BuildCache{Top: os.Getenv("GOCACHE"), Below: dir}).Serve(os.Stdin, os.Stdout); err != nil {
+	if err := (gocache.Cache{Top: os.Getenv("GOCACHE"), Below: dir}).Serve(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -152,7 +152,7 @@ func line(t testing.TB, id int, command string, action, output, body []byte) str
 	return out
 }
 
-func served(t testing.TB, l sandbox.BuildCache, in string) ([]map[string]any, error) {
+func served(t testing.TB, l gocache.Cache, in string) ([]map[string]any, error) {
 	t.Helper()
 	var out bytes.Buffer
 	err := l.Serve(strings.NewReader(in), &out)
@@ -178,7 +178,7 @@ func TestBadRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			answers, err := served(t, sandbox.BuildCache{Top: dir}, c.in+line(t, 2, "put", id, id, []byte("kept"))+line(t, 3, "get", id, nil, nil))
+			answers, err := served(t, gocache.Cache{Top: dir}, c.in+line(t, 2, "put", id, id, []byte("kept"))+line(t, 3, "get", id, nil, nil))
 			if err != nil || len(answers) != 3 {
 				t.Fatalf("%v, %v", answers, err)
 			}
@@ -210,7 +210,7 @@ func TestBrokenConnections(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if answers, err := served(t, sandbox.BuildCache{Top: dir}, in); err == nil {
+			if answers, err := served(t, gocache.Cache{Top: dir}, in); err == nil {
 				t.Errorf("no error, but %v", answers)
 			}
 			if name == "a longer body" {
@@ -242,7 +242,7 @@ func TestDamaged(t *testing.T) {
 		}
 		write(t, filepath.Join(dir, "07", name+"-a"), c.record)
 		write(t, filepath.Join(dir, "07", name+"-d"), c.output)
-		answers, err := served(t, sandbox.BuildCache{Top: t.TempDir(), Below: dir}, line(t, 1, "get", id, nil, nil))
+		answers, err := served(t, gocache.Cache{Top: t.TempDir(), Below: dir}, line(t, 1, "get", id, nil, nil))
 		if err != nil || len(answers) != 1 || answers[0]["Miss"] != true {
 			t.Errorf("%s: %v, %v", what, answers, err)
 		}
@@ -254,7 +254,7 @@ func TestTrim(t *testing.T) {
 	top, lower := t.TempDir(), t.TempDir()
 	id := func(b byte) []byte { return bytes.Repeat([]byte{b}, 32) }
 	has := func(b byte) bool {
-		answers, err := served(t, sandbox.BuildCache{Top: top}, line(t, 1, "get", id(b), nil, nil))
+		answers, err := served(t, gocache.Cache{Top: top}, line(t, 1, "get", id(b), nil, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +262,7 @@ func TestTrim(t *testing.T) {
 	}
 	put := line(t, 1, "put", id(1), id(1), []byte("old")) + line(t, 2, "put", id(2), id(2), []byte("new"))
 	for _, dir := range []string{top, lower} {
-		if _, err := served(t, sandbox.BuildCache{Top: dir}, put); err != nil {
+		if _, err := served(t, gocache.Cache{Top: dir}, put); err != nil {
 			t.Fatal(err)
 		}
 		old := time.Now().Add(-6 * 24 * time.Hour)
@@ -274,7 +274,7 @@ func TestTrim(t *testing.T) {
 		}
 	}
 	before := state(t, lower)
-	if _, err := served(t, sandbox.BuildCache{Top: top, Below: lower}, line(t, 1, "close", nil, nil, nil)); err != nil {
+	if _, err := served(t, gocache.Cache{Top: top, Below: lower}, line(t, 1, "close", nil, nil, nil)); err != nil {
 		t.Fatal(err)
 	}
 	if has(1) || !has(2) {
@@ -291,7 +291,7 @@ func FuzzServe(f *testing.F) {
 	f.Add(`{"ID":1,"Command":"put","BodySize":9223372036854775807}` + "\n\"AA")
 	f.Fuzz(func(t *testing.T, in string) {
 		dir := t.TempDir()
-		_, _ = served(t, sandbox.BuildCache{Top: filepath.Join(dir, "top")}, in)
+		_, _ = served(t, gocache.Cache{Top: filepath.Join(dir, "top")}, in)
 		list, err := os.ReadDir(dir)
 		if err != nil || len(list) > 1 {
 			t.Errorf("it wrote beside its folder: %v, %v", list, err)

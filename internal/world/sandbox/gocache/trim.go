@@ -1,4 +1,4 @@
-package sandbox
+package gocache
 
 import (
 	"errors"
@@ -18,8 +18,8 @@ const (
 	keepUnused = 5 * 24 * time.Hour
 )
 
-// cacheUsed notes that a file of the upper layer is in use.
-func cacheUsed(path string) {
+// markUsed notes that a file of the upper layer is in use.
+func markUsed(path string) {
 	now := time.Now()
 	if info, err := os.Stat(path); err == nil && now.Sub(info.ModTime()) > noteEvery {
 		_ = os.Chtimes(path, now, now) // then it goes earlier
@@ -27,8 +27,8 @@ func cacheUsed(path string) {
 }
 
 // trim removes from the upper layer what nobody has used for long, once a day.
-func (l BuildCache) trim(now time.Time) error {
-	mark := filepath.Join(l.Top, "trim.txt")
+func (c Cache) trim(now time.Time) error {
+	mark := filepath.Join(c.Top, "trim.txt")
 	data, err := os.ReadFile(mark)
 	if err == nil {
 		at, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
@@ -36,11 +36,11 @@ func (l BuildCache) trim(now time.Time) error {
 			return nil
 		}
 	}
-	if _, err := os.Stat(l.Top); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(c.Top); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for i := range 256 {
-		dir := filepath.Join(l.Top, hexByte(i))
+		dir := filepath.Join(c.Top, hexByte(i))
 		list, _ := os.ReadDir(dir)
 		for _, e := range list {
 			info, err := e.Info()

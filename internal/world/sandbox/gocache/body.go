@@ -1,4 +1,4 @@
-package sandbox
+package gocache
 
 import (
 	"bufio"
@@ -16,7 +16,7 @@ type body struct {
 	decoder io.Reader
 }
 
-var errCacheBody = errors.New("the output that follows a request is not as long as it says")
+var errBody = errors.New("the output that follows a request is not as long as it says")
 
 func (b *body) Read(p []byte) (int, error) {
 	if b.left == 0 {
@@ -35,7 +35,7 @@ func (b *body) Read(p []byte) (int, error) {
 	n, err := b.decoder.Read(p)
 	b.left -= int64(n)
 	if errors.Is(err, io.EOF) && b.left > 0 {
-		err = errCacheBody
+		err = errBody
 	}
 	if errors.Is(err, io.EOF) && n > 0 {
 		err = nil
@@ -63,7 +63,7 @@ func (b *body) expect(want byte) error {
 			return fmt.Errorf("read the output that follows a request: %w", err)
 		case got == '\n' || got == '\r':
 		case got != want:
-			return errCacheBody
+			return errBody
 		default:
 			return nil
 		}
