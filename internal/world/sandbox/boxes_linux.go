@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/world/sandbox/gitfiles"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -39,9 +40,9 @@ type boxes struct {
 	temp    *temp // nil: boxes have folders of their own, each
 	cache   cache
 
-	keepables func() []keepable
-	flat      atomic.Bool // copies of git directories could not be made here
-	giving    sync.Mutex  // held while what a box left in copies of git directories is taken over
+	gitKinds func() []gitfiles.Kind
+	flat     atomic.Bool // copies of git directories could not be made here
+	giving   sync.Mutex  // held while what a box left in copies of git directories is taken over
 
 	mu       sync.Mutex
 	scanners map[string]*scanner
@@ -57,7 +58,7 @@ type boxes struct {
 func newProcs(root string, o Options) *procs {
 	m := o.Map
 	except := slices.Concat([]string{root, m.Home, m.Settings}, m.State, m.Apart, m.Also)
-	return &procs{mark: rand.Text(), boxes: boxes{o: o, root: root, keepables: sync.OnceValue(keepables), engine: newEngine(o), temp: &temp{
+	return &procs{mark: rand.Text(), boxes: boxes{o: o, root: root, gitKinds: sync.OnceValue(gitfiles.Allowed), engine: newEngine(o), temp: &temp{
 		results: o.Results, except: slices.DeleteFunc(except, func(path string) bool { return path == "" }),
 	}}}
 }

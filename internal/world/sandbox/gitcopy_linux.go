@@ -21,12 +21,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/sandbox/gitfiles"
 	"github.com/inspan/inspan/tool"
 )
 
 // A box that may write a git directory writes a copy of it: an overlay stands in its place, and
 // what differs lies in a folder that no box sees. When the command has ended, what is on the list
-// of gitlist_linux.go is taken over, as data, and nothing else. So no git directory that anything
+// of package gitfiles is taken over, as data, and nothing else. So no git directory that anything
 // outside of the box reads is ever one that a box can write. See docs/decisions/060.
 
 // gitCopy is one such overlay.
@@ -38,7 +39,7 @@ type gitCopy struct {
 // gitHeld is a copy as the other side of the box has it.
 type gitHeld struct {
 	path, workspace string
-	list            []keepable
+	list            []gitfiles.Kind
 	upper           *os.Root // what differs
 	real            *os.Root // the git directory
 	index           *os.File // as it was; nil: there was none
@@ -103,7 +104,7 @@ func (k *kept) copyGit() error {
 		k.leaving = append(k.leaving, func() { _ = removeTree(dir) })
 		k.order.Copies[i].Dir = dir
 		h := &gitHeld{
-			path: c.Path, workspace: k.order.Root, list: k.boxes.keepables(), since: time.Now(), given: map[string]stamp{}, told: map[string]bool{},
+			path: c.Path, workspace: k.order.Root, list: k.boxes.gitKinds(), since: time.Now(), given: map[string]stamp{}, told: map[string]bool{},
 		}
 		h.upper, err = os.OpenRoot(filepath.Join(dir, throwUpper))
 		if err == nil {
@@ -133,7 +134,7 @@ func (h *gitHeld) close() {
 // gitChange is what a box has done to one file of a git directory.
 type gitChange struct {
 	name string
-	kind keepable
+	kind gitfiles.Kind
 	gone bool
 	data []byte // what was checked; nil: it is copied as it is
 	is   stamp  // of the file in upper
@@ -195,10 +196,10 @@ func (g *giver) say(text string) {
 }
 
 func (g *giver) refuse(name, why string) {
-	if dir := g.stateOf(name); dir != "" && !passing.MatchString(name) {
+	if dir := g.stateOf(name); dir != "" && !gitfiles.Transient.MatchString(name) {
 		g.states[dir] = true
 	}
-	if !passing.MatchString(name) {
+	if !gitfiles.Transient.MatchString(name) {
 		g.say("did not keep " + filepath.Join(g.path, name) + ", as it " + why)
 	}
 }
@@ -323,14 +324,14 @@ func (g *giver) remove(name string) {
 	if !ok {
 		return
 	}
-	kind, ok := keeps(g.list, below)
+	kind, ok := gitfiles.Find(g.list, below)
 	switch {
 	case strings.HasSuffix(below, ".lock"): // a person has it removed that a git that died left
-		ok, kind = true, keepable{}
+		ok, kind = true, gitfiles.Kind{}
 	case g.treeGone(name):
-		ok, kind.lone = g.endedTree(name), false
+		ok, kind.Permanent = g.endedTree(name), false
 	}
-	if ok && !kind.lone {
+	if ok && !kind.Permanent {
 		g.changes = append(g.changes, gitChange{name: name, kind: kind, gone: true})
 	}
 }
@@ -376,7 +377,7 @@ func (g *giver) file(name string) {
 		return
 	}
 	below, ok := g.local(name)
-	kind, listed := keeps(g.list, below)
+	kind, listed := gitfiles.Find(g.list, below)
 	if ok && !listed && g.newTree(name, below) {
 		listed = true
 	}
@@ -389,10 +390,10 @@ func (g *giver) file(name string) {
 		return
 	}
 	c := gitChange{name: name, kind: kind, is: is}
-	if kind.check != nil {
+	if kind.Check != nil {
 		if c.data, err = readSome(g.upper, name); err == nil {
 			old, _ := readSome(g.real, name)
-			err = kind.check(c.data, old)
+			err = kind.Check(c.data, old)
 		}
 		if err != nil {
 			g.refuse(name, err.Error())
@@ -536,7 +537,7 @@ func (g *giver) rest() error {
 		case isObject(c.name):
 		case c.gone:
 			gone = append(gone, c)
-		case c.kind.locks:
+		case c.kind.Locked:
 			locked = append(locked, c)
 		default:
 			plain = append(plain, c)
@@ -559,7 +560,7 @@ func (g *giver) rest() error {
 			}
 		}
 	}
-	for _, c := range slices.Concat(locked, slices.DeleteFunc(slices.Clone(gone), func(c gitChange) bool { return !c.kind.locks })) {
+	for _, c := range slices.Concat(locked, slices.DeleteFunc(slices.Clone(gone), func(c gitChange) bool { return !c.kind.Locked })) {
 		if err := lock(c); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
@@ -592,7 +593,7 @@ func (g *giver) rest() error {
 		if err := g.real.Remove(c.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if c.kind.locks {
+		if c.kind.Locked {
 			_ = g.real.Remove(c.name + ".lock")
 		}
 		g.prune(path.Dir(c.name))
@@ -639,7 +640,7 @@ func (g *giver) unchanged(c gitChange) error {
 	if err == nil && c.name == "index" && g.index != nil {
 		// The person's prompt or editor has only looked at the files again.
 		before, bad := io.ReadAll(io.NewSectionReader(g.index, 0, mostChecked))
-		if now, err := readSome(g.real, c.name); err == nil && bad == nil && sameEntries(before, now) {
+		if now, err := readSome(g.real, c.name); err == nil && bad == nil && gitfiles.SameIndex(before, now) {
 			return nil
 		}
 	}

@@ -1,4 +1,5 @@
-package sandbox
+// Package gitfiles says which files a command in a box may leave in a git directory, and checks what is in them.
+package gitfiles
 
 import (
 	"bytes"
@@ -15,12 +16,12 @@ import (
 // sequencer.c, builtin/am.c, builtin/rebase.c and bisect.c; docs/decisions/060 lists those that
 // name programs.
 
-// keepable is a kind of files that a box may leave.
-type keepable struct {
-	name  *regexp.Regexp
-	check func(data, old []byte) error // nil: whatever it holds is data
-	locks bool                         // git locks it while it changes, and readers rely on it
-	lone  bool                         // it does not go away by itself
+// Kind is a kind of files that a box may leave.
+type Kind struct {
+	name      *regexp.Regexp
+	Check     func(data, old []byte) error // nil: whatever it holds is data
+	Locked    bool                         // git locks it while it changes, and readers rely on it
+	Permanent bool                         // git never removes it by itself
 }
 
 var errProgram = errors.New("names a program that git would run")
@@ -28,14 +29,14 @@ var errProgram = errors.New("names a program that git would run")
 // errForm says that a file is not what git writes there.
 var errForm = errors.New("is not in a form that git writes there")
 
-// keepables lists the kinds. Names are below a git directory; those of worktrees and of modules
+// Allowed lists the kinds. Names are below a git directory; those of worktrees and of modules
 // have one each.
-func keepables() []keepable {
-	text := func(names string) keepable { return keepable{name: regexp.MustCompile(`^(?:` + names + `)$`)} }
-	form := func(names, form string) keepable {
+func Allowed() []Kind {
+	text := func(names string) Kind { return Kind{name: regexp.MustCompile(`^(?:` + names + `)$`)} }
+	form := func(names, form string) Kind {
 		k := text(names)
 		is := regexp.MustCompile(`^(?:` + form + `)$`)
-		k.check = func(data, _ []byte) error {
+		k.Check = func(data, _ []byte) error {
 			if !is.Match(data) {
 				return errForm
 			}
@@ -43,13 +44,13 @@ func keepables() []keepable {
 		}
 		return k
 	}
-	locked := func(k keepable) keepable {
-		k.locks = true
+	locked := func(k Kind) Kind {
+		k.Locked = true
 		return k
 	}
-	named := func(names string, check func(data, old []byte) error) keepable {
+	named := func(names string, check func(data, old []byte) error) Kind {
 		k := text(names)
-		k.check = check
+		k.Check = check
 		return k
 	}
 	const (
@@ -60,10 +61,10 @@ func keepables() []keepable {
 		rest = `(?s).*`
 	)
 	head := locked(form(`HEAD`, ref))
-	head.lone = true
+	head.Permanent = true
 	packed := locked(form(`packed-refs`, `(?:(?:#[^\n]*|\^?`+id+`(?: [^\n]*)?)\n)*`))
-	packed.lone = true
-	return []keepable{
+	packed.Permanent = true
+	return []Kind{
 		head, packed,
 		locked(form(`refs/.+`, ref)),
 		locked(form(`index|sharedindex\.[0-9a-f]+`, `DIRC`+rest)),
@@ -102,22 +103,22 @@ func keepables() []keepable {
 	}
 }
 
-// keeps returns the kind of a file below a git directory that a box may leave.
-func keeps(list []keepable, name string) (keepable, bool) {
+// Find returns the kind of a file below a git directory that a box may leave.
+func Find(list []Kind, name string) (Kind, bool) {
 	for _, part := range strings.Split(name, "/") {
 		if part == ".." || strings.HasSuffix(part, ".lock") || strings.ContainsAny(part, "\n\x00") {
-			return keepable{}, false
+			return Kind{}, false
 		}
 	}
-	i := slices.IndexFunc(list, func(k keepable) bool { return k.name.MatchString(name) })
+	i := slices.IndexFunc(list, func(k Kind) bool { return k.name.MatchString(name) })
 	if i < 0 {
-		return keepable{}, false
+		return Kind{}, false
 	}
 	return list[i], true
 }
 
-// passing lists what git leaves by the way, which nobody needs to be told of.
-var passing = regexp.MustCompile(`(?:^|/)(?:[^/]*\.lock|tmp_[^/]*|\.tmp[^/]*|gc\.(?:pid|log)|index\.stash\.\d+|fsmonitor--daemon.*|t[0-9A-Za-z]{6}|addp-hunk-edit\.diff|ADD_EDIT\.patch|EDIT_DESCRIPTION)$`)
+// Transient matches what git leaves by the way, which nobody needs to be told of.
+var Transient = regexp.MustCompile(`(?:^|/)(?:[^/]*\.lock|tmp_[^/]*|\.tmp[^/]*|gc\.(?:pid|log)|index\.stash\.\d+|fsmonitor--daemon.*|t[0-9A-Za-z]{6}|addp-hunk-edit\.diff|ADD_EDIT\.patch|EDIT_DESCRIPTION)$`)
 
 var (
 	configSection = regexp.MustCompile(`^\[([A-Za-z0-9.-]+)(?: "([^"\\\n]*)")?\]$`)
@@ -251,9 +252,9 @@ func applyOptions(data, _ []byte) error {
 	return nil
 }
 
-// sameEntries reports whether two indexes hold the same files: git writes an index anew where it
+// SameIndex reports whether two indexes hold the same files: git writes an index anew where it
 // only looked at what has changed on the disk. What is not understood differs.
-func sameEntries(a, b []byte) bool {
+func SameIndex(a, b []byte) bool {
 	x, ok := indexEntries(a)
 	y, good := indexEntries(b)
 	return ok && good && bytes.Equal(x, y)

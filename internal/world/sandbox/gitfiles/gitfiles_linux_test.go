@@ -1,4 +1,4 @@
-package sandbox
+package gitfiles
 
 import (
 	"os"
@@ -18,7 +18,7 @@ func TestGitFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, known := keepables(), map[string]bool{}
+	list, known := Allowed(), map[string]bool{}
 	for line := range strings.Lines(string(data)) {
 		verdict, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if verdict == "#" {
@@ -32,11 +32,11 @@ func TestGitFiles(t *testing.T) {
 				below += "/x"
 			}
 		}
-		kind, kept := keeps(list, below)
+		kind, kept := Find(list, below)
 		switch {
 		case kept != (verdict != "closed"):
 			t.Errorf("%s is %s, and kept: %t", name, verdict, kept)
-		case verdict == "checked" && (kind.check == nil || kind.check([]byte("exec = ./evil $(evil)\n"), nil) == nil):
+		case verdict == "checked" && (kind.Check == nil || kind.Check([]byte("exec = ./evil $(evil)\n"), nil) == nil):
 			t.Errorf("%s is not checked", name)
 		case verdict != "kept" && (!told || why == ""):
 			t.Errorf("%s names what? Say it, and where that stands", name)
