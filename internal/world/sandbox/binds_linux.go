@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -92,16 +93,16 @@ func settled(best map[string]bind) []bind {
 	}
 	var out []bind
 	for path, m := range best {
-		st, ok := stampOf(path)
+		st, ok := paths.StampOf(path)
 		if m.from != m.to && !m.mask {
-			st, ok = stampOf(m.from)
+			st, ok = paths.StampOf(m.from)
 		}
-		if !ok || st.link || slices.ContainsFunc(masked, func(f string) bool { return f != path && tool.Inside(f, path) }) {
+		if !ok || st.Link || slices.ContainsFunc(masked, func(f string) bool { return f != path && tool.Inside(f, path) }) {
 			continue
 		}
 		if m.mask {
 			m.from += maskFile
-			if st.dir {
+			if st.Dir {
 				m.from = strings.TrimSuffix(m.from, maskFile) + maskFolder
 			}
 		}
@@ -184,11 +185,11 @@ type wall struct {
 func wallsOf(list []bind) ([]wall, error) {
 	var out []wall
 	for _, m := range list {
-		st, ok := stampOf(m.from)
+		st, ok := paths.StampOf(m.from)
 		if !ok {
 			return nil, fmt.Errorf("%w: %s is gone; try again", tool.ErrNoBox, m.to)
 		}
-		out = append(out, wall{Path: m.to, Dev: st.dev, Ino: st.ino, Write: m.write})
+		out = append(out, wall{Path: m.to, Dev: st.Dev, Ino: st.Ino, Write: m.write})
 	}
 	return out, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/world/sandbox/gitfiles"
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -143,7 +144,7 @@ func (b *boxes) order(k *kept) error {
 func (b *boxes) tops() []string {
 	out := []string{b.root}
 	for _, dir := range mountable(tool.BoxWorkspace, b.o.Map.Also) {
-		if at := b.o.Map.Of(dir).Guard; !insideAny(out, dir) && at != places.Secret && at != places.Frozen {
+		if at := b.o.Map.Of(dir).Guard; !paths.InsideAny(out, dir) && at != places.Secret && at != places.Frozen {
 			out = append(out, dir)
 		}
 	}

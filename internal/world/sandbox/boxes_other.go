@@ -126,6 +126,6 @@ func (b *belted) launch(cmd *exec.Cmd, e ends, ended func(int, error)) error {
 }
 
 // profilePaths gathers what a profile names.
-func profilePaths(b *boxes, box tool.Box, temp string) paths {
+func profilePaths(b *boxes, box tool.Box, temp string) seatbeltPaths {
 	return pathsOf(b.o.Map, b.root, box, temp)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -24,7 +25,7 @@ func FuzzOrder(f *testing.F) {
 			Path: a, Args: []string{b, c}, Env: []string{}, Read: []grant{{Path: a, Holes: []string{b}}},
 			Box:  tool.Box{Level: tool.BoxRead, Write: []string{c}},
 			Map:  places.Map{Root: a, State: []string{b}, Moved: map[string]string{c: a}},
-			View: view{Before: []seen{{b, 1 << 63, 2, true}}},
+			View: view{Before: []paths.Identity{{Path: b, Dev: 1 << 63, Ino: 2, Link: true}}},
 		}
 		line, err := encode(want)
 		if err != nil {
@@ -42,7 +43,7 @@ func FuzzOrder(f *testing.F) {
 		if err := lines.next(&got); err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(want, got, cmp.AllowUnexported(seen{}), cmpopts.IgnoreUnexported(places.Map{})); d != "" {
+		if d := cmp.Diff(want, got, cmp.AllowUnexported(paths.Identity{}), cmpopts.IgnoreUnexported(places.Map{})); d != "" {
 			t.Error(d)
 		}
 	})

@@ -13,8 +13,9 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sys/unix"
+	"github.com/inspan/inspan/internal/base/keep"
 
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -173,7 +174,7 @@ func (c *cache) open(parent, root string) (string, error) {
 		if err = os.Mkdir(dir, 0o700); err != nil {
 			continue
 		}
-		if c.lock, err = lockTemp(dir, unix.LOCK_SH); err == nil {
+		if c.lock, err = paths.LockFolder(dir, true); err == nil {
 			c.dir = dir
 			return dir, nameCache(dir, root)
 		}
@@ -191,18 +192,18 @@ func (c *cache) close() error {
 	dir, lock := c.dir, c.lock
 	c.dir, c.lock = "", nil
 	defer lock.Close()
-	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+	if alone, _ := keep.TryLock(lock, false); !alone {
 		return nil // it is swept later
 	}
-	return errors.Join(removeTree(dir), os.RemoveAll(CacheRoot(dir)))
+	return errors.Join(paths.RemoveAll(dir), os.RemoveAll(CacheRoot(dir)))
 }
 
 // sweepCaches removes what sessions left that were killed.
 func sweepCaches(parent string) {
 	list, _ := filepath.Glob(filepath.Join(parent, sessionCaches+"*"))
 	for _, dir := range list {
-		if lock, err := lockTemp(dir, unix.LOCK_EX); err == nil {
-			_ = errors.Join(removeTree(dir), os.RemoveAll(CacheRoot(dir)))
+		if lock, err := paths.LockFolder(dir, false); err == nil {
+			_ = errors.Join(paths.RemoveAll(dir), os.RemoveAll(CacheRoot(dir)))
 			lock.Close()
 		}
 	}

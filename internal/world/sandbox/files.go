@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/inspan/inspan/internal/base/keep"
+
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/tool"
 )
@@ -73,7 +75,7 @@ func (f *files) Open(ctx context.Context, path string) (fs.File, error) {
 	}
 	file, err := os.OpenFile(at, os.O_RDONLY|openNonblock, 0)
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: bare(err)}
+		return nil, &fs.PathError{Op: "open", Path: path, Err: keep.Bare(err)}
 	}
 	opened, err := f.mayOpen(file, path)
 	if err != nil {
@@ -300,7 +302,7 @@ func makeDirs(dir string) error {
 		return nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return &fs.PathError{Op: "mkdir", Path: dir, Err: bare(err)}
+		return &fs.PathError{Op: "mkdir", Path: dir, Err: keep.Bare(err)}
 	}
 	parent := filepath.Dir(dir)
 	if err := makeDirs(parent); err != nil {

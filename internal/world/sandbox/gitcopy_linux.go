@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/world/sandbox/gitfiles"
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -44,7 +45,7 @@ type gitHeld struct {
 	real            *os.Root // the git directory
 	index           *os.File // as it was; nil: there was none
 	since           time.Time
-	given           map[string]stamp // files of upper that were taken over, as they were then
+	given           map[string]paths.Stamp // files of upper that were taken over, as they were then
 	told            map[string]bool
 }
 
@@ -101,10 +102,10 @@ func (k *kept) copyGit() error {
 		if err != nil {
 			return err
 		}
-		k.leaving = append(k.leaving, func() { _ = removeTree(dir) })
+		k.leaving = append(k.leaving, func() { _ = paths.RemoveAll(dir) })
 		k.order.Copies[i].Dir = dir
 		h := &gitHeld{
-			path: c.Path, workspace: k.order.Root, list: k.boxes.gitKinds(), since: time.Now(), given: map[string]stamp{}, told: map[string]bool{},
+			path: c.Path, workspace: k.order.Root, list: k.boxes.gitKinds(), since: time.Now(), given: map[string]paths.Stamp{}, told: map[string]bool{},
 		}
 		h.upper, err = os.OpenRoot(filepath.Join(dir, throwUpper))
 		if err == nil {
@@ -136,8 +137,8 @@ type gitChange struct {
 	name string
 	kind gitfiles.Kind
 	gone bool
-	data []byte // what was checked; nil: it is copied as it is
-	is   stamp  // of the file in upper
+	data []byte      // what was checked; nil: it is copied as it is
+	is   paths.Stamp // of the file in upper
 }
 
 // giveGit takes over what the box has left in its copies, and tells what not.
@@ -423,7 +424,7 @@ func (g *giver) newTree(name, below string) bool {
 	}
 	link := read("gitdir")
 	leads := read("commondir") == "../.." && filepath.Base(link) == ".git" && filepath.Clean(link) == link && tool.Inside(g.workspace, link) &&
-		smallFile(link) == "gitdir: "+filepath.Join(g.path, dir)
+		paths.ReadSmall(link) == "gitdir: "+filepath.Join(g.path, dir)
 	return leads && (below == "gitdir" || below == "commondir") || below == "locked"
 }
 
@@ -634,7 +635,7 @@ func (g *giver) settle(from, to string) error {
 // unchanged checks that nobody else has changed a file since the box was made.
 func (g *giver) unchanged(c gitChange) error {
 	is, err := rootStamp(g.real, c.name)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !is.changed().After(g.since) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !is.Changed().After(g.since) {
 		return nil
 	}
 	if err == nil && c.name == "index" && g.index != nil {
@@ -774,17 +775,17 @@ func inPack(data, id []byte) bool {
 }
 
 // rootStamp is the stamp of a regular file below a folder.
-func rootStamp(root *os.Root, name string) (stamp, error) {
+func rootStamp(root *os.Root, name string) (paths.Stamp, error) {
 	info, err := root.Lstat(name)
 	if err != nil {
-		return stamp{}, err
+		return paths.Stamp{}, err
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return stamp{}, errors.ErrUnsupported
+		return paths.Stamp{}, errors.ErrUnsupported
 	}
 	//nolint:unconvert // other architectures have other widths
-	return stamp{dev: uint64(st.Dev), ino: st.Ino, mtime: st.Mtim.Nano(), ctime: st.Ctim.Nano()}, nil
+	return paths.Stamp{Dev: uint64(st.Dev), Ino: st.Ino, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano()}, nil
 }
 
 // openRegular opens a file, and nothing that is not one.

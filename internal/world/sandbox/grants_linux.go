@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
+
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/tool"
 )
@@ -36,10 +38,10 @@ func (b *boxes) readable(box tool.Box) []string {
 
 // beyond leaves out what is open with the workspace and the folders beside it: with a mount of its own it
 // could be neither removed nor renamed.
-func (b *boxes) beyond(paths []string) []string {
+func (b *boxes) beyond(list []string) []string {
 	tops := b.tops()
-	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
-		return insideAny(tops, path) && b.o.Map.Of(path).Guard == places.Plain
+	return slices.DeleteFunc(slices.Clone(list), func(path string) bool {
+		return paths.InsideAny(tops, path) && b.o.Map.Of(path).Guard == places.Plain
 	})
 }
 

@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
+
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/tool"
 )
@@ -38,7 +41,7 @@ func (f *files) mayOpen(file *os.File, path string) (fs.File, error) {
 		content, _, read = f.look.lookInto(file, at)
 		return content
 	}
-	at := f.temp.seen(lies(file, path))
+	at := f.temp.seen(paths.Location(file, path))
 	place := f.place(m, at)
 	switch {
 	case place.Named && slices.Contains(slices.Concat(f.pass.Read, f.pass.Write), at):
@@ -115,12 +118,12 @@ func (f *files) hold(path string, c tool.Change) (held, error) {
 		if c.If != "" {
 			err = tool.ErrChanged
 		}
-		return held{}, &fs.PathError{Op: "change", Path: path, Err: bare(err)}
+		return held{}, &fs.PathError{Op: "change", Path: path, Err: keep.Bare(err)}
 	}
 	if err != nil {
 		return held{}, err
 	}
-	h := held{path: through(folder, filepath.Base(path), path), folder: folder, true: lies(folder, dir)}
+	h := held{path: paths.PathIn(folder, filepath.Base(path), path), folder: folder, true: paths.Location(folder, dir)}
 	if c.Exact && h.true != dir {
 		return held{}, errors.Join(moved(path), folder.Close())
 	}

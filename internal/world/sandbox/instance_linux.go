@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -191,7 +192,7 @@ func listenAt(door string) (*net.UnixListener, error) {
 		return nil, err
 	}
 	defer folder.Close()
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: fdPath(folder) + doorSocket, Net: "unix"})
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: paths.DescriptorPath(folder) + doorSocket, Net: "unix"})
 	if err == nil {
 		listener.SetUnlinkOnClose(false) // it goes with its folder
 	}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -271,7 +272,7 @@ func (k *keeper) clean() (again bool) {
 		k.sweep()
 	}
 	own := k.own()
-	shared := slices.ContainsFunc(k.order.Write, func(path string) bool { return insideAny(own, path) }) // mounted there, and not ours to remove
+	shared := slices.ContainsFunc(k.order.Write, func(path string) bool { return paths.InsideAny(own, path) }) // mounted there, and not ours to remove
 	if k.once() || shared || !emptied(own) || *k.nature != natureNow() {
 		k.leave() // before the end is told
 		return false
@@ -293,12 +294,12 @@ func (k *keeper) own() []string {
 // emptied removes what is in folders. It reports whether nothing is left.
 func emptied(folders []string) bool {
 	for _, dir := range folders {
-		entries, err := readDir(dir)
+		entries, err := paths.ReadFolder(dir)
 		if err != nil {
 			return false
 		}
 		for _, e := range entries {
-			if removeTree(filepath.Join(dir, e.Name())) != nil {
+			if paths.RemoveAll(filepath.Join(dir, e.Name())) != nil {
 				return false
 			}
 		}

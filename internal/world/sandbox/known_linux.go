@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -19,11 +20,11 @@ import (
 // looked at again. The zero value is ready. Safe for concurrent use.
 type knownSecrets struct {
 	mu     sync.Mutex
-	list   []string         // paths to look for; nil: not yet told
-	way    map[string]stamp // folders on the way to those that were looked for; nil: look anew
-	mounts int              // as they were
-	there  []string         // that exist, with no link on the way
-	linked []string         // on the way to these is a link, or what can't be looked at
+	list   []string               // paths to look for; nil: not yet told
+	way    map[string]paths.Stamp // folders on the way to those that were looked for; nil: look anew
+	mounts int                    // as they were
+	there  []string               // that exist, with no link on the way
+	linked []string               // on the way to these is a link, or what can't be looked at
 }
 
 // knownSecrets lists them, resolved.
@@ -60,7 +61,7 @@ func (b *boxes) knownSecrets() []string {
 // holds reports whether what was found is still so.
 func (k *knownSecrets) holds() bool {
 	for dir, was := range k.way {
-		if is, ok := stampOf(dir); !ok || is != was {
+		if is, ok := paths.StampOf(dir); !ok || is != was {
 			return false
 		}
 	}
@@ -69,7 +70,7 @@ func (k *knownSecrets) holds() bool {
 
 // look looks for all places.
 func (k *knownSecrets) look() {
-	way := map[string]stamp{}
+	way := map[string]paths.Stamp{}
 	k.there, k.linked = nil, nil
 	for _, path := range k.list {
 		switch there, linked := follow(path, way); {
@@ -81,7 +82,7 @@ func (k *knownSecrets) look() {
 	}
 	k.way = way
 	for _, st := range way {
-		if time.Since(st.changed()) < racy {
+		if time.Since(st.Changed()) < racy {
 			k.way = nil
 			break
 		}
@@ -90,22 +91,22 @@ func (k *knownSecrets) look() {
 
 // follow reports whether there is something at a path, or whether a link, or what can't be looked
 // at, is on the way. It notes folders that it comes through.
-func follow(path string, way map[string]stamp) (there, linked bool) {
+func follow(path string, way map[string]paths.Stamp) (there, linked bool) {
 	at, rest := "/", strings.TrimPrefix(filepath.Clean(path), "/")
 	for {
 		st, known := way[at]
 		if !known {
 			var err error
-			if st, err = stampAt(at); err != nil {
+			if st, err = paths.StampAt(at); err != nil {
 				return false, !errors.Is(err, unix.ENOENT)
 			}
 		}
 		switch {
-		case st.link:
+		case st.Link:
 			return false, true
 		case rest == "":
 			return true, false
-		case !st.dir:
+		case !st.Dir:
 			return false, true
 		}
 		way[at] = st

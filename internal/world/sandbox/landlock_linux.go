@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 )
 
 // Rights of Landlock over files.
@@ -88,7 +90,7 @@ func (r *ruleset) allow(fd int, rights uint64) error {
 
 // allowPath gives rights to a path. What is not there needs none.
 func (r *ruleset) allowPath(path string, rights uint64) error {
-	fd, err := openPath(path)
+	fd, err := paths.Open(path)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ELOOP) {
 		return nil
 	}
@@ -99,16 +101,9 @@ func (r *ruleset) allowPath(path string, rights uint64) error {
 	return r.allow(fd, rights)
 }
 
-// openPath opens a resolved path without following any link: one that has come
-// since must not lead elsewhere.
-func openPath(path string) (int, error) {
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS}
-	return unix.Openat2(unix.AT_FDCWD, path, &how)
-}
-
 // allowGrant gives rights to read to all of a grant but its holes.
 func (r *ruleset) allowGrant(g grant) error {
-	fd, err := openPath(g.Path)
+	fd, err := paths.Open(g.Path)
 	if err != nil {
 		return nil //nolint:nilerr // what can't be opened now is not granted
 	}
@@ -136,7 +131,7 @@ func (r *ruleset) allowAround(fd int, holes [][]string) error {
 	if len(holes) == 0 {
 		return r.allow(fd, mayRead)
 	}
-	names, err := namesIn(fd)
+	names, err := paths.NamesIn(fd)
 	if errors.Is(err, unix.EACCES) {
 		return nil // what lies around the holes can't be told, so none of it is opened
 	}
@@ -173,27 +168,6 @@ func (r *ruleset) allowChild(dir int, name string, holes [][]string) error {
 		holes = nil
 	}
 	return r.allowAround(fd, holes)
-}
-
-// namesIn lists a folder that was opened as a path.
-func namesIn(fd int) ([]string, error) {
-	dir, err := unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = unix.Close(dir) }()
-	var names []string
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := unix.ReadDirent(dir, buf)
-		if err != nil {
-			return nil, err
-		}
-		if n <= 0 {
-			return names, nil
-		}
-		_, _, names = unix.ParseDirent(buf[:n], -1, names)
-	}
 }
 
 // enforce puts the current thread behind the wall. It must not gain privileges

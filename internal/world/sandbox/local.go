@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -34,7 +35,7 @@ func Local(root string, blobs tool.Blobs, o Options) (tool.Env, error) {
 	if err != nil {
 		return tool.Env{}, fmt.Errorf("open workspace: %w", err)
 	}
-	resolved, err := resolve(abs)
+	resolved, err := paths.Resolve(abs)
 	if err != nil {
 		return tool.Env{}, fmt.Errorf("open workspace: %w", err)
 	}

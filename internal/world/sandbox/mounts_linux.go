@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -47,7 +48,7 @@ func (s *scene) add(path string, write, dev bool) error {
 
 // addAs is add at another path.
 func (s *scene) addAs(path, target string, write, dev bool) error {
-	at, err := openPath(path)
+	at, err := paths.Open(path)
 	if err != nil {
 		return nil //nolint:nilerr // not there, or not to be seen by this user
 	}
@@ -278,7 +279,7 @@ func (s *scene) build() error {
 // that it lies in: as root has no privileges over files here, a place can be out
 // of reach that the command could bring into reach.
 func (s *scene) shut(p piece) error {
-	if insideAny(s.masked, p.path) {
+	if paths.InsideAny(s.masked, p.path) {
 		return nil
 	}
 	err := s.put(p)
@@ -303,7 +304,7 @@ func (s *scene) put(p piece) error {
 	}
 	// No link on the way is followed: one that came since the places were
 	// looked up must not lead the mount elsewhere.
-	at, err := openPath(target)
+	at, err := paths.Open(target)
 	if p.fd < 0 && (errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)) {
 		return nil // it has gone since
 	}
@@ -430,9 +431,4 @@ func (s *scene) enter() error {
 		return setup("leave the old root", err)
 	}
 	return setup("enter the root", os.Chdir("/"))
-}
-
-// insideAny reports whether a path is at or below one of the folders.
-func insideAny(folders []string, path string) bool {
-	return slices.ContainsFunc(folders, func(f string) bool { return tool.Inside(f, path) })
 }

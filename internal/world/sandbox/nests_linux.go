@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 )
 
 // A command can make a repository in the workspace, and no mount can be in the way of a name that
@@ -179,7 +180,7 @@ func (n *nests) deepen(dir string) {
 		return
 	}
 	n.add(dir)
-	entries, err := readDir(dir)
+	entries, err := paths.ReadFolder(dir)
 	if err != nil {
 		return
 	}
@@ -196,7 +197,7 @@ func (n *nests) deepen(dir string) {
 
 // bare looks at a folder that may be a repository itself. n.mu is held.
 func (n *nests) bare(dir string) {
-	if entries, err := readDir(dir); err == nil && repository(entries) && dir != n.open[0].boxes.root {
+	if entries, err := paths.ReadFolder(dir); err == nil && repository(entries) && dir != n.open[0].boxes.root {
 		n.look(dir)
 	}
 }
@@ -231,7 +232,7 @@ func (n *nests) settleBy(o *outside, git string) {
 		if !slices.Contains([]string{"config", "config.worktree", "hooks", "info/attributes", "commondir"}, rel) {
 			continue // nothing runs it by itself; it is found at the end
 		}
-		if is, ok := lookAt(o.held, s.Path); ok {
+		if is, ok := paths.Identify(o.held, s.Path); ok {
 			s.Guard = places.Frozen
 			o.refuse(o.boxes.takeAway(fresh{s, is}, o.held))
 		}
@@ -240,5 +241,5 @@ func (n *nests) settleBy(o *outside, git string) {
 
 // knows reports whether a repository was there before the box.
 func (o *outside) knows(git string) bool {
-	return slices.ContainsFunc(o.before, func(s seen) bool { return s.Path == git || s.Path == filepath.Join(git, "HEAD") })
+	return slices.ContainsFunc(o.before, func(s paths.Identity) bool { return s.Path == git || s.Path == filepath.Join(git, "HEAD") })
 }

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -65,10 +66,10 @@ type grant struct {
 // view is what a workspace box sees of the file system besides the grants of
 // the order.
 type view struct {
-	Frozen []string // in the workspace, not to be changed
-	Pinned []string // folders in the workspace that can't be renamed
-	Before []seen   // sensitive places in the workspace, as they were
-	Passwd string   // content of /etc/passwd, empty for the one of the machine
+	Frozen []string         // in the workspace, not to be changed
+	Pinned []string         // folders in the workspace that can't be renamed
+	Before []paths.Identity // sensitive places in the workspace, as they were
+	Passwd string           // content of /etc/passwd, empty for the one of the machine
 	Group  string
 }
 

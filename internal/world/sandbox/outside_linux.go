@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -21,8 +22,8 @@ import (
 type outside struct {
 	boxes   *boxes
 	box     tool.Box
-	before  []seen
-	held    []anchor
+	before  []paths.Identity
+	held    []paths.Folder
 	covers  *covers
 	secrets secrets
 	kill    func() // ends the command and its descendants, soon
@@ -49,8 +50,8 @@ func (b *boxes) outside(k *kept) *outside {
 			continue
 		}
 		for _, hole := range g.Holes {
-			if st, ok := stampOf(hole); ok {
-				places = append(places, seen{hole, st.dev, st.ino, st.link})
+			if st, ok := paths.StampOf(hole); ok {
+				places = append(places, st.Identity(hole))
 			}
 		}
 	}
@@ -108,7 +109,7 @@ func (o *outside) release() {
 		o.boxes.making(-1)
 	}
 	o.boxes.watches.give(o.watch)
-	release(o.held)
+	paths.CloseFolders(o.held)
 	o.covers.release()
 }
 
@@ -255,7 +256,7 @@ func (o *outside) look() {
 		if !o.watch.wait() {
 			return
 		}
-		entries, err := readDir(o.boxes.root)
+		entries, err := paths.ReadFolder(o.boxes.root)
 		if err != nil {
 			continue
 		}
@@ -267,7 +268,7 @@ func (o *outside) look() {
 
 func (o *outside) judge(path string) {
 	s, closed := o.boxes.spotAt(path)
-	is, ok := lookAt(o.held, path)
+	is, ok := paths.Identify(o.held, path)
 	if !closed || !ok || o.box.Git && path == filepath.Join(o.boxes.root, ".git") {
 		return
 	}
@@ -296,7 +297,7 @@ func (o *outside) keepInert(git string, open bool) {
 		return
 	}
 	for _, s := range named(git) {
-		if is, ok := lookAt(o.held, s.Path); ok {
+		if is, ok := paths.Identify(o.held, s.Path); ok {
 			o.list = append(o.list, o.boxes.takeAway(fresh{s, is}, o.held))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -25,82 +26,28 @@ import (
 // nests_linux.go; a prompt of a shell that asks git there can still come in time. Also taken away is what a
 // person makes in the workspace while a box is open: it is kept and named.
 
-// anchor is a folder that boxes write in. It is held open, so that what is
-// below it can be reached through no link.
-type anchor struct {
-	path string
-	fd   int
-}
-
 // anchors opens the folders that a box writes in and that are swept.
-func (b *boxes) anchors(box tool.Box) []anchor {
-	var out []anchor
+func (b *boxes) anchors(box tool.Box) []paths.Folder {
+	var out []paths.Folder
 	for _, path := range append(b.tops(), b.gitWritable(box)...) {
-		if fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
-			out = append(out, anchor{path, fd})
+		if folder, err := paths.OpenFolder(path); err == nil {
+			out = append(out, folder)
 		}
 	}
 	return out
 }
 
-func release(list []anchor) {
-	for _, a := range list {
-		_ = unix.Close(a.fd)
-	}
-}
-
-// folderOf opens the folder that a place lies in. No link on the way is
-// followed: one that came since must not lead elsewhere.
-func folderOf(list []anchor, path string) (int, error) {
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH}
-	for _, a := range list {
-		if path == a.path || !tool.Inside(a.path, path) {
-			continue
-		}
-		rel, err := filepath.Rel(a.path, filepath.Dir(path))
-		if err != nil {
-			return -1, err
-		}
-		fd, err := unix.Openat2(a.fd, rel, &how)
-		for i := 0; err == unix.EAGAIN && i < 100; i++ { //nolint:errorlint // a bare number
-			fd, err = unix.Openat2(a.fd, rel, &how)
-		}
-		return fd, err
-	}
-	return -1, unix.EXDEV
-}
-
-// seenAt tells what a name in an open folder stands for.
-func seenAt(folder int, path string) (seen, bool) {
-	var st unix.Stat_t
-	if unix.Fstatat(folder, filepath.Base(path), &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-		return seen{}, false
-	}
-	//nolint:unconvert // other architectures have other widths
-	return seen{path, uint64(st.Dev), st.Ino, st.Mode&unix.S_IFMT == unix.S_IFLNK}, true
-}
-
-// lookAt tells what is at a place that is reached through no link.
-func lookAt(list []anchor, path string) (seen, bool) {
-	folder, err := folderOf(list, path)
-	if err != nil {
-		return seen{}, false
-	}
-	defer func() { _ = unix.Close(folder) }()
-	return seenAt(folder, path)
-}
-
 // fresh is a place that has to go, and what it was when it was judged.
 type fresh struct {
 	spot
-	is seen
+	is paths.Identity
 }
 
 // appeared lists the sensitive places that are there now and were not, or were
 // others. Those that are theirs were put there from outside.
-func (b *boxes) appeared(box tool.Box, before []seen, held []anchor, theirs func(string) bool) []fresh {
+func (b *boxes) appeared(box tool.Box, before []paths.Identity, held []paths.Folder, theirs func(string) bool) []fresh {
 	found, _ := b.sensitive(false)
-	old := make(map[seen]bool)
+	old := make(map[paths.Identity]bool)
 	for _, s := range before {
 		old[s] = true
 	}
@@ -113,12 +60,12 @@ func (b *boxes) appeared(box tool.Box, before []seen, held []anchor, theirs func
 	}
 	var out []fresh
 	for _, s := range list {
-		is, ok := lookAt(held, s.Path)
+		is, ok := paths.Identify(held, s.Path)
 		if !ok || old[is] || worktrees[s.Path] || theirs(s.Path) {
 			continue
 		}
 		if s.Via != "" { // if that is new, it goes, and this is what it was
-			if via, ok := lookAt(held, s.Via); !ok || !old[via] {
+			if via, ok := paths.Identify(held, s.Via); !ok || !old[via] {
 				continue
 			}
 		}
@@ -131,19 +78,19 @@ func (b *boxes) appeared(box tool.Box, before []seen, held []anchor, theirs func
 // box, as by an editor that puts a new file in the place of an old one: it was
 // there when the box was made, so it was closed, and no folder on the way to it
 // could be exchanged.
-func (b *boxes) others(path string, before []seen) bool {
-	return slices.Contains(b.tops(), filepath.Dir(path)) && slices.ContainsFunc(before, func(s seen) bool { return s.Path == path && !s.Link })
+func (b *boxes) others(path string, before []paths.Identity) bool {
+	return slices.Contains(b.tops(), filepath.Dir(path)) && slices.ContainsFunc(before, func(s paths.Identity) bool { return s.Path == path && !s.Link })
 }
 
 // takeAway moves a place out of the workspace, or renames it if that can't be
 // done, and says so. What has changed since it was judged stays.
-func (b *boxes) takeAway(f fresh, held []anchor) string {
-	folder, err := folderOf(held, f.Path)
+func (b *boxes) takeAway(f fresh, held []paths.Folder) string {
+	folder, err := paths.ParentOf(held, f.Path)
 	if err != nil {
 		return "could not take away " + f.Path + ", although it " + b.why(f.spot) + ": " + err.Error()
 	}
 	defer func() { _ = unix.Close(folder) }()
-	if is, ok := seenAt(folder, f.Path); !ok || is != f.is {
+	if is, ok := paths.IdentifyIn(folder, f.Path); !ok || is != f.is {
 		return "could not take away " + f.Path + ", although it " + b.why(f.spot) + ": it keeps changing"
 	}
 	name := filepath.Base(f.Path)
@@ -202,7 +149,7 @@ func (b *boxes) spotAt(path string) (spot, bool) {
 
 // sweepAll takes away all that appeared and says so, once for all places of
 // one name if there are many.
-func (b *boxes) sweepAll(list []fresh, held []anchor) []string {
+func (b *boxes) sweepAll(list []fresh, held []paths.Folder) []string {
 	var out []string
 	count := make(map[string]int)
 	last := make(map[string]string)

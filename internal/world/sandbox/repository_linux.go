@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/safety/shell"
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -101,7 +102,7 @@ func (b *boxes) gitNamed(git string) []spot {
 		if !filepath.IsAbs(value) {
 			value = filepath.Join(from, value)
 		}
-		if to, err := resolve(value); err == nil && to != b.root && tool.Inside(b.root, to) && !tool.Inside(git, to) && !tool.Inside(to, git) {
+		if to, err := paths.Resolve(value); err == nil && to != b.root && tool.Inside(b.root, to) && !tool.Inside(git, to) && !tool.Inside(to, git) {
 			if _, err := os.Lstat(to); err == nil {
 				out = append(out, spot{Path: to, Guard: places.Frozen, Why: "is named by the settings of the repository"})
 			}
@@ -182,15 +183,15 @@ func (b *boxes) newWorktrees(box tool.Box) map[string]bool {
 		return out
 	}
 	for _, git := range append(gitElsewhere(b.root), filepath.Join(b.root, ".git")) {
-		entries, err := readDir(filepath.Join(git, "worktrees"))
+		entries, err := paths.ReadFolder(filepath.Join(git, "worktrees"))
 		if err != nil {
 			continue
 		}
 		for _, e := range entries {
 			dir := filepath.Join(git, "worktrees", e.Name())
-			link := smallFile(filepath.Join(dir, "gitdir"))
+			link := paths.ReadSmall(filepath.Join(dir, "gitdir"))
 			if filepath.Base(link) == ".git" && filepath.Clean(link) == link && tool.Inside(b.root, link) &&
-				smallFile(filepath.Join(dir, "commondir")) == "../.." && smallFile(link) == "gitdir: "+dir {
+				paths.ReadSmall(filepath.Join(dir, "commondir")) == "../.." && paths.ReadSmall(link) == "gitdir: "+dir {
 				out[link], out[filepath.Join(dir, "gitdir")], out[filepath.Join(dir, "commondir")] = true, true, true
 			}
 		}
@@ -225,14 +226,14 @@ func (b *boxes) made(git string, bare bool) (yes, open bool) {
 
 // newRepositories lists the repositories in the workspace that are new to a box
 // and were made by one that may.
-func (b *boxes) newRepositories(found []spot, before []seen) []string {
+func (b *boxes) newRepositories(found []spot, before []paths.Identity) []string {
 	var out []string
 	for _, s := range found {
 		git := s.Path
 		if s.Bare {
 			git = filepath.Dir(git)
 		}
-		if git == b.root || slices.ContainsFunc(before, func(is seen) bool { return tool.Inside(git, is.Path) }) {
+		if git == b.root || slices.ContainsFunc(before, func(is paths.Identity) bool { return tool.Inside(git, is.Path) }) {
 			continue
 		}
 		if yes, _ := b.made(git, s.Bare); yes {
@@ -270,22 +271,9 @@ func named(git string) []spot {
 			text, err := os.ReadFile(s.Path)
 			return err == nil && inert(string(text)) == nil
 		case (rel == "hooks" || rel == "branches") && info.IsDir():
-			entries, err := readDir(s.Path)
+			entries, err := paths.ReadFolder(s.Path)
 			return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return filepath.Ext(e.Name()) != ".sample" })
 		}
 		return false
 	})
-}
-
-// smallFile returns the content of a small file, empty for anything else.
-func smallFile(path string) string {
-	info, err := os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > 8<<10 {
-		return ""
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSuffix(string(data), "\n")
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -251,7 +252,7 @@ func (b *boxes) stamped(o order) string {
 	}
 	var out strings.Builder
 	out.Write(data)
-	top, _ := stampOf("/")
+	top, _ := paths.StampOf("/")
 	fmt.Fprintln(&out, top, b.mounts.changes())
 	for _, g := range o.Read {
 		is(&out, g.Path)
@@ -270,16 +271,16 @@ func (b *boxes) stamped(o order) string {
 
 // is says what is at a place.
 func is(out *strings.Builder, path string) {
-	st, _ := stampOf(path)
-	fmt.Fprintln(out, st.dev, st.ino)
+	st, _ := paths.StampOf(path)
+	fmt.Fprintln(out, st.Dev, st.Ino)
 }
 
 // around says what lies around a hole, folder by folder. It reports false if that has
 // changed just now, so that it can change again unnoticed.
 func around(out *strings.Builder, top, hole string) bool {
 	for dir := filepath.Dir(hole); tool.Inside(top, dir); dir = filepath.Dir(dir) {
-		st, _ := stampOf(dir)
-		if time.Since(st.changed()) < racy {
+		st, _ := paths.StampOf(dir)
+		if time.Since(st.Changed()) < racy {
 			return false
 		}
 		fmt.Fprintln(out, st)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -40,7 +41,7 @@ type scanner struct {
 
 // folder is what was in a folder.
 type folder struct {
-	stamp stamp
+	stamp paths.Stamp
 	fresh bool // it changed just before it was read, so it can change again unnoticed
 	subs  []string
 	found []spot
@@ -149,21 +150,21 @@ const deepest = 3000
 // of ours can read it either. But a folder of ours could be opened by one, so
 // it is sensitive as a whole.
 func (s *scanner) look(dir string) *folder {
-	st, ok := stampOf(dir)
-	if !ok || !st.dir {
+	st, ok := paths.StampOf(dir)
+	if !ok || !st.Dir {
 		return nil
 	}
 	if old := s.folders[dir]; old != nil && !old.fresh && old.stamp == st {
 		return old
 	}
-	entries, err := readDir(dir)
-	if dir != s.root && (err != nil && !errors.Is(err, os.ErrNotExist) && st.own || len(dir) > deepest || err == nil && st.own && !st.open) {
+	entries, err := paths.ReadFolder(dir)
+	if dir != s.root && (err != nil && !errors.Is(err, os.ErrNotExist) && st.Own || len(dir) > deepest || err == nil && st.Own && !st.Open) {
 		return &folder{fresh: true, found: []spot{{Path: dir, Guard: places.Secret, Blind: true, Why: "can't be looked into"}}}
 	}
 	if err != nil {
 		return nil
 	}
-	f := &folder{stamp: st, fresh: time.Since(st.changed()) < racy}
+	f := &folder{stamp: st, fresh: time.Since(st.Changed()) < racy}
 	for _, e := range entries {
 		s.place(f, filepath.Join(dir, e.Name()), e)
 	}
@@ -195,16 +196,6 @@ func repository(entries []os.DirEntry) bool {
 	return head && (objects && refs || common)
 }
 
-// readDir lists a folder without sorting.
-func readDir(dir string) ([]os.DirEntry, error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return f.ReadDir(-1)
-}
-
 func (s *scanner) place(f *folder, path string, e os.DirEntry) {
 	at := s.judge(path, e)
 	if e.Type()&os.ModeSocket != 0 {
@@ -222,7 +213,7 @@ func (s *scanner) place(f *folder, path string, e os.DirEntry) {
 		return
 	}
 	// What a sensitive name leads to is as sensitive.
-	if to, err := resolve(path); err == nil && to != s.root && tool.Inside(s.root, to) {
+	if to, err := paths.Resolve(path); err == nil && to != s.root && tool.Inside(s.root, to) {
 		f.found = append(f.found, spot{Path: to, Guard: guard, Via: path, Why: "is what " + path + " leads to"})
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// paths is what a profile of Seatbelt, the sandbox of macOS, names.
-type paths struct {
+// seatbeltPaths is what a profile of Seatbelt, the sandbox of macOS, names.
+type seatbeltPaths struct {
 	root, temp  string
 	also        []string // folders that are as root is
 	read, write []string
@@ -25,8 +25,8 @@ type paths struct {
 
 // pathsOf gathers it. What is sensitive by its name is in the profile as a
 // pattern, so it need not exist.
-func pathsOf(m places.Map, root string, box tool.Box, temp string) paths {
-	p := paths{root: root, also: m.Also, temp: temp, read: box.Read, write: box.Write, git: box.Git}
+func pathsOf(m places.Map, root string, box tool.Box, temp string) seatbeltPaths {
+	p := seatbeltPaths{root: root, also: m.Also, temp: temp, read: box.Read, write: box.Write, git: box.Git}
 	for _, path := range box.Read {
 		if m.Opens(path, path) {
 			p.shared = append(p.shared, path)
@@ -47,11 +47,11 @@ func pathsOf(m places.Map, root string, box tool.Box, temp string) paths {
 }
 
 // tops are the folders that commands work in.
-func (p paths) tops() []string { return append([]string{p.root}, p.also...) }
+func (p seatbeltPaths) tops() []string { return append([]string{p.root}, p.also...) }
 
 // profile writes the rules of a box. In Seatbelt the last rule that matches
 // decides, so what is closed comes after what is opened.
-func profile(level tool.Level, p paths) string {
+func profile(level tool.Level, p seatbeltPaths) string {
 	var out strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
 	line("(version 1)\n(deny default)\n(allow process-exec process-fork)\n(allow signal (target same-sandbox))\n(allow sysctl-read)")
@@ -108,7 +108,7 @@ func profile(level tool.Level, p paths) string {
 
 // frozenPatterns match what in the workspace is never written wherever it
 // lies. With the insides of the repository open, only what names programs is.
-func frozenPatterns(p paths) []string {
+func frozenPatterns(p seatbeltPaths) []string {
 	root := "^" + regexp.QuoteMeta(p.root) + "/"
 	out := []string{root + "(.*/)?[.]inspan(/|$)"}
 	for _, dir := range p.also {

@@ -13,9 +13,12 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/inspan/inspan/internal/base/keep"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -35,7 +38,7 @@ type temp struct {
 	mu      sync.Mutex
 	dir     string // empty until something is put there
 	lock    *os.File
-	tops    []anchor        // the folders in it
+	tops    []paths.Folder  // the folders in it
 	points  map[string]int  // places made for what is mounted over them, with how many boxes need each
 	written map[string]bool // files that tools have written, as the session sees them
 	given   map[string]bool // names that a judge was told are the session's: what appears on the machine later is another
@@ -50,7 +53,7 @@ func tempRoots() [][2]string { return [][2]string{{"/tmp", "tmp"}, {"/var/tmp", 
 // within returns the parts of a path in a folder for temporary files: the
 // number of the folder and what is below it.
 func (t *temp) within(path string) (root int, below string, ok bool) {
-	if t == nil || insideAny(t.except, path) {
+	if t == nil || paths.InsideAny(t.except, path) {
 		return 0, "", false
 	}
 	for i, r := range tempRoots() {
@@ -200,12 +203,12 @@ func (t *temp) seen(path string) string {
 
 // resolve is the function of this name, for paths as the session sees them.
 func (t *temp) resolve(path string) (string, error) {
-	return resolveBy(path, func(path string) (string, error) {
+	return paths.ResolveBy(path, func(path string) (string, error) {
 		path, err := t.at(path)
 		if err != nil {
 			return "", err
 		}
-		return readLink(path)
+		return paths.ReadLink(path)
 	})
 }
 
@@ -234,22 +237,22 @@ func (t *temp) make(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	lock, err := lockTemp(dir, unix.LOCK_SH)
+	lock, err := paths.LockFolder(dir, true)
 	if err != nil {
 		return err
 	}
-	var tops []anchor
+	var tops []paths.Folder
 	for _, r := range tempRoots() {
 		top := filepath.Join(dir, r[1])
-		fd := -1
+		var folder paths.Folder
 		if err = errors.Join(os.Mkdir(top, 0o700), os.Chmod(top, 0o777|os.ModeSticky)); err == nil {
-			fd, err = unix.Open(top, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+			folder, err = paths.OpenFolder(top)
 		}
 		if err != nil {
-			release(tops)
+			paths.CloseFolders(tops)
 			return errors.Join(err, lock.Close(), os.RemoveAll(dir))
 		}
-		tops = append(tops, anchor{top, fd})
+		tops = append(tops, folder)
 	}
 	t.dir, t.lock, t.tops, t.points = dir, lock, tops, make(map[string]int)
 	return nil
@@ -263,58 +266,29 @@ func (t *temp) close() error {
 		return nil
 	}
 	failed := t.handOut()
-	release(t.tops)
+	paths.CloseFolders(t.tops)
 	dir, lock := t.dir, t.lock
 	t.dir, t.lock, t.tops, t.points = "", nil, nil, nil
 	defer lock.Close()
-	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+	if alone, _ := keep.TryLock(lock, false); !alone {
 		return failed // it is swept later
 	}
-	return errors.Join(failed, removeTree(dir))
-}
-
-// lockTemp locks a folder of a session. The lock ends with the file, in
-// whatever way its process ends.
-func lockTemp(dir string, how int) (*os.File, error) {
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	file := os.NewFile(uintptr(fd), dir)
-	if err := unix.Flock(fd, how|unix.LOCK_NB); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, nil
+	return errors.Join(failed, paths.RemoveAll(dir))
 }
 
 // sweepTemp removes what sessions left that were killed.
 func sweepTemp(parent string) {
 	list, _ := filepath.Glob(filepath.Join(parent, tempPrefix+"*"))
 	for _, dir := range list {
-		st, ok := stampOf(dir)
-		if !ok || !st.dir || !st.own {
+		st, ok := paths.StampOf(dir)
+		if !ok || !st.Dir || !st.Own {
 			continue
 		}
-		if lock, err := lockTemp(dir, unix.LOCK_EX); err == nil {
-			_ = removeTree(dir)
+		if lock, err := paths.LockFolder(dir, false); err == nil {
+			_ = paths.RemoveAll(dir)
 			lock.Close()
 		}
 	}
-}
-
-// removeTree removes a folder with all in it, also folders that say they can't
-// be written.
-func removeTree(dir string) error {
-	if os.RemoveAll(dir) == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
-		if d != nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700) // told of before it is read
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
 }
 
 // stand makes places in the folder for what of the machine is mounted there,
@@ -365,7 +339,7 @@ func (t *temp) point(at string, isDir bool) (bool, error) {
 		t.points[at]++
 		return true, nil
 	}
-	folder, err := folderOf(t.tops, at)
+	folder, err := paths.ParentOf(t.tops, at)
 	if err != nil {
 		return false, err
 	}
@@ -397,7 +371,7 @@ func (t *temp) unmake(made []string) {
 			continue
 		}
 		delete(t.points, at)
-		folder, err := folderOf(t.tops, at)
+		folder, err := paths.ParentOf(t.tops, at)
 		if err != nil {
 			continue
 		}

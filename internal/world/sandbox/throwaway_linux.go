@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -48,7 +49,7 @@ func (k *kept) discard() error {
 		return err
 	}
 	k.order.Throw = dir
-	k.leaving = append(k.leaving, func() { _ = removeTree(dir) })
+	k.leaving = append(k.leaving, func() { _ = paths.RemoveAll(dir) })
 	return nil
 }
 
@@ -81,7 +82,7 @@ func (t *temp) throw(root string) (dir string, err error) {
 		err = noted(upper)
 	}
 	if err != nil {
-		_ = removeTree(dir)
+		_ = paths.RemoveAll(dir)
 		return "", fmt.Errorf("make a place for what is thrown away: %w", err)
 	}
 	return dir, nil
@@ -100,7 +101,7 @@ const layCopy = "lay a copy over "
 
 // lay puts an overlay in the place of the workspace.
 func (s *scene) lay(root, dir string) error {
-	at, err := openPath(root)
+	at, err := paths.Open(root)
 	if err != nil {
 		return setup("open "+root, err)
 	}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 )
 
 // A mount over a file is taken off when somebody outside of the box puts
@@ -21,7 +23,7 @@ const mostWatched = 256
 // cover is what hides or closes the places of one folder.
 type cover struct {
 	folder int // open
-	places []seen
+	places []paths.Identity
 }
 
 // covers are the folders that are watched.
@@ -31,7 +33,7 @@ type covers struct {
 }
 
 // newCovers opens the folders of places that are mounted over.
-func newCovers(list []seen) *covers {
+func newCovers(list []paths.Identity) *covers {
 	c := &covers{at: make(map[string]int)}
 	for _, s := range list {
 		if s.Link {
@@ -43,7 +45,7 @@ func newCovers(list []seen) *covers {
 			if len(c.list) == mostWatched {
 				continue
 			}
-			fd, err := openPath(dir)
+			fd, err := paths.Open(dir)
 			if err != nil {
 				continue
 			}
@@ -56,17 +58,17 @@ func newCovers(list []seen) *covers {
 }
 
 // covered returns a place that is mounted over, and its folder.
-func (c *covers) covered(path string) (seen, int, bool) {
+func (c *covers) covered(path string) (paths.Identity, int, bool) {
 	i, ok := c.at[filepath.Dir(path)]
 	if !ok {
-		return seen{}, -1, false
+		return paths.Identity{}, -1, false
 	}
 	for _, s := range c.list[i].places {
 		if s.Path == path {
 			return s, c.list[i].folder, true
 		}
 	}
-	return seen{}, -1, false
+	return paths.Identity{}, -1, false
 }
 
 // changed reports whether a place was mounted over and was changed from
@@ -76,7 +78,7 @@ func (c *covers) changed(path string) bool {
 	if !ok {
 		return false
 	}
-	is, there := seenAt(folder, path)
+	is, there := paths.IdentifyIn(folder, path)
 	return !there || is != s
 }
 
@@ -84,7 +86,7 @@ func (c *covers) changed(path string) bool {
 func (c *covers) first() (string, bool) {
 	for _, cover := range c.list {
 		for _, s := range cover.places {
-			if is, ok := seenAt(cover.folder, s.Path); !ok || is != s {
+			if is, ok := paths.IdentifyIn(cover.folder, s.Path); !ok || is != s {
 				return s.Path, true
 			}
 		}

@@ -8,18 +8,12 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
 // mostMounts bounds how many places in a workspace can be held closed.
 const mostMounts = 2000
-
-// seen is a sensitive place as it was before a command.
-type seen struct {
-	Path     string
-	Dev, Ino uint64
-	Link     bool `json:",omitempty"` // nothing can be mounted over it, so it can have been replaced
-}
 
 // workspace puts the walls of a workspace box on paper.
 func (b *boxes) workspace(k *kept, found []spot) error {
@@ -52,9 +46,9 @@ func (b *boxes) workspace(k *kept, found []spot) error {
 		closed = b.closedInCopies(o, b.closedPlaces(box, found))
 	}
 	for _, s := range closed {
-		if st, ok := stampOf(s.Path); ok {
+		if st, ok := paths.StampOf(s.Path); ok {
 			o.View.Frozen = append(o.View.Frozen, s.Path)
-			o.View.Before = append(o.View.Before, seen{s.Path, st.dev, st.ino, st.link})
+			o.View.Before = append(o.View.Before, st.Identity(s.Path))
 		}
 	}
 	for _, path := range k.command.Pass.Read {
@@ -110,7 +104,7 @@ func (b *boxes) closedPlaces(box tool.Box, found []spot) []spot {
 	git := filepath.Join(b.root, ".git")
 	var out []spot
 	for _, s := range found {
-		if s.Guard != places.Frozen && s.Guard != places.Guarded && !s.Blind || s.Guard == places.Guarded && insideAny(box.Write, s.Path) {
+		if s.Guard != places.Frozen && s.Guard != places.Guarded && !s.Blind || s.Guard == places.Guarded && paths.InsideAny(box.Write, s.Path) {
 			continue
 		}
 		if info, err := os.Lstat(s.Path); box.Git && !b.overlays() && s.Path == git && err == nil && info.IsDir() {
@@ -160,7 +154,7 @@ func (b *boxes) pins(box tool.Box, found []spot) []string {
 // above adds the folders between the workspace, or a folder beside it, and a path.
 func (b *boxes) above(list []string, path string) []string {
 	tops := b.tops()
-	for dir := filepath.Dir(path); !slices.Contains(tops, dir) && insideAny(tops, dir); dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(path); !slices.Contains(tops, dir) && paths.InsideAny(tops, dir); dir = filepath.Dir(dir) {
 		if !slices.Contains(list, dir) {
 			list = append(list, dir)
 		}
@@ -174,8 +168,8 @@ func (b *boxes) closedInCopies(o *order, closed []spot) []spot {
 	out := slices.DeleteFunc(closed, func(s spot) bool { return o.copied(s.Path) })
 	for _, c := range o.Copies {
 		out = append(out, gitSettled(c.Path)...)
-		if st, ok := stampOf(c.Path); ok {
-			o.View.Before = append(o.View.Before, seen{c.Path, st.dev, st.ino, st.link})
+		if st, ok := paths.StampOf(c.Path); ok {
+			o.View.Before = append(o.View.Before, st.Identity(c.Path))
 		}
 	}
 	return out
@@ -185,20 +179,20 @@ func (b *boxes) closedInCopies(o *order, closed []spot) []spot {
 // tree, and what it shares with others. A repository above the workspace counts if it belongs to whom
 // the workspace belongs to, as for git.
 func gitAround(root string) []string {
-	first, err := stampAt(root)
+	first, err := paths.StampAt(root)
 	if err != nil {
 		return nil
 	}
 	home, _ := os.UserHomeDir()
 	for top := root; ; top = filepath.Dir(top) {
-		st, err := stampAt(top)
-		if err != nil || st.dev != first.dev || top == "/" || top != root && (!st.own || home != "" && tool.Inside(top, home)) {
+		st, err := paths.StampAt(top)
+		if err != nil || st.Dev != first.Dev || top == "/" || top != root && (!st.Own || home != "" && tool.Inside(top, home)) {
 			return nil
 		}
 		git := filepath.Join(top, ".git")
-		switch st, err := stampAt(git); {
+		switch st, err := paths.StampAt(git); {
 		case err != nil:
-		case st.dir:
+		case st.Dir:
 			if _, err := os.Lstat(filepath.Join(git, "HEAD")); err == nil {
 				return []string{git}
 			}
@@ -259,7 +253,7 @@ func moduleOf(dir, root string) string {
 	if !strings.Contains(dir, "/modules/") {
 		return ""
 	}
-	for line := range strings.Lines(smallFile(filepath.Join(dir, "config"))) {
+	for line := range strings.Lines(paths.ReadSmall(filepath.Join(dir, "config"))) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		if strings.TrimSpace(key) != "worktree" {
 			continue

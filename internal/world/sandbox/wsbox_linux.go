@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -72,7 +73,7 @@ func (k *keeper) use() error {
 		if dir == "" {
 			continue
 		}
-		lock, err := lockTemp(dir, unix.LOCK_SH)
+		lock, err := paths.LockFolder(dir, true)
 		if err != nil {
 			return err
 		}
@@ -203,7 +204,7 @@ func (k *keeper) sweep() {
 		b.making(1)
 	}
 	held := b.anchors(k.order.Box)
-	defer release(held)
+	defer paths.CloseFolders(held)
 	before := k.order.View.Before
 	b.sweepAll(b.appeared(k.order.Box, before, held, func(path string) bool { return b.others(path, before) }), held)
 }

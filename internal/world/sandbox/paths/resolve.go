@@ -1,4 +1,6 @@
-package sandbox
+// Package paths finds out what a path stands for, and reaches it through no link: resolving, stamps of what is there,
+// folders that are held open.
+package paths
 
 import (
 	"errors"
@@ -7,19 +9,21 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // maxLinks is how many symbolic links one path may pass, as in the Linux
 // kernel with room to spare.
 const maxLinks = 255
 
-// resolve follows every symbolic link of an absolute path, as the kernel does:
+// Resolve follows every symbolic link of an absolute path, as the kernel does:
 // ".." leaves the directory that was reached, not the one that was written. A
 // part that does not exist is kept, so a dangling link leads to its target.
-func resolve(path string) (string, error) { return resolveBy(path, readLink) }
+func Resolve(path string) (string, error) { return ResolveBy(path, ReadLink) }
 
-// resolveBy is resolve with another way to look at links.
-func resolveBy(path string, link func(string) (string, error)) (string, error) {
+// ResolveBy is Resolve with another way to look at links.
+func ResolveBy(path string, link func(string) (string, error)) (string, error) {
 	fail := func(err error) (string, error) {
 		return "", &fs.PathError{Op: "resolve", Path: path, Err: err}
 	}
@@ -60,29 +64,20 @@ func resolveBy(path string, link func(string) (string, error)) (string, error) {
 	return at, nil
 }
 
-// readLink returns where a symbolic link points, "" for anything else.
-func readLink(path string) (string, error) {
+// ReadLink returns where a symbolic link points, "" for anything else.
+func ReadLink(path string) (string, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return "", nil
 	}
 	if err != nil {
-		return "", bare(err)
+		return "", keep.Bare(err)
 	}
 	if info.Mode()&fs.ModeSymlink == 0 {
 		return "", nil
 	}
 	target, err := os.Readlink(path)
-	return target, bare(err)
-}
-
-// bare strips the path from an error that is about to get a better one.
-func bare(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
+	return target, keep.Bare(err)
 }
 
 // split parts an absolute path into its top and the names below.
