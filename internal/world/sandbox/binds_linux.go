@@ -10,9 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -55,12 +54,12 @@ func binds(o order, masks string) []bind {
 		put(bind{from: path, to: path, write: true})
 	}
 	if o.Tmp != "" {
-		for _, r := range tempRoots() {
+		for _, r := range walls.TempFolders() {
 			put(bind{from: filepath.Join(o.Tmp, r[1]), to: r[0], write: o.Level == tool.BoxWorkspace})
 		}
 	}
 	if o.Cache != "" {
-		put(bind{from: o.Cache, to: cacheDir, write: true})
+		put(bind{from: o.Cache, to: walls.CacheDir, write: true})
 	}
 	// What was said of a place before is made stricter only.
 	for _, path := range o.View.Pinned {
@@ -173,50 +172,15 @@ func unescaped(text string) string {
 	return out.String()
 }
 
-// wall is what the keeper in a container must find at a place before it starts
-// anything: the very file or folder that was meant, and closed if it is to be.
-type wall struct {
-	Path     string
-	Dev, Ino uint64
-	Write    bool `json:",omitempty"`
-}
-
 // wallsOf says it for pieces.
-func wallsOf(list []bind) ([]wall, error) {
-	var out []wall
+func wallsOf(list []bind) ([]walls.Expected, error) {
+	var out []walls.Expected
 	for _, m := range list {
 		st, ok := paths.StampOf(m.from)
 		if !ok {
 			return nil, fmt.Errorf("%w: %s is gone; try again", tool.ErrNoBox, m.to)
 		}
-		out = append(out, wall{Path: m.to, Dev: st.Dev, Ino: st.Ino, Write: m.write})
+		out = append(out, walls.Expected{Path: m.to, Dev: st.Dev, Ino: st.Ino, Write: m.write})
 	}
 	return out, nil
-}
-
-// stands checks a wall from inside.
-func (w wall) stands() error {
-	var st unix.Stat_t
-	if err := unix.Lstat(w.Path, &st); err != nil {
-		return err
-	}
-	if uint64(st.Dev) != w.Dev || st.Ino != w.Ino { //nolint:unconvert // other architectures have other widths
-		return fmt.Errorf("%s is not the intended path: it changed, or the engine runs on another machine", w.Path)
-	}
-	if w.Write {
-		return nil
-	}
-	return closedAt(w.Path)
-}
-
-// closedAt checks that nothing can be written at a place.
-func closedAt(path string) error {
-	var fs unix.Statfs_t
-	if err := unix.Statfs(path, &fs); err != nil {
-		return err
-	}
-	if fs.Flags&unix.ST_RDONLY == 0 {
-		return fmt.Errorf("%s can be written", path)
-	}
-	return nil
 }

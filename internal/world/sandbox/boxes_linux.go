@@ -16,6 +16,7 @@ import (
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/world/sandbox/gitfiles"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -134,7 +135,7 @@ func (b *boxes) order(k *kept) error {
 	if o.Level == tool.BoxWorkspace {
 		return b.workspace(k, found)
 	}
-	if b.engine == nil && !o.Scene {
+	if b.engine == nil && !o.Isolated {
 		o.Temp = filepath.Join(temporary(), "inspan-"+rand.Text())
 	}
 	return nil
@@ -183,12 +184,12 @@ func (b *boxes) share(k *kept) (err error) {
 		return ok && b.temp.owns(path)
 	}
 	sees := !k.bare && (o.Level == tool.BoxWorkspace || own(o.Dir) || slices.ContainsFunc(k.command.Box.Read, own))
-	o.Scene = b.engine == nil && (sees || o.Level == tool.BoxWorkspace || usableABI(o.ABI) < leastSignals || b.o.Alone)
+	o.Isolated = b.engine == nil && (sees || o.Level == tool.BoxWorkspace || !walls.KeepsSignals(o.ABI) || b.o.Alone)
 	if !sees {
 		return nil
 	}
-	o.AllTmp = o.Level == tool.BoxRead && slices.Contains(k.command.Box.Read, tempRoots()[0][0])
-	o.Read = slices.DeleteFunc(o.Read, func(g grant) bool { return own(g.Path) })
+	o.AllTmp = o.Level == tool.BoxRead && slices.Contains(k.command.Box.Read, walls.TempFolders()[0][0])
+	o.Read = slices.DeleteFunc(o.Read, func(g walls.Grant) bool { return own(g.Path) })
 	o.Tmp, err = b.temp.open()
 	return err
 }
@@ -208,9 +209,9 @@ func temporary() string {
 	return os.TempDir() // the keeper says what is wrong with it
 }
 
-func (b *boxes) limits(level tool.Level) limits {
+func (b *boxes) limits(level tool.Level) walls.Limits {
 	l := b.o.Limits
-	out := limits{
+	out := walls.Limits{
 		CPU: uint64(l.CPU.Seconds()), Memory: uint64(l.Memory),
 		Processes: uint64(l.Processes), FileSize: uint64(l.FileSize), OpenFiles: uint64(l.OpenFiles),
 	}

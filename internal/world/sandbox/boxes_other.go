@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -68,7 +69,8 @@ func (b *boxes) runner(_ context.Context, c tool.Command, mark string) (runner, 
 		return nil, fmt.Errorf("%w: there are no walls on %s yet", tool.ErrNoBox, runtime.GOOS)
 	}
 	if level == tool.BoxRead || level == tool.BoxWorkspace && len(c.Box.Hosts) == 0 {
-		return &belted{boxes: b, level: level, box: c.Box, direct: direct{mark: mark}}, nil
+		c.Box.Level = level
+		return &belted{boxes: b, box: c.Box, direct: direct{mark: mark}}, nil
 	}
 	return nil, fmt.Errorf("%w: no single hosts can be opened on %s yet", tool.ErrNoBox, runtime.GOOS)
 }
@@ -83,7 +85,7 @@ func (ps *procs) walls() tool.Walls {
 	}
 	w := tool.Walls{NoThrowaway: noThrowaway}
 	for level, ok := range map[tool.Level]*bool{tool.BoxRead: &w.Read, tool.BoxWorkspace: &w.Workspace} {
-		text := profile(level, profilePaths(&ps.boxes, tool.Box{}, "/private/tmp/none"))
+		text := walls.SeatbeltProfile(ps.boxes.o.Map, ps.boxes.root, tool.Box{Level: level}, "/private/tmp/none")
 		if err := exec.Command(seatbelt, "-p", text, "/usr/bin/true").Run(); err == nil {
 			*ok = true
 		} else {
@@ -98,7 +100,6 @@ func (ps *procs) walls() tool.Walls {
 type belted struct {
 	direct
 	boxes *boxes
-	level tool.Level
 	box   tool.Box
 }
 
@@ -111,7 +112,7 @@ func (b *belted) launch(cmd *exec.Cmd, e ends, ended func(int, error)) error {
 	if real, err := filepath.EvalSymlinks(temp); err == nil {
 		temp = real
 	}
-	text := profile(b.level, profilePaths(b.boxes, b.box, temp))
+	text := walls.SeatbeltProfile(b.boxes.o.Map, b.boxes.root, b.box, temp)
 	cmd.Args = append([]string{seatbelt, "-p", text, cmd.Path}, cmd.Args[1:]...)
 	cmd.Path = seatbelt
 	cmd.Env = append(cmd.Env, "TMPDIR="+temp)
@@ -123,9 +124,4 @@ func (b *belted) launch(cmd *exec.Cmd, e ends, ended func(int, error)) error {
 		_ = os.RemoveAll(temp)
 	}
 	return err
-}
-
-// profilePaths gathers what a profile names.
-func profilePaths(b *boxes, box tool.Box, temp string) seatbeltPaths {
-	return pathsOf(b.o.Map, b.root, box, temp)
 }

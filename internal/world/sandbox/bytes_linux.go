@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"strings"
 	"unicode/utf8"
@@ -67,6 +68,8 @@ func escapedTree(v reflect.Value) any {
 			field := v.Type().Field(i)
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			switch {
+			case field.Anonymous:
+				maps.Copy(out, escapedTree(v.Field(i)).(map[string]any))
 			case !field.IsExported() || name == "-":
 			case name != "":
 				out[name] = escapedTree(v.Field(i))
@@ -102,7 +105,7 @@ func unescape(v reflect.Value) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
+			if field := v.Type().Field(i); field.IsExported() || field.Anonymous {
 				unescape(v.Field(i))
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -22,10 +23,13 @@ func FuzzOrder(f *testing.F) {
 			t.Skip("the kernel takes none")
 		}
 		want := order{
-			Path: a, Args: []string{b, c}, Env: []string{}, Read: []grant{{Path: a, Holes: []string{b}}},
-			Box:  tool.Box{Level: tool.BoxRead, Write: []string{c}},
-			Map:  places.Map{Root: a, State: []string{b}, Moved: map[string]string{c: a}},
-			View: view{Before: []paths.Identity{{Path: b, Dev: 1 << 63, Ino: 2, Link: true}}},
+			Path: a, Args: []string{b, c}, Env: []string{},
+			Box: tool.Box{Level: tool.BoxRead, Write: []string{c}},
+			Map: places.Map{Root: a, State: []string{b}, Moved: map[string]string{c: a}},
+			Plan: walls.Plan{
+				Read: []walls.Grant{{Path: a, Holes: []string{b}}},
+				View: walls.View{Before: []paths.Identity{{Path: b, Dev: 1 << 63, Ino: 2, Link: true}}},
+			},
 		}
 		line, err := encode(want)
 		if err != nil {

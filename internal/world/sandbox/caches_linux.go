@@ -14,24 +14,18 @@ import (
 	"sync"
 
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
-
-// cacheDir is where a workspace box sees its caches. Their true place may lie
-// below one that is closed.
-const cacheDir = "/var/cache/inspan"
-
-// goBuilds is the folder among them where Go keeps what it has compiled.
-const goBuilds = "go-build"
 
 // cached lists where programs keep what they fetch, build and install: variables, and the
 // folders of the caches that they lead to.
 func cached() [][2]string {
 	return [][2]string{
 		{"XDG_CACHE_HOME", "xdg"},
-		{"GOCACHE", goBuilds},
+		{"GOCACHE", walls.GoBuilds},
 		{"npm_config_cache", "npm"},
 		{"PIP_CACHE_DIR", "pip"},
 		{"UV_CACHE_DIR", "uv"},
@@ -90,7 +84,7 @@ func (b *boxes) caches(box tool.Box) (folder string, vars []string, err error) {
 		if err := os.MkdirAll(filepath.Join(dir, c[1]), 0o700); err != nil {
 			return "", nil, fmt.Errorf("make cache: %w", err)
 		}
-		vars = append(vars, c[0]+"="+cacheDir+"/"+c[1])
+		vars = append(vars, c[0]+"="+walls.CacheDir+"/"+c[1])
 		if c[0] == "GOMODCACHE" && b.engine == nil {
 			vars = append(vars, "GOPROXY="+moduleProxies(b.o.Map.Home))
 		}

@@ -14,6 +14,9 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
+	"github.com/inspan/inspan/tool"
 )
 
 // No file system keeps a box from a socket that somebody outside makes in the workspace while it is
@@ -43,31 +46,12 @@ type heldAnswer struct {
 
 // filterConnects puts the current thread behind a filter that lets the keeper connect for it. A kernel
 // that can't (before 5.19) has only the filter.
-func (p *post) filterConnects(rules []callRule) error {
-	arch := auditArch()
-	if arch == 0 {
-		return filter(rules)
-	}
-	asked := append([]callRule{{nr: unix.SYS_CONNECT, asks: true}}, rules...)
-	listener, err := installAsking(assemble(arch, asked))
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EBUSY) {
-		return filter(rules)
-	}
-	if err == nil {
+func (p *post) filterConnects() error {
+	listener, err := walls.FilterAsking(tool.BoxWorkspace, unix.SYS_CONNECT)
+	if err == nil && listener >= 0 {
 		go p.connectFor(listener)
 	}
 	return err
-}
-
-// installAsking is install for a program that asks. Whoever is asked reads that from the descriptor.
-func installAsking(prog []unix.SockFilter) (int, error) {
-	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
-	const flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
-	fd, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&fprog)))
-	if errno != 0 {
-		return -1, errno
-	}
-	return int(fd), nil
 }
 
 // connectFor answers until nobody is left behind the filter.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/inspan/inspan/internal/world/sandbox/gitfiles"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -30,12 +31,6 @@ import (
 // what differs lies in a folder that no box sees. When the command has ended, what is on the list
 // of package gitfiles is taken over, as data, and nothing else. So no git directory that anything
 // outside of the box reads is ever one that a box can write. See docs/decisions/060.
-
-// gitCopy is one such overlay.
-type gitCopy struct {
-	Path string // of the git directory
-	Dir  string // holds what differs
-}
 
 // gitHeld is a copy as the other side of the box has it.
 type gitHeld struct {
@@ -57,7 +52,7 @@ func (b *boxes) overlays() bool {
 // flattened reports whether a box could not be built for its copies: not every file system can be
 // below an overlay. From then on the boxes of this workspace find git directories closed.
 func (k *kept) flattened(err error) bool {
-	if len(k.order.Copies) == 0 || !errors.Is(err, tool.ErrNoBox) || !strings.Contains(err.Error(), layCopy) || k.boxes.flat.Swap(true) {
+	if len(k.order.Copies) == 0 || !errors.Is(err, tool.ErrNoBox) || !strings.Contains(err.Error(), walls.OverlayStep) || k.boxes.flat.Swap(true) {
 		return false
 	}
 	k.order, k.outside, k.copies, k.leaving = order{}, nil, nil, nil
@@ -66,7 +61,7 @@ func (k *kept) flattened(err error) bool {
 
 // gitCopies lists the git directories that a box is to have copies of: that of the repository
 // which the workspace is in, and those of repositories in the workspace.
-func (b *boxes) gitCopies(box tool.Box, found []spot) []gitCopy {
+func (b *boxes) gitCopies(box tool.Box, found []spot) []walls.Copy {
 	if !box.Git || !b.overlays() {
 		return nil
 	}
@@ -76,12 +71,12 @@ func (b *boxes) gitCopies(box tool.Box, found []spot) []gitCopy {
 			list = append(list, s.Path)
 		}
 	}
-	var out []gitCopy
+	var out []walls.Copy
 	for _, dir := range list {
 		info, err := os.Lstat(dir)
 		inner := slices.ContainsFunc(list, func(other string) bool { return other != dir && tool.Inside(other, dir) })
-		if err == nil && info.IsDir() && !inner && !slices.Contains(out, gitCopy{Path: dir}) {
-			out = append(out, gitCopy{Path: dir})
+		if err == nil && info.IsDir() && !inner && !slices.Contains(out, walls.Copy{Path: dir}) {
+			out = append(out, walls.Copy{Path: dir})
 		}
 	}
 	return out
@@ -89,11 +84,6 @@ func (b *boxes) gitCopies(box tool.Box, found []spot) []gitCopy {
 
 // mostCopies is how many repositories a box has copies of.
 const mostCopies = 8
-
-// copied reports whether a place lies in a git directory of which the box has a copy.
-func (o order) copied(path string) bool {
-	return slices.ContainsFunc(o.Copies, func(c gitCopy) bool { return tool.Inside(c.Path, path) })
-}
 
 // copyGit makes the folders for what a box changes in git directories, and holds these as they are.
 func (k *kept) copyGit() error {
@@ -107,7 +97,7 @@ func (k *kept) copyGit() error {
 		h := &gitHeld{
 			path: c.Path, workspace: k.order.Root, list: k.boxes.gitKinds(), since: time.Now(), given: map[string]paths.Stamp{}, told: map[string]bool{},
 		}
-		h.upper, err = os.OpenRoot(filepath.Join(dir, throwUpper))
+		h.upper, err = os.OpenRoot(filepath.Join(dir, walls.OverlayUpper))
 		if err == nil {
 			h.real, err = os.OpenRoot(c.Path)
 		}
@@ -545,12 +535,17 @@ func (g *giver) rest() error {
 		}
 	}
 	order := func(c gitChange) int {
-		return slices.Index([]string{"packed-refs", "HEAD", "index"}, path.Base(c.name))
+		switch path.Base(c.name) {
+		case "packed-refs":
+			return 0
+		case "HEAD":
+			return 2
+		case "index":
+			return 3
+		}
+		return 1
 	}
 	slices.SortStableFunc(locked, func(a, b gitChange) int { return cmp.Compare(order(a), order(b)) })
-	slices.SortStableFunc(locked, func(a, b gitChange) int {
-		return compareBool(path.Base(a.name) != "packed-refs", path.Base(b.name) != "packed-refs")
-	})
 	// A name that was that of a folder can be that of a file now, and the other way round.
 	for _, c := range gone {
 		for _, n := range slices.Concat(locked, plain) {

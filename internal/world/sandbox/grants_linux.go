@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/tool"
@@ -101,15 +102,15 @@ func (b *boxes) shared() []string {
 }
 
 // grants lists what a box may read, with the secrets left out.
-func (b *boxes) grants(c tool.Command, found []spot) ([]grant, error) {
+func (b *boxes) grants(c tool.Command, found []spot) ([]walls.Grant, error) {
 	paths := append(b.tops(), b.readable(c.Box)...)
 	holes, err := b.holes(c, found)
 	if err != nil {
 		return nil, err
 	}
-	var out []grant
+	var out []walls.Grant
 	for _, path := range paths {
-		g := grant{Path: path}
+		g := walls.Grant{Path: path}
 		closed := false
 		for _, hole := range holes {
 			switch {
@@ -119,7 +120,7 @@ func (b *boxes) grants(c tool.Command, found []spot) ([]grant, error) {
 				g.Holes = append(g.Holes, hole)
 			}
 		}
-		if !closed && !slices.ContainsFunc(out, func(o grant) bool { return o.Path == path }) {
+		if !closed && !slices.ContainsFunc(out, func(o walls.Grant) bool { return o.Path == path }) {
 			out = append(out, g)
 		}
 	}
@@ -133,10 +134,10 @@ func (b *boxes) opens(hole, path string) bool {
 }
 
 // plainGrants opens paths without holes.
-func plainGrants(paths []string) []grant {
-	var out []grant
+func plainGrants(paths []string) []walls.Grant {
+	var out []walls.Grant
 	for _, path := range paths {
-		out = append(out, grant{Path: path})
+		out = append(out, walls.Grant{Path: path})
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -33,7 +34,7 @@ func hold() int {
 	if err != nil {
 		return 1
 	}
-	failed := setup("start the loopback network", loopback())
+	failed := walls.During("start the loopback network", loopback())
 	for {
 		var r request
 		if w.lines.next(&r) != nil {
@@ -47,7 +48,7 @@ func hold() int {
 		keeper, handle, err := bear(theirs, r.Throw)
 		_ = unix.Close(theirs)
 		if err != nil {
-			w.tell(failure(setup("start a keeper", err)))
+			w.tell(failure(walls.During("start a keeper", err)))
 			continue
 		}
 		line, err := encode(report{Op: opStarted, Pid: keeper.Pid})

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/safety/secret"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -29,15 +30,15 @@ func callHome() (int, error) {
 // prepareInside looks whether the walls stand and finds the program.
 func (k *keeper) prepareInside() error {
 	if err := k.inspect(); err != nil {
-		return setup("check the container", err)
+		return walls.During("check the container", err)
 	}
 	if k.order.Image {
 		k.order.Env = with(imageEnviron(os.Environ()), k.order.Env...)
 	}
 	if k.order.Level != tool.BoxNone {
-		k.order.Env = with(k.order.Env, k.order.temporary("/run")...)
-		if err := k.limitSelf(); err != nil {
-			return setup("set limits", err)
+		k.order.Env = with(k.order.Env, k.order.TempVars("/run")...)
+		if err := k.order.Limits.ApplyHere(); err != nil {
+			return walls.During("set limits", err)
 		}
 	}
 	return k.lookUp()
@@ -84,11 +85,11 @@ func (k *keeper) inspect() error {
 		return nil
 	}
 	for _, w := range k.order.Walls {
-		if err := w.stands(); err != nil {
+		if err := w.Check(); err != nil {
 			return err
 		}
 	}
-	if err := closedAt("/"); err != nil {
+	if err := walls.CheckReadOnly("/"); err != nil {
 		return err
 	}
 	list, err := net.Interfaces()
@@ -109,17 +110,13 @@ func (k *keeper) enterInside() error {
 	if k.order.Level == tool.BoxNone {
 		return nil
 	}
-	if err := dropPrivileges(); err != nil {
-		return setup("drop privileges", err)
+	if err := walls.DropPrivileges(); err != nil {
+		return walls.During("drop privileges", err)
 	}
-	if auditArch() == 0 {
+	if !walls.CanFilter() {
 		return nil // the engine has a filter of its own
 	}
-	calls := workspaceCalls()
-	if k.order.Level == tool.BoxRead {
-		calls = readCalls()
-	}
-	return setup("restrict system calls", filter(calls))
+	return walls.During("restrict system calls", walls.Filter(k.order.Level))
 }
 
 // killAll kills the family. In a container some of it can be out of reach, as

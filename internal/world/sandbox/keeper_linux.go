@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -39,7 +40,7 @@ func Keeper() (ran bool, code int) {
 		}
 		return true, keepPost(fd)
 	}
-	if len(os.Args) == 2 && os.Args[0] == layerProgram {
+	if len(os.Args) == 2 && os.Args[0] == walls.GoCacheProgram {
 		return true, serveLayers(os.Args[1])
 	}
 	if len(os.Args) != 1 || os.Args[0] != keeperName && os.Args[0] != holderName {
@@ -96,30 +97,13 @@ func (k *keeper) tell(r report) {
 	k.wire.tell(r)
 }
 
-// setupError is a failure to build the walls.
-type setupError struct {
-	what string
-	err  error
-}
-
-func (e *setupError) Error() string { return e.what + ": " + e.err.Error() }
-func (e *setupError) Unwrap() error { return e.err }
-
-// setup names the step of building walls that failed.
-func setup(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &setupError{what, err}
-}
-
 func failure(err error) report {
 	r := report{Op: opFailed}
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
 		r.Errno = int(errno)
 	}
-	var se *setupError
+	var se *walls.BuildError
 	if errors.As(err, &se) {
 		r.Text = se.Error()
 	}
@@ -202,7 +186,7 @@ func (k *keeper) behind() (*cell, error) {
 		c = nil
 	}
 	if c == nil {
-		k.rules.close()
+		k.rules.Close()
 		k.rules = nil
 		c = newCell(enter)
 	}
@@ -231,7 +215,7 @@ func (k *keeper) fork(fds []int) error {
 		return err
 	}
 	k.main = pid
-	k.limit(pid)
+	k.order.Limits.ApplyTo(pid)
 	k.tell(report{Op: opStarted, Pid: pid})
 	close(k.begun)
 	return nil
@@ -243,7 +227,7 @@ func (k *keeper) prepare() error {
 		return k.prepareInside()
 	}
 	switch {
-	case k.order.Scene:
+	case k.order.Isolated:
 		return k.prepareScene()
 	case k.order.Level == tool.BoxRead:
 		return k.prepareRead()
@@ -257,7 +241,7 @@ func (k *keeper) enter() error {
 		return k.enterInside()
 	}
 	switch {
-	case k.order.Scene:
+	case k.order.Isolated:
 		return k.enterScene()
 	case k.order.Level == tool.BoxRead:
 		return k.enterRead()
@@ -268,7 +252,7 @@ func (k *keeper) enter() error {
 // clean removes what the keeper has made for the command. It reports whether the keeper
 // is as it was before.
 func (k *keeper) clean() (again bool) {
-	if k.order.Level == tool.BoxWorkspace && k.order.Throw == "" && k.orphan.Load() {
+	if k.order.Level == tool.BoxWorkspace && k.order.Throwaway == "" && k.orphan.Load() {
 		k.sweep()
 	}
 	own := k.own()
@@ -283,8 +267,8 @@ func (k *keeper) clean() (again bool) {
 // own lists the folders of the box that nobody else sees.
 func (k *keeper) own() []string {
 	switch {
-	case k.order.Scene:
-		return inMemory(k.order)
+	case k.order.Isolated:
+		return k.order.InMemory()
 	case k.order.Temp != "":
 		return []string{k.order.Temp}
 	}

@@ -90,14 +90,14 @@ func (k *kept) begin(e ends, ended func(int, error)) error {
 	if err := k.stand(); err != nil {
 		return err
 	}
-	if k.order.Level == tool.BoxWorkspace && !k.bare && k.order.Throw == "" {
+	if k.order.Level == tool.BoxWorkspace && !k.bare && k.order.Throwaway == "" {
 		k.outside = k.boxes.outside(k)
 	}
 	if err := k.boxes.connect(k, e); err != nil {
 		k.release()
 		return err
 	}
-	if !k.order.Scene && !k.order.Container {
+	if !k.order.Isolated && !k.order.Container {
 		k.session = k.leader
 	}
 	if k.outside != nil {
@@ -206,7 +206,7 @@ func (k *kept) ordered() *order {
 
 // room is which keepers can run the command.
 func (k *kept) room() room {
-	return room{level: k.order.Level, scene: k.order.Scene, lays: k.order.lays()}
+	return room{level: k.order.Level, scene: k.order.Isolated, lays: k.order.Overlays()}
 }
 
 // refusal turns the keeper's report of a failed start into an error.
@@ -376,7 +376,7 @@ func (k *kept) keep(out *os.File, pipe int, register func(tool.Kept) error) ([]t
 	switch {
 	case k.pid == 0:
 		return nil, errNotKept
-	case k.order.Throw != "":
+	case k.order.Throwaway != "":
 		return nil, errThrown
 	}
 	name := tool.Kept{PID: k.pid, Mark: markOf(k.pid)}
@@ -430,7 +430,7 @@ func (k *kept) fetched() map[string]int {
 // refused lists in words what the walls took away or kept from the process.
 func (k *kept) refused() (list []string) {
 	switch {
-	case k.order.Throw != "":
+	case k.order.Throwaway != "":
 		list = []string{thrownAway}
 	case k.outside != nil:
 		list = k.outside.refused()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/world/sandbox/gocache"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 )
 
 // The first build in a workspace would compile the standard library, as boxes don't write the
@@ -18,9 +19,6 @@ import (
 // both (GOCACHEPROG), which is this one, at a place of its own in the box and behind the same
 // walls.
 
-// layerProgram is where it stands, and its name.
-const layerProgram = "/run/inspan-gocache"
-
 // goLayer is the person's build cache, if a box may read it and has none of another program.
 func (b *boxes) goLayer(cache string, env []string) string {
 	if cache == "" || b.engine != nil || slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "GOCACHEPROG=") }) {
@@ -28,7 +26,7 @@ func (b *boxes) goLayer(cache string, env []string) string {
 	}
 	dir := os.Getenv("GOCACHE")
 	if dir == "" {
-		dir = filepath.Join(cmp.Or(os.Getenv("XDG_CACHE_HOME"), filepath.Join(b.o.Map.Home, ".cache")), goBuilds)
+		dir = filepath.Join(cmp.Or(os.Getenv("XDG_CACHE_HOME"), filepath.Join(b.o.Map.Home, ".cache")), walls.GoBuilds)
 	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil || !filepath.IsAbs(real) || b.o.Map.Of(real).Zone != places.System || strings.ContainsAny(real, "'\n") {
@@ -37,22 +35,11 @@ func (b *boxes) goLayer(cache string, env []string) string {
 	return real
 }
 
-// layered is the variable that leads the go command to both layers, if the program stands.
-func (o order) layered() []string {
-	if o.Layer == "" {
-		return nil
-	}
-	if info, err := os.Stat(layerProgram); err != nil || !info.Mode().IsRegular() {
-		return nil // its file has been replaced outside, and can't be mounted any more
-	}
-	return []string{"GOCACHEPROG=" + layerProgram + " '" + o.Layer + "'"}
-}
-
 // serveLayers serves the go command. What says that it keeps its cache elsewhere has no layer
 // below. It returns the exit code.
 func serveLayers(below string) int {
 	l := gocache.Cache{Top: os.Getenv("GOCACHE"), Below: below}
-	if l.Top != cacheDir+"/"+goBuilds {
+	if l.Top != walls.CacheDir+"/"+walls.GoBuilds {
 		l.Below = ""
 	}
 	if err := l.Serve(os.Stdin, os.Stdout); err != nil {
@@ -70,6 +57,6 @@ func (k *kept) builtCold() bool {
 	if !k.cold {
 		return false
 	}
-	compiled, err := filepath.Glob(filepath.Join(k.order.Cache, goBuilds, "*", "*-d"))
+	compiled, err := filepath.Glob(filepath.Join(k.order.Cache, walls.GoBuilds, "*", "*-d"))
 	return err == nil && len(compiled) > 0
 }

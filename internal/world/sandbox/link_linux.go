@@ -156,8 +156,8 @@ func (b *boxes) keeper(k *kept) (l link, waited bool, err error) {
 	if l, ok := b.rooms.take(k.room(), k.walls); ok {
 		return l, true, nil
 	}
-	if k.order.Scene {
-		l, err = b.network.spawn(b.o, k.order.lays())
+	if k.order.Isolated {
+		l, err = b.network.spawn(b.o, k.order.Overlays())
 		return l, false, err
 	}
 	l, err = b.spawn()

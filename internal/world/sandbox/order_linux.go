@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/safety/places"
-	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -19,64 +19,27 @@ import (
 // order tells a keeper what to start and within which walls. Paths are
 // absolute and resolved.
 type order struct {
-	Level  tool.Level
-	Path   string // of the program
-	Args   []string
-	Dir    string
-	Env    []string
-	Root   string  // the workspace
-	Read   []grant // what may be read
-	Write  []string
-	Cache  string    // a folder that stands at cacheDir, to be written; empty: none
-	Layer  string    // the person's build cache of Go, to be read below the one in Cache; empty: none
-	Temp   string    // a folder to make for temporary files and to remove again; BoxRead only
-	Scene  bool      // it has a file system and namespaces of its own, in the network of its session
-	Tmp    string    // the session's folder for temporary files; empty: there is none
-	AllTmp bool      // the command is to see all of Tmp, so its variables name it; BoxRead only
-	Throw  string    // a folder for what is written in the workspace, which is not to stay; empty: it stays
-	Copies []gitCopy // git directories that are copied when they are written
-	View   view      // BoxWorkspace only
+	walls.Plan
+	Path string // of the program
+	Args []string
+	Dir  string
+	Env  []string
+
 	Map    places.Map
 	Box    tool.Box
-	Limits limits
-	ABI    int  // highest version of Landlock to use; 0: any; below 0: none
 	Proxy  bool // accept connections for a proxy outside
 	TTY    bool // its standard input is the terminal that is to control it
 	Serves bool // the keeper is to run nothing after it
 
 	Stands bool // the walls of the order before stand, and are just those of this one
 
-	Container bool   // the keeper is in a container, which is what Level asks for
-	Image     bool   // Env comes on top of what the image says
-	Walls     []wall // what must be found in the container
+	Container bool             // the keeper is in a container, which is what Level asks for
+	Image     bool             // Env comes on top of what the image says
+	Walls     []walls.Expected // what must be found in the container
 }
 
 // alone reports whether the box is made for this command and serves no other.
-func (o order) alone() bool { return o.Container || o.lays() || o.Proxy || o.Serves }
-
-// lays reports whether the box has overlays.
-func (o order) lays() bool { return o.Throw != "" || len(o.Copies) > 0 }
-
-// grant opens a file, or a folder with all below it but the holes.
-type grant struct {
-	Path  string
-	Holes []string `json:",omitempty"`
-}
-
-// view is what a workspace box sees of the file system besides the grants of
-// the order.
-type view struct {
-	Frozen []string         // in the workspace, not to be changed
-	Pinned []string         // folders in the workspace that can't be renamed
-	Before []paths.Identity // sensitive places in the workspace, as they were
-	Passwd string           // content of /etc/passwd, empty for the one of the machine
-	Group  string
-}
-
-// limits are resource limits: soft and hard are the same; 0 is none.
-type limits struct {
-	CPU, Memory, Processes, FileSize, OpenFiles uint64
-}
+func (o order) alone() bool { return o.Container || o.Overlays() || o.Proxy || o.Serves }
 
 // request is a line to the keeper.
 type request struct {

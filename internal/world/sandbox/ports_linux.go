@@ -34,7 +34,7 @@ const (
 
 // offer gives the keeper of a box with a network of its own sockets of this machine's.
 func (k *kept) offer() error {
-	if !k.order.Scene || k.offered {
+	if !k.order.Isolated || k.offered {
 		return nil
 	}
 	four, err := newSockets(unix.AF_INET)

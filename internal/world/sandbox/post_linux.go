@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -85,11 +86,11 @@ type post struct {
 	orphan atomic.Bool            // the connection has ended
 	stays  atomic.Bool            // and that is no reason to end
 
-	room  order      // the last order; its walls stand
-	cell  *cell      // a thread behind them; nil: there is none
-	temp  string     // the folder that was made for temporary files; empty: none was
-	rules *ruleset   // of a read box; nil: none were made
-	using []*os.File // keep the session's folders for temporary files and caches
+	room  order          // the last order; its walls stand
+	cell  *cell          // a thread behind them; nil: there is none
+	temp  string         // the folder that was made for temporary files; empty: none was
+	rules *walls.Ruleset // of a read box; nil: none were made
+	using []*os.File     // keep the session's folders for temporary files and caches
 }
 
 // commission is an order with the descriptors of its command.

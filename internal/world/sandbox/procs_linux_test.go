@@ -39,9 +39,6 @@ func TestMain(m *testing.M) {
 	if os.Getenv("SANDBOX_TEST_FIRST") != "" {
 		leavesBehind()
 	}
-	if os.Getenv("SANDBOX_TEST_SEALED") != "" {
-		sealed()
-	}
 	code := m.Run()
 	closeDocks()
 	os.Exit(code)

@@ -258,7 +258,7 @@ func (b *boxes) stamped(o order) string {
 		is(&out, g.Path)
 		for _, hole := range g.Holes {
 			is(&out, hole)
-			if !o.Scene && !around(&out, g.Path, hole) {
+			if !o.Isolated && !around(&out, g.Path, hole) {
 				return ""
 			}
 		}

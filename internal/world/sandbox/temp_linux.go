@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 
 	"golang.org/x/sys/unix"
 
@@ -46,17 +47,13 @@ type temp struct {
 
 const tempPrefix = "inspan-session-"
 
-// tempRoots lists what is seen in place of the machine's, and the names of
-// those folders in ours.
-func tempRoots() [][2]string { return [][2]string{{"/tmp", "tmp"}, {"/var/tmp", "var"}} }
-
 // within returns the parts of a path in a folder for temporary files: the
 // number of the folder and what is below it.
 func (t *temp) within(path string) (root int, below string, ok bool) {
 	if t == nil || paths.InsideAny(t.except, path) {
 		return 0, "", false
 	}
-	for i, r := range tempRoots() {
+	for i, r := range walls.TempFolders() {
 		if path == r[0] {
 			return i, "", true
 		}
@@ -87,7 +84,7 @@ func (t *temp) give(root int, below string) {
 	if t.given == nil {
 		t.given = make(map[string]bool)
 	}
-	t.given[tempRoots()[root][0]+"/"+name] = true
+	t.given[walls.TempFolders()[root][0]+"/"+name] = true
 }
 
 // wrote takes note of a file that a tool has changed.
@@ -106,7 +103,7 @@ func (t *temp) handOut() error {
 	var failed error
 	for _, path := range slices.Sorted(maps.Keys(t.written)) {
 		if root, below, ok := t.within(path); ok && t.results && !places.Steers(below) {
-			r := tempRoots()[root]
+			r := walls.TempFolders()[root]
 			failed = errors.Join(failed, handOut(filepath.Join(t.dir, r[1]), r[0], below))
 		}
 	}
@@ -157,7 +154,7 @@ func (t *temp) owns(path string) bool {
 	if t.has(root, name) {
 		return true
 	}
-	_, err := os.Lstat(filepath.Join(tempRoots()[root][0], name))
+	_, err := os.Lstat(filepath.Join(walls.TempFolders()[root][0], name))
 	return errors.Is(err, fs.ErrNotExist)
 }
 
@@ -165,13 +162,13 @@ func (t *temp) owns(path string) bool {
 func (t *temp) has(root int, name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.given[tempRoots()[root][0]+"/"+name] {
+	if t.given[walls.TempFolders()[root][0]+"/"+name] {
 		return true
 	}
 	if t.dir == "" {
 		return false
 	}
-	path := filepath.Join(t.dir, tempRoots()[root][1], name)
+	path := filepath.Join(t.dir, walls.TempFolders()[root][1], name)
 	_, err := os.Lstat(path)
 	return err == nil && t.points[path] == 0
 }
@@ -183,7 +180,7 @@ func (t *temp) at(path string) (string, error) {
 		return path, nil
 	}
 	dir, err := t.open()
-	return filepath.Join(dir, tempRoots()[root][1], below), err
+	return filepath.Join(dir, walls.TempFolders()[root][1], below), err
 }
 
 // seen undoes at.
@@ -193,7 +190,7 @@ func (t *temp) seen(path string) string {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, r := range tempRoots() {
+	for _, r := range walls.TempFolders() {
 		if own := filepath.Join(t.dir, r[1]); t.dir != "" && tool.Inside(own, path) {
 			return r[0] + strings.TrimPrefix(path, own)
 		}
@@ -242,7 +239,7 @@ func (t *temp) make(dir string) error {
 		return err
 	}
 	var tops []paths.Folder
-	for _, r := range tempRoots() {
+	for _, r := range walls.TempFolders() {
 		top := filepath.Join(dir, r[1])
 		var folder paths.Folder
 		if err = errors.Join(os.Mkdir(top, 0o700), os.Chmod(top, 0o777|os.ModeSticky)); err == nil {
@@ -302,7 +299,7 @@ func (t *temp) stand(paths []string) (leave func(), err error) {
 		if !ok || err != nil {
 			continue
 		}
-		at := filepath.Join(t.dir, tempRoots()[root][1])
+		at := filepath.Join(t.dir, walls.TempFolders()[root][1])
 		parts := strings.Split(below, "/")
 		for i, name := range parts {
 			at = filepath.Join(at, name)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -25,8 +26,8 @@ func (b *boxes) workspace(k *kept, found []spot) error {
 	if err != nil {
 		return err
 	}
-	o.Env, o.Cache, o.Layer = with(o.Env, vars...), cache, b.goLayer(cache, o.Env)
-	k.cold = o.Layer == "" && cache != "" && empty(filepath.Join(cache, goBuilds))
+	o.Env, o.Cache, o.GoCache = with(o.Env, vars...), cache, b.goLayer(cache, o.Env)
+	k.cold = o.GoCache == "" && cache != "" && empty(filepath.Join(cache, walls.GoBuilds))
 	if o.Write = b.tops(); box.Throwaway {
 		o.Write = o.Write[:1]
 	}
@@ -165,7 +166,7 @@ func (b *boxes) above(list []string, path string) []string {
 // closedInCopies lists what a box can't change of closed places if it has copies of git
 // directories.
 func (b *boxes) closedInCopies(o *order, closed []spot) []spot {
-	out := slices.DeleteFunc(closed, func(s spot) bool { return o.copied(s.Path) })
+	out := slices.DeleteFunc(closed, func(s spot) bool { return o.Copied(s.Path) })
 	for _, c := range o.Copies {
 		out = append(out, gitSettled(c.Path)...)
 		if st, ok := paths.StampOf(c.Path); ok {

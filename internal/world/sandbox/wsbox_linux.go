@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -17,10 +18,6 @@ import (
 // see the session's temporary files, or if the kernel's Landlock can't keep signals inside.
 // Nothing in it can be written.
 
-// ownTemp is where a read box that is made of mounts has temporary files of its
-// own.
-const ownTemp = "/run/tmp"
-
 // prepareScene makes the file system of the box, unless it stands.
 func (k *keeper) prepareScene() error {
 	if !k.order.Stands {
@@ -28,43 +25,20 @@ func (k *keeper) prepareScene() error {
 			return err
 		}
 	}
-	k.order.Env = with(k.order.Env, k.order.temporary(ownTemp)...)
-	k.order.Env = with(k.order.Env, k.order.layered()...)
-	return setup("offer the proxy", k.proxied())
+	k.order.Env = with(k.order.Env, k.order.TempVars(walls.OwnTemp)...)
+	k.order.Env = with(k.order.Env, k.order.GoCacheVars()...)
+	return walls.During("offer the proxy", k.proxied())
 }
 
 // furnish makes it.
 func (k *keeper) furnish() error {
 	if err := k.use(); err != nil {
-		return setup("lock the folder for temporary files", err)
+		return walls.During("lock the folder for temporary files", err)
 	}
-	var s scene
-	if err := s.collect(k.order); err != nil {
+	if err := k.order.EnterMounts(); err != nil {
 		return err
 	}
-	if err := s.found(k.order); err != nil {
-		return err
-	}
-	if err := s.blanks(k.order); err != nil {
-		return err
-	}
-	if err := s.build(); err != nil {
-		return err
-	}
-	if err := s.enter(); err != nil {
-		return err
-	}
-	return setup("set limits", k.limitSelf())
-}
-
-// temporary is the variables that say where temporary files go. A read box can't write
-// the session's, so it has a folder of its own unless its command is to see all of the session's.
-func (o order) temporary(own string) []string {
-	dir := "/tmp"
-	if o.Level == tool.BoxRead && (o.Tmp != "" || o.Scene) && !o.AllTmp {
-		dir = own
-	}
-	return []string{"TMPDIR=" + dir, "TMP=" + dir, "TEMP=" + dir}
+	return walls.During("set limits", k.order.Limits.ApplyHere())
 }
 
 // use keeps the session's folders for temporary files and caches while the box is open.
@@ -87,52 +61,23 @@ func (k *keeper) use() error {
 func (k *keeper) enterScene() error {
 	// The keeper's own would outlive the command.
 	if err := unix.Unshare(unix.CLONE_NEWIPC); err != nil {
-		return setup("part from the IPC of the machine", err)
+		return walls.During("part from the IPC of the machine", err)
 	}
-	abi := k.abi()
-	var rules *ruleset
-	if abi >= leastABI {
-		var err error
-		if rules, err = k.workspaceRules(abi); err != nil {
-			return setup("restrict files", err)
-		}
-		defer rules.close()
-	}
-	if err := dropPrivileges(); err != nil {
-		return setup("drop privileges", err)
-	}
-	if rules != nil {
-		if err := rules.enforce(); err != nil {
-			return setup("restrict files", err)
-		}
-	}
-	if k.order.Level == tool.BoxRead {
-		return setup("restrict system calls", filter(readCalls()))
-	}
-	return setup("restrict system calls", k.filterConnects(workspaceCalls()))
-}
-
-func (k *keeper) workspaceRules(abi int) (*ruleset, error) {
-	rules, err := newRuleset(abi, true)
+	rules, err := walls.WorkspaceRules(k.order.Plan)
 	if err != nil {
-		return nil, err
+		return walls.During("restrict files", err)
 	}
-	if err := rules.allowPath("/", mayRead); err != nil {
-		return nil, err
+	defer rules.Close()
+	if err := walls.DropPrivileges(); err != nil {
+		return walls.During("drop privileges", err)
 	}
-	writable := append([]string{"/tmp", "/var/tmp", "/dev/shm", "/dev/pts", "/dev/tty", cacheDir}, k.order.Write...)
-	for _, c := range k.order.Copies {
-		writable = append(writable, c.Path)
+	if err := rules.Enforce(); err != nil {
+		return walls.During("restrict files", err)
 	}
 	if k.order.Level == tool.BoxRead {
-		writable = []string{ownTemp, "/dev/pts", "/dev/tty"}
+		return walls.During("restrict system calls", walls.Filter(tool.BoxRead))
 	}
-	for _, path := range writable {
-		if err := rules.allowPath(path, rules.files); err != nil {
-			return nil, err
-		}
-	}
-	return rules, rules.allowDevices()
+	return walls.During("restrict system calls", k.filterConnects())
 }
 
 // proxied offers the proxy to those that use one, if hosts are open. What is on

@@ -1,4 +1,4 @@
-package sandbox_test
+package walls_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/testkit"
-	"github.com/inspan/inspan/internal/world/sandbox"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 )
 
 // breakouts are what a sealed process tries. Each is told the folder of the test and the test's own process.
@@ -72,7 +72,7 @@ func sealed() {
 			beside <- err
 		}()
 	}
-	if err := sandbox.Seal(); err != nil {
+	if err := walls.Seal(); err != nil {
 		panic(err)
 	}
 	close(begin)
@@ -93,6 +93,13 @@ func sealed() {
 	os.Exit(0)
 }
 
+func TestMain(m *testing.M) {
+	if os.Getenv("SANDBOX_TEST_SEALED") != "" {
+		sealed()
+	}
+	os.Exit(m.Run())
+}
+
 // TestSeal holds that a process which has sealed itself off can compute and print, and nothing else.
 func TestSeal(t *testing.T) {
 	dir := t.TempDir()
@@ -105,7 +112,7 @@ func TestSeal(t *testing.T) {
 	}
 	ctx, stop := context.WithTimeout(t.Context(), testkit.Patience) // one that isn't sealed off tries what may never return
 	defer stop()
-	cmd := exec.CommandContext(ctx, sandbox.Self())
+	cmd := exec.CommandContext(ctx, "/proc/self/exe")
 	cmd.Env = append(os.Environ(), "SANDBOX_TEST_SEALED="+string(at))
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.HasSuffix(string(out), "done\n") {

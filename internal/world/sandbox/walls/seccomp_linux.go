@@ -1,10 +1,12 @@
-package sandbox
+package walls
 
 import (
 	"errors"
 	"slices"
 	"syscall"
 	"unsafe"
+
+	"github.com/inspan/inspan/tool"
 
 	"golang.org/x/sys/unix"
 )
@@ -233,13 +235,38 @@ func ifAll(tests []argTest, verdict unix.SockFilter) []unix.SockFilter {
 // know rules for are little-endian.
 const lowHalf = 0
 
-// filter puts the current thread behind a filter of system calls.
-func filter(rules []callRule) error {
+// CanFilter reports whether there are rules for this kind of processor.
+func CanFilter() bool { return auditArch() != 0 }
+
+// Filter puts the current thread behind the filter of system calls of a box.
+func Filter(level tool.Level) error {
 	arch := auditArch()
 	if arch == 0 {
 		return errors.New("no rules for this architecture")
 	}
-	return install(assemble(arch, rules), 0)
+	return install(assemble(arch, callsOf(level)), 0)
+}
+
+// FilterAsking is filter, but for the number of a call about which the reader of a descriptor decides;
+// see seccomp_unotify(2). A kernel that can't (before 5.19) has only the filter: the descriptor is -1.
+func FilterAsking(level tool.Level, nr uintptr) (listener int, err error) {
+	if !CanFilter() {
+		return -1, Filter(level)
+	}
+	asked := append([]callRule{{nr: nr, asks: true}}, callsOf(level)...)
+	listener, err = installAsking(assemble(auditArch(), asked))
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EBUSY) {
+		return -1, Filter(level)
+	}
+	return listener, err
+}
+
+// callsOf lists what a box refuses.
+func callsOf(level tool.Level) []callRule {
+	if level == tool.BoxRead {
+		return readCalls()
+	}
+	return workspaceCalls()
 }
 
 // install puts a filter around the current thread, or with unix.SECCOMP_FILTER_FLAG_TSYNC around all that
@@ -251,4 +278,15 @@ func install(prog []unix.SockFilter, flags uintptr) error {
 		return errno
 	}
 	return nil
+}
+
+// installAsking is install for a program that asks. Whoever is asked reads that from the descriptor.
+func installAsking(prog []unix.SockFilter) (int, error) {
+	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
+	const flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+	fd, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&fprog)))
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(fd), nil
 }

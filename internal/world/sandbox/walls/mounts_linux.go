@@ -1,4 +1,4 @@
-package sandbox
+package walls
 
 import (
 	"cmp"
@@ -15,13 +15,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// scene is a file system in the making: a small one in memory into which
+// mountTree is a file system in the making: a small one in memory into which
 // pieces of the machine's are mounted, which then takes its place. What is not
 // mounted is not there at all.
 //
 // The walls of bubblewrap are made of the same calls. It isn't used, as it
 // could not watch what appears in the workspace and would cost another start.
-type scene struct {
+type mountTree struct {
 	base   string // where the root will be until it is the root
 	pieces []piece
 	hidden string   // the folder of masks
@@ -42,12 +42,12 @@ const cloneTree = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURS
 
 // add clones a part of the machine's file system, to be mounted at the same
 // path. What is not there is left out.
-func (s *scene) add(path string, write, dev bool) error {
+func (s *mountTree) add(path string, write, dev bool) error {
 	return s.addAs(path, path, write, dev)
 }
 
 // addAs is add at another path.
-func (s *scene) addAs(path, target string, write, dev bool) error {
+func (s *mountTree) addAs(path, target string, write, dev bool) error {
 	at, err := paths.Open(path)
 	if err != nil {
 		return nil //nolint:nilerr // not there, or not to be seen by this user
@@ -58,7 +58,7 @@ func (s *scene) addAs(path, target string, write, dev bool) error {
 		return nil // some mounts can't be cloned; then it is not there
 	}
 	if err != nil {
-		return setup("open "+path, err)
+		return During("open "+path, err)
 	}
 	s.pieces = append(s.pieces, piece{path: target, fd: fd, write: write, dev: dev})
 	return nil
@@ -70,11 +70,27 @@ func devices() []string {
 	return []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
 }
 
+// EnterMounts makes the file system of the box, and has this process enter it.
+func (o Plan) EnterMounts() error {
+	var s mountTree
+	for _, step := range []func() error{
+		func() error { return s.collect(o) },
+		func() error { return s.found(o) },
+		func() error { return s.blanks(o) },
+		s.build, s.enter,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // collect clones all that will be seen.
-func (s *scene) collect(o order) error {
+func (s *mountTree) collect(o Plan) error {
 	for _, g := range o.Read {
 		// A device that was mounted as a file would be none.
-		if g.Path == "/proc" || slices.Contains(o.Write, g.Path) || o.copied(g.Path) || slices.Contains(devices(), g.Path) {
+		if g.Path == "/proc" || slices.Contains(o.Write, g.Path) || o.Copied(g.Path) || slices.Contains(devices(), g.Path) {
 			continue
 		}
 		if err := s.add(g.Path, false, false); err != nil {
@@ -83,8 +99,8 @@ func (s *scene) collect(o order) error {
 	}
 	for _, path := range o.Write {
 		open := func() error { return s.add(path, true, false) }
-		if o.Throw != "" && path == o.Root {
-			open = func() error { return s.lay(path, o.Throw) }
+		if o.Throwaway != "" && path == o.Root {
+			open = func() error { return s.lay(path, o.Throwaway) }
 		}
 		if err := open(); err != nil {
 			return err
@@ -96,23 +112,23 @@ func (s *scene) collect(o order) error {
 		}
 	}
 	if o.Tmp != "" {
-		for _, r := range tempRoots() {
+		for _, r := range TempFolders() {
 			if err := s.addAs(filepath.Join(o.Tmp, r[1]), r[0], o.Level == tool.BoxWorkspace, false); err != nil {
 				return err
 			}
 		}
 	}
 	if o.Cache != "" {
-		if err := s.addAs(o.Cache, cacheDir, true, false); err != nil {
+		if err := s.addAs(o.Cache, CacheDir, true, false); err != nil {
 			return err
 		}
 	}
-	if o.Layer != "" {
-		self, err := os.Readlink(Self())
+	if o.GoCache != "" {
+		self, err := os.Readlink("/proc/self/exe")
 		if err != nil {
-			return setup("find the program of this process", err)
+			return During("find the program of this process", err)
 		}
-		if err := s.addAs(self, layerProgram, false, false); err != nil {
+		if err := s.addAs(self, GoCacheProgram, false, false); err != nil {
 			return err
 		}
 	}
@@ -155,9 +171,9 @@ func compareBool(a, b bool) int {
 }
 
 // found makes the empty file system that all is mounted into.
-func (s *scene) found(o order) error {
+func (s *mountTree) found(o Plan) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return setup("part from the mounts of the machine", err)
+		return During("part from the mounts of the machine", err)
 	}
 	links := topLinks()
 	s.base = "/tmp"
@@ -169,15 +185,15 @@ func (s *scene) found(o order) error {
 	}
 	for _, l := range links {
 		if err := os.Symlink(l[1], s.base+"/"+l[0]); err != nil {
-			return setup("link /"+l[0], err)
+			return During("link /"+l[0], err)
 		}
 	}
-	for _, dir := range []string{"/dev", "/proc", "/tmp", "/var", "/var/tmp", "/run", ownTemp, "/dev/shm", "/dev/pts"} {
+	for _, dir := range []string{"/dev", "/proc", "/tmp", "/var", "/var/tmp", "/run", OwnTemp, "/dev/shm", "/dev/pts"} {
 		if err := os.Mkdir(s.base+dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-			return setup("make "+dir, err)
+			return During("make "+dir, err)
 		}
 	}
-	for _, dir := range inMemory(o) {
+	for _, dir := range o.InMemory() {
 		if err := memory(s.base+dir, "mode=1777"); err != nil {
 			return err
 		}
@@ -185,9 +201,9 @@ func (s *scene) found(o order) error {
 	return s.fillDev()
 }
 
-// inMemory lists the folders of a box that can be written and are nowhere else.
-func inMemory(o order) []string {
-	out := []string{"/dev/shm", ownTemp}
+// InMemory lists the folders of the box that can be written and are nowhere else.
+func (o Plan) InMemory() []string {
+	out := []string{"/dev/shm", OwnTemp}
 	if o.Tmp == "" {
 		out = append(out, "/tmp", "/var/tmp")
 	}
@@ -208,40 +224,40 @@ func topLinks() [][2]string {
 }
 
 func memory(dir, options string) error {
-	return setup("mount memory", unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options))
+	return During("mount memory", unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options))
 }
 
-func (s *scene) fillDev() error {
+func (s *mountTree) fillDev() error {
 	for name, target := range map[string]string{
 		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1",
 		"stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx",
 	} {
 		if err := os.Symlink(target, s.base+"/dev/"+name); err != nil {
-			return setup("link /dev/"+name, err)
+			return During("link /dev/"+name, err)
 		}
 	}
 	if err := unix.Mount("devpts", s.base+"/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC,
 		"newinstance,ptmxmode=0666,mode=620"); err != nil {
-		return setup("mount terminals", err)
+		return During("mount terminals", err)
 	}
 	if err := unix.Mount("proc", s.base+"/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, ""); err != nil {
-		return setup("mount /proc (containers often forbid that)", err)
+		return During("mount /proc (containers often forbid that)", err)
 	}
 	return nil
 }
 
 // blanks makes what is mounted over secrets and what takes the place of the
 // lists of users, in a place that is gone when all is done.
-func (s *scene) blanks(o order) error {
+func (s *mountTree) blanks(o Plan) error {
 	s.hidden = s.base + "/proc/" // the true one is below
 	if err := memory(s.hidden, "mode=755"); err != nil {
 		return err
 	}
 	if err := os.WriteFile(s.hidden+"file", nil, 0); err != nil {
-		return setup("make a mask", err)
+		return During("make a mask", err)
 	}
 	if err := os.Mkdir(s.hidden+"folder", 0); err != nil {
-		return setup("make a mask", err)
+		return During("make a mask", err)
 	}
 	for path, text := range map[string]string{"/etc/passwd": o.View.Passwd, "/etc/group": o.View.Group} {
 		if text == "" {
@@ -249,11 +265,11 @@ func (s *scene) blanks(o order) error {
 		}
 		name := s.hidden + filepath.Base(path)
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			return setup("write "+path, err)
+			return During("write "+path, err)
 		}
 		fd, err := unix.OpenTree(unix.AT_FDCWD, name, cloneTree)
 		if err != nil {
-			return setup("open "+path, err)
+			return During("open "+path, err)
 		}
 		s.pieces = append(s.pieces, piece{path: path, fd: fd})
 	}
@@ -262,23 +278,23 @@ func (s *scene) blanks(o order) error {
 
 // build mounts all pieces. Of what may be read, what can't be mounted is not
 // there.
-func (s *scene) build() error {
+func (s *mountTree) build() error {
 	for _, p := range s.pieces {
 		mount := s.put
 		if p.fd < 0 {
 			mount = s.shut
 		}
 		if err := mount(p); err != nil && (p.fd < 0 || p.write || p.dev) {
-			return setup("mount "+p.path, err)
+			return During("mount "+p.path, err)
 		}
 	}
-	return setup("leave the masks", unix.Unmount(s.hidden, unix.MNT_DETACH))
+	return During("leave the masks", unix.Unmount(s.hidden, unix.MNT_DETACH))
 }
 
 // shut closes a place. What can't be closed by itself is closed with the folder
 // that it lies in: as root has no privileges over files here, a place can be out
 // of reach that the command could bring into reach.
-func (s *scene) shut(p piece) error {
+func (s *mountTree) shut(p piece) error {
 	if paths.InsideAny(s.masked, p.path) {
 		return nil
 	}
@@ -295,7 +311,7 @@ func (s *scene) shut(p piece) error {
 }
 
 // put mounts one piece.
-func (s *scene) put(p piece) error {
+func (s *mountTree) put(p piece) error {
 	target := s.base + p.path
 	if p.fd >= 0 {
 		if err := s.point(p, target); err != nil {
@@ -345,7 +361,7 @@ func (p piece) over(at int) error {
 
 // mask hides what is open behind an empty file or folder that nobody may open.
 // The folder can be looked into if something in it is to be seen.
-func (s *scene) mask(p piece, at int) error {
+func (s *mountTree) mask(p piece, at int) error {
 	names := []string{"file", "folder"}
 	var st unix.Stat_t
 	if unix.Fstat(at, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
@@ -372,7 +388,7 @@ func (s *scene) mask(p piece, at int) error {
 }
 
 // shown lists what is to be seen below a place that is masked.
-func (s *scene) shown(path string) []piece {
+func (s *mountTree) shown(path string) []piece {
 	return slices.DeleteFunc(slices.Clone(s.pieces), func(o piece) bool {
 		return o.fd < 0 || o.path == path || !tool.Inside(path, o.path)
 	})
@@ -380,7 +396,7 @@ func (s *scene) shown(path string) []piece {
 
 // opening makes a mask that has the places of what is seen below it, and
 // nothing else.
-func (s *scene) opening(path string, inner []piece) (name string, err error) {
+func (s *mountTree) opening(path string, inner []piece) (name string, err error) {
 	name = "opening-" + strconv.Itoa(len(s.masked))
 	if err := os.Mkdir(s.hidden+name, 0o755); err != nil {
 		return "", err
@@ -394,7 +410,7 @@ func (s *scene) opening(path string, inner []piece) (name string, err error) {
 }
 
 // point makes the place that a piece is mounted at, if it isn't there.
-func (s *scene) point(p piece, target string) error {
+func (s *mountTree) point(p piece, target string) error {
 	var st unix.Stat_t
 	if unix.Lstat(target, &st) == nil {
 		return nil
@@ -415,20 +431,20 @@ func (s *scene) point(p piece, target string) error {
 	return file.Close()
 }
 
-// enter makes the scene the file system of this process.
-func (s *scene) enter() error {
+// enter makes it the file system of this process.
+func (s *mountTree) enter() error {
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 	if err := unix.MountSetattr(unix.AT_FDCWD, s.base, 0, &attr); err != nil {
-		return setup("close the root", err)
+		return During("close the root", err)
 	}
 	if err := os.Chdir(s.base); err != nil {
-		return setup("enter the root", err)
+		return During("enter the root", err)
 	}
 	if err := unix.PivotRoot(".", "."); err != nil {
-		return setup("change the root", err)
+		return During("change the root", err)
 	}
 	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
-		return setup("leave the old root", err)
+		return During("leave the old root", err)
 	}
-	return setup("enter the root", os.Chdir("/"))
+	return During("enter the root", os.Chdir("/"))
 }

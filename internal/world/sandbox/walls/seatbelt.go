@@ -1,4 +1,4 @@
-package sandbox
+package walls
 
 import (
 	"fmt"
@@ -49,9 +49,10 @@ func pathsOf(m places.Map, root string, box tool.Box, temp string) seatbeltPaths
 // tops are the folders that commands work in.
 func (p seatbeltPaths) tops() []string { return append([]string{p.root}, p.also...) }
 
-// profile writes the rules of a box. In Seatbelt the last rule that matches
+// SeatbeltProfile writes the rules of a box, for the level that it asks for. In Seatbelt the last rule that matches
 // decides, so what is closed comes after what is opened.
-func profile(level tool.Level, p seatbeltPaths) string {
+func SeatbeltProfile(m places.Map, root string, box tool.Box, temp string) string {
+	level, p := box.Level, pathsOf(m, root, box, temp)
 	var out strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
 	line("(version 1)\n(deny default)\n(allow process-exec process-fork)\n(allow signal (target same-sandbox))\n(allow sysctl-read)")

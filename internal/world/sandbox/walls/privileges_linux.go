@@ -1,4 +1,4 @@
-package sandbox
+package walls
 
 import (
 	"errors"
@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropPrivileges takes every capability from the current thread for good, also
+// DropPrivileges takes every capability from the current thread for good, also
 // from what it starts, as root too.
-func dropPrivileges() error {
+func DropPrivileges() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}

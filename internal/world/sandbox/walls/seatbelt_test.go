@@ -1,4 +1,4 @@
-package sandbox
+package walls
 
 import (
 	"os"
@@ -26,7 +26,7 @@ func TestProfile(t *testing.T) {
 		if name == "apart" {
 			m = apart
 		}
-		got := profile(box.Level, pathsOf(m, m.Root, box, "/private/tmp/t"))
+		got := SeatbeltProfile(m, m.Root, box, "/private/tmp/t")
 		path := filepath.Join("testdata", "seatbelt", name+".sb")
 		if os.Getenv("INSPAN_UPDATE") != "" {
 			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {

@@ -1,6 +1,6 @@
 //go:build linux && !amd64 && !arm64
 
-package sandbox
+package walls
 
 // auditArch returns 0: no filter was written for this architecture, so no box
 // can be built.

@@ -1,9 +1,11 @@
-package sandbox
+package walls
 
 import (
 	"errors"
 	"runtime"
 	"testing"
+
+	"github.com/inspan/inspan/tool"
 
 	"golang.org/x/sys/unix"
 )
@@ -11,15 +13,14 @@ import (
 // BenchmarkStages measures what a keeper does for a command before it is forked, each on a
 // thread of its own that ends with it, as a keeper's does. BenchmarkStart has the whole.
 func BenchmarkStages(b *testing.B) {
-	k := &keeper{post: &post{}}
+	abi := landlockABI()
 	for name, do := range map[string]func() error{
 		"thread":       func() error { return nil },
-		"privileges":   dropPrivileges,
-		"rules":        func() error { rules, err := systemRules(k.abi()); rules.close(); return err },
-		"landlock":     func() error { return behindRules(k.abi()) },
-		"seccomp/read": func() error { return errors.Join(noNewPrivileges(), filter(readCalls())) },
-		"seccomp":      func() error { return errors.Join(noNewPrivileges(), filter(workspaceCalls())) },
-		"nature":       func() error { natureNow(); return nil },
+		"privileges":   DropPrivileges,
+		"rules":        func() error { rules, err := systemRules(abi); rules.Close(); return err },
+		"landlock":     func() error { return behindRules(abi) },
+		"seccomp/read": func() error { return errors.Join(noNewPrivileges(), Filter(tool.BoxRead)) },
+		"seccomp":      func() error { return errors.Join(noNewPrivileges(), Filter(tool.BoxWorkspace)) },
 		"ipc":          func() error { return unix.Unshare(unix.CLONE_NEWIPC) },
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -40,7 +41,7 @@ func BenchmarkStages(b *testing.B) {
 func noNewPrivileges() error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }
 
 // systemRules are rules of about the size of those of a box.
-func systemRules(abi int) (*ruleset, error) {
+func systemRules(abi int) (*Ruleset, error) {
 	rules, err := newRuleset(abi, true)
 	if err != nil {
 		return nil, err
@@ -56,6 +57,6 @@ func behindRules(abi int) error {
 	if err != nil {
 		return err
 	}
-	defer rules.close()
-	return errors.Join(noNewPrivileges(), rules.enforce())
+	defer rules.Close()
+	return errors.Join(noNewPrivileges(), rules.Enforce())
 }

@@ -1,4 +1,4 @@
-package sandbox
+package walls
 
 import (
 	"errors"
@@ -37,15 +37,15 @@ func landlockABI() int {
 	return int(v)
 }
 
-// ruleset is a wall of Landlock in the making.
-type ruleset struct {
+// Ruleset is a wall of Landlock in the making.
+type Ruleset struct {
 	fd    int
 	files uint64 // the rights over files that it handles
 }
 
 // newRuleset starts a wall that handles every right that the kernel and we
 // know. What a newer kernel adds is left as it was before that kernel.
-func newRuleset(abi int, network bool) (*ruleset, error) {
+func newRuleset(abi int, network bool) (*Ruleset, error) {
 	if abi < leastABI {
 		return nil, errors.New("the kernel's Landlock is missing or too old")
 	}
@@ -63,11 +63,11 @@ func newRuleset(abi int, network bool) (*ruleset, error) {
 	if errno != 0 {
 		return nil, errno
 	}
-	return &ruleset{int(fd), attr.Handled_access_fs}, nil
+	return &Ruleset{int(fd), attr.Handled_access_fs}, nil
 }
 
 // allow gives rights to what the descriptor stands for and all below it.
-func (r *ruleset) allow(fd int, rights uint64) error {
+func (r *Ruleset) allow(fd int, rights uint64) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (r *ruleset) allow(fd int, rights uint64) error {
 }
 
 // allowPath gives rights to a path. What is not there needs none.
-func (r *ruleset) allowPath(path string, rights uint64) error {
+func (r *Ruleset) allowPath(path string, rights uint64) error {
 	fd, err := paths.Open(path)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ELOOP) {
 		return nil
@@ -102,7 +102,7 @@ func (r *ruleset) allowPath(path string, rights uint64) error {
 }
 
 // allowGrant gives rights to read to all of a grant but its holes.
-func (r *ruleset) allowGrant(g grant) error {
+func (r *Ruleset) allowGrant(g Grant) error {
 	fd, err := paths.Open(g.Path)
 	if err != nil {
 		return nil //nolint:nilerr // what can't be opened now is not granted
@@ -127,7 +127,7 @@ func (r *ruleset) allowGrant(g grant) error {
 // allowAround gives the rights to read to all below a folder but the holes,
 // whose names are relative to it. Rights can't be taken back below the folder
 // they were given to, so the neighbours of a hole get theirs one by one.
-func (r *ruleset) allowAround(fd int, holes [][]string) error {
+func (r *Ruleset) allowAround(fd int, holes [][]string) error {
 	if len(holes) == 0 {
 		return r.allow(fd, mayRead)
 	}
@@ -154,7 +154,7 @@ func (r *ruleset) allowAround(fd int, holes [][]string) error {
 	return nil
 }
 
-func (r *ruleset) allowChild(dir int, name string, holes [][]string) error {
+func (r *Ruleset) allowChild(dir int, name string, holes [][]string) error {
 	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil //nolint:nilerr // it has gone since
@@ -170,9 +170,12 @@ func (r *ruleset) allowChild(dir int, name string, holes [][]string) error {
 	return r.allowAround(fd, holes)
 }
 
-// enforce puts the current thread behind the wall. It must not gain privileges
-// any more.
-func (r *ruleset) enforce() error {
+// Enforce puts the current thread behind the wall. It must not gain privileges
+// any more. Nil is no wall.
+func (r *Ruleset) Enforce() error {
+	if r == nil {
+		return nil
+	}
 	_, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0)
 	if errno != 0 {
 		return errno
@@ -180,8 +183,8 @@ func (r *ruleset) enforce() error {
 	return nil
 }
 
-// close gives up the wall, but not that around threads which are behind it. Nil is none.
-func (r *ruleset) close() {
+// Close gives up the wall, but not that around threads which are behind it. Nil is none.
+func (r *Ruleset) Close() {
 	if r != nil {
 		_ = unix.Close(r.fd)
 	}

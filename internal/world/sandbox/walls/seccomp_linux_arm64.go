@@ -1,4 +1,4 @@
-package sandbox
+package walls
 
 import "golang.org/x/sys/unix"
 
