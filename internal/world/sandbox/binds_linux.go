@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
@@ -44,7 +45,7 @@ func (m bind) args() ([]string, error) {
 
 // binds lists what a container sees of the machine by an order, what is above
 // first. Masks are the files of the folder for them.
-func binds(o order, masks string) []bind {
+func binds(o protocol.Order, masks string) []bind {
 	best := make(map[string]bind)
 	put := func(m bind) { best[m.to] = m }
 	for _, g := range o.Read {

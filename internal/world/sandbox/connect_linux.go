@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
@@ -161,7 +162,7 @@ func (p *post) connectPath(socket, task int, path string) error {
 	defer func() { _ = unix.Close(file) }()
 	if inside, err := boundHere(file); err != nil || !inside {
 		if now := p.now.Load(); now != nil {
-			now.tell(report{Op: opRefused, Text: "refused to connect to " + path + ": nothing in this sandbox listens there"})
+			now.tell(protocol.Report{Op: protocol.OpRefused, Text: "refused to connect to " + path + ": nothing in this sandbox listens there"})
 		}
 		return syscall.EACCES
 	}

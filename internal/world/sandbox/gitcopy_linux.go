@@ -23,6 +23,7 @@ import (
 
 	"github.com/inspan/inspan/internal/world/sandbox/gitfiles"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
@@ -55,7 +56,7 @@ func (k *kept) flattened(err error) bool {
 	if len(k.order.Copies) == 0 || !errors.Is(err, tool.ErrNoBox) || !strings.Contains(err.Error(), walls.OverlayStep) || k.boxes.flat.Swap(true) {
 		return false
 	}
-	k.order, k.outside, k.copies, k.leaving = order{}, nil, nil, nil
+	k.order, k.outside, k.copies, k.leaving = protocol.Order{}, nil, nil, nil
 	return true
 }
 

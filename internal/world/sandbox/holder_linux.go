@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
@@ -30,30 +31,30 @@ func hold() int {
 	if unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) != nil {
 		return 1
 	}
-	w, err := newWire(keeperFD)
+	w, err := protocol.NewWire(keeperFD)
 	if err != nil {
 		return 1
 	}
 	failed := walls.During("start the loopback network", loopback())
 	for {
-		var r request
-		if w.lines.next(&r) != nil {
+		var r protocol.Request
+		if w.Lines.Next(&r) != nil {
 			return 0
 		}
-		theirs := w.lines.take()
+		theirs := w.Lines.Take()
 		if failed != nil {
-			w.tell(failure(failed))
+			w.Tell(failure(failed))
 			return 1
 		}
 		keeper, handle, err := bear(theirs, r.Throw)
 		_ = unix.Close(theirs)
 		if err != nil {
-			w.tell(failure(walls.During("start a keeper", err)))
+			w.Tell(failure(walls.During("start a keeper", err)))
 			continue
 		}
-		line, err := encode(report{Op: opStarted, Pid: keeper.Pid})
+		line, err := protocol.Encode(protocol.Report{Op: protocol.OpStarted, Pid: keeper.Pid})
 		if err == nil {
-			w.send(line, unix.UnixRights(handle))
+			w.Send(line, unix.UnixRights(handle))
 		}
 		_ = unix.Close(handle)
 		go func() { _, _ = keeper.Wait() }()
@@ -112,7 +113,7 @@ func loopback() error {
 type holder struct {
 	process *os.Process
 	conn    *net.UnixConn
-	lines   lineReader
+	lines   protocol.Lines
 }
 
 // sessionNet is the holder of a session. The zero value is ready.
@@ -161,7 +162,7 @@ func newHolder(o Options) (*holder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &holder{process: process, conn: conn, lines: lineReader{recv: receiving(conn)}}, nil
+	return &holder{process: process, conn: conn, lines: protocol.Lines{Receive: receiving(conn)}}, nil
 }
 
 func (h *holder) end() {
@@ -177,22 +178,22 @@ func (h *holder) spawn(throw bool) (link, error) {
 	}
 	defer theirs.Close()
 	l := newLink(ours)
-	line, err := encode(request{Op: opSpawn, Throw: throw})
+	line, err := protocol.Encode(protocol.Request{Op: protocol.OpSpawn, Throw: throw})
 	if err == nil {
 		_, _, err = h.conn.WriteMsgUnix(line, unix.UnixRights(int(theirs.Fd())), nil)
 	}
-	var r report
+	var r protocol.Report
 	if err == nil {
-		err = h.lines.next(&r)
+		err = h.lines.Next(&r)
 	}
-	if err == nil && r.Op != opStarted {
+	if err == nil && r.Op != protocol.OpStarted {
 		err = fmt.Errorf("%w: %s", tool.ErrNoBox, r.Text)
 	}
 	if err != nil {
 		_ = ours.Close()
 		return link{}, err
 	}
-	l.pid, l.handle = r.Pid, h.lines.take()
+	l.pid, l.handle = r.Pid, h.lines.Take()
 	return l, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -103,7 +104,7 @@ func (b *boxes) makeDoor() (string, error) {
 
 // arguments is what the engine is told, without the path of its program.
 // Nothing in it is secret.
-func (e *engine) arguments(name string, o order, list []bind) ([]string, error) {
+func (e *engine) arguments(name string, o protocol.Order, list []bind) ([]string, error) {
 	uid, gid := os.Geteuid(), os.Getegid()
 	args := []string{"run", "--rm", "--pull=never", "--name=" + name, "--log-driver=none", "--no-healthcheck", "--workdir=/", "--entrypoint=" +
 		insideProgram, "--security-opt=label=disable"}
@@ -131,7 +132,7 @@ func (e *engine) arguments(name string, o order, list []bind) ([]string, error) 
 }
 
 // closed says what a box has not.
-func (e *engine) closed(o order) []string {
+func (e *engine) closed(o protocol.Order) []string {
 	args := []string{"--network=none", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"}
 	for _, dir := range []string{"/tmp", "/var/tmp", "/run"} {
 		if o.Root != dir && (o.Tmp == "" || dir == "/run") {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
@@ -62,7 +63,7 @@ type keeper struct {
 	*post
 	number int
 	family family
-	order  order
+	order  protocol.Order
 	main   int           // the process id of the command
 	begun  chan struct{} // closed when the start has been told
 	ports  ports
@@ -72,7 +73,7 @@ type keeper struct {
 	out     *copier    // of what it prints, once it goes on; nil: another reads that, or nobody
 }
 
-func newKeeper(p *post, r request) *keeper {
+func newKeeper(p *post, r protocol.Request) *keeper {
 	return &keeper{post: p, number: r.N, order: p.ordered(*r.Order), family: family{done: make(chan struct{})}, begun: make(chan struct{})}
 }
 
@@ -87,18 +88,18 @@ func (k *keeper) serve(fds []int) (again bool) {
 	k.settle()
 	k.ports.close()
 	again = k.clean()
-	k.tell(report{Op: opGone, Again: again})
+	k.tell(protocol.Report{Op: protocol.OpGone, Again: again})
 	return again
 }
 
 // tell reports of this command.
-func (k *keeper) tell(r report) {
+func (k *keeper) tell(r protocol.Report) {
 	r.N = k.number
-	k.wire.tell(r)
+	k.Wire.Tell(r)
 }
 
-func failure(err error) report {
-	r := report{Op: opFailed}
+func failure(err error) protocol.Report {
+	r := protocol.Report{Op: protocol.OpFailed}
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
 		r.Errno = int(errno)
@@ -111,26 +112,26 @@ func failure(err error) report {
 }
 
 // heard does what is asked of it while its command runs.
-func (k *keeper) heard(r request, fds []int) {
+func (k *keeper) heard(r protocol.Request, fds []int) {
 	switch r.Op {
-	case opEnd:
+	case protocol.OpEnd:
 		go k.end()
-	case opKill:
+	case protocol.OpKill:
 		go k.killAll()
-	case opKeep:
+	case protocol.OpKeep:
 		k.stay(fds)
-	case opOffer:
+	case protocol.OpOffer:
 		k.ports.give(fds[:r.Four:r.Four], fds[r.Four:])
 		go k.ports.follow(k.family.done)
-	case opLeft:
-		k.tell(report{Op: opLeft, Left: k.family.sweep(k.ended)})
+	case protocol.OpLeft:
+		k.tell(protocol.Report{Op: protocol.OpLeft, Left: k.family.sweep(k.ended)})
 	}
 }
 
 // ended is called for each descendant that has ended.
 func (k *keeper) ended(pid int, ws syscall.WaitStatus) {
 	if pid == k.main {
-		k.tell(report{Op: opExited, Status: int(ws)})
+		k.tell(protocol.Report{Op: protocol.OpExited, Status: int(ws)})
 	}
 }
 
@@ -150,7 +151,7 @@ func (k *keeper) end() {
 
 // start builds the walls and starts the command.
 func (k *keeper) start(fds []int) error {
-	defer closeAll(fds)
+	defer protocol.CloseAll(fds)
 	if err := k.prepare(); err != nil {
 		return err
 	}
@@ -216,7 +217,7 @@ func (k *keeper) fork(fds []int) error {
 	}
 	k.main = pid
 	k.order.Limits.ApplyTo(pid)
-	k.tell(report{Op: opStarted, Pid: pid})
+	k.tell(protocol.Report{Op: protocol.OpStarted, Pid: pid})
 	close(k.begun)
 	return nil
 }
@@ -293,5 +294,5 @@ func emptied(folders []string) bool {
 
 // once reports whether the box was made for this command alone.
 func (k *keeper) once() bool {
-	return k.order.alone() || k.ports.offered() || k.orphan.Load() || k.stays.Load()
+	return k.order.Alone() || k.ports.offered() || k.orphan.Load() || k.stays.Load()
 }

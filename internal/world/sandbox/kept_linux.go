@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -31,7 +32,7 @@ type kept struct {
 	boxes   *boxes
 	command tool.Command
 	mark    string
-	order   order
+	order   protocol.Order
 	program string // as the caller named it
 	cold    bool   // the build cache of Go is empty
 	bare    bool   // only to see whether it works: nothing in the workspace is looked at
@@ -184,7 +185,7 @@ func (k *kept) hand(e ends) error {
 	for _, f := range files {
 		fds = append(fds, int(f.Fd()))
 	}
-	line, err := encode(request{Op: opRun, N: k.number, Order: k.ordered(), Files: len(fds)})
+	line, err := protocol.Encode(protocol.Request{Op: protocol.OpRun, N: k.number, Order: k.ordered(), Files: len(fds)})
 	if err != nil {
 		return err
 	}
@@ -196,10 +197,10 @@ func (k *kept) hand(e ends) error {
 }
 
 // ordered is the order, without the walls if they stand.
-func (k *kept) ordered() *order {
+func (k *kept) ordered() *protocol.Order {
 	o := k.order
 	if o.Stands {
-		return &order{Path: o.Path, Args: o.Args, Dir: o.Dir, Env: o.Env, TTY: o.TTY, Stands: true}
+		return &protocol.Order{Path: o.Path, Args: o.Args, Dir: o.Dir, Env: o.Env, TTY: o.TTY, Stands: true}
 	}
 	return &o
 }
@@ -210,8 +211,8 @@ func (k *kept) room() room {
 }
 
 // refusal turns the keeper's report of a failed start into an error.
-func (k *kept) refusal(r report) error {
-	if r.Op != opFailed {
+func (k *kept) refusal(r protocol.Report) error {
+	if r.Op != protocol.OpFailed {
 		return fmt.Errorf("the keeper answered %q", r.Op)
 	}
 	if r.Text != "" {
@@ -229,21 +230,21 @@ func (k *kept) listen(ended func(int, error)) {
 			break
 		}
 		switch r.Op {
-		case opExited:
+		case protocol.OpExited:
 			told = true
 			ended(exitCode(syscall.WaitStatus(r.Status)), nil)
-		case opLeft:
+		case protocol.OpLeft:
 			k.left <- r.Left
-		case opKept:
+		case protocol.OpKept:
 			k.ports = r.Ports
 			close(k.stays)
-		case opRefused:
+		case protocol.OpRefused:
 			if k.outside != nil {
 				k.outside.refuse(r.Text)
 			}
-		case opConn:
-			k.outside.accept(k.lines.take())
-		case opGone:
+		case protocol.OpConnection:
+			k.outside.accept(k.lines.Take())
+		case protocol.OpGone:
 			k.farewell, again = true, r.Again
 		}
 	}
@@ -296,9 +297,9 @@ func (k *kept) abandoned() {
 }
 
 // ask sends a request and what goes with it. If the keeper is gone there is nothing to ask.
-func (k *kept) ask(r request, fds ...int) error {
+func (k *kept) ask(r protocol.Request, fds ...int) error {
 	r.N = k.number
-	line, err := encode(r)
+	line, err := protocol.Encode(r)
 	if err != nil {
 		return err
 	}
@@ -314,13 +315,13 @@ func (k *kept) ask(r request, fds ...int) error {
 
 // end implements runner.
 func (k *kept) end() {
-	_ = k.ask(request{Op: opEnd})
+	_ = k.ask(protocol.Request{Op: protocol.OpEnd})
 	k.insist(termGrace + patience)
 }
 
 // kill implements runner.
 func (k *kept) kill() {
-	_ = k.ask(request{Op: opKill})
+	_ = k.ask(protocol.Request{Op: protocol.OpKill})
 	k.insist(patience)
 }
 
@@ -356,7 +357,7 @@ func (k *kept) alive() bool {
 
 // settle implements runner.
 func (k *kept) settle() bool {
-	_ = k.ask(request{Op: opLeft})
+	_ = k.ask(protocol.Request{Op: protocol.OpLeft})
 	select {
 	case left := <-k.left:
 		if !left {
@@ -391,7 +392,7 @@ func (k *kept) keep(out *os.File, pipe int, register func(tool.Kept) error) ([]t
 	if pipe >= 0 {
 		fds = append(fds, pipe)
 	}
-	if err := k.ask(request{Op: opKeep, Pipe: pipe >= 0}, fds...); err != nil {
+	if err := k.ask(protocol.Request{Op: protocol.OpKeep, Pipe: pipe >= 0}, fds...); err != nil {
 		return nil, err
 	}
 	late := time.NewTimer(answerTime)

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -19,7 +20,7 @@ type link struct {
 	handle   int         // then it tells of the end of the keeper; not in a container
 	conn     *net.UnixConn
 	instance *instance // nil if there is no container
-	lines    *lineReader
+	lines    *protocol.Lines
 	number   int      // of the command that it has, or had last
 	walls    string   // that it has built, around all its commands or the last one; empty: none
 	temp     string   // where the temporary files of all its commands lie; empty: each has them elsewhere
@@ -27,16 +28,16 @@ type link struct {
 }
 
 func newLink(conn *net.UnixConn) link {
-	return link{conn: conn, lines: &lineReader{recv: receiving(conn)}}
+	return link{conn: conn, lines: &protocol.Lines{Receive: receiving(conn)}}
 }
 
 // next returns the next report about the command. Those about the one before came too late.
-func (l link) next() (r report, err error) {
+func (l link) next() (r protocol.Report, err error) {
 	for {
-		if err = l.lines.next(&r); err != nil || r.N == l.number {
+		if err = l.lines.Next(&r); err != nil || r.N == l.number {
 			return r, err
 		}
-		r = report{}
+		r = protocol.Report{}
 	}
 }
 
@@ -127,13 +128,13 @@ var errUnfit = errors.New("the keeper can't be used")
 // commission has the keeper start the command. It drops one that did not.
 func (k *kept) commission(e ends, waited bool) error {
 	k.number++
-	var first report
+	var first protocol.Report
 	err := k.hand(e)
 	handed := err == nil
 	if handed {
 		first, err = k.next()
 	}
-	if err == nil && first.Op != opStarted {
+	if err == nil && first.Op != protocol.OpStarted {
 		err = k.refusal(first)
 	}
 	if err == nil {
@@ -150,7 +151,7 @@ func (k *kept) commission(e ends, waited bool) error {
 
 // keeper returns one for the command, and whether it has waited for that.
 func (b *boxes) keeper(k *kept) (l link, waited bool, err error) {
-	if k.order.Level != tool.BoxNone && !k.order.alone() {
+	if k.order.Level != tool.BoxNone && !k.order.Alone() {
 		k.walls = b.stamped(k.order)
 	}
 	if l, ok := b.rooms.take(k.room(), k.walls); ok {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -60,7 +61,7 @@ func (b *boxes) outside(k *kept) *outside {
 	}
 	o := &outside{
 		boxes: b, box: box, before: k.order.View.Before, held: b.anchors(box), covers: newCovers(places), secrets: b.secrets(),
-		kill: func() { _ = k.ask(request{Op: opKill}) },
+		kill: func() { _ = k.ask(protocol.Request{Op: protocol.OpKill}) },
 	}
 	if o.watch = b.watches.take(); o.watch.add(b.root, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_ONLYDIR) != nil {
 		b.watches.give(o.watch)

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -26,7 +27,6 @@ import (
 // socket of the machine's network, as only its keeper has them.
 
 const (
-	maxPorts       = 16 // of one command that are offered
 	maxConnections = 256
 	portsEvery     = 500 * time.Millisecond
 	dialTimeout    = 10 * time.Second
@@ -38,20 +38,20 @@ func (k *kept) offer() error {
 		return nil
 	}
 	four, err := newSockets(unix.AF_INET)
-	defer closeAll(four)
+	defer protocol.CloseAll(four)
 	if err != nil {
 		return errors.Join(errors.New("its ports can't be reached from outside of the sandbox"), err)
 	}
 	six, _ := newSockets(unix.AF_INET6) // not every machine has it
-	defer closeAll(six)
-	err = k.ask(request{Op: opOffer, Four: len(four), Six: len(six)}, slices.Concat(four, six)...)
+	defer protocol.CloseAll(six)
+	err = k.ask(protocol.Request{Op: protocol.OpOffer, Four: len(four), Six: len(six)}, slices.Concat(four, six)...)
 	k.offered = err == nil
 	return err
 }
 
 // newSockets makes as many as a command can have ports.
 func newSockets(family int) (list []int, err error) {
-	for range maxPorts {
+	for range protocol.MaxPorts {
 		fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 		if err != nil {
 			return list, os.NewSyscallError("socket", err)
@@ -68,12 +68,6 @@ func newSockets(family int) (list []int, err error) {
 		}
 	}
 	return list, nil
-}
-
-func closeAll(fds []int) {
-	for _, fd := range fds {
-		_ = unix.Close(fd)
-	}
 }
 
 // ports are those on which the family of a keeper listens, as the machine can reach them.
@@ -161,7 +155,7 @@ func (p *ports) fresh() (out []int) {
 // offer listens on a port of the machine. Whoever else has it keeps it.
 func (p *ports) offer(port int) error {
 	if len(p.four) == 0 {
-		return errors.New("a command has " + strconv.Itoa(maxPorts) + " ports at most")
+		return errors.New("a command has " + strconv.Itoa(protocol.MaxPorts) + " ports at most")
 	}
 	l, err := listen(&p.four, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
 	if err != nil {

@@ -1,92 +1,30 @@
 package sandbox
 
 import (
-	"cmp"
-	"errors"
 	"os"
 	"os/signal"
 	"runtime"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
 
-// wire is our end of a connection, from inside. Whoever waits on it keeps no thread busy: the
-// runtime looks for threads in system calls so often that it would take more time than a command.
-type wire struct {
-	file    *os.File
-	raw     syscall.RawConn
-	writing sync.Mutex
-	lines   lineReader
-}
-
-func newWire(fd int) (*wire, error) {
-	if err := unix.SetNonblock(fd, true); err != nil {
-		return nil, err
-	}
-	w := &wire{file: os.NewFile(uintptr(fd), "wire")}
-	raw, err := w.file.SyscallConn()
-	w.raw, w.lines.recv = raw, w.receive
-	return w, err
-}
-
-// receive reads what has come, and waits until there is something.
-func (w *wire) receive(p, oob []byte) (n, oobn int, err error) {
-	waited := w.raw.Read(func(fd uintptr) bool {
-		for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
-			n, oobn, _, _, err = unix.Recvmsg(int(fd), p, oob, unix.MSG_CMSG_CLOEXEC)
-		}
-		return !errors.Is(err, syscall.EAGAIN)
-	})
-	return n, oobn, cmp.Or(waited, err)
-}
-
-func (w *wire) tell(r report) {
-	line, err := encode(r)
-	if err != nil {
-		return
-	}
-	w.send(line, nil)
-}
-
-// send writes a line and the descriptor that belongs to it. If nobody listens
-// any more, that is found out by hear.
-func (w *wire) send(line, oob []byte) {
-	w.writing.Lock()
-	defer w.writing.Unlock()
-	_ = w.raw.Write(func(fd uintptr) bool {
-		for len(line) > 0 {
-			n, err := unix.SendmsgN(int(fd), line, oob, nil, unix.MSG_NOSIGNAL)
-			switch {
-			case errors.Is(err, syscall.EAGAIN):
-				return false
-			case errors.Is(err, syscall.EINTR):
-				continue
-			case err != nil:
-				return true
-			}
-			line, oob = line[n:], nil
-		}
-		return true
-	})
-}
-
 // post is a keeper and what stays of it from one command to the next, from inside.
 type post struct {
-	*wire
+	*protocol.Wire
 	ends   chan os.Signal         // rings when a child has ended
 	nature *nature                // as it was before any command; nil: there was none yet
 	now    atomic.Pointer[keeper] // with its command: the last one; nil: there was none yet
 	orphan atomic.Bool            // the connection has ended
 	stays  atomic.Bool            // and that is no reason to end
 
-	room  order          // the last order; its walls stand
+	room  protocol.Order // the last order; its walls stand
 	cell  *cell          // a thread behind them; nil: there is none
 	temp  string         // the folder that was made for temporary files; empty: none was
 	rules *walls.Ruleset // of a read box; nil: none were made
@@ -95,18 +33,18 @@ type post struct {
 
 // commission is an order with the descriptors of its command.
 type commission struct {
-	request request
+	request protocol.Request
 	fds     []int
 }
 
 // keepPost is a keeper from its start to its end. It returns the exit code, which says nothing of
 // its commands.
 func keepPost(fd int) int {
-	w, err := newWire(fd)
+	w, err := protocol.NewWire(fd)
 	if err != nil {
 		return 1
 	}
-	p := &post{wire: w, ends: make(chan os.Signal, 1)}
+	p := &post{Wire: w, ends: make(chan os.Signal, 1)}
 	// The first thread of a process does not end before the process does, and those that
 	// walls were put around must.
 	runtime.LockOSThread()
@@ -137,7 +75,7 @@ func (p *post) serve() {
 		k := newKeeper(p, c.request)
 		p.now.Store(k)
 		if p.orphan.Load() { // the connection ended before this one could be told
-			closeAll(c.fds)
+			protocol.CloseAll(c.fds)
 			return
 		}
 		again := k.serve(c.fds)
@@ -197,28 +135,28 @@ func (c *cell) close() {
 func (p *post) hear(commissions chan<- commission) {
 	defer close(commissions)
 	for {
-		var r request
-		if err := p.lines.next(&r); err != nil {
+		var r protocol.Request
+		if err := p.Lines.Next(&r); err != nil {
 			p.orphan.Store(true)
 			if k := p.now.Load(); k != nil && !p.stays.Load() {
 				k.killAll()
 			}
 			return
 		}
-		fds := p.lines.takeAll(r.descriptors())
+		fds := p.Lines.TakeAll(r.Descriptors())
 		switch k := p.now.Load(); {
-		case r.Op == opRun && r.Order != nil:
+		case r.Op == protocol.OpRun && r.Order != nil:
 			commissions <- commission{r, fds}
-		case k != nil && r.N == k.number && len(fds) == r.descriptors():
+		case k != nil && r.N == k.number && len(fds) == r.Descriptors():
 			k.heard(r, fds)
 		default:
-			closeAll(fds) // it came too late
+			protocol.CloseAll(fds) // it came too late
 		}
 	}
 }
 
 // ordered is an order with the walls that stand, if they are to do.
-func (p *post) ordered(o order) order {
+func (p *post) ordered(o protocol.Order) protocol.Order {
 	if !o.Stands {
 		return o
 	}

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 )
 
 // TestEndsBeforeItBegins holds that a keeper ends, and leaves no command, whose inspan has ended when
@@ -22,7 +23,7 @@ func TestEndsBeforeItBegins(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	line, err := encode(request{Op: opRun, N: 1, Files: 3, Order: &order{Path: "/bin/sleep", Args: []string{"sleep", "300"}, Dir: "/"}})
+	line, err := protocol.Encode(protocol.Request{Op: protocol.OpRun, N: 1, Files: 3, Order: &protocol.Order{Path: "/bin/sleep", Args: []string{"sleep", "300"}, Dir: "/"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -244,9 +245,9 @@ func (r *rooms) close() {
 // its places and what was mounted where when it was written. What is mounted stays what it
 // was when something else takes its place outside, and what Landlock opens around a hole is
 // what was there then. It is empty if walls that are built now may be others in a moment.
-func (b *boxes) stamped(o order) string {
+func (b *boxes) stamped(o protocol.Order) string {
 	o.Path, o.Args, o.Dir, o.Env, o.TTY, o.Temp = "", nil, "", nil, false, ""
-	data, err := marshal(o)
+	data, err := protocol.Marshal(o)
 	if err != nil {
 		return ""
 	}

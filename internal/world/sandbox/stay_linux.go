@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -26,7 +27,7 @@ func (k *keeper) stay(fds []int) {
 	k.staying.Lock()
 	defer k.staying.Unlock()
 	if k.over {
-		closeAll(fds)
+		protocol.CloseAll(fds)
 		return
 	}
 	out := os.NewFile(uintptr(fds[0]), "file")
@@ -35,7 +36,7 @@ func (k *keeper) stay(fds []int) {
 		go k.out.run()
 	}
 	k.stays.Store(true)
-	k.tell(report{Op: opKept, Ports: k.ports.report(out)})
+	k.tell(protocol.Report{Op: protocol.OpKept, Ports: k.ports.report(out)})
 }
 
 // settle has what the family has printed in its file, now that it has ended.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
@@ -165,7 +166,7 @@ func (b *boxes) above(list []string, path string) []string {
 
 // closedInCopies lists what a box can't change of closed places if it has copies of git
 // directories.
-func (b *boxes) closedInCopies(o *order, closed []spot) []spot {
+func (b *boxes) closedInCopies(o *protocol.Order, closed []spot) []spot {
 	out := slices.DeleteFunc(closed, func(s spot) bool { return o.Copied(s.Path) })
 	for _, c := range o.Copies {
 		out = append(out, gitSettled(c.Path)...)

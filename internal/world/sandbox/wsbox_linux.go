@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
@@ -121,7 +122,7 @@ func (k *keeper) offer() (port int, err error) {
 }
 
 func (k *keeper) accept(listener int) {
-	line, err := encode(report{Op: opConn, N: k.number})
+	line, err := protocol.Encode(protocol.Report{Op: protocol.OpConnection, N: k.number})
 	if err != nil {
 		return
 	}
@@ -135,7 +136,7 @@ func (k *keeper) accept(listener int) {
 			return
 		}
 		if k.ours(conn) {
-			k.send(line, unix.UnixRights(conn))
+			k.Send(line, unix.UnixRights(conn))
 		}
 		_ = unix.Close(conn)
 	}

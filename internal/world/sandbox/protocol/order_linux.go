@@ -1,4 +1,4 @@
-package sandbox
+package protocol
 
 import (
 	"errors"
@@ -16,9 +16,9 @@ import (
 // command is its order, and its descriptors travel with it. Every line bears the number
 // of the command that it is about: one that comes too late for that is about no other.
 
-// order tells a keeper what to start and within which walls. Paths are
+// Order tells a keeper what to start and within which walls. Paths are
 // absolute and resolved.
-type order struct {
+type Order struct {
 	walls.Plan
 	Path string // of the program
 	Args []string
@@ -38,14 +38,14 @@ type order struct {
 	Walls     []walls.Expected // what must be found in the container
 }
 
-// alone reports whether the box is made for this command and serves no other.
-func (o order) alone() bool { return o.Container || o.Overlays() || o.Proxy || o.Serves }
+// Alone reports whether the box is made for this command and serves no other.
+func (o Order) Alone() bool { return o.Container || o.Overlays() || o.Proxy || o.Serves }
 
-// request is a line to the keeper.
-type request struct {
+// Request is a line to the keeper.
+type Request struct {
 	Op    string
 	N     int    `json:",omitempty"` // of the command
-	Order *order `json:",omitempty"` // opRun
+	Order *Order `json:",omitempty"` // opRun
 	Files int    `json:",omitempty"` // opRun: so many descriptors of the command come along
 	Pipe  bool   `json:",omitempty"` // opKeep: behind the file comes the output to write to it
 	Throw bool   `json:",omitempty"` // opSpawn: the keeper is to throw away what its box changes
@@ -53,12 +53,12 @@ type request struct {
 	Six   int    `json:",omitempty"` // opOffer: and behind them these for IPv6
 }
 
-// descriptors is how many come along with the line.
-func (r request) descriptors() int {
+// Descriptors is how many come along with the line.
+func (r Request) Descriptors() int {
 	switch {
-	case r.Op == opKeep && r.Pipe:
+	case r.Op == OpKeep && r.Pipe:
 		return 2
-	case r.Op == opKeep:
+	case r.Op == OpKeep:
 		return 1
 	}
 	return r.Files + r.Four + r.Six
@@ -66,19 +66,19 @@ func (r request) descriptors() int {
 
 // Requests.
 const (
-	opRun  = "run"  // start a command
-	opEnd  = "end"  // ask the group to end, kill what is left two seconds later
-	opKill = "kill" // kill all descendants
-	opLeft = "left" // tell whether there are descendants
-	opKeep = "keep" // go on when the connection ends; a file for the output comes along
+	OpRun  = "run"  // start a command
+	OpEnd  = "end"  // ask the group to end, kill what is left two seconds later
+	OpKill = "kill" // kill all descendants
+	OpLeft = "left" // tell whether there are descendants
+	OpKeep = "keep" // go on when the connection ends; a file for the output comes along
 
-	opOffer = "offer" // offer the ports that the command listens on; sockets of this machine's network come along
+	OpOffer = "offer" // offer the ports that the command listens on; sockets of this machine's network come along
 
-	opSpawn = "spawn" // to a holder: start a keeper for the connection that comes along
+	OpSpawn = "spawn" // to a holder: start a keeper for the connection that comes along
 )
 
-// report is a line from the keeper.
-type report struct {
+// Report is a line from the keeper.
+type Report struct {
 	Op     string
 	N      int    `json:",omitempty"` // of the command
 	Pid    int    `json:",omitempty"` // opStarted
@@ -93,34 +93,37 @@ type report struct {
 
 // Reports.
 const (
-	opStarted = "started"
-	opFailed  = "failed"
-	opExited  = "exited" // the command itself has ended
-	opGone    = "gone"   // no descendant is left; the last line about the command
-	opConn    = "conn"   // a connection for the proxy comes along
-	opRefused = "refused"
-	opKept    = "kept" // the keeper goes on when the connection ends
+	OpStarted    = "started"
+	OpFailed     = "failed"
+	OpExited     = "exited" // the command itself has ended
+	OpGone       = "gone"   // no descendant is left; the last line about the command
+	OpConnection = "conn"   // a connection for the proxy comes along
+	OpRefused    = "refused"
+	OpKept       = "kept" // the keeper goes on when the connection ends
 )
 
+// MaxPorts is how many ports of one command are offered.
+const MaxPorts = 16
+
 // maxRights is how many descriptors come along with a line at most.
-const maxRights = max(2*maxPorts, 8)
+const maxRights = max(2*MaxPorts, 8)
 
 var errClosed = errors.New("the connection has ended")
 
 // lines reads lines and descriptors from a socket.
-type lineReader struct {
-	recv  func(p, oob []byte) (n, oobn int, err error)
-	buf   []byte
-	fds   []int
-	oob   [rightsSize]byte
-	chunk [4 << 10]byte // what comes at once
+type Lines struct {
+	Receive func(p, oob []byte) (n, oobn int, err error)
+	buf     []byte
+	fds     []int
+	oob     [rightsSize]byte
+	chunk   [4 << 10]byte // what comes at once
 }
 
 // rightsSize is the length of a control message with maxRights descriptors, as by cmsg(3).
 const rightsSize = unix.SizeofCmsghdr + 8 + maxRights*4
 
-// next decodes the next line into v.
-func (l *lineReader) next(v any) error {
+// Next decodes the next line into v.
+func (l *Lines) Next(v any) error {
 	scanned := 0
 	for {
 		for i := scanned; i < len(l.buf); i++ {
@@ -139,8 +142,8 @@ func (l *lineReader) next(v any) error {
 	}
 }
 
-func (l *lineReader) more() error {
-	n, oobn, err := l.recv(l.chunk[:], l.oob[:])
+func (l *Lines) more() error {
+	n, oobn, err := l.Receive(l.chunk[:], l.oob[:])
 	if err != nil {
 		return err
 	}
@@ -170,8 +173,8 @@ func rights(oob []byte) []int {
 	return out
 }
 
-// take returns the oldest descriptor that came along, -1 if there is none.
-func (l *lineReader) take() int {
+// Take returns the oldest descriptor that came along, -1 if there is none.
+func (l *Lines) Take() int {
 	if len(l.fds) == 0 {
 		return -1
 	}
@@ -180,16 +183,16 @@ func (l *lineReader) take() int {
 	return fd
 }
 
-// takeAll returns the oldest of the descriptors that came along, n at most.
-func (l *lineReader) takeAll(n int) []int {
+// TakeAll returns the oldest of the descriptors that came along, n at most.
+func (l *Lines) TakeAll(n int) []int {
 	n = min(n, len(l.fds))
 	out := l.fds[:n:n]
 	l.fds = l.fds[n:]
 	return out
 }
 
-// encode makes a line.
-func encode(v any) ([]byte, error) {
-	data, err := marshal(v)
+// Encode makes a line.
+func Encode(v any) ([]byte, error) {
+	data, err := Marshal(v)
 	return append(data, '\n'), err
 }

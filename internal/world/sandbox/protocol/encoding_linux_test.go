@@ -1,4 +1,4 @@
-package sandbox
+package protocol
 
 import (
 	"strings"
@@ -22,7 +22,7 @@ func FuzzOrder(f *testing.F) {
 		if strings.Contains(a+b+c, "\x00") {
 			t.Skip("the kernel takes none")
 		}
-		want := order{
+		want := Order{
 			Path: a, Args: []string{b, c}, Env: []string{},
 			Box: tool.Box{Level: tool.BoxRead, Write: []string{c}},
 			Map: places.Map{Root: a, State: []string{b}, Moved: map[string]string{c: a}},
@@ -31,20 +31,20 @@ func FuzzOrder(f *testing.F) {
 				View: walls.View{Before: []paths.Identity{{Path: b, Dev: 1 << 63, Ino: 2, Link: true}}},
 			},
 		}
-		line, err := encode(want)
+		line, err := Encode(want)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got order
+		var got Order
 		sent := false
-		lines := lineReader{recv: func(p, _ []byte) (int, int, error) {
+		lines := Lines{Receive: func(p, _ []byte) (int, int, error) {
 			if sent {
 				return 0, 0, errClosed
 			}
 			sent = true
 			return copy(p, line), 0, nil
 		}}
-		if err := lines.next(&got); err != nil {
+		if err := lines.Next(&got); err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(want, got, cmp.AllowUnexported(paths.Identity{}), cmpopts.IgnoreUnexported(places.Map{})); d != "" {

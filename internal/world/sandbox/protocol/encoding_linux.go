@@ -1,4 +1,4 @@
-package sandbox
+package protocol
 
 import (
 	"encoding/json"
@@ -112,8 +112,8 @@ func unescape(v reflect.Value) {
 	}
 }
 
-// marshal is json.Marshal for texts of any bytes.
-func marshal(v any) ([]byte, error) {
+// Marshal is json.Marshal for texts of any bytes.
+func Marshal(v any) ([]byte, error) {
 	data, err := json.Marshal(v)
 	if err != nil || !strings.Contains(string(data), `\ufffd`) {
 		return data, err
