@@ -14,9 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/world/sandbox/processes"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -162,7 +161,7 @@ func (e *engine) image() (string, error) {
 // name makes the name of a new container. It tells whose it is: the boot, the
 // namespace of processes, the process and when that started.
 func containerName(random string) string {
-	boot, namespace, start := bootID(), processNamespace(), startOf(os.Getpid())
+	boot, namespace, start := processes.BootID(), processes.Namespace(), processes.Started(os.Getpid())
 	return fmt.Sprintf("inspan-%s-%s-%d-%s-%s", boot, namespace, os.Getpid(), start, random)
 }
 
@@ -176,38 +175,10 @@ func ownerless(name string) bool {
 	if err != nil || pid <= 0 || parts[4] == "" {
 		return false
 	}
-	if parts[1] != bootID() {
+	if parts[1] != processes.BootID() {
 		return true
 	}
-	return parts[2] == processNamespace() && startOf(pid) != parts[4]
-}
-
-// bootID tells this start of the machine from others, empty if it can't.
-func bootID() string {
-	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return strings.ReplaceAll(strings.TrimSpace(string(data)), "-", "")
-}
-
-func processNamespace() string {
-	var st unix.Stat_t
-	if unix.Stat("/proc/self/ns/pid", &st) != nil {
-		return ""
-	}
-	return strconv.FormatUint(st.Ino, 10)
-}
-
-// startOf returns when a process started, in ticks since the boot; empty if
-// there is none.
-func startOf(pid int) string {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return ""
-	}
-	fields := statFields(data)
-	if len(fields) < 22 {
-		return ""
-	}
-	return string(fields[21])
+	return parts[2] == processes.Namespace() && processes.Started(pid) != parts[4]
 }
 
 // tidy removes containers that inspans left which are no more. They end by

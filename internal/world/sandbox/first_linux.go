@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/internal/world/sandbox/processes"
 )
 
 // First is to be called by a program before it starts anything. If this is process 1, as in a container without an
@@ -37,7 +39,7 @@ func First() (ran bool, code int) {
 		var ws syscall.WaitStatus
 		switch pid, err := syscall.Wait4(-1, &ws, 0, nil); {
 		case pid == child.Pid:
-			return true, exitCode(ws)
+			return true, processes.ExitCode(ws)
 		case err != nil && !errors.Is(err, syscall.EINTR):
 			return true, 1
 		}

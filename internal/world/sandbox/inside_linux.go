@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/safety/secret"
+	"github.com/inspan/inspan/internal/world/sandbox/processes"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
@@ -33,10 +34,10 @@ func (k *keeper) prepareInside() error {
 		return walls.During("check the container", err)
 	}
 	if k.order.Image {
-		k.order.Env = with(imageEnviron(os.Environ()), k.order.Env...)
+		k.order.Env = processes.SetVars(imageEnviron(os.Environ()), k.order.Env...)
 	}
 	if k.order.Level != tool.BoxNone {
-		k.order.Env = with(k.order.Env, k.order.TempVars("/run")...)
+		k.order.Env = processes.SetVars(k.order.Env, k.order.TempVars("/run")...)
 		if err := k.order.Limits.ApplyHere(); err != nil {
 			return walls.During("set limits", err)
 		}
@@ -48,10 +49,10 @@ func (k *keeper) prepareInside() error {
 func imageEnviron(own []string) []string {
 	env := slices.DeleteFunc(slices.Clone(own), func(kv string) bool {
 		name, value, _ := strings.Cut(kv, "=")
-		return secret.Named(name) || userInfo.MatchString(value)
+		return secret.Named(name) || processes.UserInfo.MatchString(value)
 	})
 	if unix.Access(os.Getenv("HOME"), unix.W_OK) != nil {
-		env = with(env, "HOME=/tmp")
+		env = processes.SetVars(env, "HOME=/tmp")
 	}
 	return env
 }
@@ -124,14 +125,14 @@ func (k *keeper) enterInside() error {
 func (k *keeper) killAll() {
 	if k.order.Container {
 		go func() {
-			late := time.NewTimer(termGrace)
+			late := time.NewTimer(processes.TermGrace)
 			defer late.Stop()
 			select {
-			case <-k.family.done:
+			case <-k.family.Done:
 			case <-late.C:
 				os.Exit(1)
 			}
 		}()
 	}
-	k.family.kill()
+	k.family.Kill()
 }

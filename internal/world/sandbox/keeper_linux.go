@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/processes"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
@@ -62,19 +63,19 @@ func Keeper() (ran bool, code int) {
 type keeper struct {
 	*post
 	number int
-	family family
+	family processes.Family
 	order  protocol.Order
 	main   int           // the process id of the command
 	begun  chan struct{} // closed when the start has been told
 	ports  ports
 
-	staying sync.Mutex // held where it is settled which comes first: that it goes on, or the end
-	over    bool       // the family has ended
-	out     *copier    // of what it prints, once it goes on; nil: another reads that, or nobody
+	staying sync.Mutex        // held where it is settled which comes first: that it goes on, or the end
+	over    bool              // the family has ended
+	out     *processes.Copier // of what it prints, once it goes on; nil: another reads that, or nobody
 }
 
 func newKeeper(p *post, r protocol.Request) *keeper {
-	return &keeper{post: p, number: r.N, order: p.ordered(*r.Order), family: family{done: make(chan struct{})}, begun: make(chan struct{})}
+	return &keeper{post: p, number: r.N, order: p.ordered(*r.Order), family: processes.Family{Done: make(chan struct{})}, begun: make(chan struct{})}
 }
 
 // serve runs the command to its end. It reports whether the keeper can run another.
@@ -84,7 +85,7 @@ func (k *keeper) serve(fds []int) (again bool) {
 		k.tell(failure(err))
 		return false
 	}
-	k.family.reap(k.ends, k.ended)
+	k.family.Reap(k.ends, k.ended)
 	k.settle()
 	k.ports.close()
 	again = k.clean()
@@ -122,9 +123,9 @@ func (k *keeper) heard(r protocol.Request, fds []int) {
 		k.stay(fds)
 	case protocol.OpOffer:
 		k.ports.give(fds[:r.Four:r.Four], fds[r.Four:])
-		go k.ports.follow(k.family.done)
+		go k.ports.follow(k.family.Done)
 	case protocol.OpLeft:
-		k.tell(protocol.Report{Op: protocol.OpLeft, Left: k.family.sweep(k.ended)})
+		k.tell(protocol.Report{Op: protocol.OpLeft, Left: k.family.Sweep(k.ended)})
 	}
 }
 
@@ -138,11 +139,11 @@ func (k *keeper) ended(pid int, ws syscall.WaitStatus) {
 // end asks the group of the command to end, and kills all when it has or the
 // grace is over.
 func (k *keeper) end() {
-	_ = k.family.signal(-k.main, syscall.SIGTERM)
+	_ = k.family.Signal(-k.main, syscall.SIGTERM)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for late := time.Now().Add(termGrace); time.Now().Before(late); <-tick.C {
-		if errors.Is(k.family.signal(-k.main, 0), syscall.ESRCH) {
+	for late := time.Now().Add(processes.TermGrace); time.Now().Before(late); <-tick.C {
+		if errors.Is(k.family.Signal(-k.main, 0), syscall.ESRCH) {
 			break
 		}
 	}
@@ -168,7 +169,7 @@ func (k *keeper) start(fds []int) error {
 		err := k.fork(fds)
 		started <- err
 		if err == nil {
-			<-k.family.done // the command is to die with the thread that it is a child of
+			<-k.family.Done // the command is to die with the thread that it is a child of
 		}
 	}
 	return <-started
@@ -204,9 +205,9 @@ func (k *keeper) behind() (*cell, error) {
 
 // fork starts the command on this thread.
 func (k *keeper) fork(fds []int) error {
-	attr := &syscall.ProcAttr{Dir: k.order.Dir, Env: k.order.Env, Sys: attributes()}
+	attr := &syscall.ProcAttr{Dir: k.order.Dir, Env: k.order.Env, Sys: processes.Attributes()}
 	if k.order.TTY {
-		control(attr.Sys)
+		processes.ControlTerminal(attr.Sys)
 	}
 	for _, fd := range fds {
 		attr.Files = append(attr.Files, uintptr(fd))

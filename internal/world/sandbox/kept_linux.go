@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/sandbox/processes"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/tool"
 )
@@ -232,7 +233,7 @@ func (k *kept) listen(ended func(int, error)) {
 		switch r.Op {
 		case protocol.OpExited:
 			told = true
-			ended(exitCode(syscall.WaitStatus(r.Status)), nil)
+			ended(processes.ExitCode(syscall.WaitStatus(r.Status)), nil)
 		case protocol.OpLeft:
 			k.left <- r.Left
 		case protocol.OpKept:
@@ -287,9 +288,9 @@ func (k *kept) listen(ended func(int, error)) {
 // abandoned ends what a keeper that died without a farewell may have left
 // behind, as far as it can be found without it.
 func (k *kept) abandoned() {
-	killMarked(k.mark)
+	processes.KillMarked(k.mark)
 	if k.session != 0 {
-		killSession(k.session)
+		processes.KillSession(k.session)
 	}
 	if k.order.Temp != "" {
 		_ = os.RemoveAll(k.order.Temp)
@@ -316,7 +317,7 @@ func (k *kept) ask(r protocol.Request, fds ...int) error {
 // end implements runner.
 func (k *kept) end() {
 	_ = k.ask(protocol.Request{Op: protocol.OpEnd})
-	k.insist(termGrace + patience)
+	k.insist(processes.TermGrace + patience)
 }
 
 // kill implements runner.
@@ -380,7 +381,7 @@ func (k *kept) keep(out *os.File, pipe int, register func(tool.Kept) error) ([]t
 	case k.order.Throwaway != "":
 		return nil, errThrown
 	}
-	name := tool.Kept{PID: k.pid, Mark: markOf(k.pid)}
+	name := tool.Kept{PID: k.pid, Mark: processes.Identity(k.pid)}
 	if !k.alive() || name.Mark == "" {
 		return nil, os.ErrProcessDone
 	}

@@ -18,24 +18,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/inspan/inspan/internal/world/sandbox/processes"
 	"github.com/inspan/inspan/tool"
 )
 
-const (
-	// termGrace is how long a group may take to end after SIGTERM.
-	termGrace = 2 * time.Second
-	// outputGrace is how long output is still read after the process ended,
-	// while a descendant keeps it open.
-	outputGrace = time.Second
-	// reportGrace is the same for the report, which only the process itself
-	// is meant to write.
-	reportGrace = 100 * time.Millisecond
-)
-
-// markName is the variable by which descendants are found again, even those
-// that left the process group. Its value lists the marks of all processes
-// above, each between slashes, as sessions can run inside sessions.
-const markName = "INSPAN_CALL"
+// reportGrace is how long a report is still read after the process ended, which only the process itself
+// is meant to write.
+const reportGrace = 100 * time.Millisecond
 
 // procs implements [tool.Procs] over the real operating system.
 type procs struct {
@@ -99,7 +88,7 @@ func (ps *procs) Start(ctx context.Context, c tool.Command) (tool.Process, error
 		return nil, fmt.Errorf("start process: %w", err)
 	}
 	mark := ps.mark + "-" + strconv.FormatInt(ps.count.Add(1), 10)
-	cmd.Env = append(cmd.Env, markName+"="+os.Getenv(markName)+"/"+mark+"/")
+	cmd.Env = append(cmd.Env, processes.MarkName+"="+os.Getenv(processes.MarkName)+"/"+mark+"/")
 	p := &process{exited: make(chan struct{}), done: make(chan struct{})}
 	if p.run, err = ps.boxes.runner(ctx, c, mark); err != nil {
 		return nil, fmt.Errorf("start process: %w", err)
@@ -135,9 +124,9 @@ func (ps *procs) prepare(c tool.Command) (*exec.Cmd, error) {
 	}
 	cmd.Dir = c.Dir
 	cmd.Env = environ(os.Environ(), ps.boxes.options(), ps.boxes.root, c)
-	cmd.SysProcAttr = attributes()
+	cmd.SysProcAttr = processes.Attributes()
 	if c.TTY != (tool.TTY{}) {
-		control(cmd.SysProcAttr)
+		processes.ControlTerminal(cmd.SysProcAttr)
 		cmd.Env = append(slices.DeleteFunc(cmd.Env, func(kv string) bool { return strings.HasPrefix(kv, "TERM=") }), "TERM="+terminal)
 	}
 	return cmd, cmd.Err
@@ -154,11 +143,11 @@ func (ps *procs) command(args []string) *exec.Cmd {
 // process implements [tool.Process].
 type process struct {
 	run    runner
-	stdin  *os.File  // our end of a pipe or terminal, nil if there is none
-	tty    *os.File  // our end of its terminal, nil if it has none
-	out    *copier   // of standard output, nil if nobody wants it
-	copies []*copier // out and that of the report
-	slate  *slate    // of a report that is wanted at the end; nil: there is none
+	stdin  *os.File            // our end of a pipe or terminal, nil if there is none
+	tty    *os.File            // our end of its terminal, nil if it has none
+	out    *processes.Copier   // of standard output, nil if nobody wants it
+	copies []*processes.Copier // out and that of the report
+	slate  *slate              // of a report that is wanted at the end; nil: there is none
 
 	exited chan struct{} // closed when the process itself has ended; code and err are set before
 	done   chan struct{} // closed when all is settled; left is set before
@@ -207,7 +196,7 @@ func (p *process) Keep(output string, register func(tool.Kept) error) ([]tool.Po
 	defer out.Close()
 	pipe := -1
 	if p.out != nil {
-		pipe = p.out.again()
+		pipe = p.out.Duplicate()
 	}
 	if pipe >= 0 {
 		defer func() { _ = syscall.Close(pipe) }()
@@ -217,7 +206,7 @@ func (p *process) Keep(output string, register func(tool.Kept) error) ([]tool.Po
 		return nil, fmt.Errorf("keep process: %w", err)
 	}
 	for _, c := range p.copies {
-		c.release()
+		c.Stop()
 	}
 	return ports, nil
 }
@@ -261,7 +250,7 @@ func (p *process) start(cmd *exec.Cmd, c tool.Command) error {
 		return err
 	}
 	for _, o := range p.copies {
-		go o.run()
+		go o.Run()
 	}
 	if p.stdin != nil {
 		go p.give(c.Stdin)
@@ -279,7 +268,7 @@ func (p *process) connect(c tool.Command) (theirs ends, err error) {
 		}
 	}
 	if c.Output != nil {
-		if theirs.out, err = p.copyTo(c.Output, outputGrace); err != nil {
+		if theirs.out, err = p.copyTo(c.Output, processes.OutputGrace); err != nil {
 			return theirs, err
 		}
 		p.out = p.copies[0]
@@ -308,7 +297,7 @@ func (p *process) copyTo(dst io.Writer, grace time.Duration) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.copies = append(p.copies, newCopier(r, dst, grace))
+	p.copies = append(p.copies, processes.NewCopier(r, dst, grace))
 	return w, nil
 }
 
@@ -317,7 +306,7 @@ func (p *process) disconnect() {
 		p.stdin.Close()
 	}
 	for _, o := range p.copies {
-		o.r.Close()
+		o.Discard()
 	}
 	if p.slate != nil {
 		p.slate.close()
@@ -353,7 +342,7 @@ func (p *process) supervise(ctx context.Context) {
 func (p *process) finishOutput() {
 	var wait sync.WaitGroup
 	for _, o := range p.copies {
-		wait.Go(o.finish)
+		wait.Go(o.Finish)
 	}
 	wait.Wait()
 	if p.slate != nil {

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"os"
 
+	"github.com/inspan/inspan/internal/world/sandbox/processes"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
@@ -19,7 +20,7 @@ func (k *keeper) prepareRead() error {
 		}
 		k.temp = dir
 	}
-	k.order.Env = with(k.order.Env, "TMPDIR="+dir, "TMP="+dir, "TEMP="+dir)
+	k.order.Env = processes.SetVars(k.order.Env, "TMPDIR="+dir, "TMP="+dir, "TEMP="+dir)
 	return walls.During("set limits", k.order.Limits.ApplyHere())
 }
 

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/inspan/inspan/internal/world/sandbox/processes"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/tool"
 )
@@ -32,8 +32,8 @@ func (k *keeper) stay(fds []int) {
 	}
 	out := os.NewFile(uintptr(fds[0]), "file")
 	if len(fds) > 1 {
-		k.out = newCopier(os.NewFile(uintptr(fds[1]), "pipe"), &filling{out, maxKeptOutput}, outputGrace)
-		go k.out.run()
+		k.out = processes.NewCopier(os.NewFile(uintptr(fds[1]), "pipe"), &filling{out, maxKeptOutput}, processes.OutputGrace)
+		go k.out.Run()
 	}
 	k.stays.Store(true)
 	k.tell(protocol.Report{Op: protocol.OpKept, Ports: k.ports.report(out)})
@@ -45,7 +45,7 @@ func (k *keeper) settle() {
 	k.over = true
 	k.staying.Unlock()
 	if k.out != nil {
-		k.out.finish()
+		k.out.Finish()
 	}
 }
 
@@ -75,40 +75,14 @@ func (p *post) heed(signals <-chan os.Signal) {
 
 // dismiss asks the whole family to end, and kills what is left when the grace is over.
 func (k *keeper) dismiss() {
-	k.family.ask()
-	late := time.NewTimer(termGrace)
+	k.family.Terminate()
+	late := time.NewTimer(processes.TermGrace)
 	defer late.Stop()
 	select {
-	case <-k.family.done:
+	case <-k.family.Done:
 	case <-late.C:
 		k.killAll()
 	}
-}
-
-// ask sends SIGTERM to all descendants.
-func (f *family) ask() {
-	f.signals.Lock()
-	defer f.signals.Unlock()
-	if f.over() {
-		return
-	}
-	if os.Getpid() == 1 {
-		_ = syscall.Kill(-1, syscall.SIGTERM)
-		return
-	}
-	for _, pid := range Descendants(os.Getpid()) {
-		_ = syscall.Kill(pid, syscall.SIGTERM)
-	}
-}
-
-// markOf tells a process from all others that had or will have its number, on this
-// machine and on others; empty if there is none.
-func markOf(pid int) string {
-	start := startOf(pid)
-	if start == "" {
-		return ""
-	}
-	return strings.Join([]string{bootID(), processNamespace(), start}, "-")
 }
 
 // KeptRuns reports whether a process that was kept still runs. It is not known of one that
@@ -116,21 +90,14 @@ func markOf(pid int) string {
 func KeptRuns(k tool.Kept) (runs, known bool) {
 	boot, rest, _ := strings.Cut(k.Mark, "-")
 	namespace, _, _ := strings.Cut(rest, "-")
-	if boot == bootID() && namespace != processNamespace() {
+	if boot == processes.BootID() && namespace != processes.Namespace() {
 		return false, false
 	}
-	return markOf(k.PID) == k.Mark && !zombie(k.PID), true
-}
-
-// zombie reports whether a process has ended, and its parent has not heard of it yet.
-func zombie(pid int) bool {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	_, rest, ok := strings.Cut(string(data), ") ")
-	return err != nil || !ok || strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
+	return processes.Identity(k.PID) == k.Mark && !processes.Ended(k.PID), true
 }
 
 // keptGrace is longer than a keeper gives its family.
-const keptGrace = termGrace + patience
+const keptGrace = processes.TermGrace + patience
 
 // EndKept ends a process that was kept, with all its descendants.
 func EndKept(ctx context.Context, k tool.Kept) error {

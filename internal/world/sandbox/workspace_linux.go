@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/processes"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
@@ -27,7 +28,7 @@ func (b *boxes) workspace(k *kept, found []spot) error {
 	if err != nil {
 		return err
 	}
-	o.Env, o.Cache, o.GoCache = with(o.Env, vars...), cache, b.goLayer(cache, o.Env)
+	o.Env, o.Cache, o.GoCache = processes.SetVars(o.Env, vars...), cache, b.goLayer(cache, o.Env)
 	k.cold = o.GoCache == "" && cache != "" && empty(filepath.Join(cache, walls.GoBuilds))
 	if o.Write = b.tops(); box.Throwaway {
 		o.Write = o.Write[:1]

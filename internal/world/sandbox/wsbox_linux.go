@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/processes"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
@@ -26,8 +27,8 @@ func (k *keeper) prepareScene() error {
 			return err
 		}
 	}
-	k.order.Env = with(k.order.Env, k.order.TempVars(walls.OwnTemp)...)
-	k.order.Env = with(k.order.Env, k.order.GoCacheVars()...)
+	k.order.Env = processes.SetVars(k.order.Env, k.order.TempVars(walls.OwnTemp)...)
+	k.order.Env = processes.SetVars(k.order.Env, k.order.GoCacheVars()...)
 	return walls.During("offer the proxy", k.proxied())
 }
 
@@ -96,7 +97,7 @@ func (k *keeper) proxied() error {
 			vars = append(vars, name+"="+address)
 		}
 	}
-	k.order.Env = with(k.order.Env, append(vars, "NO_PROXY="+near, "no_proxy="+near)...)
+	k.order.Env = processes.SetVars(k.order.Env, append(vars, "NO_PROXY="+near, "no_proxy="+near)...)
 	return nil
 }
 

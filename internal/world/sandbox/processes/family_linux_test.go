@@ -1,4 +1,4 @@
-package sandbox
+package processes
 
 import (
 	"errors"
@@ -17,15 +17,15 @@ func TestFamilyOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := family{done: make(chan struct{})}
-	f.reap(rings, func(int, syscall.WaitStatus) {}) // there is no child
+	f := Family{Done: make(chan struct{})}
+	f.Reap(rings, func(int, syscall.WaitStatus) {}) // there is no child
 	if err := next.Start(); err != nil {
 		t.Fatal(err)
 	}
 	f.strike()
-	f.kill()
-	f.ask()
-	if err := f.signal(next.Process.Pid, syscall.SIGKILL); !errors.Is(err, syscall.ESRCH) {
+	f.Kill()
+	f.Terminate()
+	if err := f.Signal(next.Process.Pid, syscall.SIGKILL); !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("a signal was sent: %v", err)
 	}
 	if err := in.Close(); err != nil {

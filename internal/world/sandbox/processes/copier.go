@@ -1,6 +1,6 @@
 //go:build unix
 
-package sandbox
+package processes
 
 import (
 	"io"
@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copier copies from a pipe to a writer.
-type copier struct {
+// Copier copies from a pipe to a writer.
+type Copier struct {
 	r     *os.File
 	w     io.Writer
 	grace time.Duration
@@ -20,20 +20,23 @@ type copier struct {
 	spent chan struct{} // closed when the pipe is read no more
 }
 
-func newCopier(r *os.File, w io.Writer, grace time.Duration) *copier {
-	return &copier{r: r, w: w, grace: grace, done: make(chan struct{}), spent: make(chan struct{})}
+func NewCopier(r *os.File, w io.Writer, grace time.Duration) *Copier {
+	return &Copier{r: r, w: w, grace: grace, done: make(chan struct{}), spent: make(chan struct{})}
 }
 
-// run copies until the end of the pipe or its deadline. After an error of the
+// Discard gives up one that does not run.
+func (c *Copier) Discard() { c.r.Close() }
+
+// Run copies until the end of the pipe or its deadline. After an error of the
 // writer it goes on reading, so that the process is not stopped by a full
 // pipe.
-func (c *copier) run() {
+func (c *Copier) Run() {
 	defer close(c.done)
 	c.read(func(data []byte) { c.write(data) })
 }
 
 // read hands on what comes until the end of the pipe or its deadline.
-func (c *copier) read(to func([]byte)) {
+func (c *Copier) read(to func([]byte)) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := c.r.Read(buf)
@@ -44,7 +47,7 @@ func (c *copier) read(to func([]byte)) {
 	}
 }
 
-func (c *copier) write(data []byte) {
+func (c *Copier) write(data []byte) {
 	if len(data) == 0 || c.w == nil {
 		return
 	}
@@ -53,10 +56,10 @@ func (c *copier) write(data []byte) {
 	}
 }
 
-// finish is called when the process has ended: what it wrote is in the pipe by
+// Finish is called when the process has ended: what it wrote is in the pipe by
 // now. Descendants that still hold the pipe have the grace to go on. What they write
 // later is read too, and lost: they must not die of a pipe that nobody reads.
-func (c *copier) finish() {
+func (c *Copier) Finish() {
 	grace := time.NewTimer(c.grace)
 	defer grace.Stop()
 	select {
@@ -74,15 +77,15 @@ func (c *copier) finish() {
 	}()
 }
 
-func (c *copier) close() {
+func (c *Copier) close() {
 	c.w = nil // it need not live as long as the process is known
 	c.r.Close()
 	close(c.spent)
 }
 
-// again returns the descriptor of the pipe once more, -1 if nobody writes to it any longer.
+// Duplicate returns the descriptor of the pipe once more, -1 if nobody writes to it any longer.
 // An os.File would make it one that blocks, for us too.
-func (c *copier) again() int {
+func (c *Copier) Duplicate() int {
 	raw, err := c.r.SyscallConn()
 	fd := -1
 	if err == nil {
@@ -94,13 +97,13 @@ func (c *copier) again() int {
 	return fd
 }
 
-// release stops reading.
-func (c *copier) release() { _ = c.r.SetReadDeadline(time.Now()) }
+// Stop stops reading.
+func (c *Copier) Stop() { _ = c.r.SetReadDeadline(time.Now()) }
 
 // drain copies what is in the pipe now and does not wait for more. On a busy
 // machine the grace can be over before run came to read it. The bound keeps a
 // descendant that writes without end from holding us.
-func (c *copier) drain() {
+func (c *Copier) drain() {
 	_ = c.r.SetReadDeadline(time.Time{})
 	raw, err := c.r.SyscallConn()
 	if err != nil {

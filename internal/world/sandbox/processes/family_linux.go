@@ -1,4 +1,4 @@
-package sandbox
+package processes
 
 import (
 	"bytes"
@@ -11,40 +11,40 @@ import (
 	"time"
 )
 
-// family are the descendants of this process, which adopts those whose parents
+// Family are the descendants of this process, which adopts those whose parents
 // have ended.
-type family struct {
+type Family struct {
 	// signals is held while a process is waited for and while signals are
 	// sent, so that no number of a direct child is used again in between, and while done
 	// is closed, so that no signal is for those who come next.
 	signals sync.Mutex
-	done    chan struct{} // closed when there are no descendants
+	Done    chan struct{} // closed when there are no descendants
 }
 
-// reap waits for every descendant until there is none, and tells of each that has ended. A
+// Reap waits for every descendant until there is none, and tells of each that has ended. A
 // child's end rings.
-func (f *family) reap(rings <-chan os.Signal, ended func(pid int, ws syscall.WaitStatus)) {
-	for f.sweep(ended) {
+func (f *Family) Reap(rings <-chan os.Signal, ended func(pid int, ws syscall.WaitStatus)) {
+	for f.Sweep(ended) {
 		<-rings
 	}
 	f.signals.Lock()
 	defer f.signals.Unlock()
-	close(f.done)
+	close(f.Done)
 }
 
 // over reports whether the family is gone. f.signals is held.
-func (f *family) over() bool {
+func (f *Family) over() bool {
 	select {
-	case <-f.done:
+	case <-f.Done:
 		return true
 	default:
 		return false
 	}
 }
 
-// sweep waits for those who have ended. It reports whether any descendant is
+// Sweep waits for those who have ended. It reports whether any descendant is
 // left.
-func (f *family) sweep(ended func(pid int, ws syscall.WaitStatus)) bool {
+func (f *Family) Sweep(ended func(pid int, ws syscall.WaitStatus)) bool {
 	f.signals.Lock()
 	defer f.signals.Unlock()
 	for {
@@ -63,14 +63,14 @@ func (f *family) sweep(ended func(pid int, ws syscall.WaitStatus)) bool {
 	}
 }
 
-// kill kills all descendants, again and again until none is left.
-func (f *family) kill() {
+// Kill kills all descendants, again and again until none is left.
+func (f *Family) Kill() {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
 		f.strike()
 		select {
-		case <-f.done:
+		case <-f.Done:
 			return
 		case <-tick.C:
 		}
@@ -80,7 +80,7 @@ func (f *family) kill() {
 // strike kills all descendants that there are now. The first process of a
 // namespace lets the kernel do so. Any other stops them first, so that none
 // forks while it is looking.
-func (f *family) strike() {
+func (f *Family) strike() {
 	f.signals.Lock()
 	defer f.signals.Unlock()
 	if f.over() {
@@ -108,9 +108,9 @@ func (f *family) strike() {
 	}
 }
 
-// signal sends a signal to a process or a group. When the family is gone, their number may
+// Signal sends a signal to a process or a group. When the family is gone, their number may
 // be that of strangers.
-func (f *family) signal(pid int, sig syscall.Signal) error {
+func (f *Family) Signal(pid int, sig syscall.Signal) error {
 	f.signals.Lock()
 	defer f.signals.Unlock()
 	if f.over() {
@@ -222,4 +222,20 @@ func statFields(data []byte) [][]byte {
 		return nil
 	}
 	return append(bytes.Fields(data[:from]), append([][]byte{data[from+1 : to]}, bytes.Fields(data[to+1:])...)...)
+}
+
+// Terminate sends SIGTERM to all descendants.
+func (f *Family) Terminate() {
+	f.signals.Lock()
+	defer f.signals.Unlock()
+	if f.over() {
+		return
+	}
+	if os.Getpid() == 1 {
+		_ = syscall.Kill(-1, syscall.SIGTERM)
+		return
+	}
+	for _, pid := range Descendants(os.Getpid()) {
+		_ = syscall.Kill(pid, syscall.SIGTERM)
+	}
 }
