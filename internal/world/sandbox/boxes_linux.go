@@ -13,9 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/world/sandbox/gitfiles"
-	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
@@ -29,8 +28,8 @@ const (
 
 // boxes builds walls around processes.
 type boxes struct {
+	*sensitive.Workspace
 	o      Options
-	root   string
 	engine *engine // nil: no containers
 
 	network sessionNet
@@ -46,23 +45,22 @@ type boxes struct {
 	flat     atomic.Bool // copies of git directories could not be made here
 	giving   sync.Mutex  // held while what a box left in copies of git directories is taken over
 
-	mu       sync.Mutex
-	scanners map[string]*scanner
-	makers   int // boxes that are open and may make repositories
-
-	repositories map[string]bool // that such boxes made
-	base         sync.Once
-	system       []string // what every box may read
-	etc          sync.Once
-	closed       []string // below /etc
+	base   sync.Once
+	system []string // what every box may read
+	etc    sync.Once
+	closed []string // below /etc
 }
 
 func newProcs(root string, o Options) *procs {
 	m := o.Map
 	except := slices.Concat([]string{root, m.Home, m.Settings}, m.State, m.Apart, m.Also)
-	return &procs{mark: rand.Text(), boxes: boxes{o: o, root: root, gitKinds: sync.OnceValue(gitfiles.Allowed), engine: newEngine(o), temp: &temp{
-		results: o.Results, except: slices.DeleteFunc(except, func(path string) bool { return path == "" }),
-	}}}
+	ps := &procs{mark: rand.Text(), boxes: boxes{
+		Workspace: &sensitive.Workspace{Root: root, Places: m, State: o.State},
+		o:         o, gitKinds: sync.OnceValue(gitfiles.Allowed), engine: newEngine(o),
+		temp: &temp{results: o.Results, except: slices.DeleteFunc(except, func(path string) bool { return path == "" })},
+	}}
+	ps.boxes.Copies = ps.boxes.overlays
+	return ps
 }
 
 // own returns the folder for temporary files that a session has to itself.
@@ -106,22 +104,22 @@ func (b *boxes) runner(ctx context.Context, c tool.Command, mark string) (runner
 // order builds the walls on paper.
 func (b *boxes) order(k *kept) error {
 	o := &k.order
-	o.Level, o.Root, o.ABI = b.o.level(k.command.Box), b.root, b.o.Landlock
+	o.Level, o.Root, o.ABI = b.o.level(k.command.Box), b.Root, b.o.Landlock
 	if b.engine != nil {
 		o.Container, o.Image = true, k.command.Env == nil
 	}
 	if o.Level == tool.BoxNone {
 		if b.engine != nil {
-			o.Read, o.Write = plainGrants(k.command.Box.Read), append(b.tops(), k.command.Box.Write...)
+			o.Read, o.Write = plainGrants(k.command.Box.Read), append(b.Folders(), k.command.Box.Write...)
 		}
 		return nil
 	}
 	o.Limits = b.limits(o.Level)
-	var found []spot
+	var found []sensitive.Place
 	var err error
 	if !k.bare {
-		found, err = b.sensitive(true)
-		found = slices.DeleteFunc(found, func(s spot) bool { return s.Named && passed(k.command.Pass, s.Path) })
+		found, err = b.Find(true)
+		found = slices.DeleteFunc(found, func(s sensitive.Place) bool { return s.Named && passed(k.command.Pass, s.Path) })
 	}
 	if err == nil {
 		o.Read, err = b.grants(k.command, found)
@@ -133,45 +131,12 @@ func (b *boxes) order(k *kept) error {
 		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
 	}
 	if o.Level == tool.BoxWorkspace {
-		return b.workspace(k, found)
+		return b.planWorkspace(k, found)
 	}
 	if b.engine == nil && !o.Isolated {
 		o.Temp = filepath.Join(temporary(), "inspan-"+rand.Text())
 	}
 	return nil
-}
-
-// tops are the workspace and the folders that are as it is, but for those that lie in another.
-func (b *boxes) tops() []string {
-	out := []string{b.root}
-	for _, dir := range mountable(tool.BoxWorkspace, b.o.Map.Also) {
-		if at := b.o.Map.Of(dir).Guard; !paths.InsideAny(out, dir) && at != places.Secret && at != places.Frozen {
-			out = append(out, dir)
-		}
-	}
-	return out
-}
-
-// sensitive lists the sensitive places in them. Only if they are told, those are left out that a look has shown not to be,
-// and too many folders are an error.
-func (b *boxes) sensitive(told bool) (found []spot, err error) {
-	for _, top := range b.tops() {
-		var more []spot
-		if told {
-			more, err = b.scanner(top).scan()
-		} else {
-			more, _ = b.scanner(top).all(false)
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range more {
-			if top == b.root || !tool.Inside(b.root, s.Path) { // which may lie in another
-				found = append(found, s)
-			}
-		}
-	}
-	return found, nil
 }
 
 // share gives a box what those of its session share: every workspace box, and

@@ -22,11 +22,11 @@ func Keeper() (ran bool, code int) { return false, 0 }
 // at all.
 type boxes struct {
 	o    Options
-	root string
+	Root string
 }
 
 func newProcs(root string, o Options) *procs {
-	return &procs{mark: rand.Text(), boxes: boxes{o: o, root: root}}
+	return &procs{mark: rand.Text(), boxes: boxes{o: o, Root: root}}
 }
 
 func (b *boxes) options() Options { return b.o }
@@ -85,7 +85,7 @@ func (ps *procs) walls() tool.Walls {
 	}
 	w := tool.Walls{NoThrowaway: noThrowaway}
 	for level, ok := range map[tool.Level]*bool{tool.BoxRead: &w.Read, tool.BoxWorkspace: &w.Workspace} {
-		text := walls.SeatbeltProfile(ps.boxes.o.Map, ps.boxes.root, tool.Box{Level: level}, "/private/tmp/none")
+		text := walls.SeatbeltProfile(ps.boxes.o.Map, ps.boxes.Root, tool.Box{Level: level}, "/private/tmp/none")
 		if err := exec.Command(seatbelt, "-p", text, "/usr/bin/true").Run(); err == nil {
 			*ok = true
 		} else {
@@ -112,7 +112,7 @@ func (b *belted) launch(cmd *exec.Cmd, e ends, ended func(int, error)) error {
 	if real, err := filepath.EvalSymlinks(temp); err == nil {
 		temp = real
 	}
-	text := walls.SeatbeltProfile(b.boxes.o.Map, b.boxes.root, b.box, temp)
+	text := walls.SeatbeltProfile(b.boxes.o.Map, b.boxes.Root, b.box, temp)
 	cmd.Args = append([]string{seatbelt, "-p", text, cmd.Path}, cmd.Args[1:]...)
 	cmd.Path = seatbelt
 	cmd.Env = append(cmd.Env, "TMPDIR="+temp)

@@ -58,15 +58,15 @@ func (b *boxes) caches(box tool.Box) (folder string, vars []string, err error) {
 	}
 	dir := ""
 	if box.Cache == "" {
-		dir, err = b.cache.open(filepath.Join(b.o.State, "cache"), b.root)
+		dir, err = b.cache.open(filepath.Join(b.o.State, "cache"), b.Root)
 	} else {
-		key := b.root + "\x00" + box.Cache
+		key := b.Root + "\x00" + box.Cache
 		if b.engine != nil {
 			key += "\x00" + b.o.Container.Image // other libraries, so other results
 		}
 		sum := sha256.Sum256([]byte(key))
 		dir = filepath.Join(b.o.State, "cache", hex.EncodeToString(sum[:8]))
-		err = nameCache(dir, b.root)
+		err = nameCache(dir, b.Root)
 	}
 	if err != nil {
 		return "", nil, fmt.Errorf("make cache: %w", err)

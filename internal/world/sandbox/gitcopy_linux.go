@@ -24,6 +24,7 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/gitfiles"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
+	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
@@ -62,11 +63,11 @@ func (k *kept) flattened(err error) bool {
 
 // gitCopies lists the git directories that a box is to have copies of: that of the repository
 // which the workspace is in, and those of repositories in the workspace.
-func (b *boxes) gitCopies(box tool.Box, found []spot) []walls.Copy {
+func (b *boxes) gitCopies(box tool.Box, found []sensitive.Place) []walls.Copy {
 	if !box.Git || !b.overlays() {
 		return nil
 	}
-	list := gitAround(b.root)
+	list := sensitive.GitDirs(b.Root)
 	for _, s := range found {
 		if filepath.Base(s.Path) == ".git" && len(list) < mostCopies {
 			list = append(list, s.Path)

@@ -22,8 +22,8 @@ var (
 	mixedBox = tool.Box{Level: tool.BoxWorkspace, Git: true, Mixed: true}
 )
 
-// repository makes the workspace one with some commits, and a person's git outside of boxes.
-func repository(t *testing.T) (env tool.Env, outside func(text string) string) {
+// IsRepository makes the workspace one with some commits, and a person's git outside of boxes.
+func IsRepository(t *testing.T) (env tool.Env, outside func(text string) string) {
 	t.Helper()
 	env, _, _ = boxed(t)
 	need(t, env, tool.BoxWorkspace)
@@ -91,7 +91,7 @@ func TestGitCopies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			env, outside := repository(t)
+			env, outside := IsRepository(t)
 			for _, step := range steps {
 				if code, out, refused := script(t, env, mixedBox, step, "GIT_EDITOR=true"); code != 0 || len(refused) > 0 {
 					t.Fatalf("%s: exit code %d, refused %q\n%s", step, code, refused, out)
@@ -128,7 +128,7 @@ func gitTree(t *testing.T, root string) map[string]string {
 // or destroy what the repository holds. Each time the repository stays as it was, and it is told.
 func TestGitCopiesHold(t *testing.T) {
 	t.Parallel()
-	env, outside := repository(t)
+	env, outside := IsRepository(t)
 	id := outside("git rev-parse side")
 	outside("mkdir other && git init -q --bare other/x && mv other /tmp/other-$$ && mv /tmp/other-$$ ../other; git gc -q; git commit -q --allow-empty -m loose; git worktree add -q ../tree")
 	state := "mkdir -p .git/rebase-merge && echo 'pick " + id + " 2' >.git/rebase-merge/git-rebase-todo && echo refs/heads/main >.git/rebase-merge/head-name && "
@@ -199,7 +199,7 @@ func TestGitCopiesHold(t *testing.T) {
 // what others did meanwhile stays.
 func TestGitCopiesAreTakenOverAtTheEnd(t *testing.T) {
 	t.Parallel()
-	env, outside := repository(t)
+	env, outside := IsRepository(t)
 	const meets = "touch ready; until test -e go; do sleep 0.01; done; rm -f go"
 	run := func(text string, meanwhile func()) (refused []string) {
 		t.Helper()
@@ -255,7 +255,7 @@ func TestGitCopiesAreTakenOverAtTheEnd(t *testing.T) {
 // programs, in every way there is, and go on: what names them is gone while it still runs.
 func TestNestsAreSettled(t *testing.T) {
 	t.Parallel()
-	env, _ := repository(t)
+	env, _ := IsRepository(t)
 	const evil = "printf '[core]\\n\\tfsmonitor = ./wicked\\n' >>"
 	for name, text := range map[string]string{
 		"at once":            "git init -q n/a && " + evil + "n/a/.git/config",
@@ -301,7 +301,7 @@ func TestNestsAreSettled(t *testing.T) {
 // ours and of the person works on the same repository: no filter of the job's ever runs.
 func TestOurGitBesideAJob(t *testing.T) {
 	t.Parallel()
-	env, outside := repository(t)
+	env, outside := IsRepository(t)
 	mark := filepath.Join(filepath.Dir(env.Root), "ran")
 	outside("mkdir cg && cp -r .git/objects .git/refs cg && cp .git/config cg/config && printf '[filter \"w\"]\\n\\tclean = touch " + mark +
 		"\\n[core]\\n\\tfsmonitor = touch " + mark + "\\n' >>cg/config && echo '* filter=w' >.gitattributes && echo 7 >plain")
@@ -334,7 +334,7 @@ func TestOurGitBesideAJob(t *testing.T) {
 // with git, and in places whose repository is not theirs.
 func TestGitAround(t *testing.T) {
 	t.Parallel()
-	env, outside := repository(t)
+	env, outside := IsRepository(t)
 	outside("git init -qb main ../lib && git -C ../lib -c user.name=x -c user.email=x@y commit -qm l --allow-empty && " +
 		"git -c protocol.file.allow=always submodule add -q ../lib deep/lib && git -C deep/lib config user.name x && git -C deep/lib config user.email x@y && " +
 		"mkdir -p packages/a && echo 1 >packages/a/f && echo 2 >other && git add . && git commit -qm all && git worktree add -q ../tree && " +

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 
 	"github.com/inspan/inspan/internal/safety/places"
@@ -33,29 +34,16 @@ func (b *boxes) readable(box tool.Box) []string {
 	} else {
 		b.base.Do(func() { b.system = b.shared() })
 	}
-	return slices.Concat(b.system, b.o.Shown, gitElsewhere(b.root),
-		b.beyond(mountable(level, box.Read)), b.beyond(mountable(level, box.Write)))
+	return slices.Concat(b.system, b.o.Shown, sensitive.GitDirsElsewhere(b.Root),
+		b.beyond(sensitive.Mountable(level, box.Read)), b.beyond(sensitive.Mountable(level, box.Write)))
 }
 
 // beyond leaves out what is open with the workspace and the folders beside it: with a mount of its own it
 // could be neither removed nor renamed.
 func (b *boxes) beyond(list []string) []string {
-	tops := b.tops()
+	tops := b.Folders()
 	return slices.DeleteFunc(slices.Clone(list), func(path string) bool {
 		return paths.InsideAny(tops, path) && b.o.Map.Of(path).Guard == places.Plain
-	})
-}
-
-// mountable leaves out folders where sockets of others appear at any time, as
-// well as sockets: a workspace box could connect to them.
-func mountable(level tool.Level, paths []string) []string {
-	if level != tool.BoxWorkspace {
-		return paths
-	}
-	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
-		info, err := os.Stat(path)
-		return err == nil && info.Mode()&fs.ModeSocket != 0 || slices.Contains([]string{"/", "/tmp", "/var/tmp", "/run", "/var/run", "/dev"},
-			path)
 	})
 }
 
@@ -102,8 +90,8 @@ func (b *boxes) shared() []string {
 }
 
 // grants lists what a box may read, with the secrets left out.
-func (b *boxes) grants(c tool.Command, found []spot) ([]walls.Grant, error) {
-	paths := append(b.tops(), b.readable(c.Box)...)
+func (b *boxes) grants(c tool.Command, found []sensitive.Place) ([]walls.Grant, error) {
+	paths := append(b.Folders(), b.readable(c.Box)...)
 	holes, err := b.holes(c, found)
 	if err != nil {
 		return nil, err
@@ -130,7 +118,7 @@ func (b *boxes) grants(c tool.Command, found []spot) ([]walls.Grant, error) {
 // opens reports whether a path is open although it lies in a hole. The repository of a copy that
 // an agent works in may lie where others work: a folder of a workspace of the same session.
 func (b *boxes) opens(hole, path string) bool {
-	return b.o.Map.Opens(hole, path) || slices.Contains(b.o.Map.Apart, hole) && slices.Contains(gitElsewhere(b.root), path)
+	return b.o.Map.Opens(hole, path) || slices.Contains(b.o.Map.Apart, hole) && slices.Contains(sensitive.GitDirsElsewhere(b.Root), path)
 }
 
 // plainGrants opens paths without holes.
@@ -143,7 +131,7 @@ func plainGrants(paths []string) []walls.Grant {
 }
 
 // holes lists every secret that exists in a place that could be read.
-func (b *boxes) holes(c tool.Command, found []spot) ([]string, error) {
+func (b *boxes) holes(c tool.Command, found []sensitive.Place) ([]string, error) {
 	box := c.Box
 	var out []string
 	add := func(path string) {
@@ -159,8 +147,8 @@ func (b *boxes) holes(c tool.Command, found []spot) ([]string, error) {
 	for _, path := range b.knownSecrets() {
 		add(path)
 	}
-	for _, path := range slices.Concat(mountable(b.o.level(box), slices.Concat(box.Read, box.Write)), b.o.Shown) {
-		if tool.Inside(b.root, path) {
+	for _, path := range slices.Concat(sensitive.Mountable(b.o.level(box), slices.Concat(box.Read, box.Write)), b.o.Shown) {
+		if tool.Inside(b.Root, path) {
 			continue
 		}
 		if at := b.o.Map.Of(path); at.Guard == places.Secret {
@@ -169,7 +157,7 @@ func (b *boxes) holes(c tool.Command, found []spot) ([]string, error) {
 			}
 			continue
 		}
-		more, err := b.scanner(path).scan()
+		more, err := b.Scanner(path).Scan()
 		if err != nil {
 			return nil, err
 		}
@@ -183,21 +171,6 @@ func (b *boxes) holes(c tool.Command, found []spot) ([]string, error) {
 		add(path)
 	}
 	return out, nil
-}
-
-// scanner returns the scanner of a folder.
-func (b *boxes) scanner(root string) *scanner {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.scanners == nil {
-		b.scanners = make(map[string]*scanner)
-	}
-	s := b.scanners[root]
-	if s == nil {
-		s = newScanner(root, b.o.Map)
-		b.scanners[root] = s
-	}
-	return s
 }
 
 // private lists what others may not read below /etc. Only root could read it

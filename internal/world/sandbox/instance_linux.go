@@ -52,7 +52,7 @@ func (b *boxes) board(k *kept) error {
 	if err := b.engine.ready(); err != nil {
 		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
 	}
-	if b.root == "/" {
+	if b.Root == "/" {
 		return fmt.Errorf("%w: the root of the machine can't be the workspace of a container", tool.ErrNoBox)
 	}
 	dir, err := b.makeDoor()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -82,7 +83,7 @@ func (k *knownSecrets) look() {
 	}
 	k.way = way
 	for _, st := range way {
-		if time.Since(st.Changed()) < racy {
+		if time.Since(st.Changed()) < sensitive.Racy {
 			k.way = nil
 			break
 		}

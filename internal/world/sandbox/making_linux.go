@@ -52,7 +52,7 @@ func (b *boxes) adopt(m secrets) {
 
 // secretNames lists the files of the workspace that only their names make secret.
 func (b *boxes) secretNames() map[string]fs.FileInfo {
-	found, _ := b.sensitive(false)
+	found, _ := b.Find(false)
 	out := map[string]fs.FileInfo{}
 	for _, s := range found {
 		if info, err := os.Lstat(s.Path); s.Named && err == nil {

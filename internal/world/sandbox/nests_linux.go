@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
 )
 
 // A command can make a repository in the workspace, and no mount can be in the way of a name that
@@ -48,9 +49,9 @@ func (n *nests) join(o *outside) {
 		n.at, n.known, n.made = map[int]string{}, map[string]int{}, map[string]bool{}
 		go n.follow(n.file)
 	}
-	n.add(o.boxes.root)
+	n.add(o.boxes.Root)
 	go func() { // the command need not wait for the others
-		for _, dir := range o.boxes.scanner(o.boxes.root).looked() {
+		for _, dir := range o.boxes.Scanner(o.boxes.Root).Folders() {
 			n.mu.Lock()
 			n.add(dir)
 			n.mu.Unlock()
@@ -140,7 +141,7 @@ func (n *nests) follow(file *os.File) {
 			switch {
 			case mask&unix.IN_Q_OVERFLOW != 0 && len(n.open) > 0:
 				clear(n.known)
-				n.deepen(n.open[0].boxes.root)
+				n.deepen(n.open[0].boxes.Root)
 			case ok && mask&unix.IN_IGNORED != 0:
 				delete(n.at, id)
 				delete(n.known, dir)
@@ -197,7 +198,7 @@ func (n *nests) deepen(dir string) {
 
 // bare looks at a folder that may be a repository itself. n.mu is held.
 func (n *nests) bare(dir string) {
-	if entries, err := paths.ReadFolder(dir); err == nil && repository(entries) && dir != n.open[0].boxes.root {
+	if entries, err := paths.ReadFolder(dir); err == nil && sensitive.IsRepository(entries) && dir != n.open[0].boxes.Root {
 		n.look(dir)
 	}
 }
@@ -206,7 +207,7 @@ func (n *nests) bare(dir string) {
 func (n *nests) look(git string) {
 	info, err := os.Lstat(git)
 	o := n.open[len(n.open)-1]
-	if err != nil || !info.IsDir() || git == filepath.Join(o.boxes.root, ".git") || slices.ContainsFunc(n.open, func(o *outside) bool { return o.knows(git) }) {
+	if err != nil || !info.IsDir() || git == filepath.Join(o.boxes.Root, ".git") || slices.ContainsFunc(n.open, func(o *outside) bool { return o.knows(git) }) {
 		return // what a link leads to is looked at where it lies, and the one of the workspace by outside.look
 	}
 	n.made[git] = true
@@ -227,14 +228,14 @@ func (n *nests) settle(git string) {
 
 // settleBy takes away what names programs.
 func (n *nests) settleBy(o *outside, git string) {
-	for _, s := range named(git) {
+	for _, s := range sensitive.NamingPrograms(git) {
 		rel, _ := filepath.Rel(git, s.Path)
 		if !slices.Contains([]string{"config", "config.worktree", "hooks", "info/attributes", "commondir"}, rel) {
 			continue // nothing runs it by itself; it is found at the end
 		}
 		if is, ok := paths.Identify(o.held, s.Path); ok {
 			s.Guard = places.Frozen
-			o.refuse(o.boxes.takeAway(fresh{s, is}, o.held))
+			o.refuse(o.boxes.TakeAway(sensitive.Intruder{Place: s, Is: is}, o.held))
 		}
 	}
 }

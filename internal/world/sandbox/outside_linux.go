@@ -15,6 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
+	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -45,7 +46,7 @@ type outside struct {
 func (b *boxes) outside(k *kept) *outside {
 	box := k.command.Box
 	places := slices.Clone(k.order.View.Before)
-	tops := b.tops()
+	tops := b.Folders()
 	for _, g := range k.order.Read {
 		if !slices.Contains(tops, g.Path) && !slices.Contains(box.Read, g.Path) && !slices.Contains(box.Write, g.Path) {
 			continue
@@ -57,13 +58,13 @@ func (b *boxes) outside(k *kept) *outside {
 		}
 	}
 	if box.Init {
-		b.making(1)
+		b.CountMakers(1)
 	}
 	o := &outside{
-		boxes: b, box: box, before: k.order.View.Before, held: b.anchors(box), covers: newCovers(places), secrets: b.secrets(),
+		boxes: b, box: box, before: k.order.View.Before, held: b.OpenFolders(box), covers: newCovers(places), secrets: b.secrets(),
 		kill: func() { _ = k.ask(protocol.Request{Op: protocol.OpKill}) },
 	}
-	if o.watch = b.watches.take(); o.watch.add(b.root, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_ONLYDIR) != nil {
+	if o.watch = b.watches.take(); o.watch.add(b.Root, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_ONLYDIR) != nil {
 		b.watches.give(o.watch)
 		o.watch = nil // then the last look must do
 	} else {
@@ -107,7 +108,7 @@ func (o *outside) release() {
 	}
 	o.boxes.nests.part(o)
 	if o.box.Init {
-		o.boxes.making(-1)
+		o.boxes.CountMakers(-1)
 	}
 	o.boxes.watches.give(o.watch)
 	paths.CloseFolders(o.held)
@@ -119,15 +120,15 @@ func (o *outside) theirs(path string) bool {
 	if _, _, ok := o.covers.covered(path); ok {
 		return o.covers.changed(path)
 	}
-	return o.boxes.others(path, o.before)
+	return o.boxes.ChangedOutside(path, o.before)
 }
 
 // sweep takes away what must not stay.
 func (o *outside) sweep() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	found := o.boxes.appeared(o.box, o.before, o.held, o.theirs)
-	o.list = append(o.list, o.boxes.sweepAll(found, o.held)...)
+	found := o.boxes.Appeared(o.box, o.before, o.held, o.theirs)
+	o.list = append(o.list, o.boxes.TakeAwayAll(found, o.held)...)
 }
 
 func (o *outside) refuse(text string) {
@@ -257,20 +258,20 @@ func (o *outside) look() {
 		if !o.watch.wait() {
 			return
 		}
-		entries, err := paths.ReadFolder(o.boxes.root)
+		entries, err := paths.ReadFolder(o.boxes.Root)
 		if err != nil {
 			continue
 		}
 		for _, e := range entries {
-			o.judge(filepath.Join(o.boxes.root, e.Name()))
+			o.judge(filepath.Join(o.boxes.Root, e.Name()))
 		}
 	}
 }
 
 func (o *outside) judge(path string) {
-	s, closed := o.boxes.spotAt(path)
+	s, closed := o.boxes.Judge(path)
 	is, ok := paths.Identify(o.held, path)
-	if !closed || !ok || o.box.Git && path == filepath.Join(o.boxes.root, ".git") {
+	if !closed || !ok || o.box.Git && path == filepath.Join(o.boxes.Root, ".git") {
 		return
 	}
 	o.mu.Lock()
@@ -278,12 +279,12 @@ func (o *outside) judge(path string) {
 	if slices.Contains(o.before, is) || o.theirs(path) {
 		return
 	}
-	if made, open := o.boxes.made(path, false); made && (o.box.Git || !o.box.Init) {
+	if made, open := o.boxes.MadeHere(path, false); made && (o.box.Git || !o.box.Init) {
 		o.keepInert(path, open)
 		return
 	}
-	if len(o.boxes.closedPlaces(o.box, []spot{s})) > 0 {
-		o.list = append(o.list, o.boxes.takeAway(fresh{s, is}, o.held))
+	if len(o.boxes.Closed(o.box, []sensitive.Place{s})) > 0 {
+		o.list = append(o.list, o.boxes.TakeAway(sensitive.Intruder{Place: s, Is: is}, o.held))
 	}
 }
 
@@ -297,9 +298,9 @@ func (o *outside) keepInert(git string, open bool) {
 	if open {
 		return
 	}
-	for _, s := range named(git) {
+	for _, s := range sensitive.NamingPrograms(git) {
 		if is, ok := paths.Identify(o.held, s.Path); ok {
-			o.list = append(o.list, o.boxes.takeAway(fresh{s, is}, o.held))
+			o.list = append(o.list, o.boxes.TakeAway(sensitive.Intruder{Place: s, Is: is}, o.held))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -14,18 +15,18 @@ import (
 func TestMakingIsKnownBefore(t *testing.T) {
 	root := t.TempDir()
 	git := filepath.Join(root, ".git")
-	b := &boxes{o: Options{}, root: root}
+	b := &boxes{Workspace: &sensitive.Workspace{Root: root}}
 	k := &kept{boxes: b, command: tool.Command{Box: tool.Box{Level: tool.BoxWorkspace, Git: true, Init: true}}}
 	o := b.outside(k)
 	if err := os.Mkdir(git, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if made, open := b.made(git, false); !made || !open {
+	if made, open := b.MadeHere(git, false); !made || !open {
 		t.Errorf("before it is open: made %v, open %v", made, open)
 	}
 	o.open()
 	o.shut()
-	if made, open := b.made(git, false); !made || open {
+	if made, open := b.MadeHere(git, false); !made || open {
 		t.Errorf("after it: made %v, open %v", made, open)
 	}
 }

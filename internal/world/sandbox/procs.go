@@ -123,7 +123,7 @@ func (ps *procs) prepare(c tool.Command) (*exec.Cmd, error) {
 		return nil, &fs.PathError{Op: "find program", Path: c.Args[0], Err: fs.ErrNotExist}
 	}
 	cmd.Dir = c.Dir
-	cmd.Env = environ(os.Environ(), ps.boxes.options(), ps.boxes.root, c)
+	cmd.Env = environ(os.Environ(), ps.boxes.options(), ps.boxes.Root, c)
 	cmd.SysProcAttr = processes.Attributes()
 	if c.TTY != (tool.TTY{}) {
 		processes.ControlTerminal(cmd.SysProcAttr)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
+	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -70,7 +71,7 @@ func (ps *procs) Ready(list ...tool.Box) {
 
 // try runs a command that does nothing. What is wrong the next command tells.
 func (ps *procs) try(box tool.Box) {
-	p, err := ps.Start(context.Background(), tool.Command{Args: []string{truth()}, Dir: ps.boxes.root, Env: []string{}, Box: box})
+	p, err := ps.Start(context.Background(), tool.Command{Args: []string{truth()}, Dir: ps.boxes.Root, Env: []string{}, Box: box})
 	if err == nil {
 		_, _ = p.Wait()
 	}
@@ -281,7 +282,7 @@ func is(out *strings.Builder, path string) {
 func around(out *strings.Builder, top, hole string) bool {
 	for dir := filepath.Dir(hole); tool.Inside(top, dir); dir = filepath.Dir(dir) {
 		st, _ := paths.StampOf(dir)
-		if time.Since(st.Changed()) < racy {
+		if time.Since(st.Changed()) < sensitive.Racy {
 			return false
 		}
 		fmt.Fprintln(out, st)

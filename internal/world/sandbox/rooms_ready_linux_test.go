@@ -107,7 +107,7 @@ func TestReady(t *testing.T) {
 func serves(t *testing.T, ps *procs, box tool.Box) {
 	t.Helper()
 	p, err := ps.Start(t.Context(), tool.Command{
-		Args: []string{"cat"}, Dir: ps.boxes.root, Stdin: strings.NewReader("x"), Box: box, Serves: true,
+		Args: []string{"cat"}, Dir: ps.boxes.Root, Stdin: strings.NewReader("x"), Box: box, Serves: true,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
@@ -53,10 +54,11 @@ func (ps *procs) walls() tool.Walls {
 func (b *boxes) try(box tool.Box) error {
 	o := b.o
 	o.Map.Also = nil // looked at as little as the workspace
-	empty := &boxes{o: o, root: "/usr", engine: b.engine, temp: &temp{}}
+	empty := &boxes{Workspace: &sensitive.Workspace{Root: "/usr", Places: o.Map, State: o.State}, o: o, engine: b.engine, temp: &temp{}}
+	empty.Copies = empty.overlays
 	program := truth()
 	if _, err := os.Stat("/usr"); err != nil || b.engine != nil {
-		empty.root = b.root
+		empty.Root = b.Root
 	}
 	if b.engine != nil {
 		program = "true"

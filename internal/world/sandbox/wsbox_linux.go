@@ -10,6 +10,7 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/internal/world/sandbox/processes"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
+	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
@@ -146,12 +147,12 @@ func (k *keeper) accept(listener int) {
 // sweep renames what appeared in the workspace and must not stay. It is done
 // here only if nobody is left who would do it outside, so nothing can be told.
 func (k *keeper) sweep() {
-	b := &boxes{o: Options{Map: k.order.Map}, root: k.order.Root}
+	w := &sensitive.Workspace{Root: k.order.Root, Places: k.order.Map}
 	if k.order.Box.Init {
-		b.making(1)
+		w.CountMakers(1)
 	}
-	held := b.anchors(k.order.Box)
+	held := w.OpenFolders(k.order.Box)
 	defer paths.CloseFolders(held)
 	before := k.order.View.Before
-	b.sweepAll(b.appeared(k.order.Box, before, held, func(path string) bool { return b.others(path, before) }), held)
+	w.TakeAwayAll(w.Appeared(k.order.Box, before, held, func(path string) bool { return w.ChangedOutside(path, before) }), held)
 }

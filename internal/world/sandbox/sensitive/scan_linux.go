@@ -1,4 +1,4 @@
-package sandbox
+package sensitive
 
 import (
 	"errors"
@@ -44,11 +44,11 @@ type folder struct {
 	stamp paths.Stamp
 	fresh bool // it changed just before it was read, so it can change again unnoticed
 	subs  []string
-	found []spot
+	found []Place
 }
 
-// spot is a sensitive place in the workspace.
-type spot struct {
+// Place is a sensitive place in the workspace.
+type Place struct {
 	Path  string
 	Guard places.Guard
 	Via   string // what makes it sensitive, if it is not so by itself: a link that leads to it, or the head of its repository
@@ -73,15 +73,15 @@ func newScanner(root string, m places.Map) *scanner {
 	return s
 }
 
-// scan lists the sensitive places. A folder that is one is not looked into, so
+// Scan lists the sensitive places. A folder that is one is not looked into, so
 // what is below it counts as part of it.
-func (s *scanner) scan() ([]spot, error) {
+func (s *scanner) Scan() ([]Place, error) {
 	list, err := s.all(true)
 	return s.told(list), err
 }
 
-// looked lists the folders that the last scan has looked into.
-func (s *scanner) looked() []string {
+// Folders lists the folders that the last scan has looked into.
+func (s *scanner) Folders() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.folders))
@@ -89,8 +89,8 @@ func (s *scanner) looked() []string {
 
 // told leaves out files that only their names make secret and that hold no
 // secret, or that the session has made.
-func (s *scanner) told(list []spot) []spot {
-	var out []spot
+func (s *scanner) told(list []Place) []Place {
+	var out []Place
 	for _, at := range list {
 		if at.Named {
 			at.Guard = s.sees.Of(at.Path).Guard
@@ -104,7 +104,7 @@ func (s *scanner) told(list []spot) []spot {
 
 // all lists what is sensitive or named like it. Only if it is bounded does it give
 // up on a folder that holds too many others.
-func (s *scanner) all(bounded bool) ([]spot, error) {
+func (s *scanner) all(bounded bool) ([]Place, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if bounded && !s.tooBig.IsZero() && time.Since(s.tooBig) < bigFor {
@@ -112,7 +112,7 @@ func (s *scanner) all(bounded bool) ([]spot, error) {
 	}
 	s.tooBig = time.Time{}
 	seen := make(map[string]*folder, len(s.folders))
-	var out []spot
+	var out []Place
 	todo := []string{s.root}
 	for len(todo) > 0 {
 		dir := todo[len(todo)-1]
@@ -138,9 +138,9 @@ func (s *scanner) all(bounded bool) ([]spot, error) {
 // again.
 const bigFor = 30 * time.Second
 
-// racy is how close to its reading a folder must have changed for the change
+// Racy is how close to its reading a folder must have changed for the change
 // time to be no proof: clocks of file systems tick slowly.
-const racy = 50 * time.Millisecond
+const Racy = 50 * time.Millisecond
 
 // deepest is how long the path of a folder may be to be looked into. The kernel
 // takes no longer ones, though there can be such folders.
@@ -159,17 +159,17 @@ func (s *scanner) look(dir string) *folder {
 	}
 	entries, err := paths.ReadFolder(dir)
 	if dir != s.root && (err != nil && !errors.Is(err, os.ErrNotExist) && st.Own || len(dir) > deepest || err == nil && st.Own && !st.Open) {
-		return &folder{fresh: true, found: []spot{{Path: dir, Guard: places.Secret, Blind: true, Why: "can't be looked into"}}}
+		return &folder{fresh: true, found: []Place{{Path: dir, Guard: places.Secret, Blind: true, Why: "can't be looked into"}}}
 	}
 	if err != nil {
 		return nil
 	}
-	f := &folder{stamp: st, fresh: time.Since(st.Changed()) < racy}
+	f := &folder{stamp: st, fresh: time.Since(st.Changed()) < Racy}
 	for _, e := range entries {
 		s.place(f, filepath.Join(dir, e.Name()), e)
 	}
-	if repository(entries) {
-		f.found = append(f.found, spot{
+	if IsRepository(entries) {
+		f.found = append(f.found, Place{
 			Path:  filepath.Join(dir, "HEAD"),
 			Guard: places.Frozen, Bare: true, Why: "makes a repository of its folder",
 		})
@@ -177,9 +177,9 @@ func (s *scanner) look(dir string) *folder {
 	return f
 }
 
-// repository reports whether git would take a folder for a repository, whose
+// IsRepository reports whether git would take a folder for a repository, whose
 // settings name programs.
-func repository(entries []os.DirEntry) bool {
+func IsRepository(entries []os.DirEntry) bool {
 	var head, objects, refs, common bool
 	for _, e := range entries {
 		switch e.Name() {
@@ -208,13 +208,13 @@ func (s *scanner) place(f *folder, path string, e os.DirEntry) {
 		}
 		return
 	}
-	f.found = append(f.found, spot{Path: path, Guard: guard, Named: at.Named})
+	f.found = append(f.found, Place{Path: path, Guard: guard, Named: at.Named})
 	if e.Type()&os.ModeSymlink == 0 {
 		return
 	}
 	// What a sensitive name leads to is as sensitive.
 	if to, err := paths.Resolve(path); err == nil && to != s.root && tool.Inside(s.root, to) {
-		f.found = append(f.found, spot{Path: to, Guard: guard, Via: path, Why: "is what " + path + " leads to"})
+		f.found = append(f.found, Place{Path: to, Guard: guard, Via: path, Why: "is what " + path + " leads to"})
 	}
 }
 

@@ -1,4 +1,4 @@
-package sandbox
+package sensitive
 
 import (
 	"crypto/rand"
@@ -26,10 +26,10 @@ import (
 // nests_linux.go; a prompt of a shell that asks git there can still come in time. Also taken away is what a
 // person makes in the workspace while a box is open: it is kept and named.
 
-// anchors opens the folders that a box writes in and that are swept.
-func (b *boxes) anchors(box tool.Box) []paths.Folder {
+// OpenFolders opens the folders that a box writes in and that are swept.
+func (w *Workspace) OpenFolders(box tool.Box) []paths.Folder {
 	var out []paths.Folder
-	for _, path := range append(b.tops(), b.gitWritable(box)...) {
+	for _, path := range append(w.Folders(), w.GitWritable(box)...) {
 		if folder, err := paths.OpenFolder(path); err == nil {
 			out = append(out, folder)
 		}
@@ -37,28 +37,28 @@ func (b *boxes) anchors(box tool.Box) []paths.Folder {
 	return out
 }
 
-// fresh is a place that has to go, and what it was when it was judged.
-type fresh struct {
-	spot
-	is paths.Identity
+// Intruder is a place that has to go, and what it was when it was judged.
+type Intruder struct {
+	Place
+	Is paths.Identity
 }
 
-// appeared lists the sensitive places that are there now and were not, or were
+// Appeared lists the sensitive places that are there now and were not, or were
 // others. Those that are theirs were put there from outside.
-func (b *boxes) appeared(box tool.Box, before []paths.Identity, held []paths.Folder, theirs func(string) bool) []fresh {
-	found, _ := b.sensitive(false)
+func (w *Workspace) Appeared(box tool.Box, before []paths.Identity, held []paths.Folder, theirs func(string) bool) []Intruder {
+	found, _ := w.Find(false)
 	old := make(map[paths.Identity]bool)
 	for _, s := range before {
 		old[s] = true
 	}
-	worktrees, made := b.newWorktrees(box), b.newRepositories(found, before)
-	list := slices.DeleteFunc(b.closedPlaces(box, found), func(s spot) bool {
+	worktrees, made := w.NewWorktrees(box), w.newRepositories(found, before)
+	list := slices.DeleteFunc(w.Closed(box, found), func(s Place) bool {
 		return slices.ContainsFunc(made, func(git string) bool { return ofRepository(git, s) })
 	})
 	for _, git := range made {
-		list = append(list, named(git)...)
+		list = append(list, NamingPrograms(git)...)
 	}
-	var out []fresh
+	var out []Intruder
 	for _, s := range list {
 		is, ok := paths.Identify(held, s.Path)
 		if !ok || old[is] || worktrees[s.Path] || theirs(s.Path) {
@@ -69,50 +69,50 @@ func (b *boxes) appeared(box tool.Box, before []paths.Identity, held []paths.Fol
 				continue
 			}
 		}
-		out = append(out, fresh{s, is})
+		out = append(out, Intruder{Place: s, Is: is})
 	}
 	return out
 }
 
-// others reports whether a place can only have been changed from outside of the
+// ChangedOutside reports whether a place can only have been changed from outside of the
 // box, as by an editor that puts a new file in the place of an old one: it was
 // there when the box was made, so it was closed, and no folder on the way to it
 // could be exchanged.
-func (b *boxes) others(path string, before []paths.Identity) bool {
-	return slices.Contains(b.tops(), filepath.Dir(path)) && slices.ContainsFunc(before, func(s paths.Identity) bool { return s.Path == path && !s.Link })
+func (w *Workspace) ChangedOutside(path string, before []paths.Identity) bool {
+	return slices.Contains(w.Folders(), filepath.Dir(path)) && slices.ContainsFunc(before, func(s paths.Identity) bool { return s.Path == path && !s.Link })
 }
 
-// takeAway moves a place out of the workspace, or renames it if that can't be
+// TakeAway moves a place out of the workspace, or renames it if that can't be
 // done, and says so. What has changed since it was judged stays.
-func (b *boxes) takeAway(f fresh, held []paths.Folder) string {
+func (w *Workspace) TakeAway(f Intruder, held []paths.Folder) string {
 	folder, err := paths.ParentOf(held, f.Path)
 	if err != nil {
-		return "could not take away " + f.Path + ", although it " + b.why(f.spot) + ": " + err.Error()
+		return "could not take away " + f.Path + ", although it " + w.why(f.Place) + ": " + err.Error()
 	}
 	defer func() { _ = unix.Close(folder) }()
-	if is, ok := paths.IdentifyIn(folder, f.Path); !ok || is != f.is {
-		return "could not take away " + f.Path + ", although it " + b.why(f.spot) + ": it keeps changing"
+	if is, ok := paths.IdentifyIn(folder, f.Path); !ok || is != f.Is {
+		return "could not take away " + f.Path + ", although it " + w.why(f.Place) + ": it keeps changing"
 	}
 	name := filepath.Base(f.Path)
 	if f.Blind {
 		_ = unix.Fchmodat(folder, name, 0o700, unix.AT_SYMLINK_NOFOLLOW) // else it can't be moved
 	}
-	if kept, ok := b.quarantine(folder, name); ok {
-		return "took away " + f.Path + ", as it " + b.why(f.spot) + "; it is kept as " + kept
+	if kept, ok := w.quarantine(folder, name); ok {
+		return "took away " + f.Path + ", as it " + w.why(f.Place) + "; it is kept as " + kept
 	}
 	to := name + ".refused-" + rand.Text()[:8]
 	if err := unix.Renameat2(folder, name, folder, to, unix.RENAME_NOREPLACE); err != nil {
-		return "could not take away " + f.Path + ", although it " + b.why(f.spot) + ": " + err.Error()
+		return "could not take away " + f.Path + ", although it " + w.why(f.Place) + ": " + err.Error()
 	}
-	return "renamed " + f.Path + ", as it " + b.why(f.spot) + ", to " + to
+	return "renamed " + f.Path + ", as it " + w.why(f.Place) + ", to " + to
 }
 
 // quarantine moves a name of an open folder to where nobody looks.
-func (b *boxes) quarantine(folder int, name string) (kept string, ok bool) {
-	if b.o.State == "" {
+func (w *Workspace) quarantine(folder int, name string) (kept string, ok bool) {
+	if w.State == "" {
 		return "", false
 	}
-	dir := filepath.Join(b.o.State, "quarantine", rand.Text())
+	dir := filepath.Join(w.State, "quarantine", rand.Text())
 	if os.MkdirAll(dir, 0o700) != nil {
 		return "", false
 	}
@@ -124,37 +124,37 @@ func (b *boxes) quarantine(folder int, name string) (kept string, ok bool) {
 	return kept, true
 }
 
-func (b *boxes) why(s spot) string {
+func (w *Workspace) why(s Place) string {
 	if s.Why != "" {
 		return s.Why
 	}
-	if why := b.o.Map.Of(s.Path).Why; why != "" {
+	if why := w.Places.Of(s.Path).Why; why != "" {
 		return why
 	}
 	return "decides what others run"
 }
 
-// spotAt judges one name in the workspace as the scanner does.
-func (b *boxes) spotAt(path string) (spot, bool) {
+// Judge judges one name in the workspace as the scanner does.
+func (w *Workspace) Judge(path string) (Place, bool) {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return spot{}, false
+		return Place{}, false
 	}
-	guard := b.o.Map.Of(path).Guard
+	guard := w.Places.Of(path).Guard
 	if info.IsDir() {
-		guard = b.o.Map.Of(path + "/x").Guard
+		guard = w.Places.Of(path + "/x").Guard
 	}
-	return spot{Path: path, Guard: guard}, guard == places.Frozen || guard == places.Guarded
+	return Place{Path: path, Guard: guard}, guard == places.Frozen || guard == places.Guarded
 }
 
-// sweepAll takes away all that appeared and says so, once for all places of
+// TakeAwayAll takes away all that appeared and says so, once for all places of
 // one name if there are many.
-func (b *boxes) sweepAll(list []fresh, held []paths.Folder) []string {
+func (w *Workspace) TakeAwayAll(list []Intruder, held []paths.Folder) []string {
 	var out []string
 	count := make(map[string]int)
 	last := make(map[string]string)
 	for _, f := range list {
-		text := b.takeAway(f, held)
+		text := w.TakeAway(f, held)
 		name := filepath.Base(f.Path)
 		if count[name]++; count[name] <= mostAlike {
 			out = append(out, text)

@@ -1,4 +1,4 @@
-package sandbox
+package sensitive
 
 import (
 	"io/fs"
@@ -29,18 +29,18 @@ func gitPlans() []string {
 
 // gitInsides lists what in a repository names programs or other places, in the
 // repositories of its submodules and in its worktrees too.
-func gitInsides(git string) []spot {
-	var out []spot
+func gitInsides(git string) []Place {
+	var out []Place
 	add := func(dir string) {
 		for _, name := range gitNames() {
 			path := filepath.Join(dir, name)
 			if _, err := os.Lstat(path); err == nil {
-				out = append(out, spot{Path: path, Guard: places.Frozen, Why: "decides what git runs"})
+				out = append(out, Place{Path: path, Guard: places.Frozen, Why: "decides what git runs"})
 			}
 		}
 		for _, name := range gitPlans() {
 			if path := filepath.Join(dir, name); runsPrograms(path) {
-				out = append(out, spot{Path: path, Guard: places.Frozen, Why: "names programs that git will run"})
+				out = append(out, Place{Path: path, Guard: places.Frozen, Why: "names programs that git will run"})
 			}
 		}
 	}
@@ -60,10 +60,10 @@ func gitInsides(git string) []spot {
 	return out
 }
 
-// gitSettled lists what in a git directory, and in those of its submodules, a box finds closed
+// GitHooks lists what in a git directory, and in those of its submodules, a box finds closed
 // although it has a copy: hooks and the like, so that programs say at once that they stay.
-func gitSettled(git string) []spot {
-	return slices.DeleteFunc(gitInsides(git), func(s spot) bool {
+func GitHooks(git string) []Place {
+	return slices.DeleteFunc(gitInsides(git), func(s Place) bool {
 		rel, _ := filepath.Rel(git, s.Path)
 		return strings.HasPrefix(rel, "worktrees/") || !slices.Contains([]string{"config.worktree", "hooks", "attributes"}, filepath.Base(rel))
 	})
@@ -71,7 +71,7 @@ func gitSettled(git string) []spot {
 
 // gitNamed lists what in the workspace the settings of its repository name as
 // programs or as more settings.
-func (b *boxes) gitNamed(git string) []spot {
+func (w *Workspace) gitNamed(git string) []Place {
 	info, err := os.Lstat(filepath.Join(git, "config"))
 	if err != nil || !info.Mode().IsRegular() || info.Size() > mostPlan {
 		return nil
@@ -80,7 +80,7 @@ func (b *boxes) gitNamed(git string) []spot {
 	if err != nil {
 		return nil
 	}
-	var out []spot
+	var out []Place
 	section := ""
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimSpace(line)
@@ -93,7 +93,7 @@ func (b *boxes) gitNamed(git string) []spot {
 		from := ""
 		switch key = strings.ToLower(strings.TrimSpace(key)); {
 		case section == "core" && key == "hookspath":
-			from = b.root
+			from = w.Root
 		case (section == "include" || section == "includeif") && key == "path":
 			from = git
 		default:
@@ -102,9 +102,9 @@ func (b *boxes) gitNamed(git string) []spot {
 		if !filepath.IsAbs(value) {
 			value = filepath.Join(from, value)
 		}
-		if to, err := paths.Resolve(value); err == nil && to != b.root && tool.Inside(b.root, to) && !tool.Inside(git, to) && !tool.Inside(to, git) {
+		if to, err := paths.Resolve(value); err == nil && to != w.Root && tool.Inside(w.Root, to) && !tool.Inside(git, to) && !tool.Inside(to, git) {
 			if _, err := os.Lstat(to); err == nil {
-				out = append(out, spot{Path: to, Guard: places.Frozen, Why: "is named by the settings of the repository"})
+				out = append(out, Place{Path: to, Guard: places.Frozen, Why: "is named by the settings of the repository"})
 			}
 		}
 	}
@@ -146,22 +146,22 @@ func runsPrograms(path string) bool {
 	return false
 }
 
-// gitWritable returns the folders outside of the workspace that a box may
+// GitWritable returns the folders outside of the workspace that a box may
 // write to change its repository: those of a worktree.
-func (b *boxes) gitWritable(box tool.Box) []string {
-	if !box.Git || b.overlays() {
+func (w *Workspace) GitWritable(box tool.Box) []string {
+	if !box.Git || w.copied() {
 		return nil
 	}
-	return slices.DeleteFunc(gitElsewhere(b.root), func(dir string) bool { return tool.Inside(b.root, dir) || tool.Inside(dir, b.root) })
+	return slices.DeleteFunc(GitDirsElsewhere(w.Root), func(dir string) bool { return tool.Inside(w.Root, dir) || tool.Inside(dir, w.Root) })
 }
 
 // gitOutside lists what in those folders is closed, and the folders above it,
 // which must not be renamed.
-func (b *boxes) gitOutside(box tool.Box) (closed []spot, pinned []string) {
-	dirs := b.gitWritable(box)
+func (w *Workspace) gitOutside(box tool.Box) (closed []Place, pinned []string) {
+	dirs := w.GitWritable(box)
 	for _, dir := range dirs {
 		for _, s := range gitInsides(dir) {
-			if slices.ContainsFunc(closed, func(c spot) bool { return c.Path == s.Path }) {
+			if slices.ContainsFunc(closed, func(c Place) bool { return c.Path == s.Path }) {
 				continue
 			}
 			closed = append(closed, s)
@@ -175,14 +175,14 @@ func (b *boxes) gitOutside(box tool.Box) (closed []spot, pinned []string) {
 	return closed, pinned
 }
 
-// newWorktrees lists the files of worktrees in the workspace that do no more
+// NewWorktrees lists the files of worktrees in the workspace that do no more
 // than lead to its repository and back.
-func (b *boxes) newWorktrees(box tool.Box) map[string]bool {
+func (w *Workspace) NewWorktrees(box tool.Box) map[string]bool {
 	out := make(map[string]bool)
 	if !box.Git {
 		return out
 	}
-	for _, git := range append(gitElsewhere(b.root), filepath.Join(b.root, ".git")) {
+	for _, git := range append(GitDirsElsewhere(w.Root), filepath.Join(w.Root, ".git")) {
 		entries, err := paths.ReadFolder(filepath.Join(git, "worktrees"))
 		if err != nil {
 			continue
@@ -190,7 +190,7 @@ func (b *boxes) newWorktrees(box tool.Box) map[string]bool {
 		for _, e := range entries {
 			dir := filepath.Join(git, "worktrees", e.Name())
 			link := paths.ReadSmall(filepath.Join(dir, "gitdir"))
-			if filepath.Base(link) == ".git" && filepath.Clean(link) == link && tool.Inside(b.root, link) &&
+			if filepath.Base(link) == ".git" && filepath.Clean(link) == link && tool.Inside(w.Root, link) &&
 				paths.ReadSmall(filepath.Join(dir, "commondir")) == "../.." && paths.ReadSmall(link) == "gitdir: "+dir {
 				out[link], out[filepath.Join(dir, "gitdir")], out[filepath.Join(dir, "commondir")] = true, true, true
 			}
@@ -199,44 +199,44 @@ func (b *boxes) newWorktrees(box tool.Box) map[string]bool {
 	return out
 }
 
-// making notes that a box is open which may make repositories; what it makes is
+// CountMakers notes that a box is open which may make repositories; what it makes is
 // known to all boxes of the session.
-func (b *boxes) making(change int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.makers += change
+func (w *Workspace) CountMakers(change int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.makers += change
 }
 
-// made reports whether a new repository was made by a box that may, and whether
+// MadeHere reports whether a new repository was made by a box that may, and whether
 // that box is still open.
-func (b *boxes) made(git string, bare bool) (yes, open bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (w *Workspace) MadeHere(git string, bare bool) (yes, open bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if info, err := os.Lstat(git); err != nil || !info.IsDir() || bare == (filepath.Base(git) == ".git") {
 		return false, false
 	}
-	if b.makers > 0 {
-		if b.repositories == nil {
-			b.repositories = make(map[string]bool)
+	if w.makers > 0 {
+		if w.repositories == nil {
+			w.repositories = make(map[string]bool)
 		}
-		b.repositories[git] = true
+		w.repositories[git] = true
 	}
-	return b.repositories[git], b.makers > 0
+	return w.repositories[git], w.makers > 0
 }
 
 // newRepositories lists the repositories in the workspace that are new to a box
 // and were made by one that may.
-func (b *boxes) newRepositories(found []spot, before []paths.Identity) []string {
+func (w *Workspace) newRepositories(found []Place, before []paths.Identity) []string {
 	var out []string
 	for _, s := range found {
 		git := s.Path
 		if s.Bare {
 			git = filepath.Dir(git)
 		}
-		if git == b.root || slices.ContainsFunc(before, func(is paths.Identity) bool { return tool.Inside(git, is.Path) }) {
+		if git == w.Root || slices.ContainsFunc(before, func(is paths.Identity) bool { return tool.Inside(git, is.Path) }) {
 			continue
 		}
-		if yes, _ := b.made(git, s.Bare); yes {
+		if yes, _ := w.MadeHere(git, s.Bare); yes {
 			out = append(out, git)
 		}
 	}
@@ -245,7 +245,7 @@ func (b *boxes) newRepositories(found []spot, before []paths.Identity) []string 
 
 // ofRepository reports whether a place is one of a repository itself: all that is in a
 // folder .git, and of a bare one what git makes there.
-func ofRepository(git string, s spot) bool {
+func ofRepository(git string, s Place) bool {
 	if filepath.Base(git) == ".git" {
 		return tool.Inside(git, s.Path)
 	}
@@ -253,11 +253,11 @@ func ofRepository(git string, s spot) bool {
 	return s.Bare && s.Path == head || s.Via == head
 }
 
-// named lists what in a new repository is not as git makes it and may name
+// NamingPrograms lists what in a new repository is not as git makes it and may name
 // programs or other places: settings that are not inert, hooks that are more
 // than samples.
-func named(git string) []spot {
-	return slices.DeleteFunc(gitInsides(git), func(s spot) bool {
+func NamingPrograms(git string) []Place {
+	return slices.DeleteFunc(gitInsides(git), func(s Place) bool {
 		info, err := os.Lstat(s.Path)
 		if err != nil {
 			return true
