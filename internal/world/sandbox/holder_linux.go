@@ -1,18 +1,16 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os"
-	"os/signal"
 	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/sandbox/keeper"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
-	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -21,93 +19,6 @@ import (
 // own. It starts the keepers, as nobody else can put one into a network without
 // privileges; each has all other namespaces to itself. The holder ends with the
 // connection to inspan; so do the keepers, each with one of its own.
-
-const holderName = "inspan-holder" // the whole command line of a holder
-
-// hold is a holder, from inside. It returns the exit code.
-func hold() int {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
-	if unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) != nil {
-		return 1
-	}
-	w, err := protocol.NewWire(keeperFD)
-	if err != nil {
-		return 1
-	}
-	failed := walls.During("start the loopback network", loopback())
-	for {
-		var r protocol.Request
-		if w.Lines.Next(&r) != nil {
-			return 0
-		}
-		theirs := w.Lines.Take()
-		if failed != nil {
-			w.Tell(failure(failed))
-			return 1
-		}
-		keeper, handle, err := bear(theirs, r.Throw)
-		_ = unix.Close(theirs)
-		if err != nil {
-			w.Tell(failure(walls.During("start a keeper", err)))
-			continue
-		}
-		line, err := protocol.Encode(protocol.Report{Op: protocol.OpStarted, Pid: keeper.Pid})
-		if err == nil {
-			w.Send(line, unix.UnixRights(handle))
-		}
-		_ = unix.Close(handle)
-		go func() { _, _ = keeper.Wait() }()
-	}
-}
-
-// bear starts a keeper in the network of this process. It returns a handle that
-// tells of the keeper's end. One that is to throw away what its box changes mounts an
-// overlay, whose own folder nobody may enter without a privilege.
-func bear(conn int, throw bool) (keeper *os.Process, handle int, err error) {
-	theirs, err := unix.FcntlInt(uintptr(conn), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return nil, -1, err
-	}
-	file := os.NewFile(uintptr(theirs), "keeper")
-	defer file.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return nil, -1, err
-	}
-	defer null.Close()
-	handle = -1
-	caps := []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_PTRACE}
-	if throw {
-		caps = append(caps, unix.CAP_DAC_OVERRIDE)
-	}
-	keeper, err = os.StartProcess("/proc/self/exe", []string{keeperName}, &os.ProcAttr{
-		Dir: "/", Env: keeperVars(), Files: []*os.File{null, null, null, file},
-		Sys: &syscall.SysProcAttr{
-			Setsid: true, Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID, PidFD: &handle,
-			AmbientCaps: caps,
-		},
-	})
-	if err == nil && handle < 0 {
-		err = errors.New("the kernel has no handles of processes")
-	}
-	return keeper, handle, err
-}
-
-// loopback starts the network inside of this machine, which is all there is.
-func loopback() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = unix.Close(fd) }()
-	req, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	req.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req)
-}
 
 // holder is one, as inspan sees it.
 type holder struct {
@@ -158,7 +69,7 @@ func (n *sessionNet) close() {
 }
 
 func newHolder(o Options) (*holder, error) {
-	process, conn, err := startKeeper(o, holderName, holderAttributes())
+	process, conn, err := startKeeper(o, keeper.NetworkName, holderAttributes())
 	if err != nil {
 		return nil, err
 	}

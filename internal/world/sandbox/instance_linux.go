@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/inspan/inspan/internal/world/sandbox/keeper"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/tool"
@@ -24,12 +25,6 @@ import (
 // streams, exit codes or signals, and needs to be told no variable. When the
 // connection ends, in whatever way we died, the keeper ends, and with it the
 // kernel ends all others in the container.
-
-const (
-	insideProgram = "/.inspan-keeper" // where the keeper is in a container, and its name
-	insideDoor    = "/.inspan-door"   // the folder of the socket
-	doorSocket    = "/socket"
-)
 
 const (
 	// startIn is how long an engine may take to start a container.
@@ -66,7 +61,7 @@ func (b *boxes) board(k *kept) error {
 	}
 	in := &instance{engine: b.engine, name: containerName(rand.Text()), ended: make(chan struct{})}
 	args, err := b.engine.arguments(in.name, k.order, append(list,
-		bind{from: b.engine.self, to: insideProgram}, bind{from: filepath.Join(dir, "door"), to: insideDoor}))
+		bind{from: b.engine.self, to: keeper.ContainerProgram}, bind{from: filepath.Join(dir, "door"), to: keeper.ContainerFolder}))
 	if err != nil {
 		return err
 	}
@@ -107,7 +102,7 @@ func (b *boxes) makeDoor() (string, error) {
 func (e *engine) arguments(name string, o protocol.Order, list []bind) ([]string, error) {
 	uid, gid := os.Geteuid(), os.Getegid()
 	args := []string{"run", "--rm", "--pull=never", "--name=" + name, "--log-driver=none", "--no-healthcheck", "--workdir=/", "--entrypoint=" +
-		insideProgram, "--security-opt=label=disable"}
+		keeper.ContainerProgram, "--security-opt=label=disable"}
 	switch {
 	case e.podman && e.rootless:
 		args = append(args, "--userns=keep-id")
@@ -193,7 +188,7 @@ func listenAt(door string) (*net.UnixListener, error) {
 		return nil, err
 	}
 	defer folder.Close()
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: paths.DescriptorPath(folder) + doorSocket, Net: "unix"})
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: paths.DescriptorPath(folder) + keeper.ContainerSocket, Net: "unix"})
 	if err == nil {
 		listener.SetUnlinkOnClose(false) // it goes with its folder
 	}

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/sandbox/ports"
 	"github.com/inspan/inspan/internal/world/sandbox/processes"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/tool"
@@ -441,4 +442,21 @@ func (k *kept) refused() (list []string) {
 		list = append(list, builtCold)
 	}
 	return list
+}
+
+// offer gives the keeper of a box with a network of its own sockets of this machine's.
+func (k *kept) offer() error {
+	if !k.order.Isolated || k.offered {
+		return nil
+	}
+	four, err := ports.NewSockets(unix.AF_INET)
+	defer protocol.CloseAll(four)
+	if err != nil {
+		return errors.Join(errors.New("its ports can't be reached from outside of the sandbox"), err)
+	}
+	six, _ := ports.NewSockets(unix.AF_INET6) // not every machine has it
+	defer protocol.CloseAll(six)
+	err = k.ask(protocol.Request{Op: protocol.OpOffer, Four: len(four), Six: len(six)}, slices.Concat(four, six)...)
+	k.offered = err == nil
+	return err
 }

@@ -2,14 +2,12 @@ package sandbox
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/internal/safety/places"
-	"github.com/inspan/inspan/internal/world/sandbox/gocache"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 )
 
@@ -33,20 +31,6 @@ func (b *boxes) goLayer(cache string, env []string) string {
 		return ""
 	}
 	return real
-}
-
-// serveLayers serves the go command. What says that it keeps its cache elsewhere has no layer
-// below. It returns the exit code.
-func serveLayers(below string) int {
-	l := gocache.Cache{Top: os.Getenv("GOCACHE"), Below: below}
-	if l.Top != walls.CacheDir+"/"+walls.GoBuilds {
-		l.Below = ""
-	}
-	if err := l.Serve(os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "inspan: serve Go's build cache:", err)
-		return 1
-	}
-	return 0
 }
 
 // builtCold is what those who ran such a build are told, after "the sandbox".

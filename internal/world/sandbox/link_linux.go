@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/sandbox/keeper"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/tool"
 )
@@ -165,17 +166,9 @@ func (b *boxes) keeper(k *kept) (l link, waited bool, err error) {
 	return l, false, err
 }
 
-// receiving reads from our end of a connection.
-func receiving(conn *net.UnixConn) func(p, oob []byte) (int, int, error) {
-	return func(p, oob []byte) (int, int, error) {
-		n, oobn, _, _, err := conn.ReadMsgUnix(p, oob)
-		return n, oobn, err
-	}
-}
-
 // spawn starts a keeper that has no namespaces of its own.
 func (b *boxes) spawn() (link, error) {
-	process, conn, err := startKeeper(b.o, keeperName, &syscall.SysProcAttr{Setsid: true})
+	process, conn, err := startKeeper(b.o, keeper.Name, &syscall.SysProcAttr{Setsid: true})
 	if err != nil {
 		return link{}, err
 	}
@@ -198,7 +191,7 @@ func startKeeper(o Options, name string, attr *syscall.SysProcAttr) (*os.Process
 	}
 	defer null.Close()
 	process, err := os.StartProcess(o.Self, []string{name}, &os.ProcAttr{
-		Dir: "/", Env: keeperVars(), Files: []*os.File{null, null, null, theirs}, Sys: attr,
+		Dir: "/", Env: keeper.Environ(), Files: []*os.File{null, null, null, theirs}, Sys: attr,
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close())
@@ -207,6 +200,14 @@ func startKeeper(o Options, name string, attr *syscall.SysProcAttr) (*os.Process
 		_ = unix.Setpriority(unix.PRIO_PGRP, process.Pid, min(19, 20-own+o.Nice)) // all its threads, and what it starts
 	}
 	return process, conn, nil
+}
+
+// receiving reads from our end of a connection.
+func receiving(conn *net.UnixConn) func(p, oob []byte) (int, int, error) {
+	return func(p, oob []byte) (int, int, error) {
+		n, oobn, _, _, err := conn.ReadMsgUnix(p, oob)
+		return n, oobn, err
+	}
 }
 
 // connected makes both ends of a connection.

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/world/sandbox/keeper"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 )
 
@@ -29,7 +30,7 @@ func TestEndsBeforeItBegins(t *testing.T) {
 	}
 	fd := int(null.Fd())
 	for range 20 {
-		keeper, conn, err := startKeeper(Options{Self: self}, keeperName, &syscall.SysProcAttr{Setsid: true})
+		keeper, conn, err := startKeeper(Options{Self: self}, keeper.Name, &syscall.SysProcAttr{Setsid: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,11 +1,9 @@
-package sandbox
+package keeper
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
@@ -25,24 +23,24 @@ func callHome() (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	return fd, unix.Connect(fd, &unix.SockaddrUnix{Name: insideDoor + doorSocket})
+	return fd, unix.Connect(fd, &unix.SockaddrUnix{Name: ContainerFolder + ContainerSocket})
 }
 
 // prepareInside looks whether the walls stand and finds the program.
-func (k *keeper) prepareInside() error {
-	if err := k.inspect(); err != nil {
+func (c *command) prepareInside() error {
+	if err := c.inspect(); err != nil {
 		return walls.During("check the container", err)
 	}
-	if k.order.Image {
-		k.order.Env = processes.SetVars(imageEnviron(os.Environ()), k.order.Env...)
+	if c.order.Image {
+		c.order.Env = processes.SetVars(imageEnviron(os.Environ()), c.order.Env...)
 	}
-	if k.order.Level != tool.BoxNone {
-		k.order.Env = processes.SetVars(k.order.Env, k.order.TempVars("/run")...)
-		if err := k.order.Limits.ApplyHere(); err != nil {
+	if c.order.Level != tool.BoxNone {
+		c.order.Env = processes.SetVars(c.order.Env, c.order.TempVars("/run")...)
+		if err := c.order.Limits.ApplyHere(); err != nil {
 			return walls.During("set limits", err)
 		}
 	}
-	return k.lookUp()
+	return c.lookUp()
 }
 
 // imageEnviron is what the image says, and a home that can be written.
@@ -58,34 +56,31 @@ func imageEnviron(own []string) []string {
 }
 
 // lookUp finds the program in the container.
-func (k *keeper) lookUp() error {
-	for _, kv := range k.order.Env {
+func (c *command) lookUp() error {
+	for _, kv := range c.order.Env {
 		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
 			if err := os.Setenv("PATH", path); err != nil {
 				return err
 			}
 		}
 	}
-	if strings.Contains(k.order.Path, "/") {
+	if strings.Contains(c.order.Path, "/") {
 		return nil // relative to where it will run
 	}
-	path, err := exec.LookPath(k.order.Path)
-	if errors.Is(err, exec.ErrDot) {
-		err = nil
-	}
+	path, err := c.lookPath(c.order.Path)
 	if err != nil {
 		return syscall.ENOENT
 	}
-	k.order.Path = path
+	c.order.Path = path
 	return nil
 }
 
 // inspect proves what the engine was asked for.
-func (k *keeper) inspect() error {
-	if k.order.Level == tool.BoxNone {
+func (c *command) inspect() error {
+	if c.order.Level == tool.BoxNone {
 		return nil
 	}
-	for _, w := range k.order.Walls {
+	for _, w := range c.order.Walls {
 		if err := w.Check(); err != nil {
 			return err
 		}
@@ -107,8 +102,8 @@ func (k *keeper) inspect() error {
 
 // enterInside takes from the current thread what no engine was asked to give,
 // and the system calls that no box has.
-func (k *keeper) enterInside() error {
-	if k.order.Level == tool.BoxNone {
+func (c *command) enterInside() error {
+	if c.order.Level == tool.BoxNone {
 		return nil
 	}
 	if err := walls.DropPrivileges(); err != nil {
@@ -117,22 +112,29 @@ func (k *keeper) enterInside() error {
 	if !walls.CanFilter() {
 		return nil // the engine has a filter of its own
 	}
-	return walls.During("restrict system calls", walls.Filter(k.order.Level))
+	return walls.During("restrict system calls", walls.Filter(c.order.Level))
 }
 
 // killAll kills the family. In a container some of it can be out of reach, as
 // what became another user there; it dies with its first process.
-func (k *keeper) killAll() {
-	if k.order.Container {
+func (c *command) killAll() {
+	if c.order.Container {
 		go func() {
 			late := time.NewTimer(processes.TermGrace)
 			defer late.Stop()
 			select {
-			case <-k.family.Done:
+			case <-c.family.Done:
 			case <-late.C:
 				os.Exit(1)
 			}
 		}()
 	}
-	k.family.Kill()
+	c.family.Kill()
 }
+
+// Where things are in a container.
+const (
+	ContainerProgram = "/.inspan-keeper" // the keeper, and its name
+	ContainerFolder  = "/.inspan-door"   // the folder of the socket that it connects to
+	ContainerSocket  = "/socket"         // the name of that in the folder
+)

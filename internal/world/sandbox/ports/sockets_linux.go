@@ -1,4 +1,4 @@
-package sandbox
+package ports
 
 import (
 	"bufio"
@@ -16,11 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ours reports whether a connection was made by a process of this box, which
+// MadeHere reports whether a connection was made by a process of this box, which
 // must have the other end open. All boxes of a session share a network, so
 // others can find the proxy of this one; what it reaches was opened to this
 // command alone. The kernel says whose an end is: there is no word to pass on.
-func (k *keeper) ours(conn int) bool {
+func MadeHere(conn int) bool {
 	here, err := unix.Getsockname(conn)
 	if err != nil {
 		return false
@@ -40,7 +40,7 @@ func inodeOf(local, remote unix.Sockaddr) string {
 	if !ok || !ok2 {
 		return ""
 	}
-	want := []string{written(l), written(r)}
+	want := []string{formatAddress(l), formatAddress(r)}
 	for f := range sockets("tcp") {
 		if slices.Equal(f[1:3], want) && f[9] != "0" {
 			return f[9]
@@ -76,7 +76,7 @@ func listeners() (out []listener) {
 	const listening = "0A"
 	for _, table := range []string{"tcp", "tcp6"} {
 		for f := range sockets(table) {
-			if address, err := read(f[1]); err == nil && f[3] == listening {
+			if address, err := parseAddress(f[1]); err == nil && f[3] == listening {
 				out = append(out, listener{address, "socket:[" + f[9] + "]"})
 			}
 		}
@@ -84,8 +84,8 @@ func listeners() (out []listener) {
 	return out
 }
 
-// reached are the addresses of this machine that lead to it, the likeliest first.
-func (l listener) reached() []netip.AddrPort {
+// addresses are the addresses of this machine that lead to it, the likeliest first.
+func (l listener) addresses() []netip.AddrPort {
 	if !l.address.Addr().IsUnspecified() {
 		return []netip.AddrPort{l.address}
 	}
@@ -96,8 +96,8 @@ func (l listener) reached() []netip.AddrPort {
 	return []netip.AddrPort{netip.AddrPortFrom(netip.IPv6Loopback(), l.address.Port()), four}
 }
 
-// read understands an address as the kernel writes it; see written.
-func read(text string) (netip.AddrPort, error) {
+// parseAddress understands an address as the kernel writes it; see written.
+func parseAddress(text string) (netip.AddrPort, error) {
 	host, port, _ := strings.Cut(text, ":")
 	raw, err := hex.DecodeString(host)
 	n, err2 := strconv.ParseUint(port, 16, 16)
@@ -114,9 +114,9 @@ func read(text string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(address.Unmap(), uint16(n)), nil
 }
 
-// written is an address as the kernel writes it: its bytes as one number of this
+// formatAddress is an address as the kernel writes it: its bytes as one number of this
 // processor. All that we know rules for are little-endian.
-func written(a *unix.SockaddrInet4) string {
+func formatAddress(a *unix.SockaddrInet4) string {
 	return fmt.Sprintf("%02X%02X%02X%02X:%04X", a.Addr[3], a.Addr[2], a.Addr[1], a.Addr[0], a.Port)
 }
 

@@ -1,4 +1,4 @@
-package sandbox
+package keeper
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/ports"
 	"github.com/inspan/inspan/internal/world/sandbox/processes"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
@@ -22,31 +23,31 @@ import (
 // Nothing in it can be written.
 
 // prepareScene makes the file system of the box, unless it stands.
-func (k *keeper) prepareScene() error {
-	if !k.order.Stands {
-		if err := k.furnish(); err != nil {
+func (c *command) prepareScene() error {
+	if !c.order.Stands {
+		if err := c.enterMounts(); err != nil {
 			return err
 		}
 	}
-	k.order.Env = processes.SetVars(k.order.Env, k.order.TempVars(walls.OwnTemp)...)
-	k.order.Env = processes.SetVars(k.order.Env, k.order.GoCacheVars()...)
-	return walls.During("offer the proxy", k.proxied())
+	c.order.Env = processes.SetVars(c.order.Env, c.order.TempVars(walls.OwnTemp)...)
+	c.order.Env = processes.SetVars(c.order.Env, c.order.GoCacheVars()...)
+	return walls.During("offer the proxy", c.proxied())
 }
 
-// furnish makes it.
-func (k *keeper) furnish() error {
-	if err := k.use(); err != nil {
+// enterMounts makes it.
+func (c *command) enterMounts() error {
+	if err := c.lockFolders(); err != nil {
 		return walls.During("lock the folder for temporary files", err)
 	}
-	if err := k.order.EnterMounts(); err != nil {
+	if err := c.order.EnterMounts(); err != nil {
 		return err
 	}
-	return walls.During("set limits", k.order.Limits.ApplyHere())
+	return walls.During("set limits", c.order.Limits.ApplyHere())
 }
 
-// use keeps the session's folders for temporary files and caches while the box is open.
-func (k *keeper) use() error {
-	for _, dir := range []string{k.order.Tmp, k.order.Cache} {
+// lockFolders keeps the session's folders for temporary files and caches while the box is open.
+func (c *command) lockFolders() error {
+	for _, dir := range []string{c.order.Tmp, c.order.Cache} {
 		if dir == "" {
 			continue
 		}
@@ -54,19 +55,19 @@ func (k *keeper) use() error {
 		if err != nil {
 			return err
 		}
-		k.using = append(k.using, lock)
+		c.locks = append(c.locks, lock)
 	}
 	return nil
 }
 
 // enterScene puts the current thread into the box. Landlock is a second wall
 // behind the mounts, where the kernel has it.
-func (k *keeper) enterScene() error {
+func (c *command) enterScene() error {
 	// The keeper's own would outlive the command.
 	if err := unix.Unshare(unix.CLONE_NEWIPC); err != nil {
 		return walls.During("part from the IPC of the machine", err)
 	}
-	rules, err := walls.WorkspaceRules(k.order.Plan)
+	rules, err := walls.WorkspaceRules(c.order.Plan)
 	if err != nil {
 		return walls.During("restrict files", err)
 	}
@@ -77,19 +78,19 @@ func (k *keeper) enterScene() error {
 	if err := rules.Enforce(); err != nil {
 		return walls.During("restrict files", err)
 	}
-	if k.order.Level == tool.BoxRead {
+	if c.order.Level == tool.BoxRead {
 		return walls.During("restrict system calls", walls.Filter(tool.BoxRead))
 	}
-	return walls.During("restrict system calls", k.filterConnects())
+	return walls.During("restrict system calls", c.filterConnects())
 }
 
 // proxied offers the proxy to those that use one, if hosts are open. What is on
 // this machine is reached without any.
-func (k *keeper) proxied() error {
+func (c *command) proxied() error {
 	const near = "localhost,127.0.0.1,::1,[::1]"
 	var vars []string
-	if k.order.Proxy {
-		port, err := k.offer()
+	if c.order.Proxy {
+		port, err := c.offer()
 		if err != nil {
 			return err
 		}
@@ -98,13 +99,13 @@ func (k *keeper) proxied() error {
 			vars = append(vars, name+"="+address)
 		}
 	}
-	k.order.Env = processes.SetVars(k.order.Env, append(vars, "NO_PROXY="+near, "no_proxy="+near)...)
+	c.order.Env = processes.SetVars(c.order.Env, append(vars, "NO_PROXY="+near, "no_proxy="+near)...)
 	return nil
 }
 
 // offer listens for those who want to use the proxy. Connections of this box are
 // handed to the other side as they are.
-func (k *keeper) offer() (port int, err error) {
+func (c *command) offer() (port int, err error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0, err
@@ -119,16 +120,16 @@ func (k *keeper) offer() (port int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	go k.accept(fd)
+	go c.accept(fd)
 	return name.(*unix.SockaddrInet4).Port, nil
 }
 
-func (k *keeper) accept(listener int) {
-	line, err := protocol.Encode(protocol.Report{Op: protocol.OpConnection, N: k.number})
+func (c *command) accept(listener int) {
+	line, err := protocol.Encode(protocol.Report{Op: protocol.OpConnection, N: c.number})
 	if err != nil {
 		return
 	}
-	<-k.begun // the start is told first
+	<-c.begun // the start is told first
 	for {
 		conn, _, err := unix.Accept4(listener, unix.SOCK_CLOEXEC)
 		if err != nil {
@@ -137,8 +138,8 @@ func (k *keeper) accept(listener int) {
 			}
 			return
 		}
-		if k.ours(conn) {
-			k.Send(line, unix.UnixRights(conn))
+		if ports.MadeHere(conn) {
+			c.Send(line, unix.UnixRights(conn))
 		}
 		_ = unix.Close(conn)
 	}
@@ -146,13 +147,13 @@ func (k *keeper) accept(listener int) {
 
 // sweep renames what appeared in the workspace and must not stay. It is done
 // here only if nobody is left who would do it outside, so nothing can be told.
-func (k *keeper) sweep() {
-	w := &sensitive.Workspace{Root: k.order.Root, Places: k.order.Map}
-	if k.order.Box.Init {
+func (c *command) sweep() {
+	w := &sensitive.Workspace{Root: c.order.Root, Places: c.order.Map}
+	if c.order.Box.Init {
 		w.CountMakers(1)
 	}
-	held := w.OpenFolders(k.order.Box)
+	held := w.OpenFolders(c.order.Box)
 	defer paths.CloseFolders(held)
-	before := k.order.View.Before
-	w.TakeAwayAll(w.Appeared(k.order.Box, before, held, func(path string) bool { return w.ChangedOutside(path, before) }), held)
+	before := c.order.View.Before
+	w.TakeAwayAll(w.Appeared(c.order.Box, before, held, func(path string) bool { return w.ChangedOutside(path, before) }), held)
 }

@@ -1,6 +1,6 @@
 //go:build race
 
-package sandbox
+package keeper
 
 import "os"
 

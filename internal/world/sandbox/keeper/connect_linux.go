@@ -1,4 +1,4 @@
-package sandbox
+package keeper
 
 import (
 	"bytes"
@@ -47,16 +47,16 @@ type heldAnswer struct {
 
 // filterConnects puts the current thread behind a filter that lets the keeper connect for it. A kernel
 // that can't (before 5.19) has only the filter.
-func (p *post) filterConnects() error {
+func (k *keeper) filterConnects() error {
 	listener, err := walls.FilterAsking(tool.BoxWorkspace, unix.SYS_CONNECT)
 	if err == nil && listener >= 0 {
-		go p.connectFor(listener)
+		go k.connectFor(listener)
 	}
 	return err
 }
 
 // connectFor answers until nobody is left behind the filter.
-func (p *post) connectFor(listener int) {
+func (k *keeper) connectFor(listener int) {
 	var asked sync.WaitGroup
 	defer func() {
 		asked.Wait()
@@ -81,7 +81,7 @@ func (p *post) connectFor(listener int) {
 		asked.Go(func() {
 			answer := heldAnswer{id: c.id}
 			var errno syscall.Errno
-			if err := p.connect(listener, c); errors.As(err, &errno) {
+			if err := k.connect(listener, c); errors.As(err, &errno) {
 				answer.errno = -int32(errno)
 			} else if err != nil {
 				answer.errno = -int32(syscall.EACCES)
@@ -92,7 +92,7 @@ func (p *post) connectFor(listener int) {
 }
 
 // connect does what a command has asked the kernel for.
-func (p *post) connect(listener int, c heldCall) error {
+func (k *keeper) connect(listener int, c heldCall) error {
 	socket, err := takeFile(int(c.task), int(c.args[0]))
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (p *post) connect(listener int, c heldCall) error {
 		return err
 	}
 	if path, ok := socketPath(address); ok && domain == unix.AF_UNIX {
-		return p.connectPath(socket, int(c.task), path)
+		return k.connectPath(socket, int(c.task), path)
 	}
 	var at unsafe.Pointer
 	if size > 0 {
@@ -144,7 +144,7 @@ func socketPath(address []byte) (string, bool) {
 }
 
 // connectPath connects to a socket that has a path, as the thread sees it.
-func (p *post) connectPath(socket, task int, path string) error {
+func (k *keeper) connectPath(socket, task int, path string) error {
 	cwd, err := unix.Open(fmt.Sprintf("/proc/%d/cwd", task), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (p *post) connectPath(socket, task int, path string) error {
 	}
 	defer func() { _ = unix.Close(file) }()
 	if inside, err := boundHere(file); err != nil || !inside {
-		if now := p.now.Load(); now != nil {
+		if now := k.now.Load(); now != nil {
 			now.tell(protocol.Report{Op: protocol.OpRefused, Text: "refused to connect to " + path + ": nothing in this sandbox listens there"})
 		}
 		return syscall.EACCES

@@ -1,4 +1,4 @@
-package sandbox
+package ports
 
 import (
 	"errors"
@@ -32,46 +32,8 @@ const (
 	dialTimeout    = 10 * time.Second
 )
 
-// offer gives the keeper of a box with a network of its own sockets of this machine's.
-func (k *kept) offer() error {
-	if !k.order.Isolated || k.offered {
-		return nil
-	}
-	four, err := newSockets(unix.AF_INET)
-	defer protocol.CloseAll(four)
-	if err != nil {
-		return errors.Join(errors.New("its ports can't be reached from outside of the sandbox"), err)
-	}
-	six, _ := newSockets(unix.AF_INET6) // not every machine has it
-	defer protocol.CloseAll(six)
-	err = k.ask(protocol.Request{Op: protocol.OpOffer, Four: len(four), Six: len(six)}, slices.Concat(four, six)...)
-	k.offered = err == nil
-	return err
-}
-
-// newSockets makes as many as a command can have ports.
-func newSockets(family int) (list []int, err error) {
-	for range protocol.MaxPorts {
-		fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-		if err != nil {
-			return list, os.NewSyscallError("socket", err)
-		}
-		list = append(list, fd)
-		// As any server does, or a port could not be had again for a minute.
-		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
-			return list, os.NewSyscallError("setsockopt", err)
-		}
-		if family == unix.AF_INET6 {
-			if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1); err != nil {
-				return list, os.NewSyscallError("setsockopt", err)
-			}
-		}
-	}
-	return list, nil
-}
-
-// ports are those on which the family of a keeper listens, as the machine can reach them.
-type ports struct {
+// Ports are those on which the family of a keeper listens, as the machine can reach them.
+type Ports struct {
 	mu        sync.Mutex
 	four, six []int // sockets of the machine's network that are not used
 	list      []tool.Port
@@ -80,21 +42,22 @@ type ports struct {
 	busy      chan struct{} // holds a value for each connection; nil: nothing is offered
 }
 
-func (p *ports) give(four, six []int) {
+// Give hands over sockets of the machine's network, for IPv4 and IPv6.
+func (p *Ports) Give(four, six []int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.four, p.six, p.busy = four, six, make(chan struct{}, maxConnections)
 }
 
-// offered reports whether sockets were given.
-func (p *ports) offered() bool {
+// Offered reports whether sockets were given.
+func (p *Ports) Offered() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.four != nil || p.open != nil
 }
 
-// follow looks for ports until the family is gone.
-func (p *ports) follow(gone <-chan struct{}) {
+// Follow looks for ports until the family is gone.
+func (p *Ports) Follow(gone <-chan struct{}) {
 	tick := time.NewTicker(portsEvery)
 	defer tick.Stop()
 	for {
@@ -109,7 +72,7 @@ func (p *ports) follow(gone <-chan struct{}) {
 
 // look offers what the family has come to listen on, and returns all of it. A port stays
 // its own until the family has ended. One that was taken is tried again.
-func (p *ports) look() []tool.Port {
+func (p *Ports) look() []tool.Port {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.busy == nil {
@@ -131,8 +94,8 @@ func (p *ports) look() []tool.Port {
 	return slices.Clone(p.list)
 }
 
-// report has ports that are found from now on written down. It returns those of before.
-func (p *ports) report(to io.Writer) []tool.Port {
+// Report has ports that are found from now on written down. It returns those of before.
+func (p *Ports) Report(to io.Writer) []tool.Port {
 	list := p.look()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -141,7 +104,7 @@ func (p *ports) report(to io.Writer) []tool.Port {
 }
 
 // fresh lists the ports that the family listens on and that are not offered.
-func (p *ports) fresh() (out []int) {
+func (p *Ports) fresh() (out []int) {
 	for _, l := range listeners() {
 		port := int(l.address.Port())
 		known := slices.Contains(out, port) || slices.ContainsFunc(p.list, func(o tool.Port) bool { return o.Number == port && o.Error == "" })
@@ -153,7 +116,7 @@ func (p *ports) fresh() (out []int) {
 }
 
 // offer listens on a port of the machine. Whoever else has it keeps it.
-func (p *ports) offer(port int) error {
+func (p *Ports) offer(port int) error {
 	if len(p.four) == 0 {
 		return errors.New("a command has " + strconv.Itoa(protocol.MaxPorts) + " ports at most")
 	}
@@ -170,13 +133,13 @@ func (p *ports) offer(port int) error {
 	return nil
 }
 
-func (p *ports) serve(l net.Listener, port int) {
+func (p *Ports) serve(l net.Listener, port int) {
 	p.open = append(p.open, l)
 	go accept(l, port, p.busy)
 }
 
-// close gives the ports back, before the end of the family is told.
-func (p *ports) close() {
+// Close gives the ports back, before the end of the family is told.
+func (p *Ports) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, l := range p.open {
@@ -246,9 +209,9 @@ func forward(client net.Conn, port int) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		carry(server, client)
+		copyHalf(server, client)
 	}()
-	carry(client, server)
+	copyHalf(client, server)
 	<-done
 }
 
@@ -257,7 +220,7 @@ func dial(port int) net.Conn {
 		if int(l.address.Port()) != port || !heldHere(l.socket) {
 			continue
 		}
-		for _, address := range l.reached() {
+		for _, address := range l.addresses() {
 			if conn, err := net.DialTimeout("tcp", address.String(), dialTimeout); err == nil {
 				return conn
 			}
@@ -266,8 +229,8 @@ func dial(port int) net.Conn {
 	return nil
 }
 
-// carry copies until one side has said its last, and passes that on.
-func carry(to, from net.Conn) {
+// copyHalf copies until one side has said its last, and passes that on.
+func copyHalf(to, from net.Conn) {
 	_, err := io.Copy(to, from)
 	if half, ok := to.(*net.TCPConn); ok && err == nil {
 		_ = half.CloseWrite() // it may be gone
