@@ -5,14 +5,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/inspan/inspan/internal/world/sandbox/files"
 	"github.com/inspan/inspan/internal/world/sandbox/gitfiles"
 	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
@@ -38,7 +36,7 @@ type boxes struct {
 	known   knownSecrets
 	watches watches
 	nests   nests
-	temp    *temp // nil: boxes have folders of their own, each
+	temp    *files.Temp // nil: boxes have folders of their own, each
 	cache   cache
 
 	gitKinds func() []gitfiles.Kind
@@ -57,14 +55,14 @@ func newProcs(root string, o Options) *procs {
 	ps := &procs{mark: rand.Text(), boxes: boxes{
 		Workspace: &sensitive.Workspace{Root: root, Places: m, State: o.State},
 		o:         o, gitKinds: sync.OnceValue(gitfiles.Allowed), engine: newEngine(o),
-		temp: &temp{results: o.Results, except: slices.DeleteFunc(except, func(path string) bool { return path == "" })},
+		temp: &files.Temp{Results: o.Results, Except: slices.DeleteFunc(except, func(path string) bool { return path == "" })},
 	}}
 	ps.boxes.Copies = ps.boxes.overlays
 	return ps
 }
 
 // own returns the folder for temporary files that a session has to itself.
-func (b *boxes) own() *temp { return b.temp }
+func (b *boxes) own() *files.Temp { return b.temp }
 
 // close ends what the boxes share.
 func (b *boxes) close() error {
@@ -72,7 +70,7 @@ func (b *boxes) close() error {
 	b.network.close()
 	b.watches.close()
 	b.nests.close()
-	return errors.Join(b.mounts.close(), b.temp.close(), b.cache.close())
+	return errors.Join(b.mounts.close(), b.temp.Close(), b.cache.close())
 }
 
 func (b *boxes) options() Options { return b.o }
@@ -134,7 +132,7 @@ func (b *boxes) order(k *kept) error {
 		return b.planWorkspace(k, found)
 	}
 	if b.engine == nil && !o.Isolated {
-		o.Temp = filepath.Join(temporary(), "inspan-"+rand.Text())
+		o.Temp = filepath.Join(files.TempFolder(), "inspan-"+rand.Text())
 	}
 	return nil
 }
@@ -145,8 +143,8 @@ func (b *boxes) order(k *kept) error {
 func (b *boxes) share(k *kept) (err error) {
 	o := &k.order
 	own := func(path string) bool {
-		_, _, ok := b.temp.within(path)
-		return ok && b.temp.owns(path)
+		_, _, ok := b.temp.Split(path)
+		return ok && b.temp.Owns(path)
 	}
 	sees := !k.bare && (o.Level == tool.BoxWorkspace || own(o.Dir) || slices.ContainsFunc(k.command.Box.Read, own))
 	o.Isolated = b.engine == nil && (sees || o.Level == tool.BoxWorkspace || !walls.KeepsSignals(o.ABI) || b.o.Alone)
@@ -155,23 +153,13 @@ func (b *boxes) share(k *kept) (err error) {
 	}
 	o.AllTmp = o.Level == tool.BoxRead && slices.Contains(k.command.Box.Read, walls.TempFolders()[0][0])
 	o.Read = slices.DeleteFunc(o.Read, func(g walls.Grant) bool { return own(g.Path) })
-	o.Tmp, err = b.temp.open()
+	o.Tmp, err = b.temp.Open()
 	return err
 }
 
 // passed reports whether a file that its name makes secret is open to a command.
 func passed(p tool.Pass, path string) bool {
 	return slices.Contains(p.Read, path) || slices.Contains(p.Write, path)
-}
-
-// temporary returns the first folder for temporary files that can be written.
-func temporary() string {
-	for _, dir := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
-		if info, err := os.Stat(dir); err == nil && info.IsDir() && unix.Access(dir, unix.W_OK|unix.X_OK) == nil {
-			return dir
-		}
-	}
-	return os.TempDir() // the keeper says what is wrong with it
 }
 
 func (b *boxes) limits(level tool.Level) walls.Limits {

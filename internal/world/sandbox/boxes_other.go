@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/inspan/inspan/internal/world/sandbox/files"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
@@ -32,7 +33,7 @@ func newProcs(root string, o Options) *procs {
 func (b *boxes) options() Options { return b.o }
 
 // own returns nothing: each box has a folder for temporary files of its own.
-func (b *boxes) own() *temp { return nil }
+func (b *boxes) own() *files.Temp { return nil }
 
 func (b *boxes) close() error { return nil }
 

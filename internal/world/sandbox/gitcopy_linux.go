@@ -90,7 +90,7 @@ const mostCopies = 8
 // copyGit makes the folders for what a box changes in git directories, and holds these as they are.
 func (k *kept) copyGit() error {
 	for i, c := range k.order.Copies {
-		dir, err := k.boxes.temp.throw(c.Path)
+		dir, err := k.boxes.temp.MakeOverlay(c.Path)
 		if err != nil {
 			return err
 		}

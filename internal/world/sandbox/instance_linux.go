@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/inspan/inspan/internal/world/sandbox/files"
 	"github.com/inspan/inspan/internal/world/sandbox/keeper"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
@@ -76,7 +77,7 @@ func (b *boxes) board(k *kept) error {
 
 // makeDoor makes the folders that a start needs: of the socket, and of masks.
 func (b *boxes) makeDoor() (string, error) {
-	parent := temporary()
+	parent := files.TempFolder()
 	if b.o.State != "" {
 		parent = b.o.State // some engines don't see the temporary folder
 		if err := os.MkdirAll(parent, 0o700); err != nil {

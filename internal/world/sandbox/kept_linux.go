@@ -132,7 +132,7 @@ func (k *kept) stand() (err error) {
 	for _, g := range k.order.Read {
 		paths = append(paths, g.Path)
 	}
-	leave, err := k.boxes.temp.stand(paths)
+	leave, err := k.boxes.temp.MountPoints(paths)
 	if err != nil {
 		k.release()
 		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)

@@ -28,7 +28,7 @@ type secrets struct {
 func (b *boxes) secrets() secrets {
 	m := secrets{began: time.Now(), before: b.secretNames(), own: map[string]bool{}}
 	for path := range m.before {
-		m.own[path] = b.o.look.look(path) == tool.ContentOwn
+		m.own[path] = b.o.look.Look(path) == tool.ContentOwn
 	}
 	return m
 }
@@ -45,7 +45,7 @@ func (b *boxes) adopt(m secrets) {
 			made = made && (m.own[old] || path != old && !os.SameFile(was, info))
 		}
 		if made {
-			b.o.look.made(path)
+			b.o.look.NoteMade(path)
 		}
 	}
 }

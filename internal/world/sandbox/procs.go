@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/inspan/inspan/internal/world/sandbox/files"
 	"github.com/inspan/inspan/internal/world/sandbox/processes"
 	"github.com/inspan/inspan/tool"
 )
@@ -39,7 +40,7 @@ func (ps *procs) Close() error { return ps.boxes.close() }
 
 // own returns the folder for temporary files that a session has to itself, nil if
 // it has none.
-func (ps *procs) own() *temp { return ps.boxes.own() }
+func (ps *procs) own() *files.Temp { return ps.boxes.own() }
 
 // runner is one way to start a process, to watch over it and to end it.
 type runner interface {

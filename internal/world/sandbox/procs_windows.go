@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/inspan/inspan/internal/world/sandbox/files"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -26,6 +27,6 @@ func (p *procs) Start(context.Context, tool.Command) (tool.Process, error) {
 	return nil, errUnsupported
 }
 
-func (p *procs) own() *temp { return nil }
+func (p *procs) own() *files.Temp { return nil }
 
 func keepDescriptors() {}

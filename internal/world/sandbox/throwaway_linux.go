@@ -1,16 +1,9 @@
 package sandbox
 
 import (
-	"crypto/rand"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
-	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -45,49 +38,11 @@ func (b *boxes) throwable(box tool.Box) error {
 
 // discard makes the folder for what the box changes. It goes with the box.
 func (k *kept) discard() error {
-	dir, err := k.boxes.temp.throw(k.order.Root)
+	dir, err := k.boxes.temp.MakeOverlay(k.order.Root)
 	if err != nil {
 		return err
 	}
 	k.order.Throwaway = dir
 	k.leaving = append(k.leaving, func() { _ = paths.RemoveAll(dir) })
 	return nil
-}
-
-// throw makes a folder for what a box changes in a workspace.
-func (t *temp) throw(root string) (dir string, err error) {
-	info, err := os.Stat(root)
-	if err != nil {
-		return "", err
-	}
-	own, err := t.open()
-	if err == nil && tool.Inside(root, own) {
-		err = fmt.Errorf("temporary files lie in the workspace, in %s", own)
-	}
-	if err != nil {
-		return "", err
-	}
-	dir = filepath.Join(own, "thrown-"+rand.Text())
-	upper := filepath.Join(dir, walls.OverlayUpper)
-	for _, path := range []string{dir, upper, filepath.Join(dir, walls.OverlayWork)} {
-		err = errors.Join(err, os.Mkdir(path, 0o700))
-	}
-	// The workspace looks as the top of what differs from it does.
-	if err = errors.Join(err, os.Chmod(upper, info.Mode().Perm())); err == nil {
-		err = noted(upper)
-	}
-	if err != nil {
-		_ = paths.RemoveAll(dir)
-		return "", fmt.Errorf("make a place for what is thrown away: %w", err)
-	}
-	return dir, nil
-}
-
-// noted tries what the kernel needs to note in a folder that something is gone.
-func noted(path string) error {
-	const name = "user.overlay.inspan"
-	if err := unix.Setxattr(path, name, []byte("y"), 0); err != nil {
-		return fmt.Errorf("the file system of the temporary files has no extended attributes (tmpfs has them from Linux 6.6): %w", err)
-	}
-	return unix.Removexattr(path, name)
 }

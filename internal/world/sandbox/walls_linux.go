@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/world/sandbox/files"
 	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
@@ -54,7 +55,7 @@ func (ps *procs) walls() tool.Walls {
 func (b *boxes) try(box tool.Box) error {
 	o := b.o
 	o.Map.Also = nil // looked at as little as the workspace
-	empty := &boxes{Workspace: &sensitive.Workspace{Root: "/usr", Places: o.Map, State: o.State}, o: o, engine: b.engine, temp: &temp{}}
+	empty := &boxes{Workspace: &sensitive.Workspace{Root: "/usr", Places: o.Map, State: o.State}, o: o, engine: b.engine, temp: &files.Temp{}}
 	empty.Copies = empty.overlays
 	program := truth()
 	if _, err := os.Stat("/usr"); err != nil || b.engine != nil {

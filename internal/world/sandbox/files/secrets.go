@@ -1,4 +1,4 @@
-package sandbox
+package files
 
 import (
 	"bytes"
@@ -22,13 +22,13 @@ const mostLooked = 1 << 20
 // repository of files with such names can't keep it busy. Beyond it names decide.
 const mostInAll = 256 << 20
 
-// looker tells of files that are named like secrets whether they are. It
+// Looker tells of files that are named like secrets whether they are. It
 // remembers what it saw for as long as the file stays the same, and what the
 // session has made. Safe for concurrent use.
 //
 // A file is the session's own only while it is as the session left it: what
 // somebody else writes into it or puts in its place is theirs.
-type looker struct {
+type Looker struct {
 	mu   sync.Mutex
 	own  map[string]fs.FileInfo
 	seen map[string]looked
@@ -44,15 +44,15 @@ type looked struct {
 // mostSeen bounds what is remembered of files.
 const mostSeen = 10000
 
-// sees makes a map that looks with it.
-func (l *looker) sees(m places.Map) places.Map {
-	m.Look = l.look
+// Sees makes a map that looks with it.
+func (l *Looker) Sees(m places.Map) places.Map {
+	m.Look = l.Look
 	return m
 }
 
-// look tells what a path holds, which is resolved: what turns out to be a link
+// Look tells what a path holds, which is resolved: what turns out to be a link
 // is not followed. Opening does not wait for the other end of a pipe.
-func (l *looker) look(path string) tool.Content {
+func (l *Looker) Look(path string) tool.Content {
 	at, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return tool.ContentNone
@@ -82,7 +82,7 @@ func (l *looker) look(path string) tool.Content {
 }
 
 // known is what is remembered of a file that is as it was.
-func (l *looker) known(path string, now fs.FileInfo) (tool.Content, bool) {
+func (l *Looker) known(path string, now fs.FileInfo) (tool.Content, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if same(l.own[path], now) {
@@ -99,7 +99,7 @@ func same(was, now fs.FileInfo) bool {
 
 // lookInto looks through an open file, and returns what it read, so that nobody
 // gets to see what came later. Info is nil for what is not a regular file.
-func (l *looker) lookInto(file *os.File, path string) (content tool.Content, info fs.FileInfo, data []byte) {
+func (l *Looker) lookInto(file *os.File, path string) (content tool.Content, info fs.FileInfo, data []byte) {
 	info, err := file.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return tool.ContentUnknown, nil, nil
@@ -107,7 +107,7 @@ func (l *looker) lookInto(file *os.File, path string) (content tool.Content, inf
 	if content, ok := l.known(path, info); ok && content == tool.ContentOwn {
 		return content, info, nil
 	}
-	if info.Size() > mostLooked || !l.may(info.Size()) {
+	if info.Size() > mostLooked || !l.mayRead(info.Size()) {
 		return tool.ContentUnknown, info, nil
 	}
 	data, err = io.ReadAll(io.NewSectionReader(file, 0, mostLooked+1))
@@ -120,16 +120,16 @@ func (l *looker) lookInto(file *os.File, path string) (content tool.Content, inf
 	return tool.ContentSecret, info, nil
 }
 
-// may reports whether so many bytes more may be looked through.
-func (l *looker) may(size int64) bool {
+// mayRead reports whether so many bytes more may be looked through.
+func (l *Looker) mayRead(size int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.read += size
 	return l.read <= mostInAll
 }
 
-// made takes a file down as one that the session has made or changed.
-func (l *looker) made(path string) {
+// NoteMade takes a file down as one that the session has made or changed.
+func (l *Looker) NoteMade(path string) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return

@@ -1,4 +1,4 @@
-package sandbox
+package files
 
 import (
 	"crypto/rand"
@@ -23,7 +23,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// temp is the folder for temporary files that a session has to itself. Its
+// Temp is the folder for temporary files that a session has to itself. Its
 // boxes see it as /tmp and /var/tmp, and so do its files.
 //
 // A name at the top of /tmp belongs to the session if the session has made it,
@@ -32,9 +32,9 @@ import (
 //
 // The folder is locked by whoever uses it, inspan and the keepers of boxes. One
 // that nobody locks is removed by whoever comes by.
-type temp struct {
-	results bool     // what tools have written is to be on the machine afterwards
-	except  []string // never in it, wherever they lie: the workspace, the home folder and what inspan keeps
+type Temp struct {
+	Results bool     // what tools have written is to be on the machine afterwards
+	Except  []string // never in it, wherever they lie: the workspace, the home folder and what inspan keeps
 
 	mu      sync.Mutex
 	dir     string // empty until something is put there
@@ -47,10 +47,10 @@ type temp struct {
 
 const tempPrefix = "inspan-session-"
 
-// within returns the parts of a path in a folder for temporary files: the
+// Split returns the parts of a path in a folder for temporary files: the
 // number of the folder and what is below it.
-func (t *temp) within(path string) (root int, below string, ok bool) {
-	if t == nil || paths.InsideAny(t.except, path) {
+func (t *Temp) Split(path string) (root int, below string, ok bool) {
+	if t == nil || paths.InsideAny(t.Except, path) {
 		return 0, "", false
 	}
 	for i, r := range walls.TempFolders() {
@@ -64,10 +64,10 @@ func (t *temp) within(path string) (root int, below string, ok bool) {
 	return 0, "", false
 }
 
-// temporary is [tool.Env.Temporary].
-func (t *temp) temporary(path string, boxed bool) bool {
-	root, below, ok := t.within(path)
-	if !ok || below == "" || !boxed && !t.owns(path) {
+// Temporary is [tool.Env.Temporary].
+func (t *Temp) Temporary(path string, boxed bool) bool {
+	root, below, ok := t.Split(path)
+	if !ok || below == "" || !boxed && !t.Owns(path) {
 		return false
 	}
 	if !boxed {
@@ -77,7 +77,7 @@ func (t *temp) temporary(path string, boxed bool) bool {
 }
 
 // give makes a name at the top the session's for good.
-func (t *temp) give(root int, below string) {
+func (t *Temp) give(root int, below string) {
 	name, _, _ := strings.Cut(below, "/")
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -87,8 +87,8 @@ func (t *temp) give(root int, below string) {
 	t.given[walls.TempFolders()[root][0]+"/"+name] = true
 }
 
-// wrote takes note of a file that a tool has changed.
-func (t *temp) wrote(path string) {
+// noteWritten takes note of a file that a tool has changed.
+func (t *Temp) noteWritten(path string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.written == nil {
@@ -99,10 +99,10 @@ func (t *temp) wrote(path string) {
 
 // handOut copies what tools have written to where they said, if nothing is there: a model says that it wrote
 // /tmp/report.txt, and a person looks there. What commands have written is the session's. t.mu is held.
-func (t *temp) handOut() error {
+func (t *Temp) handOut() error {
 	var failed error
 	for _, path := range slices.Sorted(maps.Keys(t.written)) {
-		if root, below, ok := t.within(path); ok && t.results && !places.Steers(below) {
+		if root, below, ok := t.Split(path); ok && t.Results && !places.Steers(below) {
 			r := walls.TempFolders()[root]
 			failed = errors.Join(failed, handOut(filepath.Join(t.dir, r[1]), r[0], below))
 		}
@@ -144,9 +144,9 @@ func handOut(from, to, name string) error {
 	return errors.Join(err, out.Close())
 }
 
-// owns reports whether a path is the session's and not the machine's.
-func (t *temp) owns(path string) bool {
-	root, below, ok := t.within(path)
+// Owns reports whether a path is the session's and not the machine's.
+func (t *Temp) Owns(path string) bool {
+	root, below, ok := t.Split(path)
 	if !ok || below == "" {
 		return ok
 	}
@@ -159,7 +159,7 @@ func (t *temp) owns(path string) bool {
 }
 
 // has reports whether the session has made a name at the top, or was given it.
-func (t *temp) has(root int, name string) bool {
+func (t *Temp) has(root int, name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.given[walls.TempFolders()[root][0]+"/"+name] {
@@ -173,18 +173,18 @@ func (t *temp) has(root int, name string) bool {
 	return err == nil && t.points[path] == 0
 }
 
-// at returns where on the machine a resolved path lies.
-func (t *temp) at(path string) (string, error) {
-	root, below, ok := t.within(path)
-	if !ok || !t.owns(path) {
+// onMachine returns where on the machine a resolved path lies.
+func (t *Temp) onMachine(path string) (string, error) {
+	root, below, ok := t.Split(path)
+	if !ok || !t.Owns(path) {
 		return path, nil
 	}
-	dir, err := t.open()
+	dir, err := t.Open()
 	return filepath.Join(dir, walls.TempFolders()[root][1], below), err
 }
 
-// seen undoes at.
-func (t *temp) seen(path string) string {
+// inSession undoes at.
+func (t *Temp) inSession(path string) string {
 	if t == nil {
 		return path
 	}
@@ -199,9 +199,9 @@ func (t *temp) seen(path string) string {
 }
 
 // resolve is the function of this name, for paths as the session sees them.
-func (t *temp) resolve(path string) (string, error) {
+func (t *Temp) resolve(path string) (string, error) {
 	return paths.ResolveBy(path, func(path string) (string, error) {
-		path, err := t.at(path)
+		path, err := t.onMachine(path)
 		if err != nil {
 			return "", err
 		}
@@ -209,14 +209,14 @@ func (t *temp) resolve(path string) (string, error) {
 	})
 }
 
-// open makes the folder, if there is none yet.
-func (t *temp) open() (string, error) {
+// Open makes the folder, if there is none yet.
+func (t *Temp) Open() (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.dir != "" {
 		return t.dir, nil
 	}
-	parent, err := filepath.EvalSymlinks(temporary())
+	parent, err := filepath.EvalSymlinks(TempFolder())
 	if err != nil {
 		return "", err
 	}
@@ -230,7 +230,7 @@ func (t *temp) open() (string, error) {
 	return "", fmt.Errorf("make a folder for temporary files: %w", err)
 }
 
-func (t *temp) make(dir string) error {
+func (t *Temp) make(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
@@ -255,8 +255,8 @@ func (t *temp) make(dir string) error {
 	return nil
 }
 
-// close removes the folder, unless a process that was let go of still uses it.
-func (t *temp) close() error {
+// Close removes the folder, unless a process that was let go of still uses it.
+func (t *Temp) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.dir == "" {
@@ -288,13 +288,13 @@ func sweepTemp(parent string) {
 	}
 }
 
-// stand makes places in the folder for what of the machine is mounted there,
+// MountPoints makes places in the folder for what of the machine is mounted there,
 // for as long as a box is open; leave is nil if none is needed. What a process made at such a
 // place stays.
-func (t *temp) stand(paths []string) (leave func(), err error) {
+func (t *Temp) MountPoints(paths []string) (leave func(), err error) {
 	var made []string
 	for _, path := range paths {
-		root, below, ok := t.stands(path)
+		root, below, ok := t.belongsInside(path)
 		info, err := os.Stat(path)
 		if !ok || err != nil {
 			continue
@@ -319,17 +319,17 @@ func (t *temp) stand(paths []string) (leave func(), err error) {
 	return func() { t.unmake(made) }, nil
 }
 
-// stands returns the parts of a path of the machine that is to be seen in the
+// belongsInside returns the parts of a path of the machine that is to be seen in the
 // folder.
-func (t *temp) stands(path string) (root int, below string, ok bool) {
-	plain := temp{}
-	root, below, ok = plain.within(path)
+func (t *Temp) belongsInside(path string) (root int, below string, ok bool) {
+	plain := Temp{}
+	root, below, ok = plain.Split(path)
 	return root, below, ok && below != ""
 }
 
 // point makes one place, or counts it again. It reports false if it is the
 // session's own.
-func (t *temp) point(at string, isDir bool) (bool, error) {
+func (t *Temp) point(at string, isDir bool) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.points[at] > 0 {
@@ -356,7 +356,7 @@ func (t *temp) point(at string, isDir bool) (bool, error) {
 }
 
 // unmake takes away places that no box needs any more.
-func (t *temp) unmake(made []string) {
+func (t *Temp) unmake(made []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := len(made) - 1; i >= 0; i-- {
@@ -383,4 +383,52 @@ func (t *temp) unmake(made []string) {
 		}
 		_ = unix.Close(folder)
 	}
+}
+
+// TempFolder returns the first folder for temporary files that can be written.
+func TempFolder() string {
+	for _, dir := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() && unix.Access(dir, unix.W_OK|unix.X_OK) == nil {
+			return dir
+		}
+	}
+	return os.TempDir() // the keeper says what is wrong with it
+}
+
+// MakeOverlay makes a folder for what a box changes in a workspace.
+func (t *Temp) MakeOverlay(root string) (dir string, err error) {
+	info, err := os.Stat(root)
+	if err != nil {
+		return "", err
+	}
+	own, err := t.Open()
+	if err == nil && tool.Inside(root, own) {
+		err = fmt.Errorf("temporary files lie in the workspace, in %s", own)
+	}
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(own, "thrown-"+rand.Text())
+	upper := filepath.Join(dir, walls.OverlayUpper)
+	for _, path := range []string{dir, upper, filepath.Join(dir, walls.OverlayWork)} {
+		err = errors.Join(err, os.Mkdir(path, 0o700))
+	}
+	// The workspace looks as the top of what differs from it does.
+	if err = errors.Join(err, os.Chmod(upper, info.Mode().Perm())); err == nil {
+		err = tryAttributes(upper)
+	}
+	if err != nil {
+		_ = paths.RemoveAll(dir)
+		return "", fmt.Errorf("make a place for what is thrown away: %w", err)
+	}
+	return dir, nil
+}
+
+// tryAttributes tries what the kernel needs to note in a folder that something is gone.
+func tryAttributes(path string) error {
+	const name = "user.overlay.inspan"
+	if err := unix.Setxattr(path, name, []byte("y"), 0); err != nil {
+		return fmt.Errorf("the file system of the temporary files has no extended attributes (tmpfs has them from Linux 6.6): %w", err)
+	}
+	return unix.Removexattr(path, name)
 }

@@ -1,4 +1,4 @@
-package sandbox
+package files
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 // files implements [tool.Files] over the real file system.
 type files struct {
 	guard places.Map // the zero Map guards nothing
-	temp  *temp      // nil: the folders for temporary files are those of the machine
-	look  *looker
+	temp  *Temp      // nil: the folders for temporary files are those of the machine
+	look  *Looker
 	pass  tool.Pass // what is open although it is sensitive
 	// change makes Change.If and the change itself one step within this
 	// process. Another process can still write in between, except that
@@ -29,12 +29,21 @@ type files struct {
 	change *sync.Mutex
 }
 
+// New returns the files of this machine, or of a session that has folders for temporary files to itself.
+func New(guard places.Map, look *Looker, own *Temp) *files {
+	f := &files{guard: guard, look: look, change: &sync.Mutex{}}
+	if own != nil {
+		f.temp, f.guard.Look = own, f.Look
+	}
+	return f
+}
+
 // Look implements [tool.Looker].
 func (f *files) Look(path string) tool.Content {
-	if at, err := f.temp.at(path); err == nil {
+	if at, err := f.temp.onMachine(path); err == nil {
 		path = at
 	}
-	return f.look.look(path)
+	return f.look.Look(path)
 }
 
 // Opened implements [tool.Opener].
@@ -55,7 +64,7 @@ func (f *files) Resolve(ctx context.Context, path string) (string, error) {
 // Machine returns the files as they are for processes without walls.
 func (f *files) Machine() tool.Files {
 	machine := *f
-	machine.temp, machine.guard.Look = nil, f.look.look
+	machine.temp, machine.guard.Look = nil, f.look.Look
 	return &machine
 }
 
@@ -69,7 +78,7 @@ func (f *files) Open(ctx context.Context, path string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := f.temp.at(path)
+	at, err := f.temp.onMachine(path)
 	if err != nil {
 		return nil, err
 	}
@@ -103,32 +112,32 @@ func (f *files) Change(ctx context.Context, c tool.Change) error {
 	if c.Exact && path != c.Path {
 		return moved(c.Path)
 	}
-	at, err := f.temp.at(path)
+	at, err := f.temp.onMachine(path)
 	if err != nil {
 		return err
 	}
 	f.change.Lock()
 	defer f.change.Unlock()
-	held, err := f.hold(at, c)
+	held, err := f.holdFolder(at, c)
 	if err == nil {
 		defer held.release()
-		own := !c.Remove && f.ours(path)
-		if err = held.tell(change(held.path, c)); err == nil && own {
-			f.look.made(at)
+		own := !c.Remove && f.isOwn(path)
+		if err = held.truePath(apply(held.path, c)); err == nil && own {
+			f.look.NoteMade(at)
 		}
 	}
 	if err == nil && at != path {
-		f.temp.wrote(path)
+		f.temp.noteWritten(path)
 	}
 	var pe *fs.PathError
 	if at != path && errors.As(err, &pe) {
-		pe.Path = f.temp.seen(pe.Path)
+		pe.Path = f.temp.inSession(pe.Path)
 	}
 	return err
 }
 
-// change makes one change.
-func change(path string, c tool.Change) error {
+// apply makes one change.
+func apply(path string, c tool.Change) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		info, err = nil, nil

@@ -1,4 +1,4 @@
-package sandbox
+package files
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ func (e closedError) Unwrap() error { return fs.ErrPermission }
 // mayOpen judges a file by where it was found to lie once it was open, and by
 // what was in it then, so that nothing that changes in between is of use.
 func (f *files) mayOpen(file *os.File, path string) (fs.File, error) {
-	if !guards(f.guard) {
+	if !Guards(f.guard) {
 		return file, nil
 	}
 	var read []byte
@@ -41,7 +41,7 @@ func (f *files) mayOpen(file *os.File, path string) (fs.File, error) {
 		content, _, read = f.look.lookInto(file, at)
 		return content
 	}
-	at := f.temp.seen(paths.Location(file, path))
+	at := f.temp.inSession(paths.Location(file, path))
 	place := f.place(m, at)
 	switch {
 	case place.Named && slices.Contains(slices.Concat(f.pass.Read, f.pass.Write), at):
@@ -64,7 +64,7 @@ func (f *files) place(m places.Map, path string) places.Place {
 
 // mayChange judges a path that is about to be written or removed.
 func (f *files) mayChange(path string) error {
-	path = f.temp.seen(path) // as the call was judged by
+	path = f.temp.inSession(path) // as the call was judged by
 	place := f.place(f.guard, path)
 	if place.Guard != places.Secret && place.Guard != places.Frozen || place.Named && slices.Contains(f.pass.Write, path) {
 		return nil
@@ -72,9 +72,9 @@ func (f *files) mayChange(path string) error {
 	return &fs.PathError{Op: "change", Path: path, Err: closedError{place}}
 }
 
-// ours reports whether what is about to be written is the session's own: it is
+// isOwn reports whether what is about to be written is the session's own: it is
 // new, or was its own before.
-func (f *files) ours(path string) bool {
+func (f *files) isOwn(path string) bool {
 	content := f.Look(path)
 	return content == tool.ContentNone || content == tool.ContentOwn
 }
@@ -89,27 +89,27 @@ func (f *files) mayRemove(path string) error {
 	})
 }
 
-// held is a path whose folder was judged and can't be exchanged any more.
-type held struct {
+// heldPath is a path whose folder was judged and can't be exchanged any more.
+type heldPath struct {
 	path   string // to be used instead of the true one
 	folder *os.File
 	true   string // of the folder
 }
 
-// hold opens the folder of a path, judges the path by where that folder lies,
+// holdFolder opens the folder of a path, judges the path by where that folder lies,
 // and returns a path that leads through the open folder, where the system has
 // such paths. Nothing is held without a map.
-func (f *files) hold(path string, c tool.Change) (held, error) {
-	if !guards(f.guard) && !c.Exact {
-		return held{path: path}, nil
+func (f *files) holdFolder(path string, c tool.Change) (heldPath, error) {
+	if !Guards(f.guard) && !c.Exact {
+		return heldPath{path: path}, nil
 	}
 	if err := f.mayChange(path); err != nil {
-		return held{}, err
+		return heldPath{}, err
 	}
 	dir := filepath.Dir(path)
 	if !c.Remove && (c.If == "" || c.If == tool.NoFile) {
 		if err := makeDirs(dir); err != nil {
-			return held{}, err
+			return heldPath{}, err
 		}
 	}
 	folder, err := os.Open(dir)
@@ -118,21 +118,21 @@ func (f *files) hold(path string, c tool.Change) (held, error) {
 		if c.If != "" {
 			err = tool.ErrChanged
 		}
-		return held{}, &fs.PathError{Op: "change", Path: path, Err: keep.Bare(err)}
+		return heldPath{}, &fs.PathError{Op: "change", Path: path, Err: keep.Bare(err)}
 	}
 	if err != nil {
-		return held{}, err
+		return heldPath{}, err
 	}
-	h := held{path: paths.PathIn(folder, filepath.Base(path), path), folder: folder, true: paths.Location(folder, dir)}
+	h := heldPath{path: paths.PathIn(folder, filepath.Base(path), path), folder: folder, true: paths.Location(folder, dir)}
 	if c.Exact && h.true != dir {
-		return held{}, errors.Join(moved(path), folder.Close())
+		return heldPath{}, errors.Join(moved(path), folder.Close())
 	}
 	err = f.mayChange(filepath.Join(h.true, filepath.Base(path)))
 	if err == nil && c.Remove {
 		err = f.mayRemove(filepath.Join(h.true, filepath.Base(path)))
 	}
 	if err != nil {
-		return held{}, errors.Join(err, folder.Close())
+		return heldPath{}, errors.Join(err, folder.Close())
 	}
 	return h, nil
 }
@@ -142,14 +142,14 @@ func moved(path string) error {
 	return &fs.PathError{Op: "change", Path: path, Err: fmt.Errorf("a link leads elsewhere by now: %w", tool.ErrChanged)}
 }
 
-func (h held) release() {
+func (h heldPath) release() {
 	if h.folder != nil {
 		h.folder.Close()
 	}
 }
 
-// tell names the true path in an error.
-func (h held) tell(err error) error {
+// truePath names the true path in an error.
+func (h heldPath) truePath(err error) error {
 	if err == nil || h.folder == nil {
 		return err
 	}
@@ -163,4 +163,9 @@ func (h held) tell(err error) error {
 		le.Old, le.New = strings.Replace(le.Old, from, h.true, 1), strings.Replace(le.New, from, h.true, 1)
 	}
 	return err
+}
+
+// Guards reports whether a map was given at all.
+func Guards(m places.Map) bool {
+	return m.Root != "" || m.Home != "" || m.Settings != "" || len(m.State)+len(m.Apart) > 0 || len(m.Open) > 0
 }
