@@ -128,7 +128,7 @@ func source(st *loop.State, why event.Compaction) compact.Source {
 		Count: st.Count, Room: left(st, why),
 		Facts:   facts(st),
 		Carry:   compact.Carry{Goal: st.Asked(), Todo: todo(st), Mode: st.Mode, Granted: st.Granted, Answers: answers(st), Lasting: lasting(st)},
-		History: slices.ContainsFunc(st.Tools, func(t llm.ToolSpec) bool { return t.Name == "history" }),
+		History: st.HasTool("history"),
 	}
 }
 

@@ -224,7 +224,7 @@ func (s *State) shortened() {
 // tells of it for its figures and returns it whole. The state itself stays as it is.
 func (s *State) Compacted(b event.Compacted, to Shortened) (event.Compacted, error) {
 	next := *s
-	next.Messages, next.Person, next.Events, next.sight = unreferred(to.Messages), to.Person, to.Events, sight{}
+	next.Messages, next.Person, next.Events, next.sight = s.unreferred(to.Messages), to.Person, to.Events, sight{}
 	next.Lacks = true
 	next.Total.Usage = next.Total.Usage.Add(b.Usage)
 	next.Total.Cost += b.Cost
