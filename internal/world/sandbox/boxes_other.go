@@ -105,7 +105,7 @@ type belted struct {
 }
 
 // launch implements runner.
-func (b *belted) launch(cmd *exec.Cmd, e ends, ended func(int, error)) error {
+func (b *belted) launch(cmd *exec.Cmd, e WaitForEnd, ended func(int, error)) error {
 	temp, err := os.MkdirTemp("", "inspan-")
 	if err != nil {
 		return err

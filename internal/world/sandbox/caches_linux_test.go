@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -22,8 +23,8 @@ func TestFetchedOnce(t *testing.T) {
 	}
 	own, goroot := lines[0], lines[1]
 	t.Setenv("GOMODCACHE", own)
-	env, _, state := boxed(t)
-	need(t, env, tool.BoxWorkspace)
+	env, _, state := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	sum, err := os.ReadFile("../../../go.sum")
 	if err != nil {
 		t.Fatal(err)
@@ -42,12 +43,12 @@ func TestFetchedOnce(t *testing.T) {
 		"PATH=" + filepath.Join(goroot, "bin") + ":/usr/bin:/bin",
 		"GOMODCACHE=" + own, "GOFLAGS=-mod=mod", "GONOSUMDB=*", "GOTOOLCHAIN=local",
 	}
-	if code, out, _ := script(t, env, box, "go env GOMODCACHE", vars...); code != 0 || strings.TrimSpace(out) != own {
+	if code, out, _ := boxes.Run(t, env, box, "go env GOMODCACHE", vars...); code != 0 || strings.TrimSpace(out) != own {
 		t.Errorf("%d %s", code, out)
 	}
 	with := box
 	with.Hosts = []string{"proxy.example.com"}
-	if code, out, _ := script(t, env, with, "go mod download", vars...); code != 0 {
+	if code, out, _ := boxes.Run(t, env, with, "go mod download", vars...); code != 0 {
 		t.Fatalf("%d %s", code, out)
 	}
 	if kept, err := filepath.Glob(filepath.Join(state, "cache", "*", "go-mod", "cache", "download", "github.com", "google")); err != nil ||
@@ -55,11 +56,11 @@ func TestFetchedOnce(t *testing.T) {
 		t.Errorf("fetched to %q, %v", kept, err)
 	}
 	box.Read = []string{goroot}
-	if code, out, _ := script(t, env, box, "go list -deps ./... && go mod verify", vars...); code != 0 || !strings.Contains(out, "go-cmp/cmp\n") {
+	if code, out, _ := boxes.Run(t, env, box, "go list -deps ./... && go mod verify", vars...); code != 0 || !strings.Contains(out, "go-cmp/cmp\n") {
 		t.Errorf("%d %s", code, out)
 	}
 	// so that it can be removed
-	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "chmod -R u+w $GOMODCACHE", vars...); code != 0 {
+	if code, out, _ := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace}, "chmod -R u+w $GOMODCACHE", vars...); code != 0 {
 		t.Errorf("%d %s", code, out)
 	}
 }
@@ -67,8 +68,8 @@ func TestFetchedOnce(t *testing.T) {
 // TestCachesEndWithTheSession holds that what a session leaves in a cache is not there for the next
 // one, which would run it, and that a program with a cache of its own finds that again, alone.
 func TestCachesEndWithTheSession(t *testing.T) {
-	env, _, state := boxed(t)
-	need(t, env, tool.BoxWorkspace)
+	env, _, state := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	open := func() tool.Env {
 		env, err := sandbox.Local(env.Root, nil, sandbox.Options{
 			Self: sandbox.Self(), Map: places.Map{State: []string{state}}, State: state,
@@ -80,7 +81,7 @@ func TestCachesEndWithTheSession(t *testing.T) {
 	}
 	mine := tool.Box{Level: tool.BoxWorkspace, Cache: "server"}
 	list := func(env tool.Env, box tool.Box) string {
-		code, out, _ := script(t, env, box, "ls $XDG_CACHE_HOME $GOCACHE $npm_config_cache | grep evil | tr '\\n' ' '")
+		code, out, _ := boxes.Run(t, env, box, "ls $XDG_CACHE_HOME $GOCACHE $npm_config_cache | grep evil | tr '\\n' ' '")
 		if code != 0 {
 			t.Fatal(code, out)
 		}
@@ -88,10 +89,10 @@ func TestCachesEndWithTheSession(t *testing.T) {
 	}
 	first, second := open(), open()
 	put := "for d in $XDG_CACHE_HOME $GOCACHE $npm_config_cache; do touch $d/evil; done"
-	if code, out, _ := script(t, first, tool.Box{Level: tool.BoxWorkspace}, put); code != 0 {
+	if code, out, _ := boxes.Run(t, first, tool.Box{Level: tool.BoxWorkspace}, put); code != 0 {
 		t.Fatal(out)
 	}
-	if code, out, _ := script(t, first, mine, "touch $XDG_CACHE_HOME/evil-server"); code != 0 {
+	if code, out, _ := boxes.Run(t, first, mine, "touch $XDG_CACHE_HOME/evil-server"); code != 0 {
 		t.Fatal(out)
 	}
 	if got := list(first, tool.Box{Level: tool.BoxWorkspace}); got != "evil evil evil" {
@@ -100,10 +101,10 @@ func TestCachesEndWithTheSession(t *testing.T) {
 	if got := list(second, tool.Box{Level: tool.BoxWorkspace}); got != "" {
 		t.Errorf("another session finds %q", got)
 	}
-	shut(t, first)
-	shut(t, second)
+	boxes.Close(t, first)
+	boxes.Close(t, second)
 	third := open()
-	t.Cleanup(func() { shut(t, third) })
+	t.Cleanup(func() { boxes.Close(t, third) })
 	if got := list(third, tool.Box{Level: tool.BoxWorkspace}); got != "" {
 		t.Errorf("the next session finds %q", got)
 	}
@@ -119,7 +120,7 @@ func TestCachesEndWithTheSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	fourth := open()
-	t.Cleanup(func() { shut(t, fourth) })
+	t.Cleanup(func() { boxes.Close(t, fourth) })
 	if got := list(fourth, tool.Box{Level: tool.BoxWorkspace}); got != "" {
 		t.Errorf("the session after a kill finds %q", got)
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -111,7 +112,7 @@ func TestContainersEndWithUs(t *testing.T) {
 // quiet waits until the clients of the engine are gone and no container is left.
 func (d *dock) quiet(t *testing.T) {
 	t.Helper()
-	testkit.WaitFor(t, "the clients of the engine to end", func() bool { return len(living(d.image)) == 0 })
+	testkit.WaitFor(t, "the clients of the engine to end", func() bool { return len(boxes.Marked(d.image)) == 0 })
 	d.empty(t)
 }
 
@@ -136,7 +137,7 @@ func TestContainerKeeperFails(t *testing.T) {
 	engines(t, func(t *testing.T, d *dock) {
 		env, _, _ := d.boxedIn(t)
 		for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
-			p, err := begin(t.Context(), env, tool.BoxWorkspace, "echo ready; sleep 300")
+			p, err := boxes.Begin(t.Context(), env, tool.BoxWorkspace, "echo ready; sleep 300")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -189,7 +190,7 @@ func TestContainerLeaves(t *testing.T) {
 func TestContainersOfTheDead(t *testing.T) {
 	engines(t, func(t *testing.T, d *dock) {
 		env, _, _ := d.boxedIn(t)
-		p, err := begin(t.Context(), env, tool.BoxWorkspace, "echo ready; sleep 300")
+		p, err := boxes.Begin(t.Context(), env, tool.BoxWorkspace, "echo ready; sleep 300")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +248,7 @@ func TestEngineIsTold(t *testing.T) {
 	self := keeperHere(t)
 	engine, notes := stub(t, "echo no way >&2; exit 125")
 	root := t.TempDir()
-	put(t, root, map[string]string{".env": "x", "a:b,c/.env": "x"})
+	boxes.Put(t, root, map[string]string{".env": "x", "a:b,c/.env": "x"})
 	for _, tt := range []struct {
 		box  tool.Box
 		want []string
@@ -298,7 +299,7 @@ func TestEngineIsTold(t *testing.T) {
 				t.Errorf("%s: %s is in\n%s", tt.box.Level, not, told)
 			}
 		}
-		put(t, root, map[string]string{"a:b,c/.env": "x"})
+		boxes.Put(t, root, map[string]string{"a:b,c/.env": "x"})
 		_, err = env.Procs.Start(t.Context(), tool.Command{Args: []string{"true"}, Dir: root, Box: tt.box})
 		if want := tt.box.Level != tool.BoxNone; !errors.Is(err, tool.ErrNoBox) || want != strings.Contains(err.Error(), "a:b,c/.env") {
 			t.Errorf("%s: with a path that can't be told: %v", tt.box.Level, err)
@@ -345,7 +346,7 @@ func TestContainerStartCancelled(t *testing.T) {
 	if err := <-started; !errors.Is(err, context.Canceled) {
 		t.Errorf("the start ended with %v", err)
 	}
-	if running(client) {
+	if boxes.Running(client) {
 		t.Error("the client of the engine runs on")
 	}
 	if told, err := os.ReadFile(notes); err != nil || !strings.Contains(string(told), "rm\n--force") {
@@ -380,7 +381,7 @@ func TestContainerIsChecked(t *testing.T) {
 		}
 		altered := *d
 		altered.engine = engine
-		root, _, _ := boxed(t)
+		root, _, _ := boxes.New(t)
 		env, err := sandbox.Local(root.Root, nil, altered.options())
 		if err != nil {
 			t.Fatal(err)
@@ -394,11 +395,11 @@ func TestContainerIsChecked(t *testing.T) {
 			_, err = p.Wait()
 		}
 		if name == "as told" || name == "more privileges" { // the keeper gives those up itself
-			if err != nil || gone(filepath.Join(env.Root, "started")) {
+			if err != nil || boxes.Gone(filepath.Join(env.Root, "started")) {
 				t.Errorf("%s: %v", name, err)
 			}
 		} else if !errors.Is(err, tool.ErrNoBox) || !strings.Contains(err.Error(), "check the container") ||
-			!gone(filepath.Join(env.Root, "started")) {
+			!boxes.Gone(filepath.Join(env.Root, "started")) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

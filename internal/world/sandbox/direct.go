@@ -29,7 +29,7 @@ type direct struct {
 // launch implements runner. On Linux the wish to die with the parent is tied
 // to the thread that forked, so that thread is kept until the process has
 // ended.
-func (d *direct) launch(cmd *exec.Cmd, e ends, ended func(int, error)) error {
+func (d *direct) launch(cmd *exec.Cmd, e WaitForEnd, ended func(int, error)) error {
 	if e.in != nil {
 		cmd.Stdin = e.in
 	}

@@ -60,7 +60,7 @@ type kept struct {
 }
 
 // launch implements runner.
-func (k *kept) launch(cmd *exec.Cmd, e ends, ended func(int, error)) error {
+func (k *kept) launch(cmd *exec.Cmd, e WaitForEnd, ended func(int, error)) error {
 	err := k.launchOnce(cmd, e, ended)
 	if k.flattened(err) {
 		return k.launchOnce(cmd, e, ended)
@@ -68,7 +68,7 @@ func (k *kept) launch(cmd *exec.Cmd, e ends, ended func(int, error)) error {
 	return err
 }
 
-func (k *kept) launchOnce(cmd *exec.Cmd, e ends, ended func(int, error)) error {
+func (k *kept) launchOnce(cmd *exec.Cmd, e WaitForEnd, ended func(int, error)) error {
 	k.program = cmd.Args[0]
 	k.order.Path, k.order.Args, k.order.Dir, k.order.Env = cmd.Path, cmd.Args, cmd.Dir, cmd.Env
 	k.order.TTY, k.order.Serves = k.command.TTY != (tool.TTY{}), k.command.Serves
@@ -85,10 +85,10 @@ func (k *kept) launchPath(path string, ended func(int, error)) error {
 	if err := k.boxes.order(k); err != nil {
 		return err
 	}
-	return k.begin(ends{}, ended)
+	return k.begin(WaitForEnd{}, ended)
 }
 
-func (k *kept) begin(e ends, ended func(int, error)) error {
+func (k *kept) begin(e WaitForEnd, ended func(int, error)) error {
 	k.left, k.stays, k.gone = make(chan bool, 1), make(chan struct{}), make(chan struct{})
 	if err := k.stand(); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (k *kept) leave() {
 }
 
 // hand gives the keeper its order and the descriptors of the command.
-func (k *kept) hand(e ends) error {
+func (k *kept) hand(e WaitForEnd) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err

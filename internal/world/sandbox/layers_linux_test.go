@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -42,8 +43,8 @@ func warm(t testing.TB, root, home, text string) (own string, vars []string) {
 
 // TestFirstBuild: a box builds with what the person has compiled, and can't change it.
 func TestFirstBuild(t *testing.T) {
-	env, home, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
+	env, home, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	own, vars := warm(t, env.Root, home, "package m\n\nfunc F() int { return 1 }\n")
 	before := files(t, own)
 	said, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
@@ -62,7 +63,7 @@ func TestFirstBuild(t *testing.T) {
 		{"nor the program", "echo x 2>/dev/null >/run/inspan-gocache || rm -f /run/inspan-gocache 2>/dev/null || echo no", "no"},
 		{"nor be unmounted", "umount /run/inspan-gocache 2>/dev/null || echo no", "no"},
 	} {
-		code, out, _ := script(t, env, box, c.script, vars...)
+		code, out, _ := boxes.Run(t, env, box, c.script, vars...)
 		if got := strings.TrimSpace(out); code != 0 || got != c.want {
 			t.Errorf("%s: %d %q", c.name, code, got)
 		}
@@ -74,8 +75,8 @@ func TestFirstBuild(t *testing.T) {
 
 // TestColdBuild: who has compiled nothing yet is told that a build takes long.
 func TestColdBuild(t *testing.T) {
-	env, home, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
+	env, home, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	own, vars := warm(t, env.Root, home, "package m\n\nfunc F() int { return 1 }\n")
 	if err := os.RemoveAll(own); err != nil {
 		t.Fatal(err)
@@ -89,7 +90,7 @@ func TestColdBuild(t *testing.T) {
 		script string
 		told   int
 	}{{"true", 0}, {goBuild, 1}, {goBuild, 0}} {
-		if code, out, told := script(t, env, box, c.script, vars...); code != 0 || len(told) != c.told {
+		if code, out, told := boxes.Run(t, env, box, c.script, vars...); code != 0 || len(told) != c.told {
 			t.Errorf("%s: %d %s %q", c.script, code, out, told)
 		}
 	}
@@ -121,7 +122,7 @@ func BenchmarkFirstBuild(b *testing.B) {
 	const program = "package main\n\nimport (\n\t\"fmt\"\n\t\"net/http\"\n)\n\nfunc main() { fmt.Println(http.Get(\"\")) }\n"
 	var first, later time.Duration
 	for range b.N {
-		env, home, _ := boxed(b)
+		env, home, _ := boxes.New(b)
 		_, vars := warm(b, env.Root, home, program)
 		said, err := exec.CommandContext(b.Context(), "go", "env", "GOROOT").Output()
 		if err != nil {
@@ -130,7 +131,7 @@ func BenchmarkFirstBuild(b *testing.B) {
 		box := tool.Box{Level: tool.BoxWorkspace, Read: []string{strings.TrimSpace(string(said))}}
 		build := func() time.Duration {
 			start := time.Now()
-			if code, out, _ := script(b, env, box, "GOFLAGS= GOTOOLCHAIN=local go build -buildvcs=false -o m . && rm m", vars...); code != 0 {
+			if code, out, _ := boxes.Run(b, env, box, "GOFLAGS= GOTOOLCHAIN=local go build -buildvcs=false -o m . && rm m", vars...); code != 0 {
 				b.Fatalf("%d %s", code, out)
 			}
 			return time.Since(start)

@@ -93,7 +93,7 @@ func (l link) forget() {
 
 // connect gives the command to a keeper: one that waits, or a new one, in
 // a container if there are to be any.
-func (b *boxes) connect(k *kept, e ends) error {
+func (b *boxes) connect(k *kept, e WaitForEnd) error {
 	if b.engine != nil {
 		if err := b.board(k); err != nil {
 			return err
@@ -127,7 +127,7 @@ func (k *kept) employ(l link) {
 var errUnfit = errors.New("the keeper can't be used")
 
 // commission has the keeper start the command. It drops one that did not.
-func (k *kept) commission(e ends, waited bool) error {
+func (k *kept) commission(e WaitForEnd, waited bool) error {
 	k.number++
 	var first protocol.Report
 	err := k.hand(e)

@@ -46,7 +46,7 @@ func (ps *procs) own() *files.Temp { return ps.boxes.own() }
 type runner interface {
 	// launch starts the process and tells of its end once. The caller closes
 	// the ends.
-	launch(cmd *exec.Cmd, e ends, ended func(code int, err error)) error
+	launch(cmd *exec.Cmd, e WaitForEnd, ended func(code int, err error)) error
 	// end asks the group to end and kills it, and what can be found outside
 	// it, when the grace is over.
 	end()
@@ -60,11 +60,11 @@ type runner interface {
 	settle() (left bool)
 }
 
-// ends are the process's ends of its pipes. A nil in or out means nothing, a
+// WaitForEnd are the process's ends of its pipes. A nil in or out means nothing, a
 // nil report that descriptor 3 is not open.
-type ends struct{ in, out, report *os.File }
+type WaitForEnd struct{ in, out, report *os.File }
 
-func (e ends) close() {
+func (e WaitForEnd) close() {
 	for _, f := range []*os.File{e.in, e.out, e.report} {
 		if f != nil {
 			f.Close()
@@ -259,7 +259,7 @@ func (p *process) start(cmd *exec.Cmd, c tool.Command) error {
 	return nil
 }
 
-func (p *process) connect(c tool.Command) (theirs ends, err error) {
+func (p *process) connect(c tool.Command) (theirs WaitForEnd, err error) {
 	if c.TTY != (tool.TTY{}) {
 		return p.connectTTY(c)
 	}

@@ -18,7 +18,7 @@ const terminal = "xterm-256color"
 
 // connectTTY opens a terminal in the place of pipes. A descendant that keeps it open is
 // read on, as with a pipe; when we close it, the kernel tells those who still have it.
-func (p *process) connectTTY(c tool.Command) (theirs ends, err error) {
+func (p *process) connectTTY(c tool.Command) (theirs WaitForEnd, err error) {
 	ours, slave, err := pty.Open()
 	if err != nil {
 		return theirs, fmt.Errorf("open a terminal: %w", err)

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/inspan/inspan/internal/world/sandbox"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/testkit"
@@ -94,6 +96,9 @@ func sealed() {
 }
 
 func TestMain(m *testing.M) {
+	if ran, code := sandbox.Keeper(); ran {
+		os.Exit(code)
+	}
 	if os.Getenv("SANDBOX_TEST_SEALED") != "" {
 		sealed()
 	}

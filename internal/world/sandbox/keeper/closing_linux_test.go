@@ -1,4 +1,4 @@
-package sandbox_test
+package keeper_test
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -18,8 +19,8 @@ import (
 // may see.
 func TestSockets(t *testing.T) {
 	t.Parallel()
-	env, home, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
+	env, home, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	for _, dir := range []string{env.Root, home} {
 		l, err := net.Listen("unix", filepath.Join(dir, "sock"))
 		if err != nil {
@@ -27,11 +28,11 @@ func TestSockets(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = l.Close() })
 		text := "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"" + filepath.Join(dir, "sock") + "\")'"
-		if code, out, _ := script(t, env, tool.Box{Level: tool.BoxNone}, text); code != 0 {
+		if code, out, _ := boxes.Run(t, env, tool.Box{Level: tool.BoxNone}, text); code != 0 {
 			t.Errorf("not even without a box: %s", out)
 		}
 		for _, read := range [][]string{{home}, {filepath.Join(home, "sock")}, {"/tmp"}} {
-			if code, _, _ := script(t, env, tool.Box{Level: tool.BoxWorkspace, Read: read}, text); code == 0 {
+			if code, _, _ := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace, Read: read}, text); code == 0 {
 				t.Errorf("reached a socket in %s with %q", dir, read)
 			}
 		}
@@ -41,11 +42,11 @@ func TestSockets(t *testing.T) {
 // TestSocketsMadeMeanwhile checks that a command reaches no socket that somebody outside makes while
 // it runs, and all that processes of its sandbox make.
 func TestSocketsMadeMeanwhile(t *testing.T) {
-	env, _, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
+	env, _, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	outside := make(chan error, 1)
 	go func() {
-		testkit.Poll(testkit.Patience, func() bool { return !gone(filepath.Join(env.Root, "runs")) })
+		testkit.Poll(testkit.Patience, func() bool { return !boxes.Gone(filepath.Join(env.Root, "runs")) })
 		l, err := net.Listen("unix", filepath.Join(env.Root, "late"))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(env.Root, "made"), nil, 0o600)
@@ -60,7 +61,7 @@ func TestSocketsMadeMeanwhile(t *testing.T) {
 			_ = c.Close()
 		}
 	}()
-	code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, `touch runs; until [ -e made ]; do sleep 0.01; done; python3 - <<'END'
+	code, out, refused := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace}, `touch runs; until [ -e made ]; do sleep 0.01; done; python3 - <<'END'
 import errno, os, socket, threading
 def refused(what, *numbers):
     try: what()
@@ -115,24 +116,24 @@ END`)
 // where the settings of a repository lead.
 func TestBareRepositories(t *testing.T) {
 	t.Parallel()
-	env, _, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
-	put(t, env.Root, map[string]string{
+	env, _, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
+	boxes.Put(t, env.Root, map[string]string{
 		"old/HEAD": "", "old/objects/x": "", "old/refs/x": "", "old/config": "", "hooks/x": "",
 		".git/config": "[core]\n\thooksPath = hooks\n",
 	})
 	box := tool.Box{Level: tool.BoxWorkspace}
 	// What names programs goes while the command runs, and what makes a repository of the folder at the end.
 	const waits = "; for i in $(seq 1000); do [ -e b/config ] || exit 0; sleep 0.05; done; exit 1"
-	if code, _, refused := script(t, env, box, "mkdir -p b/objects b/refs; echo x >b/HEAD; echo x >b/config"+waits); code != 0 || len(refused) != 2 ||
-		!gone(filepath.Join(env.Root, "b/HEAD")) || !gone(filepath.Join(env.Root, "b/config")) {
+	if code, _, refused := boxes.Run(t, env, box, "mkdir -p b/objects b/refs; echo x >b/HEAD; echo x >b/config"+waits); code != 0 || len(refused) != 2 ||
+		!boxes.Gone(filepath.Join(env.Root, "b/HEAD")) || !boxes.Gone(filepath.Join(env.Root, "b/config")) {
 		t.Errorf("refused %q", refused)
 	}
 	for text, want := range map[string]bool{
 		"echo x >>old/config": false, "echo x >>hooks/x": false, "echo x >hooks/y": false,
 		"mv old old2": false, "echo x >old/objects/y; echo x >HEAD; rm HEAD": true,
 	} {
-		if code, out, refused := script(t, env, box, text); want != (code == 0) || len(refused) > 0 {
+		if code, out, refused := boxes.Run(t, env, box, text); want != (code == 0) || len(refused) > 0 {
 			t.Errorf("%s: exit code %d, refused %q\n%s", text, code, refused, out)
 		}
 	}
@@ -141,11 +142,11 @@ func TestBareRepositories(t *testing.T) {
 // TestFoldersForSecrets checks that a folder whose name says that it holds secrets is looked into like any other: what is in
 // it and holds some is closed, and so is what names programs.
 func TestFoldersForSecrets(t *testing.T) {
-	env, _, _ := boxed(t)
-	need(t, env, tool.BoxRead)
-	need(t, env, tool.BoxWorkspace)
+	env, _, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxRead)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	for _, dir := range []string{"secrets", "a/.auth", "private_keys", "credentials"} {
-		put(t, env.Root, map[string]string{
+		boxes.Put(t, env.Root, map[string]string{
 			dir + "/db.json": `{"password":"kX9vQ2mLr7TzWp4B"}`, dir + "/deep/.env": "TOKEN=kX9vQ2mLr7TzWp4B", dir + "/code.py": "x = 1",
 			dir + "/r/.git/config": "[core]\n", dir + "/r/.git/HEAD": "ref: refs/heads/main\n", dir + "/r/.git/hooks/x": "",
 			dir + "/.vscode/tasks.json": "{}",
@@ -154,7 +155,7 @@ func TestFoldersForSecrets(t *testing.T) {
 			for text, want := range map[string]bool{
 				"cat " + dir[:3] + "*/*db.json || cat " + dir + "/d*.json": false, "cat " + dir + "/d*/.e*": false, "cat " + dir + "/code.py": true,
 			} {
-				if code, out, _ := script(t, env, tool.Box{Level: level}, text); want != (code == 0) || strings.Contains(out, "kX9v") {
+				if code, out, _ := boxes.Run(t, env, tool.Box{Level: level}, text); want != (code == 0) || strings.Contains(out, "kX9v") {
 					t.Errorf("%s box: %s: exit code %d\n%s", level, text, code, out)
 				}
 			}
@@ -163,20 +164,20 @@ func TestFoldersForSecrets(t *testing.T) {
 			"echo x >>" + dir + "/r/.git/config": false, "echo x >" + dir + "/r/.git/hooks/post-commit": false, "echo x >>" + dir + "/.vscode/tasks.json": false,
 			"echo 2 >" + dir + "/new.py && echo 3 >>" + dir + "/code.py": true,
 		} {
-			if code, out, _ := script(t, env, tool.Box{Level: tool.BoxWorkspace}, text); want != (code == 0) {
+			if code, out, _ := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace}, text); want != (code == 0) {
 				t.Errorf("%s: exit code %d\n%s", text, code, out)
 			}
 		}
 		for _, name := range []string{"/n/.vscode", "/n/.envrc"} {
-			script(t, env, tool.Box{Level: tool.BoxWorkspace}, "mkdir -p "+dir+"/n; mkdir "+dir+name)
-			if !gone(filepath.Join(env.Root, dir+name)) {
+			boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace}, "mkdir -p "+dir+"/n; mkdir "+dir+name)
+			if !boxes.Gone(filepath.Join(env.Root, dir+name)) {
 				t.Errorf("%s%s stays", dir, name)
 			}
 		}
-		script(t, env, tool.Box{Level: tool.BoxWorkspace}, "mkdir -p "+dir+"/q/.git/hooks && cd "+dir+"/q/.git && mkdir objects refs && echo x >HEAD && echo x >config && echo x >hooks/post-commit")
-		script(t, env, tool.Box{Level: tool.BoxWorkspace}, "cd "+dir+"/q/.git && mkdir -p hooks; echo y >config; echo y >hooks/post-commit")
+		boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace}, "mkdir -p "+dir+"/q/.git/hooks && cd "+dir+"/q/.git && mkdir objects refs && echo x >HEAD && echo x >config && echo x >hooks/post-commit")
+		boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace}, "cd "+dir+"/q/.git && mkdir -p hooks; echo y >config; echo y >hooks/post-commit")
 		for _, name := range []string{"/q/.git/config", "/q/.git/hooks/post-commit"} {
-			if !gone(filepath.Join(env.Root, dir+name)) {
+			if !boxes.Gone(filepath.Join(env.Root, dir+name)) {
 				t.Errorf("%s%s stays", dir, name)
 			}
 		}
@@ -186,8 +187,8 @@ func TestFoldersForSecrets(t *testing.T) {
 // TestModes checks that a box makes no file that runs as its owner.
 func TestModes(t *testing.T) {
 	t.Parallel()
-	env, _, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
+	env, _, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	const py = "import os, stat; "
 	for _, text := range []string{
 		"chmod 4755 plain && test -u plain", "chmod 2755 plain && test -g plain", "python3 -c '" + py +
@@ -196,13 +197,13 @@ func TestModes(t *testing.T) {
 			"os.mknod(\"node\", 0o104755)' && test -u node",
 	} {
 		for _, level := range []tool.Level{tool.BoxNone, tool.BoxWorkspace} {
-			code, out, _ := script(t, env, tool.Box{Level: level}, "rm -f new node; chmod 644 plain; "+text)
+			code, out, _ := boxes.Run(t, env, tool.Box{Level: level}, "rm -f new node; chmod 644 plain; "+text)
 			if (level == tool.BoxNone) != (code == 0) {
 				t.Errorf("%q box: %s: exit code %d\n%s", level, text, code, out)
 			}
 		}
 	}
-	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxWorkspace},
+	if code, out, _ := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace},
 		"chmod 755 plain && chmod +t a && echo x >n && mkdir -m 700 e"); code != 0 {
 		t.Error(out)
 	}
@@ -210,10 +211,10 @@ func TestModes(t *testing.T) {
 
 // TestNoTemporary checks boxes where the folder for temporary files is missing.
 func TestNoTemporary(t *testing.T) {
-	env, _, _ := boxed(t)
-	need(t, env, tool.BoxRead)
+	env, _, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxRead)
 	t.Setenv("TMPDIR", filepath.Join(env.Root, "none"))
-	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxRead}, "echo x >$TMPDIR/x"); code != 0 {
+	if code, out, _ := boxes.Run(t, env, tool.Box{Level: tool.BoxRead}, "echo x >$TMPDIR/x"); code != 0 {
 		t.Error(out)
 	}
 }
@@ -222,10 +223,10 @@ func TestNoTemporary(t *testing.T) {
 // new worktrees.
 func TestWorktrees(t *testing.T) {
 	t.Parallel()
-	env, _, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
-	other, _, _ := boxed(t)
-	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxNone},
+	env, _, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
+	other, _, _ := boxes.New(t)
+	if code, out, _ := boxes.Run(t, env, tool.Box{Level: tool.BoxNone},
 		"rm -rf .git sub $WT && git init -q . && git config user.name x && git config user.email x@y && git add plain && git commit -qm one && "+
 			"git worktree add -q $WT", "WT="+other.Root); code != 0 {
 		t.Fatal(out)
@@ -234,25 +235,25 @@ func TestWorktrees(t *testing.T) {
 	for text, want := range map[string]bool{
 		"echo x >new && git add new && git commit -qm two": true, "echo x >>$REPO/.git/hooks/x": false,
 	} {
-		if code, out, refused := script(t, other, box, text, vars); want != (code == 0) || len(refused) > 0 {
+		if code, out, refused := boxes.Run(t, other, box, text, vars); want != (code == 0) || len(refused) > 0 {
 			t.Errorf("%s: exit code %d, refused %q\n%s", text, code, refused, out)
 		}
 	}
 	lead := filepath.Join(env.Root, ".git/worktrees/ws/commondir")
-	if _, _, refused := script(t, other, box, "echo x >>"+lead); len(refused) != 1 || textOf(t, lead) != "../..\n" {
-		t.Errorf("refused %q, and it leads to %q", refused, textOf(t, lead))
+	if _, _, refused := boxes.Run(t, other, box, "echo x >>"+lead); len(refused) != 1 || boxes.Text(t, lead) != "../..\n" {
+		t.Errorf("refused %q, and it leads to %q", refused, boxes.Text(t, lead))
 	}
-	script(t, other, box, "echo x >>$REPO/plain", vars) // what it writes is gone with the box
+	boxes.Run(t, other, box, "echo x >>$REPO/plain", vars) // what it writes is gone with the box
 	if data, err := os.ReadFile(filepath.Join(env.Root, "plain")); err != nil || string(data) != "plain" {
 		t.Errorf("the other worktree holds %q, %v", data, err)
 	}
-	if _, _, refused := script(t, other, box, "mkdir -p $REPO/.git/info; echo x >$REPO/.git/info/attributes", vars); len(refused) != 1 {
+	if _, _, refused := boxes.Run(t, other, box, "mkdir -p $REPO/.git/info; echo x >$REPO/.git/info/attributes", vars); len(refused) != 1 {
 		t.Errorf("refused %q", refused)
 	}
-	if code, out, refused := script(t, env, box, "git worktree add -q wt2 && cd wt2 && git status"); code != 0 || len(refused) > 0 {
+	if code, out, refused := boxes.Run(t, env, box, "git worktree add -q wt2 && cd wt2 && git status"); code != 0 || len(refused) > 0 {
 		t.Errorf("exit code %d, refused %q\n%s", code, refused, out)
 	}
-	if _, _, refused := script(t, env, box, "git worktree add -q wt3 && echo /elsewhere >.git/worktrees/wt3/commondir"); len(refused) == 0 {
+	if _, _, refused := boxes.Run(t, env, box, "git worktree add -q wt3 && echo /elsewhere >.git/worktrees/wt3/commondir"); len(refused) == 0 {
 		t.Error("a false worktree stays")
 	}
 }
@@ -260,30 +261,30 @@ func TestWorktrees(t *testing.T) {
 // TestBlind checks folders that can't be looked into: by their modes, which
 // root doesn't mind, and since they lie too deep.
 func TestBlind(t *testing.T) {
-	env, _, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
+	env, _, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	deep := "python3 -c 'import os; [(os.mkdir(\"d\"*200), os.chdir(\"d\"*200)) for i in range(25)]; os.mkdir(\".vscode\")'"
-	if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, deep); code != 0 || len(refused) == 0 {
+	if code, out, refused := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace}, deep); code != 0 || len(refused) == 0 {
 		t.Errorf("deep: exit code %d, refused %q\n%s", code, refused, out)
 	}
-	if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "true"); code != 0 || len(refused) > 0 {
+	if code, out, refused := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace}, "true"); code != 0 || len(refused) > 0 {
 		t.Errorf("exit code %d, refused %q\n%s", code, refused, out)
 	}
 	if os.Geteuid() == 0 {
 		t.Skip("ROOT LOOKS INTO EVERY FOLDER")
 	}
-	if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "mkdir -p n/.git && chmod 311 n"); code != 0 ||
-		len(refused) != 1 || !gone(filepath.Join(env.Root, "n")) {
+	if code, out, refused := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace}, "mkdir -p n/.git && chmod 311 n"); code != 0 ||
+		len(refused) != 1 || !boxes.Gone(filepath.Join(env.Root, "n")) {
 		t.Errorf("exit code %d, refused %q\n%s", code, refused, out)
 	}
 }
 
 // TestDevicesThatAreNamed holds that a device which a command names is one inside too.
 func TestDevicesThatAreNamed(t *testing.T) {
-	env, _, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
+	env, _, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	box := tool.Box{Level: tool.BoxWorkspace, Read: []string{"/dev/urandom", "/dev/zero"}}
-	if code, out, _ := script(t, env, box, "head -c 3 /dev/urandom >r && head -c 3 /dev/zero >z && wc -c <r"); code != 0 ||
+	if code, out, _ := boxes.Run(t, env, box, "head -c 3 /dev/urandom >r && head -c 3 /dev/zero >z && wc -c <r"); code != 0 ||
 		strings.TrimSpace(out) != "3" {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
@@ -292,8 +293,8 @@ func TestDevicesThatAreNamed(t *testing.T) {
 // TestDebuggers holds that a debugger traces what it has started, and neither the keeper
 // of its box nor anything in a read box.
 func TestDebuggers(t *testing.T) {
-	env, _, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
+	env, _, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("there is no strace")
 	}
@@ -303,17 +304,17 @@ func TestDebuggers(t *testing.T) {
 		text  string
 		works bool
 	}{
-		{workspace, "strace -o trace true && grep -q execve trace", true},
-		{workspace, "sleep 60 & pid=$!; strace -o trace -p $pid & until test -s trace; do sleep 0.02; done; kill $pid", true},
-		{workspace, "strace -o trace -p 1", false},
-		{workspace, "cat /proc/1/mem", false},
-		{workspace, "strace -f -o trace unshare -r true", false},
+		{boxes.Writable, "strace -o trace true && grep -q execve trace", true},
+		{boxes.Writable, "sleep 60 & pid=$!; strace -o trace -p $pid & until test -s trace; do sleep 0.02; done; kill $pid", true},
+		{boxes.Writable, "strace -o trace -p 1", false},
+		{boxes.Writable, "cat /proc/1/mem", false},
+		{boxes.Writable, "strace -f -o trace unshare -r true", false},
 		{read, "strace true", false},
 	} {
 		if tt.box.Level == tool.BoxRead && !env.Walls.Read {
 			continue
 		}
-		if code, out, _ := script(t, env, tt.box, tt.text); (code == 0) != tt.works {
+		if code, out, _ := boxes.Run(t, env, tt.box, tt.text); (code == 0) != tt.works {
 			t.Errorf("%s box: %s: exit code %d\n%s", tt.box.Level, tt.text, code, out)
 		}
 	}

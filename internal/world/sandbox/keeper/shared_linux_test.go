@@ -1,8 +1,7 @@
-package sandbox_test
+package keeper_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -19,44 +18,10 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
-
-var workspace = tool.Box{Level: tool.BoxWorkspace}
-
-// background starts a script in a box that goes on until the test ends.
-func background(t *testing.T, env tool.Env, box tool.Box, text string) {
-	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	c := tool.Command{Args: []string{"bash", "-c", text}, Dir: env.Root, Output: io.Discard, Box: box}
-	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
-	p, err := env.Procs.Start(ctx, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		stop()
-		_, _ = p.Wait()
-		p.Kill()
-	})
-}
-
-// soon runs a script until it succeeds.
-func soon(t *testing.T, env tool.Env, box tool.Box, text string, vars ...string) string {
-	t.Helper()
-	return strings.TrimSpace(lasting(t, env, box, "for i in $(seq 1000); do ( "+text+
-		" ) 2>/tmp/why && exit 0; sleep 0.1; done; cat /tmp/why; exit 1", vars...))
-}
-
-func lasting(t *testing.T, env tool.Env, box tool.Box, text string, vars ...string) string {
-	t.Helper()
-	code, out, _ := script(t, env, box, text, vars...)
-	if code != 0 {
-		t.Errorf("%s: exit code %d\n%s", text, code, out)
-	}
-	return out
-}
 
 // TestOneLoopback checks that what listens on the loopback address in one box is
 // reached from others of the session, with the clients that people use, and
@@ -64,7 +29,7 @@ func lasting(t *testing.T, env tool.Env, box tool.Box, text string, vars ...stri
 func TestOneLoopback(t *testing.T) {
 	t.Parallel()
 	client := t.TempDir()
-	put(t, client, map[string]string{
+	boxes.Put(t, client, map[string]string{
 		"get.go": "package main\nimport (\"fmt\"; \"io\"; \"net/http\"; \"os\")\n" +
 			"func main() { r, err := http.Get(os.Args[1]); if err != nil { panic(err) }; b, _ := io.ReadAll(r.Body); fmt.Print(string(b)) }\n",
 	})
@@ -73,14 +38,14 @@ func TestOneLoopback(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
-	env, _, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
-	put(t, env.Root, map[string]string{"page": "served"})
+	env, _, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
+	boxes.Put(t, env.Root, map[string]string{"page": "served"})
 	if err := os.Rename(filepath.Join(client, "get"), filepath.Join(env.Root, "get")); err != nil {
 		t.Fatal(err)
 	}
-	background(t, env, workspace, "exec python3 -m http.server 8123")
-	background(t, env, workspace, "exec python3 -m http.server 8124 --bind ::1")
+	boxes.Background(t, env, boxes.Writable, "exec python3 -m http.server 8123")
+	boxes.Background(t, env, boxes.Writable, "exec python3 -m http.server 8124 --bind ::1")
 	proxy := []string{"http_proxy=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1", "NODE_USE_ENV_PROXY=1"}
 	clients := map[string]string{
 		"curl":    "curl -sf $URL/page",
@@ -94,15 +59,15 @@ func TestOneLoopback(t *testing.T) {
 		}
 		for _, url := range []string{"http://localhost:8123", "http://127.0.0.1:8123", "http://[::1]:8124"} {
 			for _, hosts := range [][]string{nil, {"example.com"}} {
-				box := workspace
+				box := boxes.Writable
 				box.Hosts = hosts
-				if got := soon(t, env, box, get, append(proxy, "URL="+url, "PATH="+os.Getenv("PATH"))...); got != "served" {
+				if got := boxes.RunSoon(t, env, box, get, append(proxy, "URL="+url, "PATH="+os.Getenv("PATH"))...); got != "served" {
 					t.Errorf("%s, %s, hosts %v: %q", name, url, hosts, got)
 				}
 			}
 		}
 	}
-	if got := soon(t, env, workspace,
+	if got := boxes.RunSoon(t, env, boxes.Writable,
 		"python3 -m http.server 8125 >/dev/null 2>&1 & until curl -sf localhost:8125/page; do kill -0 $! || break; sleep 0.05; done"); got != "served" {
 		t.Errorf("in the same command: %q", got)
 	}
@@ -112,11 +77,11 @@ func TestOneLoopback(t *testing.T) {
 			t.Errorf("%s is reached from outside", address)
 		}
 	}
-	other, _, _ := boxed(t)
-	if code, out, _ := script(t, other, workspace, "curl -s -m 5 127.0.0.1:8123/page"); code == 0 {
+	other, _, _ := boxes.New(t)
+	if code, out, _ := boxes.Run(t, other, boxes.Writable, "curl -s -m 5 127.0.0.1:8123/page"); code == 0 {
 		t.Errorf("reached from another session: %s", out)
 	}
-	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxRead}, "exec 9<>/dev/tcp/127.0.0.1/8123"); code == 0 {
+	if code, out, _ := boxes.Run(t, env, tool.Box{Level: tool.BoxRead}, "exec 9<>/dev/tcp/127.0.0.1/8123"); code == 0 {
 		t.Errorf("reached from a read box: %s", out)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -124,7 +89,7 @@ func TestOneLoopback(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
-	if code, out, _ := script(t, env, workspace, fmt.Sprintf("exec 9<>/dev/tcp/127.0.0.1/%d", l.Addr().(*net.TCPAddr).Port)); code == 0 {
+	if code, out, _ := boxes.Run(t, env, boxes.Writable, fmt.Sprintf("exec 9<>/dev/tcp/127.0.0.1/%d", l.Addr().(*net.TCPAddr).Port)); code == 0 {
 		t.Errorf("reached what listens on the machine: %s", out)
 	}
 }
@@ -132,8 +97,8 @@ func TestOneLoopback(t *testing.T) {
 // TestOneTmp checks that the boxes of a session and its files see one /tmp,
 // which is neither the machine's nor that of another session, and ends with it.
 func TestOneTmp(t *testing.T) {
-	env, _, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
+	env, _, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	unique := "own-" + rand.Text() + "-"
 	own := func(text string) string { return strings.ReplaceAll(text, "own-", unique) }
 	read := func(path string) (string, error) {
@@ -149,22 +114,22 @@ func TestOneTmp(t *testing.T) {
 		data, err := io.ReadAll(f)
 		return string(data), err
 	}
-	lasting(t, env, workspace,
+	boxes.Succeeds(t, env, boxes.Writable,
 		own("echo one >/tmp/own-x.log; echo two >$TMPDIR/own-y.log; echo three >/var/tmp/own-z.log; mkdir -p /tmp/own-d/e; ln -s /tmp/own-x.log ")+
 			own("/tmp/own-d/e/l; echo plain | tee /tmp/own-t.log"))
-	if got := lasting(t, env, workspace, own("cat /tmp/own-x.log $TMPDIR/own-y.log /var/tmp/own-z.log")); got != "one\ntwo\nthree\n" {
+	if got := boxes.Succeeds(t, env, boxes.Writable, own("cat /tmp/own-x.log $TMPDIR/own-y.log /var/tmp/own-z.log")); got != "one\ntwo\nthree\n" {
 		t.Errorf("the next box: %q", got)
 	}
 	box := tool.Box{Level: tool.BoxRead, Read: []string{own("/tmp/own-x.log")}}
-	need(t, env, tool.BoxRead)
-	if got := lasting(t, env, box, own("tail -n1 /tmp/own-x.log && seq 3 | sort -S1b >$TMPDIR/s && cat plain")); got != "one\nplain" {
+	boxes.Need(t, env, tool.BoxRead)
+	if got := boxes.Succeeds(t, env, box, own("tail -n1 /tmp/own-x.log && seq 3 | sort -S1b >$TMPDIR/s && cat plain")); got != "one\nplain" {
 		t.Errorf("a read box: %q", got)
 	}
 	for _, text := range []string{
 		own("echo x >/tmp/own-x.log"), "echo x >/tmp/new", own("rm /tmp/own-x.log"), "echo x >plain",
 		"exec 9<>/dev/tcp/127.0.0.1/8123", "grep secret .env", "cat $OUT/private",
 	} {
-		if code, out, _ := script(t, env, box, text, "OUT="+filepath.Join(filepath.Dir(env.Root), "home")); code == 0 {
+		if code, out, _ := boxes.Run(t, env, box, text, "OUT="+filepath.Join(filepath.Dir(env.Root), "home")); code == 0 {
 			t.Errorf("%s in a read box: %s", text, out)
 		}
 	}
@@ -182,7 +147,7 @@ func TestOneTmp(t *testing.T) {
 	if err := env.Files.Change(t.Context(), tool.Change{Path: own("/tmp/own-w/new"), Data: []byte("written"), Exact: true}); err != nil {
 		t.Error(err)
 	}
-	if got := lasting(t, env, workspace, own("cat /tmp/own-w/new && echo more >>/tmp/own-w/new")); got != "written" {
+	if got := boxes.Succeeds(t, env, boxes.Writable, own("cat /tmp/own-w/new && echo more >>/tmp/own-w/new")); got != "written" {
 		t.Errorf("what a tool has written: %q", got)
 	}
 	left, _ := filepath.Glob(own("/tmp/own-*"))
@@ -192,40 +157,40 @@ func TestOneTmp(t *testing.T) {
 	if _, err := env.Unwalled().Files.Open(t.Context(), own("/tmp/own-x.log")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without walls: %v", err)
 	}
-	other, _, _ := boxed(t)
-	lasting(t, other, workspace, own("test ! -e /tmp/own-x.log"))
-	lasting(t, env, workspace, own("chmod -R a-w /tmp/own-d"))
-	shut(t, env)
-	lasting(t, env, workspace, own("test ! -e /tmp/own-x.log")) // opened anew
+	other, _, _ := boxes.New(t)
+	boxes.Succeeds(t, other, boxes.Writable, own("test ! -e /tmp/own-x.log"))
+	boxes.Succeeds(t, env, boxes.Writable, own("chmod -R a-w /tmp/own-d"))
+	boxes.Close(t, env)
+	boxes.Succeeds(t, env, boxes.Writable, own("test ! -e /tmp/own-x.log")) // opened anew
 }
 
 // TestTmpOfTheMachine checks that what the machine has in its /tmp is read where
 // it was opened, stays as it is, and leaves nothing in the session's.
 func TestTmpOfTheMachine(t *testing.T) {
-	env, _, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
+	env, _, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	dir, err := os.MkdirTemp("/tmp", "machine-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	put(t, dir, map[string]string{"f": "theirs"})
+	boxes.Put(t, dir, map[string]string{"f": "theirs"})
 	path := filepath.Join(dir, "f")
 	box := tool.Box{Level: tool.BoxWorkspace, Read: []string{path}}
-	if got := lasting(t, env, box, "cat "+path); got != "theirs" {
+	if got := boxes.Succeeds(t, env, box, "cat "+path); got != "theirs" {
 		t.Errorf("read %q", got)
 	}
-	if code, out, _ := script(t, env, box, "echo x >"+path); code == 0 {
+	if code, out, _ := boxes.Run(t, env, box, "echo x >"+path); code == 0 {
 		t.Errorf("written: %s", out)
 	}
-	if got := lasting(t, env, tool.Box{Level: tool.BoxRead, Read: []string{path}}, "cat "+path); got != "theirs" {
+	if got := boxes.Succeeds(t, env, tool.Box{Level: tool.BoxRead, Read: []string{path}}, "cat "+path); got != "theirs" {
 		t.Errorf("a read box: %q", got)
 	}
 	if own, boxed := env.Own(path, false), env.Own(path, true); own || !boxed {
 		t.Errorf("is it the session's? %v; in a box? %v", own, boxed)
 	}
-	lasting(t, env, workspace, "test ! -e "+dir+" && mkdir "+dir+" && echo own >"+path)
-	if got := lasting(t, env, box, "cat "+path); got != "own\n" {
+	boxes.Succeeds(t, env, boxes.Writable, "test ! -e "+dir+" && mkdir "+dir+" && echo own >"+path)
+	if got := boxes.Succeeds(t, env, box, "cat "+path); got != "own\n" {
 		t.Errorf("read %q", got)
 	}
 	if f, err := env.Files.Open(t.Context(), path); err != nil {
@@ -237,7 +202,7 @@ func TestTmpOfTheMachine(t *testing.T) {
 		t.Errorf("%q, %v", data, err)
 	}
 	box.Write = []string{path} // whoever names it means the machine's
-	lasting(t, env, box, "echo x >"+path)
+	boxes.Succeeds(t, env, box, "echo x >"+path)
 	if data, err := os.ReadFile(path); string(data) != "x\n" {
 		t.Errorf("%q, %v", data, err)
 	}
@@ -246,8 +211,8 @@ func TestTmpOfTheMachine(t *testing.T) {
 // TestTmpAfterKill checks that what a session left that was killed goes when the
 // next one comes, and not what is still used.
 func TestTmpAfterKill(t *testing.T) {
-	env, _, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
+	env, _, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	t.Setenv("TMPDIR", t.TempDir())
 	folders := func() []string {
 		list, _ := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "inspan-session-*"))
@@ -260,13 +225,13 @@ func TestTmpAfterKill(t *testing.T) {
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), "SANDBOX_TEST_PARENT=1", "SANDBOX_TEST_LEVEL=workspace",
 		"SANDBOX_TEST_MARK=none", "SANDBOX_TEST_ROOT="+env.Root)
-	out := &ready{ch: make(chan struct{})}
+	out := &boxes.Ready{Done: make(chan struct{})}
 	cmd.Stdout = out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	<-out.ch
-	lasting(t, env, workspace, "echo x >/tmp/mine")
+	<-out.Done
+	boxes.Succeeds(t, env, boxes.Writable, "echo x >/tmp/mine")
 	if list := folders(); len(list) != 2 {
 		t.Errorf("folders of two sessions: %q", list)
 	}
@@ -276,13 +241,13 @@ func TestTmpAfterKill(t *testing.T) {
 	}
 	_ = cmd.Wait()
 	testkit.WaitFor(t, "all to end that the killed one has left", func() bool {
-		next, _, _ := boxed(t)
-		lasting(t, next, workspace, "true")
-		shut(t, next)
-		return len(folders()) == 1 && !slices.ContainsFunc(keepers, running)
+		next, _, _ := boxes.New(t)
+		boxes.Succeeds(t, next, boxes.Writable, "true")
+		boxes.Close(t, next)
+		return len(folders()) == 1 && !slices.ContainsFunc(keepers, boxes.Running)
 	}, func() string { return fmt.Sprintf("folders %q, processes %d", folders(), keepers) })
-	lasting(t, env, workspace, "cat /tmp/mine")
-	shut(t, env)
+	boxes.Succeeds(t, env, boxes.Writable, "cat /tmp/mine")
+	boxes.Close(t, env)
 	if list := folders(); len(list) != 0 {
 		t.Errorf("after the end: %q", list)
 	}
@@ -291,8 +256,8 @@ func TestTmpAfterKill(t *testing.T) {
 // TestTmpAtOnce checks that sessions which begin and end at once leave each
 // other's folders alone.
 func TestTmpAtOnce(t *testing.T) {
-	first, _, _ := boxed(t)
-	need(t, first, tool.BoxWorkspace)
+	first, _, _ := boxes.New(t)
+	boxes.Need(t, first, tool.BoxWorkspace)
 	pool, name := &sandbox.Pool{}, rand.Text()
 	var all sync.WaitGroup
 	for i := range 8 {
@@ -322,11 +287,11 @@ func TestTmpAtOnce(t *testing.T) {
 // of a command that may reach a host.
 func TestGrantsStayApart(t *testing.T) {
 	server, env := reachable(t)
-	need(t, env, tool.BoxWorkspace)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	granted := tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"allowed.example"}}
 	get := "curl -s -m 60 -o /dev/null -w '%{http_code}' http://allowed.example:" + server
-	background(t, env, granted, "env >/tmp/granted; while sleep 0.05; do "+get+" >/tmp/code; done")
-	if got := soon(t, env, workspace, "grep 200 /tmp/code"); got != "200" {
+	boxes.Background(t, env, granted, "env >/tmp/granted; while sleep 0.05; do "+get+" >/tmp/code; done")
+	if got := boxes.RunSoon(t, env, boxes.Writable, "grep 200 /tmp/code"); got != "200" {
 		t.Fatalf("the command that may: %q", got)
 	}
 	attempts := []string{
@@ -335,20 +300,20 @@ func TestGrantsStayApart(t *testing.T) {
 			" && echo; done",
 		"for f in /proc/[0-9]*/environ; do tr '\\0' '\\n' <$f | grep -i allowed.example; done; false",
 	}
-	for _, box := range []tool.Box{workspace, {Level: tool.BoxWorkspace, Hosts: []string{"other.example"}}} {
+	for _, box := range []tool.Box{boxes.Writable, {Level: tool.BoxWorkspace, Hosts: []string{"other.example"}}} {
 		for _, text := range attempts {
-			if code, out, _ := script(t, env, box, text); strings.Contains(out, "200") {
+			if code, out, _ := boxes.Run(t, env, box, text); strings.Contains(out, "200") {
 				t.Errorf("%s: exit code %d, %s", text, code, out)
 			}
 		}
 	}
-	if got := soon(t, env, granted, get+" | grep 200"); got != "200" {
+	if got := boxes.RunSoon(t, env, granted, get+" | grep 200"); got != "200" {
 		t.Errorf("another that may: %q", got)
 	}
 }
 
 func BenchmarkBox(b *testing.B) {
-	env, _, _ := boxed(b)
+	env, _, _ := boxes.New(b)
 	for _, level := range []tool.Level{tool.BoxRead, tool.BoxWorkspace} {
 		b.Run(string(level), func(b *testing.B) {
 			for b.Loop() {
@@ -368,7 +333,7 @@ func BenchmarkBox(b *testing.B) {
 // BenchmarkKeeperMemory reads how much memory a keeper has to itself that waits, in KB: what
 // it shares with inspan and other keepers, the program, is not counted.
 func BenchmarkKeeperMemory(b *testing.B) {
-	env := keep(b)
+	env := boxes.Kept(b)
 	var private int
 	for b.Loop() {
 		p, err := env.Procs.Start(b.Context(), tool.Command{Args: []string{"true"}, Dir: env.Root})
@@ -400,16 +365,16 @@ func BenchmarkKeeperMemory(b *testing.B) {
 // TestCloseBeforeTheEnd holds that an environment can be closed before what runs in its
 // boxes has ended.
 func TestCloseBeforeTheEnd(t *testing.T) {
-	env, _, _ := boxed(t) // its workspace stands in the session's /tmp
-	need(t, env, tool.BoxWorkspace)
-	p, err := env.Procs.Start(t.Context(), tool.Command{Args: []string{"sleep", "60"}, Dir: env.Root, Box: workspace})
+	env, _, _ := boxes.New(t) // its workspace stands in the session's /tmp
+	boxes.Need(t, env, tool.BoxWorkspace)
+	p, err := env.Procs.Start(t.Context(), tool.Command{Args: []string{"sleep", "60"}, Dir: env.Root, Box: boxes.Writable})
 	if err != nil {
 		t.Fatal(err)
 	}
-	shut(t, env)
+	boxes.Close(t, env)
 	p.Kill()
 	if _, err := p.Wait(); err != nil {
 		t.Error(err)
 	}
-	lasting(t, env, workspace, "true")
+	boxes.Succeeds(t, env, boxes.Writable, "true")
 }

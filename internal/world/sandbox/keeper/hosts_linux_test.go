@@ -1,4 +1,4 @@
-package sandbox_test
+package keeper_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -41,7 +42,7 @@ func reachable(t *testing.T) (port string, env tool.Env) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { shut(t, env) })
+	t.Cleanup(func() { boxes.Close(t, env) })
 	return u.Port(), env
 }
 
@@ -52,30 +53,30 @@ func TestHosts(t *testing.T) {
 		t.Skip("NO CURL HERE")
 	}
 	port, env := reachable(t)
-	need(t, env, tool.BoxWorkspace)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	box := tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"allowed.example"}}
 	get := "curl -s -m 10 http://%s:" + port + "/"
-	if code, out, refused := script(t, env, box, fmt.Sprintf(get, "allowed.example")); code != 0 ||
+	if code, out, refused := boxes.Run(t, env, box, fmt.Sprintf(get, "allowed.example")); code != 0 ||
 		!strings.HasPrefix(out, "reached allowed.example") || len(refused) > 0 {
 		t.Errorf("exit code %d, refused %q\n%s", code, refused, out)
 	}
-	if code, out, _ := script(t, env, box, fmt.Sprintf(strings.Replace(get, "curl", "curl -p", 1), "allowed.example")); code != 0 ||
+	if code, out, _ := boxes.Run(t, env, box, fmt.Sprintf(strings.Replace(get, "curl", "curl -p", 1), "allowed.example")); code != 0 ||
 		!strings.HasPrefix(out, "reached") {
 		t.Errorf("through a tunnel: exit code %d\n%s", code, out)
 	}
-	_, out, refused := script(t, env, box, fmt.Sprintf(get, "other.example"))
+	_, out, refused := boxes.Run(t, env, box, fmt.Sprintf(get, "other.example"))
 	if strings.Contains(out, "reached other") || len(refused) != 1 || !strings.Contains(refused[0], "other.example") {
 		t.Errorf("refused %q\n%s", refused, out)
 	}
 	for _, direct := range []string{"curl -s -m 5 --noproxy '*' " + "http://127.0.0.1:" + port, "exec 9<>/dev/tcp/127.0.0.1/" + port} {
-		if code, out, _ := script(t, env, box, direct); code == 0 {
+		if code, out, _ := boxes.Run(t, env, box, direct); code == 0 {
 			t.Errorf("%s works\n%s", direct, out)
 		}
-		if code, out, _ := script(t, env, tool.Box{Level: tool.BoxNone}, direct); code != 0 {
+		if code, out, _ := boxes.Run(t, env, tool.Box{Level: tool.BoxNone}, direct); code != 0 {
 			t.Errorf("%s does not work without a box\n%s", direct, out)
 		}
 	}
-	if code, _, _ := script(t, env, tool.Box{Level: tool.BoxWorkspace}, fmt.Sprintf(get, "allowed.example")); code == 0 {
+	if code, _, _ := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace}, fmt.Sprintf(get, "allowed.example")); code == 0 {
 		t.Error("a box without hosts reached one")
 	}
 }

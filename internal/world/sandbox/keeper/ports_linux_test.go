@@ -1,4 +1,4 @@
-package sandbox_test
+package keeper_test
 
 import (
 	"bufio"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -69,9 +70,9 @@ func greets(t *testing.T, host string, port int, want string) {
 // session goes on and afterwards, and nothing else of the session.
 func TestPortsOfWhatIsKept(t *testing.T) {
 	t.Parallel()
-	env, _, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
-	put(t, env.Root, map[string]string{"greet.py": greeter})
+	env, _, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
+	boxes.Put(t, env.Root, map[string]string{"greet.py": greeter})
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -93,12 +94,12 @@ func TestPortsOfWhatIsKept(t *testing.T) {
 	defer end()
 	o, err := env.Procs.Start(ended, tool.Command{
 		Args: []string{"bash", "-c", fmt.Sprintf("exec python3 greet.py 127.0.0.1 %d other", other)}, Dir: env.Root, Env: vars,
-		Output: io.Discard, Box: workspace,
+		Output: io.Discard, Box: boxes.Writable,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	soon(t, env, workspace, fmt.Sprintf("exec 9<>/dev/tcp/127.0.0.1/%d", other))
+	boxes.RunSoon(t, env, boxes.Writable, fmt.Sprintf("exec 9<>/dev/tcp/127.0.0.1/%d", other))
 	p, err := env.Procs.Start(context.Background(), tool.Command{
 		Args: []string{"bash", "-c", fmt.Sprintf(`python3 greet.py 0.0.0.0 %d four & python3 greet.py ::1 %d six & python3 greet.py 127.0.0.1 %d box &
 			until [ -e go ]; do sleep 0.05; done; exec python3 greet.py 127.0.0.1 %d late`, one, six, mine, late)},
@@ -110,7 +111,7 @@ func TestPortsOfWhatIsKept(t *testing.T) {
 	defer p.Kill()
 	greets(t, "127.0.0.1", one, "four")
 	greets(t, "127.0.0.1", six, "six")
-	soon(t, env, workspace, fmt.Sprintf("read -r x 9<>/dev/tcp/127.0.0.1/%d <&9; test $x = box", mine))
+	boxes.RunSoon(t, env, boxes.Writable, fmt.Sprintf("read -r x 9<>/dev/tcp/127.0.0.1/%d <&9; test $x = box", mine))
 	output := filepath.Join(t.TempDir(), "out")
 	var kept tool.Kept
 	ports, err := p.(tool.Keepable).Keep(output, func(k tool.Kept) error { kept = k; return nil })
@@ -135,7 +136,7 @@ func TestPortsOfWhatIsKept(t *testing.T) {
 	}
 	greets(t, "127.0.0.1", one, "four")
 	greets(t, "127.0.0.1", mine, "machine")
-	put(t, env.Root, map[string]string{"go": ""})
+	boxes.Put(t, env.Root, map[string]string{"go": ""})
 	greets(t, "127.0.0.1", late, "late")
 	if said, err := os.ReadFile(output); err != nil || !strings.Contains(string(said), fmt.Sprintf("localhost:%d]", late)) {
 		t.Errorf("a late port is told of as %q, %v", said, err)

@@ -1,4 +1,4 @@
-package sandbox_test
+package sensitive_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -55,8 +56,8 @@ func save(t *testing.T, path, text string) {
 // closed from, and that what the person wrote stays.
 func TestChangedOutside(t *testing.T) {
 	for _, name := range []string{".env", "a/b/.env", ".mcp.json"} {
-		env, _, _ := boxed(t)
-		need(t, env, tool.BoxWorkspace)
+		env, _, _ := boxes.New(t)
+		boxes.Need(t, env, tool.BoxWorkspace)
 		path := filepath.Join(env.Root, name)
 		code, out, refused := while(t, env, tool.Box{Level: tool.BoxWorkspace},
 			"echo; read; sleep 5; cat "+name, func() { save(t, path, "changed") })
@@ -68,7 +69,7 @@ func TestChangedOutside(t *testing.T) {
 			t.Errorf("%s is %q, %v", name, data, err)
 		}
 	}
-	env, _, _ := boxed(t)
+	env, _, _ := boxes.New(t)
 	code, out, refused := while(t, env, tool.Box{Level: tool.BoxWorkspace}, "mv a a2; mkdir -p a/b; echo x >a/b/.env; echo; read",
 		func() { save(t, filepath.Join(env.Root, "plain"), "changed") })
 	if code != 0 || len(refused) > 0 {
@@ -84,15 +85,15 @@ func TestChangedOutside(t *testing.T) {
 
 // TestBoxGitInsides checks the places in a repository that are easily missed.
 func TestBoxGitInsides(t *testing.T) {
-	env, _, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
-	put(t, env.Root, map[string]string{
+	env, _, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
+	boxes.Put(t, env.Root, map[string]string{
 		".git/modules/logs/config": "", ".git/modules/logs/HEAD": "", ".git/modules/x/objects/config": "",
 		".git/remotes/origin": "", ".git/info/x": "", ".git/objects/info/x": "",
 	})
 	box := tool.Box{Level: tool.BoxWorkspace, Git: true}
 	for _, name := range []string{".git/modules/logs/config", ".git/modules/x/objects/config", ".git/remotes/origin", ".git/info/y"} {
-		_, _, refused := script(t, env, box, "echo x >>"+name)
+		_, _, refused := boxes.Run(t, env, box, "echo x >>"+name)
 		if data, _ := os.ReadFile(filepath.Join(env.Root, name)); len(data) > 0 {
 			t.Errorf("%s was changed to %q, refused %q", name, data, refused)
 		}
@@ -101,12 +102,12 @@ func TestBoxGitInsides(t *testing.T) {
 		".git/branches/x": "x", ".git/info/grafts": "x", ".git/objects/info/alternates": "x",
 		".git/rebase-merge/git-rebase-todo": "pick 1\nexec x\n", ".git/sequencer/todo": "x y\n",
 	} {
-		code, out, refused := script(t, env, box, "mkdir -p $(dirname "+name+"); printf '"+text+"' >"+name)
-		if code != 0 || len(refused) != 1 || !gone(filepath.Join(env.Root, name)) {
+		code, out, refused := boxes.Run(t, env, box, "mkdir -p $(dirname "+name+"); printf '"+text+"' >"+name)
+		if code != 0 || len(refused) != 1 || !boxes.Gone(filepath.Join(env.Root, name)) {
 			t.Errorf("%s stays: %d, %q\n%s", name, code, refused, out)
 		}
 	}
-	if code, _, refused := script(t, env, box,
+	if code, _, refused := boxes.Run(t, env, box,
 		"mkdir -p .git/rebase-merge; echo pick 1 >.git/rebase-merge/git-rebase-todo; echo x >.git/info/exclude"); code != 0 || len(refused) > 0 {
 		t.Errorf("exit code %d, refused %q", code, refused)
 	}

@@ -1,4 +1,4 @@
-package sandbox_test
+package sensitive_test
 
 import (
 	"os"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -32,13 +33,13 @@ func TestResultsAreHandedOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		need(t, env, tool.BoxWorkspace)
+		boxes.Need(t, env, tool.BoxWorkspace)
 		for _, name := range []string{"report.txt", "deep/er/b.csv", "replaced", "removed", ".hidden/c", "package.json", "node_modules/x/index.js"} {
 			if err := env.Files.Change(t.Context(), tool.Change{Path: filepath.Join(dir, name), Data: []byte(name), If: tool.NoFile}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		lasting(t, env, workspace, "cd "+dir+" && echo more >>report.txt && echo x >of-a-command && rm removed replaced && ln -s /etc/hostname replaced")
+		boxes.Succeeds(t, env, boxes.Writable, "cd "+dir+" && echo more >>report.txt && echo x >of-a-command && rm removed replaced && ln -s /etc/hostname replaced")
 		if err := os.MkdirAll(filepath.Join(dir, "deep"), 0o700); err != nil { // somebody else's, meanwhile
 			t.Fatal(err)
 		}

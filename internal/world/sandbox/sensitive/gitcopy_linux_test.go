@@ -1,4 +1,4 @@
-package sandbox_test
+package sensitive_test
 
 import (
 	"io/fs"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/internal/world/worktree"
 	"github.com/inspan/inspan/tool"
@@ -25,8 +26,8 @@ var (
 // IsRepository makes the workspace one with some commits, and a person's git outside of boxes.
 func IsRepository(t *testing.T) (env tool.Env, outside func(text string) string) {
 	t.Helper()
-	env, _, _ = boxed(t)
-	need(t, env, tool.BoxWorkspace)
+	env, _, _ = boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	if !env.Walls.Throwaway {
 		t.Skipf("NO OVERLAYS HERE: %s", env.Walls.NoThrowaway)
 	}
@@ -45,15 +46,6 @@ func IsRepository(t *testing.T) (env tool.Env, outside func(text string) string)
 		"git add . && git commit -qm one && git branch side && echo 2 >plain && git commit -qam two && git checkout -q side && " +
 		"echo s >side && echo 3 >plain && git add . && git commit -qm three && git checkout -q main")
 	return env, outside
-}
-
-func textOf(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }
 
 // TestGitCopies has git work in boxes, call after call, as people work with it. What it has done is
@@ -93,7 +85,7 @@ func TestGitCopies(t *testing.T) {
 			t.Parallel()
 			env, outside := IsRepository(t)
 			for _, step := range steps {
-				if code, out, refused := script(t, env, mixedBox, step, "GIT_EDITOR=true"); code != 0 || len(refused) > 0 {
+				if code, out, refused := boxes.Run(t, env, mixedBox, step, "GIT_EDITOR=true"); code != 0 || len(refused) > 0 {
 					t.Fatalf("%s: exit code %d, refused %q\n%s", step, code, refused, out)
 				}
 			}
@@ -114,7 +106,7 @@ func gitTree(t *testing.T, root string) map[string]string {
 			return err
 		}
 		if out[path] = "a link"; d.Type().IsRegular() {
-			out[path] = textOf(t, path)
+			out[path] = boxes.Text(t, path)
 		}
 		return nil
 	})
@@ -172,7 +164,7 @@ func TestGitCopiesHold(t *testing.T) {
 		"a new file of git":     "echo x >.git/programs",
 	} {
 		before := gitTree(t, env.Root)
-		code, out, refused := script(t, env, mixedBox, text)
+		code, out, refused := boxes.Run(t, env, mixedBox, text)
 		if after := gitTree(t, env.Root); !maps.Equal(before, after) || len(refused) == 0 || code != 0 {
 			t.Errorf("%s: exit code %d, refused %q\n%s", name, code, refused, out)
 			for path, data := range after {
@@ -183,7 +175,7 @@ func TestGitCopiesHold(t *testing.T) {
 		}
 	}
 	before := gitTree(t, env.Root)
-	script(t, env, mixedBox, "ln .git/config c && echo x >>c; ln .git/HEAD c && echo x >>c; chmod 777 .git/config; "+
+	boxes.Run(t, env, mixedBox, "ln .git/config c && echo x >>c; ln .git/HEAD c && echo x >>c; chmod 777 .git/config; "+
 		"rm -rf .git/objects .git/HEAD .git/config .git/worktrees .git/packed-refs; rm -rf .git; rm -f .git/hooks/*")
 	after := gitTree(t, env.Root)
 	for path := range before {
@@ -211,7 +203,7 @@ func TestGitCopiesAreTakenOverAtTheEnd(t *testing.T) {
 		}
 		testkit.WaitFor(t, "the command", func() bool { return os.Remove(filepath.Join(env.Root, "ready")) == nil })
 		meanwhile()
-		put(t, env.Root, map[string]string{"go": ""})
+		boxes.Put(t, env.Root, map[string]string{"go": ""})
 		if code, err := p.Wait(); err != nil || code != 0 {
 			t.Errorf("%s: %d, %v", text, code, err)
 		}
@@ -245,7 +237,7 @@ func TestGitCopiesAreTakenOverAtTheEnd(t *testing.T) {
 	if _, err := p.Wait(); err != nil || outside("git log -1 --format=%s") != "first" {
 		t.Error("what has ended is not taken over while something is left running", err)
 	}
-	put(t, env.Root, map[string]string{"go": ""})
+	boxes.Put(t, env.Root, map[string]string{"go": ""})
 	testkit.WaitFor(t, "the tag", func() bool {
 		return exec.Command("git", "-C", env.Root, "rev-parse", "-q", "--verify", "later").Run() == nil
 	})
@@ -285,13 +277,13 @@ func TestNestsAreSettled(t *testing.T) {
 			out, err := exec.Command("grep", "-rlE", "wicked", env.Root).Output()
 			return err != nil && len(out) == 0
 		})
-		put(t, env.Root, map[string]string{"go": ""})
+		boxes.Put(t, env.Root, map[string]string{"go": ""})
 		if _, err := p.Wait(); err != nil {
 			t.Error(name, err)
 		}
 	}
 	// What names none stays while the command runs, as tests of programs that use git need it.
-	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "git init -q n && cd n && git config user.name x && git config user.email x@y && "+
+	if code, out, _ := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace}, "git init -q n && cd n && git config user.name x && git config user.email x@y && "+
 		"echo 1 >f && git add f && git commit -qm x && git clone -q . ../m && git -C ../m log -1"); code != 0 {
 		t.Error(out)
 	}
@@ -312,7 +304,7 @@ func TestOurGitBesideAJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testkit.WaitFor(t, "the job", func() bool { return !gone(filepath.Join(env.Root, "ready")) })
+	testkit.WaitFor(t, "the job", func() bool { return !boxes.Gone(filepath.Join(env.Root, "ready")) })
 	store := &worktree.Store{Dir: filepath.Join(filepath.Dir(env.Root), "trees"), Git: sandbox.Git}
 	for _, name := range []string{"a", "b", "c"} {
 		if _, err := store.Make(t.Context(), env.Root, name); err != nil {
@@ -320,12 +312,12 @@ func TestOurGitBesideAJob(t *testing.T) {
 		}
 		outside("git status; git add plain; git stash -q; git stash pop -q")
 	}
-	put(t, env.Root, map[string]string{"go": ""})
+	boxes.Put(t, env.Root, map[string]string{"go": ""})
 	if _, err := p.Wait(); err != nil {
 		t.Error(err)
 	}
 	outside("git status; git diff")
-	if !gone(mark) {
+	if !boxes.Gone(mark) {
 		t.Error("a program of the job ran outside of its box")
 	}
 }
@@ -359,7 +351,7 @@ func TestGitAround(t *testing.T) {
 			box.Read = []string{env.Root}
 		}
 		before := gitTree(t, env.Root)
-		code, out, refused := script(t, inner, box, work)
+		code, out, refused := boxes.Run(t, inner, box, work)
 		switch {
 		case want && (code != 0 || len(refused) > 0 || strings.TrimSpace(out) != "new"):
 			t.Errorf("%s: exit code %d, refused %q\n%s", dir, code, refused, out)
@@ -373,7 +365,7 @@ func TestGitAround(t *testing.T) {
 		}
 	}
 	// From the top, too.
-	if code, out, refused := script(t, env, mixedBox, "cd deep/lib && git commit -q --allow-empty -m in && cd ../.. && git add deep/lib && git commit -qm sub"); code != 0 || len(refused) > 0 {
+	if code, out, refused := boxes.Run(t, env, mixedBox, "cd deep/lib && git commit -q --allow-empty -m in && cd ../.. && git add deep/lib && git commit -qm sub"); code != 0 || len(refused) > 0 {
 		t.Errorf("exit code %d, refused %q\n%s", code, refused, out)
 	}
 	outside("git -C deep/lib log -1 --format=%s | grep in && git log -1 --format=%s | grep sub")

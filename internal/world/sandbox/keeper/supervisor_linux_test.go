@@ -1,4 +1,4 @@
-package sandbox_test
+package keeper_test
 
 import (
 	"bufio"
@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -50,55 +51,15 @@ func (s shape) text(mark, end string) string {
 	return strings.ReplaceAll("{ "+body+" } >/dev/null 2>&1 </dev/null; echo ready; "+end, "MARK", mark)
 }
 
-// living lists the processes that carry the mark.
-func living(mark string) []int {
-	names, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	var out []int
-	for _, name := range names {
-		data, err := os.ReadFile(name)
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
-		if err == nil && bytes.Contains(data, []byte(mark)) && running(pid) {
-			out = append(out, pid)
-		}
-	}
-	return out
-}
-
 // orphans waits for all that carry the mark to end and kills and counts those
 // that don't.
 func orphans(mark string) int {
 	var left []int
-	testkit.Poll(testkit.Patience, func() bool { left = living(mark); return len(left) == 0 })
+	testkit.Poll(testkit.Patience, func() bool { left = boxes.Marked(mark); return len(left) == 0 })
 	for _, pid := range left {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	return len(left)
-}
-
-// ready is a writer that tells when something was written.
-type ready struct {
-	once sync.Once
-	ch   chan struct{}
-}
-
-func (r *ready) Write(p []byte) (int, error) {
-	r.once.Do(func() { close(r.ch) })
-	return len(p), nil
-}
-
-// begin starts a shape and waits until it is there.
-func begin(ctx context.Context, env tool.Env, level tool.Level, text string) (tool.Process, error) {
-	out := &ready{ch: make(chan struct{})}
-	p, err := env.Procs.Start(ctx, tool.Command{Args: []string{"bash", "-c", text}, Dir: env.Root, Output: out, Box: tool.Box{Level: level}})
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case <-out.ch:
-		return p, nil
-	case <-time.After(testkit.Patience):
-		return p, fmt.Errorf("not ready after %v", testkit.Patience)
-	}
 }
 
 // keepersOf finds the keepers below a process, and the holders that have
@@ -137,7 +98,7 @@ func parent() {
 		panic(err)
 	}
 	for _, s := range shapes() {
-		if _, err := begin(context.Background(), env, level, s.text(mark+strings.ReplaceAll(s.name, " ", ""), "wait; sleep 300")); err != nil {
+		if _, err := boxes.Begin(context.Background(), env, level, s.text(mark+strings.ReplaceAll(s.name, " ", ""), "wait; sleep 300")); err != nil {
 			panic(err)
 		}
 	}
@@ -167,7 +128,7 @@ func TestSupervisor(t *testing.T) {
 	if testing.Short() || testkit.Race {
 		most = 100
 	}
-	env, _, _ := boxed(t)
+	env, _, _ := boxes.New(t)
 	levels := []tool.Level{tool.BoxNone}
 	for _, level := range []tool.Level{tool.BoxRead, tool.BoxWorkspace} {
 		if level == tool.BoxRead && env.Walls.Read || level == tool.BoxWorkspace && env.Walls.Workspace {
@@ -240,10 +201,10 @@ func endOne(t *testing.T, env tool.Env, level tool.Level, way string, s shape) i
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	p, err := begin(ctx, env, level, s.text(mark, end))
+	p, err := boxes.Begin(ctx, env, level, s.text(mark, end))
 	if err != nil {
 		t.Errorf("%s, %s, %s: %v", level, way, s.name, err)
-		return len(living(mark))
+		return len(boxes.Marked(mark))
 	}
 	switch way {
 	case "exit":
@@ -267,7 +228,7 @@ func endOne(t *testing.T, env tool.Env, level tool.Level, way string, s shape) i
 // settle counts orphans where none may be.
 func settle(t *testing.T, mark string, level tool.Level, way string, s shape) int {
 	if !promised(level, way, s) {
-		for _, pid := range living(mark) {
+		for _, pid := range boxes.Marked(mark) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		return 0

@@ -1,4 +1,4 @@
-package sandbox_test
+package sensitive_test
 
 import (
 	"os"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -19,7 +20,7 @@ func TestFoldersBeside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, dir, map[string]string{
+	boxes.Put(t, dir, map[string]string{
 		"ws/plain": "plain", "lib/plain": "lib", "lib/.env": "PASSWORD=bnk4-secret-value-9\n", "lib/.git/hooks/old": "", "lib/sub/.envrc": "",
 		"lib/deep/in/.git/config": "", "lib/deep/in/.git/HEAD": "ref: refs/heads/main\n",
 		"other/plain": "other", "home/x": "",
@@ -44,29 +45,29 @@ func TestFoldersBeside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { shut(t, env) })
-	need(t, env, tool.BoxWorkspace)
+	t.Cleanup(func() { boxes.Close(t, env) })
+	boxes.Need(t, env, tool.BoxWorkspace)
 	at := "cd " + lib + " && "
 	for _, tt := range []struct {
 		box  tool.Box
 		text string
 		fine bool
 	}{
-		{workspace, at + "echo x >new && mkdir -p d/e && echo y >d/e/f && mv d moved && cat moved/e/f plain", true},
+		{boxes.Writable, at + "echo x >new && mkdir -p d/e && echo y >d/e/f && mv d moved && cat moved/e/f plain", true},
 		{tool.Box{Level: tool.BoxRead}, at + "cat plain new", true},
 		{tool.Box{Level: tool.BoxRead}, at + "echo x >more", false},
 		{tool.Box{Level: tool.BoxRead}, "cat " + lib + "/.env", false},
-		{workspace, "cat " + lib + "/.env", false},
-		{workspace, at + "echo x >.git/hooks/pre-commit", false},
-		{workspace, at + "echo x >>sub/.envrc", false},
-		{workspace, at + "mv deep gone", false},
-		{workspace, "cat " + filepath.Join(dir, "other", "plain"), false},
+		{boxes.Writable, "cat " + lib + "/.env", false},
+		{boxes.Writable, at + "echo x >.git/hooks/pre-commit", false},
+		{boxes.Writable, at + "echo x >>sub/.envrc", false},
+		{boxes.Writable, at + "mv deep gone", false},
+		{boxes.Writable, "cat " + filepath.Join(dir, "other", "plain"), false},
 	} {
-		if code, out, _ := script(t, env, tt.box, tt.text); (code == 0) != tt.fine {
+		if code, out, _ := boxes.Run(t, env, tt.box, tt.text); (code == 0) != tt.fine {
 			t.Errorf("%s, %s: exit code %d: %s", tt.box.Level, tt.text, code, out)
 		}
 	}
-	_, _, refused := script(t, env, workspace, at+"echo 'touch /x' >.envrc; mkdir -p moved/.vscode && echo '{}' >moved/.vscode/tasks.json")
+	_, _, refused := boxes.Run(t, env, boxes.Writable, at+"echo 'touch /x' >.envrc; mkdir -p moved/.vscode && echo '{}' >moved/.vscode/tasks.json")
 	for _, name := range []string{".envrc", "moved/.vscode/tasks.json"} {
 		if _, err := os.Lstat(filepath.Join(lib, name)); err == nil || !strings.Contains(strings.Join(refused, "\n"), filepath.Dir(filepath.Join(lib, name))) {
 			t.Errorf("%s stays, and the box says %q", name, refused)
@@ -74,10 +75,10 @@ func TestFoldersBeside(t *testing.T) {
 	}
 	if env.Walls.Throwaway {
 		throw := tool.Box{Level: tool.BoxWorkspace, Throwaway: true}
-		if code, out, _ := script(t, env, throw, at+"cat plain && ! echo x >thrown"); code != 0 {
+		if code, out, _ := boxes.Run(t, env, throw, at+"cat plain && ! echo x >thrown"); code != 0 {
 			t.Errorf("a throwaway copy: %s", out)
 		}
-		lasting(t, env, mixedBox, at+"git add new && git -c user.name=a -c user.email=a@b commit -q -m two && true >moved/z")
+		boxes.Succeeds(t, env, mixedBox, at+"git add new && git -c user.name=a -c user.email=a@b commit -q -m two && true >moved/z")
 		out, err := exec.CommandContext(t.Context(), "git", "-C", lib, "log", "--format=%s").CombinedOutput()
 		if err != nil || string(out) != "two\none\n" {
 			t.Errorf("the repository has %q, %v", out, err)

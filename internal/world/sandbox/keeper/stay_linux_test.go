@@ -1,4 +1,4 @@
-package sandbox_test
+package keeper_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -44,7 +45,7 @@ func leaver() {
 		if strings.HasPrefix(s.name, "talking") {
 			text = strings.ReplaceAll(s.script, "MARK", name)
 		}
-		p, err := begin(context.Background(), env, level, text)
+		p, err := boxes.Begin(context.Background(), env, level, text)
 		if err != nil {
 			panic(err)
 		}
@@ -140,7 +141,7 @@ func goOn(t *testing.T, mark, refused, dir string) {
 			if n := orphans(name); n > 0 {
 				t.Errorf("%s: %d go on although they were not to be kept", s.name, n)
 			}
-		case !strings.HasPrefix(s.name, "talking") && len(living(name)) == 0:
+		case !strings.HasPrefix(s.name, "talking") && len(boxes.Marked(name)) == 0:
 			t.Errorf("%s: has ended", s.name)
 		case strings.HasPrefix(s.name, "talking"):
 			file := filepath.Join(dir, name)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package sandbox_test
+package files_test
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package sandbox_test
+package walls_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -16,10 +17,10 @@ import (
 // are closed all the same, and keep no box from being built: in a place that is
 // closed itself, in a folder of nobody, beside what is to be seen.
 func TestPlacesOutOfReach(t *testing.T) {
-	env, home, state := boxed(t)
-	need(t, env, tool.BoxWorkspace)
-	put(t, env.Root, map[string]string{"shut/.env": "secret", "shut/.git/config": "", "deep/shut/a/b/.env": "secret", "deep/open": "ok"})
-	put(t, state, map[string]string{"inner/x": "secret", "plugins/p/run": "shown", "plugins/q/run": "secret"})
+	env, home, state := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
+	boxes.Put(t, env.Root, map[string]string{"shut/.env": "secret", "shut/.git/config": "", "deep/shut/a/b/.env": "secret", "deep/open": "ok"})
+	boxes.Put(t, state, map[string]string{"inner/x": "secret", "plugins/p/run": "shown", "plugins/q/run": "secret"})
 	for _, dir := range []string{"shut", "deep/shut/a"} {
 		path := filepath.Join(env.Root, dir)
 		if err := os.Chmod(path, 0); err != nil {
@@ -39,7 +40,7 @@ func TestPlacesOutOfReach(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, level := range []tool.Level{tool.BoxRead, tool.BoxWorkspace} {
-		need(t, env, level)
+		boxes.Need(t, env, level)
 		box := tool.Box{Level: level, Read: []string{filepath.Join(state, "plugins/p")}}
 		for text, want := range map[string]bool{
 			"grep ok ws/deep/open": true, "chmod 700 ws/shut; grep secret ws/shut/.env": false,
@@ -49,7 +50,7 @@ func TestPlacesOutOfReach(t *testing.T) {
 			"grep secret state/plugins/q/run": false,
 			"echo x >state/new":               false, "echo x >state/plugins/p/run": false,
 		} {
-			if code, out, _ := script(t, wide, box, text); want != (code == 0) {
+			if code, out, _ := boxes.Run(t, wide, box, text); want != (code == 0) {
 				t.Errorf("%s box: %s: exit code %d\n%s", level, text, code, out)
 			}
 		}
@@ -63,15 +64,15 @@ func TestSudoers(t *testing.T) {
 	if _, err := os.Lstat(dir); os.Geteuid() != 0 || !errors.Is(err, fs.ErrNotExist) {
 		t.Skip("NO ROOT, OR THERE ARE RULES OF SUDO THAT WE LEAVE ALONE")
 	}
-	before, _, _ := boxed(t)
+	before, _, _ := boxes.New(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	if err := errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(dir+"/README", []byte("secret"), 0o440)); err != nil {
 		t.Fatal(err)
 	}
-	env, _, _ := boxed(t)
+	env, _, _ := boxes.New(t)
 	for _, level := range []tool.Level{tool.BoxRead, tool.BoxWorkspace} {
-		need(t, before, level)
-		if code, out, _ := script(t, env, tool.Box{Level: level}, "ls /etc >/dev/null && ! cat /etc/sudoers.d/README"); code != 0 {
+		boxes.Need(t, before, level)
+		if code, out, _ := boxes.Run(t, env, tool.Box{Level: level}, "ls /etc >/dev/null && ! cat /etc/sudoers.d/README"); code != 0 {
 			t.Errorf("%s box: exit code %d\n%s", level, code, out)
 		}
 	}
@@ -81,10 +82,10 @@ func TestSudoers(t *testing.T) {
 // whose name is not UTF-8.
 func TestClosedByAnyName(t *testing.T) {
 	t.Parallel()
-	env, _, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
+	env, _, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	dir := filepath.Join(env.Root, "caf\xe9")
-	put(t, dir, map[string]string{".git/HEAD": "ref: refs/heads/x\n", ".git/config": "[core]\n", ".env": "secret", "plain": "plain"})
-	lasting(t, env, workspace, "cd caf* && cat plain && touch new && ! touch .git/x && ! cat .env")
-	lasting(t, env, tool.Box{Level: tool.BoxRead}, "cd caf* && cat plain && ! cat .env")
+	boxes.Put(t, dir, map[string]string{".git/HEAD": "ref: refs/heads/x\n", ".git/config": "[core]\n", ".env": "secret", "plain": "plain"})
+	boxes.Succeeds(t, env, boxes.Writable, "cd caf* && cat plain && touch new && ! touch .git/x && ! cat .env")
+	boxes.Succeeds(t, env, tool.Box{Level: tool.BoxRead}, "cd caf* && cat plain && ! cat .env")
 }

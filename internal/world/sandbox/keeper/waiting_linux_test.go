@@ -1,4 +1,4 @@
-package sandbox_test
+package keeper_test
 
 import (
 	"os"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -23,10 +24,10 @@ func TestKeptOneAfterAnother(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels {
 		t.Run(string(level), func(t *testing.T) {
-			env, _, _ := boxed(t)
-			need(t, env, level)
+			env, _, _ := boxes.New(t)
+			boxes.Need(t, env, level)
 			box := tool.Box{Level: level}
-			_, first, _ := script(t, env, box, "echo $PPID")
+			_, first, _ := boxes.Run(t, env, box, "echo $PPID")
 			const spoil = `echo x >"$TMPDIR/x"; mkdir -p "$TMPDIR/d/e"; chmod 0 "$TMPDIR/d"; echo x >/dev/shm/inspan-test; ` +
 				`(trap '' HUP TERM; sleep 299.25) & ulimit -n 100; umask 077; cd /`
 			vars := []string{}
@@ -40,17 +41,17 @@ func TestKeptOneAfterAnother(t *testing.T) {
 				ipc = "ipcmk -M 1000 >/dev/null; ipcs -m | grep -q 0x" // the other boxes see that of the machine
 			}
 			for range 3 {
-				code, out, _ := script(t, env, box, ipc+" || exit; "+spoil, vars...)
+				code, out, _ := boxes.Run(t, env, box, ipc+" || exit; "+spoil, vars...)
 				if code != 0 {
 					t.Errorf("exit code %d\n%s", code, out)
 				}
 				if level == tool.BoxNone {
 					continue
 				}
-				if _, after, _ := script(t, env, box, "echo $PPID"); strings.TrimSpace(after) != before {
+				if _, after, _ := boxes.Run(t, env, box, "echo $PPID"); strings.TrimSpace(after) != before {
 					t.Errorf("the keeper was %s and is %s", before, after)
 				}
-				_, left, _ := script(t, env, box, `ls -A /dev/shm /run/tmp "$TMPDIR" 2>/dev/null | grep -e inspan-test; `+
+				_, left, _ := boxes.Run(t, env, box, `ls -A /dev/shm /run/tmp "$TMPDIR" 2>/dev/null | grep -e inspan-test; `+
 					`test $TMPDIR = /tmp || ls -A "$TMPDIR"; `+
 					`test $TMPDIR != /tmp || ipcs -m | grep 0x; ps -e -o args= | grep 'sleep 299[.]25'; umask; pwd`)
 				if want := "0022\n" + env.Root + "\n"; left != want {
@@ -64,8 +65,8 @@ func TestKeptOneAfterAnother(t *testing.T) {
 // TestSpoiltKeeper checks that a keeper whose limits or scheduling a command has changed
 // runs no more of them.
 func TestSpoiltKeeper(t *testing.T) {
-	env, _, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
+	env, _, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	if _, err := exec.LookPath("prlimit"); err != nil {
 		t.Skip("THERE IS NO prlimit HERE")
 	}
@@ -75,11 +76,11 @@ func TestSpoiltKeeper(t *testing.T) {
 			"chrt -i -p 0 $PPID",
 		} {
 			const ask = "ulimit -n; nice; taskset -p $$ | sed 's/.*: //'; chrt -p $$ | sed 's/.*: //'"
-			_, want, _ := script(t, env, tool.Box{Level: level}, ask)
-			if code, out, _ := script(t, env, tool.Box{Level: level}, spoil); code != 0 {
+			_, want, _ := boxes.Run(t, env, tool.Box{Level: level}, ask)
+			if code, out, _ := boxes.Run(t, env, tool.Box{Level: level}, spoil); code != 0 {
 				t.Logf("%s: %s: exit code %d\n%s", level, spoil, code, out)
 			}
-			if _, got, _ := script(t, env, tool.Box{Level: level}, ask); got != want {
+			if _, got, _ := boxes.Run(t, env, tool.Box{Level: level}, ask); got != want {
 				t.Errorf("%s: after %s it is\n%sand was\n%s", level, spoil, got, want)
 			}
 		}
@@ -91,11 +92,11 @@ func TestSpoiltKeeper(t *testing.T) {
 func TestWallsBuiltAnew(t *testing.T) {
 	for _, level := range []tool.Level{tool.BoxRead, tool.BoxWorkspace} {
 		t.Run(string(level), func(t *testing.T) {
-			env, _, _ := boxed(t)
-			need(t, env, level)
+			env, _, _ := boxes.New(t)
+			boxes.Need(t, env, level)
 			box := tool.Box{Level: level}
 			reads := func(path string) bool {
-				code, _, _ := script(t, env, box, "cat "+path)
+				code, _, _ := boxes.Run(t, env, box, "cat "+path)
 				return code == 0
 			}
 			for range 3 {
@@ -103,7 +104,7 @@ func TestWallsBuiltAnew(t *testing.T) {
 					t.Fatal("the walls are wrong from the start")
 				}
 			}
-			put(t, env.Root, map[string]string{"late/.env": "secret", "late/ok": "ok", "beside": "beside", "a/b/beside": "beside"})
+			boxes.Put(t, env.Root, map[string]string{"late/.env": "secret", "late/ok": "ok", "beside": "beside", "a/b/beside": "beside"})
 			if reads("late/.env") {
 				t.Error("a secret that came later is read")
 			}
@@ -113,7 +114,7 @@ func TestWallsBuiltAnew(t *testing.T) {
 				}
 			}
 			// Another file in the place of one that is hidden.
-			put(t, env.Root, map[string]string{"new": "another secret"})
+			boxes.Put(t, env.Root, map[string]string{"new": "another secret"})
 			if err := os.Rename(filepath.Join(env.Root, "new"), filepath.Join(env.Root, ".env")); err != nil {
 				t.Fatal(err)
 			}
@@ -124,7 +125,7 @@ func TestWallsBuiltAnew(t *testing.T) {
 			if err := os.Rename(env.Root, env.Root+"-old"); err != nil {
 				t.Fatal(err)
 			}
-			put(t, env.Root, map[string]string{"plain": "plain", "fresh": "fresh"})
+			boxes.Put(t, env.Root, map[string]string{"plain": "plain", "fresh": "fresh"})
 			if !reads("fresh") || reads(".env") {
 				t.Error("the workspace that was replaced is still seen")
 			}
@@ -136,8 +137,8 @@ func TestWallsBuiltAnew(t *testing.T) {
 // of its keeper.
 func TestLateKill(t *testing.T) {
 	for _, level := range levels {
-		env, _, _ := boxed(t)
-		need(t, env, level)
+		env, _, _ := boxes.New(t)
+		boxes.Need(t, env, level)
 		c := tool.Command{Args: []string{"sh", "-c", "read x; echo $x"}, Dir: env.Root, Box: tool.Box{Level: level}}
 		for range 20 {
 			c.Stdin = strings.NewReader("first\n")
@@ -174,15 +175,15 @@ func TestLateKill(t *testing.T) {
 // they end with the environment.
 func TestFewWait(t *testing.T) {
 	for _, level := range levels {
-		env, _, _ := boxed(t)
-		need(t, env, level)
+		env, _, _ := boxes.New(t)
+		boxes.Need(t, env, level)
 		others := keepers(t) // of tests that were before
 		waits := func() []int {
 			return slices.DeleteFunc(keepers(t), func(pid int) bool { return slices.Contains(others, pid) })
 		}
 		var all sync.WaitGroup
 		for range 8 {
-			all.Go(func() { script(t, env, tool.Box{Level: level}, "sleep 0.3") })
+			all.Go(func() { boxes.Run(t, env, tool.Box{Level: level}, "sleep 0.3") })
 		}
 		all.Wait()
 		testkit.WaitFor(t, "most keepers to end", func() bool { return len(waits()) <= 2 })
@@ -190,9 +191,9 @@ func TestFewWait(t *testing.T) {
 		if len(waiting) == 0 {
 			t.Errorf("%s: no keeper waits", level)
 		}
-		shut(t, env)
+		boxes.Close(t, env)
 		for _, pid := range waiting {
-			if running(pid) {
+			if boxes.Running(pid) {
 				t.Errorf("%s: keeper %d outlives its environment", level, pid)
 			}
 		}
@@ -202,19 +203,19 @@ func TestFewWait(t *testing.T) {
 // TestWaitsBesideOthers checks that a keeper in whose box a workspace was made to be seen goes
 // on waiting while commands run that see no such place.
 func TestWaitsBesideOthers(t *testing.T) {
-	env, _, _ := boxed(t) // its workspace is in the folder for temporary files
-	need(t, env, tool.BoxRead)
-	need(t, env, tool.BoxWorkspace)
+	env, _, _ := boxes.New(t) // its workspace is in the folder for temporary files
+	boxes.Need(t, env, tool.BoxRead)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	others := keepers(t) // of tests that were before
 	waiting := func() []int {
 		return slices.DeleteFunc(keepers(t), func(pid int) bool { return slices.Contains(others, pid) })
 	}
-	script(t, env, tool.Box{Level: tool.BoxWorkspace}, "true")
+	boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace}, "true")
 	before := waiting()
 	for _, level := range []tool.Level{tool.BoxRead, tool.BoxNone} {
-		script(t, env, tool.Box{Level: level}, "true")
+		boxes.Run(t, env, tool.Box{Level: level}, "true")
 	}
-	script(t, env, tool.Box{Level: tool.BoxWorkspace}, "true")
+	boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace}, "true")
 	if after := waiting(); len(before) == 0 || !slices.Contains(after, before[len(before)-1]) {
 		t.Errorf("keepers %v waited before other commands, and %v after them", before, after)
 	}
@@ -230,7 +231,7 @@ func keepers(t *testing.T) (out []int) {
 	for _, path := range list {
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 		data, err := os.ReadFile(path)
-		if err != nil || string(data) != "inspan-keeper\x00" || !running(pid) {
+		if err != nil || string(data) != "inspan-keeper\x00" || !boxes.Running(pid) {
 			continue
 		}
 		if above := starter(pid); above == os.Getpid() || starter(above) == os.Getpid() {

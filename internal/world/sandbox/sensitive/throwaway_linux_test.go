@@ -1,4 +1,4 @@
-package sandbox_test
+package sensitive_test
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -22,11 +23,11 @@ var throwaway = tool.Box{Level: tool.BoxWorkspace, Throwaway: true}
 // thrown opens a workspace that can be thrown away, and returns it with what is in it.
 func thrown(t *testing.T) (env tool.Env, home, state string, before map[string]string) {
 	t.Helper()
-	env, home, state = boxed(t)
+	env, home, state = boxes.New(t)
 	if !env.Walls.Throwaway {
 		t.Skipf("A WORKSPACE CAN'T BE THROWN AWAY HERE: %s", env.Walls.NoThrowaway)
 	}
-	put(t, env.Root, map[string]string{"dir/deep/one": "1", "dir/two": "2", "big": strings.Repeat("x", 1<<20)})
+	boxes.Put(t, env.Root, map[string]string{"dir/deep/one": "1", "dir/two": "2", "big": strings.Repeat("x", 1<<20)})
 	if err := errors.Join(os.Link(filepath.Join(env.Root, "plain"), filepath.Join(home, "linked")),
 		os.Symlink("plain", filepath.Join(env.Root, "soft")), os.Chmod(env.Root, 0o750)); err != nil {
 		t.Fatal(err)
@@ -84,7 +85,7 @@ func same(t *testing.T, env tool.Env, before map[string]string, what string) {
 func TestThrowaway(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir()) // so that what is left is ours
 	env, _, _, before := thrown(t)
-	code, out, told := script(t, env, throwaway, `set -e
+	code, out, told := boxes.Run(t, env, throwaway, `set -e
 test "$PWD" = "`+env.Root+`"; test "$(stat -c %a .)" = 750
 test "$(cat plain dir/deep/one)" = plain1
 echo more >>plain; test "$(tail -1 soft)" = plainmore
@@ -103,13 +104,13 @@ test "$(cat moved)" = new; echo said >/tmp/kept`)
 	}
 	same(t, env, before, "afterwards")
 	// Nothing of it is there in the next box; the session's temporary files are.
-	code, out, _ = script(t, env, throwaway, "test ! -e moved && test ! -e made && test -e dir/deep/one && cat plain /tmp/kept")
+	code, out, _ = boxes.Run(t, env, throwaway, "test ! -e moved && test ! -e made && test -e dir/deep/one && cat plain /tmp/kept")
 	if code != 0 || out != "plainsaid\n" {
 		t.Errorf("the next box: exit code %d, %q", code, out)
 	}
 	// What changes outside is seen by the next one, whoever has changed it.
-	put(t, env.Root, map[string]string{"plain": "dirty", "untracked": "u"})
-	if code, out, _ = script(t, env, throwaway, "cat plain untracked; rm untracked"); out != "dirtyu" {
+	boxes.Put(t, env.Root, map[string]string{"plain": "dirty", "untracked": "u"})
+	if code, out, _ = boxes.Run(t, env, throwaway, "cat plain untracked; rm untracked"); out != "dirtyu" {
 		t.Errorf("a later box: exit code %d, %q", code, out)
 	}
 	testkit.WaitFor(t, "what was thrown away to be removed", func() bool {
@@ -154,7 +155,7 @@ func TestThrowawayHolds(t *testing.T) {
 			`'import ctypes; raise SystemExit(ctypes.CDLL(None).syscall(425, 8, ctypes.create_string_buffer(512)) < 0)'`,
 		"by the new mount interface": py + `'import ctypes; l = ctypes.CDLL(None); raise SystemExit(l.syscall(428, -100, b".", 1) < 0)'`,
 	} {
-		code, out, _ := script(t, env, throwaway, attempt, "HOME="+home)
+		code, out, _ := boxes.Run(t, env, throwaway, attempt, "HOME="+home)
 		if code == 0 {
 			t.Errorf("%s: got through\n%s", name, out)
 		}
@@ -173,7 +174,7 @@ func TestThrowawayHolds(t *testing.T) {
 		"a whiteout":            "rm -r dir && test ! -e dir",
 		"a daemon":              "setsid sh -c 'sleep 0.2; echo late >late' >/dev/null 2>&1 & disown; exit 0",
 	} {
-		if code, out, _ := script(t, env, throwaway, effect); code != 0 {
+		if code, out, _ := boxes.Run(t, env, throwaway, effect); code != 0 {
 			t.Errorf("%s: exit code %d\n%s", name, code, out)
 		}
 		same(t, env, before, name)
@@ -197,7 +198,7 @@ func TestThrowawayIsNoWider(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := open(t).Procs.Start(t.Context(), tool.Command{Args: []string{"true"}, Dir: env.Root, Box: throwaway}); !errors.Is(err,
+	if _, err := boxes.Unwalled(t).Procs.Start(t.Context(), tool.Command{Args: []string{"true"}, Dir: env.Root, Box: throwaway}); !errors.Is(err,
 		tool.ErrNoBox) {
 		t.Errorf("without a keeper: %v", err)
 	}
@@ -238,7 +239,7 @@ func TestThrowawayNeedsAPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { shut(t, inner) })
+	t.Cleanup(func() { boxes.Close(t, inner) })
 	_, err = inner.Procs.Start(t.Context(), tool.Command{Args: []string{"true"}, Dir: env.Root, Box: throwaway})
 	if !errors.Is(err, tool.ErrNoBox) {
 		t.Errorf("with temporary files in the workspace: %v", err)
@@ -255,14 +256,14 @@ func TestThrowawayReachesNobody(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = l.Close() })
 	connect := "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"sock\")'"
-	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxNone}, connect); code != 0 {
+	if code, out, _ := boxes.Run(t, env, tool.Box{Level: tool.BoxNone}, connect); code != 0 {
 		t.Errorf("not even without a box: %s", out)
 	}
 	for _, text := range []string{
 		connect, "chmod 4755 plain && test -u plain",
 		"bash -c 'exec 9<>/dev/tcp/192.0.2.1/80'", "kill -0 " + strconv.Itoa(os.Getpid()),
 	} {
-		if code, out, _ := script(t, env, throwaway, text); code == 0 {
+		if code, out, _ := boxes.Run(t, env, throwaway, text); code == 0 {
 			t.Errorf("%s: got through\n%s", text, out)
 		}
 	}

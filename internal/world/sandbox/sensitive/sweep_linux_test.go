@@ -1,8 +1,7 @@
-package sandbox_test
+package sensitive_test
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,33 +9,18 @@ import (
 
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
-
-// put writes files below a folder.
-func put(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func gone(path string) bool {
-	_, err := os.Lstat(path)
-	return errors.Is(err, fs.ErrNotExist)
-}
 
 // TestSweepStaysInside checks that what is taken away is not reached through
 // links that a process puts in the place of folders meanwhile.
 func TestSweepStaysInside(t *testing.T) {
 	t.Parallel()
-	env, home, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
-	put(t, home, map[string]string{"victim/.bashrc": "mine"})
+	env, home, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
+	boxes.Put(t, home, map[string]string{"victim/.bashrc": "mine"})
 	text := `for i in $(seq 0 199); do mkdir -p d/a$i; echo x >d/a$i/.bashrc; done
 python3 - <<'X' &
 import os, time
@@ -52,11 +36,11 @@ for i in range(0, 200, 2):
 X
 wait`
 	text = strings.Replace(text, "\nwait", "\nexec >/dev/null 2>&1; sleep 0.1", 1)
-	_, _, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, text, "OUT="+home)
-	if gone(filepath.Join(home, "victim/.bashrc")) {
+	_, _, refused := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace}, text, "OUT="+home)
+	if boxes.Gone(filepath.Join(home, "victim/.bashrc")) {
 		t.Errorf("a file outside was taken away: %q", refused)
 	}
-	if !gone(filepath.Join(env.Root, "d/a1/.bashrc")) {
+	if !boxes.Gone(filepath.Join(env.Root, "d/a1/.bashrc")) {
 		t.Error("nothing was taken away")
 	}
 	if len(refused) > 10 {
@@ -66,9 +50,9 @@ wait`
 
 // TestSweepLinks checks what sensitive names that are links lead to.
 func TestSweepLinks(t *testing.T) {
-	env, _, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
-	put(t, env.Root, map[string]string{"cfg/envrc": "old", "agents/x": "old"})
+	env, _, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
+	boxes.Put(t, env.Root, map[string]string{"cfg/envrc": "old", "agents/x": "old"})
 	if err := errors.Join(os.Symlink("cfg/envrc", filepath.Join(env.Root, ".envrc")), os.Symlink("agents", filepath.Join(env.Root, ".claude")),
 		os.Symlink("cfg/none", filepath.Join(env.Root, ".npmrc"))); err != nil {
 		t.Fatal(err)
@@ -77,7 +61,7 @@ func TestSweepLinks(t *testing.T) {
 		"echo x >>.envrc": false, "echo x >>cfg/envrc": false, "echo x >.claude/y": false,
 		"mv agents b": false, "echo x >cfg/other": true, "mv cfg cfg2": false,
 	} {
-		if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, text); want != (code == 0) || len(refused) > 0 {
+		if code, out, refused := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace}, text); want != (code == 0) || len(refused) > 0 {
 			t.Errorf("%s: exit code %d, refused %q\n%s", text, code, refused, out)
 		}
 	}
@@ -85,13 +69,13 @@ func TestSweepLinks(t *testing.T) {
 		"rm .envrc; echo x >.envrc": ".envrc",
 		"rm .claude; mkdir .claude": ".claude", "echo x >cfg/none": "cfg/none",
 	} {
-		if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, text); code != 0 ||
-			len(refused) == 0 || !gone(filepath.Join(env.Root, path)) {
+		if code, out, refused := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace}, text); code != 0 ||
+			len(refused) == 0 || !boxes.Gone(filepath.Join(env.Root, path)) {
 			t.Errorf("%s: exit code %d, refused %q\n%s", text, code, refused, out)
 		}
 	}
-	if _, _, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "ln -s cfg .husky"); len(refused) == 0 ||
-		gone(filepath.Join(env.Root, "cfg")) {
+	if _, _, refused := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace}, "ln -s cfg .husky"); len(refused) == 0 ||
+		boxes.Gone(filepath.Join(env.Root, "cfg")) {
 		t.Errorf("what a new link leads to has gone: %q", refused)
 	}
 }
@@ -102,11 +86,11 @@ func TestSweepMany(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes 50,000 folders")
 	}
-	env, _, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
-	_, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace},
+	env, _, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
+	_, out, refused := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace},
 		"mkdir -p x/n/.vscode && python3 -c 'import os; [os.makedirs(f\"m/{i//1000}/{i}\") for i in range(50010)]'")
-	if len(refused) == 0 || !gone(filepath.Join(env.Root, "x/n/.vscode")) {
+	if len(refused) == 0 || !boxes.Gone(filepath.Join(env.Root, "x/n/.vscode")) {
 		t.Errorf("refused %q\n%s", refused, out)
 	}
 	for range 2 {
@@ -119,9 +103,9 @@ func TestSweepMany(t *testing.T) {
 
 // TestRules checks what rules close to reading and to changes.
 func TestRules(t *testing.T) {
-	env, _, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
-	put(t, env.Root, map[string]string{
+	env, _, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
+	boxes.Put(t, env.Root, map[string]string{
 		"deep/hidden.txt": "secret",
 		"deep/closed.txt": "text", "deep/open.txt": "text", "dir/hidden/f": "secret",
 	})
@@ -138,15 +122,15 @@ func TestRules(t *testing.T) {
 		"cat deep/hidden.txt": false, "cat dir/hidden/f": false, "echo x >>deep/closed.txt": false,
 		"cat deep/closed.txt && echo x >>deep/open.txt": true,
 	} {
-		if code, out, _ := script(t, ruled, tool.Box{Level: tool.BoxWorkspace}, text); want != (code == 0) {
+		if code, out, _ := boxes.Run(t, ruled, tool.Box{Level: tool.BoxWorkspace}, text); want != (code == 0) {
 			t.Errorf("%s: exit code %d\n%s", text, code, out)
 		}
-		if code, _, _ := script(t, env, tool.Box{Level: tool.BoxWorkspace}, text); code != 0 {
+		if code, _, _ := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace}, text); code != 0 {
 			t.Errorf("%s: refused without rules", text)
 		}
 	}
 	for _, name := range []string{"deep/hidden.txt", "dir/hidden/f"} {
-		if code, _, _ := script(t, ruled, tool.Box{Level: tool.BoxRead}, "cat "+name); code == 0 {
+		if code, _, _ := boxes.Run(t, ruled, tool.Box{Level: tool.BoxRead}, "cat "+name); code == 0 {
 			t.Errorf("read box: read %s", name)
 		}
 	}
@@ -171,12 +155,12 @@ func TestInit(t *testing.T) {
 		"git init -q && mv .git g && echo gitdir: g >.git": false, "git init -q && git config core.hooksPath .": false,
 	} {
 		for _, init := range []bool{true, false} {
-			env, home, _ := boxed(t)
-			need(t, env, tool.BoxWorkspace)
+			env, home, _ := boxes.New(t)
+			boxes.Need(t, env, tool.BoxWorkspace)
 			if err := os.RemoveAll(filepath.Join(env.Root, ".git")); err != nil {
 				t.Fatal(err)
 			}
-			code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace, Git: true, Init: init}, text, "HOME="+home)
+			code, out, refused := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace, Git: true, Init: init}, text, "HOME="+home)
 			if code != 0 || (want && init) != (len(refused) == 0) {
 				t.Errorf("%s: may %v: exit code %d, refused %q\n%s", text, init, code, refused, out)
 			}
@@ -185,8 +169,8 @@ func TestInit(t *testing.T) {
 			}
 		}
 	}
-	env, _, _ := boxed(t)
-	if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace, Git: true, Init: true},
+	env, _, _ := boxes.New(t)
+	if code, out, refused := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace, Git: true, Init: true},
 		"echo x >.git/hooks/old || mv .git g"); code == 0 || len(refused) > 0 {
 		t.Errorf("the repository that was there: exit code %d, refused %q\n%s", code, refused, out)
 	}
@@ -195,24 +179,24 @@ func TestInit(t *testing.T) {
 // TestInitBelow checks that a box without the repository of the workspace makes
 // repositories below it and none in its place, and that pushing works there.
 func TestInitBelow(t *testing.T) {
-	env, home, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
+	env, home, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	if err := os.RemoveAll(filepath.Join(env.Root, ".git")); err != nil {
 		t.Fatal(err)
 	}
 	box := tool.Box{Level: tool.BoxWorkspace, Init: true}
 	const me = "git -c user.name=x -c user.email=x@y "
-	code, out, refused := script(t, env, box, "git init -q --bare o.git && git clone -q o.git c && cd c && "+me+
+	code, out, refused := boxes.Run(t, env, box, "git init -q --bare o.git && git clone -q o.git c && cd c && "+me+
 		"commit -qm one --allow-empty && git push -q origin HEAD:x", "HOME="+home)
 	if code != 0 || len(refused) > 0 {
 		t.Fatalf("exit code %d, refused %q\n%s", code, refused, out)
 	}
-	if code, out, refused := script(t, env, box, "git clone -q -b x o.git d && cd d && "+me+
+	if code, out, refused := boxes.Run(t, env, box, "git clone -q -b x o.git d && cd d && "+me+
 		"commit -qm two --allow-empty && git push -q origin HEAD:x && ! echo x >../o.git/hooks/update", "HOME="+home); code != 0 ||
 		len(refused) > 0 {
 		t.Errorf("to one that was there: exit code %d, refused %q\n%s", code, refused, out)
 	}
-	code, out, refused = script(t, env, box,
+	code, out, refused = boxes.Run(t, env, box,
 		"git init -q; for i in $(seq 9000); do test -e .git || exit 0; sleep 0.02; done; exit 1", "HOME="+home)
 	if code != 0 || len(refused) == 0 {
 		t.Errorf("in the place of that of the workspace: exit code %d, refused %q\n%s", code, refused, out)
@@ -222,24 +206,24 @@ func TestInitBelow(t *testing.T) {
 // TestInitBesideAJob checks that a repository stays also while a job runs that
 // was there before it, and that the job does not make it name programs.
 func TestInitBesideAJob(t *testing.T) {
-	env, home, _ := boxed(t)
-	need(t, env, tool.BoxWorkspace)
+	env, home, _ := boxes.New(t)
+	boxes.Need(t, env, tool.BoxWorkspace)
 	if err := os.RemoveAll(filepath.Join(env.Root, ".git")); err != nil {
 		t.Fatal(err)
 	}
-	background(t, env, workspace,
+	boxes.Background(t, env, boxes.Writable,
 		"until test -e /tmp/go; do sleep 0.02; done; echo x >.git/hooks/post-commit; printf '[core]\nfsmonitor=x\n"+
 			"' >>.git/config; touch /tmp/gone; exec sleep 60")
 	init := tool.Box{Level: tool.BoxWorkspace, Git: true, Init: true}
-	code, out, refused := script(t, env, init,
+	code, out, refused := boxes.Run(t, env, init,
 		"git init -q && git config user.name x && git config user.email x@y && git add plain && git commit -qm one && sleep 0.2 && git "+
 			"log", "HOME="+home)
 	if code != 0 || len(refused) > 0 {
 		t.Fatalf("exit code %d, refused %q\n%s", code, refused, out)
 	}
-	lasting(t, env, workspace, "touch /tmp/go; until test -e /tmp/gone; do sleep 0.02; done")
+	boxes.Succeeds(t, env, boxes.Writable, "touch /tmp/go; until test -e /tmp/gone; do sleep 0.02; done")
 	testkit.WaitFor(t, "the programs that the job names in the new repository to be taken away", func() bool {
-		return gone(filepath.Join(env.Root, ".git/hooks/post-commit")) && gone(filepath.Join(env.Root, ".git/config"))
+		return boxes.Gone(filepath.Join(env.Root, ".git/hooks/post-commit")) && boxes.Gone(filepath.Join(env.Root, ".git/config"))
 	})
-	lasting(t, env, tool.Box{Level: tool.BoxRead}, "git log --oneline | grep one", "HOME="+home)
+	boxes.Succeeds(t, env, tool.Box{Level: tool.BoxRead}, "git log --oneline | grep one", "HOME="+home)
 }

@@ -1,4 +1,4 @@
-package sandbox_test
+package files_test
 
 import (
 	"errors"
