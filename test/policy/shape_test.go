@@ -10,8 +10,10 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -145,6 +147,37 @@ func TestImportsGoDownward(t *testing.T) {
 			dir = cmp.Or(strings.TrimPrefix(dir, "/"), ".")
 			if theirs := roleOf(dir); theirs < 0 || theirs > mine {
 				t.Errorf("%s: a package of the role %s imports %s", s.path, roles[mine].name, dir)
+			}
+		}
+	}
+}
+
+// TestRoomsOfTheSandbox holds that the sandbox lists its rooms, and that each imports only those listed before it.
+func TestRoomsOfTheSandbox(t *testing.T) {
+	const sandbox = "internal/world/sandbox"
+	doc, err := os.ReadFile(sandbox + "/doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rooms []string
+	for _, m := range regexp.MustCompile(`(?m)^//\t([a-z]+) +`).FindAllStringSubmatch(string(doc), -1) {
+		if info, err := os.Stat(sandbox + "/" + m[1]); err == nil && info.IsDir() {
+			rooms = append(rooms, m[1])
+		}
+	}
+	for _, s := range sources(t) {
+		name, below := strings.CutPrefix(s.dir, sandbox+"/")
+		if !below {
+			continue
+		}
+		place := slices.Index(rooms, name)
+		if place < 0 {
+			t.Errorf("%s/doc.go does not list %s", sandbox, name)
+			continue
+		}
+		for _, path := range imports(t, s) {
+			if other, ok := strings.CutPrefix(path, module+"/"+sandbox+"/"); ok && !slices.Contains(rooms[:place], other) {
+				t.Errorf("%s: %s is listed before %s and imports it", s.path, name, other)
 			}
 		}
 	}

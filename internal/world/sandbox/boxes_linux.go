@@ -30,14 +30,14 @@ type boxes struct {
 	o      Options
 	engine *engine // nil: no containers
 
-	network sessionNet
-	rooms   rooms
-	mounts  mounts
-	known   knownSecrets
-	watches watches
-	nests   nests
-	temp    *files.Temp // nil: boxes have folders of their own, each
-	cache   cache
+	network         sessionNetwork
+	waiting         waitingKeepers
+	mounts          mounts
+	known           knownSecrets
+	watches         watchPool
+	newRepositories repositoryWatch
+	temp            *files.Temp // nil: boxes have folders of their own, each
+	cache           cache
 
 	gitKinds func() []gitfiles.Kind
 	flat     atomic.Bool // copies of git directories could not be made here
@@ -61,15 +61,15 @@ func newProcs(root string, o Options) *procs {
 	return ps
 }
 
-// own returns the folder for temporary files that a session has to itself.
-func (b *boxes) own() *files.Temp { return b.temp }
+// sessionTemp returns the folder for temporary files that a session has to itself.
+func (b *boxes) sessionTemp() *files.Temp { return b.temp }
 
 // close ends what the boxes share.
 func (b *boxes) close() error {
-	b.rooms.close()
+	b.waiting.close()
 	b.network.close()
 	b.watches.close()
-	b.nests.close()
+	b.newRepositories.close()
 	return errors.Join(b.mounts.close(), b.temp.Close(), b.cache.close())
 }
 
@@ -96,11 +96,11 @@ func (b *boxes) runner(ctx context.Context, c tool.Command, mark string) (runner
 	if b.engine == nil && level == tool.BoxWorkspace && !c.Box.Throwaway {
 		c.Box.Hosts = slices.Concat(c.Box.Hosts, b.o.Registries)
 	}
-	return &kept{boxes: b, command: c, mark: mark, cancelled: ctx.Done()}, nil
+	return &supervised{boxes: b, command: c, mark: mark, cancelled: ctx.Done()}, nil
 }
 
-// order builds the walls on paper.
-func (b *boxes) order(k *kept) error {
+// plan builds the walls on paper.
+func (b *boxes) plan(k *supervised) error {
 	o := &k.order
 	o.Level, o.Root, o.ABI = b.o.level(k.command.Box), b.Root, b.o.Landlock
 	if b.engine != nil {
@@ -125,7 +125,7 @@ func (b *boxes) order(k *kept) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
 	}
-	if err := b.share(k); err != nil {
+	if err := b.planShared(k); err != nil {
 		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
 	}
 	if o.Level == tool.BoxWorkspace {
@@ -137,10 +137,10 @@ func (b *boxes) order(k *kept) error {
 	return nil
 }
 
-// share gives a box what those of its session share: every workspace box, and
+// planShared gives a box what those of its session share: every workspace box, and
 // a read box that is to see the session's temporary files. Where Landlock can't keep
 // signals inside, or processes outside may not be seen, every read box has namespaces that do.
-func (b *boxes) share(k *kept) (err error) {
+func (b *boxes) planShared(k *supervised) (err error) {
 	o := &k.order
 	own := func(path string) bool {
 		_, _, ok := b.temp.Split(path)

@@ -32,8 +32,8 @@ func newProcs(root string, o Options) *procs {
 
 func (b *boxes) options() Options { return b.o }
 
-// own returns nothing: each box has a folder for temporary files of its own.
-func (b *boxes) own() *files.Temp { return nil }
+// sessionTemp returns nothing: each box has a folder for temporary files of its own.
+func (b *boxes) sessionTemp() *files.Temp { return nil }
 
 func (b *boxes) close() error { return nil }
 
@@ -76,8 +76,8 @@ func (b *boxes) runner(_ context.Context, c tool.Command, mark string) (runner, 
 	return nil, fmt.Errorf("%w: no single hosts can be opened on %s yet", tool.ErrNoBox, runtime.GOOS)
 }
 
-// walls tries both boxes.
-func (ps *procs) walls() tool.Walls {
+// tryWalls tries both boxes.
+func (ps *procs) tryWalls() tool.Walls {
 	if ps.boxes.o.Container != nil {
 		return tool.Walls{Why: noContainers}
 	}

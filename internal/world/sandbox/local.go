@@ -1,6 +1,3 @@
-// Package sandbox gives tools a world to work in: it implements [tool.Env]
-// over the real operating system. It is the only package that starts
-// processes.
 package sandbox
 
 import (
@@ -56,8 +53,8 @@ func Local(root string, blobs tool.Blobs, o Options) (tool.Env, error) {
 		o.Map = look.Sees(o.Map).Indexed()
 	}
 	ps := newProcs(resolved, o)
-	env := tool.Env{Root: resolved, Folders: o.Map.Also, Procs: ps, Blobs: blobs, Walls: o.Pool.known(o, ps.where, ps.walls)}
-	own := ps.own()
+	env := tool.Env{Root: resolved, Folders: o.Map.Also, Procs: ps, Blobs: blobs, Walls: o.Pool.known(o, ps.where, ps.tryWalls)}
+	own := ps.sessionTemp()
 	if own == nil || !env.Walls.Workspace {
 		env.Files = files.New(o.Map, look, nil)
 		return env, nil

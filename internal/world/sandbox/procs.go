@@ -38,9 +38,9 @@ type procs struct {
 // have ended before.
 func (ps *procs) Close() error { return ps.boxes.close() }
 
-// own returns the folder for temporary files that a session has to itself, nil if
+// sessionTemp returns the folder for temporary files that a session has to itself, nil if
 // it has none.
-func (ps *procs) own() *files.Temp { return ps.boxes.own() }
+func (ps *procs) sessionTemp() *files.Temp { return ps.boxes.sessionTemp() }
 
 // runner is one way to start a process, to watch over it and to end it.
 type runner interface {
@@ -148,7 +148,7 @@ type process struct {
 	tty    *os.File            // our end of its terminal, nil if it has none
 	out    *processes.Copier   // of standard output, nil if nobody wants it
 	copies []*processes.Copier // out and that of the report
-	slate  *slate              // of a report that is wanted at the end; nil: there is none
+	report *reportFile         // of a report that is wanted at the end; nil: there is none
 
 	exited chan struct{} // closed when the process itself has ended; code and err are set before
 	done   chan struct{} // closed when all is settled; left is set before
@@ -283,9 +283,9 @@ func (p *process) connect(c tool.Command) (theirs WaitForEnd, err error) {
 // reportTo returns what the process writes its report to.
 func (p *process) reportTo(c tool.Command) (*os.File, error) {
 	if c.AtEnd {
-		if s, err := newSlate(c.Report); err == nil {
-			p.slate = s
-			return s.theirs()
+		if s, err := newReportFile(c.Report); err == nil {
+			p.report = s
+			return s.duplicate()
 		}
 	}
 	return p.copyTo(c.Report, reportGrace)
@@ -309,8 +309,8 @@ func (p *process) disconnect() {
 	for _, o := range p.copies {
 		o.Discard()
 	}
-	if p.slate != nil {
-		p.slate.close()
+	if p.report != nil {
+		p.report.close()
 	}
 }
 
@@ -346,7 +346,7 @@ func (p *process) finishOutput() {
 		wait.Go(o.Finish)
 	}
 	wait.Wait()
-	if p.slate != nil {
-		p.slate.finish()
+	if p.report != nil {
+		p.report.finish()
 	}
 }

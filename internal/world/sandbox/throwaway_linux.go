@@ -37,12 +37,12 @@ func (b *boxes) throwable(box tool.Box) error {
 }
 
 // discard makes the folder for what the box changes. It goes with the box.
-func (k *kept) discard() error {
+func (k *supervised) discard() error {
 	dir, err := k.boxes.temp.MakeOverlay(k.order.Root)
 	if err != nil {
 		return err
 	}
 	k.order.Throwaway = dir
-	k.leaving = append(k.leaving, func() { _ = paths.RemoveAll(dir) })
+	k.undo = append(k.undo, func() { _ = paths.RemoveAll(dir) })
 	return nil
 }

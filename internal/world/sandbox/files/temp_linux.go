@@ -223,14 +223,14 @@ func (t *Temp) Open() (string, error) {
 	sweepTemp(parent)
 	for range 20 {
 		// Whoever sweeps can come between the folder and its lock.
-		if err = t.make(filepath.Join(parent, tempPrefix+rand.Text())); err == nil {
+		if err = t.makeFolder(filepath.Join(parent, tempPrefix+rand.Text())); err == nil {
 			return t.dir, nil
 		}
 	}
 	return "", fmt.Errorf("make a folder for temporary files: %w", err)
 }
 
-func (t *Temp) make(dir string) error {
+func (t *Temp) makeFolder(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}

@@ -120,7 +120,7 @@ func workspaceCalls() []callRule {
 	sockets := func(nr uintptr) callRule {
 		return callRule{
 			nr: nr, errno: syscall.EAFNOSUPPORT,
-			but:  []argTest{{0, 0, []uint32{unix.AF_UNIX}}, {1, 0xf, []uint32{unix.SOCK_DGRAM, unix.SOCK_RAW}}}, // see filterConnects
+			but:  []argTest{{0, 0, []uint32{unix.AF_UNIX}}, {1, 0xf, []uint32{unix.SOCK_DGRAM, unix.SOCK_RAW}}}, // see keeper.filterConnects
 			only: []argTest{{0, 0, []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}}},
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // leavesBehind is a program that is started as process 1: it leaves a process behind that ends, says when that is
 // reaped, and ends by SIGTERM.
 func leavesBehind() {
-	if ran, code := sandbox.First(); ran {
+	if ran, code := sandbox.RunAsInit(); ran {
 		os.Exit(code)
 	}
 	signals := make(chan os.Signal, 1)

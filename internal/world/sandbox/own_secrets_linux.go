@@ -18,24 +18,24 @@ import (
 // mostMaking is how long a command may run for what appears to be its own.
 const mostMaking = 10 * time.Minute
 
-// secrets is what a box knows of such files when it begins.
-type secrets struct {
+// secretsBefore is what a box knows of such files when it begins.
+type secretsBefore struct {
 	began  time.Time
 	before map[string]fs.FileInfo // by path
 	own    map[string]bool        // those of them that are the session's own
 }
 
-func (b *boxes) secrets() secrets {
-	m := secrets{began: time.Now(), before: b.secretNames(), own: map[string]bool{}}
+func (b *boxes) secrets() secretsBefore {
+	m := secretsBefore{began: time.Now(), before: b.secretNames(), own: map[string]bool{}}
 	for path := range m.before {
 		m.own[path] = b.o.look.Look(path) == tool.ContentOwn
 	}
 	return m
 }
 
-// adopt takes down what a box has made, once it has ended. What was there before
+// adoptSecrets takes down what a box has made, once it has ended. What was there before
 // under another name has only been moved.
-func (b *boxes) adopt(m secrets) {
+func (b *boxes) adoptSecrets(m secretsBefore) {
 	if time.Since(m.began) > mostMaking {
 		return
 	}

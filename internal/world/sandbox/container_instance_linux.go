@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -43,15 +44,15 @@ type instance struct {
 	ended  chan struct{} // closed when the client has
 }
 
-// board starts a container and gives the command to the keeper in it.
-func (b *boxes) board(k *kept) error {
+// startContainer starts a container and gives the command to the keeper in it.
+func (b *boxes) startContainer(k *supervised) error {
 	if err := b.engine.ready(); err != nil {
 		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
 	}
 	if b.Root == "/" {
 		return fmt.Errorf("%w: the root of the machine can't be the workspace of a container", tool.ErrNoBox)
 	}
-	dir, err := b.makeDoor()
+	dir, err := b.makeSocketFolder()
 	if err != nil {
 		return err
 	}
@@ -70,13 +71,13 @@ func (b *boxes) board(k *kept) error {
 	if err != nil {
 		return err
 	}
-	k.link = newLink(conn)
+	k.keeperLink = newLink(conn)
 	k.instance = in
 	return nil
 }
 
-// makeDoor makes the folders that a start needs: of the socket, and of masks.
-func (b *boxes) makeDoor() (string, error) {
+// makeSocketFolder makes the folders that a start needs: of the socket, and of masks.
+func (b *boxes) makeSocketFolder() (string, error) {
 	parent := files.TempFolder()
 	if b.o.State != "" {
 		parent = b.o.State // some engines don't see the temporary folder
@@ -218,7 +219,7 @@ func (in *instance) refusal() error {
 		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
 	}
 	return fmt.Errorf("%w: %s: %w", tool.ErrNoBox, filepath.Base(in.engine.path),
-		or2(in.errors.err(), errors.New("the container ended before it had begun")))
+		cmp.Or(in.errors.err(), errors.New("the container ended before it had begun")))
 }
 
 // wait returns when the engine is done with the container, or made to be.

@@ -16,16 +16,16 @@ type watch struct {
 	folders map[int]bool // that are watched, as the kernel numbers them
 }
 
-// watches are those of a session that nobody uses now: the kernel takes longer to close one
+// watchPool are those of a session that nobody uses now: the kernel takes longer to close one
 // than to run a command. The zero value is ready.
-type watches struct {
+type watchPool struct {
 	mu     sync.Mutex
 	closed bool
 	idle   []*watch
 }
 
 // take returns a watch of nothing, nil if the kernel has none left.
-func (ws *watches) take() *watch {
+func (ws *watchPool) take() *watch {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if n := len(ws.idle); n > 0 {
@@ -41,11 +41,11 @@ func (ws *watches) take() *watch {
 }
 
 // give takes back a watch that nobody waits for, or nil.
-func (ws *watches) give(w *watch) {
+func (ws *watchPool) give(w *watch) {
 	if w == nil {
 		return
 	}
-	w.clear()
+	w.drain()
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.closed || len(ws.idle) == mostWaiting {
@@ -55,7 +55,7 @@ func (ws *watches) give(w *watch) {
 	ws.idle = append(ws.idle, w)
 }
 
-func (ws *watches) close() {
+func (ws *watchPool) close() {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	ws.closed = true
@@ -92,8 +92,8 @@ func (w *watch) stop() {
 	}
 }
 
-// clear forgets all folders, and what has changed in them.
-func (w *watch) clear() {
+// drain forgets all folders, and what has changed in them.
+func (w *watch) drain() {
 	_ = w.control(func(fd int) error {
 		for folder := range w.folders {
 			_, _ = unix.InotifyRmWatch(fd, uint32(folder)) // it went with its folder

@@ -65,10 +65,10 @@ func TestReady(t *testing.T) {
 				t.Skipf("THE %s BOX CAN'T BE BUILT HERE: %s", level, env.Walls.Why)
 			}
 			ps, box := env.Procs.(*procs), tool.Box{Level: level}
-			rooms := &ps.boxes.rooms
+			rooms := &ps.boxes.waiting
 			ps.Ready(box)
 			ps.Ready(box) // is about to be done
-			testkit.WaitFor(t, "a keeper that waits", func() bool { return !rooms.empty(room{level: level}) })
+			testkit.WaitFor(t, "a keeper that waits", func() bool { return !rooms.lacks(keeperKind{level: level}) })
 			before := waiting(rooms)
 			p, err := ps.Start(t.Context(), tool.Command{Args: []string{"true"}, Dir: env.Root, Box: box})
 			if err != nil {
@@ -95,7 +95,7 @@ func TestReady(t *testing.T) {
 				t.Error(err)
 			}
 			ps.Ready(box)
-			if rooms.begin() || len(waiting(rooms)) > 0 {
+			if rooms.beginWork() || len(waiting(rooms)) > 0 {
 				t.Error("boxes are made ready although all is over")
 			}
 		})
@@ -118,7 +118,7 @@ func serves(t *testing.T, ps *procs, box tool.Box) {
 }
 
 // waiting lists the keepers that wait.
-func waiting(r *rooms) (pids []int) {
+func waiting(r *waitingKeepers) (pids []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, list := range r.waiting {

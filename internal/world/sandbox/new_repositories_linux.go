@@ -21,12 +21,12 @@ import (
 // programs out of it, as soon as the kernel tells that it is there: a window of less than a
 // millisecond on an idle machine, which docs/SECURITY.md tells of.
 
-// mostNests is how many folders of a workspace are watched for that. What is made in others is
+// maxWatchedFolders is how many folders of a workspace are watched for that. What is made in others is
 // found at the end.
-const mostNests = 4096
+const maxWatchedFolders = 4096
 
-// nests watches all folders of a workspace while boxes are open. The zero value is ready.
-type nests struct {
+// repositoryWatch watches all folders of a workspace while boxes are open. The zero value is ready.
+type repositoryWatch struct {
 	mu    sync.Mutex
 	file  *os.File
 	at    map[int]string // folders, by what the kernel calls the watch
@@ -35,8 +35,8 @@ type nests struct {
 	open  []*outside
 }
 
-// join has what a box makes looked at. Its command has not begun.
-func (n *nests) join(o *outside) {
+// watchFor has what a box makes looked at. Its command has not begun.
+func (n *repositoryWatch) watchFor(o *outside) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.open = append(n.open, o)
@@ -59,8 +59,8 @@ func (n *nests) join(o *outside) {
 	}()
 }
 
-// part ends that.
-func (n *nests) part(o *outside) {
+// stopFor ends that.
+func (n *repositoryWatch) stopFor(o *outside) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.open = slices.DeleteFunc(n.open, func(other *outside) bool { return other == o })
@@ -71,7 +71,7 @@ func (n *nests) part(o *outside) {
 	}
 }
 
-func (n *nests) close() {
+func (n *repositoryWatch) close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.file != nil {
@@ -80,14 +80,14 @@ func (n *nests) close() {
 }
 
 // add watches a folder, one of a new repository more closely. n.mu is held.
-func (n *nests) add(dir string) {
+func (n *repositoryWatch) add(dir string) {
 	changes := uint32(unix.IN_CREATE | unix.IN_MOVED_TO)
 	for git := range n.made {
 		if slices.Contains(nestFolders(git), dir) {
 			changes |= unix.IN_MODIFY | unix.IN_CLOSE_WRITE
 		}
 	}
-	if _, ok := n.known[dir]; ok || len(n.known) >= mostNests {
+	if _, ok := n.known[dir]; ok || len(n.known) >= maxWatchedFolders {
 		return
 	}
 	raw, err := n.file.SyscallConn()
@@ -103,7 +103,7 @@ func (n *nests) add(dir string) {
 }
 
 // forget no longer looks into a repository. n.mu is held.
-func (n *nests) forget(git string) {
+func (n *repositoryWatch) forget(git string) {
 	delete(n.made, git)
 	raw, err := n.file.SyscallConn()
 	if err != nil {
@@ -124,7 +124,7 @@ func nestFolders(git string) []string {
 }
 
 // follow looks at what the kernel tells of.
-func (n *nests) follow(file *os.File) {
+func (n *repositoryWatch) follow(file *os.File) {
 	buf := make([]byte, 64<<10)
 	for {
 		got, err := file.Read(buf)
@@ -155,18 +155,18 @@ func (n *nests) follow(file *os.File) {
 }
 
 // appeared looks at one name. n.mu is held.
-func (n *nests) appeared(dir, name string, isDir bool) {
+func (n *repositoryWatch) appeared(dir, name string, isDir bool) {
 	if len(n.open) == 0 {
 		return
 	}
 	for git := range n.made {
 		if slices.Contains(nestFolders(git), dir) {
-			n.settle(git)
+			n.checkAgain(git)
 		}
 	}
 	switch {
 	case name == ".git":
-		n.look(filepath.Join(dir, name))
+		n.check(filepath.Join(dir, name))
 	case isDir && !strings.HasPrefix(name, ".git"):
 		n.deepen(filepath.Join(dir, name))
 	}
@@ -176,8 +176,8 @@ func (n *nests) appeared(dir, name string, isDir bool) {
 }
 
 // deepen looks at a new folder and at what is in it already. n.mu is held.
-func (n *nests) deepen(dir string) {
-	if len(n.known) >= mostNests {
+func (n *repositoryWatch) deepen(dir string) {
+	if len(n.known) >= maxWatchedFolders {
 		return
 	}
 	n.add(dir)
@@ -188,7 +188,7 @@ func (n *nests) deepen(dir string) {
 	for _, e := range entries {
 		switch {
 		case e.Name() == ".git":
-			n.look(filepath.Join(dir, e.Name()))
+			n.check(filepath.Join(dir, e.Name()))
 		case e.IsDir():
 			n.deepen(filepath.Join(dir, e.Name()))
 		}
@@ -197,37 +197,37 @@ func (n *nests) deepen(dir string) {
 }
 
 // bare looks at a folder that may be a repository itself. n.mu is held.
-func (n *nests) bare(dir string) {
+func (n *repositoryWatch) bare(dir string) {
 	if entries, err := paths.ReadFolder(dir); err == nil && sensitive.IsRepository(entries) && dir != n.open[0].boxes.Root {
-		n.look(dir)
+		n.check(dir)
 	}
 }
 
-// look watches a new repository, and takes away what is in it and names programs. n.mu is held.
-func (n *nests) look(git string) {
+// check watches a new repository, and takes away what is in it and names programs. n.mu is held.
+func (n *repositoryWatch) check(git string) {
 	info, err := os.Lstat(git)
 	o := n.open[len(n.open)-1]
 	if err != nil || !info.IsDir() || git == filepath.Join(o.boxes.Root, ".git") || slices.ContainsFunc(n.open, func(o *outside) bool { return o.knows(git) }) {
-		return // what a link leads to is looked at where it lies, and the one of the workspace by outside.look
+		return // what a link leads to is looked at where it lies, and the one of the workspace by outside.watchTop
 	}
 	n.made[git] = true
 	for _, dir := range nestFolders(git) {
 		delete(n.known, dir) // it is to tell of more
 		n.add(dir)
 	}
-	n.settleBy(o, git)
+	n.checkFor(o, git)
 }
 
-// settle looks at a repository again. n.mu is held.
-func (n *nests) settle(git string) {
+// checkAgain looks at a repository again. n.mu is held.
+func (n *repositoryWatch) checkAgain(git string) {
 	for _, dir := range nestFolders(git) {
 		n.add(dir)
 	}
-	n.settleBy(n.open[len(n.open)-1], git)
+	n.checkFor(n.open[len(n.open)-1], git)
 }
 
-// settleBy takes away what names programs.
-func (n *nests) settleBy(o *outside, git string) {
+// checkFor takes away what names programs.
+func (n *repositoryWatch) checkFor(o *outside, git string) {
 	for _, s := range sensitive.NamingPrograms(git) {
 		rel, _ := filepath.Rel(git, s.Path)
 		if !slices.Contains([]string{"config", "config.worktree", "hooks", "info/attributes", "commondir"}, rel) {

@@ -27,15 +27,15 @@ type holder struct {
 	lines   protocol.Lines
 }
 
-// sessionNet is the holder of a session. The zero value is ready.
-type sessionNet struct {
+// sessionNetwork is the holder of a session. The zero value is ready.
+type sessionNetwork struct {
 	mu     sync.Mutex
 	holder *holder
 }
 
 // spawn has the holder start a keeper. One that was killed is replaced: what
 // runs in its network goes on there.
-func (n *sessionNet) spawn(o Options, throw bool) (link, error) {
+func (n *sessionNetwork) spawn(o Options, throw bool) (keeperLink, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.holder != nil {
@@ -47,19 +47,19 @@ func (n *sessionNet) spawn(o Options, throw bool) (link, error) {
 	}
 	h, err := newHolder(o)
 	if err != nil {
-		return link{}, err
+		return keeperLink{}, err
 	}
 	l, err := h.spawn(throw)
 	if err != nil {
 		h.end()
-		return link{}, err
+		return keeperLink{}, err
 	}
 	n.holder = h
 	return l, nil
 }
 
 // close ends the holder.
-func (n *sessionNet) close() {
+func (n *sessionNetwork) close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.holder != nil {
@@ -82,10 +82,10 @@ func (h *holder) end() {
 }
 
 // spawn has a keeper started.
-func (h *holder) spawn(throw bool) (link, error) {
+func (h *holder) spawn(throw bool) (keeperLink, error) {
 	ours, theirs, err := connected()
 	if err != nil {
-		return link{}, err
+		return keeperLink{}, err
 	}
 	defer theirs.Close()
 	l := newLink(ours)
@@ -102,7 +102,7 @@ func (h *holder) spawn(throw bool) (link, error) {
 	}
 	if err != nil {
 		_ = ours.Close()
-		return link{}, err
+		return keeperLink{}, err
 	}
 	l.pid, l.handle = r.Pid, h.lines.Take()
 	return l, nil

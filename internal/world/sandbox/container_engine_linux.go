@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"debug/elf"
 	"errors"
@@ -132,17 +133,9 @@ func (e *engine) ask(args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, e.path, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = "/", &out, &complaint, time.Second
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s %s: %w", filepath.Base(e.path), args[0], or2(complaint.err(), err))
+		return "", fmt.Errorf("%s %s: %w", filepath.Base(e.path), args[0], cmp.Or(complaint.err(), err))
 	}
 	return out.String(), nil
-}
-
-// or2 returns the first error that is one.
-func or2(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // image returns what the engine calls the image. The error says how to get it.
@@ -243,10 +236,10 @@ func (b *boxes) containerWalls() tool.Walls {
 	if _, err := b.engine.image(); err != nil {
 		return tool.Walls{Why: err.Error()}
 	}
-	if err := b.try(tool.Box{Level: tool.BoxRead}); err != nil {
+	if err := b.tryBox(tool.Box{Level: tool.BoxRead}); err != nil {
 		return tool.Walls{Why: err.Error()}
 	}
-	if err := b.try(tool.Box{Level: tool.BoxWorkspace}); err != nil {
+	if err := b.tryBox(tool.Box{Level: tool.BoxWorkspace}); err != nil {
 		return tool.Walls{Read: true, Why: err.Error()}
 	}
 	return tool.Walls{Read: true, Workspace: true, NoThrowaway: errContained.Error()}

@@ -16,7 +16,7 @@ func TestMakingIsKnownBefore(t *testing.T) {
 	root := t.TempDir()
 	git := filepath.Join(root, ".git")
 	b := &boxes{Workspace: &sensitive.Workspace{Root: root}}
-	k := &kept{boxes: b, command: tool.Command{Box: tool.Box{Level: tool.BoxWorkspace, Git: true, Init: true}}}
+	k := &supervised{boxes: b, command: tool.Command{Box: tool.Box{Level: tool.BoxWorkspace, Git: true, Init: true}}}
 	o := b.outside(k)
 	if err := os.Mkdir(git, 0o755); err != nil {
 		t.Fatal(err)
@@ -24,8 +24,8 @@ func TestMakingIsKnownBefore(t *testing.T) {
 	if made, open := b.MadeHere(git, false); !made || !open {
 		t.Errorf("before it is open: made %v, open %v", made, open)
 	}
-	o.open()
-	o.shut()
+	o.start()
+	o.finish()
 	if made, open := b.MadeHere(git, false); !made || open {
 		t.Errorf("after it: made %v, open %v", made, open)
 	}

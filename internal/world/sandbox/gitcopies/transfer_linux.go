@@ -1,4 +1,4 @@
-package sandbox
+package gitcopies
 
 import (
 	"bytes"
@@ -23,109 +23,11 @@ import (
 
 	"github.com/inspan/inspan/internal/world/sandbox/gitfiles"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
-	"github.com/inspan/inspan/internal/world/sandbox/protocol"
-	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
-	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
 
-// A box that may write a git directory writes a copy of it: an overlay stands in its place, and
-// what differs lies in a folder that no box sees. When the command has ended, what is on the list
-// of package gitfiles is taken over, as data, and nothing else. So no git directory that anything
-// outside of the box reads is ever one that a box can write. See docs/decisions/060.
-
-// gitHeld is a copy as the other side of the box has it.
-type gitHeld struct {
-	path, workspace string
-	list            []gitfiles.Kind
-	upper           *os.Root // what differs
-	real            *os.Root // the git directory
-	index           *os.File // as it was; nil: there was none
-	since           time.Time
-	given           map[string]paths.Stamp // files of upper that were taken over, as they were then
-	told            map[string]bool
-}
-
-// overlays reports whether boxes write copies of git directories.
-func (b *boxes) overlays() bool {
-	return b.engine == nil && b.o.Pool != nil && b.o.Pool.overlays()
-}
-
-// flattened reports whether a box could not be built for its copies: not every file system can be
-// below an overlay. From then on the boxes of this workspace find git directories closed.
-func (k *kept) flattened(err error) bool {
-	if len(k.order.Copies) == 0 || !errors.Is(err, tool.ErrNoBox) || !strings.Contains(err.Error(), walls.OverlayStep) || k.boxes.flat.Swap(true) {
-		return false
-	}
-	k.order, k.outside, k.copies, k.leaving = protocol.Order{}, nil, nil, nil
-	return true
-}
-
-// gitCopies lists the git directories that a box is to have copies of: that of the repository
-// which the workspace is in, and those of repositories in the workspace.
-func (b *boxes) gitCopies(box tool.Box, found []sensitive.Place) []walls.Copy {
-	if !box.Git || !b.overlays() {
-		return nil
-	}
-	list := sensitive.GitDirs(b.Root)
-	for _, s := range found {
-		if filepath.Base(s.Path) == ".git" && len(list) < mostCopies {
-			list = append(list, s.Path)
-		}
-	}
-	var out []walls.Copy
-	for _, dir := range list {
-		info, err := os.Lstat(dir)
-		inner := slices.ContainsFunc(list, func(other string) bool { return other != dir && tool.Inside(other, dir) })
-		if err == nil && info.IsDir() && !inner && !slices.Contains(out, walls.Copy{Path: dir}) {
-			out = append(out, walls.Copy{Path: dir})
-		}
-	}
-	return out
-}
-
-// mostCopies is how many repositories a box has copies of.
-const mostCopies = 8
-
-// copyGit makes the folders for what a box changes in git directories, and holds these as they are.
-func (k *kept) copyGit() error {
-	for i, c := range k.order.Copies {
-		dir, err := k.boxes.temp.MakeOverlay(c.Path)
-		if err != nil {
-			return err
-		}
-		k.leaving = append(k.leaving, func() { _ = paths.RemoveAll(dir) })
-		k.order.Copies[i].Dir = dir
-		h := &gitHeld{
-			path: c.Path, workspace: k.order.Root, list: k.boxes.gitKinds(), since: time.Now(), given: map[string]paths.Stamp{}, told: map[string]bool{},
-		}
-		h.upper, err = os.OpenRoot(filepath.Join(dir, walls.OverlayUpper))
-		if err == nil {
-			h.real, err = os.OpenRoot(c.Path)
-		}
-		if err != nil {
-			h.close()
-			return fmt.Errorf("open %s: %w", c.Path, err)
-		}
-		h.index, _ = h.real.Open("index")
-		k.copies = append(k.copies, h)
-		k.leaving = append(k.leaving, h.close)
-	}
-	return nil
-}
-
-func (h *gitHeld) close() {
-	if h.upper != nil {
-		_ = h.upper.Close()
-	}
-	if h.real != nil {
-		_ = h.real.Close()
-	}
-	_ = h.index.Close() // says so if there is none
-}
-
-// gitChange is what a box has done to one file of a git directory.
-type gitChange struct {
+// change is what a box has done to one file of a git directory.
+type change struct {
 	name string
 	kind gitfiles.Kind
 	gone bool
@@ -133,43 +35,10 @@ type gitChange struct {
 	is   paths.Stamp // of the file in upper
 }
 
-// giveGit takes over what the box has left in its copies, and tells what not.
-func (k *kept) giveGit() {
-	if len(k.copies) == 0 {
-		return
-	}
-	k.boxes.giving.Lock() // one at a time in a session
-	defer k.boxes.giving.Unlock()
-	for _, h := range k.copies {
-		for _, text := range h.give() {
-			k.outside.refuse(text)
-		}
-	}
-}
-
-// give takes over one copy. Objects come first: what else comes may need them.
-func (h *gitHeld) give() []string {
-	g := &giver{gitHeld: h, states: map[string]bool{}}
-	g.walk(".")
-	if len(g.changes) == 0 {
-		return g.said
-	}
-	g.dropStates()
-	if err := g.objects(); err != nil {
-		g.say("could not take over objects of " + h.path + ": " + err.Error())
-		return g.said
-	}
-	if err := g.rest(); err != nil {
-		g.say("did not keep what was changed in " + h.path + ": " + err.Error())
-	}
-	h.since = time.Now()
-	return g.said
-}
-
-// giver is one taking over.
-type giver struct {
-	*gitHeld
-	changes []gitChange
+// transfer is one taking over.
+type transfer struct {
+	*Copy
+	changes []change
 	states  map[string]bool // folders that hold what may not stay: none of them does
 	said    []string
 	more    int
@@ -178,7 +47,7 @@ type giver struct {
 // mostSaid is how many files are told of that were not kept.
 const mostSaid = 5
 
-func (g *giver) say(text string) {
+func (g *transfer) say(text string) {
 	if g.told[text] {
 		return
 	}
@@ -188,7 +57,7 @@ func (g *giver) say(text string) {
 	}
 }
 
-func (g *giver) refuse(name, why string) {
+func (g *transfer) refuse(name, why string) {
 	if dir := g.stateOf(name); dir != "" && !gitfiles.Transient.MatchString(name) {
 		g.states[dir] = true
 	}
@@ -206,7 +75,7 @@ func goesOn(name string) bool {
 
 // stateOf is the folder of something that goes on later, or of a new worktree, which a file
 // belongs to: it comes as a whole or not at all.
-func (g *giver) stateOf(name string) string {
+func (g *transfer) stateOf(name string) string {
 	for dir := name; dir != "."; dir = path.Dir(dir) {
 		if goesOn(path.Base(dir)) {
 			return dir
@@ -221,13 +90,13 @@ func (g *giver) stateOf(name string) string {
 }
 
 // dropStates leaves out what goes on later and holds something that may not stay.
-func (g *giver) dropStates() {
-	g.changes = slices.DeleteFunc(g.changes, func(c gitChange) bool { return g.states[g.stateOf(c.name)] })
+func (g *transfer) dropStates() {
+	g.changes = slices.DeleteFunc(g.changes, func(c change) bool { return g.states[g.stateOf(c.name)] })
 }
 
 // local is the name of a file below its own git directory: that of a worktree or of a module is
 // one in the repository's.
-func (g *giver) local(name string) (below string, ok bool) {
+func (g *transfer) local(name string) (below string, ok bool) {
 	for {
 		switch first, rest, _ := strings.Cut(name, "/"); {
 		case first == "worktrees" && strings.Contains(rest, "/"):
@@ -251,7 +120,7 @@ func (g *giver) local(name string) (below string, ok bool) {
 }
 
 // walk lists what differs below a folder.
-func (g *giver) walk(dir string) {
+func (g *transfer) walk(dir string) {
 	entries, err := fs.ReadDir(g.upper.FS(), dir)
 	if err != nil {
 		return
@@ -283,7 +152,7 @@ func (g *giver) walk(dir string) {
 }
 
 // under lists the files at a place of the git directory, or below it.
-func (g *giver) under(name string) (out []string) {
+func (g *transfer) under(name string) (out []string) {
 	_ = fs.WalkDir(g.real.FS(), name, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			out = append(out, p)
@@ -312,7 +181,7 @@ func opaque(root *os.Root, dir string) bool {
 }
 
 // remove notes a file that is gone.
-func (g *giver) remove(name string) {
+func (g *transfer) remove(name string) {
 	below, ok := g.local(name)
 	if !ok {
 		return
@@ -325,12 +194,12 @@ func (g *giver) remove(name string) {
 		ok, kind.Permanent = g.endedTree(name), false
 	}
 	if ok && !kind.Permanent {
-		g.changes = append(g.changes, gitChange{name: name, kind: kind, gone: true})
+		g.changes = append(g.changes, change{name: name, kind: kind, gone: true})
 	}
 }
 
 // treeGone reports whether a file belongs to a worktree that the box has removed.
-func (g *giver) treeGone(name string) bool {
+func (g *transfer) treeGone(name string) bool {
 	parts := strings.Split(name, "/")
 	if len(parts) < 3 || parts[0] != "worktrees" {
 		return false
@@ -344,7 +213,7 @@ func (g *giver) treeGone(name string) bool {
 }
 
 // endedTree reports whether a file belongs to a worktree that is no more, or lay in the workspace.
-func (g *giver) endedTree(name string) bool {
+func (g *transfer) endedTree(name string) bool {
 	parts := strings.Split(name, "/")
 	link := g.small(path.Join("worktrees", parts[1], "gitdir"))
 	if link == "" || !filepath.IsAbs(link) {
@@ -355,7 +224,7 @@ func (g *giver) endedTree(name string) bool {
 }
 
 // small is a small file of the git directory as it is, without the end of its line.
-func (g *giver) small(name string) string {
+func (g *transfer) small(name string) string {
 	data, err := readSome(g.real, name)
 	if err != nil {
 		return ""
@@ -364,7 +233,7 @@ func (g *giver) small(name string) string {
 }
 
 // file notes a file that is new, or another.
-func (g *giver) file(name string) {
+func (g *transfer) file(name string) {
 	is, err := rootStamp(g.upper, name)
 	if err != nil || g.given[name] == is {
 		return
@@ -382,7 +251,7 @@ func (g *giver) file(name string) {
 		g.refuse(name, why)
 		return
 	}
-	c := gitChange{name: name, kind: kind, is: is}
+	c := change{name: name, kind: kind, is: is}
 	if kind.Check != nil {
 		if c.data, err = readSome(g.upper, name); err == nil {
 			old, _ := readSome(g.real, name)
@@ -401,7 +270,7 @@ const mostChecked = 256 << 20
 
 // newTree reports whether a file leads from a new worktree of the workspace to its repository and
 // back, and nowhere else.
-func (g *giver) newTree(name, below string) bool {
+func (g *transfer) newTree(name, below string) bool {
 	parts := strings.Split(name, "/")
 	if len(parts) != 3 || parts[0] != "worktrees" {
 		return false
@@ -421,9 +290,9 @@ func (g *giver) newTree(name, below string) bool {
 }
 
 // objects takes over new objects. One that is there stays: it has the name of what it holds.
-func (g *giver) objects() error {
-	list := slices.DeleteFunc(slices.Clone(g.changes), func(c gitChange) bool { return c.gone || !isObject(c.name) })
-	slices.SortStableFunc(list, func(a, b gitChange) int { return cmp.Compare(objectOrder(a.name), objectOrder(b.name)) })
+func (g *transfer) objects() error {
+	list := slices.DeleteFunc(slices.Clone(g.changes), func(c change) bool { return c.gone || !isObject(c.name) })
+	slices.SortStableFunc(list, func(a, b change) int { return cmp.Compare(objectOrder(a.name), objectOrder(b.name)) })
 	for _, c := range list {
 		_, err := g.real.Lstat(c.name)
 		if err == nil && !derived(c.name) {
@@ -461,7 +330,7 @@ func objectOrder(name string) int {
 }
 
 // write copies a file to a place of the git directory where there is none yet.
-func (g *giver) write(c gitChange, to string) (string, error) {
+func (g *transfer) write(c change, to string) (string, error) {
 	if err := g.real.MkdirAll(path.Dir(to), 0o777); err != nil {
 		return "", err
 	}
@@ -487,7 +356,7 @@ func (g *giver) write(c gitChange, to string) (string, error) {
 	return to, err
 }
 
-func (g *giver) stream(out io.Writer, name string) error {
+func (g *transfer) stream(out io.Writer, name string) error {
 	in, err := openRegular(g.upper, name)
 	if err != nil {
 		return err
@@ -501,14 +370,14 @@ var errMeanwhile = errors.New("was changed from outside meanwhile; the objects a
 
 // rest takes over all but objects, as a whole or not at all, as far as that can be told
 // beforehand: with the locks of git, so that no git of others comes between.
-func (g *giver) rest() error {
+func (g *transfer) rest() error {
 	var locks [][2]string // the lock, and what it is of
 	defer func() {
 		for _, l := range locks {
 			_ = g.real.Remove(l[0])
 		}
 	}()
-	lock := func(c gitChange) error {
+	lock := func(c change) error {
 		name := c.name + ".lock"
 		late := time.Now().Add(time.Second)
 		for {
@@ -524,7 +393,7 @@ func (g *giver) rest() error {
 		locks = append(locks, [2]string{name, c.name})
 		return g.unchanged(c)
 	}
-	var gone, plain, locked []gitChange
+	var gone, plain, locked []change
 	for _, c := range g.changes {
 		switch {
 		case isObject(c.name):
@@ -536,7 +405,7 @@ func (g *giver) rest() error {
 			plain = append(plain, c)
 		}
 	}
-	order := func(c gitChange) int {
+	order := func(c change) int {
 		switch path.Base(c.name) {
 		case "packed-refs":
 			return 0
@@ -547,7 +416,7 @@ func (g *giver) rest() error {
 		}
 		return 1
 	}
-	slices.SortStableFunc(locked, func(a, b gitChange) int { return cmp.Compare(order(a), order(b)) })
+	slices.SortStableFunc(locked, func(a, b change) int { return cmp.Compare(order(a), order(b)) })
 	// A name that was that of a folder can be that of a file now, and the other way round.
 	for _, c := range gone {
 		for _, n := range slices.Concat(locked, plain) {
@@ -558,7 +427,7 @@ func (g *giver) rest() error {
 			}
 		}
 	}
-	for _, c := range slices.Concat(locked, slices.DeleteFunc(slices.Clone(gone), func(c gitChange) bool { return !c.kind.Locked })) {
+	for _, c := range slices.Concat(locked, slices.DeleteFunc(slices.Clone(gone), func(c change) bool { return !c.kind.Locked })) {
 		if err := lock(c); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
@@ -573,7 +442,7 @@ func (g *giver) rest() error {
 		}
 		g.given[c.name] = c.is
 	}
-	move := func(c gitChange) error {
+	move := func(c change) error {
 		err := g.settle(c.name+".lock", c.name)
 		locks = slices.DeleteFunc(locks, func(l [2]string) bool { return err == nil && l[1] == c.name })
 		if err == nil {
@@ -605,7 +474,7 @@ func (g *giver) rest() error {
 }
 
 // lock makes git's lock of a file, which holds what the file will hold.
-func (g *giver) lock(c gitChange, name string) error {
+func (g *transfer) lock(c change, name string) error {
 	if c.gone {
 		f, err := g.real.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		if err == nil {
@@ -621,7 +490,7 @@ func (g *giver) lock(c gitChange, name string) error {
 }
 
 // settle puts a file in its place, where an empty folder may be left.
-func (g *giver) settle(from, to string) error {
+func (g *transfer) settle(from, to string) error {
 	err := g.real.Rename(from, to)
 	if err != nil && g.real.Remove(to) == nil {
 		err = g.real.Rename(from, to)
@@ -630,7 +499,7 @@ func (g *giver) settle(from, to string) error {
 }
 
 // unchanged checks that nobody else has changed a file since the box was made.
-func (g *giver) unchanged(c gitChange) error {
+func (g *transfer) unchanged(c change) error {
 	is, err := rootStamp(g.real, c.name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !is.Changed().After(g.since) {
 		return nil
@@ -646,7 +515,7 @@ func (g *giver) unchanged(c gitChange) error {
 }
 
 // prune removes folders that are empty now, but those that git has in every repository.
-func (g *giver) prune(dir string) {
+func (g *transfer) prune(dir string) {
 	for strings.Contains(dir, "/") || goesOn(dir) {
 		below, ok := g.local(dir)
 		if ok && slices.Contains([]string{"refs/heads", "refs/tags", "refs/remotes", "logs/refs", "logs/refs/heads", "objects/pack", "objects/info"}, below) {
@@ -661,8 +530,8 @@ func (g *giver) prune(dir string) {
 
 // collected removes objects of which others have what they hold, as git does when it packs. No
 // other is ever removed: a box can't destroy what a repository holds.
-func (g *giver) collected() error {
-	gone := slices.DeleteFunc(slices.Clone(g.changes), func(c gitChange) bool { return !c.gone || !isObject(c.name) })
+func (g *transfer) collected() error {
+	gone := slices.DeleteFunc(slices.Clone(g.changes), func(c change) bool { return !c.gone || !isObject(c.name) })
 	packs := map[string]*packList{}
 	for _, c := range gone {
 		dir, id, ok := looseObject(c.name)
@@ -702,7 +571,7 @@ func looseObject(name string) (objects string, id []byte, ok bool) {
 type packList struct{ of map[string][]byte }
 
 // packs reads the lists of the packs below a folder of objects, once.
-func (g *giver) packs(known map[string]*packList, objects string) *packList {
+func (g *transfer) packs(known map[string]*packList, objects string) *packList {
 	if p := known[objects]; p != nil {
 		return p
 	}
@@ -719,7 +588,7 @@ func (g *giver) packs(known map[string]*packList, objects string) *packList {
 }
 
 // packed reports whether a pack has an object, but for one of them.
-func (g *giver) packed(known map[string]*packList, objects string, id []byte, but string) bool {
+func (g *transfer) packed(known map[string]*packList, objects string, id []byte, but string) bool {
 	for name, data := range g.packs(known, objects).of {
 		if name != but && inPack(data, id) {
 			return true
@@ -729,7 +598,7 @@ func (g *giver) packed(known map[string]*packList, objects string, id []byte, bu
 }
 
 // elsewhere reports whether all that a pack holds is in other packs, or is loose.
-func (g *giver) elsewhere(known map[string]*packList, name string) bool {
+func (g *transfer) elsewhere(known map[string]*packList, name string) bool {
 	objects, list := path.Dir(path.Dir(name)), strings.TrimSuffix(name, ".pack")+".idx"
 	data, ok := g.packs(known, objects).of[list]
 	if !ok {

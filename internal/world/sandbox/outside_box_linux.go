@@ -26,8 +26,8 @@ type outside struct {
 	box     tool.Box
 	before  []paths.Identity
 	held    []paths.Folder
-	covers  *covers
-	secrets secrets
+	covers  *closedPlaces
+	secrets secretsBefore
 	kill    func() // ends the command and its descendants, soon
 
 	stop  context.CancelFunc
@@ -43,7 +43,7 @@ type outside struct {
 // outside prepares what is done outside of a box before that is made. It is given back by
 // release. From now on all boxes of the session know that this one may make repositories:
 // its command can run before its keeper says that it does.
-func (b *boxes) outside(k *kept) *outside {
+func (b *boxes) outside(k *supervised) *outside {
 	box := k.command.Box
 	places := slices.Clone(k.order.View.Before)
 	tops := b.Folders()
@@ -61,7 +61,7 @@ func (b *boxes) outside(k *kept) *outside {
 		b.CountMakers(1)
 	}
 	o := &outside{
-		boxes: b, box: box, before: k.order.View.Before, held: b.OpenFolders(box), covers: newCovers(places), secrets: b.secrets(),
+		boxes: b, box: box, before: k.order.View.Before, held: b.OpenFolders(box), covers: newClosedPlaces(places), secrets: b.secrets(),
 		kill: func() { _ = k.ask(protocol.Request{Op: protocol.OpKill}) },
 	}
 	if o.watch = b.watches.take(); o.watch.add(b.Root, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_ONLYDIR) != nil {
@@ -70,12 +70,12 @@ func (b *boxes) outside(k *kept) *outside {
 	} else {
 		o.covers.watch(o.watch)
 	}
-	b.nests.join(o)
+	b.newRepositories.watchFor(o)
 	return o
 }
 
-// open starts the tasks. They end with shut.
-func (o *outside) open() {
+// start starts the tasks. They end with shut.
+func (o *outside) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	o.stop = stop
 	if len(o.box.Hosts) > 0 {
@@ -83,21 +83,21 @@ func (o *outside) open() {
 		o.tasks.Go(func() { _ = o.proxy().Serve(ctx, o.conns) })
 	}
 	if o.watch != nil {
-		o.tasks.Go(o.look)
+		o.tasks.Go(o.watchTop)
 	}
 }
 
-// shut ends the tasks and looks at the workspace for the last time.
-func (o *outside) shut() {
+// finish ends the tasks and looks at the workspace for the last time.
+func (o *outside) finish() {
 	o.stop()
 	if o.conns != nil {
 		_ = o.conns.Close()
 	}
 	o.watch.stop()
 	o.tasks.Wait()
-	o.boxes.nests.part(o)
+	o.boxes.newRepositories.stopFor(o)
 	o.sweep()
-	o.boxes.adopt(o.secrets)
+	o.boxes.adoptSecrets(o.secrets)
 	o.release()
 }
 
@@ -106,7 +106,7 @@ func (o *outside) release() {
 	if o == nil {
 		return
 	}
-	o.boxes.nests.part(o)
+	o.boxes.newRepositories.stopFor(o)
 	if o.box.Init {
 		o.boxes.CountMakers(-1)
 	}
@@ -115,8 +115,8 @@ func (o *outside) release() {
 	o.covers.release()
 }
 
-// theirs reports whether what is at a place was put there from outside.
-func (o *outside) theirs(path string) bool {
+// changedOutside reports whether what is at a place was put there from outside.
+func (o *outside) changedOutside(path string) bool {
 	if _, _, ok := o.covers.covered(path); ok {
 		return o.covers.changed(path)
 	}
@@ -127,7 +127,7 @@ func (o *outside) theirs(path string) bool {
 func (o *outside) sweep() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	found := o.boxes.Appeared(o.box, o.before, o.held, o.theirs)
+	found := o.boxes.Appeared(o.box, o.before, o.held, o.changedOutside)
 	o.list = append(o.list, o.boxes.TakeAwayAll(found, o.held)...)
 }
 
@@ -139,8 +139,8 @@ func (o *outside) refuse(text string) {
 	}
 }
 
-// fetch counts a request to a registry.
-func (o *outside) fetch(host string) {
+// countFetch counts a request to a registry.
+func (o *outside) countFetch(host string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.fetched == nil {
@@ -176,7 +176,7 @@ func (o *outside) proxy() *netguard.Proxy {
 		}
 		return nil
 	}
-	return &netguard.Proxy{Guard: &guard, Swap: o.boxes.o.Swap, Fetches: o.boxes.o.Fetches, Fetched: o.fetch, Refused: func(host, reason string) {
+	return &netguard.Proxy{Guard: &guard, Swap: o.boxes.o.Swap, Fetches: o.boxes.o.Fetches, Fetched: o.countFetch, Refused: func(host, reason string) {
 		if reason == host+closedHost {
 			o.refuse(strings.TrimPrefix(netguard.Blocked(host), "the sandbox "))
 			return
@@ -245,9 +245,9 @@ func (h *handed) Close() error {
 // Addr implements [net.Listener].
 func (h *handed) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
-// look takes away sensitive places as they appear at the top of the workspace.
+// watchTop takes away sensitive places as they appear at the top of the workspace.
 // It reads events only to know that there is something to look at.
-func (o *outside) look() {
+func (o *outside) watchTop() {
 	ended := false
 	for {
 		if path, ok := o.covers.first(); ok && !ended {
@@ -276,7 +276,7 @@ func (o *outside) judge(path string) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if slices.Contains(o.before, is) || o.theirs(path) {
+	if slices.Contains(o.before, is) || o.changedOutside(path) {
 		return
 	}
 	if made, open := o.boxes.MadeHere(path, false); made && (o.box.Git || !o.box.Init) {

@@ -37,7 +37,7 @@ func (b *boxes) goLayer(cache string, env []string) string {
 const builtCold = "built with an empty build cache of Go, as it could read none of yours; later builds in this session are faster"
 
 // builtCold reports whether the command built with an empty cache.
-func (k *kept) builtCold() bool {
+func (k *supervised) builtCold() bool {
 	if !k.cold {
 		return false
 	}

@@ -20,21 +20,21 @@ import (
 // is not in them is swept as what a box may have changed.
 const mostWatched = 256
 
-// cover is what hides or closes the places of one folder.
-type cover struct {
+// closedPlace is what hides or closes the places of one folder.
+type closedPlace struct {
 	folder int // open
 	places []paths.Identity
 }
 
-// covers are the folders that are watched.
-type covers struct {
-	list []cover
+// closedPlaces are the folders that are watched.
+type closedPlaces struct {
+	list []closedPlace
 	at   map[string]int // by the paths of folders
 }
 
-// newCovers opens the folders of places that are mounted over.
-func newCovers(list []paths.Identity) *covers {
-	c := &covers{at: make(map[string]int)}
+// newClosedPlaces opens the folders of places that are mounted over.
+func newClosedPlaces(list []paths.Identity) *closedPlaces {
+	c := &closedPlaces{at: make(map[string]int)}
 	for _, s := range list {
 		if s.Link {
 			continue
@@ -50,7 +50,7 @@ func newCovers(list []paths.Identity) *covers {
 				continue
 			}
 			i = len(c.list)
-			c.at[dir], c.list = i, append(c.list, cover{folder: fd})
+			c.at[dir], c.list = i, append(c.list, closedPlace{folder: fd})
 		}
 		c.list[i].places = append(c.list[i].places, s)
 	}
@@ -58,7 +58,7 @@ func newCovers(list []paths.Identity) *covers {
 }
 
 // covered returns a place that is mounted over, and its folder.
-func (c *covers) covered(path string) (paths.Identity, int, bool) {
+func (c *closedPlaces) covered(path string) (paths.Identity, int, bool) {
 	i, ok := c.at[filepath.Dir(path)]
 	if !ok {
 		return paths.Identity{}, -1, false
@@ -73,7 +73,7 @@ func (c *covers) covered(path string) (paths.Identity, int, bool) {
 
 // changed reports whether a place was mounted over and was changed from
 // outside.
-func (c *covers) changed(path string) bool {
+func (c *closedPlaces) changed(path string) bool {
 	s, folder, ok := c.covered(path)
 	if !ok {
 		return false
@@ -83,7 +83,7 @@ func (c *covers) changed(path string) bool {
 }
 
 // first returns a place that was changed from outside.
-func (c *covers) first() (string, bool) {
+func (c *closedPlaces) first() (string, bool) {
 	for _, cover := range c.list {
 		for _, s := range cover.places {
 			if is, ok := paths.IdentifyIn(cover.folder, s.Path); !ok || is != s {
@@ -98,13 +98,13 @@ func (c *covers) first() (string, bool) {
 const watchable = unix.IN_CREATE | unix.IN_MOVED_TO | unix.IN_MOVED_FROM | unix.IN_DELETE | unix.IN_ONLYDIR | unix.IN_MASK_ADD
 
 // watch has the folders watched. Without watches left the last look must do.
-func (c *covers) watch(w *watch) {
+func (c *closedPlaces) watch(w *watch) {
 	for _, cover := range c.list {
 		_ = w.add("/proc/self/fd/"+strconv.Itoa(cover.folder), watchable)
 	}
 }
 
-func (c *covers) release() {
+func (c *closedPlaces) release() {
 	for _, cover := range c.list {
 		_ = unix.Close(cover.folder)
 	}

@@ -20,7 +20,7 @@ import (
 const mostMounts = 2000
 
 // planWorkspace puts the walls of a workspace box on paper.
-func (b *boxes) planWorkspace(k *kept, found []sensitive.Place) error {
+func (b *boxes) planWorkspace(k *supervised, found []sensitive.Place) error {
 	if b.flat.Load() || k.command.Box.Mixed && !b.overlays() {
 		k.command.Box.Git, k.command.Box.Mixed = false, false // a copy or nothing
 	}
@@ -34,7 +34,7 @@ func (b *boxes) planWorkspace(k *kept, found []sensitive.Place) error {
 	if o.Write = b.Folders(); box.Throwaway {
 		o.Write = o.Write[:1]
 	}
-	for _, path := range b.beyond(sensitive.Mountable(o.Level, box.Write)) {
+	for _, path := range b.outsideWorkspace(sensitive.Mountable(o.Level, box.Write)) {
 		at := b.o.Map.Of(path)
 		if at.Guard != places.Secret && at.Guard != places.Frozen || at.Named && slices.Contains(k.command.Pass.Write, path) {
 			o.Write = append(o.Write, path)

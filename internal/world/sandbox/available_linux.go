@@ -13,9 +13,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// walls finds out which boxes can be built, by building each around a program
+// tryWalls finds out which boxes can be built, by building each around a program
 // that does nothing.
-func (ps *procs) walls() tool.Walls {
+func (ps *procs) tryWalls() tool.Walls {
 	if ps.boxes.o.Self == "" {
 		return tool.Walls{Why: "this program starts processes without keepers"}
 	}
@@ -25,7 +25,7 @@ func (ps *procs) walls() tool.Walls {
 	var w tool.Walls
 	var why []string
 	try := func(level tool.Level) bool {
-		err := ps.boxes.try(tool.Box{Level: level})
+		err := ps.boxes.tryBox(tool.Box{Level: level})
 		if err != nil {
 			why = append(why, fmt.Sprintf("%s box: %v", level, err))
 		}
@@ -35,7 +35,7 @@ func (ps *procs) walls() tool.Walls {
 	w.Workspace = try(tool.BoxWorkspace)
 	w.Hosts = w.Workspace
 	if w.Workspace {
-		err := ps.boxes.try(tool.Box{Level: tool.BoxWorkspace, Throwaway: true})
+		err := ps.boxes.tryBox(tool.Box{Level: tool.BoxWorkspace, Throwaway: true})
 		if w.Throwaway = err == nil; err != nil {
 			w.NoThrowaway = err.Error()
 		}
@@ -50,14 +50,14 @@ func (ps *procs) walls() tool.Walls {
 	return w
 }
 
-// try builds a box around nothing. It looks at no workspace: one that is too
+// tryBox builds a box around nothing. It looks at no workspace: one that is too
 // big for boxes makes Start fail, not the walls.
-func (b *boxes) try(box tool.Box) error {
+func (b *boxes) tryBox(box tool.Box) error {
 	o := b.o
 	o.Map.Also = nil // looked at as little as the workspace
 	empty := &boxes{Workspace: &sensitive.Workspace{Root: "/usr", Places: o.Map, State: o.State}, o: o, engine: b.engine, temp: &files.Temp{}}
 	empty.Copies = empty.overlays
-	program := truth()
+	program := nothingProgram()
 	if _, err := os.Stat("/usr"); err != nil || b.engine != nil {
 		empty.Root = b.Root
 	}
@@ -65,7 +65,7 @@ func (b *boxes) try(box tool.Box) error {
 		program = "true"
 	}
 	defer func() { _ = empty.close() }()
-	k := &kept{boxes: empty, bare: true}
+	k := &supervised{boxes: empty, bare: true}
 	k.command.Box = box
 	k.command.Env = []string{}
 	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
@@ -90,7 +90,7 @@ func (b *boxes) try(box tool.Box) error {
 	}
 }
 
-func truth() string {
+func nothingProgram() string {
 	for _, path := range []string{"/usr/bin/true", "/bin/true"} {
 		if _, err := os.Stat(path); err == nil {
 			return path

@@ -14,26 +14,26 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// link is a keeper and the connection to it.
-type link struct {
-	pid      int         // of the keeper; 0: it has none here, as in a container
-	keeper   *os.Process // nil if it is no child of this process
-	handle   int         // then it tells of the end of the keeper; not in a container
-	conn     *net.UnixConn
-	instance *instance // nil if there is no container
-	lines    *protocol.Lines
-	number   int      // of the command that it has, or had last
-	walls    string   // that it has built, around all its commands or the last one; empty: none
-	temp     string   // where the temporary files of all its commands lie; empty: each has them elsewhere
-	earlier  []func() // each takes away what was made for these walls
+// keeperLink is a keeper and the connection to it.
+type keeperLink struct {
+	pid         int         // of the keeper; 0: it has none here, as in a container
+	keeper      *os.Process // nil if it is no child of this process
+	handle      int         // then it tells of the end of the keeper; not in a container
+	conn        *net.UnixConn
+	instance    *instance // nil if there is no container
+	lines       *protocol.Lines
+	number      int      // of the command that it has, or had last
+	walls       string   // that it has built, around all its commands or the last one; empty: none
+	temp        string   // where the temporary files of all its commands lie; empty: each has them elsewhere
+	undoEarlier []func() // each takes away what was made for these walls
 }
 
-func newLink(conn *net.UnixConn) link {
-	return link{conn: conn, lines: &protocol.Lines{Receive: receiving(conn)}}
+func newLink(conn *net.UnixConn) keeperLink {
+	return keeperLink{conn: conn, lines: &protocol.Lines{Receive: receiving(conn)}}
 }
 
 // next returns the next report about the command. Those about the one before came too late.
-func (l link) next() (r protocol.Report, err error) {
+func (l keeperLink) next() (r protocol.Report, err error) {
 	for {
 		if err = l.lines.Next(&r); err != nil || r.N == l.number {
 			return r, err
@@ -43,21 +43,21 @@ func (l link) next() (r protocol.Report, err error) {
 }
 
 // drop ends the connection, which ends the keeper, and waits for that.
-func (l link) drop() {
-	l.part()
-	l.over()
+func (l keeperLink) drop() {
+	l.disconnect()
+	l.waitAndClean()
 }
 
-// part ends the connection, and takes away what was made for the walls of the keeper.
-func (l link) part() {
+// disconnect ends the connection, and takes away what was made for the walls of the keeper.
+func (l keeperLink) disconnect() {
 	_ = l.conn.Close()
-	for _, f := range l.earlier {
+	for _, f := range l.undoEarlier {
 		f()
 	}
 }
 
-// over waits for the end of the keeper. One that was killed has left its temporary files.
-func (l link) over() {
+// waitAndClean waits for the end of the keeper. One that was killed has left its temporary files.
+func (l keeperLink) waitAndClean() {
 	l.wait()
 	if l.temp != "" {
 		_ = os.RemoveAll(l.temp)
@@ -65,7 +65,7 @@ func (l link) over() {
 }
 
 // wait waits for the end of the keeper.
-func (l link) wait() {
+func (l keeperLink) wait() {
 	switch {
 	case l.instance != nil:
 		l.instance.wait()
@@ -83,7 +83,7 @@ func (l link) wait() {
 }
 
 // forget leaves a keeper to itself that goes on.
-func (l link) forget() {
+func (l keeperLink) forget() {
 	if l.keeper != nil {
 		_ = l.keeper.Release()
 		return
@@ -91,46 +91,46 @@ func (l link) forget() {
 	_ = unix.Close(l.handle)
 }
 
-// connect gives the command to a keeper: one that waits, or a new one, in
+// giveToKeeper gives the command to a keeper: one that waits, or a new one, in
 // a container if there are to be any.
-func (b *boxes) connect(k *kept, e WaitForEnd) error {
+func (b *boxes) giveToKeeper(k *supervised, e WaitForEnd) error {
 	if b.engine != nil {
-		if err := b.board(k); err != nil {
+		if err := b.startContainer(k); err != nil {
 			return err
 		}
-		return k.commission(e, false)
+		return k.startCommand(e, false)
 	}
 	for {
-		l, waited, err := b.keeper(k)
+		l, waited, err := b.takeKeeper(k)
 		if err != nil {
 			return fmt.Errorf("start keeper: %w", err)
 		}
-		k.employ(l)
-		if err = k.commission(e, waited); !errors.Is(err, errUnfit) {
+		k.useKeeper(l)
+		if err = k.startCommand(e, waited); !errors.Is(err, errUnfit) {
 			return err
 		}
 	}
 }
 
-// employ takes a keeper for the command. If the walls that it needs stand there, they are
+// useKeeper takes a keeper for the command. If the walls that it needs stand there, they are
 // not built again.
-func (k *kept) employ(l link) {
+func (k *supervised) useKeeper(l keeperLink) {
 	k.order.Stands = l.number > 0 && k.walls != "" && k.walls == l.walls
 	if l.temp != "" {
 		k.order.Temp = l.temp
 	}
 	l.temp, l.walls = k.order.Temp, k.walls
-	k.link = l
+	k.keeperLink = l
 }
 
 // errUnfit says that a keeper that had waited can't be used, and that the command was not started.
 var errUnfit = errors.New("the keeper can't be used")
 
-// commission has the keeper start the command. It drops one that did not.
-func (k *kept) commission(e WaitForEnd, waited bool) error {
+// startCommand has the keeper start the command. It drops one that did not.
+func (k *supervised) startCommand(e WaitForEnd, waited bool) error {
 	k.number++
 	var first protocol.Report
-	err := k.hand(e)
+	err := k.sendOrder(e)
 	handed := err == nil
 	if handed {
 		first, err = k.next()
@@ -150,27 +150,27 @@ func (k *kept) commission(e WaitForEnd, waited bool) error {
 	return err
 }
 
-// keeper returns one for the command, and whether it has waited for that.
-func (b *boxes) keeper(k *kept) (l link, waited bool, err error) {
+// takeKeeper returns one for the command, and whether it has waited for that.
+func (b *boxes) takeKeeper(k *supervised) (l keeperLink, waited bool, err error) {
 	if k.order.Level != tool.BoxNone && !k.order.Alone() {
-		k.walls = b.stamped(k.order)
+		k.walls = b.fingerprint(k.order)
 	}
-	if l, ok := b.rooms.take(k.room(), k.walls); ok {
+	if l, ok := b.waiting.take(k.kind(), k.walls); ok {
 		return l, true, nil
 	}
 	if k.order.Isolated {
 		l, err = b.network.spawn(b.o, k.order.Overlays())
 		return l, false, err
 	}
-	l, err = b.spawn()
+	l, err = b.startPlainKeeper()
 	return l, false, err
 }
 
-// spawn starts a keeper that has no namespaces of its own.
-func (b *boxes) spawn() (link, error) {
+// startPlainKeeper starts a keeper that has no namespaces of its own.
+func (b *boxes) startPlainKeeper() (keeperLink, error) {
 	process, conn, err := startKeeper(b.o, keeper.Name, &syscall.SysProcAttr{Setsid: true})
 	if err != nil {
-		return link{}, err
+		return keeperLink{}, err
 	}
 	l := newLink(conn)
 	l.pid, l.keeper = process.Pid, process

@@ -1,4 +1,4 @@
-package sensitive_test
+package gitcopies_test
 
 import (
 	"os"

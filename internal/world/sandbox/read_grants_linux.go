@@ -35,12 +35,12 @@ func (b *boxes) readable(box tool.Box) []string {
 		b.base.Do(func() { b.system = b.shared() })
 	}
 	return slices.Concat(b.system, b.o.Shown, sensitive.GitDirsElsewhere(b.Root),
-		b.beyond(sensitive.Mountable(level, box.Read)), b.beyond(sensitive.Mountable(level, box.Write)))
+		b.outsideWorkspace(sensitive.Mountable(level, box.Read)), b.outsideWorkspace(sensitive.Mountable(level, box.Write)))
 }
 
-// beyond leaves out what is open with the workspace and the folders beside it: with a mount of its own it
+// outsideWorkspace leaves out what is open with the workspace and the folders beside it: with a mount of its own it
 // could be neither removed nor renamed.
-func (b *boxes) beyond(list []string) []string {
+func (b *boxes) outsideWorkspace(list []string) []string {
 	tops := b.Folders()
 	return slices.DeleteFunc(slices.Clone(list), func(path string) bool {
 		return paths.InsideAny(tops, path) && b.o.Map.Of(path).Guard == places.Plain
@@ -167,15 +167,15 @@ func (b *boxes) holes(c tool.Command, found []sensitive.Place) ([]string, error)
 			}
 		}
 	}
-	for _, path := range b.private() {
+	for _, path := range b.privateInEtc() {
 		add(path)
 	}
 	return out, nil
 }
 
-// private lists what others may not read below /etc. Only root could read it
+// privateInEtc lists what others may not read below /etc. Only root could read it
 // in a box, so for others there is nothing to look for. It is looked for once.
-func (b *boxes) private() []string {
+func (b *boxes) privateInEtc() []string {
 	if os.Geteuid() != 0 {
 		return nil
 	}

@@ -12,17 +12,17 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/processes"
 )
 
-// First is to be called by a program before it starts anything. If this is process 1, as in a container without an
+// RunAsInit is to be called by a program before it starts anything. If this is process 1, as in a container without an
 // init, the program runs in a child: this process passes signals on to that, reaps what other processes leave
 // behind, and the caller must exit with the code once the child has ended. In any other process nothing happens.
-func First() (ran bool, code int) {
+func RunAsInit() (ran bool, code int) {
 	if os.Getpid() != 1 {
 		return false, 0
 	}
 	signals := make(chan os.Signal, 64)
 	signal.Notify(signals)
 	child, err := os.StartProcess("/proc/self/exe", os.Args, &os.ProcAttr{
-		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, Sys: apart(),
+		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, Sys: childAttributes(),
 	})
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "inspan is process 1 here and can't start itself in a child: %v\n", err)
@@ -46,9 +46,9 @@ func First() (ran bool, code int) {
 	}
 }
 
-// apart puts a child in a process group of its own, with the terminal if there is one, so that no key interrupts it
+// childAttributes puts a child in a process group of its own, with the terminal if there is one, so that no key interrupts it
 // twice.
-func apart() *syscall.SysProcAttr {
+func childAttributes() *syscall.SysProcAttr {
 	if _, err := unix.IoctlGetInt(0, unix.TIOCGPGRP); err != nil {
 		return &syscall.SysProcAttr{Setpgid: true}
 	}
