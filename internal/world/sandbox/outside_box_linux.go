@@ -26,7 +26,7 @@ type outside struct {
 	box     tool.Box
 	before  []paths.Identity
 	held    []paths.Folder
-	covers  *closedPlaces
+	closed  *closedPlaces
 	secrets secretsBefore
 	kill    func() // ends the command and its descendants, soon
 
@@ -61,14 +61,14 @@ func (b *boxes) outside(k *supervised) *outside {
 		b.CountMakers(1)
 	}
 	o := &outside{
-		boxes: b, box: box, before: k.order.View.Before, held: b.OpenFolders(box), covers: newClosedPlaces(places), secrets: b.secrets(),
+		boxes: b, box: box, before: k.order.View.Before, held: b.OpenFolders(box), closed: newClosedPlaces(places), secrets: b.secrets(),
 		kill: func() { _ = k.ask(protocol.Request{Op: protocol.OpKill}) },
 	}
 	if o.watch = b.watches.take(); o.watch.add(b.Root, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_ONLYDIR) != nil {
 		b.watches.give(o.watch)
 		o.watch = nil // then the last look must do
 	} else {
-		o.covers.watch(o.watch)
+		o.closed.watch(o.watch)
 	}
 	b.newRepositories.watchFor(o)
 	return o
@@ -112,13 +112,13 @@ func (o *outside) release() {
 	}
 	o.boxes.watches.give(o.watch)
 	paths.CloseFolders(o.held)
-	o.covers.release()
+	o.closed.release()
 }
 
 // changedOutside reports whether what is at a place was put there from outside.
 func (o *outside) changedOutside(path string) bool {
-	if _, _, ok := o.covers.covered(path); ok {
-		return o.covers.changed(path)
+	if _, _, ok := o.closed.covered(path); ok {
+		return o.closed.changed(path)
 	}
 	return o.boxes.ChangedOutside(path, o.before)
 }
@@ -250,7 +250,7 @@ func (h *handed) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1
 func (o *outside) watchTop() {
 	ended := false
 	for {
-		if path, ok := o.covers.first(); ok && !ended {
+		if path, ok := o.closed.first(); ok && !ended {
 			ended = true
 			o.refuse("was ended, because " + path + " was changed from outside while it ran; run it again")
 			o.kill()

@@ -15,8 +15,8 @@ import (
 // wait for a command. What appears beside a server that runs for hours may be
 // anybody's.
 
-// mostMaking is how long a command may run for what appears to be its own.
-const mostMaking = 10 * time.Minute
+// maxOwnTime is how long a command may run for what appears to be its own.
+const maxOwnTime = 10 * time.Minute
 
 // secretsBefore is what a box knows of such files when it begins.
 type secretsBefore struct {
@@ -36,7 +36,7 @@ func (b *boxes) secrets() secretsBefore {
 // adoptSecrets takes down what a box has made, once it has ended. What was there before
 // under another name has only been moved.
 func (b *boxes) adoptSecrets(m secretsBefore) {
-	if time.Since(m.began) > mostMaking {
+	if time.Since(m.began) > maxOwnTime {
 		return
 	}
 	for path, info := range b.secretNames() {
