@@ -4,6 +4,6 @@ package keeper
 
 import "os"
 
-// keeperVars is the environment of keepers and holders, with what tells the race detector how long to
+// Environ is the environment of keepers and holders, with what tells the race detector how long to
 // wait before it ends a program, a second if nothing does.
-func keeperVars() []string { return []string{"GOMAXPROCS=1", "GORACE=" + os.Getenv("GORACE")} }
+func Environ() []string { return []string{"GOMAXPROCS=1", "GORACE=" + os.Getenv("GORACE")} }
