@@ -83,7 +83,7 @@ fuzz-api:
 # Parts for a second each, then the whole; every figure of the whole is the
 # median of five rounds.
 bench:
-	go test -run '^$$' -bench . ./test/journeys ./internal/kernel/loop ./internal/kernel/session ./internal/safety/policy ./internal/safety/shell ./internal/safety/places ./internal/safety/secret ./internal/safety/guard ./internal/kernel/compact ./internal/world/snapshot ./internal/world/sandbox ./internal/view/markdown ./internal/world/web ./internal/front/tui ./internal/extend/skill ./internal/extend/memory ./internal/extend/recall ./internal/view/cost ./internal/install/running ./internal/extend/mcp ./internal/extend/oauth ./internal/delegate/script ./llm/...
+	go test -run '^$$' -bench . ./test/journeys ./internal/kernel/loop ./internal/kernel/session ./internal/safety/policy ./internal/safety/shell ./internal/safety/places ./internal/safety/secret ./internal/safety/guard ./internal/kernel/compact ./internal/world/snapshot ./internal/world/sandbox/... ./internal/view/markdown ./internal/world/web ./internal/front/tui ./internal/extend/skill ./internal/extend/memory ./internal/extend/recall ./internal/view/cost ./internal/install/running ./internal/extend/mcp ./internal/extend/oauth ./internal/delegate/script ./llm/...
 	go test -run '^$$' -bench . -skip LongRun -benchtime 5x -timeout 20m ./internal/front/command
 	go test -run '^$$' -bench LongRun -benchtime 1x -timeout 20m ./internal/front/command
 	cd test/oracle && go test -run '^$$' -bench Prompt -benchtime 1x .

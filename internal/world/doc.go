@@ -1,9 +1,9 @@
 // Package world is how things happen on this machine: boxes and processes, checkpoints, copies of a repository, web
 // pages, language servers, forges. It decides nothing about permissions; it holds what was decided.
 //
-// Begin with sandbox: no other package starts processes.
+// Begin with sandbox, whose doc.go lists the rooms below it: nothing else starts processes.
 //
-//	sandbox   files, boxes, supervision; the only package that starts processes
+//	sandbox   files, processes and their boxes; it and its keepers start all processes
 //	snapshot  checkpoints of a workspace, stored outside of it
 //	web       readable web pages, and search engines
 //	lsp       language servers

@@ -19,7 +19,7 @@ import (
 func TestFetchesAreGuarded(t *testing.T) {
 	free := []string{
 		"llm", "internal/safety/netguard", "internal/testkit",
-		"harnesstest", "examples", "internal/world/sandbox/ports_linux.go", "internal/service/server/remote.go",
+		"harnesstest", "examples", "internal/world/sandbox/ports/ports_linux.go", "internal/service/server/remote.go",
 		"engine/postgres",
 	}
 	files := 0

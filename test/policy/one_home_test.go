@@ -40,10 +40,8 @@ func twin(n ast.Node) (rooms []string, what string) {
 			return append(texts, "tool", "internal/testkit/fake", "internal/world/lsp", "internal/extend/recall"), name
 		case "unicode.Cf", "unicode.Variation_Selector", "unicode.Zs", "unicode.Other_Default_Ignorable_Code_Point":
 			return texts, name
-		case "syscall.Flock", "windows.LockFileEx":
+		case "syscall.Flock", "unix.Flock", "windows.LockFileEx":
 			return files, name
-		case "unix.Flock": // of a folder that a descriptor without a file stands for
-			return append(files, "internal/world/sandbox"), name
 		}
 	case *ast.ImportSpec:
 		if strings.Contains(n.Path.Value, "gofrs/flock") {

@@ -10,8 +10,10 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,7 +70,7 @@ var only = map[string][]string{
 	"os/exec": {"internal/world/sandbox", "internal/testkit", "internal/testkit/suite"},
 	"testing": {
 		"harnesstest", "internal/testkit", "internal/testkit/fake", "internal/testkit/anthropictest", "internal/testkit/openaitest",
-		"internal/testkit/geminitest", "internal/testkit/ollamatest",
+		"internal/testkit/geminitest", "internal/testkit/ollamatest", "internal/testkit/boxes",
 	},
 }
 
@@ -150,6 +152,37 @@ func TestImportsGoDownward(t *testing.T) {
 	}
 }
 
+// TestRoomsOfTheSandbox holds that the sandbox lists its rooms, and that each imports only those listed before it.
+func TestRoomsOfTheSandbox(t *testing.T) {
+	const sandbox = "internal/world/sandbox"
+	doc, err := os.ReadFile(sandbox + "/doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rooms []string
+	for _, m := range regexp.MustCompile(`(?m)^//\t([a-z]+) +`).FindAllStringSubmatch(string(doc), -1) {
+		if info, err := os.Stat(sandbox + "/" + m[1]); err == nil && info.IsDir() {
+			rooms = append(rooms, m[1])
+		}
+	}
+	for _, s := range sources(t) {
+		name, below := strings.CutPrefix(s.dir, sandbox+"/")
+		if !below {
+			continue
+		}
+		place := slices.Index(rooms, name)
+		if place < 0 {
+			t.Errorf("%s/doc.go does not list %s", sandbox, name)
+			continue
+		}
+		for _, path := range imports(t, s) {
+			if other, ok := strings.CutPrefix(path, module+"/"+sandbox+"/"); ok && !slices.Contains(rooms[:place], other) {
+				t.Errorf("%s: %s is listed before %s and imports it", s.path, name, other)
+			}
+		}
+	}
+}
+
 func TestForbiddenImports(t *testing.T) {
 	for _, s := range sources(t) {
 		for _, path := range imports(t, s) {
@@ -182,8 +215,8 @@ func TestPurePackagesReadNoClock(t *testing.T) {
 
 func TestNoInitAndNoGlobals(t *testing.T) {
 	for _, s := range sources(t) {
-		if s.dir == "internal/testkit" {
-			continue // a build that all tests of a program share
+		if s.dir == "internal/testkit" || s.dir == "internal/testkit/boxes" {
+			continue // what all tests of a program share: a build, and which boxes work
 		}
 		for _, decl := range s.file.Decls {
 			switch d := decl.(type) {

@@ -15,7 +15,7 @@ import (
 
 	"modernc.org/quickjs"
 
-	"github.com/inspan/inspan/internal/world/sandbox"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 )
 
 //go:embed prelude.js
@@ -39,7 +39,7 @@ func Child() (ran bool, code int) {
 		fmt.Fprintln(os.Stderr, "this process runs scripts for inspan; it is of no use alone")
 		return true, 2
 	}
-	if err := sandbox.Seal(); err != nil {
+	if err := walls.Seal(); err != nil {
 		fmt.Fprintln(os.Stderr, "close the engine of scripts off:", err)
 		return true, 1
 	}

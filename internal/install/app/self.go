@@ -17,8 +17,8 @@ func Helper() (ran bool, code int) {
 	return equipment.Helper()
 }
 
-// First runs the program in a child where this is process 1, see [sandbox.First]. It is called behind Helper.
-func First() (ran bool, code int) { return sandbox.First() }
+// First runs the program in a child where this is process 1, see [sandbox.RunAsInit]. It is called behind Helper.
+func First() (ran bool, code int) { return sandbox.RunAsInit() }
 
 // Self is the program that runs, as [Load] wants it.
 func Self() string { return sandbox.Self() }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/view/words"
-	"github.com/inspan/inspan/internal/world/sandbox"
+	"github.com/inspan/inspan/internal/world/sandbox/processes"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -249,7 +249,7 @@ func memoryOf(pid int) (sum float64) {
 	if pid == 0 {
 		return 0
 	}
-	for _, one := range append(sandbox.Descendants(pid), pid) {
+	for _, one := range append(processes.Descendants(pid), pid) {
 		raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", one)) // gone, if it has ended
 		_, rest, _ := strings.Cut(string(raw), "\nPss:")
 		if fields := strings.Fields(rest); len(fields) > 0 {

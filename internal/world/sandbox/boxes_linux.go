@@ -5,15 +5,15 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/world/sandbox/files"
+	"github.com/inspan/inspan/internal/world/sandbox/gitfiles"
+	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -26,52 +26,51 @@ const (
 
 // boxes builds walls around processes.
 type boxes struct {
+	*sensitive.Workspace
 	o      Options
-	root   string
 	engine *engine // nil: no containers
 
-	network sessionNet
-	rooms   rooms
-	mounts  mounts
-	known   knownSecrets
-	watches watches
-	nests   nests
-	temp    *temp // nil: boxes have folders of their own, each
-	cache   cache
+	network         sessionNetwork
+	waiting         waitingKeepers
+	mounts          mounts
+	known           knownSecrets
+	watches         watchPool
+	newRepositories repositoryWatch
+	temp            *files.Temp // nil: boxes have folders of their own, each
+	cache           cache
 
-	keepables func() []keepable
-	flat      atomic.Bool // copies of git directories could not be made here
-	giving    sync.Mutex  // held while what a box left in copies of git directories is taken over
+	gitKinds func() []gitfiles.Kind
+	flat     atomic.Bool // copies of git directories could not be made here
+	giving   sync.Mutex  // held while what a box left in copies of git directories is taken over
 
-	mu       sync.Mutex
-	scanners map[string]*scanner
-	makers   int // boxes that are open and may make repositories
-
-	repositories map[string]bool // that such boxes made
-	base         sync.Once
-	system       []string // what every box may read
-	etc          sync.Once
-	closed       []string // below /etc
+	base   sync.Once
+	system []string // what every box may read
+	etc    sync.Once
+	closed []string // below /etc
 }
 
 func newProcs(root string, o Options) *procs {
 	m := o.Map
 	except := slices.Concat([]string{root, m.Home, m.Settings}, m.State, m.Apart, m.Also)
-	return &procs{mark: rand.Text(), boxes: boxes{o: o, root: root, keepables: sync.OnceValue(keepables), engine: newEngine(o), temp: &temp{
-		results: o.Results, except: slices.DeleteFunc(except, func(path string) bool { return path == "" }),
-	}}}
+	ps := &procs{mark: rand.Text(), boxes: boxes{
+		Workspace: &sensitive.Workspace{Root: root, Places: m, State: o.State},
+		o:         o, gitKinds: sync.OnceValue(gitfiles.Allowed), engine: newEngine(o),
+		temp: &files.Temp{Results: o.Results, Except: slices.DeleteFunc(except, func(path string) bool { return path == "" })},
+	}}
+	ps.boxes.Copies = ps.boxes.overlays
+	return ps
 }
 
-// own returns the folder for temporary files that a session has to itself.
-func (b *boxes) own() *temp { return b.temp }
+// sessionTemp returns the folder for temporary files that a session has to itself.
+func (b *boxes) sessionTemp() *files.Temp { return b.temp }
 
 // close ends what the boxes share.
 func (b *boxes) close() error {
-	b.rooms.close()
+	b.waiting.close()
 	b.network.close()
 	b.watches.close()
-	b.nests.close()
-	return errors.Join(b.mounts.close(), b.temp.close(), b.cache.close())
+	b.newRepositories.close()
+	return errors.Join(b.mounts.close(), b.temp.Close(), b.cache.close())
 }
 
 func (b *boxes) options() Options { return b.o }
@@ -97,28 +96,28 @@ func (b *boxes) runner(ctx context.Context, c tool.Command, mark string) (runner
 	if b.engine == nil && level == tool.BoxWorkspace && !c.Box.Throwaway {
 		c.Box.Hosts = slices.Concat(c.Box.Hosts, b.o.Registries)
 	}
-	return &kept{boxes: b, command: c, mark: mark, cancelled: ctx.Done()}, nil
+	return &supervised{boxes: b, command: c, mark: mark, cancelled: ctx.Done()}, nil
 }
 
-// order builds the walls on paper.
-func (b *boxes) order(k *kept) error {
+// plan builds the walls on paper.
+func (b *boxes) plan(k *supervised) error {
 	o := &k.order
-	o.Level, o.Root, o.ABI = b.o.level(k.command.Box), b.root, b.o.Landlock
+	o.Level, o.Root, o.ABI = b.o.level(k.command.Box), b.Root, b.o.Landlock
 	if b.engine != nil {
 		o.Container, o.Image = true, k.command.Env == nil
 	}
 	if o.Level == tool.BoxNone {
 		if b.engine != nil {
-			o.Read, o.Write = plainGrants(k.command.Box.Read), append(b.tops(), k.command.Box.Write...)
+			o.Read, o.Write = plainGrants(k.command.Box.Read), append(b.Folders(), k.command.Box.Write...)
 		}
 		return nil
 	}
 	o.Limits = b.limits(o.Level)
-	var found []spot
+	var found []sensitive.Place
 	var err error
 	if !k.bare {
-		found, err = b.sensitive(true)
-		found = slices.DeleteFunc(found, func(s spot) bool { return s.Named && passed(k.command.Pass, s.Path) })
+		found, err = b.Find(true)
+		found = slices.DeleteFunc(found, func(s sensitive.Place) bool { return s.Named && passed(k.command.Pass, s.Path) })
 	}
 	if err == nil {
 		o.Read, err = b.grants(k.command, found)
@@ -126,68 +125,35 @@ func (b *boxes) order(k *kept) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
 	}
-	if err := b.share(k); err != nil {
+	if err := b.planShared(k); err != nil {
 		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
 	}
 	if o.Level == tool.BoxWorkspace {
-		return b.workspace(k, found)
+		return b.planWorkspace(k, found)
 	}
-	if b.engine == nil && !o.Scene {
-		o.Temp = filepath.Join(temporary(), "inspan-"+rand.Text())
+	if b.engine == nil && !o.Isolated {
+		o.Temp = filepath.Join(files.TempFolder(), "inspan-"+rand.Text())
 	}
 	return nil
 }
 
-// tops are the workspace and the folders that are as it is, but for those that lie in another.
-func (b *boxes) tops() []string {
-	out := []string{b.root}
-	for _, dir := range mountable(tool.BoxWorkspace, b.o.Map.Also) {
-		if at := b.o.Map.Of(dir).Guard; !insideAny(out, dir) && at != places.Secret && at != places.Frozen {
-			out = append(out, dir)
-		}
-	}
-	return out
-}
-
-// sensitive lists the sensitive places in them. Only if they are told, those are left out that a look has shown not to be,
-// and too many folders are an error.
-func (b *boxes) sensitive(told bool) (found []spot, err error) {
-	for _, top := range b.tops() {
-		var more []spot
-		if told {
-			more, err = b.scanner(top).scan()
-		} else {
-			more, _ = b.scanner(top).all(false)
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range more {
-			if top == b.root || !tool.Inside(b.root, s.Path) { // which may lie in another
-				found = append(found, s)
-			}
-		}
-	}
-	return found, nil
-}
-
-// share gives a box what those of its session share: every workspace box, and
+// planShared gives a box what those of its session share: every workspace box, and
 // a read box that is to see the session's temporary files. Where Landlock can't keep
 // signals inside, or processes outside may not be seen, every read box has namespaces that do.
-func (b *boxes) share(k *kept) (err error) {
+func (b *boxes) planShared(k *supervised) (err error) {
 	o := &k.order
 	own := func(path string) bool {
-		_, _, ok := b.temp.within(path)
-		return ok && b.temp.owns(path)
+		_, _, ok := b.temp.Split(path)
+		return ok && b.temp.Owns(path)
 	}
 	sees := !k.bare && (o.Level == tool.BoxWorkspace || own(o.Dir) || slices.ContainsFunc(k.command.Box.Read, own))
-	o.Scene = b.engine == nil && (sees || o.Level == tool.BoxWorkspace || usableABI(o.ABI) < leastSignals || b.o.Alone)
+	o.Isolated = b.engine == nil && (sees || o.Level == tool.BoxWorkspace || !walls.KeepsSignals(o.ABI) || b.o.Alone)
 	if !sees {
 		return nil
 	}
-	o.AllTmp = o.Level == tool.BoxRead && slices.Contains(k.command.Box.Read, tempRoots()[0][0])
-	o.Read = slices.DeleteFunc(o.Read, func(g grant) bool { return own(g.Path) })
-	o.Tmp, err = b.temp.open()
+	o.AllTmp = o.Level == tool.BoxRead && slices.Contains(k.command.Box.Read, walls.TempFolders()[0][0])
+	o.Read = slices.DeleteFunc(o.Read, func(g walls.Grant) bool { return own(g.Path) })
+	o.Tmp, err = b.temp.Open()
 	return err
 }
 
@@ -196,19 +162,9 @@ func passed(p tool.Pass, path string) bool {
 	return slices.Contains(p.Read, path) || slices.Contains(p.Write, path)
 }
 
-// temporary returns the first folder for temporary files that can be written.
-func temporary() string {
-	for _, dir := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
-		if info, err := os.Stat(dir); err == nil && info.IsDir() && unix.Access(dir, unix.W_OK|unix.X_OK) == nil {
-			return dir
-		}
-	}
-	return os.TempDir() // the keeper says what is wrong with it
-}
-
-func (b *boxes) limits(level tool.Level) limits {
+func (b *boxes) limits(level tool.Level) walls.Limits {
 	l := b.o.Limits
-	out := limits{
+	out := walls.Limits{
 		CPU: uint64(l.CPU.Seconds()), Memory: uint64(l.Memory),
 		Processes: uint64(l.Processes), FileSize: uint64(l.FileSize), OpenFiles: uint64(l.OpenFiles),
 	}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/inspan/inspan/internal/world/sandbox/files"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -21,17 +23,17 @@ func Keeper() (ran bool, code int) { return false, 0 }
 // at all.
 type boxes struct {
 	o    Options
-	root string
+	Root string
 }
 
 func newProcs(root string, o Options) *procs {
-	return &procs{mark: rand.Text(), boxes: boxes{o: o, root: root}}
+	return &procs{mark: rand.Text(), boxes: boxes{o: o, Root: root}}
 }
 
 func (b *boxes) options() Options { return b.o }
 
-// own returns nothing: each box has a folder for temporary files of its own.
-func (b *boxes) own() *temp { return nil }
+// sessionTemp returns nothing: each box has a folder for temporary files of its own.
+func (b *boxes) sessionTemp() *files.Temp { return nil }
 
 func (b *boxes) close() error { return nil }
 
@@ -68,13 +70,14 @@ func (b *boxes) runner(_ context.Context, c tool.Command, mark string) (runner, 
 		return nil, fmt.Errorf("%w: there are no walls on %s yet", tool.ErrNoBox, runtime.GOOS)
 	}
 	if level == tool.BoxRead || level == tool.BoxWorkspace && len(c.Box.Hosts) == 0 {
-		return &belted{boxes: b, level: level, box: c.Box, direct: direct{mark: mark}}, nil
+		c.Box.Level = level
+		return &belted{boxes: b, box: c.Box, direct: direct{mark: mark}}, nil
 	}
 	return nil, fmt.Errorf("%w: no single hosts can be opened on %s yet", tool.ErrNoBox, runtime.GOOS)
 }
 
-// walls tries both boxes.
-func (ps *procs) walls() tool.Walls {
+// tryWalls tries both boxes.
+func (ps *procs) tryWalls() tool.Walls {
 	if ps.boxes.o.Container != nil {
 		return tool.Walls{Why: noContainers}
 	}
@@ -83,7 +86,7 @@ func (ps *procs) walls() tool.Walls {
 	}
 	w := tool.Walls{NoThrowaway: noThrowaway}
 	for level, ok := range map[tool.Level]*bool{tool.BoxRead: &w.Read, tool.BoxWorkspace: &w.Workspace} {
-		text := profile(level, profilePaths(&ps.boxes, tool.Box{}, "/private/tmp/none"))
+		text := walls.SeatbeltProfile(ps.boxes.o.Map, ps.boxes.Root, tool.Box{Level: level}, "/private/tmp/none")
 		if err := exec.Command(seatbelt, "-p", text, "/usr/bin/true").Run(); err == nil {
 			*ok = true
 		} else {
@@ -98,12 +101,11 @@ func (ps *procs) walls() tool.Walls {
 type belted struct {
 	direct
 	boxes *boxes
-	level tool.Level
 	box   tool.Box
 }
 
 // launch implements runner.
-func (b *belted) launch(cmd *exec.Cmd, e ends, ended func(int, error)) error {
+func (b *belted) launch(cmd *exec.Cmd, e WaitForEnd, ended func(int, error)) error {
 	temp, err := os.MkdirTemp("", "inspan-")
 	if err != nil {
 		return err
@@ -111,7 +113,7 @@ func (b *belted) launch(cmd *exec.Cmd, e ends, ended func(int, error)) error {
 	if real, err := filepath.EvalSymlinks(temp); err == nil {
 		temp = real
 	}
-	text := profile(b.level, profilePaths(b.boxes, b.box, temp))
+	text := walls.SeatbeltProfile(b.boxes.o.Map, b.boxes.Root, b.box, temp)
 	cmd.Args = append([]string{seatbelt, "-p", text, cmd.Path}, cmd.Args[1:]...)
 	cmd.Path = seatbelt
 	cmd.Env = append(cmd.Env, "TMPDIR="+temp)
@@ -123,9 +125,4 @@ func (b *belted) launch(cmd *exec.Cmd, e ends, ended func(int, error)) error {
 		_ = os.RemoveAll(temp)
 	}
 	return err
-}
-
-// profilePaths gathers what a profile names.
-func profilePaths(b *boxes, box tool.Box, temp string) paths {
-	return pathsOf(b.o.Map, b.root, box, temp)
 }

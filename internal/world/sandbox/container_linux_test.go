@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -20,7 +21,7 @@ import (
 // boxedIn is boxed in containers.
 func (d *dock) boxedIn(t testing.TB) (env tool.Env, home, state string) {
 	t.Helper()
-	env, home, state = boxed(t)
+	env, home, state = boxes.New(t)
 	env, err := sandbox.Local(env.Root, nil, sandbox.Options{
 		Self: d.self, Map: places.Map{Home: home, State: []string{state}}, State: state,
 		Container: &sandbox.Container{Image: d.image, Engine: d.engine},
@@ -130,7 +131,7 @@ func TestNoContainer(t *testing.T) {
 				t.Errorf("%s: %s: %v", tt.name, level, err)
 			}
 		}
-		if !gone(filepath.Join(env.Root, "started")) {
+		if !boxes.Gone(filepath.Join(env.Root, "started")) {
 			t.Errorf("%s: it was started all the same", tt.name)
 		}
 		if checks := sandbox.Probe(t.Context(), tt.o); len(checks) == 0 || checks[len(checks)-1].OK ||
@@ -144,13 +145,13 @@ func TestNoContainer(t *testing.T) {
 func TestContainerWalls(t *testing.T) {
 	engines(t, func(t *testing.T, d *dock) {
 		env, home, state := d.boxedIn(t)
-		put(t, env.Root, map[string]string{"with, comma/.env": "secret", "with:colon/.env": "secret", "with space/.env": "secret"})
+		boxes.Put(t, env.Root, map[string]string{"with, comma/.env": "secret", "with:colon/.env": "secret", "with space/.env": "secret"})
 		more, err := os.MkdirTemp(os.Getenv("HOME"), "inspan-test-") // what lies in /tmp is the session's
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = os.RemoveAll(more) })
-		put(t, more, map[string]string{"f": "f"})
+		boxes.Put(t, more, map[string]string{"f": "f"})
 		outer := d.outside(t)
 		none, read, ws := tool.Box{Level: tool.BoxNone}, tool.Box{Level: tool.BoxRead}, tool.Box{Level: tool.BoxWorkspace}
 		for _, tt := range []struct {
@@ -231,8 +232,8 @@ func TestContainerTakesAway(t *testing.T) {
 		env, _, _ := d.boxedIn(t)
 		_, out, refused := inside(t, env, tool.Box{Level: tool.BoxWorkspace},
 			"mkdir -p new/.git/hooks .vscode; echo x >new/.git/hooks/x; echo x >ok")
-		if len(refused) != 2 || !gone(filepath.Join(env.Root, "new/.git")) ||
-			!gone(filepath.Join(env.Root, ".vscode")) || gone(filepath.Join(env.Root, "ok")) {
+		if len(refused) != 2 || !boxes.Gone(filepath.Join(env.Root, "new/.git")) ||
+			!boxes.Gone(filepath.Join(env.Root, ".vscode")) || boxes.Gone(filepath.Join(env.Root, "ok")) {
 			t.Errorf("refused %q\n%s", refused, out)
 		}
 		_, err := env.Procs.Start(t.Context(), tool.Command{
@@ -259,7 +260,7 @@ func TestContainerMounts(t *testing.T) {
 			t.Skip("NOTHING CAN BE MOUNTED HERE: ", err)
 		}
 		t.Cleanup(func() { _ = syscall.Unmount(at, syscall.MNT_DETACH) })
-		put(t, env.Root, map[string]string{"a mount/plain": "plain", "a mount/.env": "secret"})
+		boxes.Put(t, env.Root, map[string]string{"a mount/plain": "plain", "a mount/.env": "secret"})
 		for level, want := range map[tool.Level]bool{tool.BoxRead: false, tool.BoxWorkspace: true} {
 			box := tool.Box{Level: level}
 			if code, out, _ := inside(t, env, box, "cat 'a mount/plain' && ! cat 'a mount/.env'"); code != 0 {

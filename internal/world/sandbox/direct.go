@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/inspan/inspan/internal/world/sandbox/processes"
 )
 
 // direct runs a process as a child of this one, without a keeper. Descendants
@@ -27,7 +29,7 @@ type direct struct {
 // launch implements runner. On Linux the wish to die with the parent is tied
 // to the thread that forked, so that thread is kept until the process has
 // ended.
-func (d *direct) launch(cmd *exec.Cmd, e ends, ended func(int, error)) error {
+func (d *direct) launch(cmd *exec.Cmd, e WaitForEnd, ended func(int, error)) error {
 	if e.in != nil {
 		cmd.Stdin = e.in
 	}
@@ -57,25 +59,6 @@ func (d *direct) launch(cmd *exec.Cmd, e ends, ended func(int, error)) error {
 	return <-started
 }
 
-func outcome(err error, state *os.ProcessState) (int, error) {
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return -1, fmt.Errorf("wait for process: %w", err)
-	}
-	if ws, ok := state.Sys().(syscall.WaitStatus); ok {
-		return exitCode(ws), nil
-	}
-	return state.ExitCode(), nil
-}
-
-// exitCode is 128+n for an end by signal n.
-func exitCode(ws syscall.WaitStatus) int {
-	if ws.Signaled() {
-		return 128 + int(ws.Signal())
-	}
-	return ws.ExitStatus()
-}
-
 // kill implements runner. When all was settled the number of the group may be
 // that of strangers.
 func (d *direct) kill() {
@@ -84,7 +67,7 @@ func (d *direct) kill() {
 		_ = syscall.Kill(-d.pid, syscall.SIGKILL) // fails if all have ended, which is the aim
 	}
 	d.mu.Unlock()
-	killMarked(d.mark)
+	processes.KillMarked(d.mark)
 }
 
 // end implements runner.
@@ -92,7 +75,7 @@ func (d *direct) end() {
 	_ = syscall.Kill(-d.pid, syscall.SIGTERM)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for late := time.Now().Add(termGrace); time.Now().Before(late) && d.groupAlive(); {
+	for late := time.Now().Add(processes.TermGrace); time.Now().Before(late) && d.groupAlive(); {
 		<-tick.C
 	}
 	d.kill()
@@ -123,4 +106,15 @@ func (d *direct) settle() bool {
 	defer d.mu.Unlock()
 	d.gone = true
 	return left
+}
+
+func outcome(err error, state *os.ProcessState) (int, error) {
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return -1, fmt.Errorf("wait for process: %w", err)
+	}
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok {
+		return processes.ExitCode(ws), nil
+	}
+	return state.ExitCode(), nil
 }

@@ -1,17 +1,14 @@
 package sandbox
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/internal/safety/secret"
 	"github.com/inspan/inspan/internal/safety/shell"
+	"github.com/inspan/inspan/internal/world/sandbox/processes"
 	"github.com/inspan/inspan/tool"
 )
-
-// userInfo matches a password inside a URL.
-var userInfo = regexp.MustCompile(`://[^/\s]*@`)
 
 // dull reports whether a value is no secret whatever it is called, such as that of
 // TOKENIZERS_PARALLELISM or MAX_TOKENS: a switch, a small number or a round one.
@@ -74,7 +71,7 @@ func withheld(finder *secret.Finder, keys []string, name, value string, whole bo
 	if whole {
 		return ""
 	}
-	if _, found := finder.First(name + "=" + value); found || secret.Named(name) && !dull(value) || userInfo.MatchString(value) {
+	if _, found := finder.First(name + "=" + value); found || secret.Named(name) && !dull(value) || processes.UserInfo.MatchString(value) {
 		return "looks like a secret"
 	}
 	if shell.Steers(name) {
@@ -99,7 +96,7 @@ func environ(ours []string, o Options, root string, c tool.Command) []string {
 		return ofShells(name) || slices.ContainsFunc(held, func(w Withheld) bool { return w.Name == name })
 	}
 	if c.Env != nil {
-		return with(c.Env, c.Vars...)
+		return processes.SetVars(c.Env, c.Vars...)
 	}
 	env := slices.DeleteFunc(slices.Clone(ours), drop)
 	switch {
@@ -107,9 +104,9 @@ func environ(ours []string, o Options, root string, c tool.Command) []string {
 		env = slices.DeleteFunc(env, func(kv string) bool { return !onboard(kv, o.Environ) })
 	case c.Box.Level == tool.BoxRead || c.Box.Git && !c.Box.Mixed:
 		named := slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return !isOne(kv, o.Environ) })
-		env = with(shell.ReadEnvironment(env, root), named...)
+		env = processes.SetVars(shell.ReadEnvironment(env, root), named...)
 	}
-	env = with(with(with(env, settings(c.TTY != (tool.TTY{}))...), o.Vars...), c.Vars...)
+	env = processes.SetVars(processes.SetVars(processes.SetVars(env, settings(c.TTY != (tool.TTY{}))...), o.Vars...), c.Vars...)
 	if o.Container != nil { // what is to be taken away may come from the image
 		env = append(env, slices.DeleteFunc(slices.Clone(c.Vars), func(kv string) bool { return strings.Contains(kv, "=") })...)
 	}
@@ -126,20 +123,4 @@ func onboard(kv string, more []string) bool {
 func isOne(kv string, names []string) bool {
 	name, _, _ := strings.Cut(kv, "=")
 	return slices.Contains(names, name)
-}
-
-// with returns an environment with some variables replaced, and without those of which only
-// the name is given.
-func with(env []string, vars ...string) []string {
-	named := map[string]bool{}
-	for _, kv := range vars {
-		name, _, _ := strings.Cut(kv, "=")
-		named[name] = true
-	}
-	unset := func(kv string) bool { return !strings.Contains(kv, "=") }
-	out := slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return named[name]
-	})
-	return append(out, slices.DeleteFunc(slices.Clone(vars), unset)...)
 }

@@ -1,15 +1,12 @@
-// Package sandbox gives tools a world to work in: it implements [tool.Env]
-// over the real operating system. It is the only package that starts
-// processes.
 package sandbox
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 
-	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/world/sandbox/files"
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -34,7 +31,7 @@ func Local(root string, blobs tool.Blobs, o Options) (tool.Env, error) {
 	if err != nil {
 		return tool.Env{}, fmt.Errorf("open workspace: %w", err)
 	}
-	resolved, err := resolve(abs)
+	resolved, err := paths.Resolve(abs)
 	if err != nil {
 		return tool.Env{}, fmt.Errorf("open workspace: %w", err)
 	}
@@ -49,23 +46,19 @@ func Local(root string, blobs tool.Blobs, o Options) (tool.Env, error) {
 	if o.Pool == nil {
 		o.Pool = &Pool{}
 	}
-	look := &looker{}
+	look := &files.Looker{}
 	o.look = look
-	if guards(o.Map) {
+	if files.Guards(o.Map) {
 		o.Map.Root = resolved
-		o.Map = look.sees(o.Map).Indexed()
+		o.Map = look.Sees(o.Map).Indexed()
 	}
 	ps := newProcs(resolved, o)
-	fs := &files{guard: o.Map, look: look, change: &sync.Mutex{}}
-	env := tool.Env{Root: resolved, Folders: o.Map.Also, Files: fs, Procs: ps, Blobs: blobs, Walls: o.Pool.known(o, ps.where, ps.walls)}
-	if own := ps.own(); own != nil && env.Walls.Workspace {
-		fs.temp, env.Temporary = own, own.temporary
-		fs.guard.Look = fs.Look
+	env := tool.Env{Root: resolved, Folders: o.Map.Also, Procs: ps, Blobs: blobs, Walls: o.Pool.known(o, ps.where, ps.tryWalls)}
+	own := ps.sessionTemp()
+	if own == nil || !env.Walls.Workspace {
+		env.Files = files.New(o.Map, look, nil)
+		return env, nil
 	}
+	env.Files, env.Temporary = files.New(o.Map, look, own), own.Temporary
 	return env, nil
-}
-
-// guards reports whether a map was given at all.
-func guards(m places.Map) bool {
-	return m.Root != "" || m.Home != "" || m.Settings != "" || len(m.State)+len(m.Apart) > 0 || len(m.Open) > 0
 }

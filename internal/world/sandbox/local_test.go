@@ -6,39 +6,17 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
 
-func open(t testing.TB) tool.Env {
-	t.Helper()
-	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return env
-}
-
 func TestLocal(t *testing.T) {
-	harnesstest.TestEnv(t, func(t *testing.T) tool.Env { return open(t) })
-}
-
-// keep opens an environment with keepers.
-func keep(t testing.TB) tool.Env {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{Self: self})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return env
+	harnesstest.TestEnv(t, func(t *testing.T) tool.Env { return boxes.Unwalled(t) })
 }
 
 func TestKept(t *testing.T) {
-	harnesstest.TestEnv(t, func(t *testing.T) tool.Env { return keep(t) })
+	harnesstest.TestEnv(t, func(t *testing.T) tool.Env { return boxes.Kept(t) })
 }
 
 func TestLocalNeedsDirectory(t *testing.T) {
@@ -59,7 +37,7 @@ func TestFailedChange(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may write anywhere")
 	}
-	env := open(t)
+	env := boxes.Unwalled(t)
 	path := filepath.Join(env.Root, "f")
 	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
 		t.Fatal(err)

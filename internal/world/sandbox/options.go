@@ -7,6 +7,7 @@ import (
 
 	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/world/sandbox/files"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -67,7 +68,7 @@ type Options struct {
 	// has its own.
 	Pool *Pool
 
-	look *looker // set by Local
+	look *files.Looker // set by Local
 }
 
 // Self is the path of the running program for [Options], also when its file is replaced

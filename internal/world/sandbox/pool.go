@@ -52,7 +52,7 @@ func (p *Pool) known(o Options, whereabouts func() string, try func() tool.Walls
 	p.walls = &found
 	if o.State != "" && found.Why == "" {
 		if raw, err := json.Marshal(tried{where, found}); err == nil && os.MkdirAll(o.State, 0o700) == nil {
-			replaceFile(file, raw) // kept or not, it can be found out again
+			_ = keep.Write(file, raw) // kept or not, it can be found out again
 		}
 	}
 	return found
@@ -64,12 +64,4 @@ func wallsFile(o Options) string {
 		return "walls-container.json"
 	}
 	return "walls.json"
-}
-
-// replaceFile writes a file as a whole, or not at all.
-func replaceFile(path string, data []byte) {
-	temp, err := writeTemp(path, data, 0o600, func(*os.File) error { return nil })
-	if err == nil && os.Rename(temp, path) != nil {
-		_ = os.Remove(temp)
-	}
 }

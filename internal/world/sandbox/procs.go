@@ -18,24 +18,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/inspan/inspan/internal/world/sandbox/files"
+	"github.com/inspan/inspan/internal/world/sandbox/processes"
 	"github.com/inspan/inspan/tool"
 )
 
-const (
-	// termGrace is how long a group may take to end after SIGTERM.
-	termGrace = 2 * time.Second
-	// outputGrace is how long output is still read after the process ended,
-	// while a descendant keeps it open.
-	outputGrace = time.Second
-	// reportGrace is the same for the report, which only the process itself
-	// is meant to write.
-	reportGrace = 100 * time.Millisecond
-)
-
-// markName is the variable by which descendants are found again, even those
-// that left the process group. Its value lists the marks of all processes
-// above, each between slashes, as sessions can run inside sessions.
-const markName = "INSPAN_CALL"
+// reportGrace is how long a report is still read after the process ended, which only the process itself
+// is meant to write.
+const reportGrace = 100 * time.Millisecond
 
 // procs implements [tool.Procs] over the real operating system.
 type procs struct {
@@ -48,15 +38,15 @@ type procs struct {
 // have ended before.
 func (ps *procs) Close() error { return ps.boxes.close() }
 
-// own returns the folder for temporary files that a session has to itself, nil if
+// sessionTemp returns the folder for temporary files that a session has to itself, nil if
 // it has none.
-func (ps *procs) own() *temp { return ps.boxes.own() }
+func (ps *procs) sessionTemp() *files.Temp { return ps.boxes.sessionTemp() }
 
 // runner is one way to start a process, to watch over it and to end it.
 type runner interface {
 	// launch starts the process and tells of its end once. The caller closes
 	// the ends.
-	launch(cmd *exec.Cmd, e ends, ended func(code int, err error)) error
+	launch(cmd *exec.Cmd, e WaitForEnd, ended func(code int, err error)) error
 	// end asks the group to end and kills it, and what can be found outside
 	// it, when the grace is over.
 	end()
@@ -70,11 +60,11 @@ type runner interface {
 	settle() (left bool)
 }
 
-// ends are the process's ends of its pipes. A nil in or out means nothing, a
+// WaitForEnd are the process's ends of its pipes. A nil in or out means nothing, a
 // nil report that descriptor 3 is not open.
-type ends struct{ in, out, report *os.File }
+type WaitForEnd struct{ in, out, report *os.File }
 
-func (e ends) close() {
+func (e WaitForEnd) close() {
 	for _, f := range []*os.File{e.in, e.out, e.report} {
 		if f != nil {
 			f.Close()
@@ -99,7 +89,7 @@ func (ps *procs) Start(ctx context.Context, c tool.Command) (tool.Process, error
 		return nil, fmt.Errorf("start process: %w", err)
 	}
 	mark := ps.mark + "-" + strconv.FormatInt(ps.count.Add(1), 10)
-	cmd.Env = append(cmd.Env, markName+"="+os.Getenv(markName)+"/"+mark+"/")
+	cmd.Env = append(cmd.Env, processes.MarkName+"="+os.Getenv(processes.MarkName)+"/"+mark+"/")
 	p := &process{exited: make(chan struct{}), done: make(chan struct{})}
 	if p.run, err = ps.boxes.runner(ctx, c, mark); err != nil {
 		return nil, fmt.Errorf("start process: %w", err)
@@ -134,10 +124,10 @@ func (ps *procs) prepare(c tool.Command) (*exec.Cmd, error) {
 		return nil, &fs.PathError{Op: "find program", Path: c.Args[0], Err: fs.ErrNotExist}
 	}
 	cmd.Dir = c.Dir
-	cmd.Env = environ(os.Environ(), ps.boxes.options(), ps.boxes.root, c)
-	cmd.SysProcAttr = attributes()
+	cmd.Env = environ(os.Environ(), ps.boxes.options(), ps.boxes.Root, c)
+	cmd.SysProcAttr = processes.Attributes()
 	if c.TTY != (tool.TTY{}) {
-		control(cmd.SysProcAttr)
+		processes.ControlTerminal(cmd.SysProcAttr)
 		cmd.Env = append(slices.DeleteFunc(cmd.Env, func(kv string) bool { return strings.HasPrefix(kv, "TERM=") }), "TERM="+terminal)
 	}
 	return cmd, cmd.Err
@@ -154,11 +144,11 @@ func (ps *procs) command(args []string) *exec.Cmd {
 // process implements [tool.Process].
 type process struct {
 	run    runner
-	stdin  *os.File  // our end of a pipe or terminal, nil if there is none
-	tty    *os.File  // our end of its terminal, nil if it has none
-	out    *copier   // of standard output, nil if nobody wants it
-	copies []*copier // out and that of the report
-	slate  *slate    // of a report that is wanted at the end; nil: there is none
+	stdin  *os.File            // our end of a pipe or terminal, nil if there is none
+	tty    *os.File            // our end of its terminal, nil if it has none
+	out    *processes.Copier   // of standard output, nil if nobody wants it
+	copies []*processes.Copier // out and that of the report
+	report *reportFile         // of a report that is wanted at the end; nil: there is none
 
 	exited chan struct{} // closed when the process itself has ended; code and err are set before
 	done   chan struct{} // closed when all is settled; left is set before
@@ -207,7 +197,7 @@ func (p *process) Keep(output string, register func(tool.Kept) error) ([]tool.Po
 	defer out.Close()
 	pipe := -1
 	if p.out != nil {
-		pipe = p.out.again()
+		pipe = p.out.Duplicate()
 	}
 	if pipe >= 0 {
 		defer func() { _ = syscall.Close(pipe) }()
@@ -217,7 +207,7 @@ func (p *process) Keep(output string, register func(tool.Kept) error) ([]tool.Po
 		return nil, fmt.Errorf("keep process: %w", err)
 	}
 	for _, c := range p.copies {
-		c.release()
+		c.Stop()
 	}
 	return ports, nil
 }
@@ -261,7 +251,7 @@ func (p *process) start(cmd *exec.Cmd, c tool.Command) error {
 		return err
 	}
 	for _, o := range p.copies {
-		go o.run()
+		go o.Run()
 	}
 	if p.stdin != nil {
 		go p.give(c.Stdin)
@@ -269,7 +259,7 @@ func (p *process) start(cmd *exec.Cmd, c tool.Command) error {
 	return nil
 }
 
-func (p *process) connect(c tool.Command) (theirs ends, err error) {
+func (p *process) connect(c tool.Command) (theirs WaitForEnd, err error) {
 	if c.TTY != (tool.TTY{}) {
 		return p.connectTTY(c)
 	}
@@ -279,7 +269,7 @@ func (p *process) connect(c tool.Command) (theirs ends, err error) {
 		}
 	}
 	if c.Output != nil {
-		if theirs.out, err = p.copyTo(c.Output, outputGrace); err != nil {
+		if theirs.out, err = p.copyTo(c.Output, processes.OutputGrace); err != nil {
 			return theirs, err
 		}
 		p.out = p.copies[0]
@@ -293,9 +283,9 @@ func (p *process) connect(c tool.Command) (theirs ends, err error) {
 // reportTo returns what the process writes its report to.
 func (p *process) reportTo(c tool.Command) (*os.File, error) {
 	if c.AtEnd {
-		if s, err := newSlate(c.Report); err == nil {
-			p.slate = s
-			return s.theirs()
+		if s, err := newReportFile(c.Report); err == nil {
+			p.report = s
+			return s.duplicate()
 		}
 	}
 	return p.copyTo(c.Report, reportGrace)
@@ -308,7 +298,7 @@ func (p *process) copyTo(dst io.Writer, grace time.Duration) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.copies = append(p.copies, newCopier(r, dst, grace))
+	p.copies = append(p.copies, processes.NewCopier(r, dst, grace))
 	return w, nil
 }
 
@@ -317,10 +307,10 @@ func (p *process) disconnect() {
 		p.stdin.Close()
 	}
 	for _, o := range p.copies {
-		o.r.Close()
+		o.Discard()
 	}
-	if p.slate != nil {
-		p.slate.close()
+	if p.report != nil {
+		p.report.close()
 	}
 }
 
@@ -353,10 +343,10 @@ func (p *process) supervise(ctx context.Context) {
 func (p *process) finishOutput() {
 	var wait sync.WaitGroup
 	for _, o := range p.copies {
-		wait.Go(o.finish)
+		wait.Go(o.Finish)
 	}
 	wait.Wait()
-	if p.slate != nil {
-		p.slate.finish()
+	if p.report != nil {
+		p.report.finish()
 	}
 }

@@ -1,10 +1,8 @@
 package sandbox_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -24,24 +22,14 @@ func TestMain(m *testing.M) {
 	if ran, code := sandbox.Keeper(); ran {
 		os.Exit(code)
 	}
-	serveBuildCache()
 	if os.Getenv("SANDBOX_TEST_VICTIM") != "" {
 		victim()
-	}
-	if os.Getenv("SANDBOX_TEST_PARENT") != "" {
-		parent()
-	}
-	if os.Getenv("SANDBOX_TEST_LEAVER") != "" {
-		leaver()
 	}
 	if os.Getenv("SANDBOX_TEST_DOCK") != "" {
 		dockedVictim()
 	}
 	if os.Getenv("SANDBOX_TEST_FIRST") != "" {
 		leavesBehind()
-	}
-	if os.Getenv("SANDBOX_TEST_SEALED") != "" {
-		sealed()
 	}
 	code := m.Run()
 	closeDocks()
@@ -62,65 +50,18 @@ func victim() {
 	select {}
 }
 
-// lines hands over the lines a process prints.
-type lines chan string
-
-func (l lines) Write(p []byte) (int, error) {
-	for sc := bufio.NewScanner(bytes.NewReader(p)); sc.Scan(); {
-		l <- sc.Text()
-	}
-	return len(p), nil
-}
-
-// startWith starts a program and returns the process id it prints first.
-func startWith(t *testing.T, ctx context.Context, env tool.Env, c tool.Command) (tool.Process, int) {
-	t.Helper()
-	out := make(lines, 16)
-	c.Output, c.Dir = out, env.Root
-	p, err := env.Procs.Start(ctx, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Kill)
-	line := testkit.Receive(t, "the process id", out)
-	pid, err := strconv.Atoi(line)
-	if err != nil {
-		t.Fatalf("printed %q", line)
-	}
-	return p, pid
-}
-
-// running reports whether a process runs; one that has ended and was not
-// waited for does not.
-func running(pid int) bool {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return false
-	}
-	_, rest, _ := bytes.Cut(stat, []byte(") "))
-	return len(rest) > 0 && rest[0] != 'Z' && rest[0] != 'X'
-}
-
-func ends(t *testing.T, pid int) {
-	t.Helper()
-	testkit.WaitFor(t, fmt.Sprintf("process %d to end", pid), func() bool { return !running(pid) })
-}
-
-// daemon leaves the group and the output of its parent.
-const daemon = `setsid sh -c 'trap "" TERM HUP; echo $$; exec >/dev/null 2>&1; while :; do sleep 1; done' & `
-
 func TestCancelDaemon(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	p, pid := startWith(t, ctx, open(t), tool.Command{Args: []string{"sh", "-c", daemon + "wait"}})
-	if !running(pid) {
+	p, pid := boxes.Start(t, ctx, boxes.Unwalled(t), tool.Command{Args: []string{"sh", "-c", daemon + "wait"}})
+	if !boxes.Running(pid) {
 		t.Fatal("the daemon did not start")
 	}
 	cancel()
 	if _, err := p.Wait(); err != nil {
 		t.Error(err)
 	}
-	ends(t, pid)
+	boxes.WaitForEnd(t, pid)
 }
 
 // TestKillLater checks that what a process left behind runs on, and ends with
@@ -131,15 +72,15 @@ func TestKillLater(t *testing.T) {
 		"child":  `sh -c 'echo $$; exec >/dev/null 2>&1; exec sleep 300' & `,
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, pid := startWith(t, t.Context(), open(t), tool.Command{Args: []string{"sh", "-c", script + "sleep 0.2"}})
+			p, pid := boxes.Start(t, t.Context(), boxes.Unwalled(t), tool.Command{Args: []string{"sh", "-c", script + "sleep 0.2"}})
 			if code, err := p.Wait(); code != 0 || err != nil {
 				t.Fatal(code, err)
 			}
-			if !running(pid) {
+			if !boxes.Running(pid) {
 				t.Fatal("it ended with its parent")
 			}
 			p.Kill()
-			ends(t, pid)
+			boxes.WaitForEnd(t, pid)
 		})
 	}
 }
@@ -147,11 +88,11 @@ func TestKillLater(t *testing.T) {
 // TestLeftWhileItLoads leaves a process behind that loads its program again and again, in which it has no
 // environment for a moment: it is seen whenever one looks, and can be killed.
 func TestLeftWhileItLoads(t *testing.T) {
-	env := open(t)
+	env := boxes.Unwalled(t)
 	if err := os.WriteFile(filepath.Join(env.Root, "again"), []byte("exec sh again\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, pid := startWith(t, t.Context(), env, tool.Command{
+	p, pid := boxes.Start(t, t.Context(), env, tool.Command{
 		Args: []string{"sh", "-c", "setsid sh again >/dev/null 2>&1 & echo $!"},
 		Env:  append(os.Environ(), "MUCH="+strings.Repeat("x", 40_000)), // more than one reads at once
 	})
@@ -160,11 +101,11 @@ func TestLeftWhileItLoads(t *testing.T) {
 	}
 	for n := range 300 {
 		if !p.(tool.Leaver).Left() {
-			t.Fatalf("it was not seen the %dth time, and runs: %v", n+1, running(pid))
+			t.Fatalf("it was not seen the %dth time, and runs: %v", n+1, boxes.Running(pid))
 		}
 	}
 	p.Kill()
-	ends(t, pid)
+	boxes.WaitForEnd(t, pid)
 }
 
 // TestParentDies checks that the process is killed when the harness is.
@@ -173,16 +114,16 @@ func TestParentDies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, pid := startWith(t, t.Context(), open(t), tool.Command{Args: []string{self}, Env: append(os.Environ(), "SANDBOX_TEST_VICTIM=1")})
+	p, pid := boxes.Start(t, t.Context(), boxes.Unwalled(t), tool.Command{Args: []string{self}, Env: append(os.Environ(), "SANDBOX_TEST_VICTIM=1")})
 	ppid := parentOf(t, pid)
-	if !running(pid) {
+	if !boxes.Running(pid) {
 		t.Fatal("the child did not start")
 	}
 	// Kill finds the child by itself, so the parent alone is killed here.
 	if err := syscall.Kill(ppid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	ends(t, pid)
+	boxes.WaitForEnd(t, pid)
 	if code, err := p.Wait(); code != 128+9 || err != nil {
 		t.Errorf("exit code %d, %v", code, err)
 	}
@@ -211,7 +152,7 @@ func TestDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = syscall.Close(fds[0]), syscall.Close(fds[1]) }()
-	env := open(t)
+	env := boxes.Unwalled(t)
 	var out bytes.Buffer
 	p, err := env.Procs.Start(t.Context(), tool.Command{Args: []string{"sh", "-c", "ls /proc/$$/fd"}, Dir: env.Root, Output: &out})
 	if err != nil {
@@ -228,8 +169,8 @@ func TestDescriptors(t *testing.T) {
 // TestOwnSession checks that a process leads its own group and has no
 // terminal.
 func TestOwnSession(t *testing.T) {
-	env := open(t)
-	_, pid := startWith(t, t.Context(), env, tool.Command{Args: []string{"sh", "-c", "echo $$; exec sleep 300"}})
+	env := boxes.Unwalled(t)
+	_, pid := boxes.Start(t, t.Context(), env, tool.Command{Args: []string{"sh", "-c", "echo $$; exec sleep 300"}})
 	pgid, err := syscall.Getpgid(pid)
 	if err != nil || pgid != pid {
 		t.Errorf("process %d is in group %d, %v", pid, pgid, err)
@@ -248,7 +189,7 @@ func TestOwnerIsKept(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")
 	}
-	env := open(t)
+	env := boxes.Unwalled(t)
 	path := filepath.Join(env.Root, "f")
 	if err := os.WriteFile(path, nil, 0o640); err != nil {
 		t.Fatal(err)
@@ -277,7 +218,7 @@ func BenchmarkStart(b *testing.B) {
 			}
 		}
 	})
-	for name, env := range map[string]tool.Env{"direct": open(b), "none": keep(b), "read": keep(b), "workspace": keep(b)} {
+	for name, env := range map[string]tool.Env{"direct": boxes.Unwalled(b), "none": boxes.Kept(b), "read": boxes.Kept(b), "workspace": boxes.Kept(b)} {
 		b.Run(name, func(b *testing.B) {
 			level := tool.Level(name)
 			if name == "direct" {
@@ -295,3 +236,6 @@ func BenchmarkStart(b *testing.B) {
 		})
 	}
 }
+
+// daemon leaves the group and the output of its parent.
+const daemon = `setsid sh -c 'trap "" TERM HUP; echo $$; exec >/dev/null 2>&1; while :; do sleep 1; done' & `

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/inspan/inspan/internal/world/sandbox/files"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -15,7 +16,7 @@ type procs struct{}
 
 func newProcs(string, Options) *procs { return &procs{} }
 
-func (p *procs) walls() tool.Walls {
+func (p *procs) tryWalls() tool.Walls {
 	return tool.Walls{Why: "there are no processes on Windows; run inside WSL"}
 }
 
@@ -26,6 +27,6 @@ func (p *procs) Start(context.Context, tool.Command) (tool.Process, error) {
 	return nil, errUnsupported
 }
 
-func (p *procs) own() *temp { return nil }
+func (p *procs) sessionTemp() *files.Temp { return nil }
 
 func keepDescriptors() {}

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -65,8 +66,8 @@ func TestRegistries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { shut(t, env) })
-	need(t, env, tool.BoxWorkspace)
+	t.Cleanup(func() { boxes.Close(t, env) })
+	boxes.Need(t, env, tool.BoxWorkspace)
 	at := func(server *httptest.Server, host string) string {
 		u, err := url.Parse(server.URL)
 		if err != nil {
@@ -78,7 +79,7 @@ func TestRegistries(t *testing.T) {
 	script := fmt.Sprintf(`for at in %s %s; do curl -s -m 20 $at; curl -sI -o /dev/null -m 20 $at; curl -s -m 20 -X GET -d secret $at
 		curl -s -m 20 -d secret $at; curl -s -m 20 -X PUT -d secret $at; done; curl -s -m 20 %s`,
 		at(plain, "example.com"), at(sealed, "example.com"), at(plain, "example.org"))
-	p, err := env.Procs.Start(t.Context(), tool.Command{Args: []string{"bash", "-c", script}, Dir: env.Root, Output: &out, Box: workspace})
+	p, err := env.Procs.Start(t.Context(), tool.Command{Args: []string{"bash", "-c", script}, Dir: env.Root, Output: &out, Box: boxes.Writable})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -72,8 +73,8 @@ func TestSwap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { shut(t, env) })
-	need(t, env, tool.BoxWorkspace)
+	t.Cleanup(func() { boxes.Close(t, env) })
+	boxes.Need(t, env, tool.BoxWorkspace)
 	box := tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"*"}}
 	at := func(server *httptest.Server, scheme, host string) string {
 		u, err := url.Parse(server.URL)

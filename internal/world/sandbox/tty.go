@@ -5,32 +5,26 @@ package sandbox
 import (
 	"fmt"
 	"io"
-	"syscall"
 	"time"
 
 	"github.com/creack/pty"
 
+	"github.com/inspan/inspan/internal/world/sandbox/processes"
 	"github.com/inspan/inspan/tool"
 )
 
 // terminal is what programs are told that their terminal is.
 const terminal = "xterm-256color"
 
-// endOfInput is what a terminal takes for the end of the input.
-const endOfInput = "\x04"
-
-// control has a process take its standard input for the terminal that controls it.
-func control(attr *syscall.SysProcAttr) { attr.Setctty, attr.Ctty = true, 0 }
-
 // connectTTY opens a terminal in the place of pipes. A descendant that keeps it open is
 // read on, as with a pipe; when we close it, the kernel tells those who still have it.
-func (p *process) connectTTY(c tool.Command) (theirs ends, err error) {
+func (p *process) connectTTY(c tool.Command) (theirs WaitForEnd, err error) {
 	ours, slave, err := pty.Open()
 	if err != nil {
 		return theirs, fmt.Errorf("open a terminal: %w", err)
 	}
 	p.tty, theirs.in, theirs.out = ours, slave, slave
-	p.out = newCopier(ours, c.Output, ttyGrace)
+	p.out = processes.NewCopier(ours, c.Output, ttyGrace)
 	p.copies = append(p.copies, p.out)
 	if c.Stdin != nil {
 		p.stdin = ours
@@ -57,3 +51,6 @@ func (p *process) give(in io.Reader) {
 	}
 	p.stdin.Close()
 }
+
+// endOfInput is what a terminal takes for the end of the input.
+const endOfInput = "\x04"

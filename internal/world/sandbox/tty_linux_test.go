@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/inspan/inspan/internal/testkit/boxes"
 	"github.com/inspan/inspan/tool"
 )
 
 // TestTerminalInABox checks that a terminal works inside of walls, and that it is no way
 // to put words into that of others.
 func TestTerminalInABox(t *testing.T) {
-	env := keep(t)
+	env := boxes.Kept(t)
 	if !env.Walls.Workspace {
 		t.Skip("no workspace box here: " + env.Walls.Why)
 	}

@@ -1,0 +1,35 @@
+// Package boxes opens workspaces for tests of the sandbox and its rooms, and runs scripts in their boxes. A test binary
+// that starts boxes calls [sandbox.Keeper] first of all in TestMain.
+package boxes
+
+import (
+	"os"
+	"testing"
+
+	"github.com/inspan/inspan/internal/world/sandbox"
+	"github.com/inspan/inspan/tool"
+)
+
+// Unwalled opens an environment without walls.
+func Unwalled(t testing.TB) tool.Env {
+	t.Helper()
+	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env
+}
+
+// Kept opens an environment with keepers.
+func Kept(t testing.TB) tool.Env {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{Self: self})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env
+}

@@ -1,0 +1,187 @@
+package sandbox
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/protocol"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
+	"github.com/inspan/inspan/tool"
+)
+
+// bind is a piece of the machine's file system in a container.
+type bind struct {
+	from, to string
+	write    bool
+	mask     bool // nothing to see: from is empty
+}
+
+// args tells an engine. The two ways to say it have different letters that
+// they can't say.
+func (m bind) args() ([]string, error) {
+	both := m.from + m.to
+	switch {
+	case !strings.ContainsAny(both, ",\"\n\r"):
+		text := "type=bind,source=" + m.from + ",target=" + m.to
+		if !m.write {
+			text += ",readonly"
+		}
+		return []string{"--mount", text}, nil
+	case !strings.ContainsAny(both, ":\\\n\r"):
+		if m.write {
+			return []string{"--volume", m.from + ":" + m.to}, nil
+		}
+		return []string{"--volume", m.from + ":" + m.to + ":ro"}, nil
+	}
+	return nil, fmt.Errorf("%w: no engine can be told of the path %q", tool.ErrNoBox, m.to)
+}
+
+// binds lists what a container sees of the machine by an order, what is above
+// first. Masks are the files of the folder for them.
+func binds(o protocol.Order, masks string) []bind {
+	best := make(map[string]bind)
+	put := func(m bind) { best[m.to] = m }
+	for _, g := range o.Read {
+		put(bind{from: g.Path, to: g.Path})
+	}
+	for _, path := range o.Write {
+		put(bind{from: path, to: path, write: true})
+	}
+	if o.Tmp != "" {
+		for _, r := range walls.TempFolders() {
+			put(bind{from: filepath.Join(o.Tmp, r[1]), to: r[0], write: o.Level == tool.BoxWorkspace})
+		}
+	}
+	if o.Cache != "" {
+		put(bind{from: o.Cache, to: walls.CacheDir, write: true})
+	}
+	// What was said of a place before is made stricter only.
+	for _, path := range o.View.Pinned {
+		if _, ok := best[path]; !ok {
+			put(bind{from: path, to: path, write: true})
+		}
+	}
+	for _, path := range o.View.Frozen {
+		put(bind{from: path, to: path})
+	}
+	for _, m := range submounts(best) {
+		put(m)
+	}
+	for _, g := range o.Read {
+		for _, hole := range g.Holes {
+			put(bind{from: masks, to: hole, mask: true})
+		}
+	}
+	return settled(best)
+}
+
+// settled leaves out what is not there, what can't be mounted over and what
+// lies in a mask, and sorts the rest.
+func settled(best map[string]bind) []bind {
+	var masked []string
+	for path, m := range best {
+		if m.mask {
+			masked = append(masked, path)
+		}
+	}
+	var out []bind
+	for path, m := range best {
+		st, ok := paths.StampOf(path)
+		if m.from != m.to && !m.mask {
+			st, ok = paths.StampOf(m.from)
+		}
+		if !ok || st.Link || slices.ContainsFunc(masked, func(f string) bool { return f != path && tool.Inside(f, path) }) {
+			continue
+		}
+		if m.mask {
+			m.from += maskFile
+			if st.Dir {
+				m.from = strings.TrimSuffix(m.from, maskFile) + maskFolder
+			}
+		}
+		out = append(out, m)
+	}
+	slices.SortStableFunc(out, func(a, b bind) int {
+		return cmp.Or(cmp.Compare(strings.Count(a.to, "/"), strings.Count(b.to, "/")), cmp.Compare(a.to, b.to))
+	})
+	return out
+}
+
+// Names in the folder of masks.
+const (
+	maskFile   = "/nothing"
+	maskFolder = "/none"
+)
+
+// submounts lists what is mounted below read-only pieces on this machine: an
+// engine mounts it along, but not every one read-only.
+func submounts(best map[string]bind) []bind {
+	file, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	var out []bind
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 5 {
+			continue
+		}
+		point := unescaped(fields[4])
+		if _, ok := best[point]; ok {
+			continue
+		}
+		if m, ok := over(best, point); ok && !m.write {
+			out = append(out, bind{from: point, to: point})
+		}
+	}
+	return out
+}
+
+// over returns the piece that a path lies in: the deepest.
+func over(best map[string]bind, path string) (bind, bool) {
+	var out bind
+	for at, m := range best {
+		if len(at) > len(out.to) && m.from == m.to && tool.Inside(at, path) {
+			out = m
+		}
+	}
+	return out, out.to != ""
+}
+
+// unescaped undoes how the kernel writes blanks in paths.
+func unescaped(text string) string {
+	var out strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+3 < len(text) {
+			if n, err := strconv.ParseUint(text[i+1:i+4], 8, 8); err == nil {
+				out.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		out.WriteByte(text[i])
+	}
+	return out.String()
+}
+
+// wallsOf says it for pieces.
+func wallsOf(list []bind) ([]walls.Expected, error) {
+	var out []walls.Expected
+	for _, m := range list {
+		st, ok := paths.StampOf(m.from)
+		if !ok {
+			return nil, fmt.Errorf("%w: %s is gone; try again", tool.ErrNoBox, m.to)
+		}
+		out = append(out, walls.Expected{Path: m.to, Dev: st.Dev, Ino: st.Ino, Write: m.write})
+	}
+	return out, nil
+}

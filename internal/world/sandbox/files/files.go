@@ -1,0 +1,324 @@
+package files
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"github.com/inspan/inspan/internal/base/keep"
+
+	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/tool"
+)
+
+// files implements [tool.Files] over the real file system.
+type files struct {
+	guard places.Map // the zero Map guards nothing
+	temp  *Temp      // nil: the folders for temporary files are those of the machine
+	look  *Looker
+	pass  tool.Pass // what is open although it is sensitive
+	// change makes Change.If and the change itself one step within this
+	// process. Another process can still write in between, except that
+	// NoFile holds against all.
+	change *sync.Mutex
+}
+
+// New returns the files of this machine, or of a session that has folders for temporary files to itself.
+func New(guard places.Map, look *Looker, own *Temp) *files {
+	f := &files{guard: guard, look: look, change: &sync.Mutex{}}
+	if own != nil {
+		f.temp, f.guard.Look = own, f.Look
+	}
+	return f
+}
+
+// Look implements [tool.Looker].
+func (f *files) Look(path string) tool.Content {
+	if at, err := f.temp.onMachine(path); err == nil {
+		path = at
+	}
+	return f.look.Look(path)
+}
+
+// Opened implements [tool.Opener].
+func (f *files) Opened(p tool.Pass) tool.Files {
+	open := *f
+	open.pass = p
+	return &open
+}
+
+// Resolve implements [tool.Files].
+func (f *files) Resolve(ctx context.Context, path string) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	return f.temp.resolve(path)
+}
+
+// Machine returns the files as they are for processes without walls.
+func (f *files) Machine() tool.Files {
+	machine := *f
+	machine.temp, machine.guard.Look = nil, f.look.Look
+	return &machine
+}
+
+// Open implements [tool.Files]. Opening a named pipe does not wait for a
+// writer.
+func (f *files) Open(ctx context.Context, path string) (fs.File, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	path, err := f.temp.resolve(path)
+	if err != nil {
+		return nil, err
+	}
+	at, err := f.temp.onMachine(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(at, os.O_RDONLY|openNonblock, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: keep.Bare(err)}
+	}
+	opened, err := f.mayOpen(file, path)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return opened, nil
+}
+
+// Change implements [tool.Files]. New content is written to a file beside the
+// target, synced and renamed over it; owner (where this is permitted) and mode
+// are kept, extended attributes are not.
+//
+// A file with several hard links is the exception: it is written in place, as
+// a rename would part it from its other names, so a crash can leave it half
+// written. Missing directories are made. The mode of new files and directories
+// obeys the umask.
+func (f *files) Change(ctx context.Context, c tool.Change) error {
+	if err := ctx.Err(); err != nil {
+		return &fs.PathError{Op: "change", Path: c.Path, Err: err}
+	}
+	path, err := f.temp.resolve(c.Path)
+	if err != nil {
+		return err
+	}
+	if c.Exact && path != c.Path {
+		return moved(c.Path)
+	}
+	at, err := f.temp.onMachine(path)
+	if err != nil {
+		return err
+	}
+	f.change.Lock()
+	defer f.change.Unlock()
+	held, err := f.holdFolder(at, c)
+	if err == nil {
+		defer held.release()
+		own := !c.Remove && f.isOwn(path)
+		if err = held.truePath(apply(held.path, c)); err == nil && own {
+			f.look.NoteMade(at)
+		}
+	}
+	if err == nil && at != path {
+		f.temp.noteWritten(path)
+	}
+	var pe *fs.PathError
+	if at != path && errors.As(err, &pe) {
+		pe.Path = f.temp.inSession(pe.Path)
+	}
+	return err
+}
+
+// apply makes one change.
+func apply(path string, c tool.Change) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		info, err = nil, nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := checkIf(path, info, c.If); err != nil {
+		return err
+	}
+	if c.Remove {
+		return remove(path, info)
+	}
+	return write(path, info, c)
+}
+
+// checkIf holds the file against Change.If. Info is nil if it does not exist.
+func checkIf(path string, info fs.FileInfo, want string) error {
+	if want == "" {
+		return nil
+	}
+	changed := &fs.PathError{Op: "change", Path: path, Err: tool.ErrChanged}
+	if want == tool.NoFile {
+		if info != nil {
+			return changed
+		}
+		return nil
+	}
+	if info == nil || !info.Mode().IsRegular() {
+		return changed
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if tool.Digest(data) != want {
+		return changed
+	}
+	return nil
+}
+
+func remove(path string, info fs.FileInfo) error {
+	if info == nil {
+		return &fs.PathError{Op: "remove", Path: path, Err: fs.ErrNotExist}
+	}
+	if err := os.RemoveAll(path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func write(path string, info fs.FileInfo, c tool.Change) error {
+	if info == nil {
+		return create(path, c)
+	}
+	if !info.Mode().IsRegular() {
+		err := errors.New("not a regular file")
+		if info.IsDir() {
+			err = syscall.EISDIR
+		}
+		return &fs.PathError{Op: "write", Path: path, Err: err}
+	}
+	mode := info.Mode().Perm()
+	if c.Exec != nil {
+		if mode &^= 0o111; *c.Exec {
+			mode |= mode & 0o444 >> 2
+		}
+	}
+	if hardLinks(info) > 1 {
+		err := writeInPlace(path, c.Data)
+		if err == nil && mode != info.Mode().Perm() {
+			err = os.Chmod(path, mode)
+		}
+		return err
+	}
+	return replace(path, info, mode, c.Data)
+}
+
+// replace puts new content in the place of a file.
+func replace(path string, info fs.FileInfo, mode fs.FileMode, data []byte) error {
+	temp, err := writeTemp(path, data, 0o600, func(file *os.File) error {
+		keepOwner(file, info)
+		return file.Chmod(mode)
+	})
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// create makes a new file, with the directories above it.
+func create(path string, c tool.Change) error {
+	if err := makeDirs(filepath.Dir(path)); err != nil {
+		return err
+	}
+	mode := c.Mode
+	if mode == 0 {
+		mode = 0o644
+	}
+	temp, err := writeTemp(path, c.Data, mode.Perm(), func(*os.File) error { return nil })
+	if err != nil {
+		return err
+	}
+	put := os.Rename
+	if c.If == tool.NoFile {
+		put = renameNew
+	}
+	if err := put(temp, path); err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// renameNew renames only if nothing is there. A hard link does that without a
+// race; file systems without links get a check just before the rename.
+func renameNew(from, to string) error {
+	err := os.Link(from, to)
+	if err == nil {
+		return os.Remove(from)
+	}
+	if _, statErr := os.Lstat(to); !errors.Is(statErr, fs.ErrNotExist) {
+		return &fs.PathError{Op: "change", Path: to, Err: tool.ErrChanged}
+	}
+	return os.Rename(from, to)
+}
+
+// writeTemp writes data to a new file beside path, on the disk when it
+// returns.
+func writeTemp(path string, data []byte, mode fs.FileMode, prepare func(*os.File) error) (temp string, err error) {
+	temp = filepath.Join(filepath.Dir(path), ".inspan-"+rand.Text())
+	file, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return "", fmt.Errorf("write beside %s: %w", path, err)
+	}
+	if _, err = file.Write(data); err == nil {
+		err = prepare(file)
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(temp))
+	}
+	return temp, nil
+}
+
+func writeInPlace(path string, data []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	if _, err = file.WriteAt(data, 0); err == nil {
+		err = file.Truncate(int64(len(data)))
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
+
+// makeDirs is os.MkdirAll that puts each new name on the disk.
+func makeDirs(dir string) error {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = syscall.ENOTDIR
+	}
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return &fs.PathError{Op: "mkdir", Path: dir, Err: keep.Bare(err)}
+	}
+	parent := filepath.Dir(dir)
+	if err := makeDirs(parent); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(parent)
+}

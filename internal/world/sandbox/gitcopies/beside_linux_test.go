@@ -1,0 +1,87 @@
+package gitcopies_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/testkit/boxes"
+	"github.com/inspan/inspan/internal/world/sandbox"
+	"github.com/inspan/inspan/tool"
+)
+
+// TestFoldersBeside holds that boxes have a folder beside the workspace as they have the workspace: written in the
+// workspace box but for what names programs, read in others, with secrets closed in each.
+func TestFoldersBeside(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	boxes.Put(t, dir, map[string]string{
+		"ws/plain": "plain", "lib/plain": "lib", "lib/.env": "PASSWORD=bnk4-secret-value-9\n", "lib/.git/hooks/old": "", "lib/sub/.envrc": "",
+		"lib/deep/in/.git/config": "", "lib/deep/in/.git/HEAD": "ref: refs/heads/main\n",
+		"other/plain": "other", "home/x": "",
+	})
+	lib := filepath.Join(dir, "lib")
+	for _, words := range [][]string{
+		{"init", "-q"},
+		{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "one"},
+	} {
+		if out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", lib}, words...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := sandbox.Local(filepath.Join(dir, "ws"), nil, sandbox.Options{
+		Self: self, State: filepath.Join(dir, "state"),
+		Map: places.Map{Home: filepath.Join(dir, "home"), State: []string{filepath.Join(dir, "state")}, Also: []string{lib}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { boxes.Close(t, env) })
+	boxes.Need(t, env, tool.BoxWorkspace)
+	at := "cd " + lib + " && "
+	for _, tt := range []struct {
+		box  tool.Box
+		text string
+		fine bool
+	}{
+		{boxes.Writable, at + "echo x >new && mkdir -p d/e && echo y >d/e/f && mv d moved && cat moved/e/f plain", true},
+		{tool.Box{Level: tool.BoxRead}, at + "cat plain new", true},
+		{tool.Box{Level: tool.BoxRead}, at + "echo x >more", false},
+		{tool.Box{Level: tool.BoxRead}, "cat " + lib + "/.env", false},
+		{boxes.Writable, "cat " + lib + "/.env", false},
+		{boxes.Writable, at + "echo x >.git/hooks/pre-commit", false},
+		{boxes.Writable, at + "echo x >>sub/.envrc", false},
+		{boxes.Writable, at + "mv deep gone", false},
+		{boxes.Writable, "cat " + filepath.Join(dir, "other", "plain"), false},
+	} {
+		if code, out, _ := boxes.Run(t, env, tt.box, tt.text); (code == 0) != tt.fine {
+			t.Errorf("%s, %s: exit code %d: %s", tt.box.Level, tt.text, code, out)
+		}
+	}
+	_, _, refused := boxes.Run(t, env, boxes.Writable, at+"echo 'touch /x' >.envrc; mkdir -p moved/.vscode && echo '{}' >moved/.vscode/tasks.json")
+	for _, name := range []string{".envrc", "moved/.vscode/tasks.json"} {
+		if _, err := os.Lstat(filepath.Join(lib, name)); err == nil || !strings.Contains(strings.Join(refused, "\n"), filepath.Dir(filepath.Join(lib, name))) {
+			t.Errorf("%s stays, and the box says %q", name, refused)
+		}
+	}
+	if env.Walls.Throwaway {
+		throw := tool.Box{Level: tool.BoxWorkspace, Throwaway: true}
+		if code, out, _ := boxes.Run(t, env, throw, at+"cat plain && ! echo x >thrown"); code != 0 {
+			t.Errorf("a throwaway copy: %s", out)
+		}
+		boxes.Succeeds(t, env, mixedBox, at+"git add new && git -c user.name=a -c user.email=a@b commit -q -m two && true >moved/z")
+		out, err := exec.CommandContext(t.Context(), "git", "-C", lib, "log", "--format=%s").CombinedOutput()
+		if err != nil || string(out) != "two\none\n" {
+			t.Errorf("the repository has %q, %v", out, err)
+		}
+	}
+}

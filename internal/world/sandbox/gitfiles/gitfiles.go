@@ -1,0 +1,292 @@
+// Package gitfiles says which files a command in a box may leave in a git directory, and checks what is in them.
+package gitfiles
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// What a box may leave in a git directory. Everything else that a box writes there is gone with
+// it, so a new file of a later git is closed until somebody has looked at what it does. The names
+// are those of gitrepository-layout(5), git-rebase(1), git-am(1), git-bisect(1) and of git's own
+// sequencer.c, builtin/am.c, builtin/rebase.c and bisect.c; docs/decisions/060 lists those that
+// name programs.
+
+// Kind is a kind of files that a box may leave.
+type Kind struct {
+	name      *regexp.Regexp
+	Check     func(data, old []byte) error // nil: whatever it holds is data
+	Locked    bool                         // git locks it while it changes, and readers rely on it
+	Permanent bool                         // git never removes it by itself
+}
+
+var errProgram = errors.New("names a program that git would run")
+
+// errForm says that a file is not what git writes there.
+var errForm = errors.New("is not in a form that git writes there")
+
+// Allowed lists the kinds. Names are below a git directory; those of worktrees and of modules
+// have one each.
+func Allowed() []Kind {
+	text := func(names string) Kind { return Kind{name: regexp.MustCompile(`^(?:` + names + `)$`)} }
+	form := func(names, form string) Kind {
+		k := text(names)
+		is := regexp.MustCompile(`^(?:` + form + `)$`)
+		k.Check = func(data, _ []byte) error {
+			if !is.Match(data) {
+				return errForm
+			}
+			return nil
+		}
+		return k
+	}
+	locked := func(k Kind) Kind {
+		k.Locked = true
+		return k
+	}
+	named := func(names string, check func(data, old []byte) error) Kind {
+		k := text(names)
+		k.Check = check
+		return k
+	}
+	const (
+		id   = `[0-9a-f]{40}(?:[0-9a-f]{24})?`
+		ids  = `(?:` + id + `\s*)*`
+		ref  = `(?:ref: refs/[^\s~^:?*\[\\]+|` + id + `)\s*`
+		word = `[A-Za-z0-9./_-]{0,200}\s*`
+		rest = `(?s).*`
+	)
+	head := locked(form(`HEAD`, ref))
+	head.Permanent = true
+	packed := locked(form(`packed-refs`, `(?:(?:#[^\n]*|\^?`+id+`(?: [^\n]*)?)\n)*`))
+	packed.Permanent = true
+	return []Kind{
+		head, packed,
+		locked(form(`refs/.+`, ref)),
+		locked(form(`index|sharedindex\.[0-9a-f]+`, `DIRC`+rest)),
+		locked(form(`shallow`, ids)),
+		locked(named(`config`, branches)),
+		locked(text(`reftable/(?:tables\.list|0x[0-9a-f]+-0x[0-9a-f]+-[0-9a-f]+\.ref)`)),
+		text(`logs/(?:HEAD|refs/.+)`),
+		form(`(?:ORIG|MERGE|CHERRY_PICK|REVERT|REBASE|BISECT)_HEAD|AUTO_MERGE|MERGE_AUTOSTASH|BISECT_EXPECTED_REV|NOTES_MERGE_PARTIAL`, ids),
+		text(`(?:MERGE|SQUASH)_MSG|(?:COMMIT|TAG|NOTES)_EDITMSG|FETCH_HEAD|MERGE_RR|MERGE_MODE|BISECT_LOG|BISECT_RUN|NOTES_MERGE_REF|NOTES_MERGE_WORKTREE/[0-9a-f]+`),
+		form(`BISECT_START|BISECT_ANCESTORS_OK|BISECT_FIRST_PARENT`, `(?:[A-Za-z0-9]`+word+`)?\s*`),
+		form(`BISECT_TERMS`, `[a-z][a-z0-9-]*\n[a-z][a-z0-9-]*\n`),
+		form(`BISECT_NAMES`, `(?:\s*'[^']*')*\s*`),
+		text(`info/(?:exclude|refs|sparse-checkout)|objects/info/packs|rr-cache/[0-9a-f]+(?:/(?:pre|post|this)image(?:\.\d+)?)`),
+		// An object is only ever new; see give.
+		text(`objects/[0-9a-f]{2}/[0-9a-f]{38}(?:[0-9a-f]{24})?`),
+		text(`objects/pack/pack-` + id + `\.(?:pack|idx|rev|bitmap|mtimes|keep|promisor)`),
+		text(`objects/pack/multi-pack-index(?:-` + id + `\.(?:bitmap|rev))?|objects/info/commit-graph|objects/info/commit-graphs/.+`),
+		// A rebase, an am, and picks that go on later.
+		named(`rebase-merge/git-rebase-todo|sequencer/todo`, plan),
+		named(`(?:rebase-merge|rebase-apply)/author-script`, author),
+		named(`rebase-merge/strategy`, strategy),
+		named(`rebase-merge/strategy_opts`, strategyOptions),
+		named(`sequencer/opts`, sequencerOptions),
+		named(`rebase-apply/apply-opt`, applyOptions),
+		form(`rebase-(?:merge|apply)/gpg_sign_opt`, `\s*`),
+		form(`rebase-(?:merge|apply)/(?:onto|orig-head|stopped-sha|amend|autostash|squash-onto|original-commit|abort-safety)|sequencer/(?:head|abort-safety)`, ids),
+		form(`rebase-(?:merge|apply)/(?:msgnum|end|next|last)`, `\d*\s*`),
+		form(`rebase-(?:merge|apply)/head-name`, `refs/[^\s~^:?*\[\\]+\s*|detached HEAD\s*`),
+		form(`rebase-merge/(?:interactive|quiet|verbose|signoff|drop_redundant_commits|keep_redundant_commits|`+
+			`(?:no-)?reschedule-failed-exec|force-rebase|root|ignore_date|cdate_is_adate|allow_rerere_autoupdate)`, word),
+		form(`rebase-apply/(?:applying|rebasing|keep|utf8|threeway|scissors|sign|messageid|quiet|quoted-cr|dirtyindex|no-reject|allow_rerere_autoupdate)`,
+			word),
+		text(`rebase-merge/(?:done|git-rebase-todo\.backup|message|message-fixup|message-squash|current-fixups|rewritten-list|rewritten-pending|` +
+			`refs-to-delete|update-refs|dropped|patch)`),
+		text(`rebase-apply/(?:\d{4,}|patch|info|msg|msg-clean|final-commit|rewritten|patch-merge-index)`),
+	}
+}
+
+// Find returns the kind of a file below a git directory that a box may leave.
+func Find(list []Kind, name string) (Kind, bool) {
+	for _, part := range strings.Split(name, "/") {
+		if part == ".." || strings.HasSuffix(part, ".lock") || strings.ContainsAny(part, "\n\x00") {
+			return Kind{}, false
+		}
+	}
+	i := slices.IndexFunc(list, func(k Kind) bool { return k.name.MatchString(name) })
+	if i < 0 {
+		return Kind{}, false
+	}
+	return list[i], true
+}
+
+// Transient matches what git leaves by the way, which nobody needs to be told of.
+var Transient = regexp.MustCompile(`(?:^|/)(?:[^/]*\.lock|tmp_[^/]*|\.tmp[^/]*|gc\.(?:pid|log)|index\.stash\.\d+|fsmonitor--daemon.*|t[0-9A-Za-z]{6}|addp-hunk-edit\.diff|ADD_EDIT\.patch|EDIT_DESCRIPTION)$`)
+
+var (
+	configSection = regexp.MustCompile(`^\[([A-Za-z0-9.-]+)(?: "([^"\\\n]*)")?\]$`)
+	branchSetting = regexp.MustCompile(`^(?:remote|pushRemote|merge|rebase|[a-z]+-merge-base) = ([A-Za-z0-9._/+-]+)$`)
+	branchRemote  = regexp.MustCompile(`^(?:remote|pushRemote) `)
+)
+
+// branches checks the settings of a repository: only what is said of branches may differ, and that
+// only leads to remotes that are there.
+func branches(data, old []byte) error {
+	apart := func(text []byte) (others []string, own map[string]bool) {
+		own = map[string]bool{}
+		section := ""
+		for line := range strings.SplitSeq(strings.TrimSuffix(string(text), "\n"), "\n") {
+			if m := configSection.FindStringSubmatch(line); m != nil {
+				section = strings.ToLower(m[1]) + " " + m[2]
+			}
+			if strings.HasPrefix(section, "branch ") {
+				own[section+"\x00"+line] = true
+				continue
+			}
+			others = append(others, line)
+		}
+		return others, own
+	}
+	others, own := apart(data)
+	before, was := apart(old)
+	if !slices.Equal(others, before) || bytes.Contains(old, []byte("\\\n")) {
+		return errSettings
+	}
+	for key := range own {
+		section, line, _ := strings.Cut(key, "\x00")
+		m := branchSetting.FindStringSubmatch(strings.TrimSpace(line))
+		switch {
+		case was[key], configSection.MatchString(line):
+		case m == nil, branchRemote.MatchString(m[0]) && m[1] != "." && !slices.Contains(before, `[remote "`+m[1]+`"]`):
+			return fmt.Errorf("says %q of %s: %w", strings.TrimSpace(line), section, errSettings)
+		}
+	}
+	return nil
+}
+
+var errSettings = errors.New("holds settings, which can name programs: the person changes them, or a call with outside, which needs approval " +
+	"(for one command git -c user.name=... -c user.email=... does as well)")
+
+// plan checks a list of what git will do. It may run what the list before it did.
+func plan(data, old []byte) error {
+	steps := []string{
+		"pick", "p", "reword", "r", "edit", "e", "squash", "s", "fixup", "f", "drop", "d", "break", "b", "label", "l", "reset", "t",
+		"merge", "m", "noop", "update-ref", "u", "revert",
+	}
+	before := strings.Split(string(old), "\n")
+	for line := range strings.SplitSeq(string(data), "\n") {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 0, strings.HasPrefix(fields[0], "#"), slices.Contains(steps, fields[0]), slices.Contains(before, line):
+		default:
+			return errProgram
+		}
+	}
+	return nil
+}
+
+var authorForm = regexp.MustCompile(`^(?:GIT_AUTHOR_(?:NAME|EMAIL|DATE)='(?:[^'\n]|'\\'')*'\n?)*$`)
+
+// author checks what shells of old git read as a script.
+func author(data, _ []byte) error {
+	if !authorForm.Match(data) {
+		return errForm
+	}
+	return nil
+}
+
+// strategy checks that one is of those that git brings. Any other is a program git-merge-NAME.
+func strategy(data, _ []byte) error {
+	if !slices.Contains([]string{"ort", "recursive", "resolve", "octopus", "ours", "subtree"}, strings.TrimSpace(string(data))) {
+		return errProgram
+	}
+	return nil
+}
+
+var strategyForm = regexp.MustCompile(`^(?:--)?(?:ours|theirs|patience|histogram|minimal|(?:no-)?renormalize|no-renames|ignore-(?:space-change|all-space|` +
+	`space-at-eol|cr-at-eol)|find-renames(?:=\d+%?)?|rename-threshold=\d+%?|diff-algorithm=[a-z]+|subtree(?:=[\w./-]*)?)$`)
+
+func strategyOptions(data, _ []byte) error {
+	for _, w := range strings.Fields(strings.ReplaceAll(string(data), "'", " ")) {
+		if !strategyForm.MatchString(w) {
+			return errForm
+		}
+	}
+	return nil
+}
+
+// sequencerOptions checks what a cherry-pick or a revert of more than one goes on with.
+func sequencerOptions(data, _ []byte) error {
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
+		if line == "" || line == "[options]" {
+			continue
+		}
+		key, value, _ := strings.Cut(line, "=")
+		value = strings.TrimSpace(value)
+		switch key = strings.TrimSpace(key); key {
+		case "strategy":
+			if err := strategy([]byte(value), nil); err != nil {
+				return err
+			}
+		case "strategy-option":
+			if err := strategyOptions([]byte(strings.Trim(value, `"`)), nil); err != nil {
+				return err
+			}
+		case "no-commit", "edit", "allow-empty", "allow-empty-message", "drop-redundant-commits", "keep-redundant-commits", "signoff",
+			"record-origin", "allow-ff", "mainline", "allow-rerere-auto", "default-msg-cleanup", "commit-use-reference":
+			if !regexp.MustCompile(`^[a-z0-9]*$`).MatchString(value) {
+				return errForm
+			}
+		default:
+			return fmt.Errorf("says %q, which is not known to be harmless", key)
+		}
+	}
+	return nil
+}
+
+var applyForm = regexp.MustCompile(`^(?:\s*'(?:-[pC]\d+|--whitespace=[a-z-]+|--(?:directory|exclude|include)=[^']*|--reject|` +
+	`--ignore-whitespace|--ignore-space-change)')*\s*$`)
+
+func applyOptions(data, _ []byte) error {
+	if !applyForm.Match(data) {
+		return errForm
+	}
+	return nil
+}
+
+// SameIndex reports whether two indexes hold the same files: git writes an index anew where it
+// only looked at what has changed on the disk. What is not understood differs.
+func SameIndex(a, b []byte) bool {
+	x, ok := indexEntries(a)
+	y, good := indexEntries(b)
+	return ok && good && bytes.Equal(x, y)
+}
+
+// indexEntries returns the entries of an index of version 2 or 3 with ids of 20 bytes, without
+// what git knows of the disk; see gitformat-index(5).
+func indexEntries(data []byte) ([]byte, bool) {
+	if len(data) < 12 || string(data[:4]) != "DIRC" || data[7] < 2 || data[7] > 3 {
+		return nil, false
+	}
+	count := int(data[8])<<24 | int(data[9])<<16 | int(data[10])<<8 | int(data[11])
+	var out []byte
+	at := 12
+	for range count {
+		if at+62 > len(data) {
+			return nil, false
+		}
+		end := at + 62
+		if data[at+60]&0x40 != 0 {
+			end += 2
+		}
+		if end > len(data) {
+			return nil, false
+		}
+		n := bytes.IndexByte(data[end:], 0)
+		if n < 0 {
+			return nil, false
+		}
+		out = append(out, data[at+24:at+28]...)
+		out = append(out, data[at+40:end+n+1]...)
+		at += (end - at + n + 8) &^ 7
+	}
+	return out, true
+}

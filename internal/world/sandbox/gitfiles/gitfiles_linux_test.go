@@ -1,0 +1,63 @@
+package gitfiles
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestGitFiles holds the list of what a box may leave in a git directory against the list of what
+// there can be, and that against the git that is installed: each file of which it knows is on the
+// list, so that somebody has looked whether it can name a program.
+func TestGitFiles(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("testdata/gitfiles.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, known := Allowed(), map[string]bool{}
+	for line := range strings.Lines(string(data)) {
+		verdict, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if verdict == "#" {
+			continue
+		}
+		name, why, told := strings.Cut(rest, ": ")
+		known[name] = true
+		below := name
+		if strings.HasPrefix(name, "info/") && strings.Contains("packs commit-graph commit-graphs alternates http-alternates", strings.TrimPrefix(name, "info/")) {
+			if below = "objects/" + name; strings.HasSuffix(name, "graphs") {
+				below += "/x"
+			}
+		}
+		kind, kept := Find(list, below)
+		switch {
+		case kept != (verdict != "closed"):
+			t.Errorf("%s is %s, and kept: %t", name, verdict, kept)
+		case verdict == "checked" && (kind.Check == nil || kind.Check([]byte("exec = ./evil $(evil)\n"), nil) == nil):
+			t.Errorf("%s is not checked", name)
+		case verdict != "kept" && (!told || why == ""):
+			t.Errorf("%s names what? Say it, and where that stands", name)
+		}
+	}
+	out, err := exec.Command("git", "--exec-path").Output()
+	if err != nil {
+		t.Skip("NO GIT HERE")
+	}
+	program, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(out)), "git"))
+	if err != nil {
+		t.Skip("NO GIT HERE: ", err)
+	}
+	names := regexp.MustCompile(`\x00(?:(?:rebase-(?:merge|apply)|sequencer|info)/[A-Za-z0-9._-]+|BISECT_[A-Z_]+|MERGE_[A-Z_]+|NOTES_MERGE_[A-Z_]+|`+
+		`[A-Z_]+_(?:EDITMSG|MSG|HEAD))\x00`).FindAllString(strings.ReplaceAll(string(program), "\x00", "\x00\x00"), -1)
+	if len(names) < 50 {
+		t.Fatalf("only %d files of git were found: it is built in another way", len(names))
+	}
+	for _, name := range names {
+		if name = strings.Trim(name, "\x00"); !known[name] {
+			t.Errorf("git knows the file %s: see what it can name, and put it on the list", name)
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package keeper
+
+import (
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/internal/world/sandbox/protocol"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
+	"github.com/inspan/inspan/tool"
+)
+
+// keeper runs one command after another: what stays of it from one to the next.
+type keeper struct {
+	*protocol.Wire
+	childEnded chan os.Signal          // rings when a child has ended
+	before     *conditions             // as it was before any command; nil: there was none yet
+	now        atomic.Pointer[command] // with its command: the last one; nil: there was none yet
+	orphan     atomic.Bool             // the connection has ended
+	stays      atomic.Bool             // and that is no reason to end
+
+	lookPath func(program string) (string, error) // finds programs in a container
+
+	last    protocol.Order // the last order; its walls stand
+	waiting *walledThread  // a thread behind them; nil: there is none
+	temp    string         // the folder that was made for temporary files; empty: none was
+	rules   *walls.Ruleset // of a read box; nil: none were made
+	locks   []*os.File     // keep the session's folders for temporary files and caches
+}
+
+// assignment is an order with the descriptors of its command.
+type assignment struct {
+	request protocol.Request
+	fds     []int
+}
+
+// keep is a keeper from its start to its end. It returns the exit code, which says nothing of
+// its commands.
+func keep(fd int, lookPath func(program string) (string, error)) int {
+	w, err := protocol.NewWire(fd)
+	if err != nil {
+		return 1
+	}
+	p := &keeper{Wire: w, childEnded: make(chan os.Signal, 1), lookPath: lookPath}
+	// The first thread of a process does not end before the process does, and those that
+	// walls were put around must.
+	runtime.LockOSThread()
+	// Whoever sends signals to all processes of a terminal or a service does
+	// not mean the keeper: it goes when its family is gone. See followSignals.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+	go p.followSignals(signals)
+	signal.Notify(p.childEnded, syscall.SIGCHLD)
+	if unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != nil || unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) != nil {
+		return 1
+	}
+	done := make(chan struct{})
+	go func() { // not on this thread, to which each command would have to be handed over
+		defer close(done)
+		p.serve()
+	}()
+	<-done
+	return 0
+}
+
+// serve runs commands until the keeper can run no more of them.
+func (k *keeper) serve() {
+	defer k.cleanUp()
+	assignments := make(chan assignment)
+	go k.readRequests(assignments)
+	for a := range assignments {
+		c := newCommand(k, a.request)
+		k.now.Store(c)
+		if k.orphan.Load() { // the connection ended before this one could be told
+			protocol.CloseAll(a.fds)
+			return
+		}
+		again := c.serve(a.fds)
+		k.last = c.order
+		if !again {
+			return
+		}
+		if c.order.Level != tool.BoxNone {
+			k.waiting = newWalledThread(c.enter) // the next command need not wait for that
+		}
+	}
+}
+
+// cleanUp gives up what is kept from one command to the next. It may be called again.
+func (k *keeper) cleanUp() {
+	for _, lock := range k.locks {
+		_ = lock.Close()
+	}
+	if k.temp != "" {
+		_ = os.RemoveAll(k.temp)
+	}
+}
+
+// walledThread is a thread behind walls, for one command. It ends with that, unless there are no walls.
+type walledThread struct {
+	ready    chan struct{} // closed when the walls are built; failed is set before
+	failed   error
+	run      chan func() // takes what is to be done there
+	unwalled bool        // there are no walls
+}
+
+// newWalledThread has enter put walls around a thread; nil: there are to be none.
+func newWalledThread(enter func() error) *walledThread {
+	c := &walledThread{ready: make(chan struct{}), run: make(chan func()), unwalled: enter == nil}
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread is inside the walls
+		if !c.unwalled {
+			c.failed = enter()
+		}
+		close(c.ready)
+		for do := range c.run {
+			if do(); !c.unwalled {
+				return
+			}
+		}
+	}()
+	return c
+}
+
+// close ends a thread that is used no more.
+func (t *walledThread) close() {
+	<-t.ready
+	close(t.run)
+}
+
+// readRequests follows requests. When the connection ends, so does the family.
+func (k *keeper) readRequests(assignments chan<- assignment) {
+	defer close(assignments)
+	for {
+		var r protocol.Request
+		if err := k.Lines.Next(&r); err != nil {
+			k.orphan.Store(true)
+			if c := k.now.Load(); c != nil && !k.stays.Load() {
+				c.killAll()
+			}
+			return
+		}
+		fds := k.Lines.TakeAll(r.Descriptors())
+		switch c := k.now.Load(); {
+		case r.Op == protocol.OpRun && r.Order != nil:
+			assignments <- assignment{r, fds}
+		case c != nil && r.N == c.number && len(fds) == r.Descriptors():
+			c.obey(r, fds)
+		default:
+			protocol.CloseAll(fds) // it came too late
+		}
+	}
+}
+
+// complete is an order with the walls that stand, if they are to do.
+func (k *keeper) complete(o protocol.Order) protocol.Order {
+	if !o.Stands {
+		return o
+	}
+	all := k.last
+	all.Path, all.Args, all.Dir, all.Env, all.TTY, all.Stands = o.Path, o.Args, o.Dir, o.Env, o.TTY, true
+	return all
+}
+
+// conditions is what processes of the same user can change of this one from outside, whatever
+// walls they are behind: its limits, and how its threads are scheduled. Commands inherit
+// it, so a keeper for which it has changed runs no more of them.
+type conditions struct {
+	limits  [16]unix.Rlimit
+	threads scheduling
+	mixed   bool // not all threads are scheduled alike
+}
+
+// scheduling is how a thread is scheduled, but for the length of its turns, which the
+// kernel chooses.
+type scheduling struct {
+	cpus     unix.CPUSet
+	io       uintptr
+	policy   uint32
+	flags    uint64
+	nice     int32
+	priority uint32
+}
+
+func currentConditions() (n conditions) {
+	for resource := range n.limits {
+		_ = unix.Getrlimit(resource, &n.limits[resource])
+	}
+	threads, _ := os.ReadDir("/proc/self/task")
+	for _, t := range threads {
+		id, _ := strconv.Atoi(t.Name())
+		s, ok := scheduled(id)
+		if ok && n.threads != (scheduling{}) && s != n.threads {
+			n.mixed = true
+		}
+		if ok {
+			n.threads = s
+		}
+	}
+	return n
+}
+
+// scheduled reports false if the thread has ended.
+func scheduled(thread int) (s scheduling, ok bool) {
+	io, _, errno := unix.RawSyscall(unix.SYS_IOPRIO_GET, 1, uintptr(thread), 0)
+	attr, err := unix.SchedGetAttr(thread, 0)
+	if errno != 0 || err != nil || unix.SchedGetaffinity(thread, &s.cpus) != nil {
+		return scheduling{}, false
+	}
+	s.io, s.policy, s.flags, s.nice, s.priority = io, attr.Policy, attr.Flags, attr.Nice, attr.Priority
+	return s, true
+}

@@ -1,0 +1,117 @@
+package sandbox
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
+	"github.com/inspan/inspan/tool"
+)
+
+// knownSecrets tells which of the secret places that are known by their paths exist. There are
+// hundreds of them, and a command must not wait until all were looked for. What was found holds as
+// long as no folder on the way to one has changed, nor what is mounted: so only these folders are
+// looked at again. The zero value is ready. Safe for concurrent use.
+type knownSecrets struct {
+	mu     sync.Mutex
+	list   []string               // paths to look for; nil: not yet told
+	way    map[string]paths.Stamp // folders on the way to those that were looked for; nil: look anew
+	mounts int                    // as they were
+	there  []string               // that exist, with no link on the way
+	linked []string               // on the way to these is a link, or what can't be looked at
+}
+
+// knownSecrets lists them, resolved.
+func (b *boxes) knownSecrets() []string {
+	k := &b.known
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.list == nil {
+		for _, p := range b.o.Map.Known() {
+			// Of processes and devices the kernel itself keeps the secrets.
+			if p.Guard == places.Secret && !tool.Inside("/proc", p.Path) && !tool.Inside("/dev", p.Path) {
+				k.list = append(k.list, p.Path)
+			}
+		}
+	}
+	if mounts := b.mounts.changes(); !k.holds() || mounts != k.mounts {
+		k.mounts = mounts
+		k.look()
+	}
+	var out []string
+	for _, path := range k.there {
+		if b.o.Map.Of(path).Guard == places.Secret {
+			out = append(out, path)
+		}
+	}
+	for _, path := range k.linked {
+		if real, err := filepath.EvalSymlinks(path); err == nil && b.o.Map.Of(path).Guard == places.Secret {
+			out = append(out, real)
+		}
+	}
+	return out
+}
+
+// holds reports whether what was found is still so.
+func (k *knownSecrets) holds() bool {
+	for dir, was := range k.way {
+		if is, ok := paths.StampOf(dir); !ok || is != was {
+			return false
+		}
+	}
+	return k.way != nil
+}
+
+// look looks for all places.
+func (k *knownSecrets) look() {
+	way := map[string]paths.Stamp{}
+	k.there, k.linked = nil, nil
+	for _, path := range k.list {
+		switch there, linked := follow(path, way); {
+		case linked:
+			k.linked = append(k.linked, path)
+		case there:
+			k.there = append(k.there, path)
+		}
+	}
+	k.way = way
+	for _, st := range way {
+		if time.Since(st.Changed()) < sensitive.Racy {
+			k.way = nil
+			break
+		}
+	}
+}
+
+// follow reports whether there is something at a path, or whether a link, or what can't be looked
+// at, is on the way. It notes folders that it comes through.
+func follow(path string, way map[string]paths.Stamp) (there, linked bool) {
+	at, rest := "/", strings.TrimPrefix(filepath.Clean(path), "/")
+	for {
+		st, known := way[at]
+		if !known {
+			var err error
+			if st, err = paths.StampAt(at); err != nil {
+				return false, !errors.Is(err, unix.ENOENT)
+			}
+		}
+		switch {
+		case st.Link:
+			return false, true
+		case rest == "":
+			return true, false
+		case !st.Dir:
+			return false, true
+		}
+		way[at] = st
+		name, more, _ := strings.Cut(rest, "/")
+		at, rest = filepath.Join(at, name), more
+	}
+}

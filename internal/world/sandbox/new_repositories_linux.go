@@ -1,0 +1,246 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
+)
+
+// A command can make a repository in the workspace, and no mount can be in the way of a name that
+// is not there. What it makes is settled when it has ended; until then this keeps what names
+// programs out of it, as soon as the kernel tells that it is there: a window of less than a
+// millisecond on an idle machine, which docs/SECURITY.md tells of.
+
+// maxWatchedFolders is how many folders of a workspace are watched for that. What is made in others is
+// found at the end.
+const maxWatchedFolders = 4096
+
+// repositoryWatch watches all folders of a workspace while boxes are open. The zero value is ready.
+type repositoryWatch struct {
+	mu    sync.Mutex
+	file  *os.File
+	at    map[int]string // folders, by what the kernel calls the watch
+	known map[string]int
+	made  map[string]bool // repositories that boxes have made
+	open  []*outside
+}
+
+// watchFor has what a box makes looked at. Its command has not begun.
+func (n *repositoryWatch) watchFor(o *outside) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.open = append(n.open, o)
+	if n.file == nil {
+		fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+		if err != nil {
+			return // the last look must do
+		}
+		n.file = os.NewFile(uintptr(fd), "inotify")
+		n.at, n.known, n.made = map[int]string{}, map[string]int{}, map[string]bool{}
+		go n.follow(n.file)
+	}
+	n.add(o.boxes.Root)
+	go func() { // the command need not wait for the others
+		for _, dir := range o.boxes.Scanner(o.boxes.Root).Folders() {
+			n.mu.Lock()
+			n.add(dir)
+			n.mu.Unlock()
+		}
+	}()
+}
+
+// stopFor ends that.
+func (n *repositoryWatch) stopFor(o *outside) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.open = slices.DeleteFunc(n.open, func(other *outside) bool { return other == o })
+	if len(n.open) == 0 {
+		for git := range n.made {
+			n.forget(git)
+		}
+	}
+}
+
+func (n *repositoryWatch) close() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.file != nil {
+		n.file.Close()
+	}
+}
+
+// add watches a folder, one of a new repository more closely. n.mu is held.
+func (n *repositoryWatch) add(dir string) {
+	changes := uint32(unix.IN_CREATE | unix.IN_MOVED_TO)
+	for git := range n.made {
+		if slices.Contains(nestFolders(git), dir) {
+			changes |= unix.IN_MODIFY | unix.IN_CLOSE_WRITE
+		}
+	}
+	if _, ok := n.known[dir]; ok || len(n.known) >= maxWatchedFolders {
+		return
+	}
+	raw, err := n.file.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) {
+		if id, err := unix.InotifyAddWatch(int(fd), dir, changes|unix.IN_ONLYDIR|unix.IN_DONT_FOLLOW|unix.IN_EXCL_UNLINK); err == nil {
+			delete(n.known, n.at[id]) // it has moved
+			n.at[id], n.known[dir] = dir, id
+		}
+	})
+}
+
+// forget no longer looks into a repository. n.mu is held.
+func (n *repositoryWatch) forget(git string) {
+	delete(n.made, git)
+	raw, err := n.file.SyscallConn()
+	if err != nil {
+		return
+	}
+	for _, dir := range nestFolders(git) {
+		if id, ok := n.known[dir]; ok {
+			delete(n.known, dir)
+			delete(n.at, id)
+			_ = raw.Control(func(fd uintptr) { _, _ = unix.InotifyRmWatch(int(fd), uint32(id)) }) // it may be gone
+		}
+	}
+}
+
+// nestFolders lists the folders of a repository in which names of programs stand.
+func nestFolders(git string) []string {
+	return []string{git, filepath.Join(git, "hooks"), filepath.Join(git, "info")}
+}
+
+// follow looks at what the kernel tells of.
+func (n *repositoryWatch) follow(file *os.File) {
+	buf := make([]byte, 64<<10)
+	for {
+		got, err := file.Read(buf)
+		if err != nil {
+			return
+		}
+		n.mu.Lock()
+		for rest := buf[:got]; len(rest) >= unix.SizeofInotifyEvent; {
+			id, mask := int(int32(binary.NativeEndian.Uint32(rest))), binary.NativeEndian.Uint32(rest[4:])
+			size := unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(rest[12:]))
+			name := string(bytes.TrimRight(rest[unix.SizeofInotifyEvent:size], "\x00"))
+			rest = rest[size:]
+			dir, ok := n.at[id]
+			switch {
+			case mask&unix.IN_Q_OVERFLOW != 0 && len(n.open) > 0:
+				clear(n.known)
+				n.deepen(n.open[0].boxes.Root)
+			case ok && mask&unix.IN_IGNORED != 0:
+				delete(n.at, id)
+				delete(n.known, dir)
+			case ok:
+				delete(n.known, filepath.Join(dir, name)) // what was of that name is elsewhere, if it is watched
+				n.appeared(dir, name, mask&unix.IN_ISDIR != 0)
+			}
+		}
+		n.mu.Unlock()
+	}
+}
+
+// appeared looks at one name. n.mu is held.
+func (n *repositoryWatch) appeared(dir, name string, isDir bool) {
+	if len(n.open) == 0 {
+		return
+	}
+	for git := range n.made {
+		if slices.Contains(nestFolders(git), dir) {
+			n.checkAgain(git)
+		}
+	}
+	switch {
+	case name == ".git":
+		n.check(filepath.Join(dir, name))
+	case isDir && !strings.HasPrefix(name, ".git"):
+		n.deepen(filepath.Join(dir, name))
+	}
+	if name == "HEAD" || name == "objects" || name == "refs" || name == "commondir" {
+		n.bare(dir)
+	}
+}
+
+// deepen looks at a new folder and at what is in it already. n.mu is held.
+func (n *repositoryWatch) deepen(dir string) {
+	if len(n.known) >= maxWatchedFolders {
+		return
+	}
+	n.add(dir)
+	entries, err := paths.ReadFolder(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		switch {
+		case e.Name() == ".git":
+			n.check(filepath.Join(dir, e.Name()))
+		case e.IsDir():
+			n.deepen(filepath.Join(dir, e.Name()))
+		}
+	}
+	n.bare(dir)
+}
+
+// bare looks at a folder that may be a repository itself. n.mu is held.
+func (n *repositoryWatch) bare(dir string) {
+	if entries, err := paths.ReadFolder(dir); err == nil && sensitive.IsRepository(entries) && dir != n.open[0].boxes.Root {
+		n.check(dir)
+	}
+}
+
+// check watches a new repository, and takes away what is in it and names programs. n.mu is held.
+func (n *repositoryWatch) check(git string) {
+	info, err := os.Lstat(git)
+	o := n.open[len(n.open)-1]
+	if err != nil || !info.IsDir() || git == filepath.Join(o.boxes.Root, ".git") || slices.ContainsFunc(n.open, func(o *outside) bool { return o.knows(git) }) {
+		return // what a link leads to is looked at where it lies, and the one of the workspace by outside.watchTop
+	}
+	n.made[git] = true
+	for _, dir := range nestFolders(git) {
+		delete(n.known, dir) // it is to tell of more
+		n.add(dir)
+	}
+	n.checkFor(o, git)
+}
+
+// checkAgain looks at a repository again. n.mu is held.
+func (n *repositoryWatch) checkAgain(git string) {
+	for _, dir := range nestFolders(git) {
+		n.add(dir)
+	}
+	n.checkFor(n.open[len(n.open)-1], git)
+}
+
+// checkFor takes away what names programs.
+func (n *repositoryWatch) checkFor(o *outside, git string) {
+	for _, s := range sensitive.NamingPrograms(git) {
+		rel, _ := filepath.Rel(git, s.Path)
+		if !slices.Contains([]string{"config", "config.worktree", "hooks", "info/attributes", "commondir"}, rel) {
+			continue // nothing runs it by itself; it is found at the end
+		}
+		if is, ok := paths.Identify(o.held, s.Path); ok {
+			s.Guard = places.Frozen
+			o.refuse(o.boxes.TakeAway(sensitive.Intruder{Place: s, Is: is}, o.held))
+		}
+	}
+}
+
+// knows reports whether a repository was there before the box.
+func (o *outside) knows(git string) bool {
+	return slices.ContainsFunc(o.before, func(s paths.Identity) bool { return s.Path == git || s.Path == filepath.Join(git, "HEAD") })
+}

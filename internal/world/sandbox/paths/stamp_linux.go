@@ -1,0 +1,41 @@
+package paths
+
+import (
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Stamp changes when what a folder holds does, or the folder itself.
+type Stamp struct {
+	Dev, Ino     uint64
+	Mtime, Ctime int64 // ns
+	Dir, Link    bool
+	Own, Open    bool // it belongs to this user, who may look into it
+}
+
+// StampOf stamps what is at a path; false if that can't be told.
+func StampOf(path string) (Stamp, bool) {
+	st, err := StampAt(path)
+	return st, err == nil
+}
+
+// StampAt is StampOf with the error of the system.
+func StampAt(path string) (Stamp, error) {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return Stamp{}, err
+	}
+	//nolint:unconvert // other architectures have other widths
+	return Stamp{
+		uint64(st.Dev), st.Ino, st.Mtim.Nano(), st.Ctim.Nano(), st.Mode&unix.S_IFMT == unix.S_IFDIR,
+		st.Mode&unix.S_IFMT == unix.S_IFLNK, int(st.Uid) == os.Geteuid(), os.Geteuid() == 0 || st.Mode&0o500 == 0o500,
+	}, nil
+}
+
+// Changed is when it last changed.
+func (s Stamp) Changed() time.Time { return time.Unix(0, max(s.Mtime, s.Ctime)) }
+
+// Identity is what is at a place that has the stamp.
+func (s Stamp) Identity(path string) Identity { return Identity{path, s.Dev, s.Ino, s.Link} }

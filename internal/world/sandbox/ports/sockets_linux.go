@@ -1,0 +1,145 @@
+package ports
+
+import (
+	"bufio"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// MadeHere reports whether a connection was made by a process of this box, which
+// must have the other end open. All boxes of a session share a network, so
+// others can find the proxy of this one; what it reaches was opened to this
+// command alone. The kernel says whose an end is: there is no word to pass on.
+func MadeHere(conn int) bool {
+	here, err := unix.Getsockname(conn)
+	if err != nil {
+		return false
+	}
+	there, err := unix.Getpeername(conn)
+	if err != nil {
+		return false
+	}
+	inode := inodeOf(there, here)
+	return inode != "" && heldHere("socket:["+inode+"]")
+}
+
+// inodeOf returns the number of the end of a connection, as it sees the two.
+func inodeOf(local, remote unix.Sockaddr) string {
+	l, ok := local.(*unix.SockaddrInet4)
+	r, ok2 := remote.(*unix.SockaddrInet4)
+	if !ok || !ok2 {
+		return ""
+	}
+	want := []string{formatAddress(l), formatAddress(r)}
+	for f := range sockets("tcp") {
+		if slices.Equal(f[1:3], want) && f[9] != "0" {
+			return f[9]
+		}
+	}
+	return ""
+}
+
+// sockets are the lines of a table of this network, as fields; see proc(5).
+func sockets(table string) iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		file, err := os.Open("/proc/self/net/" + table)
+		if err != nil {
+			return
+		}
+		defer file.Close()
+		for lines := bufio.NewScanner(file); lines.Scan(); {
+			if f := strings.Fields(lines.Text()); len(f) > 9 && !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+// listener is a socket that waits for connections.
+type listener struct {
+	address netip.AddrPort
+	socket  string // as those who have it open name it
+}
+
+// listeners are those of this network, whoever has them.
+func listeners() (out []listener) {
+	const listening = "0A"
+	for _, table := range []string{"tcp", "tcp6"} {
+		for f := range sockets(table) {
+			if address, err := parseAddress(f[1]); err == nil && f[3] == listening {
+				out = append(out, listener{address, "socket:[" + f[9] + "]"})
+			}
+		}
+	}
+	return out
+}
+
+// addresses are the addresses of this machine that lead to it, the likeliest first.
+func (l listener) addresses() []netip.AddrPort {
+	if !l.address.Addr().IsUnspecified() {
+		return []netip.AddrPort{l.address}
+	}
+	four := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), l.address.Port())
+	if l.address.Addr().Is4() {
+		return []netip.AddrPort{four}
+	}
+	return []netip.AddrPort{netip.AddrPortFrom(netip.IPv6Loopback(), l.address.Port()), four}
+}
+
+// parseAddress understands an address as the kernel writes it; see written.
+func parseAddress(text string) (netip.AddrPort, error) {
+	host, port, _ := strings.Cut(text, ":")
+	raw, err := hex.DecodeString(host)
+	n, err2 := strconv.ParseUint(port, 16, 16)
+	if err := errors.Join(err, err2); err != nil {
+		return netip.AddrPort{}, err
+	}
+	for i := 0; i+4 <= len(raw); i += 4 {
+		slices.Reverse(raw[i : i+4])
+	}
+	address, ok := netip.AddrFromSlice(raw)
+	if !ok {
+		return netip.AddrPort{}, errors.New("not an address: " + text)
+	}
+	return netip.AddrPortFrom(address.Unmap(), uint16(n)), nil
+}
+
+// formatAddress is an address as the kernel writes it: its bytes as one number of this
+// processor. All that we know rules for are little-endian.
+func formatAddress(a *unix.SockaddrInet4) string {
+	return fmt.Sprintf("%02X%02X%02X%02X:%04X", a.Addr[3], a.Addr[2], a.Addr[1], a.Addr[0], a.Port)
+}
+
+// heldHere reports whether any process of this namespace but the keeper itself has
+// something open.
+func heldHere(what string) bool {
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return false
+	}
+	for _, process := range processes {
+		if filepath.Base(process) == strconv.Itoa(os.Getpid()) {
+			continue
+		}
+		entries, err := os.ReadDir(process + "/fd")
+		if err != nil {
+			continue // it has ended
+		}
+		for _, e := range entries {
+			if to, err := os.Readlink(process + "/fd/" + e.Name()); err == nil && to == what {
+				return true
+			}
+		}
+	}
+	return false
+}

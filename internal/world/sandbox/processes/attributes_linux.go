@@ -1,0 +1,9 @@
+package processes
+
+import (
+	"syscall"
+)
+
+func Attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+}

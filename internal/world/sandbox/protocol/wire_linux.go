@@ -1,0 +1,77 @@
+package protocol
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Wire is our end of a connection, from inside. Whoever waits on it keeps no thread busy: the
+// runtime looks for threads in system calls so often that it would take more time than a command.
+type Wire struct {
+	file    *os.File
+	raw     syscall.RawConn
+	writing sync.Mutex
+	Lines   Lines
+}
+
+func NewWire(fd int) (*Wire, error) {
+	if err := unix.SetNonblock(fd, true); err != nil {
+		return nil, err
+	}
+	w := &Wire{file: os.NewFile(uintptr(fd), "wire")}
+	raw, err := w.file.SyscallConn()
+	w.raw, w.Lines.Receive = raw, w.receive
+	return w, err
+}
+
+// receive reads what has come, and waits until there is something.
+func (w *Wire) receive(p, oob []byte) (n, oobn int, err error) {
+	waited := w.raw.Read(func(fd uintptr) bool {
+		for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
+			n, oobn, _, _, err = unix.Recvmsg(int(fd), p, oob, unix.MSG_CMSG_CLOEXEC)
+		}
+		return !errors.Is(err, syscall.EAGAIN)
+	})
+	return n, oobn, cmp.Or(waited, err)
+}
+
+func (w *Wire) Tell(r Report) {
+	line, err := Encode(r)
+	if err != nil {
+		return
+	}
+	w.Send(line, nil)
+}
+
+// Send writes a line and the descriptor that belongs to it. If nobody listens
+// any more, that is found out by hear.
+func (w *Wire) Send(line, oob []byte) {
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	_ = w.raw.Write(func(fd uintptr) bool {
+		for len(line) > 0 {
+			n, err := unix.SendmsgN(int(fd), line, oob, nil, unix.MSG_NOSIGNAL)
+			switch {
+			case errors.Is(err, syscall.EAGAIN):
+				return false
+			case errors.Is(err, syscall.EINTR):
+				continue
+			case err != nil:
+				return true
+			}
+			line, oob = line[n:], nil
+		}
+		return true
+	})
+}
+
+func CloseAll(fds []int) {
+	for _, fd := range fds {
+		_ = unix.Close(fd)
+	}
+}

@@ -1,0 +1,199 @@
+package sandbox
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
+
+	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/tool"
+)
+
+// shared lists folders below the root, besides those at its top, that may
+// belong to the system; the map has the last word.
+func shared() []string {
+	return []string{"/nix/store", "/var/lib/dpkg", "/var/lib/apt", "/run/current-system", "/run/wrappers"}
+}
+
+// gitSettings lists the settings of git in a home. Git refuses to work if it
+// can't read those that exist.
+func gitSettings() []string {
+	return []string{".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes"}
+}
+
+// readable lists what a box may read besides the workspace.
+func (b *boxes) readable(box tool.Box) []string {
+	level := b.o.level(box)
+	if b.engine != nil {
+		level = tool.BoxWorkspace // sockets can be made, and there is nothing of the system of the machine
+	} else {
+		b.base.Do(func() { b.system = b.shared() })
+	}
+	return slices.Concat(b.system, b.o.Shown, sensitive.GitDirsElsewhere(b.Root),
+		b.outsideWorkspace(sensitive.Mountable(level, box.Read)), b.outsideWorkspace(sensitive.Mountable(level, box.Write)))
+}
+
+// outsideWorkspace leaves out what is open with the workspace and the folders beside it: with a mount of its own it
+// could be neither removed nor renamed.
+func (b *boxes) outsideWorkspace(list []string) []string {
+	tops := b.Folders()
+	return slices.DeleteFunc(slices.Clone(list), func(path string) bool {
+		return paths.InsideAny(tops, path) && b.o.Map.Of(path).Guard == places.Plain
+	})
+}
+
+// shared lists what belongs to the system, and packages and programs of the
+// user. It is looked for once, as it takes its time and changes seldom.
+func (b *boxes) shared() []string {
+	var out []string
+	add := func(path string) {
+		if real, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(out, real) {
+			out = append(out, real)
+		}
+	}
+	m := b.o.Map
+	system := func(path string) {
+		if m.Of(path).Zone == places.System {
+			add(path)
+		}
+	}
+	entries, _ := os.ReadDir("/")
+	for _, e := range entries {
+		if e.Type()&fs.ModeSymlink == 0 && e.Name() != "dev" {
+			system("/" + e.Name())
+		}
+	}
+	for _, path := range shared() {
+		system(path)
+	}
+	if m.Home != "" {
+		for _, name := range places.Caches() {
+			system(filepath.Join(m.Home, name))
+		}
+		for _, name := range gitSettings() {
+			add(filepath.Join(m.Home, name))
+		}
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if filepath.IsAbs(dir) && filepath.Base(dir) == "bin" && m.Of(dir).Zone == places.Elsewhere {
+			for _, name := range []string{"bin", "lib", "lib64", "libexec"} {
+				add(filepath.Join(filepath.Dir(dir), name))
+			}
+		}
+	}
+	return out
+}
+
+// grants lists what a box may read, with the secrets left out.
+func (b *boxes) grants(c tool.Command, found []sensitive.Place) ([]walls.Grant, error) {
+	paths := append(b.Folders(), b.readable(c.Box)...)
+	holes, err := b.holes(c, found)
+	if err != nil {
+		return nil, err
+	}
+	var out []walls.Grant
+	for _, path := range paths {
+		g := walls.Grant{Path: path}
+		closed := false
+		for _, hole := range holes {
+			switch {
+			case tool.Inside(hole, path):
+				closed = closed || !b.opens(hole, path)
+			case tool.Inside(path, hole):
+				g.Holes = append(g.Holes, hole)
+			}
+		}
+		if !closed && !slices.ContainsFunc(out, func(o walls.Grant) bool { return o.Path == path }) {
+			out = append(out, g)
+		}
+	}
+	return out, nil
+}
+
+// opens reports whether a path is open although it lies in a hole. The repository of a copy that
+// an agent works in may lie where others work: a folder of a workspace of the same session.
+func (b *boxes) opens(hole, path string) bool {
+	return b.o.Map.Opens(hole, path) || slices.Contains(b.o.Map.Apart, hole) && slices.Contains(sensitive.GitDirsElsewhere(b.Root), path)
+}
+
+// plainGrants opens paths without holes.
+func plainGrants(paths []string) []walls.Grant {
+	var out []walls.Grant
+	for _, path := range paths {
+		out = append(out, walls.Grant{Path: path})
+	}
+	return out
+}
+
+// holes lists every secret that exists in a place that could be read.
+func (b *boxes) holes(c tool.Command, found []sensitive.Place) ([]string, error) {
+	box := c.Box
+	var out []string
+	add := func(path string) {
+		if !slices.Contains(out, path) {
+			out = append(out, path)
+		}
+	}
+	for _, s := range found {
+		if s.Guard == places.Secret {
+			add(s.Path)
+		}
+	}
+	for _, path := range b.knownSecrets() {
+		add(path)
+	}
+	for _, path := range slices.Concat(sensitive.Mountable(b.o.level(box), slices.Concat(box.Read, box.Write)), b.o.Shown) {
+		if tool.Inside(b.Root, path) {
+			continue
+		}
+		if at := b.o.Map.Of(path); at.Guard == places.Secret {
+			if !at.Named || !passed(c.Pass, path) {
+				add(path)
+			}
+			continue
+		}
+		more, err := b.Scanner(path).Scan()
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range more {
+			if s.Guard == places.Secret && (!s.Named || !passed(c.Pass, s.Path)) {
+				add(s.Path)
+			}
+		}
+	}
+	for _, path := range b.privateInEtc() {
+		add(path)
+	}
+	return out, nil
+}
+
+// privateInEtc lists what others may not read below /etc. Only root could read it
+// in a box, so for others there is nothing to look for. It is looked for once.
+func (b *boxes) privateInEtc() []string {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	b.etc.Do(func() {
+		_ = filepath.WalkDir("/etc", func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.Type()&fs.ModeSymlink != 0 {
+				return nil //nolint:nilerr // what can't be read needs no hole
+			}
+			info, err := d.Info()
+			if err != nil || info.Mode().Perm()&0o004 != 0 {
+				return nil //nolint:nilerr // the same
+			}
+			b.closed = append(b.closed, path)
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		})
+	})
+	return b.closed
+}

@@ -1,0 +1,172 @@
+package sensitive
+
+import (
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/tool"
+)
+
+// Sensitive places that don't exist yet can't be closed by a mount without
+// leaving an empty file in the workspace. So they are taken away when they
+// appear: the well-known ones at the top at once, all others when the command
+// and its descendants have ended.
+//
+// In between a program outside of the box can meet them. What it then does is
+// no worse than what it would do for a person who typed the same, and the box
+// can't start such a program. What names programs in new repositories goes at once, see
+// new_repositories_linux.go of the sandbox; a prompt of a shell that asks git there can still come in time. Also taken away is what a
+// person makes in the workspace while a box is open: it is kept and named.
+
+// OpenFolders opens the folders that a box writes in and that are swept.
+func (w *Workspace) OpenFolders(box tool.Box) []paths.Folder {
+	var out []paths.Folder
+	for _, path := range append(w.Folders(), w.GitWritable(box)...) {
+		if folder, err := paths.OpenFolder(path); err == nil {
+			out = append(out, folder)
+		}
+	}
+	return out
+}
+
+// Intruder is a place that has to go, and what it was when it was judged.
+type Intruder struct {
+	Place
+	Is paths.Identity
+}
+
+// Appeared lists the sensitive places that are there now and were not, or were
+// others. Those that are theirs were put there from outside.
+func (w *Workspace) Appeared(box tool.Box, before []paths.Identity, held []paths.Folder, theirs func(string) bool) []Intruder {
+	found, _ := w.Find(false)
+	old := make(map[paths.Identity]bool)
+	for _, s := range before {
+		old[s] = true
+	}
+	worktrees, made := w.NewWorktrees(box), w.newRepositories(found, before)
+	list := slices.DeleteFunc(w.Closed(box, found), func(s Place) bool {
+		return slices.ContainsFunc(made, func(git string) bool { return ofRepository(git, s) })
+	})
+	for _, git := range made {
+		list = append(list, NamingPrograms(git)...)
+	}
+	var out []Intruder
+	for _, s := range list {
+		is, ok := paths.Identify(held, s.Path)
+		if !ok || old[is] || worktrees[s.Path] || theirs(s.Path) {
+			continue
+		}
+		if s.Via != "" { // if that is new, it goes, and this is what it was
+			if via, ok := paths.Identify(held, s.Via); !ok || !old[via] {
+				continue
+			}
+		}
+		out = append(out, Intruder{Place: s, Is: is})
+	}
+	return out
+}
+
+// ChangedOutside reports whether a place can only have been changed from outside of the
+// box, as by an editor that puts a new file in the place of an old one: it was
+// there when the box was made, so it was closed, and no folder on the way to it
+// could be exchanged.
+func (w *Workspace) ChangedOutside(path string, before []paths.Identity) bool {
+	return slices.Contains(w.Folders(), filepath.Dir(path)) && slices.ContainsFunc(before, func(s paths.Identity) bool { return s.Path == path && !s.Link })
+}
+
+// TakeAway moves a place out of the workspace, or renames it if that can't be
+// done, and says so. What has changed since it was judged stays.
+func (w *Workspace) TakeAway(f Intruder, held []paths.Folder) string {
+	folder, err := paths.ParentOf(held, f.Path)
+	if err != nil {
+		return "could not take away " + f.Path + ", although it " + w.why(f.Place) + ": " + err.Error()
+	}
+	defer func() { _ = unix.Close(folder) }()
+	if is, ok := paths.IdentifyIn(folder, f.Path); !ok || is != f.Is {
+		return "could not take away " + f.Path + ", although it " + w.why(f.Place) + ": it keeps changing"
+	}
+	name := filepath.Base(f.Path)
+	if f.Blind {
+		_ = unix.Fchmodat(folder, name, 0o700, unix.AT_SYMLINK_NOFOLLOW) // else it can't be moved
+	}
+	if kept, ok := w.quarantine(folder, name); ok {
+		return "took away " + f.Path + ", as it " + w.why(f.Place) + "; it is kept as " + kept
+	}
+	to := name + ".refused-" + rand.Text()[:8]
+	if err := unix.Renameat2(folder, name, folder, to, unix.RENAME_NOREPLACE); err != nil {
+		return "could not take away " + f.Path + ", although it " + w.why(f.Place) + ": " + err.Error()
+	}
+	return "renamed " + f.Path + ", as it " + w.why(f.Place) + ", to " + to
+}
+
+// quarantine moves a name of an open folder to where nobody looks.
+func (w *Workspace) quarantine(folder int, name string) (kept string, ok bool) {
+	if w.State == "" {
+		return "", false
+	}
+	dir := filepath.Join(w.State, "quarantine", rand.Text())
+	if os.MkdirAll(dir, 0o700) != nil {
+		return "", false
+	}
+	kept = filepath.Join(dir, name)
+	if unix.Renameat2(folder, name, unix.AT_FDCWD, kept, unix.RENAME_NOREPLACE) != nil {
+		_ = os.Remove(dir)
+		return "", false
+	}
+	return kept, true
+}
+
+func (w *Workspace) why(s Place) string {
+	if s.Why != "" {
+		return s.Why
+	}
+	if why := w.Places.Of(s.Path).Why; why != "" {
+		return why
+	}
+	return "decides what others run"
+}
+
+// Judge judges one name in the workspace as the scanner does.
+func (w *Workspace) Judge(path string) (Place, bool) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return Place{}, false
+	}
+	guard := w.Places.Of(path).Guard
+	if info.IsDir() {
+		guard = w.Places.Of(path + "/x").Guard
+	}
+	return Place{Path: path, Guard: guard}, guard == places.Frozen || guard == places.Guarded
+}
+
+// TakeAwayAll takes away all that appeared and says so, once for all places of
+// one name if there are many.
+func (w *Workspace) TakeAwayAll(list []Intruder, held []paths.Folder) []string {
+	var out []string
+	count := make(map[string]int)
+	last := make(map[string]string)
+	for _, f := range list {
+		text := w.TakeAway(f, held)
+		name := filepath.Base(f.Path)
+		if count[name]++; count[name] <= mostAlike {
+			out = append(out, text)
+			continue
+		}
+		last[name] = text
+	}
+	for _, name := range slices.Sorted(maps.Keys(last)) {
+		out = append(out, fmt.Sprintf("so with %d more places named %s; the last: %s", count[name]-mostAlike, name, last[name]))
+	}
+	return out
+}
+
+// mostAlike is how many places of one name are told of one by one.
+const mostAlike = 3

@@ -1,0 +1,101 @@
+package sensitive
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/tool"
+)
+
+// GitDirs returns the git directories of the repository that git finds from a folder: of the work
+// tree, and what it shares with others. A repository above the workspace counts if it belongs to whom
+// the workspace belongs to, as for git.
+func GitDirs(root string) []string {
+	first, err := paths.StampAt(root)
+	if err != nil {
+		return nil
+	}
+	home, _ := os.UserHomeDir()
+	for top := root; ; top = filepath.Dir(top) {
+		st, err := paths.StampAt(top)
+		if err != nil || st.Dev != first.Dev || top == "/" || top != root && (!st.Own || home != "" && tool.Inside(top, home)) {
+			return nil
+		}
+		git := filepath.Join(top, ".git")
+		switch st, err := paths.StampAt(git); {
+		case err != nil:
+		case st.Dir:
+			if _, err := os.Lstat(filepath.Join(git, "HEAD")); err == nil {
+				return []string{git}
+			}
+		default:
+			return gitLinked(top)
+		}
+	}
+}
+
+// GitDirsElsewhere returns the git directories of a workspace that a link leads to or that lie
+// above it.
+func GitDirsElsewhere(root string) []string {
+	return slices.DeleteFunc(GitDirs(root), func(dir string) bool { return dir == filepath.Join(root, ".git") })
+}
+
+// gitLinked returns the folders that a workspace's .git file leads to: of
+// the worktree and of the repository it belongs to, or of a submodule. Anybody can write such a
+// file, so it counts only if what is there names this workspace.
+func gitLinked(root string) []string {
+	data, err := os.ReadFile(filepath.Join(root, ".git"))
+	dir, isLink := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir:")
+	if err != nil || !isLink {
+		return nil
+	}
+	if dir = strings.TrimSpace(dir); !filepath.IsAbs(dir) {
+		dir = filepath.Join(root, dir)
+	}
+	dir, err = filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil
+	}
+	if len(moduleOf(dir, root)) > 0 {
+		return []string{dir}
+	}
+	back, err := os.ReadFile(filepath.Join(dir, "gitdir"))
+	if err != nil || strings.TrimSpace(string(back)) != filepath.Join(root, ".git") {
+		return nil
+	}
+	out := []string{dir}
+	common, err := os.ReadFile(filepath.Join(dir, "commondir"))
+	if err != nil {
+		return out
+	}
+	path := strings.TrimSpace(string(common))
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	// The worktree lies in the repository that it belongs to.
+	if path, err = filepath.EvalSymlinks(path); err == nil && tool.Inside(filepath.Join(path, "worktrees"), dir) {
+		out = append(out, path)
+	}
+	return out
+}
+
+// moduleOf returns the git directory of a submodule if its settings say that its work tree is a
+// folder.
+func moduleOf(dir, root string) string {
+	if !strings.Contains(dir, "/modules/") {
+		return ""
+	}
+	for line := range strings.Lines(paths.ReadSmall(filepath.Join(dir, "config"))) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		if strings.TrimSpace(key) != "worktree" {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(filepath.Join(dir, strings.TrimSpace(value))); err == nil && real == root {
+			return dir
+		}
+	}
+	return ""
+}

@@ -1,0 +1,279 @@
+package sensitive
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/safety/shell"
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/tool"
+)
+
+// gitNames lists what in a repository names programs or other places.
+func gitNames() []string {
+	return []string{
+		"config", "config.worktree", "hooks", "info/attributes", "info/grafts", "commondir", "gitdir", "remotes", "branches",
+		"objects/info/alternates", "objects/info/http-alternates",
+	}
+}
+
+// gitPlans lists the lists of what git will do when it goes on with something.
+// They name programs only if there is a line that says so.
+func gitPlans() []string {
+	return []string{"rebase-merge/git-rebase-todo", "rebase-apply/git-rebase-todo", "sequencer/todo"}
+}
+
+// gitInsides lists what in a repository names programs or other places, in the
+// repositories of its submodules and in its worktrees too.
+func gitInsides(git string) []Place {
+	var out []Place
+	add := func(dir string) {
+		for _, name := range gitNames() {
+			path := filepath.Join(dir, name)
+			if _, err := os.Lstat(path); err == nil {
+				out = append(out, Place{Path: path, Guard: places.Frozen, Why: "decides what git runs"})
+			}
+		}
+		for _, name := range gitPlans() {
+			if path := filepath.Join(dir, name); runsPrograms(path) {
+				out = append(out, Place{Path: path, Guard: places.Frozen, Why: "names programs that git will run"})
+			}
+		}
+	}
+	add(git)
+	for _, below := range []string{"modules", "worktrees"} {
+		_ = filepath.WalkDir(filepath.Join(git, below), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.IsDir() {
+				return nil //nolint:nilerr // what is not there needs no lock
+			}
+			if objects(path) {
+				return fs.SkipDir
+			}
+			add(path)
+			return nil
+		})
+	}
+	return out
+}
+
+// GitHooks lists what in a git directory, and in those of its submodules, a box finds closed
+// although it has a copy: hooks and the like, so that programs say at once that they stay.
+func GitHooks(git string) []Place {
+	return slices.DeleteFunc(gitInsides(git), func(s Place) bool {
+		rel, _ := filepath.Rel(git, s.Path)
+		return strings.HasPrefix(rel, "worktrees/") || !slices.Contains([]string{"config.worktree", "hooks", "attributes"}, filepath.Base(rel))
+	})
+}
+
+// gitNamed lists what in the workspace the settings of its repository name as
+// programs or as more settings.
+func (w *Workspace) gitNamed(git string) []Place {
+	info, err := os.Lstat(filepath.Join(git, "config"))
+	if err != nil || !info.Mode().IsRegular() || info.Size() > mostPlan {
+		return nil
+	}
+	data, err := os.ReadFile(filepath.Join(git, "config"))
+	if err != nil {
+		return nil
+	}
+	var out []Place
+	section := ""
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			head, rest, _ := strings.Cut(line[1:], "]")
+			section, line = strings.ToLower(strings.Fields(head + " -")[0]), strings.TrimSpace(rest)
+		}
+		key, value, _ := strings.Cut(line, "=")
+		value = strings.Trim(strings.TrimSpace(value), `"`)
+		from := ""
+		switch key = strings.ToLower(strings.TrimSpace(key)); {
+		case section == "core" && key == "hookspath":
+			from = w.Root
+		case (section == "include" || section == "includeif") && key == "path":
+			from = git
+		default:
+			continue
+		}
+		if !filepath.IsAbs(value) {
+			value = filepath.Join(from, value)
+		}
+		if to, err := paths.Resolve(value); err == nil && to != w.Root && tool.Inside(w.Root, to) && !tool.Inside(git, to) && !tool.Inside(to, git) {
+			if _, err := os.Lstat(to); err == nil {
+				out = append(out, Place{Path: to, Guard: places.Frozen, Why: "is named by the settings of the repository"})
+			}
+		}
+	}
+	return out
+}
+
+// objects reports whether a folder holds a part of the objects of a
+// repository. Submodules can have any names, so it must not be one.
+func objects(path string) bool {
+	name := filepath.Base(path)
+	if filepath.Base(filepath.Dir(path)) != "objects" || len(name) != 2 && name != "pack" {
+		return false
+	}
+	_, err := os.Lstat(filepath.Join(path, "HEAD"))
+	return err != nil
+}
+
+// mostPlan is how much of a plan is read; a longer one counts as dangerous.
+const mostPlan = 1 << 20
+
+// runsPrograms reports whether a plan tells git to run a program.
+func runsPrograms(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return false
+	}
+	if !info.Mode().IsRegular() || info.Size() > mostPlan {
+		return true
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return true
+	}
+	for line := range strings.Lines(string(data)) {
+		if fields := strings.Fields(line); len(fields) > 0 && (fields[0] == "exec" || fields[0] == "x") {
+			return true
+		}
+	}
+	return false
+}
+
+// GitWritable returns the folders outside of the workspace that a box may
+// write to change its repository: those of a worktree.
+func (w *Workspace) GitWritable(box tool.Box) []string {
+	if !box.Git || w.copied() {
+		return nil
+	}
+	return slices.DeleteFunc(GitDirsElsewhere(w.Root), func(dir string) bool { return tool.Inside(w.Root, dir) || tool.Inside(dir, w.Root) })
+}
+
+// gitOutside lists what in those folders is closed, and the folders above it,
+// which must not be renamed.
+func (w *Workspace) gitOutside(box tool.Box) (closed []Place, pinned []string) {
+	dirs := w.GitWritable(box)
+	for _, dir := range dirs {
+		for _, s := range gitInsides(dir) {
+			if slices.ContainsFunc(closed, func(c Place) bool { return c.Path == s.Path }) {
+				continue
+			}
+			closed = append(closed, s)
+			for up := filepath.Dir(s.Path); up != dir && tool.Inside(dir, up); up = filepath.Dir(up) {
+				if !slices.Contains(dirs, up) && !slices.Contains(pinned, up) {
+					pinned = append(pinned, up)
+				}
+			}
+		}
+	}
+	return closed, pinned
+}
+
+// NewWorktrees lists the files of worktrees in the workspace that do no more
+// than lead to its repository and back.
+func (w *Workspace) NewWorktrees(box tool.Box) map[string]bool {
+	out := make(map[string]bool)
+	if !box.Git {
+		return out
+	}
+	for _, git := range append(GitDirsElsewhere(w.Root), filepath.Join(w.Root, ".git")) {
+		entries, err := paths.ReadFolder(filepath.Join(git, "worktrees"))
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			dir := filepath.Join(git, "worktrees", e.Name())
+			link := paths.ReadSmall(filepath.Join(dir, "gitdir"))
+			if filepath.Base(link) == ".git" && filepath.Clean(link) == link && tool.Inside(w.Root, link) &&
+				paths.ReadSmall(filepath.Join(dir, "commondir")) == "../.." && paths.ReadSmall(link) == "gitdir: "+dir {
+				out[link], out[filepath.Join(dir, "gitdir")], out[filepath.Join(dir, "commondir")] = true, true, true
+			}
+		}
+	}
+	return out
+}
+
+// CountMakers notes that a box is open which may make repositories; what it makes is
+// known to all boxes of the session.
+func (w *Workspace) CountMakers(change int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.makers += change
+}
+
+// MadeHere reports whether a new repository was made by a box that may, and whether
+// that box is still open.
+func (w *Workspace) MadeHere(git string, bare bool) (yes, open bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if info, err := os.Lstat(git); err != nil || !info.IsDir() || bare == (filepath.Base(git) == ".git") {
+		return false, false
+	}
+	if w.makers > 0 {
+		if w.repositories == nil {
+			w.repositories = make(map[string]bool)
+		}
+		w.repositories[git] = true
+	}
+	return w.repositories[git], w.makers > 0
+}
+
+// newRepositories lists the repositories in the workspace that are new to a box
+// and were made by one that may.
+func (w *Workspace) newRepositories(found []Place, before []paths.Identity) []string {
+	var out []string
+	for _, s := range found {
+		git := s.Path
+		if s.Bare {
+			git = filepath.Dir(git)
+		}
+		if git == w.Root || slices.ContainsFunc(before, func(is paths.Identity) bool { return tool.Inside(git, is.Path) }) {
+			continue
+		}
+		if yes, _ := w.MadeHere(git, s.Bare); yes {
+			out = append(out, git)
+		}
+	}
+	return out
+}
+
+// ofRepository reports whether a place is one of a repository itself: all that is in a
+// folder .git, and of a bare one what git makes there.
+func ofRepository(git string, s Place) bool {
+	if filepath.Base(git) == ".git" {
+		return tool.Inside(git, s.Path)
+	}
+	head := filepath.Join(git, "HEAD")
+	return s.Bare && s.Path == head || s.Via == head
+}
+
+// NamingPrograms lists what in a new repository is not as git makes it and may name
+// programs or other places: settings that are not inert, hooks that are more
+// than samples.
+func NamingPrograms(git string) []Place {
+	return slices.DeleteFunc(gitInsides(git), func(s Place) bool {
+		info, err := os.Lstat(s.Path)
+		if err != nil {
+			return true
+		}
+		switch rel, _ := filepath.Rel(git, s.Path); {
+		case rel == "config" && info.Mode().IsRegular() && info.Size() < mostPlan:
+			inert := shell.GitInert
+			if filepath.Base(git) != ".git" {
+				inert = shell.GitInertBare
+			}
+			text, err := os.ReadFile(s.Path)
+			return err == nil && inert(string(text)) == nil
+		case (rel == "hooks" || rel == "branches") && info.IsDir():
+			entries, err := paths.ReadFolder(s.Path)
+			return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return filepath.Ext(e.Name()) != ".sample" })
+		}
+		return false
+	})
+}

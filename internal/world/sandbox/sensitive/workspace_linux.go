@@ -1,0 +1,89 @@
+package sensitive
+
+import (
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/tool"
+)
+
+// Workspace knows what in a workspace, and in the folders that are as it is, is sensitive. It is safe for concurrent use.
+type Workspace struct {
+	Root   string
+	Places places.Map
+	State  string      // where what is taken away is kept; empty: it is renamed beside its place
+	Copies func() bool // boxes change copies of git directories; nil: they don't
+
+	mu           sync.Mutex
+	scanners     map[string]*scanner
+	makers       int             // boxes that are open and may make repositories
+	repositories map[string]bool // that such boxes made
+}
+
+// copied reports whether boxes change copies of git directories.
+func (w *Workspace) copied() bool { return w.Copies != nil && w.Copies() }
+
+// Folders are the workspace and the folders that are as it is, but for those that lie in another.
+func (w *Workspace) Folders() []string {
+	out := []string{w.Root}
+	for _, dir := range Mountable(tool.BoxWorkspace, w.Places.Also) {
+		if at := w.Places.Of(dir).Guard; !paths.InsideAny(out, dir) && at != places.Secret && at != places.Frozen {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// Find lists the sensitive places in them. Only if they are told, those are left out that a look has shown not to be,
+// and too many folders are an error.
+func (w *Workspace) Find(told bool) (found []Place, err error) {
+	for _, top := range w.Folders() {
+		var more []Place
+		if told {
+			more, err = w.Scanner(top).Scan()
+		} else {
+			more, _ = w.Scanner(top).all(false)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range more {
+			if top == w.Root || !tool.Inside(w.Root, s.Path) { // which may lie in another
+				found = append(found, s)
+			}
+		}
+	}
+	return found, nil
+}
+
+// Mountable leaves out folders where sockets of others appear at any time, as
+// well as sockets: a workspace box could connect to them.
+func Mountable(level tool.Level, paths []string) []string {
+	if level != tool.BoxWorkspace {
+		return paths
+	}
+	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && info.Mode()&fs.ModeSocket != 0 || slices.Contains([]string{"/", "/tmp", "/var/tmp", "/run", "/var/run", "/dev"},
+			path)
+	})
+}
+
+// Scanner returns the scanner of a folder.
+func (w *Workspace) Scanner(root string) *scanner {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.scanners == nil {
+		w.scanners = make(map[string]*scanner)
+	}
+	s := w.scanners[root]
+	if s == nil {
+		s = newScanner(root, w.Places)
+		w.scanners[root] = s
+	}
+	return s
+}

@@ -1,9 +1,0 @@
-//go:build race
-
-package sandbox
-
-import "os"
-
-// keeperVars is the environment of keepers and holders, with what tells the race detector how long to
-// wait before it ends a program, a second if nothing does.
-func keeperVars() []string { return []string{"GOMAXPROCS=1", "GORACE=" + os.Getenv("GORACE")} }

@@ -1,0 +1,234 @@
+package sandbox
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// A keeper whose command has ended, with all its descendants, waits for another one, as
+// the start of a keeper takes longer than that of most commands. One that has built a file
+// system waits with it; it serves only commands for which the very same would be built. So
+// walls are never changed, only built.
+
+const (
+	mostWaiting = 2           // keepers of one kind wait at most
+	waitsFor    = time.Minute // after the last command, none wait any longer
+
+	// readyAfter is how long making boxes ready waits: the request to the model goes first,
+	// and a call that comes at once builds its box itself.
+	readyAfter = 10 * time.Millisecond
+)
+
+// keeperKind is a kind of keepers: those of one may take each other's commands.
+type keeperKind struct {
+	level    tool.Level
+	isolated bool
+	overlays bool // with a privilege more, for overlays; none has walls yet
+}
+
+// waitingKeepers are the keepers of a session that wait for another command. The zero value is
+// ready.
+type waitingKeepers struct {
+	mu      sync.Mutex
+	closed  bool
+	waiting map[keeperKind][]keeperLink // the longest waiting first
+	late    *time.Timer
+	soon    *time.Timer // until boxes are made ready; nil: none are to be
+	leaving sync.WaitGroup
+}
+
+// Ready implements [tool.Readier]. A keeper that nothing waits for runs a command that does
+// nothing, and waits for the next one like any other. Commands that are there come first.
+func (ps *procs) Ready(list ...tool.Box) {
+	switch {
+	case ps.boxes.o.Self == "" || ps.boxes.engine != nil:
+		return
+	case len(list) == 0:
+		ps.boxes.waiting.prepareNone()
+		return
+	}
+	ps.boxes.waiting.prepareSoon(func() {
+		for _, box := range list {
+			if !ps.boxes.o.Pool.starts.Taken() && ps.boxes.waiting.lacks(keeperKind{level: ps.boxes.o.level(box)}) {
+				ps.startNothing(box)
+			}
+		}
+	})
+}
+
+// startNothing runs a command that does nothing. What is wrong the next command tells.
+func (ps *procs) startNothing(box tool.Box) {
+	p, err := ps.Start(context.Background(), tool.Command{Args: []string{nothingProgram()}, Dir: ps.boxes.Root, Env: []string{}, Box: box})
+	if err == nil {
+		_, _ = p.Wait()
+	}
+}
+
+// prepareSoon has boxes made ready soon, unless that is about to be done.
+func (r *waitingKeepers) prepareSoon(do func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || r.soon != nil {
+		return
+	}
+	r.soon = time.AfterFunc(readyAfter, func() {
+		r.mu.Lock()
+		r.soon = nil
+		r.mu.Unlock()
+		if r.beginWork() {
+			defer r.leaving.Done()
+			do()
+		}
+	})
+}
+
+// prepareNone has no boxes made ready, but for those that have been begun.
+func (r *waitingKeepers) prepareNone() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.soon != nil && r.soon.Stop() {
+		r.soon = nil
+	}
+}
+
+// replaceKeeper starts in the background a keeper like the one that a command has just used up, and
+// takes away what was made for that.
+func (b *boxes) replaceKeeper(kind keeperKind, leave func()) {
+	if !b.waiting.beginWork() {
+		leave()
+		return
+	}
+	go func() {
+		defer b.waiting.leaving.Done()
+		if b.waiting.lacks(kind) {
+			if l, err := b.network.spawn(b.o, kind.overlays); err == nil { // else the next command tells
+				b.waiting.add(kind, l)
+			}
+		}
+		leave()
+	}()
+}
+
+// beginWork reports whether something is to be made ready, which leaving then waits for.
+func (r *waitingKeepers) beginWork() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.leaving.Add(1)
+	}
+	return !r.closed
+}
+
+// lacks reports whether keepers of a kind may wait, and none does.
+func (r *waitingKeepers) lacks(want keeperKind) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	for kind, list := range r.waiting {
+		if kind.level == want.level && kind.overlays == want.overlays && len(list) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// take returns a keeper that waits: one that stands within the same walls, or one that has
+// none around itself. Those that stand within others, and for which places were made among
+// the temporary files of the session, go before a command that would see these.
+func (r *waitingKeepers) take(kind keeperKind, walls string) (keeperLink, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.waiting[kind]
+	i := slices.IndexFunc(list, func(l keeperLink) bool { return l.walls == walls && (walls != "" || !kind.isolated || kind.overlays) })
+	if i < 0 && !kind.isolated {
+		i = len(list) - 1
+	}
+	var out keeperLink
+	if i >= 0 {
+		out = list[i]
+		r.waiting[kind] = slices.Delete(list, i, i+1)
+	}
+	if kind.isolated {
+		r.dropMounted(walls)
+	}
+	return out, i >= 0
+}
+
+// dropMounted ends keepers for which places were made, but those within some walls. r.mu is held.
+func (r *waitingKeepers) dropMounted(walls string) {
+	for kind, list := range r.waiting {
+		r.waiting[kind] = slices.DeleteFunc(list, func(l keeperLink) bool {
+			goes := l.undoEarlier != nil && (l.walls != walls || walls == "")
+			if goes {
+				r.drop([]keeperLink{l})
+			}
+			return goes
+		})
+	}
+}
+
+// add has a keeper wait, unless enough do, or none are to wait any more.
+func (r *waitingKeepers) add(kind keeperKind, l keeperLink) {
+	if !r.hold(kind, l) {
+		l.drop()
+	}
+}
+
+func (r *waitingKeepers) hold(kind keeperKind, l keeperLink) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	if r.waiting == nil {
+		r.waiting = map[keeperKind][]keeperLink{}
+	}
+	r.waiting[kind] = append(r.waiting[kind], l)
+	if list := r.waiting[kind]; len(list) > mostWaiting {
+		r.drop(list[:1])
+		r.waiting[kind] = slices.Delete(list, 0, 1)
+	}
+	if r.late == nil {
+		r.late = time.AfterFunc(waitsFor, r.dropAll)
+	}
+	r.late.Reset(waitsFor)
+	return true
+}
+
+// drop ends keepers and does not wait for that; close does.
+func (r *waitingKeepers) drop(list []keeperLink) {
+	for _, l := range list {
+		l.disconnect()
+		r.leaving.Go(l.waitAndClean)
+	}
+}
+
+// dropAll ends all that wait.
+func (r *waitingKeepers) dropAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, list := range r.waiting {
+		r.drop(list)
+	}
+	r.waiting = nil
+}
+
+// close ends all that wait. Keepers that come later don't wait.
+func (r *waitingKeepers) close() {
+	r.mu.Lock()
+	r.closed = true
+	for _, timer := range []*time.Timer{r.late, r.soon} {
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+	r.mu.Unlock()
+	r.dropAll()
+	r.leaving.Wait()
+}

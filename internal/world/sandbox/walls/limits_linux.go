@@ -1,0 +1,35 @@
+package walls
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// ApplyHere sets the limits that the keeper can bear itself; the command
+// inherits them.
+func (l Limits) ApplyHere() error {
+	for resource, n := range map[int]uint64{unix.RLIMIT_CPU: l.CPU, unix.RLIMIT_FSIZE: l.FileSize, unix.RLIMIT_NOFILE: l.OpenFiles} {
+		if n > 0 {
+			if err := syscall.Setrlimit(resource, &syscall.Rlimit{Cur: n, Max: n}); err != nil {
+				return err
+			}
+		}
+	}
+	return syscall.Setrlimit(unix.RLIMIT_CORE, &syscall.Rlimit{})
+}
+
+// ApplyTo sets the limits that the keeper could not live with. They come a
+// moment after the start: they are no wall.
+func (l Limits) ApplyTo(pid int) {
+	for resource, n := range map[int]uint64{unix.RLIMIT_DATA: l.Memory, unix.RLIMIT_NPROC: l.Processes} {
+		if n > 0 {
+			_ = unix.Prlimit(pid, resource, &unix.Rlimit{Cur: n, Max: n}, nil)
+		}
+	}
+}
+
+// Limits are resource limits: soft and hard are the same; 0 is none.
+type Limits struct {
+	CPU, Memory, Processes, FileSize, OpenFiles uint64
+}

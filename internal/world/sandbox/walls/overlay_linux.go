@@ -1,0 +1,68 @@
+package walls
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
+)
+
+// Parts of such a folder.
+const (
+	OverlayUpper = "upper" // what differs from the workspace
+	OverlayWork  = "work"  // of the kernel
+)
+
+const OverlayStep = "lay a copy over "
+
+// lay puts an overlay in the place of the workspace.
+func (s *mountTree) lay(root, dir string) error {
+	at, err := paths.Open(root)
+	if err != nil {
+		return During("open "+root, err)
+	}
+	defer func() { _ = unix.Close(at) }()
+	// The kernel takes a path, which must lead to what was opened.
+	if err := unix.Fchdir(at); err != nil {
+		return During("enter "+root, err)
+	}
+	fd, err := overlay(dir)
+	if err = errors.Join(err, os.Chdir("/")); err != nil {
+		return During(OverlayStep+root+" (nothing may be mounted in it)", err)
+	}
+	s.pieces = append(s.pieces, piece{path: root, fd: fd, write: true})
+	return nil
+}
+
+// overlay mounts what a folder of ours holds over the current directory, as a mount that is
+// nowhere yet.
+func overlay(dir string) (int, error) {
+	fs, err := unix.Fsopen("overlay", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	defer func() { _ = unix.Close(fs) }()
+	for _, o := range [][2]string{
+		{"lowerdir", "."},
+		{"upperdir", filepath.Join(dir, OverlayUpper)},
+		{"workdir", filepath.Join(dir, OverlayWork)},
+	} {
+		if err := unix.FsconfigSetString(fs, o[0], o[1]); err != nil {
+			return -1, fmt.Errorf("%s: %w", o[0], err)
+		}
+	}
+	// What is there outlives no crash, so nothing waits for the disk.
+	for _, flag := range []string{"userxattr", "volatile"} {
+		if err := unix.FsconfigSetFlag(fs, flag); err != nil {
+			return -1, fmt.Errorf("%s: %w", flag, err)
+		}
+	}
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return -1, err
+	}
+	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0)
+}

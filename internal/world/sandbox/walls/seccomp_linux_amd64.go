@@ -1,0 +1,23 @@
+package walls
+
+import "golang.org/x/sys/unix"
+
+func auditArch() uint32 { return unix.AUDIT_ARCH_X86_64 }
+
+// metadataCalls lists the old forms of calls that change what Landlock doesn't
+// watch.
+func metadataCalls() []uintptr {
+	return []uintptr{
+		unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT, unix.SYS_MKNOD,
+		unix.SYS_IOPERM, unix.SYS_IOPL, unix.SYS_MODIFY_LDT, unix.SYS_USELIB, unix.SYS_USTAT, unix.SYS__SYSCTL,
+	}
+}
+
+// oldModeCalls lists the old forms of calls that set modes, and which argument
+// is the mode.
+func oldModeCalls() map[uintptr]int {
+	return map[uintptr]int{unix.SYS_CHMOD: 1, unix.SYS_CREAT: 1, unix.SYS_MKDIR: 1, unix.SYS_MKNOD: 1}
+}
+
+// oldOpenCalls lists the old forms of openat.
+func oldOpenCalls() []uintptr { return []uintptr{unix.SYS_OPEN} }
