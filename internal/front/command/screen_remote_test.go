@@ -188,13 +188,15 @@ func TestCommandsRemote(t *testing.T) {
 	s.Shows("› say: heron", "■ done")
 	here := "is not for sessions of a server: "
 	table := []struct{ typed, want, then string }{
-		{"/help", "list the keys, if the input is empty", ""},
+		{"/help", "show the model's last reasoning in full", "Escape"},
 		{"/status", "server     http://" + link, ""},
 		{"/config", "\nserver     http://" + link, ""},
 		{"/sessions", "just now", ""},
 		{"/reasoning", "the model has shown no reasoning yet", ""},
 		{"/context", "reserved for the reply", ""},
 		{"/cost", "total  ", ""},
+		{"/usage", "total  ", ""},
+		{"/rename the new name", "the session is called the new name", ""},
 		{"/spend", "the system prompt", ""},
 		{"/todo", "the todo list is empty", ""},
 		{"/diff", "no file tool has changed a file", ""},

@@ -40,7 +40,7 @@ type Command struct {
 // Commands lists the slash commands that are always there.
 func Commands() []Command {
 	return []Command{
-		{Name: "help", Doc: "list commands, keys and modes", calm: true, run: show(facts.help)},
+		{Name: "help", Doc: "list commands, keys and modes", calm: true, run: (*commander).help},
 		{Name: "new", Doc: "start a new session", run: idle(func(c *commander, _ string) tea.Cmd { return c.talk.renew() })},
 		{Name: "clear", Doc: "start a new session in an empty conversation; /resume returns to the old one", run: idle((*commander).clear)},
 		{Name: "status", Doc: "show the model, mode, session, cost, context and sandbox, and what is missing", calm: true, run: work(facts.status)},
@@ -260,6 +260,12 @@ func idle(run func(*commander, string) tea.Cmd) func(*commander, string) tea.Cmd
 		}
 		return run(c, args)
 	}
+}
+
+// help shows what there is until the person has read it.
+func (c *commander) help(string) tea.Cmd {
+	c.over.read(c.facts().help())
+	return nil
 }
 
 // rename gives the session another title, also while it runs.

@@ -300,7 +300,7 @@ func (f facts) keyList() string {
 			fmt.Fprintf(&b, "  %s\t%s\n", keys, k.Doc)
 		}
 	}
-	b.WriteString("  ?\tlist the keys, if the input is empty\n\n")
+	b.WriteString("  ?\tshow and hide the keys, if the input is empty\n\n")
 	b.WriteString("@ completes file names, / completes commands, and ! runs a command in your own shell.\n" +
 		"Text files that a message names with @ come with it. A line that begins with # and a space goes into the memory, if you say so.\n" +
 		"inspan attaches pasted or dropped images.\n")

@@ -51,7 +51,7 @@ func habits() []habit {
 // commandHabits has a row for each slash command.
 func commandHabits() []habit {
 	return []habit{
-		{name: "/help", keys: "/help" + enter, shown: []string{"Commands:", "/rewind", "Keys:", "shift+tab", "Modes:"}},
+		{name: "/help", keys: "/help" + enter, shown: []string{"Commands:", "/rewind", "Esc closes"}, check: readAndGone},
 		{name: "/new", keys: "/new" + enter, shown: []string{"is closed; /resume 2", "your next message starts a new session"}},
 		{
 			name: "/clear", keys: "/clear" + enter, shown: []string{"is closed; /resume 2", "your next message starts a new session"},
@@ -163,7 +163,7 @@ func keyHabits() []habit {
 			name: "paste-image", keys: "\x16", shown: []string{"no image in the clipboard; you can paste the path of a file"},
 			with: func(t *tui.TUI) { t.Clipboard = func(context.Context) ([]byte, error) { return nil, nil } },
 		},
-		{name: "?", keys: "?", shown: []string{"Keys:", "shift+tab", "! runs a command in your own shell"}, gone: "› ?"},
+		{name: "?", keys: "?", shown: []string{"Keys:", "shift+tab"}, gone: "› ?", check: shut("?", "Keys:")},
 		{name: "?", keys: "why?", shown: []string{"› why?"}, gone: "Keys:"},
 		{
 			name:  "!",
@@ -362,6 +362,26 @@ func plannedLast(s *screen) {
 	s.shows("now working in mode plan", "› look round", "a plan")
 	if text := s.text(); strings.Index(text, "now working in mode plan") > strings.Index(text, "› look round") {
 		s.t.Errorf("the task began in the mode before:\n%s", text)
+	}
+}
+
+// readAndGone holds that the help can be read to its end, and that nothing of it stays.
+func readAndGone(s *screen) {
+	s.press(" ")
+	s.shows("Keys:", "shift+tab")
+	s.press(" ")
+	s.shows("Modes:")
+	shut("\x1b", "Esc closes")(s)
+	if text := s.text(); strings.Contains(text, "Modes:") {
+		s.t.Errorf("something of the help stays:\n%s", text)
+	}
+}
+
+// shut holds that a key closes what is open, which leaves nothing on the screen.
+func shut(key, text string) func(s *screen) {
+	return func(s *screen) {
+		s.press(key)
+		s.wait("no "+text, func(shown string) bool { return !strings.Contains(shown, text) })
 	}
 }
 

@@ -75,7 +75,8 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	}
 	m.hints.clear()
 	if action == "" && k.Text == "?" && m.composer.prompt.empty() {
-		return m.commands.print(m.commands.facts().keyList())
+		m.over.read(m.commands.facts().keyList())
+		return nil
 	}
 	return m.promptKey(k, action)
 }

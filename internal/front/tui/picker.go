@@ -47,6 +47,52 @@ func (o *overlay) confirm(title string, body []string, yes func() tea.Cmd, no fu
 	o.box = &confirm{title: title, body: body, yes: yes, no: no, close: o.close}
 }
 
+// read opens text of ours to read, which leaves nothing behind.
+func (o *overlay) read(text string) {
+	o.box = &panel{text: strings.TrimRight(text, "\n"), close: o.close}
+}
+
+// panel is text to read.
+type panel struct {
+	text  string
+	close func()
+	top   int // the line that is shown first
+	page  int // as many are shown
+}
+
+// lines implements box.
+func (p *panel) lines(l look, rows int) (out []string, x, y int) {
+	all := columns(l, p.text)
+	p.page = max(1, rows-1)
+	p.top = max(0, min(p.top, len(all)-p.page))
+	end := min(len(all), p.top+p.page)
+	foot := "Esc closes"
+	if len(all) > p.page {
+		foot += fmt.Sprintf(" · up, down and space scroll · lines %d-%d of %d", p.top+1, end, len(all))
+	}
+	return append(slices.Clone(all[p.top:end]), l.paint(dim, words.OneLine(foot, l.width))), -1, 0
+}
+
+// key implements box.
+func (p *panel) key(k tea.KeyPressMsg, action string) tea.Cmd {
+	switch {
+	case k.Text == "?", k.Text == "q", slices.Contains([]string{"escape", "interrupt", "quit", "send"}, action):
+		p.close()
+	case action == "up":
+		p.top--
+	case action == "down":
+		p.top++
+	case action == "page-up":
+		p.top -= p.page
+	case action == "page-down", k.Text == " ":
+		p.top += p.page
+	}
+	return nil
+}
+
+// paste implements box.
+func (p *panel) paste(string) {}
+
 // picker is a list to choose from, with a search.
 type picker struct {
 	title string

@@ -412,7 +412,7 @@ func TestNewSessionAndUnknownCommand(t *testing.T) {
 	s.press("/hlep" + enter)
 	s.shows(`unknown command /hlep; did you mean "help"?`)
 	s.press(ctrlC + "/help" + enter)
-	s.shows("/rewind", "shift+tab")
+	s.shows("/resume [id]", "Esc closes")
 	if list, err := s.tui.App.Store().List(t.Context()); err != nil || len(list) != 2 {
 		t.Errorf("%d sessions, %v", len(list), err)
 	}
