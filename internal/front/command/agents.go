@@ -1,9 +1,16 @@
 package command
 
 import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/extend/skill"
+	"github.com/inspan/inspan/internal/view/words"
 )
 
 func (c *command) agents() *cobra.Command {
@@ -17,9 +24,34 @@ func (c *command) agents() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return console.Roles(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Extensions.Roles(root, c.warn))
+			return printRoles(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Extensions.Roles(root, c.warn))
 		},
 	}
 	list.Flags().StringVar(&cwd, "cwd", ".", "`folder` to list them for")
 	return group("agents", "List the kinds of subagents", list)
+}
+
+// printRoles prints kinds of agents.
+func printRoles(out, complain io.Writer, list []skill.Role) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "KIND\tMODEL\tMODE\tFROM\tFOR")
+	for _, r := range list {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Name, orSame(r.Model), orSame(string(r.Mode)), r.Source, words.OneLine(r.Description, 60))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, r := range list {
+		if len(r.Problems) > 0 {
+			fmt.Fprintf(complain, "%s: %s\n", r.Name, text.Visible(strings.Join(r.Problems, "; ")))
+		}
+	}
+	return nil
+}
+
+func orSame(text string) string {
+	if text == "" || text == "inherit" {
+		return "inherited"
+	}
+	return text
 }

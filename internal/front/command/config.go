@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/install/config"
 )
 
@@ -60,7 +59,7 @@ func (c *command) configShow() *cobra.Command {
 			none := len(list) == 0
 			list = append(list, config.Levers(a.Config.Levers, list)...)
 			if asJSON {
-				return console.Indented(cmd.OutOrStdout(), list)
+				return printJSON(cmd.OutOrStdout(), list)
 			}
 			if none {
 				fmt.Fprintf(cmd.ErrOrStderr(), "Nothing is set. Your settings file would be %s.\n", a.ConfigPath)

@@ -3,12 +3,15 @@ package command
 import (
 	"context"
 	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/inspan/inspan/internal/view/words"
 
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/delegate/subagent"
-	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/world/worktree"
@@ -41,9 +44,9 @@ func (c *command) copiesList() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return console.Indented(cmd.OutOrStdout(), list)
+				return printJSON(cmd.OutOrStdout(), list)
 			}
-			return console.Copies(cmd.OutOrStdout(), list)
+			return printCopies(cmd.OutOrStdout(), list)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -166,4 +169,14 @@ func idle(ctx context.Context, a *app.App, agent string) error {
 		err = fmt.Errorf("agent %s still works; stop it first: inspan stop %s", agent, agent)
 	}
 	return err
+}
+
+// printCopies prints the copies in which agents work.
+func printCopies(out io.Writer, list []running.Copy) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "AGENT\tNOT MERGED\tOF\tTASK")
+	for _, c := range list {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", c.Agent, text.Count(len(c.Changed), "file"), text.Line(c.Of), words.OneLine(c.Task, 60))
+	}
+	return w.Flush()
 }

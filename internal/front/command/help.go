@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/front/console"
+
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/view/words"
@@ -156,4 +158,41 @@ func exitCodes() *cobra.Command {
 		Long: exitHelp() + "\n\nFrom 20 on the run ended as \"failed\", and the code names the cause.\n" +
 			"With --output json the result object has the same reason and code; see docs/OUTPUT.md.",
 	}
+}
+
+func exitHelp() string {
+	var b strings.Builder
+	b.WriteString("Exit codes:\n")
+	for _, row := range console.Codes() {
+		fmt.Fprintf(&b, "  %-4s %s\n", row[0], row[1])
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// unknown is the error for a subcommand that does not exist.
+func unknown(cmd *cobra.Command, name string) error {
+	return misused("unknown command %q for %q%s; see '%s --help'",
+		name, cmd.CommandPath(), words.DidYouMean(name, commands(cmd)), cmd.CommandPath())
+}
+
+// commands are the names of the commands below one.
+func commands(cmd *cobra.Command) (names []string) {
+	for _, sub := range cmd.Commands() {
+		names = append(names, sub.Name())
+	}
+	return names
+}
+
+// group makes a command that only holds others.
+func group(use, short string, subs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: grouped}
+	cmd.AddCommand(subs...)
+	return cmd
+}
+
+func grouped(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	return unknown(cmd, args[0])
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/install/setup"
 	"github.com/inspan/inspan/internal/view/words"
 )
@@ -39,7 +38,7 @@ func (c *command) imports() *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			if asJSON {
-				if err := console.Indented(out, found.Items); err != nil {
+				if err := printJSON(out, found.Items); err != nil {
 					return err
 				}
 			} else {

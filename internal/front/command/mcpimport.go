@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/inspan/inspan/internal/front/console"
 )
 
 func (c *command) mcpImport() *cobra.Command {
@@ -31,7 +29,7 @@ func (c *command) mcpImport() *cobra.Command {
 				return err
 			}
 			out := cmd.OutOrStdout()
-			console.Foreign(out, list)
+			printForeign(out, list)
 			switch {
 			case len(list) == 0:
 				fmt.Fprintln(out, "No new MCP servers found.")

@@ -2,10 +2,16 @@ package command
 
 import (
 	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/llm/heal"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/providers"
 	"github.com/inspan/inspan/llm/catalog"
@@ -32,18 +38,18 @@ func (c *command) models() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return console.Models(out, found)
+				return printModels(out, found)
 			}
-			if err := console.Providers(out, a.Providers.List()); err != nil {
+			if err := printProviders(out, a.Providers.List()); err != nil {
 				return err
 			}
 			if found := a.Providers.Discover(cmd.Context()); len(found) > 0 {
 				fmt.Fprintln(out)
-				if err := console.Models(out, found...); err != nil {
+				if err := printModels(out, found...); err != nil {
 					return err
 				}
 			}
-			console.Refused(out, a.Providers.Refused())
+			printRefused(out, a.Providers.Refused())
 			choice, err := a.Providers.Model(cmd.Context(), "", "")
 			if err != nil {
 				fmt.Fprintf(out, "\n%v\n", err)
@@ -78,18 +84,101 @@ func (c *command) modelsPrices() *cobra.Command {
 				if err != nil {
 					return misused("--from: %v", err)
 				}
-				return console.Prices(out, book, providers.PricesPath(set))
+				return printPrices(out, book, providers.PricesPath(set))
 			}
 			a, err := app.Load(c.self)
 			if err != nil {
 				return err
 			}
 			if a.Providers.Prices != nil {
-				return console.Prices(out, a.Providers.Prices, providers.PricesPath(a.Installation))
+				return printPrices(out, a.Providers.Prices, providers.PricesPath(a.Installation))
 			}
-			return console.Prices(out, catalog.BuiltIn(), "built in")
+			return printPrices(out, catalog.BuiltIn(), "built in")
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "`file` of prices that takes the place of the built-in ones")
 	return cmd
+}
+
+// printPrices prints a price book, which is from somewhere.
+func printPrices(out io.Writer, b *catalog.Book, from string) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "MODEL\tWINDOW\tINPUT\tCACHED\tWRITTEN\tOUTPUT\tFROM\tLONG PROMPTS\tCHECKED")
+	figure := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+	for _, v := range b.Vendors {
+		for _, m := range v.Models {
+			long := ""
+			if m.Long.Above > 0 {
+				long = fmt.Sprintf("above %s: x%s, reply x%s", text.Thousands(m.Long.Above), figure(m.Long.Prompt), figure(m.Long.Reply))
+			}
+			for _, p := range m.Prices {
+				fmt.Fprintf(w, "%s/%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", text.Line(v.Name), text.Line(m.ID), text.Thousands(m.Window),
+					figure(p.Input), figure(p.CacheRead), figure(p.CacheWrite), figure(p.Output), p.From, long, v.Checked)
+			}
+		}
+	}
+	fmt.Fprintf(w, "\nUS dollars per million tokens; the book is %s\n", text.Line(from))
+	return w.Flush()
+}
+
+// printProviders prints who provides models.
+func printProviders(out io.Writer, providers []providers.Provider) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "PROVIDER\tWIRE\tSTATE\tDEFAULT MODEL\tADDRESS")
+	for _, p := range providers {
+		state := "ready"
+		switch {
+		case !p.Ready:
+			state = p.Need
+		case p.KeyEnv == "" && p.KeyCommand == "":
+			state = "no key needed"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Name, p.Kind, state, orDash(p.Default), orDash(text.Address(p.BaseURL)))
+	}
+	fmt.Fprintln(w, "script\t-\toffline\tcommands\t-")
+	return w.Flush()
+}
+
+// printModels prints the models that providers have.
+func printModels(out io.Writer, found ...providers.Found) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "MODEL\tWINDOW\tIMAGES\tTOOLS")
+	for _, f := range found {
+		for _, m := range f.Models {
+			window := "unknown"
+			if m.Window > 0 {
+				window = strconv.Itoa(m.Window)
+			}
+			fmt.Fprintf(w, "%s/%s\t%s\t%s\t%s\n", f.Provider.Name, text.Line(m.Model), window, yesOrDash(m.Images), yesOrDash(!m.NoTools))
+		}
+		if len(f.Models) == 0 {
+			fmt.Fprintf(w, "%s has no models yet\t\t\t\n", f.Provider.Name)
+		}
+	}
+	return w.Flush()
+}
+
+func yesOrDash(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "-"
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// printRefused lists what servers have refused in the requests of models, and what became of it.
+func printRefused(out io.Writer, all []*heal.Facts) {
+	head := "\nRefused by servers, and so changed in requests:\n"
+	for _, f := range all {
+		for _, fact := range f.List() {
+			fmt.Fprintf(out, "%s%s, since %s: %s (%s)\n", head, text.Line(f.Route), fact.At.Format(time.DateOnly), text.Line(fact.Words()), text.Short(fact.Said, 200))
+			head = ""
+		}
+	}
 }

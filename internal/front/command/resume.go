@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan"
-	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/install/app"
 )
 
@@ -77,7 +76,7 @@ func (c *command) goOn(cmd *cobra.Command, f *runFlags, args []string) error {
 		return err
 	}
 	if asks {
-		c.code, err = console.Resume(cmd.Context(), c.console, s, inputs...)
+		c.code, err = resumeCorpus(cmd.Context(), c.console, s, inputs...)
 		return err
 	}
 	c.code = c.console.Run(cmd.Context(), s, inputs...)
