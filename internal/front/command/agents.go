@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -33,10 +32,9 @@ func (c *command) agents() *cobra.Command {
 
 // printRoles prints kinds of agents.
 func printRoles(out, complain io.Writer, list []skill.Role) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "KIND\tMODEL\tMODE\tFROM\tFOR")
+	w := text.NewTable(out, "KIND", "MODEL", "MODE", "FROM", "FOR")
 	for _, r := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Name, orSame(r.Model), orSame(string(r.Mode)), r.Source, words.OneLine(r.Description, 60))
+		w.Row(r.Name, orSame(r.Model), orSame(string(r.Mode)), r.Source, words.OneLine(r.Description, 60))
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -83,16 +82,19 @@ func benchTable(out io.Writer, list []bench.Result, load string) error {
 		fmt.Fprintf(out, ", load %s before", load)
 	}
 	fmt.Fprint(out, ". Medians, with the least and the most.\n")
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := text.NewTable(out)
 	for _, f := range bench.Figures() {
-		title := fmt.Sprintf("\n%s: %s\n", f[0], f[1])
+		titled := false
 		for i := range list {
 			for _, figure := range list[i].Figures {
 				if figure.Name == f[0] {
-					fmt.Fprint(w, title)
-					title = ""
-					fmt.Fprintf(w, "  %s\t%s\t%s to %s\tn=%d\t\n", list[i].Name, figured(figure.Median, figure.Unit), figured(figure.Least, ""),
-						figured(figure.Most, figure.Unit), len(figure.Values))
+					if !titled {
+						titled = true
+						w.Row()
+						w.Row(f[0] + ": " + f[1])
+					}
+					w.Row("  "+list[i].Name, figured(figure.Median, figure.Unit),
+						figured(figure.Least, "")+" to "+figured(figure.Most, figure.Unit), fmt.Sprintf("n=%d", len(figure.Values)))
 				}
 			}
 		}

@@ -3,7 +3,6 @@ package command
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/base/text"
@@ -63,13 +62,13 @@ func printContext(out io.Writer, id string, c inspan.Context) error {
 			share(c.Tokens, c.Window), text.Thousands(c.Window), text.Thousands(c.Reserve))
 	}
 	fmt.Fprintf(out, "%s: about %s tokens, %s\n", what, text.Thousands(c.Tokens), window)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := text.NewTable(out)
 	for _, s := range c.Sources {
 		part := share(s.Tokens, c.Window)
 		if c.Window == 0 {
 			part = share(s.Tokens, c.Tokens)
 		}
-		fmt.Fprintf(w, "%9s\t%5.1f%%\t%s\t%s\n", text.Thousands(s.Tokens), part, words.OneLine(s.Name, 60), s.Why)
+		w.Row(fmt.Sprintf("%9s", text.Thousands(s.Tokens)), fmt.Sprintf("%5.1f%%", part), words.OneLine(s.Name, 60), s.Why)
 	}
 	if err := w.Flush(); err != nil {
 		return err

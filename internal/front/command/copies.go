@@ -3,8 +3,6 @@ package command
 import (
 	"context"
 	"fmt"
-	"io"
-	"text/tabwriter"
 
 	"github.com/inspan/inspan/internal/view/words"
 
@@ -46,7 +44,11 @@ func (c *command) copiesList() *cobra.Command {
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), list)
 			}
-			return printCopies(cmd.OutOrStdout(), list)
+			w := text.NewTable(cmd.OutOrStdout(), "AGENT", "NOT MERGED", "OF", "TASK")
+			for _, c := range list {
+				w.Row(c.Agent, text.Count(len(c.Changed), "file"), text.Line(c.Of), words.OneLine(c.Task, 60))
+			}
+			return w.Flush()
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -169,14 +171,4 @@ func idle(ctx context.Context, a *app.App, agent string) error {
 		err = fmt.Errorf("agent %s still works; stop it first: inspan stop %s", agent, agent)
 	}
 	return err
-}
-
-// printCopies prints the copies in which agents work.
-func printCopies(out io.Writer, list []running.Copy) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "AGENT\tNOT MERGED\tOF\tTASK")
-	for _, c := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", c.Agent, text.Count(len(c.Changed), "file"), text.Line(c.Of), words.OneLine(c.Task, 60))
-	}
-	return w.Flush()
 }

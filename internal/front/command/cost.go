@@ -6,7 +6,6 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/cost"
@@ -54,7 +53,7 @@ func (c *command) cost() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&ask.By, "by", "session", "group by `kind`: "+strings.Join(ask.Groupings(), ", "))
+	fl.StringVar(&ask.By, "by", "session", "group by `kind`: "+strings.Join(cost.Groupings(), ", "))
 	fl.StringVar(&ask.Since, "since", "", "only costs since this `day`, such as 2026-11-21")
 	fl.StringVar(&ask.Session, "session", "", "only the session with this `id`, or last")
 	fl.BoolVar(&ask.JSON, "json", false, "print JSON")
@@ -66,15 +65,12 @@ func (c *command) cost() *cobra.Command {
 
 // spending is what a person asks about costs.
 type spending struct {
-	By      string // one of Groupings
+	By      string // one of [cost.Groupings]
 	Since   string // a day, such as 2026-11-21; empty: ever
 	Session string // its id; empty: all
 	JSON    bool
 	Index   string // a file that saves reading sessions again; empty: none
 }
-
-// Groupings are what costs can be grouped by.
-func (s spending) Groupings() []string { return cost.Groupings() }
 
 // of is what to read from the sessions. What can't be asked for is a [words.Misuse].
 func (s spending) of() (cost.Spending, error) {
@@ -126,11 +122,9 @@ func (s spending) Compare(ctx context.Context, out io.Writer, sessions store.Sto
 
 // printCosts prints what was spent, by row.
 func printCosts(out io.Writer, by string, rows []cost.Row) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, strings.ToUpper(by)+"\tREPLIES\tINPUT\tCACHED\tOUTPUT\tUS $")
+	w := text.NewTable(out, strings.ToUpper(by), "REPLIES", "INPUT", "CACHED", "OUTPUT", "US $")
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%.0f%%\t%d\t%.4f\t%s\n",
-			text.Line(r.Key), r.Replies, r.Usage.Prompt(), share(r.Usage.CacheRead, r.Usage.Prompt()), r.Usage.Output, r.Dollars.Dollars(), lacking(r))
+		w.Row(text.Line(r.Key), r.Replies, r.Usage.Prompt(), fmt.Sprintf("%.0f%%", share(r.Usage.CacheRead, r.Usage.Prompt())), r.Usage.Output, fmt.Sprintf("%.4f", r.Dollars.Dollars()), lacking(r))
 	}
 	return w.Flush()
 }
@@ -149,19 +143,21 @@ func lacking(r cost.Row) string {
 
 // printOutcomes prints what strategies would have cost.
 func printOutcomes(out io.Writer, outcomes []cost.Outcome) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\nSTRATEGY\tUS $\tTURNS\tLOCAL")
+	w := text.NewTable(out)
+	w.Row()
+	w.Row("STRATEGY", "US $", "TURNS", "LOCAL")
 	for _, o := range outcomes {
 		kept := "-"
 		if o.Rules != nil {
 			kept = fmt.Sprintf("%.0f%%", share(o.Local, o.Turns))
 		}
-		fmt.Fprintf(w, "%s\t%.4f\t%d\t%s\n", o.Strategy, o.Dollars, o.Turns, kept)
+		w.Row(o.Strategy, fmt.Sprintf("%.4f", o.Dollars), o.Turns, kept)
 	}
 	hybrid := outcomes[len(outcomes)-1]
-	fmt.Fprintln(w, "\nRULE\tUS $\tTURNS\tTO THE CLOUD")
+	w.Row()
+	w.Row("RULE", "US $", "TURNS", "TO THE CLOUD")
 	for _, s := range hybrid.Rules {
-		fmt.Fprintf(w, "%s\t%.4f\t%d\t%.0f%%\n", s.Rule, s.Dollars, s.Turns, share(s.Cloud, s.Turns))
+		w.Row(s.Rule, fmt.Sprintf("%.4f", s.Dollars), s.Turns, fmt.Sprintf("%.0f%%", share(s.Cloud, s.Turns)))
 	}
 	if err := w.Flush(); err != nil {
 		return err

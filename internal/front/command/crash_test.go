@@ -319,3 +319,9 @@ func checkRun(t *testing.T, h home, before, after []entry) {
 		}
 	}
 }
+
+// has reports whether the workspace has a file.
+func (h home) has(name string) bool {
+	_, err := os.Stat(filepath.Join(h.work, name))
+	return err == nil
+}

@@ -78,11 +78,6 @@ func (h home) asks(t *testing.T, id string) (pid int) {
 	return pid
 }
 
-func (h home) has(name string) bool {
-	_, err := os.Stat(filepath.Join(h.work, name))
-	return err == nil
-}
-
 // attached starts a command that is typed to.
 func (h home) attached(t *testing.T, args ...string) *testkit.Process {
 	t.Helper()

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/inspan/inspan/internal/base/text"
@@ -375,11 +374,9 @@ func (e *evaluation) Show(id string) error {
 	if run.Split == eval.HeldOut || e.JSON {
 		return e.summary(run)
 	}
-	w := tabwriter.NewWriter(e.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "TASK\tTRY\tOUTCOME\tSCORE\tTURNS\tCOST\tSESSION\tREASON")
+	w := text.NewTable(e.Out, "TASK", "TRY", "OUTCOME", "SCORE", "TURNS", "COST", "SESSION", "REASON")
 	for _, t := range run.Trials {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%.2f\t%d\t$%.4f\t%s\t%s\n", t.Task, t.Try, t.Outcome, t.Score, t.Turns, t.Cost, t.Session,
-			text.Visible(words.OneLine(t.Reason, 80)))
+		w.Row(t.Task, t.Try, t.Outcome, fmt.Sprintf("%.2f", t.Score), t.Turns, fmt.Sprintf("$%.4f", t.Cost), t.Session, text.Visible(words.OneLine(t.Reason, 80)))
 	}
 	err = w.Flush()
 	for _, t := range run.Trials {
@@ -480,12 +477,10 @@ func (e *evaluation) List() error {
 	if e.JSON {
 		return printJSON(e.Out, list)
 	}
-	w := tabwriter.NewWriter(e.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "RUN\tSUITE\tCONFIG\tMODEL\tPASSED\tFAILED\tBROKEN\tCOST")
+	w := text.NewTable(e.Out, "RUN", "SUITE", "CONFIG", "MODEL", "PASSED", "FAILED", "BROKEN", "COST")
 	for _, s := range list {
 		passed, failed := s.counts()
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t$%.2f\n", s.ID, s.Suite, s.Config, text.Visible(cmp.Or(s.Model, "default")),
-			passed, failed, s.Broken, s.Cost)
+		w.Row(s.ID, s.Suite, s.Config, text.Visible(cmp.Or(s.Model, "default")), passed, failed, s.Broken, fmt.Sprintf("$%.2f", s.Cost))
 	}
 	return w.Flush()
 }
@@ -530,10 +525,9 @@ func (e *evaluation) Calibrate(id string) error {
 	if e.JSON {
 		return printJSON(e.Out, list)
 	}
-	w := tabwriter.NewWriter(e.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "GRADER\tLABELS\tAGREES\tKAPPA\tTOO LAX\tTOO STRICT")
+	w := text.NewTable(e.Out, "GRADER", "LABELS", "AGREES", "KAPPA", "TOO LAX", "TOO STRICT")
 	for _, a := range list {
-		fmt.Fprintf(w, "%s\t%d\t%.0f %%\t%.2f\t%d\t%d\n", a.Grader, a.Both+a.None+a.Lax+a.Strict, 100*a.Share, a.Kappa, a.Lax, a.Strict)
+		w.Row(a.Grader, a.Both+a.None+a.Lax+a.Strict, fmt.Sprintf("%.0f %%", 100*a.Share), fmt.Sprintf("%.2f", a.Kappa), a.Lax, a.Strict)
 	}
 	return w.Flush()
 }

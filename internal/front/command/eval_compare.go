@@ -10,7 +10,6 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/inspan/inspan/internal/base/text"
@@ -289,7 +288,7 @@ func (c *comparisons) Compare(ctx context.Context, names []string) error {
 		return err
 	}
 	if c.JSON {
-		return eval.Report(c.Out, "json", cs, "")
+		return printJSON(c.Out, cs)
 	}
 	for i := range cs {
 		if i > 0 {
@@ -319,19 +318,17 @@ func (c *comparisons) print(one *eval.Comparison) {
 		return
 	}
 	fmt.Fprintf(c.Out, "\nTasks that differ:\n")
-	w := tabwriter.NewWriter(c.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "  TASK\tBASE\tCANDIDATE\tSESSIONS PART AT")
+	w := text.NewTable(c.Out, "  TASK", "BASE", "CANDIDATE", "SESSIONS PART AT")
 	for i, f := range one.Flips {
 		if i == mostFlips {
-			fmt.Fprintf(w, "  and %d more; 'inspan eval report' lists all\n", len(one.Flips)-i)
+			w.Row(fmt.Sprintf("  and %d more; 'inspan eval report' lists all", len(one.Flips)-i))
 			break
 		}
 		at := text.Line(f.Why)
 		if f.Parting != nil {
 			at = fmt.Sprintf("%s:%d %s:%d", f.Base.Session, f.Parting.Base.Seq, f.Candidate.Session, f.Parting.Candidate.Seq)
 		}
-		fmt.Fprintf(w, "  %s\t%d of %d\t%d of %d\t%s\n", text.Line(f.Task), f.Base.Passed, f.Base.Tries,
-			f.Candidate.Passed, f.Candidate.Tries, at)
+		w.Row("  "+text.Line(f.Task), fmt.Sprintf("%d of %d", f.Base.Passed, f.Base.Tries), fmt.Sprintf("%d of %d", f.Candidate.Passed, f.Candidate.Tries), at)
 	}
 	_ = w.Flush() // to where the lines above went
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode/utf8"
 
@@ -487,10 +486,9 @@ func (c *comparisons) Learned() error {
 		fmt.Fprintln(c.Out, "Nothing has been proposed.")
 		return nil
 	}
-	w := tabwriter.NewWriter(c.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PROPOSAL\tSTEP\tFILE\tBY\tWHY")
+	w := text.NewTable(c.Out, "PROPOSAL", "STEP", "FILE", "BY", "WHY")
 	for _, p := range book.Proposals() {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.ID, p.Step, text.Line(p.Change.File), text.Line(p.Change.By), text.Short(p.Change.Why, 80))
+		w.Row(p.ID, p.Step, text.Line(p.Change.File), text.Line(p.Change.By), text.Short(p.Change.Why, 80))
 	}
 	return w.Flush()
 }
@@ -510,11 +508,12 @@ func (c *comparisons) Told(id string) error {
 		fmt.Fprintf(c.Out, "drawn from session %s, events %v\n", d.Session, d.Events)
 	}
 	fmt.Fprintf(c.Out, "\n%s\n", text.Clean(p.Change.Diff()))
+	w := text.NewTable(c.Out)
 	for _, e := range book.Entries {
 		if e.Proposal == id {
 			told := text.Line(strings.Join([]string{e.By, e.Base, e.Candidate, e.Why, e.Unchecked}, " "))
-			fmt.Fprintf(c.Out, "%s  %-11s  %s\n", e.Time.Local().Format(time.DateTime), e.Step, told)
+			w.Row(e.Time.Local().Format(time.DateTime), e.Step, told)
 		}
 	}
-	return nil
+	return w.Flush()
 }

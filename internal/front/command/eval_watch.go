@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/inspan/inspan/internal/base/keep"
@@ -72,16 +71,17 @@ func standing(s *eval.Standing) string {
 // standingTable has a row for each task, and a column for each try.
 func standingTable(s *eval.Standing) string {
 	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	w := text.NewTable(&b)
 	for _, t := range s.Tasks {
-		fmt.Fprint(w, t.Task)
+		cells := []any{t.Task}
 		for _, one := range t.Tries {
-			fmt.Fprint(w, "\t"+one.State)
+			cell := one.State
 			if one.Reason != "" {
-				fmt.Fprint(w, ": "+text.Visible(words.OneLine(one.Reason, 40)))
+				cell += ": " + text.Visible(words.OneLine(one.Reason, 40))
 			}
+			cells = append(cells, cell)
 		}
-		fmt.Fprintln(w)
+		w.Row(cells...)
 	}
 	_ = w.Flush() // into memory
 	return b.String()

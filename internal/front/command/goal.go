@@ -16,7 +16,7 @@ func (c *command) goal() *cobra.Command {
 	var rounds, patience int
 	cmd := &cobra.Command{
 		Use:   `goal "what is to be reached" --check COMMAND`,
-		Short: "Work on a goal, for hours if need be, until a command says that it is reached",
+		Short: "Work in rounds, for hours if need be, until a command says that the goal is reached",
 		Long: "inspan works in rounds. Each begins in a fresh context that knows the rounds before by a file progress-*.md, git and the log.\n" +
 			"After it the command of --check runs. Exit code 0 ends the run; what an agent says never does.\n" +
 			"The run also ends where nothing that can be measured gets better, and at its limits. Then it says what is missing.\n\n" + exitPointer,

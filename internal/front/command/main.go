@@ -163,14 +163,11 @@ func (c *command) root() *cobra.Command {
 	var f screenFlags
 	root := &cobra.Command{
 		Use:   "inspan",
-		Short: "inspan is an agent: a language model works in your files and asks before it changes them",
-		Example: "  inspan                                      # work in this folder\n" +
-			"  inspan --continue                           # continue the last session here\n" +
-			"  inspan \"make the failing test pass\"         # begin with a task\n" +
-			"  inspan -p \"explain this project\"            # print the answer and exit\n" +
-			"  inspan run \"make the failing test pass\"     # one task, also for scripts and pipes\n" +
-			"  inspan models                               # which models are ready\n" +
-			"  inspan doctor                               # check settings, keys and sandbox",
+		Short: "inspan is an agent: a model works in your files and asks before it changes them",
+		Example: "  inspan                                # work in this folder, in the terminal\n" +
+			"  inspan --continue                     # continue the last session here\n" +
+			"  inspan \"make the failing test pass\"   # begin with a task\n" +
+			"  inspan -p \"explain this project\"      # print the answer and exit",
 		Long: "The model reads, edits, runs commands and checks its work. Every event goes to a log that survives\n" +
 			"a crash, so 'inspan resume' continues any session.\n\n" +
 			"Words that are not a command are a task. inspan takes a word that is nearly a command for a mistake.",
@@ -194,7 +191,7 @@ func (c *command) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(c.run(), c.askCorpus(), c.resume(), c.detached(), c.board(), c.ps(), c.logs(), c.attach(), c.stop(),
 		c.send(), c.sessions(), c.context(),
-		c.compact(), c.rewind(), c.effects(), c.models(), c.cost(), c.spend(), c.stats(), c.trace(), c.policy(), c.trust(),
+		c.compact(), c.rewind(), c.show(), c.effects(), c.models(), c.cost(), c.spend(), c.stats(), c.trace(), c.policy(), c.trust(),
 		c.config(), c.tools(), c.skills(), c.memory(), c.agents(), c.copies(), c.workflow(), c.goal(), c.schedule(), newEvalCommand(c),
 		c.bench(), c.plugin(), c.mcp(), c.acp(), c.a2a(), c.server(), c.web(), c.worker(),
 		c.demo(), c.setup(), c.imports(), c.doctor(), c.version(), exitCodes())

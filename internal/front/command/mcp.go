@@ -7,12 +7,10 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/extend/mcp"
-	"github.com/inspan/inspan/internal/install/connect"
 	"github.com/inspan/inspan/internal/view/words"
 
 	"github.com/spf13/cobra"
@@ -238,15 +236,13 @@ func (c *command) mcpAgree() *cobra.Command {
 
 // printServers prints how servers are.
 func printServers(out io.Writer, list []mcp.Status) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVER\tSTATE\tKIND\tFROM\tTOOLS\tTOKENS\tANSWERS IN\tSPEAKS\t")
+	w := text.NewTable(out, "SERVER", "STATE", "KIND", "FROM", "TOOLS", "TOKENS", "ANSWERS IN", "SPEAKS")
 	for _, s := range list {
 		took := "-"
 		if t := cmp.Or(s.Typical, s.Latency); t > 0 {
 			took = t.Round(100 * time.Microsecond).String()
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t\n", s.Name, s.State, s.Kind,
-			words.OneLine(s.Source, 40), s.Tools, s.Tokens, took, cmp.Or(s.Revision, "-"))
+		w.Row(s.Name, s.State, s.Kind, words.OneLine(s.Source, 40), s.Tools, s.Tokens, took, cmp.Or(s.Revision, "-"))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -265,14 +261,6 @@ func printServers(out io.Writer, list []mcp.Status) error {
 // printServer prints how the server of that name is.
 func printServer(out io.Writer, list []mcp.Status, name string) error {
 	return printServers(out, slices.DeleteFunc(list, func(s mcp.Status) bool { return s.Name != name }))
-}
-
-// printForeign prints servers of other programs, with what each runs.
-func printForeign(out io.Writer, list []connect.Foreign) {
-	for _, b := range list {
-		does := cmp.Or(text.Address(b.Server.URL), strings.Join(b.Server.Command, " "))
-		fmt.Fprintf(out, "%s: %s\n    from %s\n", b.Name, text.Visible(words.OneLine(does, 1000)), b.Path)
-	}
 }
 
 // printDefinitions prints tools of a server as the model sees them.

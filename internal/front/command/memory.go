@@ -98,8 +98,8 @@ func (c *command) memoryForget() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			printForgotten(cmd.OutOrStdout(), e)
-			return nil
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "forgotten: [%s] %s\n", e.Kind, text.Visible(e.Text))
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
@@ -120,7 +120,12 @@ func (c *command) memoryRead() *cobra.Command {
 			if len(args) == 0 {
 				return printTopics(cmd.OutOrStdout(), a.Knowledge.Memory(root))
 			}
-			return printTopic(cmd.OutOrStdout(), a.Knowledge.Memory(root), scope, args[0])
+			t, err := a.Knowledge.Memory(root).Topic(memory.Scope(scope), args[0])
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(cmd.OutOrStdout(), text.VisibleLines(t.Text))
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
@@ -171,8 +176,11 @@ func (c *command) memoryPath() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			printMemoryPaths(cmd.OutOrStdout(), a.Knowledge.Memory(root))
-			return nil
+			memories, w := a.Knowledge.Memory(root), text.NewTable(cmd.OutOrStdout())
+			for _, scope := range memory.Scopes() {
+				w.Row(scope, memories.Path(scope, ""))
+			}
+			return w.Flush()
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
@@ -182,19 +190,21 @@ func (c *command) memoryPath() *cobra.Command {
 // printMemory prints what is remembered; complain gets what is wrong with it.
 func printMemory(out, complain io.Writer, s *memory.Store) error {
 	index, err := s.Index()
+	w := text.NewTable(out)
 	for _, e := range index.Entries {
-		line := fmt.Sprintf("%-8s %s [%s] %s", e.Scope, e.ID, e.Kind, e.Text)
+		line := fmt.Sprintf("%s [%s] %s", e.ID, e.Kind, e.Text)
 		if e.Topic != "" {
 			line += " → topic " + e.Topic
 		}
 		if e.Untrusted {
 			line += " (unverified)"
 		}
-		fmt.Fprintln(out, text.Visible(line))
+		w.Row(e.Scope, text.Visible(line))
 		if from := originOf(e.Entry); from != "" {
-			fmt.Fprintln(out, text.Visible("         "+from))
+			w.Row("", text.Visible(from))
 		}
 	}
+	err = errors.Join(err, w.Flush())
 	if len(index.Entries) == 0 && err == nil {
 		fmt.Fprintln(complain, "The memory is empty. The model adds entries, and so can you: inspan memory add \"...\"")
 	}
@@ -227,16 +237,17 @@ func originOf(e memory.Entry) string {
 
 // printTopics prints the topics of a memory.
 func printTopics(out io.Writer, s *memory.Store) error {
+	w := text.NewTable(out)
 	for _, scope := range memory.Scopes() {
 		names, err := s.Topics(scope)
 		if err != nil && !errors.Is(err, memory.ErrNoScope) {
 			return err
 		}
 		for _, name := range names {
-			fmt.Fprintf(out, "%-8s %s\n", scope, name)
+			w.Row(scope, name)
 		}
 	}
-	return nil
+	return w.Flush()
 }
 
 // printPast prints what is found in past sessions.
@@ -250,27 +261,5 @@ func printPast(out, complain io.Writer, hits []recall.Hit, behind int) {
 	}
 	if behind > 0 {
 		fmt.Fprintf(complain, "%s not in the index yet; search again to continue.\n", text.Count(behind, "session"))
-	}
-}
-
-// printTopic prints a topic of a scope.
-func printTopic(out io.Writer, s *memory.Store, scope, name string) error {
-	t, err := s.Topic(memory.Scope(scope), name)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprint(out, text.VisibleLines(t.Text))
-	return err
-}
-
-// printForgotten tells which entry was removed.
-func printForgotten(out io.Writer, e memory.Entry) {
-	fmt.Fprintf(out, "forgotten: [%s] %s\n", e.Kind, text.Visible(e.Text))
-}
-
-// printMemoryPaths prints where the files of each scope are.
-func printMemoryPaths(out io.Writer, s *memory.Store) {
-	for _, scope := range memory.Scopes() {
-		fmt.Fprintf(out, "%-8s %s\n", scope, s.Path(scope, ""))
 	}
 }

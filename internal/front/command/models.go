@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"github.com/inspan/inspan/internal/base/text"
@@ -102,8 +101,7 @@ func (c *command) modelsPrices() *cobra.Command {
 
 // printPrices prints a price book, which is from somewhere.
 func printPrices(out io.Writer, b *catalog.Book, from string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "MODEL\tWINDOW\tINPUT\tCACHED\tWRITTEN\tOUTPUT\tFROM\tLONG PROMPTS\tCHECKED")
+	w := text.NewTable(out, "MODEL", "WINDOW", "INPUT", "CACHED", "WRITTEN", "OUTPUT", "FROM", "LONG PROMPTS", "CHECKED")
 	figure := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 	for _, v := range b.Vendors {
 		for _, m := range v.Models {
@@ -112,19 +110,18 @@ func printPrices(out io.Writer, b *catalog.Book, from string) error {
 				long = fmt.Sprintf("above %s: x%s, reply x%s", text.Thousands(m.Long.Above), figure(m.Long.Prompt), figure(m.Long.Reply))
 			}
 			for _, p := range m.Prices {
-				fmt.Fprintf(w, "%s/%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", text.Line(v.Name), text.Line(m.ID), text.Thousands(m.Window),
-					figure(p.Input), figure(p.CacheRead), figure(p.CacheWrite), figure(p.Output), p.From, long, v.Checked)
+				w.Row(fmt.Sprintf("%s/%s", text.Line(v.Name), text.Line(m.ID)), text.Thousands(m.Window), figure(p.Input), figure(p.CacheRead), figure(p.CacheWrite), figure(p.Output), p.From, long, v.Checked)
 			}
 		}
 	}
-	fmt.Fprintf(w, "\nUS dollars per million tokens; the book is %s\n", text.Line(from))
+	w.Row()
+	w.Row("US dollars per million tokens; the book is " + text.Line(from))
 	return w.Flush()
 }
 
 // printProviders prints who provides models.
 func printProviders(out io.Writer, providers []providers.Provider) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PROVIDER\tWIRE\tSTATE\tDEFAULT MODEL\tADDRESS")
+	w := text.NewTable(out, "PROVIDER", "WIRE", "STATE", "DEFAULT MODEL", "ADDRESS")
 	for _, p := range providers {
 		state := "ready"
 		switch {
@@ -133,26 +130,25 @@ func printProviders(out io.Writer, providers []providers.Provider) error {
 		case p.KeyEnv == "" && p.KeyCommand == "":
 			state = "no key needed"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Name, p.Kind, state, orDash(p.Default), orDash(text.Address(p.BaseURL)))
+		w.Row(p.Name, p.Kind, state, orDash(p.Default), orDash(text.Address(p.BaseURL)))
 	}
-	fmt.Fprintln(w, "script\t-\toffline\tcommands\t-")
+	w.Row("script", "-", "offline", "commands", "-")
 	return w.Flush()
 }
 
 // printModels prints the models that providers have.
 func printModels(out io.Writer, found ...providers.Found) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "MODEL\tWINDOW\tIMAGES\tTOOLS")
+	w := text.NewTable(out, "MODEL", "WINDOW", "IMAGES", "TOOLS")
 	for _, f := range found {
 		for _, m := range f.Models {
 			window := "unknown"
 			if m.Window > 0 {
 				window = strconv.Itoa(m.Window)
 			}
-			fmt.Fprintf(w, "%s/%s\t%s\t%s\t%s\n", f.Provider.Name, text.Line(m.Model), window, yesOrDash(m.Images), yesOrDash(!m.NoTools))
+			w.Row(fmt.Sprintf("%s/%s", f.Provider.Name, text.Line(m.Model)), window, yesOrDash(m.Images), yesOrDash(!m.NoTools))
 		}
 		if len(f.Models) == 0 {
-			fmt.Fprintf(w, "%s has no models yet\t\t\t\n", f.Provider.Name)
+			w.Row(fmt.Sprintf("%s has no models yet", f.Provider.Name), "", "")
 		}
 	}
 	return w.Flush()

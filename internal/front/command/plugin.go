@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/extend/plugin"
@@ -43,7 +42,11 @@ func (c *command) pluginInstall() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			printInstalled(cmd.OutOrStdout(), cmd.ErrOrStderr(), p)
+			fmt.Fprintf(cmd.OutOrStdout(), "Installed %s: %s.\n", titled(p), brings(p))
+			printProblems(cmd.ErrOrStderr(), p)
+			if !p.Enabled {
+				fmt.Fprintf(cmd.OutOrStdout(), "It is not enabled. 'inspan plugin enable %s' shows what it can run, and asks.\n", p.Name)
+			}
 			return nil
 		},
 	}
@@ -151,7 +154,8 @@ func (c *command) pluginUpdate() *cobra.Command {
 					failed = append(failed, err)
 					continue
 				}
-				printUpdated(cmd.OutOrStdout(), cmd.ErrOrStderr(), was, now)
+				fmt.Fprintln(cmd.OutOrStdout(), changeOf(was, now))
+				printProblems(cmd.ErrOrStderr(), now)
 			}
 			return errors.Join(failed...)
 		},
@@ -197,20 +201,17 @@ func (c *command) pluginShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			printPlugin(cmd.OutOrStdout(), cmd.ErrOrStderr(), p)
-			return nil
+			return printPlugin(cmd.OutOrStdout(), cmd.ErrOrStderr(), p)
 		},
 	}
 }
 
 // printPlugins prints plugins in one line each, and then what is wrong with them.
 func printPlugins(out, complain io.Writer, list []plugin.Plugin) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PLUGIN\tVERSION\tSTATE\tDIGEST\tIN THE PROMPT\tBRINGS\tFROM")
+	w := text.NewTable(out, "PLUGIN", "VERSION", "STATE", "DIGEST", "IN THE PROMPT", "BRINGS", "FROM")
 	for _, p := range list {
 		tokens, _ := p.Cost()
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			p.Name, cmp.Or(p.Version, "-"), pluginState(p), shortDigest(p.Digest), text.Count(tokens, "token"), brings(p), text.Visible(p.Source))
+		w.Row(p.Name, cmp.Or(p.Version, "-"), pluginState(p), shortDigest(p.Digest), text.Count(tokens, "token"), brings(p), text.Visible(p.Source))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -222,10 +223,11 @@ func printPlugins(out, complain io.Writer, list []plugin.Plugin) error {
 }
 
 // printPlugin prints all there is to know of a plugin, and what is wrong with it.
-func printPlugin(out, complain io.Writer, p plugin.Plugin) {
+func printPlugin(out, complain io.Writer, p plugin.Plugin) error {
+	w := text.NewTable(out)
 	row := func(name, s string) {
 		if s != "" {
-			fmt.Fprintf(out, "%-12s %s\n", name, text.Visible(s))
+			w.Row(name, text.Visible(s))
 		}
 	}
 	row("plugin", titled(p))
@@ -251,24 +253,12 @@ func printPlugin(out, complain io.Writer, p plugin.Plugin) {
 	for _, line := range parts.Runs {
 		row("may run", line)
 	}
+	err := w.Flush()
 	printProblems(complain, p)
+	return err
 }
 
-// printInstalled tells that a plugin was copied here, and what is wrong with it.
-func printInstalled(out, complain io.Writer, p plugin.Plugin) {
-	fmt.Fprintf(out, "Installed %s: %s.\n", titled(p), brings(p))
-	printProblems(complain, p)
-	if !p.Enabled {
-		fmt.Fprintf(out, "It is not enabled. 'inspan plugin enable %s' shows what it can run, and asks.\n", p.Name)
-	}
-}
-
-// printUpdated tells what an update has made of a plugin, and what is wrong with it.
-func printUpdated(out, complain io.Writer, was, now plugin.Plugin) {
-	fmt.Fprintln(out, changeOf(was, now))
-	printProblems(complain, now)
-}
-
+// changeOf is what an update has made of a plugin.
 func changeOf(was, now plugin.Plugin) string {
 	again := fmt.Sprintf("'inspan plugin enable %s' shows it", now.Name)
 	switch {

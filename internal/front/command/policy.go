@@ -5,8 +5,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/permission"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/tool"
@@ -106,9 +106,9 @@ func (c *command) policyForget() *cobra.Command {
 // printExplained prints what would become of a command line.
 func printExplained(out io.Writer, e permission.Explained) error {
 	fmt.Fprintf(out, "%s\n", e.Plan.Class)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := text.NewTable(out)
 	for _, s := range e.Plan.Segments {
-		fmt.Fprintf(w, "  %s%s\t%s\t%s\n", strings.Repeat("  ", s.Depth), s.Class, words.OneLine(s.Text, 100), words.OneLine(s.Why, 200))
+		w.Row(fmt.Sprintf("  %s%s", strings.Repeat("  ", s.Depth), s.Class), words.OneLine(s.Text, 100), words.OneLine(s.Why, 200))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -155,7 +155,7 @@ func quoteAll(texts []string) string {
 
 // printRules prints rules with where they come from.
 func printRules(out io.Writer, rules []app.RuleNote) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := text.NewTable(out)
 	for _, r := range rules {
 		var notes []string
 		if r.Written != "" {
@@ -167,7 +167,7 @@ func printRules(out io.Writer, rules []app.RuleNote) error {
 		case r.By != nil:
 			notes = append(notes, fmt.Sprintf("changes nothing beside %s %s (%s)", r.By.Action, words.OneLine(r.By.Text, 200), r.By.Scope))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Action, words.OneLine(r.Text, 200), r.Scope, strings.Join(notes, "; "))
+		w.Row(r.Action, words.OneLine(r.Text, 200), r.Scope, strings.Join(notes, "; "))
 	}
 	return w.Flush()
 }

@@ -5,8 +5,8 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/running"
 
 	"github.com/spf13/cobra"
@@ -60,19 +60,21 @@ func printDriven(cmd *cobra.Command, a *app.App, away, asJSON bool) error {
 
 // printRunning prints the sessions that somebody drives.
 func printRunning(out io.Writer, list []running.Driven) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	here := slices.ContainsFunc(list, func(d running.Driven) bool { return d.PID != 0 }) // those of a server have none
-	pid := func(of any) string {
-		if here {
-			return fmt.Sprint(of, "\t")
-		}
-		return ""
+	titles := []string{"ID", "PID", "SINCE", "STATE", "COST", "WHAT"}
+	if !here {
+		titles = slices.Delete(titles, 1, 2)
 	}
-	fmt.Fprintln(w, "ID\t"+pid("PID")+"SINCE\tSTATE\tCOST\tWHAT")
+	w := text.NewTable(out, titles...)
 	for _, d := range list {
-		depth := strings.Count(d.ID, ".")
-		fmt.Fprintf(w, "%s%s\t%s%s\t%s\t%s\t%s\n", strings.Repeat("  ", depth), d.ID, pid(d.PID), d.Since.Local().Format("2006-01-02 15:04:05"),
-			d.State, words.Cost(d.Cost, d.Unpriced), words.OneLine(d.What, 60))
+		cells := []any{
+			strings.Repeat("  ", strings.Count(d.ID, ".")) + d.ID, d.PID, d.Since.Local().Format("2006-01-02 15:04:05"), d.State,
+			words.Cost(d.Cost, d.Unpriced), words.OneLine(d.What, 60),
+		}
+		if !here {
+			cells = slices.Delete(cells, 1, 2)
+		}
+		w.Row(cells...)
 	}
 	return w.Flush()
 }

@@ -2,10 +2,8 @@ package command
 
 import (
 	"fmt"
-	"io"
-	"text/tabwriter"
 
-	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/words"
 
 	"github.com/spf13/cobra"
@@ -91,18 +89,13 @@ func listPoints(cmd *cobra.Command, a *app.App, id string) error {
 	if err != nil {
 		return err
 	}
-	if err := printPoints(cmd.OutOrStdout(), points); err != nil {
+	w := text.NewTable(cmd.OutOrStdout())
+	for _, p := range points {
+		w.Row(p.Seq, p.Time.Local().Format("2006-01-02 15:04"), words.OneLine(p.Text, 80))
+	}
+	if err := w.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "'inspan rewind %s --to NUMBER' returns to before that message, '--to last' to before the last one.\n", id)
 	return nil
-}
-
-// printPoints prints where a session can be rewound to.
-func printPoints(out io.Writer, points []running.Point) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, p := range points {
-		fmt.Fprintf(w, "%d\t%s\t%s\n", p.Seq, p.Time.Local().Format("2006-01-02 15:04"), words.OneLine(p.Text, 80))
-	}
-	return w.Flush()
 }

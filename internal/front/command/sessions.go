@@ -9,8 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/kernel/session"
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/internal/view/words"
@@ -108,7 +108,7 @@ func (c *command) sessionsSearch() *cobra.Command {
 					fmt.Fprintln(cmd.ErrOrStderr(), "inspan:", err)
 					continue
 				}
-				printHit(cmd.OutOrStdout(), hit)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s %d %s: %s\n", hit.Session, hit.Seq, hit.Kind, words.OneLine(hit.Text, 200))
 			}
 			return cmd.Context().Err()
 		},
@@ -275,18 +275,11 @@ func (c *command) sessionsFsck() *cobra.Command {
 
 // printSessions prints sessions, one a line.
 func printSessions(out io.Writer, list []store.Info) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tUSED\tEVENTS\tENDED\tWHAT")
+	w := text.NewTable(out, "ID", "USED", "EVENTS", "ENDED", "WHAT")
 	for _, s := range list {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", s.ID, s.Modified.Local().Format("2006-01-02 15:04"),
-			s.Events, endedOf(s), words.OneLine(whatOf(s), 60))
+		w.Row(s.ID, s.Modified.Local().Format("2006-01-02 15:04"), s.Events, endedOf(s), words.OneLine(whatOf(s), 60))
 	}
 	return w.Flush()
-}
-
-// printHit prints where a search found something.
-func printHit(out io.Writer, hit store.Hit) {
-	fmt.Fprintf(out, "%s %d %s: %s\n", hit.Session, hit.Seq, hit.Kind, words.OneLine(hit.Text, 200))
 }
 
 // exportFormats are what [exportSession] can write.

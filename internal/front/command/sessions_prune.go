@@ -3,7 +3,6 @@ package command
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/inspan/inspan/internal/base/text"
@@ -93,13 +92,11 @@ func printPruning(out io.Writer, p app.Pruning, theyGo bool) error {
 }
 
 func printStale(out io.Writer, p app.Pruning) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tUSED\tSESSIONS\tSIZE\tWHY\tWHAT")
+	w := text.NewTable(out, "ID", "USED", "SESSIONS", "SIZE", "WHY", "WHAT")
 	size := int64(0)
 	for _, s := range p.Stale {
 		size += s.Size
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\n", s.ID, s.Modified.Local().Format("2006-01-02 15:04"), s.Family, megabytes(s.Size), s.Why,
-			words.OneLine(whatOf(s.Info), 60))
+		w.Row(s.ID, s.Modified.Local().Format("2006-01-02 15:04"), s.Family, megabytes(s.Size), s.Why, words.OneLine(whatOf(s.Info), 60))
 	}
 	err := w.Flush()
 	fmt.Fprintf(out, "%s, %s. The others take %s.\n", text.Count(len(p.Stale), "session"), megabytes(size), megabytes(p.Left))
@@ -119,13 +116,13 @@ func printUnused(out io.Writer, p app.Pruning) error {
 			broken += l.Size
 		}
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SIZE\tNO SESSION NEEDS\tPATH")
+	w := text.NewTable(out, "SIZE", "NO SESSION NEEDS", "PATH")
 	if len(p.Leftovers) > 0 {
-		fmt.Fprintf(w, "%s\tspecs of tools\t\n%s\tfiles that crashes left half written\t\n", megabytes(specs), megabytes(broken))
+		w.Row(megabytes(specs), "specs of tools")
+		w.Row(megabytes(broken), "files that crashes left half written")
 	}
 	for _, u := range p.Unused {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", megabytes(u.Size), u.What, text.Line(u.Path))
+		w.Row(megabytes(u.Size), u.What, text.Line(u.Path))
 	}
 	return w.Flush()
 }

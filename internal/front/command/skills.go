@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/extend/skill"
@@ -54,7 +53,12 @@ func (c *command) skillsShow() *cobra.Command {
 				return err
 			}
 			l := a.Extensions.Skills(root)
-			return printSkill(cmd.OutOrStdout(), l, args[0], strings.Join(args[1:], " "))
+			s, _, err := l.Invoke(args[0], strings.Join(args[1:], " "))
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), text.VisibleLines(s))
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose skills to use")
@@ -119,7 +123,7 @@ func skillSlashes(a *app.App, root string) []tui.Command {
 // printSkills prints the skills of a library.
 func printSkills(out, complain io.Writer, l *skill.Library) error {
 	list, warnings := l.List()
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := text.NewTable(out)
 	for _, s := range list {
 		who := s.Source
 		switch {
@@ -128,7 +132,7 @@ func printSkills(out, complain io.Writer, l *skill.Library) error {
 		case s.Hidden:
 			who += ", only by the model"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, who, words.OneLine(s.Description, 70))
+		w.Row(s.Name, who, words.OneLine(s.Description, 70))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -152,8 +156,11 @@ func printSkillCosts(out io.Writer, l *skill.Library, names []string) error {
 			names = append(names, s.Name)
 		}
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SKILL\tIN THE PROMPT\tINSTRUCTIONS\tFILES")
+	w := text.NewTable(out, "SKILL", "IN THE PROMPT", "INSTRUCTIONS", "FILES")
+	row := func(name string, c skill.Levels) {
+		w.Row(name, text.Thousands(c.Index.Tokens), text.Thousands(c.Text.Tokens),
+			text.Thousands(c.Files.Tokens)+" in "+text.Count(c.Count, "file"))
+	}
 	var sum skill.Levels
 	for _, name := range names {
 		cost, err := l.Cost(name)
@@ -164,15 +171,10 @@ func printSkillCosts(out io.Writer, l *skill.Library, names []string) error {
 		sum.Text.Tokens += cost.Text.Tokens
 		sum.Files.Tokens += cost.Files.Tokens
 		sum.Count += cost.Count
-		skillCost(w, name, cost)
+		row(name, cost)
 	}
-	skillCost(w, "all", sum)
+	row("all", sum)
 	return w.Flush()
-}
-
-func skillCost(w io.Writer, name string, c skill.Levels) {
-	fmt.Fprintf(w, "%s\t%s\t%s\t%s in %s\n", name, text.Thousands(c.Index.Tokens), text.Thousands(c.Text.Tokens),
-		text.Thousands(c.Files.Tokens), text.Count(c.Count, "file"))
 }
 
 // printValid prints what agentskills.io has against the skills of folders; an error: something.
@@ -193,14 +195,4 @@ func printValid(out io.Writer, dirs []string) error {
 		return fmt.Errorf("%d of %d are not valid", bad, len(dirs))
 	}
 	return nil
-}
-
-// printSkill prints a skill as the model gets it.
-func printSkill(out io.Writer, l *skill.Library, name, arguments string) error {
-	s, _, err := l.Invoke(name, arguments)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(out, text.VisibleLines(s))
-	return err
 }

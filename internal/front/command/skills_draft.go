@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -40,14 +39,13 @@ func (o ownTools) SkillDrafts(context.Context) error {
 		fmt.Fprintln(o.Out, "No skill waits for a decision.")
 		return nil
 	}
-	w := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SKILL\tSESSION\tFOR")
+	w := text.NewTable(o.Out, "SKILL", "SESSION", "FOR")
 	for _, d := range list {
 		is, err := skill.Parse(d.Name, d.Content)
 		if err != nil {
 			is.Description = "can't be read: " + err.Error()
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", text.Line(d.Name), text.Line(is.Metadata["session"]), words.OneLine(is.Description, 70))
+		w.Row(text.Line(d.Name), text.Line(is.Metadata["session"]), words.OneLine(is.Description, 70))
 	}
 	return w.Flush()
 }

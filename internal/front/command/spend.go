@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/cost"
@@ -41,7 +40,7 @@ func (c *command) spend() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&ask.By, "by", "cause", "group by `kind`: "+strings.Join(ask.Explanations(), ", "))
+	fl.StringVar(&ask.By, "by", "cause", "group by `kind`: "+strings.Join(cost.Explanations(), ", "))
 	fl.StringVar(&ask.Day, "day", "", "only this `day`, such as 2026-11-21")
 	fl.StringVar(&ask.Since, "since", "", "only from this `day` on")
 	fl.BoolVar(&ask.JSON, "json", false, "print JSON")
@@ -50,14 +49,11 @@ func (c *command) spend() *cobra.Command {
 
 // causes is what a person asks about the causes of costs.
 type causes struct {
-	By         string // one of Explanations
+	By         string // one of [cost.Explanations]
 	Day, Since string // days, such as 2026-11-21; empty: any
 	Session    string // its id; empty: all
 	JSON       bool
 }
-
-// Explanations are what costs can be explained by.
-func (c causes) Explanations() []string { return cost.Explanations() }
 
 // Print prints where every token of the bills went.
 func (c causes) Print(ctx context.Context, out io.Writer, sessions store.Store, warn func(string)) error {
@@ -84,12 +80,10 @@ func (c causes) Print(ctx context.Context, out io.Writer, sessions store.Store, 
 
 // printSpent prints where every token of the bills went.
 func printSpent(out io.Writer, r cost.Report) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, strings.ToUpper(r.By)+"\tFRESH\tCACHED\tWRITTEN\tOUTPUT\tUS $\tSHARE\t")
+	w := text.NewTable(out, strings.ToUpper(r.By), "FRESH", "CACHED", "WRITTEN", "OUTPUT", "US $", "SHARE")
 	for _, row := range append(r.Rows, r.Total) {
 		u := row.Usage
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%.4f\t%s\t\n", text.Line(row.Key), u.Input, u.CacheRead, u.CacheWrite, u.Output,
-			row.Dollars.Dollars(), partOf(row, r.Total))
+		w.Row(text.Line(row.Key), u.Input, u.CacheRead, u.CacheWrite, u.Output, fmt.Sprintf("%.4f", row.Dollars.Dollars()), partOf(row, r.Total))
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/inspan/inspan/internal/base/text"
@@ -35,27 +34,34 @@ func (c *command) stats() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if ask.Session != "" {
+				if ask.Session, err = a.Running.Seen(cmd.Context(), ask.Session); err != nil {
+					return err
+				}
+			}
 			return ask.Print(cmd.Context(), cmd.OutOrStdout(), a.Store(), time.Now(), c.warn)
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&ask.By, "by", "", "group by `kind`: "+strings.Join(ask.Groupings(), ", ")+" (default: model, and tool)")
+	fl.StringVar(&ask.By, "by", "", "group by `kind`: "+strings.Join(statGroupings(), ", ")+" (default: model, and tool)")
 	fl.StringVar(&ask.Since, "since", "", "only what began since this `day` (default: 30 days ago)")
+	fl.StringVar(&ask.Session, "session", "", "only the session with this `id` and its agents, or last")
 	fl.BoolVar(&ask.JSON, "json", false, "print JSON")
 	return cmd
 }
 
 // statistics is what a person asks about how requests and calls went.
 type statistics struct {
-	By    string // one of Groupings; empty: models and tools
-	Since string // a day, such as 2026-11-21; empty: the last 30 days
-	JSON  bool
+	By      string // one of statGroupings; empty: models and tools
+	Since   string // a day, such as 2026-11-21; empty: the last 30 days
+	Session string // its id; empty: all
+	JSON    bool
 }
 
 const usualDays = 30
 
-// Groupings lists what there are statistics by.
-func (s statistics) Groupings() []string {
+// statGroupings lists what there are statistics by.
+func statGroupings() []string {
 	return []string{"model", "provider", "tool", "error", "day"}
 }
 
@@ -75,7 +81,7 @@ type stat struct {
 func (s statistics) Print(ctx context.Context, out io.Writer, sessions store.Store, now time.Time, warn func(string)) error {
 	kinds := []string{"model", "tool"}
 	if s.By != "" {
-		if err := wordOf("--by", s.By, s.Groupings()); err != nil {
+		if err := wordOf("--by", s.By, statGroupings()); err != nil {
 			return err
 		}
 		kinds = []string{s.By}
@@ -84,11 +90,11 @@ func (s statistics) Print(ctx context.Context, out io.Writer, sessions store.Sto
 	if err != nil {
 		return err
 	}
-	if s.Since == "" {
+	if s.Since == "" && s.Session == "" {
 		since = now.AddDate(0, 0, -usualDays)
 	}
 	counts := make([]counting, len(kinds))
-	err = eachSpan(ctx, sessions, since, warn, func(span transcript.Span) {
+	err = eachSpan(ctx, sessions, s.Session, since, warn, func(span transcript.Span) {
 		for i, kind := range kinds {
 			if key := statKey(kind, span); key != "" {
 				counts[i].add(key, span)
@@ -106,7 +112,11 @@ func (s statistics) Print(ctx context.Context, out io.Writer, sessions store.Sto
 		return printJSON(out, tables)
 	}
 	if !slices.ContainsFunc(kinds, func(kind string) bool { return len(tables[kind]) > 0 }) {
-		fmt.Fprintf(out, "No request or call has ended since %s.\n", since.Format(time.DateOnly))
+		ever := ""
+		if !since.IsZero() {
+			ever = " since " + since.Format(time.DateOnly)
+		}
+		fmt.Fprintf(out, "No request or call has ended%s.\n", ever)
 		return nil
 	}
 	for i, kind := range kinds {
@@ -120,14 +130,15 @@ func (s statistics) Print(ctx context.Context, out io.Writer, sessions store.Sto
 	return nil
 }
 
-// eachSpan hands on what sessions have done since a time and ended, subagents too.
-func eachSpan(ctx context.Context, sessions store.Store, since time.Time, warn func(string), do func(transcript.Span)) error {
+// eachSpan hands on what sessions have done since a time and ended, subagents too: those of one session, or of all if
+// it is empty.
+func eachSpan(ctx context.Context, sessions store.Store, session string, since time.Time, warn func(string), do func(transcript.Span)) error {
 	list, err := sessions.List(ctx)
 	if err != nil {
 		return err
 	}
 	for _, info := range list {
-		if info.Modified.Before(since) {
+		if info.Modified.Before(since) || session != "" && info.ID != session && !strings.HasPrefix(info.ID, session+".") {
 			continue
 		}
 		var spans transcript.Spans
@@ -232,18 +243,14 @@ func percentile(sorted []int64, p int) int64 {
 }
 
 func printStats(out io.Writer, by string, rows []stat) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, strings.ToUpper(by)+"\tN\tFAILED\tP50\tP95\tP99\tFIRST")
+	w := text.NewTable(out, strings.ToUpper(by), "N", "FAILED", "P50", "P95", "P99", "FIRST")
 	for _, r := range rows {
 		first := ""
 		if r.First > 0 {
 			first = took(time.Duration(r.First) * time.Millisecond)
 		}
-		line := fmt.Sprintf("%s\t%d\t%.1f%%", text.Line(r.Key), r.N, share(r.Failed, r.N))
-		for _, p := range []int64{r.P50, r.P95, r.P99} {
-			line += "\t" + took(time.Duration(p)*time.Millisecond)
-		}
-		fmt.Fprintln(w, line+"\t"+first)
+		millis := func(n int64) string { return took(time.Duration(n) * time.Millisecond) }
+		w.Row(text.Line(r.Key), r.N, fmt.Sprintf("%.1f%%", share(r.Failed, r.N)), millis(r.P50), millis(r.P95), millis(r.P99), first)
 	}
 	return w.Flush()
 }

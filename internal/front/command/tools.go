@@ -2,10 +2,12 @@ package command
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/tool"
 
@@ -26,8 +28,7 @@ func (c *command) tools() *cobra.Command {
 				return err
 			}
 			list, err := a.Tools(cmd.Context(), root, c.warn)
-			printTools(cmd.OutOrStdout(), list)
-			return err
+			return errors.Join(printTools(cmd.OutOrStdout(), list), err)
 		},
 	}
 	call := &cobra.Command{
@@ -76,9 +77,11 @@ func (c *command) tools() *cobra.Command {
 }
 
 // printTools prints tools in one line each.
-func printTools(out io.Writer, list []tool.Tool) {
+func printTools(out io.Writer, list []tool.Tool) error {
+	w := text.NewTable(out)
 	for _, t := range list {
 		first, _, _ := strings.Cut(strings.TrimSpace(t.Doc), "\n")
-		fmt.Fprintf(out, "%-14s %s\n", words.OneLine(t.Name, 80), words.OneLine(first, 400))
+		w.Row(words.OneLine(t.Name, 80), words.OneLine(first, 400))
 	}
+	return w.Flush()
 }

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,15 +42,13 @@ func (o ownTools) Proposed(ctx context.Context) error {
 		fmt.Fprintln(o.Out, "No tool waits for a decision.")
 		return nil
 	}
-	w := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "TOOL\tSESSION\tWRITTEN\tMODEL\tDOES")
+	w := text.NewTable(o.Out, "TOOL", "SESSION", "WRITTEN", "MODEL", "DOES")
 	for _, p := range list {
 		does := p.Draft.Description
 		if p.Err != nil {
 			does = "can't be read: " + p.Err.Error()
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", text.Line(p.Name), p.Session, p.Written.Local().Format(time.DateTime), text.Line(p.Model),
-			words.OneLine(does, 60))
+		w.Row(text.Line(p.Name), p.Session, p.Written.Local().Format(time.DateTime), text.Line(p.Model), words.OneLine(does, 60))
 	}
 	return w.Flush()
 }
@@ -246,7 +243,7 @@ func (o ownTools) Report(ctx context.Context, now time.Time, warn func(string)) 
 	}
 	since := now.AddDate(0, 0, -idleDays)
 	used := map[string]ownUse{} // by what was approved: another of the same name is another tool
-	err := eachSpan(ctx, o.App.Store(), since, warn, func(s transcript.Span) {
+	err := eachSpan(ctx, o.App.Store(), "", since, warn, func(s transcript.Span) {
 		if s.Kind == transcript.SpanCall && s.Sum != "" {
 			u := used[s.Sum]
 			if u.calls++; s.Failed() {
@@ -258,8 +255,7 @@ func (o ownTools) Report(ctx context.Context, now time.Time, warn func(string)) 
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "TOOL\tOF\tAPPROVED\tCALLS\tFAILED\tSAVED\tSTATE")
+	w := text.NewTable(o.Out, "TOOL", "OF", "APPROVED", "CALLS", "FAILED", "SAVED", "STATE")
 	var remove []string
 	for _, p := range kept {
 		u := used[p.Digest()]
@@ -267,8 +263,7 @@ func (o ownTools) Report(ctx context.Context, now time.Time, warn func(string)) 
 		if why != "" {
 			remove = append(remove, fmt.Sprintf("%s: %s; remove it with 'inspan tools drop %s%s'", p.Name, why, p.Name, flagOf(p)))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", p.Name, p.Source, p.Origin.Approved.Local().Format(time.DateOnly), u.calls, u.failed,
-			text.Count(saved(p, u), "token"), stateOf(p))
+		w.Row(p.Name, p.Source, p.Origin.Approved.Local().Format(time.DateOnly), u.calls, u.failed, text.Count(saved(p, u), "token"), stateOf(p))
 	}
 	if err := w.Flush(); err != nil {
 		return err

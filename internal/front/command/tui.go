@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/extend/hook"
 
 	tea "charm.land/bubbletea/v2"
@@ -53,6 +54,11 @@ func (f *screenFlags) take(cmd *cobra.Command, args []string) error {
 	}
 	f.says = strings.Join(args, " ")
 	named := f.print || f.goOn || f.resume != ""
+	if !named {
+		if err := meansPeer(args); err != nil {
+			return err
+		}
+	}
 	if len(args) > 0 && !named && words.Nearly(args[0], commands(cmd)) {
 		return misused("%w; for a task of your own use: inspan run %q", unknown(cmd, args[0]), f.says)
 	}
@@ -235,8 +241,7 @@ func (c *command) slashes(a *app.App, root string, f *runFlags, shadowed func(na
 				complain, a.Extensions.Skills(root))
 		}),
 		printed("hooks", "list the hooks", func(_ context.Context, out, _ io.Writer) error {
-			printHooks(out, a.Config.Hooks)
-			return nil
+			return printHooks(out, a.Config.Hooks)
 		}),
 		printed("agents", "list the kinds of subagents", func(_ context.Context, out, complain io.Writer) error {
 			return printRoles(out, complain, a.Extensions.Roles(root, func(string) {}))
@@ -351,12 +356,14 @@ func (f *foreground) Run() error {
 }
 
 // printHooks prints the hooks of the settings in one line each.
-func printHooks(out io.Writer, list []hook.Config) {
+func printHooks(out io.Writer, list []hook.Config) error {
+	w := text.NewTable(out)
 	for _, h := range list {
 		runs := strings.TrimSpace(h.Command + " " + h.URL)
-		fmt.Fprintf(out, "%-14s %-20s %s\n", h.On, words.OneLine(h.Match, 20), words.OneLine(runs, 200))
+		w.Row(h.On, words.OneLine(h.Match, 20), words.OneLine(runs, 200))
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(out, "No hooks are set. Hooks of this folder run once you trust it, see 'inspan trust'.")
 	}
+	return w.Flush()
 }

@@ -16,7 +16,7 @@ import (
 )
 
 func (c *command) workflow() *cobra.Command {
-	return group("workflow", "List, check and run workflows: coded steps and agents on one log",
+	return group("workflow", "Run, check and list steps that you have written down: commands, agents and approvals",
 		c.workflowList(), c.workflowShow(), c.workflowCheck(), c.workflowGraph(), c.workflowRun(), c.workflowResume())
 }
 
@@ -28,10 +28,10 @@ func (c *command) workflowList() *cobra.Command {
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a, root, err := c.at(cwd)
-			if err == nil {
-				app.Workflows(a, root, "").Told(cmd.OutOrStdout())
+			if err != nil {
+				return err
 			}
-			return err
+			return app.Workflows(a, root, "").Told(cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` to list them for")
@@ -190,8 +190,8 @@ func (c *command) flowSlashes(a *app.App, root string, f *runFlags) []tui.Comman
 				return start(ctx, st, typed)
 			}
 			var b strings.Builder
-			flows.Told(&b)
-			return b.String(), nil
+			err := flows.Told(&b)
+			return b.String(), err
 		},
 	}, {
 		Name: "goal", Args: "<GOAL --check COMMAND>", Doc: "work on a goal in a process of its own until the command passes",
