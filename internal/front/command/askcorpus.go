@@ -40,7 +40,7 @@ func (c *command) askCorpus() *cobra.Command {
 			if q.Question = args[1]; strings.TrimSpace(q.Question) == "" {
 				return misused("the question is empty")
 			}
-			f.cwd = q.Of(args[0], cmd.Flags().Changed("source"))
+			f.cwd = q.of(args[0], cmd.Flags().Changed("source"))
 			if err := f.check(cmd); err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ func (c *command) askCorpus() *cobra.Command {
 			}
 			root, err := workspace(f.cwd)
 			if err == nil {
-				err = q.Check(cmd.Context(), host.Store, root)
+				err = q.check(cmd.Context(), host.Store, root)
 			}
 			if err != nil {
 				return err
@@ -61,7 +61,7 @@ func (c *command) askCorpus() *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			c.code = q.Run(cmd.Context(), c.console, s, event.Say(q.Task()))
+			c.code = q.run(cmd.Context(), c.console, s, event.Say(q.Task()))
 			return nil
 		},
 	}
@@ -94,9 +94,9 @@ type answered struct {
 	ExitCode int     `json:"exit_code"`
 }
 
-// Of takes what the command is given first, and returns the folder to work in. That is itself the
+// of takes what the command is given first, and returns the folder to work in. That is itself the
 // source where no other is named; a page is one in any case.
-func (q *corpusQuestion) Of(first string, named bool) (folder string) {
+func (q *corpusQuestion) of(first string, named bool) (folder string) {
 	switch {
 	case !corpus.IsPage(first):
 		return first
@@ -110,16 +110,16 @@ func (q *corpusQuestion) Of(first string, named bool) (folder string) {
 // resumeCorpus is Run for a session that is old, in the form that was asked for.
 func resumeCorpus(ctx context.Context, c *console.Console, s *inspan.Session, inputs ...event.Body) (int, error) {
 	if c.Form != console.Text && c.Form != console.JSON && c.Form != "" {
-		return 0, words.Misuse{Err: errors.New("--output: a session of ask-corpus answers as text or json")}
+		return 0, misused("--output: a session of ask-corpus answers as text or json")
 	}
 	q := corpusQuestion{JSON: c.Form == console.JSON}
-	return q.Run(ctx, c, s, inputs...), nil
+	return q.run(ctx, c, s, inputs...), nil
 }
 
-// Run drives a session that answers questions to a corpus, as [console.Console.Run] does. Standard output gets
+// run drives a session that answers questions to a corpus, as [console.Console.Run] does. Standard output gets
 // the answer to what was asked last and nothing else; what the agent does goes to standard error. It
 // returns the exit code.
-func (q *corpusQuestion) Run(ctx context.Context, c *console.Console, s *inspan.Session, inputs ...event.Body) int {
+func (q *corpusQuestion) run(ctx context.Context, c *console.Console, s *inspan.Session, inputs ...event.Body) int {
 	work := &console.Console{
 		Out: c.Err, Err: c.Err, Color: c.Color, Live: c.Live, Width: c.Width, Person: c.Person, Unattended: c.Unattended,
 	}
@@ -151,8 +151,8 @@ func (q *corpusQuestion) Run(ctx context.Context, c *console.Console, s *inspan.
 	return code
 }
 
-// Check returns an error if a source is not there, before a model costs anything.
-func (q *corpusQuestion) Check(ctx context.Context, sessions store.Store, root string) error {
+// check returns an error if a source is not there, before a model costs anything.
+func (q *corpusQuestion) check(ctx context.Context, sessions store.Store, root string) error {
 	if err := corpus.Exist(ctx, sessions, root, q.Sources); err != nil {
 		return words.Misuse{Err: err}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/view/words"
 )
 
 const keyForm = "A KEY is written as in the file, with a dot for each table: model, sandbox.memory_mb, providers.home.base_url."
@@ -152,7 +153,7 @@ func (c *command) change(cmd *cobra.Command, cwd string, project bool, changes .
 		if len(config.Faults(err)) > 0 { // it was there before
 			return config.Error{Err: err}
 		}
-		return usageError{err}
+		return words.Misuse{Err: err}
 	}
 	for _, change := range changes {
 		done, shadow := file.Told(change)
@@ -220,7 +221,7 @@ func (c *command) configGet() *cobra.Command {
 				return err
 			}
 			if err := config.CheckKey(args[0]); err != nil {
-				return usageError{err}
+				return words.Misuse{Err: err}
 			}
 			list, err := a.Permission.Settings(root)
 			if err != nil {

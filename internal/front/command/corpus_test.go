@@ -34,7 +34,7 @@ func askedCorpus(t *testing.T, file, content, calls string, asJSON bool) (code i
 	}
 	defer s.Close()
 	var stdout, stderr bytes.Buffer
-	code = q.Run(t.Context(), &console.Console{Out: &stdout, Err: &stderr}, s, event.Say(q.Task()))
+	code = q.run(t.Context(), &console.Console{Out: &stdout, Err: &stderr}, s, event.Say(q.Task()))
 	return code, stdout.String(), stderr.String()
 }
 

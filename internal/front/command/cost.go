@@ -43,13 +43,13 @@ func (c *command) cost() *cobra.Command {
 			}
 			if !suppose {
 				ask.Index = filepath.Join(a.StateDir, "cost.index")
-				return ask.Print(cmd.Context(), cmd.OutOrStdout(), a.Store(), c.warn)
+				return ask.print(cmd.Context(), cmd.OutOrStdout(), a.Store(), c.warn)
 			}
 			m, err := a.Providers.Hybrid(cmd.Context(), local, cloud)
 			if err != nil {
 				return err
 			}
-			return ask.Compare(cmd.Context(), cmd.OutOrStdout(), a.Store(), m, c.warn)
+			return ask.compare(cmd.Context(), cmd.OutOrStdout(), a.Store(), m, c.warn)
 		},
 	}
 	fl := cmd.Flags()
@@ -80,8 +80,8 @@ func (s spending) of() (cost.Spending, error) {
 	return of, err
 }
 
-// Print prints what the sessions say was spent.
-func (s spending) Print(ctx context.Context, out io.Writer, sessions store.Store, warn func(string)) error {
+// print prints what the sessions say was spent.
+func (s spending) print(ctx context.Context, out io.Writer, sessions store.Store, warn func(string)) error {
 	of, err := s.of()
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (s spending) Print(ctx context.Context, out io.Writer, sessions store.Store
 	}
 	rows, err := cost.Group(tallies, s.By)
 	if err != nil {
-		return words.Misuse{Err: fmt.Errorf("--by: %w%s", err, words.DidYouMean(s.By, cost.Groupings()))}
+		return misused("--by: %w%s", err, words.DidYouMean(s.By, cost.Groupings()))
 	}
 	rows = append(rows, cost.Sum(tallies))
 	if s.JSON {
@@ -101,8 +101,8 @@ func (s spending) Print(ctx context.Context, out io.Writer, sessions store.Store
 	return printCosts(out, s.By, rows)
 }
 
-// Compare prints what the sessions would have cost with the routes of a router.
-func (s spending) Compare(ctx context.Context, out io.Writer, sessions store.Store, m *router.Model, warn func(string)) error {
+// compare prints what the sessions would have cost with the routes of a router.
+func (s spending) compare(ctx context.Context, out io.Writer, sessions store.Store, m *router.Model, warn func(string)) error {
 	of, err := s.of()
 	if err != nil {
 		return err
@@ -124,7 +124,8 @@ func (s spending) Compare(ctx context.Context, out io.Writer, sessions store.Sto
 func printCosts(out io.Writer, by string, rows []cost.Row) error {
 	w := text.NewTable(out, strings.ToUpper(by), "REPLIES", "INPUT", "CACHED", "OUTPUT", "US $")
 	for _, r := range rows {
-		w.Row(text.Line(r.Key), r.Replies, r.Usage.Prompt(), fmt.Sprintf("%.0f%%", share(r.Usage.CacheRead, r.Usage.Prompt())), r.Usage.Output, fmt.Sprintf("%.4f", r.Dollars.Dollars()), lacking(r))
+		w.Row(text.Line(r.Key), r.Replies, r.Usage.Prompt(),
+			fmt.Sprintf("%.0f%%", share(r.Usage.CacheRead, r.Usage.Prompt())), r.Usage.Output, fmt.Sprintf("%.4f", r.Dollars.Dollars()), lacking(r))
 	}
 	return w.Flush()
 }

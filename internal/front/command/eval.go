@@ -52,7 +52,7 @@ func (c *command) evalValidate() *cobra.Command {
 		Long: "A SUITE is a folder of tasks, one task, a folder of .txt files, or a .jsonl file. docs/EVALUATION.md describes the formats.\n" +
 			"With --pin inspan writes the digest into suite.toml. A suite that changes afterwards is refused.",
 		Args: exactly(1, 1, "a SUITE"),
-		RunE: c.evaluated(&e, func(_ *cobra.Command, args []string) error { return e.Validate(args[0]) }),
+		RunE: c.evaluated(&e, func(_ *cobra.Command, args []string) error { return e.validate(args[0]) }),
 	}
 	cmd.Flags().BoolVar(&e.Pin, "pin", false, "write the digest into suite.toml")
 	cmd.Flags().StringVar(&e.Repos, "repos", "", "`folder` with clones of the repositories that rows of SWE-bench name")
@@ -82,7 +82,7 @@ func (c *command) evalRun() *cobra.Command {
 			}
 			ctx, stop := signals(cmd.Context())
 			defer stop()
-			return e.Run(ctx, args[0])
+			return e.run(ctx, args[0])
 		}),
 	}
 	fl := cmd.Flags()
@@ -126,7 +126,7 @@ func (c *command) evalResume() *cobra.Command {
 			if cmd.Flags().Changed("time") {
 				e.Time = cmp.Or(e.Time, -1)
 			}
-			return e.Resume(ctx, args[0])
+			return e.resume(ctx, args[0])
 		}),
 	}
 	addEvalBounds(cmd, &e)
@@ -139,7 +139,7 @@ func (c *command) evalList() *cobra.Command {
 		Use:   "list",
 		Short: "List the runs",
 		Args:  exactly(0, 0, "no arguments"),
-		RunE:  c.evaluated(&e, func(*cobra.Command, []string) error { return e.List() }),
+		RunE:  c.evaluated(&e, func(*cobra.Command, []string) error { return e.list() }),
 	}
 	cmd.Flags().BoolVar(&e.JSON, "json", false, "print JSON")
 	return cmd
@@ -154,11 +154,11 @@ func (c *command) evalShow() *cobra.Command {
 		Args:  exactly(1, 1, "a RUN"),
 		RunE: c.evaluated(&e, func(cmd *cobra.Command, args []string) error {
 			if !watch {
-				return e.Show(args[0])
+				return e.show(args[0])
 			}
 			ctx, stop := signals(cmd.Context())
 			defer stop()
-			return e.Watch(ctx, args[0], drawable(e.Out))
+			return e.watch(ctx, args[0], drawable(e.Out))
 		}),
 	}
 	cmd.Flags().BoolVar(&watch, "watch", false, "show how all trials stand, until the run has ended")
@@ -173,7 +173,7 @@ func (c *command) evalLabel() *cobra.Command {
 		Short: "Say yourself whether a trial passed, to calibrate graders",
 		Args:  exactly(4, 4, "a RUN, a TASK, a TRY, and pass or fail"),
 		RunE: c.evaluated(&e, func(cmd *cobra.Command, args []string) error {
-			return e.Label(cmd.Context(), args[0], args[1], args[2], args[3])
+			return e.label(cmd.Context(), args[0], args[1], args[2], args[3])
 		}),
 	}
 }
@@ -184,7 +184,7 @@ func (c *command) evalCalibrate() *cobra.Command {
 		Use:   "calibrate RUN",
 		Short: "Show how far graders agree with the labels of people",
 		Args:  exactly(1, 1, "a RUN"),
-		RunE:  c.evaluated(&e, func(_ *cobra.Command, args []string) error { return e.Calibrate(args[0]) }),
+		RunE:  c.evaluated(&e, func(_ *cobra.Command, args []string) error { return e.calibrate(args[0]) }),
 	}
 	cmd.Flags().BoolVar(&e.JSON, "json", false, "print JSON")
 	return cmd
@@ -218,8 +218,8 @@ type evaluation struct {
 	JSON    bool
 }
 
-// Validate reads a suite and says what is in it.
-func (e *evaluation) Validate(path string) error {
+// validate reads a suite and says what is in it.
+func (e *evaluation) validate(path string) error {
 	if e.Pin {
 		digest, err := eval.Pin(path)
 		if err == nil {
@@ -240,8 +240,8 @@ func (e *evaluation) Validate(path string) error {
 	return err
 }
 
-// Run performs a new run of a suite.
-func (e *evaluation) Run(ctx context.Context, path string) error {
+// run performs a new run of a suite.
+func (e *evaluation) run(ctx context.Context, path string) error {
 	if err := wordOf("--split", cmp.Or(e.Split, "dev"), []string{"train", "dev", "held-out"}); err != nil {
 		return err
 	}
@@ -277,7 +277,7 @@ func (e *evaluation) proposal() (*eval.Change, error) {
 	case name == "":
 		return nil, nil
 	case e.With != "" && e.Without != "":
-		return nil, words.Misuse{Err: errors.New("a run has --proposal or --without, not both")}
+		return nil, misused("a run has --proposal or --without, not both")
 	}
 	book, err := eval.LedgerIn(e.Table.StateDir).Book()
 	if err != nil {
@@ -311,7 +311,7 @@ func (e *evaluation) settings() (name string, data []byte, err error) {
 		e.Model = c.Model
 	}
 	if data, err = config.ReadFile(path); err != nil {
-		return name, nil, words.Misuse{Err: fmt.Errorf("--config: %w", err)}
+		return name, nil, misused("--config: %w", err)
 	}
 	return name, data, nil
 }
@@ -344,8 +344,8 @@ func (e *evaluation) told(p eval.Progress) {
 	fmt.Fprintf(e.Err, "%s  $%.2f in all\n", line, p.Cost)
 }
 
-// Resume goes on with a run.
-func (e *evaluation) Resume(ctx context.Context, id string) error {
+// resume goes on with a run.
+func (e *evaluation) resume(ctx context.Context, id string) error {
 	run, err := eval.FolderIn(e.Table.StateDir).Open(id)
 	if err != nil {
 		return err
@@ -365,8 +365,8 @@ func (e *evaluation) on(ctx context.Context, r *eval.Runner, id string) error {
 	return errors.Join(e.summary(run), err)
 }
 
-// Show prints the trials of a run. Those that are held out are only counted.
-func (e *evaluation) Show(id string) error {
+// show prints the trials of a run. Those that are held out are only counted.
+func (e *evaluation) show(id string) error {
 	run, err := eval.FolderIn(e.Table.StateDir).Open(id)
 	if err != nil {
 		return err
@@ -376,7 +376,8 @@ func (e *evaluation) Show(id string) error {
 	}
 	w := text.NewTable(e.Out, "TASK", "TRY", "OUTCOME", "SCORE", "TURNS", "COST", "SESSION", "REASON")
 	for _, t := range run.Trials {
-		w.Row(t.Task, t.Try, t.Outcome, fmt.Sprintf("%.2f", t.Score), t.Turns, fmt.Sprintf("$%.4f", t.Cost), t.Session, text.Visible(words.OneLine(t.Reason, 80)))
+		w.Row(t.Task, t.Try, t.Outcome, fmt.Sprintf("%.2f", t.Score), t.Turns, fmt.Sprintf("$%.4f", t.Cost),
+			t.Session, text.Visible(words.OneLine(t.Reason, 80)))
 	}
 	err = w.Flush()
 	for _, t := range run.Trials {
@@ -457,8 +458,8 @@ func (e *evaluation) summary(run *eval.Run) error {
 	return err
 }
 
-// List prints the runs.
-func (e *evaluation) List() error {
+// list prints the runs.
+func (e *evaluation) list() error {
 	f := eval.FolderIn(e.Table.StateDir)
 	ids, err := f.IDs()
 	if err != nil {
@@ -485,8 +486,8 @@ func (e *evaluation) List() error {
 	return w.Flush()
 }
 
-// Label keeps what a person says of a trial.
-func (e *evaluation) Label(ctx context.Context, id, task, try, word string) error {
+// label keeps what a person says of a trial.
+func (e *evaluation) label(ctx context.Context, id, task, try, word string) error {
 	f := eval.FolderIn(e.Table.StateDir)
 	run, err := f.Open(id)
 	if err != nil {
@@ -494,7 +495,7 @@ func (e *evaluation) Label(ctx context.Context, id, task, try, word string) erro
 	}
 	n, err := strconv.Atoi(try)
 	if err != nil {
-		return words.Misuse{Err: fmt.Errorf("%q is not the number of a try", try)}
+		return misused("%q is not the number of a try", try)
 	}
 	if err := wordOf("the label", word, []string{"pass", "fail"}); err != nil {
 		return err
@@ -502,16 +503,16 @@ func (e *evaluation) Label(ctx context.Context, id, task, try, word string) erro
 	return f.Label(ctx, run, eval.Label{Task: task, Try: n, Passed: word == "pass", By: os.Getenv("USER")})
 }
 
-// Calibrate prints how far the graders of a run agree with people. The label of a held-out trial would
+// calibrate prints how far the graders of a run agree with people. The label of a held-out trial would
 // tell its outcome.
-func (e *evaluation) Calibrate(id string) error {
+func (e *evaluation) calibrate(id string) error {
 	f := eval.FolderIn(e.Table.StateDir)
 	run, err := f.Open(id)
 	if err != nil {
 		return err
 	}
 	if run.Split == eval.HeldOut {
-		return words.Misuse{Err: fmt.Errorf("run %s is of held-out tasks; calibrate graders with a run of others", run.ID)}
+		return misused("run %s is of held-out tasks; calibrate graders with a run of others", run.ID)
 	}
 	labels, err := f.Labels(run)
 	if err != nil {
@@ -519,8 +520,8 @@ func (e *evaluation) Calibrate(id string) error {
 	}
 	list := eval.Calibrate(run, labels)
 	if len(list) == 0 {
-		return words.Misuse{Err: fmt.Errorf("no trial of run %s has a label; add some with: inspan eval label %s TASK TRY pass|fail",
-			run.ID, run.ID)}
+		return misused("no trial of run %s has a label; add some with: inspan eval label %s TASK TRY pass|fail",
+			run.ID, run.ID)
 	}
 	if e.JSON {
 		return printJSON(e.Out, list)

@@ -15,7 +15,6 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/lab/eval"
 	"github.com/inspan/inspan/internal/lab/stats"
-	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/store"
 
 	"github.com/spf13/cobra"
@@ -79,7 +78,7 @@ func (c *command) evalCompare() *cobra.Command {
 		Example: "  inspan eval compare baseline candidate\n  inspan eval compare baseline candidate --looks 5",
 		Args:    exactly(2, 100, "a BASE and one or more CANDIDATEs"),
 	}
-	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error { return ask.Compare(cmd.Context(), args) })
+	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error { return ask.compare(cmd.Context(), args) })
 	rates(cmd, &ask)
 	looksFlag(cmd, &ask.How.Looks)
 	partialFlag(cmd, &ask)
@@ -96,7 +95,7 @@ func (c *command) evalReport() *cobra.Command {
 		Example: "  inspan eval report baseline candidate --format html --out report.html",
 		Args:    exactly(2, 100, "a BASE and one or more CANDIDATEs"),
 	}
-	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error { return ask.Report(cmd.Context(), args) })
+	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error { return ask.report(cmd.Context(), args) })
 	rates(cmd, &ask)
 	looksFlag(cmd, &ask.How.Looks)
 	cmd.Flags().StringVar(&ask.Format, "format", "md", "`format` of the report: md, html or json")
@@ -114,7 +113,7 @@ func (c *command) evalDiff() *cobra.Command {
 			"the same thing differently, so their words count only if everything else is the same.",
 		Args: exactly(2, 2, "two SESSIONs"),
 	}
-	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error { return ask.Diff(cmd.Context(), args[0], args[1]) })
+	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error { return ask.diff(cmd.Context(), args[0], args[1]) })
 	cmd.Flags().BoolVar(&ask.JSON, "json", false, "print JSON")
 	return cmd
 }
@@ -131,7 +130,7 @@ func (c *command) evalGate() *cobra.Command {
 		Args:    exactly(2, 2, "a BASE and a CANDIDATE"),
 	}
 	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error {
-		code, err := ask.Gate(cmd.Context(), args[0], args[1])
+		code, err := ask.gate(cmd.Context(), args[0], args[1])
 		if err == nil {
 			c.code = code
 		}
@@ -159,7 +158,7 @@ func (c *command) evalPower() *cobra.Command {
 		if d.Spread > 0 && d.Tries == 1 {
 			return misused("--spread needs --tries of at least 2: with one try it can't be told from chance")
 		}
-		return ask.Power(pilot)
+		return ask.power(pilot)
 	})
 	fl := cmd.Flags()
 	countFlag(fl, &d.Tasks, "tasks", 100, 100_000, "`number` of tasks")
@@ -189,7 +188,7 @@ func (c *command) evalExport() *cobra.Command {
 		Args:    exactly(1, 1, "a RUN"),
 	}
 	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error {
-		return ask.Export(cmd.Context(), args[0], shape, cmd.ErrOrStderr())
+		return ask.export(cmd.Context(), args[0], shape, cmd.ErrOrStderr())
 	})
 	cmd.Flags().StringVar(&shape, "as", "jsonl", "`shape`: harbor, jsonl or swe-bench")
 	cmd.Flags().StringVar(&ask.File, "out", "", "new `file` or, for harbor, folder to write (default: print it)")
@@ -220,7 +219,7 @@ func (c *comparisons) run(name string) (eval.Run, error) {
 	dir := name
 	if _, err := os.Stat(filepath.Join(name, "run.json")); err != nil {
 		if !filepath.IsLocal(name) {
-			return eval.Run{}, words.Misuse{Err: fmt.Errorf("there is no run in %s", name)}
+			return eval.Run{}, misused("there is no run in %s", name)
 		}
 		f := eval.FolderIn(c.State)
 		run, err := f.Open(name)
@@ -281,8 +280,8 @@ func (c *comparisons) look(id string, base, candidate eval.Run) func(*eval.Book)
 	}
 }
 
-// Compare prints how candidates compare with a base.
-func (c *comparisons) Compare(ctx context.Context, names []string) error {
+// compare prints how candidates compare with a base.
+func (c *comparisons) compare(ctx context.Context, names []string) error {
 	cs, err := c.compared(ctx, names)
 	if err != nil {
 		return err
@@ -328,18 +327,19 @@ func (c *comparisons) print(one *eval.Comparison) {
 		if f.Parting != nil {
 			at = fmt.Sprintf("%s:%d %s:%d", f.Base.Session, f.Parting.Base.Seq, f.Candidate.Session, f.Parting.Candidate.Seq)
 		}
-		w.Row("  "+text.Line(f.Task), fmt.Sprintf("%d of %d", f.Base.Passed, f.Base.Tries), fmt.Sprintf("%d of %d", f.Candidate.Passed, f.Candidate.Tries), at)
+		w.Row("  "+text.Line(f.Task), fmt.Sprintf("%d of %d", f.Base.Passed, f.Base.Tries),
+			fmt.Sprintf("%d of %d", f.Candidate.Passed, f.Candidate.Tries), at)
 	}
 	_ = w.Flush() // to where the lines above went
 }
 
-// Report writes a report to a file, or prints it.
-func (c *comparisons) Report(ctx context.Context, names []string) (err error) {
+// report writes a report to a file, or prints it.
+func (c *comparisons) report(ctx context.Context, names []string) (err error) {
 	if err := wordOf("--format", c.Format, eval.Formats()); err != nil {
 		return err
 	}
 	if u, err := url.Parse(c.Pages); err != nil || c.Pages != "" && (u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		return words.Misuse{Err: fmt.Errorf("--web: %q is not the address of a web page", c.Pages)}
+		return misused("--web: %q is not the address of a web page", c.Pages)
 	}
 	cs, err := c.compared(ctx, names)
 	if err != nil {
@@ -356,9 +356,9 @@ func (c *comparisons) Report(ctx context.Context, names []string) (err error) {
 	return eval.Report(f, c.Format, cs, c.Pages)
 }
 
-// Gate prints whether a candidate may pass, and why. Its code is that of the command: [console.ExitDone] if it
+// gate prints whether a candidate may pass, and why. Its code is that of the command: [console.ExitDone] if it
 // passes, [console.ExitError] if it is stopped, and [console.ExitUsage] if its runs can't decide that.
-func (c *comparisons) Gate(ctx context.Context, base, candidate string) (code int, err error) {
+func (c *comparisons) gate(ctx context.Context, base, candidate string) (code int, err error) {
 	from, err := c.run(base)
 	if err != nil {
 		return 0, err
@@ -384,8 +384,8 @@ func (c *comparisons) Gate(ctx context.Context, base, candidate string) (code in
 	return code, nil
 }
 
-// Diff prints the first event where two sessions part.
-func (c *comparisons) Diff(ctx context.Context, base, candidate string) error {
+// diff prints the first event where two sessions part.
+func (c *comparisons) diff(ctx context.Context, base, candidate string) error {
 	var ids [2]string
 	for i, name := range []string{base, candidate} {
 		id, err := store.Resolve(ctx, c.Sessions, name)
@@ -411,9 +411,9 @@ func (c *comparisons) Diff(ctx context.Context, base, candidate string) error {
 	return nil
 }
 
-// Power prints what a comparison would find before it is paid for. Of a pilot run it takes how often
+// power prints what a comparison would find before it is paid for. Of a pilot run it takes how often
 // trials of one task end differently.
-func (c *comparisons) Power(pilot string) error {
+func (c *comparisons) power(pilot string) error {
 	d, power, effect := c.Design, c.How.Power, c.Effect
 	if pilot != "" {
 		run, err := c.run(pilot)

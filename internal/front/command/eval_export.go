@@ -9,17 +9,16 @@ import (
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/lab/eval"
-	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Export writes a run in a shape that others take. Of held-out tasks that is a look, which counts. What is left
+// export writes a run in a shape that others take. Of held-out tasks that is a look, which counts. What is left
 // out is told to errs.
-func (c *comparisons) Export(ctx context.Context, name, shape string, errs io.Writer) (err error) {
+func (c *comparisons) export(ctx context.Context, name, shape string, errs io.Writer) (err error) {
 	if err := wordOf("--as", shape, eval.Shapes()); err != nil {
 		return err
 	}
 	if shape == eval.ShapeHarbor && c.File == "" {
-		return words.Misuse{Err: errors.New("a job of Harbor is a folder; name one that is not there with --out")}
+		return misused("a job of Harbor is a folder; name one that is not there with --out")
 	}
 	run, err := c.run(name)
 	if err != nil {
@@ -29,7 +28,7 @@ func (c *comparisons) Export(ctx context.Context, name, shape string, errs io.Wr
 		return err
 	}
 	if _, err := os.Lstat(c.File); err == nil { // before the look counts
-		return words.Misuse{Err: fmt.Errorf("--out: %s is there already", c.File)}
+		return misused("--out: %s is there already", c.File)
 	}
 	planned := c.How.Planned * max(1, run.Tries)
 	if n := planned - len(run.Trials); n > 0 {

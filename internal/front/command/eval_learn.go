@@ -35,7 +35,7 @@ func (c *command) learning(use, short, long string, args int, do learned) *cobra
 	var ask comparisons
 	cmd := &cobra.Command{Use: use, Short: short, Long: long, Args: exactly(args, args, "a PROPOSAL, as '"+use+"' shows")}
 	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) (err error) {
-		if args[0], err = ask.Named(args[0]); err != nil {
+		if args[0], err = ask.named(args[0]); err != nil {
 			return err
 		}
 		return do(cmd.Context(), &ask, args)
@@ -52,7 +52,7 @@ func (c *command) learnFailures() *cobra.Command {
 		Example: "  inspan eval learn failures baseline | inspan -p \"Propose one small change of AGENTS.md against these\"",
 		Args:    exactly(1, 1, "a RUN"),
 	}
-	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error { return ask.Failures(cmd.Context(), args[0]) })
+	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error { return ask.failures(cmd.Context(), args[0]) })
 	return cmd
 }
 
@@ -76,7 +76,7 @@ func (c *command) learnPropose() *cobra.Command {
 			return err
 		}
 		p.File = args[0]
-		return ask.Propose(cmd.Context(), p)
+		return ask.propose(cmd.Context(), p)
 	})
 	fl := cmd.Flags()
 	fl.StringVar(&p.To, "to", "", "`file` with the new content")
@@ -89,14 +89,14 @@ func (c *command) learnPropose() *cobra.Command {
 func (c *command) learnList() *cobra.Command {
 	var ask comparisons
 	cmd := &cobra.Command{Use: "list", Short: "List proposals and how far each has come", Args: exactly(0, 0, "no arguments")}
-	cmd.RunE = c.comparing(&ask, func(*cobra.Command, []string) error { return ask.Learned() })
+	cmd.RunE = c.comparing(&ask, func(*cobra.Command, []string) error { return ask.learned() })
 	cmd.Flags().BoolVar(&ask.JSON, "json", false, "print the ledger as JSON")
 	return cmd
 }
 
 func (c *command) learnShow() *cobra.Command {
 	return c.learning("show PROPOSAL", "Show a proposal, where it is from and what became of it", "", 1,
-		func(_ context.Context, ask *comparisons, args []string) error { return ask.Told(args[0]) })
+		func(_ context.Context, ask *comparisons, args []string) error { return ask.told(args[0]) })
 }
 
 // untied is a command about two runs, which may also not show that they differ in the proposal alone.
@@ -114,7 +114,7 @@ func (c *command) learnTry() *cobra.Command {
 	return c.untied("try PROPOSAL BASE CANDIDATE", "Compare a proposal on dev tasks",
 		"BASE and CANDIDATE are runs of dev tasks: 'inspan eval run SUITE --without PROPOSAL' and '--proposal PROPOSAL'.",
 		func(ctx context.Context, ask *comparisons, args []string) error {
-			return ask.Try(ctx, args[0], args[1], args[2])
+			return ask.try(ctx, args[0], args[1], args[2])
 		})
 }
 
@@ -123,7 +123,7 @@ func (c *command) learnPromote() *cobra.Command {
 		"BASE and CANDIDATE are runs of held-out tasks, as for 'try'. The look counts, whatever comes of it: all looks at a suite share an error\n"+
 			"rate of 5 %, and each gets less than the one before. inspan shows only the verdict.",
 		func(ctx context.Context, ask *comparisons, args []string) error {
-			return ask.Promote(ctx, args[0], args[1], args[2])
+			return ask.promote(ctx, args[0], args[1], args[2])
 		})
 }
 
@@ -131,7 +131,7 @@ func (c *command) learnCanary() *cobra.Command {
 	var share float64
 	cmd := c.learning("canary PROPOSAL", "Give a promoted change to a share of new sessions", "", 1,
 		func(ctx context.Context, ask *comparisons, args []string) error {
-			return ask.Canary(ctx, args[0], share)
+			return ask.canary(ctx, args[0], share)
 		})
 	rateFlag(cmd.Flags(), &share, "share", 0.2, "`share` of the sessions that get it")
 	return cmd
@@ -143,7 +143,7 @@ func (c *command) learnArm() *cobra.Command {
 		"KEY names the session or its task. The same key has the same answer: with, or without. Label the session with it, so that\n"+
 			"'inspan eval learn watch' can compare the two.", 2,
 		func(_ context.Context, ask *comparisons, args []string) error {
-			return ask.Arm(args[0], args[1], into)
+			return ask.arm(args[0], args[1], into)
 		})
 	cmd.Flags().StringVar(&into, "into", "", "make the change in this `folder`, the session's own copy of the workspace, if it gets it")
 	return cmd
@@ -158,14 +158,14 @@ func (c *command) learnWatch() *cobra.Command {
 			"the same task was run again. You may watch as often as you like, for example with 'inspan schedule'.",
 		Args: exactly(0, 0, "no arguments"),
 	}
-	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, _ []string) error { return ask.Watch(cmd.Context()) })
+	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, _ []string) error { return ask.watch(cmd.Context()) })
 	return cmd
 }
 
 func (c *command) learnKeep() *cobra.Command {
 	return c.learning("keep PROPOSAL", "Make a change in its workspace, for all sessions", "", 1,
 		func(ctx context.Context, ask *comparisons, args []string) error {
-			return ask.Keep(ctx, args[0])
+			return ask.keep(ctx, args[0])
 		})
 }
 
@@ -173,7 +173,7 @@ func (c *command) learnWithdraw() *cobra.Command {
 	var why string
 	cmd := c.learning("withdraw PROPOSAL", "Take a proposal back, and its change out of the workspace", "", 1,
 		func(ctx context.Context, ask *comparisons, args []string) error {
-			return ask.Withdraw(ctx, args[0], why)
+			return ask.withdraw(ctx, args[0], why)
 		})
 	cmd.Flags().StringVar(&why, "why", "", "`reason`")
 	return cmd
@@ -189,16 +189,16 @@ type proposing struct {
 // byHand is who proposes a change that is drawn from no session.
 const byHand = "hand"
 
-// Propose puts a change into the ledger. Nothing else happens.
-func (c *comparisons) Propose(ctx context.Context, p proposing) error {
+// propose puts a change into the ledger. Nothing else happens.
+func (c *comparisons) propose(ctx context.Context, p proposing) error {
 	if len(p.From) == 0 && p.By != byHand {
-		return words.Misuse{Err: errors.New("propose needs --from SESSION:EVENT, or --by " + byHand + " for an idea that is drawn from no session")}
+		return misused("propose needs --from SESSION:EVENT, or --by " + byHand + " for an idea that is drawn from no session")
 	}
 	if !utf8.ValidString(p.Why) || !utf8.ValidString(p.By) {
-		return words.Misuse{Err: errors.New("what --why and --by say must be UTF-8, so that the ledger can be read again")}
+		return misused("what --why and --by say must be UTF-8, so that the ledger can be read again")
 	}
 	if info, err := os.Lstat(filepath.Join(p.Root, p.File)); err == nil && info.Mode()&os.ModeSymlink != 0 {
-		return words.Misuse{Err: fmt.Errorf("propose %s: %w", p.File, eval.ErrLink)}
+		return misused("propose %s: %w", p.File, eval.ErrLink)
 	}
 	before, err := os.ReadFile(filepath.Join(p.Root, p.File))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -240,7 +240,7 @@ func (c *comparisons) drawn(ctx context.Context, from []string) ([]eval.Drawn, e
 			}
 			seq, err := strconv.ParseUint(n, 10, 64)
 			if err != nil {
-				return nil, words.Misuse{Err: fmt.Errorf("--from %s: %q is not the number of an event", one, n)}
+				return nil, misused("--from %s: %q is not the number of an event", one, n)
 			}
 			d.Events = append(d.Events, seq)
 		}
@@ -262,17 +262,17 @@ func (c *comparisons) there(ctx context.Context, from string, d eval.Drawn) erro
 		left = slices.DeleteFunc(left, func(seq uint64) bool { return seq == e.Seq })
 	}
 	if len(left) > 0 {
-		return words.Misuse{Err: fmt.Errorf("--from %s: session %s has no event %d", from, d.Session, left[0])}
+		return misused("--from %s: session %s has no event %d", from, d.Session, left[0])
 	}
 	held, err := eval.FolderIn(c.State).HeldOut(d.Session)
 	if held {
-		err = words.Misuse{Err: fmt.Errorf("--from %s: it is a trial of a held-out task, of which nothing is learned", from)}
+		err = misused("--from %s: it is a trial of a held-out task, of which nothing is learned", from)
 	}
 	return err
 }
 
-// Named finds the id of the proposal that a person means.
-func (c *comparisons) Named(name string) (string, error) {
+// named finds the id of the proposal that a person means.
+func (c *comparisons) named(name string) (string, error) {
 	book, err := c.ledger().Book()
 	if err != nil {
 		return "", err
@@ -294,8 +294,8 @@ func (c *comparisons) step(ctx context.Context, id string, entry func(*eval.Book
 	return p, e, err
 }
 
-// Failures prints what the failed trials of a run did.
-func (c *comparisons) Failures(ctx context.Context, name string) error {
+// failures prints what the failed trials of a run did.
+func (c *comparisons) failures(ctx context.Context, name string) error {
 	run, err := c.run(name)
 	if err != nil {
 		return err
@@ -303,8 +303,8 @@ func (c *comparisons) Failures(ctx context.Context, name string) error {
 	return eval.Failures(ctx, c.Out, c.Sessions, run)
 }
 
-// Try compares a proposal on dev tasks.
-func (c *comparisons) Try(ctx context.Context, id, base, candidate string) error {
+// try compares a proposal on dev tasks.
+func (c *comparisons) try(ctx context.Context, id, base, candidate string) error {
 	from, to, err := c.two(base, candidate)
 	if err != nil {
 		return err
@@ -333,7 +333,7 @@ func (c *comparisons) tied(id string, from, to eval.Run, make func(*eval.Book) (
 	return func(b *eval.Book) (eval.Entry, error) {
 		why := b.Tied(id, from, to)
 		if errors.Is(why, eval.ErrUnchecked) && !c.Unchecked {
-			return eval.Entry{}, words.Misuse{Err: fmt.Errorf("%w; if you know that they do, add --unchecked", why)}
+			return eval.Entry{}, misused("%w; if you know that they do, add --unchecked", why)
 		}
 		e, err := make(b)
 		if why != nil {
@@ -343,8 +343,8 @@ func (c *comparisons) tied(id string, from, to eval.Run, make func(*eval.Book) (
 	}
 }
 
-// Promote looks at held-out tasks once. The look is in the ledger before anything is compared.
-func (c *comparisons) Promote(ctx context.Context, id, base, candidate string) error {
+// promote looks at held-out tasks once. The look is in the ledger before anything is compared.
+func (c *comparisons) promote(ctx context.Context, id, base, candidate string) error {
 	from, to, err := c.two(base, candidate)
 	if err != nil {
 		return err
@@ -359,8 +359,8 @@ func (c *comparisons) Promote(ctx context.Context, id, base, candidate string) e
 	return err
 }
 
-// Canary gives a change to a share of new sessions.
-func (c *comparisons) Canary(ctx context.Context, id string, share float64) error {
+// canary gives a change to a share of new sessions.
+func (c *comparisons) canary(ctx context.Context, id string, share float64) error {
 	p, _, err := c.step(ctx, id, func(*eval.Book) (eval.Entry, error) {
 		return eval.Entry{Step: eval.Canaried, Proposal: id, Share: share}, nil
 	})
@@ -371,8 +371,8 @@ func (c *comparisons) Canary(ctx context.Context, id string, share float64) erro
 	return err
 }
 
-// Arm prints whether a new session gets a change, and makes it in the folder of that session if so.
-func (c *comparisons) Arm(id, key, into string) error {
+// arm prints whether a new session gets a change, and makes it in the folder of that session if so.
+func (c *comparisons) arm(id, key, into string) error {
 	book, err := c.ledger().Book()
 	if err != nil {
 		return err
@@ -385,7 +385,7 @@ func (c *comparisons) Arm(id, key, into string) error {
 		own, err := os.Stat(p.Change.Root)
 		other, err2 := os.Stat(into)
 		if err == nil && err2 == nil && os.SameFile(own, other) {
-			return words.Misuse{Err: fmt.Errorf("%s is the workspace of %s itself, where 'learn keep' makes the change; give --into the session's own copy", into, id)}
+			return misused("%s is the workspace of %s itself, where 'learn keep' makes the change; give --into the session's own copy", into, id)
 		}
 	}
 	arm := eval.WithoutChange
@@ -400,9 +400,9 @@ func (c *comparisons) Arm(id, key, into string) error {
 	return err
 }
 
-// Watch counts how the sessions of canaries fare, and rolls back the changes that do harm. Of changes that
+// watch counts how the sessions of canaries fare, and rolls back the changes that do harm. Of changes that
 // were kept it only says how sessions fare.
-func (c *comparisons) Watch(ctx context.Context) error {
+func (c *comparisons) watch(ctx context.Context) error {
 	book, err := c.ledger().Book()
 	if err != nil {
 		return err
@@ -455,8 +455,8 @@ func (c *comparisons) watchKept(id string, signals []eval.Signal, kept time.Time
 		id, bad[0], text.Count(all[0], "session"), bad[1], all[1], id)
 }
 
-// Keep makes a change in its workspace, for all sessions.
-func (c *comparisons) Keep(ctx context.Context, id string) error {
+// keep makes a change in its workspace, for all sessions.
+func (c *comparisons) keep(ctx context.Context, id string) error {
 	p, _, err := c.step(ctx, id, func(b *eval.Book) (eval.Entry, error) { return b.Made(id, eval.Kept, "") })
 	if err == nil {
 		fmt.Fprintf(c.Out, "%s is made in %s.\n", id, p.Change.File)
@@ -464,8 +464,8 @@ func (c *comparisons) Keep(ctx context.Context, id string) error {
 	return err
 }
 
-// Withdraw takes a proposal back, and its change out of the workspace.
-func (c *comparisons) Withdraw(ctx context.Context, id, why string) error {
+// withdraw takes a proposal back, and its change out of the workspace.
+func (c *comparisons) withdraw(ctx context.Context, id, why string) error {
 	_, _, err := c.step(ctx, id, func(b *eval.Book) (eval.Entry, error) { return b.Made(id, eval.Withdrawn, why) })
 	if err == nil {
 		fmt.Fprintf(c.Out, "%s is withdrawn.\n", id)
@@ -473,8 +473,8 @@ func (c *comparisons) Withdraw(ctx context.Context, id, why string) error {
 	return err
 }
 
-// Learned lists proposals and how far each has come.
-func (c *comparisons) Learned() error {
+// learned lists proposals and how far each has come.
+func (c *comparisons) learned() error {
 	book, err := c.ledger().Book()
 	if err != nil {
 		return err
@@ -493,8 +493,8 @@ func (c *comparisons) Learned() error {
 	return w.Flush()
 }
 
-// Told prints a proposal with all that the ledger says of it.
-func (c *comparisons) Told(id string) error {
+// told prints a proposal with all that the ledger says of it.
+func (c *comparisons) told(id string) error {
 	book, err := c.ledger().Book()
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ func TestLostLooksAreNotRefunded(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(c.State, "evals", "held-out.jsonl"), []byte(tried.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Compare(t.Context(), []string{base, better}); err != nil {
+	if err := c.compare(t.Context(), []string{base, better}); err != nil {
 		t.Fatal(err)
 	}
 	book, err := (eval.Ledger{Path: ledger}).Book()
@@ -103,7 +103,7 @@ func TestProposalsNeedASource(t *testing.T) {
 		if p.from != "" {
 			one.From = []string{p.from}
 		}
-		err := c.Propose(t.Context(), one)
+		err := c.propose(t.Context(), one)
 		if (err == nil) != (p.want == "") || err != nil && !strings.Contains(err.Error(), p.want) {
 			t.Errorf("%+v: %v", p, err)
 		}
@@ -119,18 +119,18 @@ func canaried(t *testing.T, c *comparisons) (root, id string) {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
-	if err := c.Propose(ctx, proposing{Root: root, File: "AGENTS.md", To: next, Why: "it is faster", By: byHand}); err != nil {
+	if err := c.propose(ctx, proposing{Root: root, File: "AGENTS.md", To: next, Why: "it is faster", By: byHand}); err != nil {
 		t.Fatal(err)
 	}
-	id, err := c.Named("last")
+	id, err := c.named("last")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Unchecked = true
 	for _, err := range []error{
-		c.Try(ctx, id, keptRun(t, "a", eval.Dev, eval.Failed), keptRun(t, "b", eval.Dev, eval.Passed)),
-		c.Promote(ctx, id, keptRun(t, "a", eval.HeldOut, eval.Failed), keptRun(t, "b", eval.HeldOut, eval.Passed)),
-		c.Canary(ctx, id, 0.5),
+		c.try(ctx, id, keptRun(t, "a", eval.Dev, eval.Failed), keptRun(t, "b", eval.Dev, eval.Passed)),
+		c.promote(ctx, id, keptRun(t, "a", eval.HeldOut, eval.Failed), keptRun(t, "b", eval.HeldOut, eval.Passed)),
+		c.canary(ctx, id, 0.5),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -146,10 +146,10 @@ func TestCopiesAreOtherFolders(t *testing.T) {
 	c := &comparisons{State: t.TempDir(), Sessions: &sessions, Out: &bytes.Buffer{}, Now: time.Now(), By: "me"}
 	root, id := canaried(t, c)
 	for _, key := range []string{"a", "b", "c", "d", "e", "f"} {
-		if err := c.Arm(id, key, filepath.Join(root, ".")); err == nil || !strings.Contains(err.Error(), "the workspace of "+id+" itself") {
+		if err := c.arm(id, key, filepath.Join(root, ".")); err == nil || !strings.Contains(err.Error(), "the workspace of "+id+" itself") {
 			t.Errorf("%s: %v", key, err)
 		}
-		if err := c.Arm(id, key, t.TempDir()); err != nil {
+		if err := c.arm(id, key, t.TempDir()); err != nil {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
@@ -160,7 +160,7 @@ func TestCopiesAreOtherFolders(t *testing.T) {
 		t.Skip("no links here")
 	}
 	link := proposing{Root: root, File: "LINK.md", To: filepath.Join(t.TempDir(), "x"), Why: "it fails", By: byHand}
-	if err := c.Propose(t.Context(), link); !errors.Is(err, eval.ErrLink) {
+	if err := c.propose(t.Context(), link); !errors.Is(err, eval.ErrLink) {
 		t.Error(err)
 	}
 }
@@ -173,13 +173,13 @@ func TestStepsThatFailChangeNothing(t *testing.T) {
 	c := &comparisons{State: t.TempDir(), Sessions: &sessions, Out: &out, Now: time.Now().Add(-time.Hour), By: "me"}
 	root, id := canaried(t, c)
 	file := filepath.Join(root, "AGENTS.md")
-	if err := c.Keep(t.Context(), id); !errors.Is(err, eval.ErrStep) {
+	if err := c.keep(t.Context(), id); !errors.Is(err, eval.ErrStep) {
 		t.Errorf("a change of which no session was watched is kept: %v", err)
 	}
 	for _, arm := range []string{eval.WithChange, eval.WithoutChange} {
 		ended(t, &sessions, map[string]string{"learned." + id: arm}, event.ReasonDone)
 	}
-	if err := c.Watch(t.Context()); err != nil {
+	if err := c.watch(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	c.Now = time.Now().Add(time.Hour)
@@ -191,19 +191,19 @@ func TestStepsThatFailChangeNothing(t *testing.T) {
 	is := func(step eval.Step) {
 		t.Helper()
 		out.Reset()
-		if err := c.Told(id); err != nil || !strings.Contains(out.String(), id+", "+string(step)+"\n") {
+		if err := c.told(id); err != nil || !strings.Contains(out.String(), id+", "+string(step)+"\n") {
 			t.Errorf("it is not %s: %s, %v", step, out.String(), err)
 		}
 	}
 	write("Somebody else was faster.\n")
-	if err := c.Keep(t.Context(), id); !errors.Is(err, eval.ErrMoved) {
+	if err := c.keep(t.Context(), id); !errors.Is(err, eval.ErrMoved) {
 		t.Errorf("a change that does not fit is kept: %v", err)
 	}
 	is(eval.Canaried)
 	failed := 0
 	for i := range 40 {
 		out.Reset()
-		if err := c.Arm(id, fmt.Sprint(i), root); err != nil {
+		if err := c.arm(id, fmt.Sprint(i), root); err != nil {
 			failed++
 			if out.Len() > 0 {
 				t.Errorf("a session that can't get the change is labelled %s", out.String())
@@ -216,16 +216,16 @@ func TestStepsThatFailChangeNothing(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Keep(t.Context(), id); err != nil {
+	if err := c.keep(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	is(eval.Kept)
 	out.Reset()
-	if err := c.Watch(t.Context()); err != nil || !strings.Contains(out.String(), id+" is kept: 0 of 0 sessions since then failed, 0 of 2 in the time of its canary") {
+	if err := c.watch(t.Context()); err != nil || !strings.Contains(out.String(), id+" is kept: 0 of 0 sessions since then failed, 0 of 2 in the time of its canary") {
 		t.Errorf("of a kept change, watching says %s, %v", out.String(), err)
 	}
 	write("Somebody changed it.\n")
-	if err := c.Withdraw(t.Context(), id, ""); !errors.Is(err, eval.ErrMoved) {
+	if err := c.withdraw(t.Context(), id, ""); !errors.Is(err, eval.ErrMoved) {
 		t.Errorf("a change that is no longer there is taken back: %v", err)
 	}
 	is(eval.Kept)
@@ -242,7 +242,7 @@ func TestCanaryIsRolledBack(t *testing.T) {
 	root := t.TempDir() // another workspace
 	for i := range 40 {
 		out.Reset()
-		if err := c.Arm(id, fmt.Sprint("ticket ", i), ""); err != nil {
+		if err := c.arm(id, fmt.Sprint("ticket ", i), ""); err != nil {
 			t.Fatal(err)
 		}
 		arm := strings.TrimSpace(out.String())
@@ -253,7 +253,7 @@ func TestCanaryIsRolledBack(t *testing.T) {
 		ended(t, &sessions, map[string]string{"learned." + id: arm}, reason)
 	}
 	out.Reset()
-	if err := c.Watch(ctx); err != nil {
+	if err := c.watch(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), " 0 of ") || !strings.Contains(out.String(), "more than chance") {
@@ -261,7 +261,7 @@ func TestCanaryIsRolledBack(t *testing.T) {
 	}
 	out.Reset()
 	for i := range 40 {
-		if err := c.Arm(id, fmt.Sprint("another ", i), root); err != nil {
+		if err := c.arm(id, fmt.Sprint("another ", i), root); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -272,10 +272,10 @@ func TestCanaryIsRolledBack(t *testing.T) {
 		t.Error("the change was made")
 	}
 	out.Reset()
-	if err := c.Told(id); err != nil || !strings.Contains(out.String(), id+", rolled_back") {
+	if err := c.told(id); err != nil || !strings.Contains(out.String(), id+", rolled_back") {
 		t.Errorf("the ledger says %s, %v", out.String(), err)
 	}
-	if err := c.Keep(ctx, id); err == nil {
+	if err := c.keep(ctx, id); err == nil {
 		t.Error("it can still be kept")
 	}
 }

@@ -15,9 +15,9 @@ import (
 // watchBeat is the time between looks at a run.
 const watchBeat = time.Second
 
-// Watch shows how a run stands, until nobody works on it: each look that is different is a line, which on a
+// watch shows how a run stands, until nobody works on it: each look that is different is a line, which on a
 // terminal, live says, takes the place of the one before. The trials come at the end.
-func (e *evaluation) Watch(ctx context.Context, id string, live bool) error {
+func (e *evaluation) watch(ctx context.Context, id string, live bool) error {
 	f, last, end, gap := eval.FolderIn(e.Table.StateDir), "", "\n", ""
 	if live {
 		end, gap = "\x1b[K\r", "\n"

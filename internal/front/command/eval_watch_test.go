@@ -56,7 +56,7 @@ func TestWatchEval(t *testing.T) {
 		}
 	}}
 	e := evaluation{Table: &running.Table{Installation: &config.Installation{StateDir: state}}, Out: out}
-	if err := e.Watch(t.Context(), "last", false); err != nil {
+	if err := e.watch(t.Context(), "last", false); err != nil {
 		t.Fatal(err)
 	}
 	want := `r1 of mine: 1 failed, 1 running, 2 open of 4 trials, $2.00 of $7.00, about 3m0s left
@@ -67,7 +67,7 @@ b  failed: no  open
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}
-	if err := e.Watch(t.Context(), "r2", false); err == nil || !strings.Contains(err.Error(), "no run") {
+	if err := e.watch(t.Context(), "r2", false); err == nil || !strings.Contains(err.Error(), "no run") {
 		t.Error(err)
 	}
 }

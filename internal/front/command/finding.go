@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/words"
 )
 
 // one loads the settings and finds the session that the text means, to change it.
@@ -56,7 +57,7 @@ func workspace(folder string) (string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", misused("%s does not exist", folder)
 	case err != nil:
-		return "", usageError{err}
+		return "", words.Misuse{Err: err}
 	case !info.IsDir():
 		return "", misused("%s is not a folder", folder)
 	}

@@ -107,7 +107,7 @@ func dayOf(flag, text string) (time.Time, error) {
 	}
 	at, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		return at, words.Misuse{Err: fmt.Errorf("%s: %q is not a day such as 2026-11-21", flag, text)}
+		return at, misused("%s: %q is not a day such as 2026-11-21", flag, text)
 	}
 	return at, nil
 }
@@ -117,7 +117,7 @@ func wordOf(flag, word string, list []string) error {
 	if slices.Contains(list, word) {
 		return nil
 	}
-	return words.Misuse{Err: fmt.Errorf("%s: %q is none of %s%s", flag, word, strings.Join(list, ", "), words.DidYouMean(word, list))}
+	return misused("%s: %q is none of %s%s", flag, word, strings.Join(list, ", "), words.DidYouMean(word, list))
 }
 
 // flagError words an error in the flags, and names the flag nearest to one that does not exist.
@@ -132,7 +132,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	missing, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
-		return usageError{err}
+		return words.Misuse{Err: err}
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
@@ -241,3 +241,6 @@ func everywhere(root *cobra.Command) {
 		return nil
 	}
 }
+
+// misused is an error of whoever typed the command.
+func misused(format string, args ...any) error { return words.Misuse{Err: fmt.Errorf(format, args...)} }

@@ -78,7 +78,7 @@ func (p Program) Main(args []string, in io.Reader, out, errs io.Writer) (code in
 	root := cmd.root()
 	root.SetArgs(numbered(root, args))
 	if err := root.Execute(); err != nil {
-		return cmd.console.Fail(exitCode(err), mended(err))
+		return cmd.console.Fail(console.ExitCode("error", "", err), mended(err))
 	}
 	return cmd.code
 }
@@ -90,19 +90,6 @@ type command struct {
 	shared  app.Shared
 	self    string // what keeps processes; see app.App
 	code    int    // exit code of a subcommand that ended without an error
-}
-
-// usageError is an error of whoever typed the command.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func exitCode(err error) int {
-	var usage usageError
-	if errors.As(err, &usage) {
-		return console.ExitUsage
-	}
-	return console.ExitCode("error", "", err)
 }
 
 // numbered has a negative number among the arguments stand behind all flags, since no flag is

@@ -118,7 +118,7 @@ func (c *command) addServer(cmd *cobra.Command, name string, s config.MCPServer)
 		return err
 	}
 	if err := a.Hubs.Add(name, s); err != nil {
-		return usageError{err}
+		return words.Misuse{Err: err}
 	}
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "Added %s to %s.\n", name, a.ConfigPath)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/inspan/inspan/internal/view/words"
 )
 
 func (c *command) mcpLogin() *cobra.Command {
@@ -28,7 +30,7 @@ func (c *command) mcpLogin() *cobra.Command {
 			how, err := a.Logins.AtTerminal(cmd.Context(), *way, c.console.Say,
 				func(ctx context.Context) (string, error) { return readLine(ctx, c.in) })
 			if err != nil {
-				return usageError{err}
+				return words.Misuse{Err: err}
 			}
 			if err := a.Logins.Server(cmd.Context(), hub.Manager, args[0], how); err != nil {
 				return err

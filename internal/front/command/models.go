@@ -110,7 +110,8 @@ func printPrices(out io.Writer, b *catalog.Book, from string) error {
 				long = fmt.Sprintf("above %s: x%s, reply x%s", text.Thousands(m.Long.Above), figure(m.Long.Prompt), figure(m.Long.Reply))
 			}
 			for _, p := range m.Prices {
-				w.Row(fmt.Sprintf("%s/%s", text.Line(v.Name), text.Line(m.ID)), text.Thousands(m.Window), figure(p.Input), figure(p.CacheRead), figure(p.CacheWrite), figure(p.Output), p.From, long, v.Checked)
+				w.Row(fmt.Sprintf("%s/%s", text.Line(v.Name), text.Line(m.ID)), text.Thousands(m.Window), figure(p.Input),
+					figure(p.CacheRead), figure(p.CacheWrite), figure(p.Output), p.From, long, v.Checked)
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/words"
 )
 
 const ways = "Ways to log in:\n" +
@@ -73,7 +74,7 @@ func (c *command) logIn(ctx context.Context, a *app.App, provider, way string) e
 	how, err := a.Logins.AtTerminal(ctx, way, c.console.Say,
 		func(ctx context.Context) (string, error) { return readLine(ctx, c.in) })
 	if err != nil {
-		return usageError{err}
+		return words.Misuse{Err: err}
 	}
 	return a.Logins.Provider(ctx, provider, how)
 }

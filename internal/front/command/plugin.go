@@ -211,7 +211,8 @@ func printPlugins(out, complain io.Writer, list []plugin.Plugin) error {
 	w := text.NewTable(out, "PLUGIN", "VERSION", "STATE", "DIGEST", "IN THE PROMPT", "BRINGS", "FROM")
 	for _, p := range list {
 		tokens, _ := p.Cost()
-		w.Row(p.Name, cmp.Or(p.Version, "-"), pluginState(p), shortDigest(p.Digest), text.Count(tokens, "token"), brings(p), text.Visible(p.Source))
+		w.Row(p.Name, cmp.Or(p.Version, "-"), pluginState(p), shortDigest(p.Digest), text.Count(tokens, "token"),
+			brings(p), text.Visible(p.Source))
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -208,5 +207,3 @@ func (f *serverFlags) settle(s *server.Server) error {
 	s.Contract = strings.TrimSpace(string(raw))
 	return nil
 }
-
-func misused(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }

@@ -97,7 +97,7 @@ func (c *command) sessionsSearch() *cobra.Command {
 			}
 			match, err := regexp.Compile(text)
 			if err != nil {
-				return usageError{err}
+				return words.Misuse{Err: err}
 			}
 			a, err := app.Load(c.self)
 			if err != nil {
@@ -295,8 +295,8 @@ func exportSession(ctx context.Context, out io.Writer, sessions *session.Store, 
 	case "atif":
 		return transcript.ATIF(out, events, func(digest string) string { return filepath.Join(sessions.Dir, id, "blobs", digest) })
 	}
-	return words.Misuse{Err: fmt.Errorf("--format: unknown format %q; use %s%s", format,
-		strings.Join(exportFormats(), ", "), words.DidYouMean(format, exportFormats()))}
+	return misused("--format: unknown format %q; use %s%s", format,
+		strings.Join(exportFormats(), ", "), words.DidYouMean(format, exportFormats()))
 }
 
 // leads are the sessions of a list that work for no other.

@@ -49,7 +49,7 @@ func (c *command) sessionsPrune() *cobra.Command {
 				r.Size = megabytes
 			}
 			if err := r.Check(); err != nil {
-				return usageError{err}
+				return words.Misuse{Err: err}
 			}
 			return prune(cmd, a, time.Duration(r.Days)*24*time.Hour, r.Size<<20, yes)
 		},

@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// DraftSkill has a model write a skill from a session, and prints it.
-func (o ownTools) DraftSkill(ctx context.Context, session string) error {
+// draftSkill has a model write a skill from a session, and prints it.
+func (o ownTools) draftSkill(ctx context.Context, session string) error {
 	id, err := store.Resolve(ctx, o.App.Store(), session)
 	if err != nil {
 		return err
@@ -29,8 +29,8 @@ func (o ownTools) DraftSkill(ctx context.Context, session string) error {
 	return nil
 }
 
-// SkillDrafts lists the drafts of skills.
-func (o ownTools) SkillDrafts(context.Context) error {
+// skillDrafts lists the drafts of skills.
+func (o ownTools) skillDrafts(context.Context) error {
 	list, err := o.App.Extensions.SkillDrafts()
 	if err != nil {
 		return err
@@ -62,12 +62,12 @@ func (o ownTools) skillDraft(name string) (equipment.SkillDraft, error) {
 		}
 		names = append(names, d.Name)
 	}
-	return equipment.SkillDraft{}, words.Misuse{Err: fmt.Errorf("there is no draft of a skill %s%s; see 'inspan skills drafts': %w",
-		words.OneLine(name, 80), words.DidYouMean(name, names), fs.ErrNotExist)}
+	return equipment.SkillDraft{}, misused("there is no draft of a skill %s%s; see 'inspan skills drafts': %w",
+		words.OneLine(name, 80), words.DidYouMean(name, names), fs.ErrNotExist)
 }
 
-// PromoteSkill makes a draft a skill of the project or the person, if they approve just these bytes.
-func (o ownTools) PromoteSkill(_ context.Context, name string, user bool) error {
+// promoteSkill makes a draft a skill of the project or the person, if they approve just these bytes.
+func (o ownTools) promoteSkill(_ context.Context, name string, user bool) error {
 	d, err := o.skillDraft(name)
 	if err != nil {
 		return err
@@ -88,8 +88,8 @@ func (o ownTools) PromoteSkill(_ context.Context, name string, user bool) error 
 	return nil
 }
 
-// DropSkill removes a draft.
-func (o ownTools) DropSkill(_ context.Context, name string) error {
+// dropSkill removes a draft.
+func (o ownTools) dropSkill(_ context.Context, name string) error {
 	d, err := o.skillDraft(name)
 	if err != nil {
 		return err
@@ -105,17 +105,17 @@ func (o ownTools) DropSkill(_ context.Context, name string) error {
 func (c *command) skillDrafts() []*cobra.Command {
 	var user bool
 	draft := c.ownTool("draft SESSION", "Draft a skill from a session that has ended well", exactly(1, 1, "a SESSION"),
-		func(ctx context.Context, o ownTools, id string) error { return o.DraftSkill(ctx, id) })
+		func(ctx context.Context, o ownTools, id string) error { return o.draftSkill(ctx, id) })
 	draft.Long = "A model reads the session and writes a SKILL.md: when to use it, the steps, the commands, the pitfalls.\n" +
 		"It is the model for small tasks, agents.small, if one is set. The draft lies where no session reads it, until you promote it."
 	drafts := c.ownTool("drafts", "List the drafts of skills", exactly(0, 0, "no arguments"),
-		func(ctx context.Context, o ownTools, _ string) error { return o.SkillDrafts(ctx) })
+		func(ctx context.Context, o ownTools, _ string) error { return o.skillDrafts(ctx) })
 	promote := c.ownTool("promote NAME", "Keep a draft as a skill, after showing it", exactly(1, 1, "a NAME"),
 		func(ctx context.Context, o ownTools, name string) error {
-			return o.PromoteSkill(ctx, name, user)
+			return o.promoteSkill(ctx, name, user)
 		})
 	promote.Flags().BoolVar(&user, "user", false, "as a skill of your own, for all projects")
 	drop := c.ownTool("drop NAME", "Remove a draft", exactly(1, 1, "a NAME"),
-		func(ctx context.Context, o ownTools, name string) error { return o.DropSkill(ctx, name) })
+		func(ctx context.Context, o ownTools, name string) error { return o.dropSkill(ctx, name) })
 	return []*cobra.Command{draft, drafts, promote, drop}
 }

@@ -58,7 +58,7 @@ func (c *command) typed(cmd *cobra.Command, f *runFlags, args []string, text str
 	if _, err := os.Lstat("/" + name); err == nil { // it is about that
 		return text, false, nil
 	}
-	return "", false, usageError{notHere(ours, name)}
+	return "", false, words.Misuse{Err: notHere(ours, name)}
 }
 
 // inline warns of shell commands in the file of a command, which do not run as they do elsewhere.

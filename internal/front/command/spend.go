@@ -36,7 +36,7 @@ func (c *command) spend() *cobra.Command {
 					return err
 				}
 			}
-			return ask.Print(cmd.Context(), cmd.OutOrStdout(), a.Store(), c.warn)
+			return ask.print(cmd.Context(), cmd.OutOrStdout(), a.Store(), c.warn)
 		},
 	}
 	fl := cmd.Flags()
@@ -55,8 +55,8 @@ type causes struct {
 	JSON       bool
 }
 
-// Print prints where every token of the bills went.
-func (c causes) Print(ctx context.Context, out io.Writer, sessions store.Store, warn func(string)) error {
+// print prints where every token of the bills went.
+func (c causes) print(ctx context.Context, out io.Writer, sessions store.Store, warn func(string)) error {
 	q := cost.Question{Session: c.Session, By: c.By}
 	var err error
 	if q.Since, err = dayOf("--since", c.Since); err != nil {

@@ -39,7 +39,7 @@ func (c *command) stats() *cobra.Command {
 					return err
 				}
 			}
-			return ask.Print(cmd.Context(), cmd.OutOrStdout(), a.Store(), time.Now(), c.warn)
+			return ask.print(cmd.Context(), cmd.OutOrStdout(), a.Store(), time.Now(), c.warn)
 		},
 	}
 	fl := cmd.Flags()
@@ -76,9 +76,9 @@ type stat struct {
 	First  int64  `json:"first_p50_millis,omitempty"` // until the first of a reply, of those that came
 }
 
-// Print prints percentiles and failures of what has ended since a day. A session that can't be read to
+// print prints percentiles and failures of what has ended since a day. A session that can't be read to
 // its end counts as far as it goes, and warn names it.
-func (s statistics) Print(ctx context.Context, out io.Writer, sessions store.Store, now time.Time, warn func(string)) error {
+func (s statistics) print(ctx context.Context, out io.Writer, sessions store.Store, now time.Time, warn func(string)) error {
 	kinds := []string{"model", "tool"}
 	if s.By != "" {
 		if err := wordOf("--by", s.By, statGroupings()); err != nil {

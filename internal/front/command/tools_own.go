@@ -32,8 +32,8 @@ type ownTools struct {
 	Ask func(question string) (bool, error)
 }
 
-// Proposed lists what waits for somebody's decision.
-func (o ownTools) Proposed(ctx context.Context) error {
+// waiting lists what waits for somebody's decision.
+func (o ownTools) waiting(ctx context.Context) error {
 	list, err := o.App.Extensions.Proposed(ctx, o.App.Store(), o.Root)
 	if err != nil {
 		return err
@@ -67,8 +67,8 @@ func (o ownTools) proposed(ctx context.Context, name, session string) (equipment
 		}
 		names = append(names, p.Name)
 	}
-	return equipment.Proposed{}, words.Misuse{Err: fmt.Errorf("no tool %s is proposed%s; see 'inspan tools proposed': %w",
-		words.OneLine(name, 80), words.DidYouMean(name, names), fs.ErrNotExist)}
+	return equipment.Proposed{}, misused("no tool %s is proposed%s; see 'inspan tools proposed': %w",
+		words.OneLine(name, 80), words.DidYouMean(name, names), fs.ErrNotExist)
 }
 
 // promoted finds one by its name.
@@ -82,8 +82,8 @@ func (o ownTools) promoted(name string, user bool) (equipment.Promoted, bool) {
 	return list[i], true
 }
 
-// Show prints a proposal as it would lie in its folder.
-func (o ownTools) Show(ctx context.Context, name, session string) error {
+// show prints a proposal as it would lie in its folder.
+func (o ownTools) show(ctx context.Context, name, session string) error {
 	p, err := o.proposed(ctx, name, session)
 	if err != nil {
 		return err
@@ -119,9 +119,9 @@ func (o ownTools) files(in custom.Installed) {
 	fmt.Fprintln(o.Out)
 }
 
-// Promote keeps a tool beyond its session, or approves one again that was changed. Its tests pass in a
+// promote keeps a tool beyond its session, or approves one again that was changed. Its tests pass in a
 // fresh box, the reviewer model has nothing against it, and a person approves just these bytes.
-func (o ownTools) Promote(ctx context.Context, name, session string, user bool) error {
+func (o ownTools) promote(ctx context.Context, name, session string, user bool) error {
 	p, err := o.promotion(ctx, name, session, user)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (o ownTools) Promote(ctx context.Context, name, session string, user bool) 
 func (o ownTools) promotion(ctx context.Context, name, session string, user bool) (equipment.Promotion, error) {
 	if was, is := o.promoted(name, user); is && session == "" {
 		if !was.Changed {
-			return equipment.Promotion{}, words.Misuse{Err: fmt.Errorf("%s is kept already, as you approved it", name)}
+			return equipment.Promotion{}, misused("%s is kept already, as you approved it", name)
 		}
 		fmt.Fprintf(o.Out, "%s was changed after you approved it. This is what it is now:\n", name)
 		return o.App.Extensions.Again(ctx, was)
@@ -199,8 +199,8 @@ func (o ownTools) review(ctx context.Context, p equipment.Promotion) error {
 	return nil
 }
 
-// Drop takes a proposal back, or removes one that was kept, if a person says so.
-func (o ownTools) Drop(ctx context.Context, name, session string, user bool) error {
+// drop takes a proposal back, or removes one that was kept, if a person says so.
+func (o ownTools) drop(ctx context.Context, name, session string, user bool) error {
 	was, kept := o.promoted(name, user)
 	if kept && session == "" {
 		yes, err := o.Ask(fmt.Sprintf("Remove %s from %s?", name, was.Dir()))
@@ -233,9 +233,9 @@ const (
 // ownUse is how a tool was used within the last days.
 type ownUse struct{ calls, failed int }
 
-// Report tells how the tools that models have written were used, and which to remove. All of it is counted
+// report tells how the tools that models have written were used, and which to remove. All of it is counted
 // from the logs.
-func (o ownTools) Report(ctx context.Context, now time.Time, warn func(string)) error {
+func (o ownTools) report(ctx context.Context, now time.Time, warn func(string)) error {
 	kept := o.App.Extensions.Promoted(o.Root)
 	if len(kept) == 0 {
 		fmt.Fprintln(o.Out, "No tool that a model wrote is kept here.")
@@ -263,7 +263,8 @@ func (o ownTools) Report(ctx context.Context, now time.Time, warn func(string)) 
 		if why != "" {
 			remove = append(remove, fmt.Sprintf("%s: %s; remove it with 'inspan tools drop %s%s'", p.Name, why, p.Name, flagOf(p)))
 		}
-		w.Row(p.Name, p.Source, p.Origin.Approved.Local().Format(time.DateOnly), u.calls, u.failed, text.Count(saved(p, u), "token"), stateOf(p))
+		w.Row(p.Name, p.Source, p.Origin.Approved.Local().Format(time.DateOnly), u.calls, u.failed,
+			text.Count(saved(p, u), "token"), stateOf(p))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -326,26 +327,26 @@ func (c *command) ownTools() []*cobra.Command {
 		return cmd
 	}
 	show := named("show", "Show the content of a tool that a model proposed", "",
-		func(ctx context.Context, o ownTools, name string) error { return o.Show(ctx, name, session) })
+		func(ctx context.Context, o ownTools, name string) error { return o.show(ctx, name, session) })
 	promote := named("promote", "Keep a tool that a model proposed, after showing its exact content",
 		"inspan runs the tests of the tool in a fresh sandbox and has the reviewer model read it, if one is set. Then it shows you all\n"+
 			"files and asks. It writes exactly these into .inspan/tools, or with --user into your own folder of tools.\n"+
 			"After any change of the files, the tool is inert until you approve it again with the same command. Input and output must be a terminal.",
 		func(ctx context.Context, o ownTools, name string) error {
-			return o.Promote(ctx, name, session, user)
+			return o.promote(ctx, name, session, user)
 		})
 	drop := named("drop", "Take a proposed tool back, or remove one that you kept", "",
 		func(ctx context.Context, o ownTools, name string) error {
-			return o.Drop(ctx, name, session, user)
+			return o.drop(ctx, name, session, user)
 		})
 	for _, cmd := range []*cobra.Command{promote, drop} {
 		cmd.Flags().BoolVar(&user, "user", false, "in your own folder of tools, for all projects")
 	}
 	proposed := c.ownTool("proposed", "List the tools that models wrote in sessions of this folder", exactly(0, 0, "no arguments"),
-		func(ctx context.Context, o ownTools, _ string) error { return o.Proposed(ctx) })
+		func(ctx context.Context, o ownTools, _ string) error { return o.waiting(ctx) })
 	report := c.ownTool("report", "Show how kept tools were used, and which to remove", exactly(0, 0, "no arguments"),
 		func(ctx context.Context, o ownTools, _ string) error {
-			return o.Report(ctx, time.Now(), c.warn)
+			return o.report(ctx, time.Now(), c.warn)
 		})
 	return []*cobra.Command{proposed, show, promote, drop, report}
 }

@@ -111,7 +111,7 @@ func TestReviewerOfTools(t *testing.T) {
 		o.App.Config.Reviewer = &config.Reviewer{Model: "m"}
 		o.App.Permission.Model = func(context.Context, string) (llm.Model, error) { return model, nil }
 		o.propose(t, echoing("own"))
-		err = o.Promote(t.Context(), "own", "", false)
+		err = o.promote(t.Context(), "own", "", false)
 		if o.asked != want.asked || (err == nil) != (want.err == "") || err != nil && !strings.Contains(err.Error(), want.err) {
 			t.Errorf("%s: asked %d times, %v", verdict, o.asked, err)
 		}
@@ -130,10 +130,10 @@ func TestDropSaysWhat(t *testing.T) {
 	o := newOwnShop(t)
 	o.answer = true
 	o.propose(t, echoing("own"))
-	if err := o.Drop(t.Context(), "own", "", false); err != nil || !strings.Contains(o.out.String(), "Took back the proposal own") {
+	if err := o.drop(t.Context(), "own", "", false); err != nil || !strings.Contains(o.out.String(), "Took back the proposal own") {
 		t.Errorf("%q, %v", o.out, err)
 	}
-	if err := o.Drop(t.Context(), "own", "", false); err == nil || !strings.Contains(err.Error(), "no tool own is proposed") {
+	if err := o.drop(t.Context(), "own", "", false); err == nil || !strings.Contains(err.Error(), "no tool own is proposed") {
 		t.Error(err)
 	}
 	dir, outside := filepath.Join(o.Root, ".inspan", "tools"), t.TempDir()
@@ -152,10 +152,10 @@ func TestDropSaysWhat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Drop(t.Context(), "kept", "", false); err != nil || !strings.Contains(o.out.String(), "Removed kept from "+dir) {
+	if err := o.drop(t.Context(), "kept", "", false); err != nil || !strings.Contains(o.out.String(), "Removed kept from "+dir) {
 		t.Errorf("%q, %v", o.out, err)
 	}
-	if err := o.Drop(t.Context(), "foreign", "", false); err == nil {
+	if err := o.drop(t.Context(), "foreign", "", false); err == nil {
 		t.Error("what inspan has not put there is removed")
 	}
 	if names, err := os.ReadDir(dir); err != nil || len(names) != 1 {
@@ -180,7 +180,7 @@ func (r *reader) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 // TestReportOfTools holds what is counted of kept tools, and which are proposed to go.
 func TestReportOfTools(t *testing.T) {
 	o, now := newOwnShop(t), time.Now()
-	if err := o.Report(t.Context(), now, func(string) {}); err != nil || !strings.Contains(o.out.String(), "No tool") {
+	if err := o.report(t.Context(), now, func(string) {}); err != nil || !strings.Contains(o.out.String(), "No tool") {
 		t.Errorf("%q, %v", o.out, err)
 	}
 	approved := map[string]time.Time{
@@ -224,7 +224,7 @@ func TestReportOfTools(t *testing.T) {
 	o.session(t, append([]event.Body{event.Say("go")}, bodies...)...)
 
 	o.out.Reset()
-	if err := o.Report(t.Context(), now.Add(time.Minute), func(text string) { t.Error(text) }); err != nil {
+	if err := o.report(t.Context(), now.Add(time.Minute), func(text string) { t.Error(text) }); err != nil {
 		t.Fatal(err)
 	}
 	var rows, remove []string

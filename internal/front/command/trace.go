@@ -246,7 +246,7 @@ func took(d time.Duration) string {
 func exportTrace(ctx context.Context, out io.Writer, t transcript.Trace, to receiver) error {
 	requests, err := transcript.OTLP{Semconv: to.Semconv, Release: to.Release, Attributes: to.Attributes, Content: to.Content}.Traces(t)
 	if err != nil {
-		return words.Misuse{Err: fmt.Errorf("--otel-semconv: %w", err)}
+		return misused("--otel-semconv: %w", err)
 	}
 	if to.URL == "" {
 		for _, raw := range requests {
@@ -258,7 +258,7 @@ func exportTrace(ctx context.Context, out io.Writer, t transcript.Trace, to rece
 	}
 	at, err := url.Parse(to.URL)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
-		return words.Misuse{Err: fmt.Errorf("--to: %q is no address of a receiver; use http://HOST:4318", to.URL)}
+		return misused("--to: %q is no address of a receiver; use http://HOST:4318", to.URL)
 	}
 	if strings.Trim(at.Path, "/") == "" {
 		at.Path = "/v1/traces"

@@ -28,10 +28,10 @@ func (c *command) workflowList() *cobra.Command {
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
+			if err == nil {
+				app.Workflows(a, root, "").Told(cmd.OutOrStdout())
 			}
-			return app.Workflows(a, root, "").Told(cmd.OutOrStdout())
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` to list them for")
@@ -190,8 +190,8 @@ func (c *command) flowSlashes(a *app.App, root string, f *runFlags) []tui.Comman
 				return start(ctx, st, typed)
 			}
 			var b strings.Builder
-			err := flows.Told(&b)
-			return b.String(), err
+			flows.Told(&b)
+			return b.String(), nil
 		},
 	}, {
 		Name: "goal", Args: "<GOAL --check COMMAND>", Doc: "work on a goal in a process of its own until the command passes",

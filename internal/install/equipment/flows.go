@@ -173,8 +173,7 @@ func (w Workflows) Draw(ctx context.Context, out io.Writer, name string, mermaid
 }
 
 // Told lists them for people, one a line.
-func (w Workflows) Told(out io.Writer) error {
-	rows := text.NewTable(out)
+func (w Workflows) Told(out io.Writer) {
 	for _, one := range w.List() {
 		what := one.Why
 		if what == "" {
@@ -187,9 +186,8 @@ func (w Workflows) Told(out io.Writer) error {
 		if len(one.Hides) > 0 {
 			what += " (hides the one that is " + strings.Join(one.Hides, ", ") + ")"
 		}
-		rows.Row(one.Name, one.Source, what)
+		fmt.Fprintf(out, "%-20s %-10s %s\n", one.Name, one.Source, what)
 	}
-	return rows.Flush()
 }
 
 // planned is the plan of one. With problems it is there as far as it could be read.
