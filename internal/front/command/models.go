@@ -3,7 +3,10 @@ package command
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/inspan/inspan/internal/base/text"
@@ -101,7 +104,7 @@ func (c *command) modelsPrices() *cobra.Command {
 
 // printPrices prints a price book, which is from somewhere.
 func printPrices(out io.Writer, b *catalog.Book, from string) error {
-	w := text.NewTable(out, "MODEL", "WINDOW", "INPUT", "CACHED", "WRITTEN", "OUTPUT", "FROM", "LONG PROMPTS", "CHECKED")
+	w := text.NewTable(out, "MODEL", "WINDOW", "INPUT", "CACHED", "WRITTEN", "OUTPUT", "FROM", "LONG PROMPTS", "TIERS", "CHECKED")
 	figure := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 	for _, v := range b.Vendors {
 		for _, m := range v.Models {
@@ -109,9 +112,15 @@ func printPrices(out io.Writer, b *catalog.Book, from string) error {
 			if m.Long.Above > 0 {
 				long = fmt.Sprintf("above %s: x%s, reply x%s", text.Thousands(m.Long.Above), figure(m.Long.Prompt), figure(m.Long.Reply))
 			}
+			var tiers []string
+			for _, name := range slices.Sorted(maps.Keys(m.Tiers)) {
+				if m.Tiers[name] != 1 {
+					tiers = append(tiers, text.Line(name)+" x"+figure(m.Tiers[name]))
+				}
+			}
 			for _, p := range m.Prices {
-				w.Row(fmt.Sprintf("%s/%s", text.Line(v.Name), text.Line(m.ID)), text.Thousands(m.Window), figure(p.Input),
-					figure(p.CacheRead), figure(p.CacheWrite), figure(p.Output), p.From, long, v.Checked)
+				w.Row(text.Line(v.Name)+"/"+text.Line(m.ID), text.Thousands(m.Window), figure(p.Input),
+					figure(p.CacheRead), figure(p.CacheWrite), figure(p.Output), p.From, long, strings.Join(tiers, ", "), v.Checked)
 			}
 		}
 	}
