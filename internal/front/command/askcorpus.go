@@ -8,17 +8,16 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/delegate/corpus"
+	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/install/equipment"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/store"
-
-	"github.com/spf13/cobra"
-
-	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/front/console"
 )
 
 func (c *command) askCorpus() *cobra.Command {

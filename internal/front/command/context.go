@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/spf13/cobra"
+
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/words"
-
-	"github.com/spf13/cobra"
 )
 
 func (c *command) context() *cobra.Command {

@@ -4,14 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/inspan/inspan/internal/view/words"
-
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/delegate/subagent"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/internal/world/worktree"
 )
 

@@ -7,15 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/view/cost"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm/router"
 	"github.com/inspan/inspan/store"
-
-	"github.com/spf13/cobra"
-
-	"github.com/inspan/inspan/internal/install/app"
 )
 
 func (c *command) cost() *cobra.Command {

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/inspan/inspan/internal/install/running"
-	"github.com/inspan/inspan/internal/view/words"
-
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/internal/view/words"
 )
 
 func (c *command) effects() *cobra.Command {

@@ -12,17 +12,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/lab/eval"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/tool"
-
-	"github.com/spf13/cobra"
-
-	"github.com/inspan/inspan"
-	"github.com/inspan/inspan/internal/install/app"
 )
 
 func newEvalCommand(c *command) *cobra.Command {

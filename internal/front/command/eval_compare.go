@@ -12,15 +12,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/lab/eval"
 	"github.com/inspan/inspan/internal/lab/stats"
 	"github.com/inspan/inspan/store"
-
-	"github.com/spf13/cobra"
-
-	"github.com/inspan/inspan/internal/front/console"
-	"github.com/inspan/inspan/internal/install/app"
 )
 
 // evalComparisons are the subcommands of eval about runs that have ended, and what is learned of them.

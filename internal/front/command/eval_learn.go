@@ -12,12 +12,12 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
+
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/lab/eval"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/store"
-
-	"github.com/spf13/cobra"
 )
 
 func (c *command) evalLearn() *cobra.Command {

@@ -13,12 +13,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/inspan/inspan/internal/install/config"
-
 	"github.com/inspan/inspan/internal/view/words"
-
-	"github.com/spf13/pflag"
 )
 
 const dollarsType = "dollars"

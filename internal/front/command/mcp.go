@@ -9,14 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/inspan/inspan/internal/base/text"
-	"github.com/inspan/inspan/internal/extend/mcp"
-	"github.com/inspan/inspan/internal/view/words"
-
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/extend/mcp"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/view/words"
 )
 
 func (c *command) mcp() *cobra.Command {

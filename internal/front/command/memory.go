@@ -7,12 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/extend/memory"
 	"github.com/inspan/inspan/internal/extend/recall"
 	"github.com/inspan/inspan/internal/view/words"
-
-	"github.com/spf13/cobra"
 )
 
 func (c *command) memory() *cobra.Command {

@@ -9,14 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/inspan/inspan/internal/base/text"
-	"github.com/inspan/inspan/llm/heal"
-
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/providers"
 	"github.com/inspan/inspan/llm/catalog"
+	"github.com/inspan/inspan/llm/heal"
 )
 
 func (c *command) models() *cobra.Command {

@@ -8,13 +8,12 @@ import (
 	"io"
 	"strings"
 
-	"github.com/inspan/inspan/internal/base/text"
-	"github.com/inspan/inspan/internal/extend/plugin"
-	"github.com/inspan/inspan/internal/view/words"
-
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/extend/plugin"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/words"
 )
 
 func (c *command) plugin() *cobra.Command {

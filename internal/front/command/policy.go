@@ -6,14 +6,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/permission"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/tool"
-
-	"github.com/spf13/cobra"
-
-	"github.com/inspan/inspan/internal/install/app"
 )
 
 func (c *command) policy() *cobra.Command {

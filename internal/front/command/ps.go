@@ -6,12 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/base/text"
-	"github.com/inspan/inspan/internal/install/running"
-
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/view/words"
 )
 

@@ -10,16 +10,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/kernel/session"
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/store"
-
-	"github.com/spf13/cobra"
-
-	"github.com/inspan/inspan/internal/front/console"
-	"github.com/inspan/inspan/internal/install/app"
 )
 
 func (c *command) sessions() *cobra.Command {

@@ -6,10 +6,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/inspan/inspan/internal/base/keep"
-
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/service/server"
 )

@@ -5,12 +5,11 @@ import (
 	"io"
 	"time"
 
-	"github.com/inspan/inspan/internal/base/text"
-	"github.com/inspan/inspan/internal/view/words"
-
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/words"
 )
 
 func (c *command) sessionsPrune() *cobra.Command {

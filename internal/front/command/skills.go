@@ -7,14 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/base/text"
-	"github.com/inspan/inspan/internal/extend/skill"
-	"github.com/inspan/inspan/internal/view/words"
-
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/extend/skill"
 	"github.com/inspan/inspan/internal/front/tui"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/words"
 )
 
 func (c *command) skills() *cobra.Command {

@@ -6,13 +6,12 @@ import (
 	"io"
 	"strings"
 
-	"github.com/inspan/inspan/internal/base/text"
-	"github.com/inspan/inspan/internal/view/cost"
-	"github.com/inspan/inspan/store"
-
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/cost"
+	"github.com/inspan/inspan/store"
 )
 
 func (c *command) spend() *cobra.Command {

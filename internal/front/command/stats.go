@@ -10,13 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/inspan/inspan/internal/base/text"
-	"github.com/inspan/inspan/internal/view/transcript"
-	"github.com/inspan/inspan/store"
-
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/transcript"
+	"github.com/inspan/inspan/store"
 )
 
 func (c *command) stats() *cobra.Command {

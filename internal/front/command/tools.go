@@ -7,13 +7,12 @@ import (
 	"io"
 	"strings"
 
-	"github.com/inspan/inspan/internal/base/text"
-	"github.com/inspan/inspan/internal/view/words"
-	"github.com/inspan/inspan/tool"
-
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/tool"
 )
 
 func (c *command) tools() *cobra.Command {

@@ -9,14 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/internal/view/words"
-
-	"github.com/spf13/cobra"
-
-	"github.com/inspan/inspan"
 )
 
 func (c *command) trace() *cobra.Command {

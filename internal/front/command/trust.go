@@ -5,10 +5,10 @@ import (
 	"io"
 	"slices"
 
+	"github.com/spf13/cobra"
+
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/consent"
-
-	"github.com/spf13/cobra"
 )
 
 func (c *command) trust() *cobra.Command {

@@ -10,12 +10,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/base/text"
-	"github.com/inspan/inspan/internal/extend/hook"
-
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/extend/hook"
 	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/front/tui"
 	"github.com/inspan/inspan/internal/install/app"

@@ -15,14 +15,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/inspan/inspan/internal/install/running"
-	"github.com/inspan/inspan/internal/view/transcript"
-	"github.com/inspan/inspan/store"
-
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 )
 
 // Shapes are those that a run is exported in: the folder of a job of Harbor, a line of JSON for each trial,

@@ -9,11 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/inspan/inspan/store"
-
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 )
 
 // SpanKind is what a session does in a span.
