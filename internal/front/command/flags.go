@@ -126,7 +126,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	}
 	if empty, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		return misused("--%s needs a value; see '%s --help'", empty.GetFlag().Name, cmd.CommandPath())
+		return misused("--%s needs a value; see '%s'", empty.GetFlag().Name, helpOf(cmd))
 	}
 	missing, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
@@ -145,7 +145,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if missing.GetSpecifiedName() == "p" && cmd.HasParent() { // inspan -p WORD, and a command is called so
 		near = fmt.Sprintf("; for a task of this one word use: inspan run %q", cmd.Name())
 	}
-	return misused("%w%s; see '%s --help'", err, near, cmd.CommandPath())
+	return misused("%w%s; see '%s'", err, near, helpOf(cmd))
 }
 
 // elsewhere is what we have for a flag that other agents have; empty: none of them does.

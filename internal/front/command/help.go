@@ -206,8 +206,18 @@ func exitCodes() *cobra.Command {
 
 // unknown is the error for a subcommand that does not exist.
 func unknown(cmd *cobra.Command, name string) error {
-	return misused("unknown command %q for %q%s; see '%s --help'",
-		name, cmd.CommandPath(), words.DidYouMean(name, commands(cmd)), cmd.CommandPath())
+	if verb, ok := peerVerbs()[name]; ok && !cmd.HasParent() {
+		return misused("inspan has no command %q; use: %s", name, verb.use)
+	}
+	return misused("unknown command %q for %q%s; see '%s'", name, cmd.CommandPath(), words.DidYouMean(name, commands(cmd)), helpOf(cmd))
+}
+
+// helpOf is what tells all of a command.
+func helpOf(cmd *cobra.Command) string {
+	if !cmd.HasParent() {
+		return cmd.Name() + " help all"
+	}
+	return cmd.CommandPath() + " --help"
 }
 
 // commands are the names of the commands below one.

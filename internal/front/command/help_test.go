@@ -128,8 +128,14 @@ func TestCommandsOfOthers(t *testing.T) {
 			}
 		}
 	}
+	if code, _, errs := prints(t, "login", "--device-auth"); code != console.ExitUsage || !strings.Contains(errs, "inspan setup") {
+		t.Errorf("with a flag of theirs: exit %d: %s", code, errs)
+	}
+	if code, _, errs := prints(t, "help", "login"); code != console.ExitUsage || !strings.Contains(errs, "inspan setup") {
+		t.Errorf("help: exit %d: %s", code, errs)
+	}
 	for line, want := range map[string]bool{
-		"exec|fix the test": true, "exec|--|fix": true, "login|status": true, "auth|login": true, "chat|hello there": true, "modes": true,
+		"exec|fix the test": true, "exec|--|fix": true, "login|status": true, "auth|login": true, "login|--device-auth": true, "chat|hello there": true, "modes": true,
 		"review this diff": false, "update|the|changelog": false, "review|this|diff": false, "init|everything": false, "hello": false,
 		"login|page|is|broken": false,
 	} {

@@ -76,6 +76,12 @@ func (p Program) Main(args []string, in io.Reader, out, errs io.Writer) (code in
 		}
 	}()
 	root := cmd.root()
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if peer := meansPeer(args); peer != nil && !cmd.HasParent() { // with flags of the others
+			return peer
+		}
+		return flagError(cmd, err)
+	})
 	root.SetArgs(numbered(root, args))
 	if err := root.Execute(); err != nil {
 		return cmd.console.Fail(console.ExitCode("error", "", err), mended(err))
@@ -175,7 +181,6 @@ func (c *command) root() *cobra.Command {
 	oneOf(root, "continue", "resume")
 	oneOf(root, "print", "fullscreen")
 	everywhere(root)
-	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(c.run(), c.askCorpus(), c.resume(), c.detached(), c.board(), c.ps(), c.logs(), c.attach(), c.stop(),
 		c.send(), c.sessions(), c.context(),
 		c.compact(), c.rewind(), c.show(), c.effects(), c.models(), c.cost(), c.spend(), c.stats(), c.trace(), c.policy(), c.trust(),

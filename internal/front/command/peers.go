@@ -39,7 +39,8 @@ func peerVerbs() map[string]peerVerb {
 }
 
 // meansPeer is the error for words that are a command of other agents; nil: they are a task. The verb alone is
-// one, a verb with a quoted sentence, or with a word that the others have there: "update the changelog" is none.
+// one, a verb with a quoted sentence, with a flag, or with a word that the others have there: "update the changelog"
+// is none.
 func meansPeer(args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -48,7 +49,7 @@ func meansPeer(args []string) error {
 		return misused("%q is a topic of the help; use: inspan help %[1]s", args[0])
 	}
 	verb, ok := peerVerbs()[args[0]]
-	form := len(args) == 1 || args[0] == "exec" ||
+	form := len(args) == 1 || args[0] == "exec" || strings.HasPrefix(args[1], "-") ||
 		len(args) == 2 && (strings.Contains(args[1], " ") || slices.Contains(strings.Fields(verb.words), args[1]))
 	if !ok || !form {
 		return nil
