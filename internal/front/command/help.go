@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/words"
 )
 
@@ -38,7 +39,7 @@ func help(cmd *cobra.Command, _ []string) {
 // explain prints usage and examples first, then the explanation, the subcommands and the flags.
 func explain(cmd *cobra.Command) {
 	var b strings.Builder
-	cells, topics := width(cmd.OutOrStdout()), ""
+	cells := width(cmd.OutOrStdout())
 	part := func(title, text string) { section(&b, title, words.WrapRows(text, cells)) }
 	b.WriteString(words.Wrap(cmd.Short, cells) + usage(cmd))
 	section(&b, "Examples:", cmd.Example) // to be copied
@@ -57,10 +58,13 @@ func explain(cmd *cobra.Command) {
 	part("Flags:", cmd.LocalFlags().FlagUsages())
 	part("Flags of all commands:", cmd.InheritedFlags().FlagUsages())
 	if !cmd.HasParent() {
+		var topics strings.Builder
+		w := text.NewTable(&topics)
 		for _, topic := range helpTopics() {
-			topics += fmt.Sprintf("  %-11s %s\n", topic.name, topic.says)
+			w.Row("  "+topic.name, topic.says)
 		}
-		part("Help topics:", topics)
+		_ = w.Flush() // into memory
+		part("Help topics:", topics.String())
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), b.String())
 }

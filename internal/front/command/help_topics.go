@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/view/words"
 )
@@ -14,11 +15,11 @@ type helpTopic struct{ name, says, text string }
 
 // print writes a topic. Of one that a command is called like, it says where the help of that is.
 func (h helpTopic) print(out io.Writer, command bool) {
-	text := h.text
+	says := h.text
 	if command {
-		text += "\n\nThe command of this name: inspan " + h.name + " --help"
+		says += "\n\nThe command of this name: inspan " + h.name + " --help"
 	}
-	fmt.Fprintln(out, words.WrapRows(text, width(out)))
+	fmt.Fprintln(out, words.WrapRows(says, width(out)))
 }
 
 func helpTopics() []helpTopic {
@@ -80,9 +81,11 @@ func helpTopics() []helpTopic {
 func exitHelp() string {
 	var b strings.Builder
 	b.WriteString("Exit codes:\n")
+	w := text.NewTable(&b)
 	for _, row := range console.Codes() {
-		fmt.Fprintf(&b, "  %-4s %s\n", row[0], row[1])
+		w.Row("  "+row[0], row[1])
 	}
+	_ = w.Flush() // into memory
 	return b.String() + "\nFrom 20 on the run ended as \"failed\", and the code names the cause.\n" +
 		"With --output json the result object has the same reason and code; see docs/OUTPUT.md."
 }
