@@ -195,6 +195,8 @@ func TestCommandsRemote(t *testing.T) {
 		{"/reasoning", "the model has shown no reasoning yet", ""},
 		{"/context", "reserved for the reply", ""},
 		{"/cost", "total  ", ""},
+		{"/usage", "total  ", ""},
+		{"/rename the heron", "the session is called the heron", ""},
 		{"/spend", "the system prompt", ""},
 		{"/todo", "the todo list is empty", ""},
 		{"/diff", "no file tool has changed a file", ""},
