@@ -3,10 +3,10 @@
 //
 // Begin with command/run.go.
 //
-//	console    the plain front end, and tables and lists for subcommands
+//	console    the plain front end: a run, or a session of others, as lines
 //	tui        the interactive front end
 //	acp        the front end for editors: the Agent Client Protocol
 //	mcpserver  our tools and agents as an MCP server
 //	a2a        sessions as tasks of the Agent2Agent protocol
-//	command    the command: flags and no logic
+//	command    the command: a file for each subcommand, with its flags, its work and what it prints
 package front

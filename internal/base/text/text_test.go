@@ -280,3 +280,20 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestTable holds how rows stand below each other.
+func TestTable(t *testing.T) {
+	var out strings.Builder
+	w := text.NewTable(&out, "NAME", "N")
+	w.Row("a long one", 7)
+	w.Row("kurz", "", "last")
+	w.Row("a heading that is longer than all")
+	w.Row("x", 1)
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	want := "NAME        N\na long one  7\nkurz          last\na heading that is longer than all\nx  1\n"
+	if out.String() != want {
+		t.Errorf("it is\n%swanted\n%s", out.String(), want)
+	}
+}

@@ -1,9 +1,15 @@
 package command
 
 import (
+	"fmt"
+	"io"
+	"strings"
+
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/extend/skill"
+	"github.com/inspan/inspan/internal/view/words"
 )
 
 func (c *command) agents() *cobra.Command {
@@ -17,9 +23,33 @@ func (c *command) agents() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return console.Roles(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Extensions.Roles(root, c.warn))
+			return printRoles(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Extensions.Roles(root, c.warn))
 		},
 	}
 	list.Flags().StringVar(&cwd, "cwd", ".", "`folder` to list them for")
 	return group("agents", "List the kinds of subagents", list)
+}
+
+// printRoles prints kinds of agents.
+func printRoles(out, complain io.Writer, list []skill.Role) error {
+	w := text.NewTable(out, "KIND", "MODEL", "MODE", "FROM", "FOR")
+	for _, r := range list {
+		w.Row(r.Name, orSame(r.Model), orSame(string(r.Mode)), r.Source, words.OneLine(r.Description, 60))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, r := range list {
+		if len(r.Problems) > 0 {
+			fmt.Fprintf(complain, "%s: %s\n", r.Name, text.Visible(strings.Join(r.Problems, "; ")))
+		}
+	}
+	return nil
+}
+
+func orSame(text string) string {
+	if text == "" || text == "inherit" {
+		return "inherited"
+	}
+	return text
 }

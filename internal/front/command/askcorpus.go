@@ -1,16 +1,27 @@
 package command
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/delegate/corpus"
 	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/install/equipment"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/store"
 )
 
 func (c *command) askCorpus() *cobra.Command {
-	f, q := runFlags{output: console.Text}, console.Corpus{}
+	f, q := runFlags{output: console.Text}, corpusQuestion{}
 	cmd := &cobra.Command{
 		Use:   `ask-corpus DIR|URL "question"`,
 		Short: "Answer a question from far more text than a model can read",
@@ -28,7 +39,7 @@ func (c *command) askCorpus() *cobra.Command {
 			if q.Question = args[1]; strings.TrimSpace(q.Question) == "" {
 				return misused("the question is empty")
 			}
-			f.cwd = q.Of(args[0], cmd.Flags().Changed("source"))
+			f.cwd = q.of(args[0], cmd.Flags().Changed("source"))
 			if err := f.check(cmd); err != nil {
 				return err
 			}
@@ -39,7 +50,7 @@ func (c *command) askCorpus() *cobra.Command {
 			}
 			root, err := workspace(f.cwd)
 			if err == nil {
-				err = q.Check(cmd.Context(), host.Store, root)
+				err = q.check(cmd.Context(), host.Store, root)
 			}
 			if err != nil {
 				return err
@@ -49,7 +60,7 @@ func (c *command) askCorpus() *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			c.code = q.Run(cmd.Context(), c.console, s, event.Say(q.Task()))
+			c.code = q.run(cmd.Context(), c.console, s, event.Say(q.Task()))
 			return nil
 		},
 	}
@@ -61,4 +72,199 @@ func (c *command) askCorpus() *cobra.Command {
 	fl.Var((*dollars)(&f.MaxCost), "budget", "maximum cost in US `dollars`; 0 means no limit (default: the limits of the settings)")
 	fl.BoolVar(&q.JSON, "json", false, "print one JSON object")
 	return cmd
+}
+
+// corpusQuestion is a question to a corpus, and how its answer is printed.
+type corpusQuestion struct {
+	equipment.AskCorpus
+	JSON bool
+}
+
+// errUnverified says that a run has ended well, and brought no answer.
+var errUnverified = errors.New("the agent gave no answer whose evidence was verified; its log has what it did")
+
+// answered is the object that [corpusQuestion.Run] prints.
+type answered struct {
+	Type    string `json:"type"`    // "answer"
+	Version int    `json:"version"` // 1
+	Session string `json:"session"`
+	corpus.Answer
+	Cost     float64 `json:"cost"` // US dollars
+	ExitCode int     `json:"exit_code"`
+}
+
+// of takes what the command is given first, and returns the folder to work in. That is itself the
+// source where no other is named; a page is one in any case.
+func (q *corpusQuestion) of(first string, named bool) (folder string) {
+	switch {
+	case !corpus.IsPage(first):
+		return first
+	case !named:
+		q.Sources = nil
+	}
+	q.Sources = append([]string{first}, q.Sources...)
+	return "."
+}
+
+// resumeCorpus is Run for a session that is old, in the form that was asked for.
+func resumeCorpus(ctx context.Context, c *console.Console, s *inspan.Session, inputs ...event.Body) (int, error) {
+	if c.Form != console.Text && c.Form != console.JSON && c.Form != "" {
+		return 0, misused("--output: a session of ask-corpus answers as text or json")
+	}
+	q := corpusQuestion{JSON: c.Form == console.JSON}
+	return q.run(ctx, c, s, inputs...), nil
+}
+
+// run drives a session that answers questions to a corpus, as [console.Console.Run] does. Standard output gets
+// the answer to what was asked last and nothing else; what the agent does goes to standard error. It
+// returns the exit code.
+func (q *corpusQuestion) run(ctx context.Context, c *console.Console, s *inspan.Session, inputs ...event.Body) int {
+	work := &console.Console{
+		Out: c.Err, Err: c.Err, Color: c.Color, Live: c.Live, Width: c.Width, Person: c.Person, Unattended: c.Unattended,
+	}
+	if q.JSON {
+		c.Form, work.Out, work.Err, work.Live = console.JSON, io.Discard, io.Discard, false
+	}
+	if code := work.Run(ctx, s, inputs...); code != console.ExitDone {
+		return q.failed(c, s, code, nil)
+	}
+	found, err := corpus.Answered(pastOf(ctx, s))
+	if err == nil && found == nil {
+		err = errUnverified
+	}
+	if err != nil {
+		return q.failed(c, s, console.ExitFailed, err)
+	}
+	code := console.ExitDone
+	if !found.Verified {
+		code = console.ExitFailed
+	}
+	if q.JSON {
+		err = c.PrintJSON(answered{"answer", 1, s.ID(), *found, s.Status().Cost, code})
+	} else {
+		err = printAnswer(c.Out, found)
+	}
+	if err != nil {
+		return c.Fail(console.ExitError, err)
+	}
+	return code
+}
+
+// check returns an error if a source is not there, before a model costs anything.
+func (q *corpusQuestion) check(ctx context.Context, sessions store.Store, root string) error {
+	if err := corpus.Exist(ctx, sessions, root, q.Sources); err != nil {
+		return words.Misuse{Err: err}
+	}
+	return nil
+}
+
+// pastOf are the events that a session has now.
+func pastOf(ctx context.Context, s *inspan.Session) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		upto := s.Status().Seq
+		for e, err := range s.Events(ctx, 0) {
+			if !yield(e, err) || err != nil || e.Seq >= upto {
+				return
+			}
+		}
+	}
+}
+
+// failed tells of a run that has not come to its end, where nothing of it was shown, or has brought no
+// answer, which the error says.
+func (q *corpusQuestion) failed(c *console.Console, s *inspan.Session, code int, err error) int {
+	switch {
+	case !q.JSON && err != nil:
+		return c.Fail(code, err)
+	case !q.JSON:
+		return code
+	}
+	st := s.Status()
+	r := console.Result{
+		Session: s.ID(), Reason: "error", Model: st.Route, Turns: st.Turns, Calls: st.Calls, Usage: st.Usage, Cost: st.Cost, ExitCode: code,
+	}
+	switch {
+	case err != nil:
+		r.Detail = words.Hidden(err.Error())
+	case st.Stopped != nil:
+		r.Reason, r.Cause, r.Detail = string(st.Stopped.Reason), st.Stopped.Cause, st.Stopped.Detail
+	}
+	return c.Finish(r)
+}
+
+// printAnswer prints an answer for people: what it says, and each passage with its place. Files and models
+// have written all of it, so each line has a mark of its kind, and none can pass for another.
+func printAnswer(out io.Writer, a *corpus.Answer) error {
+	var b strings.Builder
+	for line := range strings.SplitSeq(text.Clean(words.Hidden(a.Answer)), "\n") {
+		b.WriteString("| " + line + "\n")
+	}
+	if len(a.Unsupported) > 0 {
+		var list []string
+		for _, one := range a.Unsupported {
+			list = append(list, text.Visible(text.Short(words.Hidden(one), 80)))
+		}
+		fmt.Fprintf(&b, "\nNot verified: no passage below has %s.\n", strings.Join(list, ", "))
+	}
+	for n, e := range a.Evidence {
+		at := fmt.Sprintf("line %d", e.Line)
+		if e.Event > 0 {
+			at = fmt.Sprintf("event %d", e.Event)
+		}
+		fmt.Fprintf(&b, "\n[%d] %s, %s (bytes %d-%d)\n  > %s\n", n+1, text.Visible(words.Hidden(e.Source)), at, e.From, e.To,
+			text.Visible(text.Short(words.Hidden(e.Quote), 400)))
+	}
+	b.WriteString("\n" + readOf(a))
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// readOf says how much of the sources the answer rests on.
+func readOf(a *corpus.Answer) string {
+	c := a.Coverage
+	said := fmt.Sprintf("Read: %s of %s in %s%s", percent(c.Read, c.Bytes), bytesOf(c.Bytes), text.Count(a.Sources, "source"), leftOut(a.Skipped))
+	if c.Searches > 0 {
+		said += "; searched for " + text.Count(c.Searches, "pattern")
+	}
+	said += ".\n"
+	for i, u := range c.Unread {
+		if i == 0 {
+			said += "Not read:"
+		} else {
+			said += ","
+		}
+		said += fmt.Sprintf(" %s of %s", bytesOf(u.Bytes), text.Visible(words.Hidden(u.Source)))
+	}
+	switch {
+	case c.More > 0:
+		said += fmt.Sprintf(", and parts of %s more.\n", text.Count(c.More, "source"))
+	case len(c.Unread) > 0:
+		said += ".\n"
+	}
+	return said
+}
+
+func bytesOf(n int64) string { return text.Thousands(int(n)) + " bytes" }
+
+// percent is a share that is 100 only if nothing is missing, and 0 only if there is nothing.
+func percent(part, whole int64) string {
+	switch p := float64(part) / float64(max(whole, 1)) * 100; {
+	case part >= whole:
+		return "100 %"
+	case part > 0 && p < 1:
+		return "less than 1 %"
+	default:
+		return fmt.Sprintf("%d %%", min(int(p), 99))
+	}
+}
+
+func leftOut(skipped map[string]int) string {
+	n := 0
+	for _, files := range skipped {
+		n += files
+	}
+	if n == 0 {
+		return ""
+	}
+	return "; " + text.Count(n, "file") + " left out"
 }

@@ -1,13 +1,22 @@
 package command
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/lab/bench"
 )
 
 func (c *command) bench() *cobra.Command {
-	var b console.Bench
+	var b benchmark
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure inspan from outside, beside other agents that are installed",
@@ -23,7 +32,7 @@ func (c *command) bench() *cobra.Command {
 			ctx, stop := signals(cmd.Context())
 			defer stop()
 			b.Program = c.program()
-			return b.Print(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return b.print(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	const mostRuns = 1000
@@ -31,4 +40,86 @@ func (c *command) bench() *cobra.Command {
 	cmd.Flags().StringArrayVar(&b.Only, "only", nil, "`name` of an agent to measure; repeatable (default: all)")
 	cmd.Flags().BoolVar(&b.JSON, "json", false, "print JSON")
 	return cmd
+}
+
+// benchmark is what a person wants measured of harnesses.
+type benchmark struct {
+	bench.Bench
+	JSON bool
+}
+
+// print measures, and prints the figures. What it does meanwhile goes to errs.
+func (b *benchmark) print(ctx context.Context, out, errs io.Writer) error {
+	b.Told = func(line string) { fmt.Fprintln(errs, text.Line(line)) }
+	b.Told("Each harness gets a new home and new folders below " + os.TempDir() +
+		", which are removed afterwards, and a scripted model at a loopback address. Nothing of yours is read or changed.")
+	load := loadNow()
+	list, err := b.Run(ctx)
+	if list == nil {
+		return err
+	}
+	if b.JSON {
+		return errors.Join(printJSON(out, struct {
+			CPUs       int            `json:"cpus"`
+			Load       string         `json:"load_before,omitempty"`
+			Harnesses  []bench.Result `json:"harnesses"`
+			Explaining [][2]string    `json:"figures"`
+		}{runtime.NumCPU(), load, list, bench.Figures()}), err)
+	}
+	return errors.Join(benchTable(out, list, load), err)
+}
+
+// loadNow is the average load of the last minute; empty where it can't be told.
+func loadNow() string {
+	raw, _ := os.ReadFile("/proc/loadavg")
+	load, _, _ := strings.Cut(string(raw), " ")
+	return load
+}
+
+func benchTable(out io.Writer, list []bench.Result, load string) error {
+	fmt.Fprintf(out, "%s", text.Count(runtime.NumCPU(), "CPU"))
+	if load != "" {
+		fmt.Fprintf(out, ", load %s before", load)
+	}
+	fmt.Fprint(out, ". Medians, with the least and the most.\n")
+	w := text.NewTable(out)
+	for _, f := range bench.Figures() {
+		titled := false
+		for i := range list {
+			for _, figure := range list[i].Figures {
+				if figure.Name == f[0] {
+					if !titled {
+						titled = true
+						w.Row()
+						w.Row(f[0] + ": " + f[1])
+					}
+					w.Row("  "+list[i].Name, figured(figure.Median, figure.Unit),
+						figured(figure.Least, "")+" to "+figured(figure.Most, figure.Unit), fmt.Sprintf("n=%d", len(figure.Values)))
+				}
+			}
+		}
+	}
+	err := w.Flush()
+	fmt.Fprintln(out)
+	for i := range list {
+		one := &list[i]
+		says := text.Line(one.Version)
+		if one.Command == "" {
+			says = "not installed"
+		}
+		fmt.Fprintf(out, "%s: %s\n", one.Name, says)
+		for _, why := range one.Failed {
+			fmt.Fprintf(out, "  failed: %s\n", text.Line(why))
+		}
+	}
+	return err
+}
+
+// figured is a value with its unit: one digit behind the point where that says something.
+func figured(value float64, unit string) string {
+	form := "%.0f"
+	if value < 100 && value != float64(int(value)) {
+		form = "%.1f"
+	}
+	return strings.TrimSpace(fmt.Sprintf(form+" %s", value, unit))
 }

@@ -3,11 +3,10 @@ package command
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/config"
 )
 
@@ -60,7 +59,7 @@ func (c *command) configShow() *cobra.Command {
 			none := len(list) == 0
 			list = append(list, config.Levers(a.Config.Levers, list)...)
 			if asJSON {
-				return console.Indented(cmd.OutOrStdout(), list)
+				return printJSON(cmd.OutOrStdout(), list)
 			}
 			if none {
 				fmt.Fprintf(cmd.ErrOrStderr(), "Nothing is set. Your settings file would be %s.\n", a.ConfigPath)
@@ -77,16 +76,16 @@ const originUsage = "show the file and line, or the variable, of each setting"
 
 // settings prints settings, a line each.
 func settings(out io.Writer, list []config.Setting, origin bool) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := text.NewTable(out)
 	for _, s := range list {
-		fmt.Fprintf(w, "%s = %s", s.Key, s.Value)
+		cells := []any{s.Key + " = " + s.Value}
 		if origin {
-			fmt.Fprint(w, "\t# "+s.Origin())
+			cells = append(cells, "# "+s.Origin())
 		}
 		if s.Ignored != "" {
-			fmt.Fprint(w, "\t# not in force: "+s.Ignored)
+			cells = append(cells, "# not in force: "+s.Ignored)
 		}
-		fmt.Fprintln(w)
+		w.Row(cells...)
 	}
 	return w.Flush()
 }

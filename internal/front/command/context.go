@@ -2,13 +2,13 @@ package command
 
 import (
 	"fmt"
-	"strings"
+	"io"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/front/console"
-	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/words"
 )
 
 func (c *command) context() *cobra.Command {
@@ -40,9 +40,9 @@ func (c *command) context() *cobra.Command {
 			case err != nil:
 				return err
 			case asJSON:
-				return console.Indented(cmd.OutOrStdout(), shown)
+				return printJSON(cmd.OutOrStdout(), shown)
 			}
-			return console.Context(cmd.OutOrStdout(), id, shown)
+			return printContext(cmd.OutOrStdout(), id, shown)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -50,52 +50,37 @@ func (c *command) context() *cobra.Command {
 	return cmd
 }
 
-func (c *command) compact() *cobra.Command {
-	var f runFlags
-	cmd := &cobra.Command{
-		Use:   "compact [ID] [FOCUS]",
-		Short: "Summarise the older part of a conversation; the log keeps all of it",
-		Long: "The model summarises the older part. Your messages and the end of the conversation stay word for word, the\n" +
-			"oldest only while they fit. inspan checks the summary against the log.\n" +
-			"The history tool still finds everything. inspan compacts on its own before the window is full.",
-		Example: "  inspan compact last \"the failing tests\"",
-		Args:    exactly(0, 2, "at most an ID and a FOCUS"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(cmd); err != nil {
-				return err
-			}
-			a, err := app.Load(c.self)
-			if err != nil {
-				return err
-			}
-			id, err := sessionOf(cmd, a, args)
-			if err != nil {
-				return err
-			}
-			s, err := c.open(cmd, &f, id)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			input := event.Compact{Focus: strings.Join(args[min(1, len(args)):], " ")}
-			if st := s.Status(); st.Stopped == nil && st.Turns > 0 {
-				fmt.Fprintln(cmd.ErrOrStderr(), "The run has not ended. inspan compacts the conversation when 'inspan resume "+
-					st.Session+"' continues it.")
-				return s.Send(cmd.Context(), input)
-			}
-			before := s.Status().Seq
-			if c.code = c.console.Run(cmd.Context(), s, input); c.code != console.ExitDone {
-				return nil
-			}
-			for e, err := range a.Store().Events(cmd.Context(), id) {
-				if _, kept := e.Body.(event.Kept); err != nil || kept && e.Seq > before {
-					c.code = console.ExitError // why was said
-					return err
-				}
-			}
-			return nil
-		},
+// printContext prints what the next prompt of a session is made of; an empty id means a new one.
+func printContext(out io.Writer, id string, c inspan.Context) error {
+	what := "a new session"
+	if id != "" {
+		what = "session " + id
 	}
-	f.add(cmd)
-	return cmd
+	window := "the model's window is not known"
+	if c.Window > 0 {
+		window = fmt.Sprintf("%.1f%% of a window of %s, %s reserved for the reply",
+			share(c.Tokens, c.Window), text.Thousands(c.Window), text.Thousands(c.Reserve))
+	}
+	fmt.Fprintf(out, "%s: about %s tokens, %s\n", what, text.Thousands(c.Tokens), window)
+	w := text.NewTable(out)
+	for _, s := range c.Sources {
+		part := share(s.Tokens, c.Window)
+		if c.Window == 0 {
+			part = share(s.Tokens, c.Tokens)
+		}
+		w.Row(fmt.Sprintf("%9s", text.Thousands(s.Tokens)), fmt.Sprintf("%5.1f%%", part), words.OneLine(s.Name, 60), s.Why)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if c.Again > 0 {
+		fmt.Fprintf(out, "%d of %d calls repeated an earlier result, which the prompt holds only once.\n", c.Again, c.Calls)
+	}
+	if c.Compactions > 0 {
+		fmt.Fprintf(out, "inspan compacted the conversation %s; the history tool finds the removed text.\n", text.Count(c.Compactions, "time"))
+	}
+	if c.Untrusted && c.Private {
+		fmt.Fprintln(out, "The conversation holds outside text and private data, so every call that could send data out asks.")
+	}
+	return nil
 }

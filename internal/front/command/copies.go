@@ -8,9 +8,9 @@ import (
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/delegate/subagent"
-	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/internal/world/worktree"
 )
 
@@ -41,9 +41,13 @@ func (c *command) copiesList() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return console.Indented(cmd.OutOrStdout(), list)
+				return printJSON(cmd.OutOrStdout(), list)
 			}
-			return console.Copies(cmd.OutOrStdout(), list)
+			w := text.NewTable(cmd.OutOrStdout(), "AGENT", "NOT MERGED", "OF", "TASK")
+			for _, c := range list {
+				w.Row(c.Agent, text.Count(len(c.Changed), "file"), text.Line(c.Of), words.OneLine(c.Task, 60))
+			}
+			return w.Flush()
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -1,17 +1,24 @@
 package command
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/cost"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm/router"
+	"github.com/inspan/inspan/store"
 )
 
 func (c *command) cost() *cobra.Command {
-	var ask console.Spending
+	var ask spending
 	var local, cloud string
 	var suppose bool
 	cmd := &cobra.Command{
@@ -35,17 +42,17 @@ func (c *command) cost() *cobra.Command {
 			}
 			if !suppose {
 				ask.Index = filepath.Join(a.StateDir, "cost.index")
-				return ask.Print(cmd.Context(), cmd.OutOrStdout(), a.Store(), c.warn)
+				return ask.print(cmd.Context(), cmd.OutOrStdout(), a.Store(), c.warn)
 			}
 			m, err := a.Providers.Hybrid(cmd.Context(), local, cloud)
 			if err != nil {
 				return err
 			}
-			return ask.Compare(cmd.Context(), cmd.OutOrStdout(), a.Store(), m, c.warn)
+			return ask.compare(cmd.Context(), cmd.OutOrStdout(), a.Store(), m, c.warn)
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&ask.By, "by", "session", "group by `kind`: "+strings.Join(ask.Groupings(), ", "))
+	fl.StringVar(&ask.By, "by", "session", "group by `kind`: "+strings.Join(cost.Groupings(), ", "))
 	fl.StringVar(&ask.Since, "since", "", "only costs since this `day`, such as 2026-11-21")
 	fl.StringVar(&ask.Session, "session", "", "only the session with this `id`, or last")
 	fl.BoolVar(&ask.JSON, "json", false, "print JSON")
@@ -53,4 +60,122 @@ func (c *command) cost() *cobra.Command {
 	fl.StringVar(&local, "local", "", "local `model` of the hybrid, as provider/model")
 	fl.StringVar(&cloud, "cloud", "", "cloud `model` of the hybrid, as provider/model")
 	return cmd
+}
+
+// spending is what a person asks about costs.
+type spending struct {
+	By      string // one of [cost.Groupings]
+	Since   string // a day, such as 2026-11-21; empty: ever
+	Session string // its id; empty: all
+	JSON    bool
+	Index   string // a file that saves reading sessions again; empty: none
+}
+
+// of is what to read from the sessions. What can't be asked for is a [words.Misuse].
+func (s spending) of() (cost.Spending, error) {
+	of := cost.Spending{Session: s.Session, Index: s.Index}
+	var err error
+	of.Since, err = dayOf("--since", s.Since)
+	return of, err
+}
+
+// print prints what the sessions say was spent.
+func (s spending) print(ctx context.Context, out io.Writer, sessions store.Store, warn func(string)) error {
+	of, err := s.of()
+	if err != nil {
+		return err
+	}
+	tallies, err := cost.Spent(ctx, sessions, of, warn)
+	if err != nil {
+		return err
+	}
+	rows, err := cost.Group(tallies, s.By)
+	if err != nil {
+		return misused("--by: %w%s", err, words.DidYouMean(s.By, cost.Groupings()))
+	}
+	rows = append(rows, cost.Sum(tallies))
+	if s.JSON {
+		return printJSON(out, rows)
+	}
+	return printCosts(out, s.By, rows)
+}
+
+// compare prints what the sessions would have cost with the routes of a router.
+func (s spending) compare(ctx context.Context, out io.Writer, sessions store.Store, m *router.Model, warn func(string)) error {
+	of, err := s.of()
+	if err != nil {
+		return err
+	}
+	outcomes, err := cost.SupposeAll(ctx, sessions, of, m, warn)
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		return printJSON(out, outcomes)
+	}
+	for _, r := range m.Routes {
+		fmt.Fprintf(out, "%s: %s\n", r.Name, r.Model.Info().Route())
+	}
+	return printOutcomes(out, outcomes)
+}
+
+// printCosts prints what was spent, by row.
+func printCosts(out io.Writer, by string, rows []cost.Row) error {
+	w := text.NewTable(out, strings.ToUpper(by), "REPLIES", "INPUT", "CACHED", "OUTPUT", "US $")
+	for _, r := range rows {
+		w.Row(text.Line(r.Key), r.Replies, r.Usage.Prompt(),
+			fmt.Sprintf("%.0f%%", share(r.Usage.CacheRead, r.Usage.Prompt())), r.Usage.Output, fmt.Sprintf("%.4f", r.Dollars.Dollars()), lacking(r))
+	}
+	return w.Flush()
+}
+
+// lacking says what the figures of a row lack; empty if they are whole.
+func lacking(r cost.Row) string {
+	var lacks []string
+	if r.Unpriced > 0 {
+		lacks = append(lacks, fmt.Sprintf("%d without a price", r.Unpriced))
+	}
+	if r.Estimated > 0 {
+		lacks = append(lacks, fmt.Sprintf("%d estimated", r.Estimated))
+	}
+	return strings.Join(lacks, ", ")
+}
+
+// printOutcomes prints what strategies would have cost.
+func printOutcomes(out io.Writer, outcomes []cost.Outcome) error {
+	w := text.NewTable(out)
+	w.Row()
+	w.Row("STRATEGY", "US $", "TURNS", "LOCAL")
+	for _, o := range outcomes {
+		kept := "-"
+		if o.Rules != nil {
+			kept = fmt.Sprintf("%.0f%%", share(o.Local, o.Turns))
+		}
+		w.Row(o.Strategy, fmt.Sprintf("%.4f", o.Dollars), o.Turns, kept)
+	}
+	hybrid := outcomes[len(outcomes)-1]
+	w.Row()
+	w.Row("RULE", "US $", "TURNS", "TO THE CLOUD")
+	for _, s := range hybrid.Rules {
+		w.Row(s.Rule, fmt.Sprintf("%.4f", s.Dollars), s.Turns, fmt.Sprintf("%.0f%%", share(s.Cloud, s.Turns)))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, o := range outcomes[1:] {
+		for _, warning := range o.Warnings() {
+			if o.Strategy != "cloud only" || !strings.Contains(warning, "to the cloud") {
+				fmt.Fprintf(out, "\n%s: %s\n", o.Strategy, warning)
+			}
+		}
+	}
+	return nil
+}
+
+// share is a of b in percent.
+func share(a, b int) float64 {
+	if b == 0 {
+		return 0
+	}
+	return 100 * float64(a) / float64(b)
 }

@@ -319,3 +319,22 @@ func checkRun(t *testing.T, h home, before, after []entry) {
 		}
 	}
 }
+
+// has reports whether the workspace has a file.
+func (h home) has(name string) bool {
+	_, err := os.Stat(filepath.Join(h.work, name))
+	return err == nil
+}
+
+// does runs a command that must end with the code, and returns what it printed.
+func (h home) does(t *testing.T, code int, args ...string) string {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), testkit.Patience)
+	defer stop()
+	cmd := h.command(ctx, args...)
+	out, err := cmd.CombinedOutput()
+	if got := cmd.ProcessState.ExitCode(); got != code {
+		t.Fatalf("%s: exit code %d, want %d: %v\n%s", strings.Join(args, " "), got, code, err, out)
+	}
+	return string(out)
+}

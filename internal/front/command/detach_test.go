@@ -3,7 +3,6 @@
 package command
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -23,19 +22,6 @@ import (
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/testkit"
 )
-
-// does runs a command that must end with the code, and returns what it printed.
-func (h home) does(t *testing.T, code int, args ...string) string {
-	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), testkit.Patience)
-	defer stop()
-	cmd := h.command(ctx, args...)
-	out, err := cmd.CombinedOutput()
-	if got := cmd.ProcessState.ExitCode(); got != code {
-		t.Fatalf("%s: exit code %d, want %d: %v\n%s", strings.Join(args, " "), got, code, err, out)
-	}
-	return string(out)
-}
 
 // detaches starts a session, and ends whatever runs in the home with the test.
 func (h home) detaches(t *testing.T, args ...string) (id string) {
@@ -76,11 +62,6 @@ func (h home) asks(t *testing.T, id string) (pid int) {
 		return pid != 0
 	})
 	return pid
-}
-
-func (h home) has(name string) bool {
-	_, err := os.Stat(filepath.Join(h.work, name))
-	return err == nil
 }
 
 // attached starts a command that is typed to.

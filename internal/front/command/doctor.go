@@ -20,7 +20,7 @@ func (c *command) doctor() *cobra.Command {
 	var offline bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check settings, providers, sandbox, servers, tools, memory and programs",
+		Short: "Check settings, providers, sandbox, servers and programs",
 		Long: "inspan asks each ready provider for one word, which costs a few tokens, and starts the MCP servers.\n" +
 			"--offline skips both. 'inspan doctor sandbox' tests the sandbox, 'inspan doctor runtime' what a server needs,\n" +
 			"and 'inspan doctor notify' sends a test notification.",

@@ -2,12 +2,26 @@ package command
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan"
-	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/internal/lab/eval"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/tool"
 )
 
 func newEvalCommand(c *command) *cobra.Command {
@@ -18,7 +32,7 @@ func newEvalCommand(c *command) *cobra.Command {
 }
 
 // evaluated is a command of eval, once the settings are read.
-func (c *command) evaluated(e *console.Eval, do func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+func (c *command) evaluated(e *evaluation, do func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a, err := app.Load(c.self)
 		if err != nil {
@@ -30,14 +44,14 @@ func (c *command) evaluated(e *console.Eval, do func(cmd *cobra.Command, args []
 }
 
 func (c *command) evalValidate() *cobra.Command {
-	var e console.Eval
+	var e evaluation
 	cmd := &cobra.Command{
 		Use:   "validate SUITE",
 		Short: "Check a suite, and print its digest",
 		Long: "A SUITE is a folder of tasks, one task, a folder of .txt files, or a .jsonl file. docs/EVALUATION.md describes the formats.\n" +
 			"With --pin inspan writes the digest into suite.toml. A suite that changes afterwards is refused.",
 		Args: exactly(1, 1, "a SUITE"),
-		RunE: c.evaluated(&e, func(_ *cobra.Command, args []string) error { return e.Validate(args[0]) }),
+		RunE: c.evaluated(&e, func(_ *cobra.Command, args []string) error { return e.validate(args[0]) }),
 	}
 	cmd.Flags().BoolVar(&e.Pin, "pin", false, "write the digest into suite.toml")
 	cmd.Flags().StringVar(&e.Repos, "repos", "", "`folder` with clones of the repositories that rows of SWE-bench name")
@@ -45,7 +59,7 @@ func (c *command) evalValidate() *cobra.Command {
 }
 
 func (c *command) evalRun() *cobra.Command {
-	var e console.Eval
+	var e evaluation
 	cmd := &cobra.Command{
 		Use:   "run SUITE",
 		Short: "Try the tasks of a suite with one configuration",
@@ -67,7 +81,7 @@ func (c *command) evalRun() *cobra.Command {
 			}
 			ctx, stop := signals(cmd.Context())
 			defer stop()
-			return e.Run(ctx, args[0])
+			return e.run(ctx, args[0])
 		}),
 	}
 	fl := cmd.Flags()
@@ -87,7 +101,7 @@ func (c *command) evalRun() *cobra.Command {
 }
 
 // addEvalBounds declares the flags of what performs a run.
-func addEvalBounds(cmd *cobra.Command, e *console.Eval) {
+func addEvalBounds(cmd *cobra.Command, e *evaluation) {
 	fl := cmd.Flags()
 	fl.IntVar(&e.Jobs, "jobs", 1, "`number` of trials at the same time")
 	fl.Var((*dollars)(&e.Budget), "budget", "maximum cost of the run in US `dollars`; 0 means no limit")
@@ -98,7 +112,7 @@ func addEvalBounds(cmd *cobra.Command, e *console.Eval) {
 }
 
 func (c *command) evalResume() *cobra.Command {
-	var e console.Eval
+	var e evaluation
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Continue a run that was interrupted or killed",
@@ -111,7 +125,7 @@ func (c *command) evalResume() *cobra.Command {
 			if cmd.Flags().Changed("time") {
 				e.Time = cmp.Or(e.Time, -1)
 			}
-			return e.Resume(ctx, args[0])
+			return e.resume(ctx, args[0])
 		}),
 	}
 	addEvalBounds(cmd, &e)
@@ -119,19 +133,19 @@ func (c *command) evalResume() *cobra.Command {
 }
 
 func (c *command) evalList() *cobra.Command {
-	var e console.Eval
+	var e evaluation
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the runs",
 		Args:  exactly(0, 0, "no arguments"),
-		RunE:  c.evaluated(&e, func(*cobra.Command, []string) error { return e.List() }),
+		RunE:  c.evaluated(&e, func(*cobra.Command, []string) error { return e.list() }),
 	}
 	cmd.Flags().BoolVar(&e.JSON, "json", false, "print JSON")
 	return cmd
 }
 
 func (c *command) evalShow() *cobra.Command {
-	var e console.Eval
+	var e evaluation
 	var watch bool
 	cmd := &cobra.Command{
 		Use:   "show RUN",
@@ -139,11 +153,11 @@ func (c *command) evalShow() *cobra.Command {
 		Args:  exactly(1, 1, "a RUN"),
 		RunE: c.evaluated(&e, func(cmd *cobra.Command, args []string) error {
 			if !watch {
-				return e.Show(args[0])
+				return e.show(args[0])
 			}
 			ctx, stop := signals(cmd.Context())
 			defer stop()
-			return e.Watch(ctx, args[0], drawable(e.Out))
+			return e.watch(ctx, args[0], drawable(e.Out))
 		}),
 	}
 	cmd.Flags().BoolVar(&watch, "watch", false, "show how all trials stand, until the run has ended")
@@ -152,25 +166,368 @@ func (c *command) evalShow() *cobra.Command {
 }
 
 func (c *command) evalLabel() *cobra.Command {
-	var e console.Eval
+	var e evaluation
 	return &cobra.Command{
 		Use:   "label RUN TASK TRY pass|fail",
 		Short: "Say yourself whether a trial passed, to calibrate graders",
 		Args:  exactly(4, 4, "a RUN, a TASK, a TRY, and pass or fail"),
 		RunE: c.evaluated(&e, func(cmd *cobra.Command, args []string) error {
-			return e.Label(cmd.Context(), args[0], args[1], args[2], args[3])
+			return e.label(cmd.Context(), args[0], args[1], args[2], args[3])
 		}),
 	}
 }
 
 func (c *command) evalCalibrate() *cobra.Command {
-	var e console.Eval
+	var e evaluation
 	cmd := &cobra.Command{
 		Use:   "calibrate RUN",
 		Short: "Show how far graders agree with the labels of people",
 		Args:  exactly(1, 1, "a RUN"),
-		RunE:  c.evaluated(&e, func(_ *cobra.Command, args []string) error { return e.Calibrate(args[0]) }),
+		RunE:  c.evaluated(&e, func(_ *cobra.Command, args []string) error { return e.calibrate(args[0]) }),
 	}
 	cmd.Flags().BoolVar(&e.JSON, "json", false, "print JSON")
 	return cmd
+}
+
+// evaluation is what a person wants evaluated.
+type evaluation struct {
+	Table    *running.Table
+	Program  string // that trials run in
+	Version  string
+	Out, Err io.Writer
+
+	Repos   string // folder with clones for rows of SWE-bench
+	Pin     bool
+	Config  string // settings file; empty: that of the person
+	Model   string
+	Mode    tool.Mode
+	Flags   []string // of 'inspan run'
+	With    string   // proposal that the trials have
+	Without string   // proposal whose file they have as it is without the change; at most one of the two is set
+	Split   string
+	Only    []string
+	Tries   int
+	Jobs    int
+	Fresh   bool
+	Keep    bool
+	Visible bool
+	Outside bool
+	Budget  float64
+	Time    time.Duration
+	JSON    bool
+}
+
+// validate reads a suite and says what is in it.
+func (e *evaluation) validate(path string) error {
+	if e.Pin {
+		digest, err := eval.Pin(path)
+		if err == nil {
+			_, err = fmt.Fprintf(e.Out, "pinned %s\n", digest)
+		}
+		return err
+	}
+	s, err := eval.OpenSuite(path, e.Repos)
+	if err != nil {
+		return err
+	}
+	counts := map[eval.Split]int{}
+	for _, split := range []eval.Split{eval.Train, eval.Dev, eval.HeldOut} {
+		counts[split] = len(s.Of(split))
+	}
+	_, err = fmt.Fprintf(e.Out, "%s: %s (train %d, dev %d, held-out %d)\ndigest %s\n", s.Name, text.Count(len(s.Tasks), "task"),
+		counts[eval.Train], counts[eval.Dev], counts[eval.HeldOut], s.Digest)
+	return err
+}
+
+// run performs a new run of a suite.
+func (e *evaluation) run(ctx context.Context, path string) error {
+	if err := wordOf("--split", cmp.Or(e.Split, "dev"), []string{"train", "dev", "held-out"}); err != nil {
+		return err
+	}
+	s, err := eval.OpenSuite(path, e.Repos)
+	if err != nil {
+		return err
+	}
+	p := eval.Plan{
+		Suite: s, Repos: e.Repos, Mode: e.Mode, Flags: e.Flags, Version: e.Version, Split: eval.Split(e.Split), Only: e.Only,
+		Tries: e.Tries, Visible: e.Visible, Outside: e.Outside,
+	}
+	if p.Config, p.Settings, err = e.settings(); err != nil {
+		return err
+	}
+	p.Model = e.Model
+	if p.Proposal, err = e.proposal(); err != nil {
+		return err
+	}
+	p.Without = e.Without != ""
+	r := e.runner()
+	run, err := r.Begin(p)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.Err, "run %s of %s\n", run.ID, run.Suite)
+	return e.on(ctx, r, run.ID)
+}
+
+// proposal is what the trials are to have of the ledger; nil: nothing.
+func (e *evaluation) proposal() (*eval.Change, error) {
+	name := cmp.Or(e.With, e.Without)
+	switch {
+	case name == "":
+		return nil, nil
+	case e.With != "" && e.Without != "":
+		return nil, misused("a run has --proposal or --without, not both")
+	}
+	book, err := eval.LedgerIn(e.Table.StateDir).Book()
+	if err != nil {
+		return nil, err
+	}
+	id, err := book.Resolve(name)
+	if err != nil {
+		return nil, words.Misuse{Err: err}
+	}
+	p, err := book.Proposal(id)
+	if err != nil {
+		return nil, err
+	}
+	return &p.Change, nil
+}
+
+// settings are the settings that are evaluated, by a name, and the model in them.
+func (e *evaluation) settings() (name string, data []byte, err error) {
+	path := e.Config
+	if name = text.Visible(strings.TrimSuffix(filepath.Base(path), ".toml")); path == "" {
+		path, name = e.Table.ConfigPath, "own"
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			return name, nil, nil
+		}
+	}
+	c, err := config.Load(path)
+	if err != nil {
+		return name, nil, config.Error{Err: err}
+	}
+	if e.Model == "" {
+		e.Model = c.Model
+	}
+	if data, err = config.ReadFile(path); err != nil {
+		return name, nil, misused("--config: %w", err)
+	}
+	return name, data, nil
+}
+
+func (e *evaluation) runner() *eval.Runner {
+	r := &eval.Runner{
+		Table: e.Table, Program: e.Program, Jobs: e.Jobs, Fresh: e.Fresh, Keep: e.Keep, Budget: e.Budget, Time: e.Time,
+	}
+	if !e.JSON {
+		r.Told = e.told
+	}
+	return r
+}
+
+// told prints a line of progress.
+func (e *evaluation) told(p eval.Progress) {
+	t := p.Trial
+	line := fmt.Sprintf("%d/%d %s #%d", p.Done, p.All, t.Task, t.Try)
+	switch {
+	case p.Hidden:
+		line += ": done, held out"
+	case t.Reason != "":
+		line += fmt.Sprintf(": %s, %s", t.Outcome, text.Visible(words.OneLine(t.Reason, 200)))
+	default:
+		line += ": " + string(t.Outcome)
+	}
+	if t.Cached {
+		line += " (cached)"
+	}
+	fmt.Fprintf(e.Err, "%s  $%.2f in all\n", line, p.Cost)
+}
+
+// resume goes on with a run.
+func (e *evaluation) resume(ctx context.Context, id string) error {
+	run, err := eval.FolderIn(e.Table.StateDir).Open(id)
+	if err != nil {
+		return err
+	}
+	return e.on(ctx, e.runner(), run.ID)
+}
+
+// on performs what is left of a run, and prints what has come of it.
+func (e *evaluation) on(ctx context.Context, r *eval.Runner, id string) error {
+	run, err := r.Go(ctx, id)
+	if run == nil {
+		return err
+	}
+	if err != nil {
+		err = fmt.Errorf("%w; go on with: inspan eval resume %s", err, id)
+	}
+	return errors.Join(e.summary(run), err)
+}
+
+// show prints the trials of a run. Those that are held out are only counted.
+func (e *evaluation) show(id string) error {
+	run, err := eval.FolderIn(e.Table.StateDir).Open(id)
+	if err != nil {
+		return err
+	}
+	if run.Split == eval.HeldOut || e.JSON {
+		return e.summary(run)
+	}
+	w := text.NewTable(e.Out, "TASK", "TRY", "OUTCOME", "SCORE", "TURNS", "COST", "SESSION", "REASON")
+	for _, t := range run.Trials {
+		w.Row(t.Task, t.Try, t.Outcome, fmt.Sprintf("%.2f", t.Score), t.Turns, fmt.Sprintf("$%.4f", t.Cost),
+			t.Session, text.Visible(words.OneLine(t.Reason, 80)))
+	}
+	err = w.Flush()
+	for _, t := range run.Trials {
+		if t.Outcome == eval.Failed && t.Printed != "" {
+			fmt.Fprintf(e.Out, "\nthe check of %s #%d printed:\n%s\n", t.Task, t.Try, lastLines(t.Printed))
+		}
+	}
+	return errors.Join(err, e.summary(run))
+}
+
+// mostPrinted is how many lines of what a check printed are shown; --json has more.
+const mostPrinted = 20
+
+// lastLines are the last lines of a text, indented.
+func lastLines(s string) string {
+	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	lines = lines[max(0, len(lines)-mostPrinted):]
+	return "  " + strings.ReplaceAll(text.VisibleLines(strings.Join(lines, "\n")), "\n", "\n  ")
+}
+
+// summed is a run with its counts, for programs. Of held-out tasks only a counted look tells more than
+// how many trials are done.
+type summed struct {
+	*eval.Run
+	Done   int          `json:"done"`
+	Passed *int         `json:"passed,omitempty"`
+	Failed *int         `json:"failed,omitempty"`
+	Broken int          `json:"broken"`
+	Cost   float64      `json:"cost"` // US dollars of trials that were not cached
+	Trials []eval.Trial `json:"trials,omitempty"`
+}
+
+func sumOf(run *eval.Run) summed {
+	s := summed{Run: run, Done: len(run.Trials)}
+	passed, failed := 0, 0
+	for _, t := range run.Trials {
+		switch t.Outcome {
+		case eval.Passed:
+			passed++
+		case eval.Failed:
+			failed++
+		default:
+			s.Broken++
+		}
+		if !t.Cached {
+			s.Cost += t.Cost
+		}
+	}
+	if run.Split != eval.HeldOut {
+		s.Trials, s.Passed, s.Failed = run.Trials, &passed, &failed
+	}
+	return s
+}
+
+// counts are those of passed and failed trials, as a table has them.
+func (s summed) counts() (passed, failed string) {
+	if s.Passed == nil {
+		return "-", "-"
+	}
+	return strconv.Itoa(*s.Passed), strconv.Itoa(*s.Failed)
+}
+
+// summary prints how a run stands.
+func (e *evaluation) summary(run *eval.Run) error {
+	s := sumOf(run)
+	if e.JSON {
+		return printJSON(e.Out, s)
+	}
+	if s.Passed != nil {
+		_, err := fmt.Fprintf(e.Out, "%s: %d passed, %d failed, %d broken, $%.2f\n", run.ID, *s.Passed, *s.Failed, s.Broken, s.Cost)
+		return err
+	}
+	n, err := eval.FolderIn(e.Table.StateDir).Looks(run.Suite)
+	if err == nil {
+		_, err = fmt.Fprintf(e.Out, "%s: %s of held-out tasks done, %d broken, $%.2f\nheld-out tasks of %s were tried %s\n",
+			run.ID, text.Count(s.Done, "trial"), s.Broken, s.Cost, run.Suite, text.Count(n, "time"))
+	}
+	return err
+}
+
+// list prints the runs.
+func (e *evaluation) list() error {
+	f := eval.FolderIn(e.Table.StateDir)
+	ids, err := f.IDs()
+	if err != nil {
+		return err
+	}
+	list := []summed{}
+	for _, id := range ids {
+		run, err := f.Open(id)
+		if err != nil {
+			return err
+		}
+		s := sumOf(run)
+		s.Trials = nil
+		list = append(list, s)
+	}
+	if e.JSON {
+		return printJSON(e.Out, list)
+	}
+	w := text.NewTable(e.Out, "RUN", "SUITE", "CONFIG", "MODEL", "PASSED", "FAILED", "BROKEN", "COST")
+	for _, s := range list {
+		passed, failed := s.counts()
+		w.Row(s.ID, s.Suite, s.Config, text.Visible(cmp.Or(s.Model, "default")), passed, failed, s.Broken, fmt.Sprintf("$%.2f", s.Cost))
+	}
+	return w.Flush()
+}
+
+// label keeps what a person says of a trial.
+func (e *evaluation) label(ctx context.Context, id, task, try, word string) error {
+	f := eval.FolderIn(e.Table.StateDir)
+	run, err := f.Open(id)
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(try)
+	if err != nil {
+		return misused("%q is not the number of a try", try)
+	}
+	if err := wordOf("the label", word, []string{"pass", "fail"}); err != nil {
+		return err
+	}
+	return f.Label(ctx, run, eval.Label{Task: task, Try: n, Passed: word == "pass", By: os.Getenv("USER")})
+}
+
+// calibrate prints how far the graders of a run agree with people. The label of a held-out trial would
+// tell its outcome.
+func (e *evaluation) calibrate(id string) error {
+	f := eval.FolderIn(e.Table.StateDir)
+	run, err := f.Open(id)
+	if err != nil {
+		return err
+	}
+	if run.Split == eval.HeldOut {
+		return misused("run %s is of held-out tasks; calibrate graders with a run of others", run.ID)
+	}
+	labels, err := f.Labels(run)
+	if err != nil {
+		return err
+	}
+	list := eval.Calibrate(run, labels)
+	if len(list) == 0 {
+		return misused("no trial of run %s has a label; add some with: inspan eval label %s TASK TRY pass|fail",
+			run.ID, run.ID)
+	}
+	if e.JSON {
+		return printJSON(e.Out, list)
+	}
+	w := text.NewTable(e.Out, "GRADER", "LABELS", "AGREES", "KAPPA", "TOO LAX", "TOO STRICT")
+	for _, a := range list {
+		w.Row(a.Grader, a.Both+a.None+a.Lax+a.Strict, fmt.Sprintf("%.0f %%", 100*a.Share), fmt.Sprintf("%.2f", a.Kappa), a.Lax, a.Strict)
+	}
+	return w.Flush()
 }

@@ -7,11 +7,37 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// help prints usage and examples first, then the explanation, the subcommands and the flags.
+// help prints what a command is for and how to use it; of the root, a screen of what is used most.
 func help(cmd *cobra.Command, _ []string) {
+	if cmd.HasParent() {
+		explain(cmd)
+		return
+	}
+	var b strings.Builder
+	cells := width(cmd.OutOrStdout())
+	b.WriteString(words.Wrap(cmd.Short, cells))
+	section(&b, "Usage:", "  inspan [flags] [\"task\"]\n  inspan COMMAND [flags]")
+	section(&b, "Examples:", cmd.Example)
+	most := ""
+	for _, name := range strings.Fields("run resume board show setup config doctor") {
+		most += listed(cmd, func(c *cobra.Command) bool { return c.Name() == name })
+	}
+	section(&b, "Used most:", words.WrapRows(most, cells))
+	var names []string
+	for _, topic := range helpTopics() {
+		names = append(names, topic.name)
+	}
+	section(&b, "", words.Wrap("All commands and flags: inspan help all. One: inspan COMMAND --help. Topics: inspan help "+
+		strings.Join(names, " | "), cells))
+	fmt.Fprintln(cmd.OutOrStdout(), b.String())
+}
+
+// explain prints usage and examples first, then the explanation, the subcommands and the flags.
+func explain(cmd *cobra.Command) {
 	var b strings.Builder
 	cells := width(cmd.OutOrStdout())
 	part := func(title, text string) { section(&b, title, words.WrapRows(text, cells)) }
@@ -22,9 +48,7 @@ func help(cmd *cobra.Command, _ []string) {
 		part("Commands:", listed(cmd, (*cobra.Command).IsAvailableCommand))
 	}
 	for _, group := range cmd.Groups() {
-		part(group.Title, listed(cmd, func(c *cobra.Command) bool {
-			return c.GroupID == group.ID && (c.IsAvailableCommand() || c.Name() == "help")
-		}))
+		part(group.Title, listed(cmd, func(c *cobra.Command) bool { return c.GroupID == group.ID }))
 	}
 	for name, says := range map[string]string{"help": "show this help", "version": "print the version"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil {
@@ -33,7 +57,15 @@ func help(cmd *cobra.Command, _ []string) {
 	}
 	part("Flags:", cmd.LocalFlags().FlagUsages())
 	part("Flags of all commands:", cmd.InheritedFlags().FlagUsages())
-	part("Help topics:", listed(cmd, (*cobra.Command).IsAdditionalHelpTopicCommand))
+	if !cmd.HasParent() {
+		var topics strings.Builder
+		w := text.NewTable(&topics)
+		for _, topic := range helpTopics() {
+			w.Row("  "+topic.name, topic.says)
+		}
+		_ = w.Flush() // into memory
+		part("Help topics:", topics.String())
+	}
 	fmt.Fprintln(cmd.OutOrStdout(), b.String())
 }
 
@@ -75,18 +107,24 @@ func listed(cmd *cobra.Command, wanted func(*cobra.Command) bool) string {
 	return b.String()
 }
 
-// topics are the groups that 'inspan --help' lists commands in.
-func topics() [][2]string {
+// groups are those that 'inspan help all' lists commands in.
+func groups() [][2]string {
 	return [][2]string{
-		{"Work:", "run resume rewind compact ask-corpus workflow goal schedule eval demo"},
-		{"Background runs:", "board web ps logs attach send stop"},
-		{"Look:", "sessions context cost spend stats trace effects eval bench"},
+		{"Work:", "run resume goal workflow schedule rewind compact ask-corpus"},
+		{"Sessions that run:", "board web ps logs attach send stop"},
+		{"Look back:", "show sessions cost spend stats trace context effects"},
 		{"Permissions:", "policy trust"},
-		{"Extend:", "skills agents copies memory tools mcp plugin"},
+		{"Extend:", "skills memory mcp plugin agents tools copies"},
 		{"Connect:", "serve worker acp a2a"},
-		{"Set up:", "setup import models config doctor completion help version"},
+		{"Measure:", "eval bench"},
+		{"Set up:", "setup import models config doctor demo completion help version"},
 	}
 }
+
+// shownCommands are offered by shells and by the help of the root. All others are there too; most people never
+// need them.
+const shownCommands = "run resume goal workflow schedule board ps attach send stop show sessions policy trust skills mcp plugin " +
+	"serve web setup import models config doctor help"
 
 // describe sets the form of all help, and the groups of the root command.
 func describe(root *cobra.Command) {
@@ -95,11 +133,12 @@ func describe(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	completions(root)
-	for _, topic := range topics() {
-		root.AddGroup(&cobra.Group{ID: topic[0], Title: topic[0]})
+	for _, group := range groups() {
+		root.AddGroup(&cobra.Group{ID: group[0], Title: group[0]})
 		for _, cmd := range root.Commands() {
-			if slices.Contains(strings.Fields(topic[1]), cmd.Name()) {
-				cmd.GroupID = topic[0]
+			if slices.Contains(strings.Fields(group[1]), cmd.Name()) {
+				cmd.GroupID = group[0]
+				cmd.Hidden = !slices.Contains(strings.Fields(shownCommands), cmd.Name())
 			}
 		}
 	}
@@ -108,11 +147,23 @@ func describe(root *cobra.Command) {
 // helpCommand is 'inspan help', which knows commands and help topics.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use:     "help [COMMAND]",
-		Short:   "Show the help of a command or a topic",
-		Example: "  inspan help run\n  inspan help sessions list\n  inspan help exit-codes",
+		Use:     "help [COMMAND | TOPIC | all]",
+		Short:   "Show the help of a command or a topic, or all commands",
+		Example: "  inspan help all\n  inspan help run\n  inspan help sessions list\n  inspan help modes",
 		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 && args[0] == "all" {
+				explain(root)
+				return nil
+			}
 			cmd, rest, err := root.Find(args)
+			if len(args) == 1 {
+				for _, topic := range helpTopics() {
+					if topic.name == args[0] {
+						topic.print(root.OutOrStdout(), cmd != root)
+						return nil
+					}
+				}
+			}
 			if err != nil || len(rest) > 0 {
 				return unknown(cmd, rest[0])
 			}
@@ -153,7 +204,44 @@ func exitCodes() *cobra.Command {
 	return &cobra.Command{
 		Use:   "exit-codes",
 		Short: "Exit codes of inspan run, resume, logs -f and attach",
-		Long: exitHelp() + "\n\nFrom 20 on the run ended as \"failed\", and the code names the cause.\n" +
-			"With --output json the result object has the same reason and code; see docs/OUTPUT.md.",
+		Long:  exitHelp(),
 	}
+}
+
+// unknown is the error for a subcommand that does not exist.
+func unknown(cmd *cobra.Command, name string) error {
+	if verb, ok := peerVerbs()[name]; ok && !cmd.HasParent() {
+		return misused("inspan has no command %q; use: %s", name, verb.use)
+	}
+	return misused("unknown command %q for %q%s; see '%s'", name, cmd.CommandPath(), words.DidYouMean(name, commands(cmd)), helpOf(cmd))
+}
+
+// helpOf is what tells all of a command.
+func helpOf(cmd *cobra.Command) string {
+	if !cmd.HasParent() {
+		return cmd.Name() + " help all"
+	}
+	return cmd.CommandPath() + " --help"
+}
+
+// commands are the names of the commands below one.
+func commands(cmd *cobra.Command) (names []string) {
+	for _, sub := range cmd.Commands() {
+		names = append(names, sub.Name())
+	}
+	return names
+}
+
+// group makes a command that only holds others.
+func group(use, short string, subs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: grouped}
+	cmd.AddCommand(subs...)
+	return cmd
+}
+
+func grouped(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	return unknown(cmd, args[0])
 }

@@ -1,13 +1,15 @@
 package command
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/setup"
 	"github.com/inspan/inspan/internal/view/words"
 )
@@ -39,7 +41,7 @@ func (c *command) imports() *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			if asJSON {
-				if err := console.Indented(out, found.Items); err != nil {
+				if err := printJSON(out, found.Items); err != nil {
 					return err
 				}
 			} else {
@@ -57,5 +59,61 @@ func (c *command) imports() *cobra.Command {
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose files to look at too")
 	cmd.Flags().BoolVar(&write, "write", false, "write what is translated")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// mcpImport is imports for MCP servers alone, which are shown with what each runs.
+func (c *command) mcpImport() *cobra.Command {
+	var cwd string
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "import [FILE ...]",
+		Short: "Import the MCP servers of other programs",
+		Long: "inspan reads the servers of Cursor, VS Code, Claude Code, Claude Desktop, Codex, Gemini CLI and opencode,\n" +
+			"including those of this folder. 'inspan import' also takes over other settings.\n" +
+			"It shows the command of each new server and writes it to your settings. Without a terminal, pass --yes.\n" +
+			"With FILE, inspan reads only those files.",
+		Example: "  inspan mcp import\n  inspan mcp import --yes .cursor/mcp.json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, root, err := c.at(cwd)
+			if err != nil {
+				return err
+			}
+			found, err := setup.LookServers(a, root, args, c.warn)
+			if err != nil {
+				return err
+			}
+			out, list := cmd.OutOrStdout(), found.Servers()
+			for _, s := range list {
+				does := cmp.Or(text.Address(s.Server.URL), strings.Join(s.Server.Command, " "))
+				fmt.Fprintf(out, "%s: %s\n    from %s\n", s.Name, text.Visible(words.OneLine(does, 1000)), s.Path)
+			}
+			switch {
+			case len(list) == 0:
+				fmt.Fprintln(out, "No new MCP servers found.")
+				return nil
+			case yes:
+			case !isTerminal(c.in):
+				return errors.New("there is nobody to ask; --yes adds these servers")
+			case !c.confirms(out, "Add them to your settings?"):
+				fmt.Fprintln(out, "Nothing added.")
+				return nil
+			}
+			if err := found.Write(); err != nil {
+				return err
+			}
+			var names []string
+			for _, s := range list {
+				names = append(names, s.Name)
+				if missing := s.Missing(); len(missing) > 0 {
+					fmt.Fprintf(out, "%s needs %s, which is not set here\n", s.Name, strings.Join(missing, " and "))
+				}
+			}
+			fmt.Fprintf(out, "Added %s to %s; 'inspan mcp list' tries them.\n", strings.Join(names, ", "), a.ConfigPath)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose files to read too")
+	cmd.Flags().BoolVar(&yes, "yes", false, "import without asking")
 	return cmd
 }

@@ -21,8 +21,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// script runs a script of the repository, and returns what it printed.
-func script(t *testing.T, dir string, env []string, name string, args ...string) (code int, out string) {
+// scriptOf runs a script of the repository, and returns what it printed.
+func scriptOf(t *testing.T, dir string, env []string, name string, args ...string) (code int, out string) {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("../../..", name))
 	if err != nil {
@@ -96,7 +96,7 @@ func TestInstallScript(t *testing.T) {
 		{[]string{"--form", good}, 1, "unknown flag --form"},
 	} {
 		dir := filepath.Join(t.TempDir(), "new", "bin")
-		code, out := script(t, "", nil, "scripts/install", append([]string{"--dir", dir}, tc.args...)...)
+		code, out := scriptOf(t, "", nil, "scripts/install", append([]string{"--dir", dir}, tc.args...)...)
 		if code != tc.code || !strings.Contains(out, tc.want) {
 			t.Errorf("%q: code %d: %s", tc.args, code, out)
 		}
@@ -183,7 +183,7 @@ func TestActionRuns(t *testing.T) {
 		tmp := t.TempDir()
 		output := filepath.Join(tmp, "output")
 		env := slices.DeleteFunc(h.command(t.Context()).Env, func(kv string) bool { return strings.HasPrefix(kv, "PATH=") })
-		code, out := script(t, h.work, append(env,
+		code, out := scriptOf(t, h.work, append(env,
 			"PATH="+filepath.Dir(h.bin)+":"+os.Getenv("PATH"), "RUNNER_TEMP="+tmp, "GITHUB_OUTPUT="+output, "INPUT_TASK="+tc.task, "INPUT_MODE="+tc.mode,
 			"INPUT_MODEL=script", "INPUT_MAX_COST=1", "INPUT_MAX_TIME=1m", "INPUT_ARGS="+tc.args), "scripts/action")
 		raw, _ := os.ReadFile(output)

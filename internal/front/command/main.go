@@ -1,22 +1,25 @@
-// Package command is the command inspan: its subcommands and their flags. Each has a file of its own;
-// none holds logic. It is a package so that a program of another module, which links more than this
-// one, can be the same command ([Program]).
+// Package command is the command inspan. Each subcommand is a file with its flags, its work and what it
+// prints; a large one is several, which begin with its name: eval.go, eval_compare.go. Begin with main.go,
+// then run.go. It is a package so that a program of another module, which links more than this one, can be
+// the same command ([Program]).
 package command
 
 import (
+	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/inspan/inspan/internal/front/console"
@@ -24,7 +27,6 @@ import (
 	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/internal/install/setup"
 	"github.com/inspan/inspan/internal/safety/netguard"
-	"github.com/inspan/inspan/internal/view/words"
 )
 
 // Program is what a binary links beyond this module. The zero value is inspan as it is installed.
@@ -74,9 +76,15 @@ func (p Program) Main(args []string, in io.Reader, out, errs io.Writer) (code in
 		}
 	}()
 	root := cmd.root()
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if peer := meansPeer(args); peer != nil && !cmd.HasParent() { // with flags of the others
+			return peer
+		}
+		return flagError(cmd, err)
+	})
 	root.SetArgs(numbered(root, args))
 	if err := root.Execute(); err != nil {
-		return cmd.console.Fail(exitCode(err), mended(err))
+		return cmd.console.Fail(console.ExitCode("error", "", err), mended(err))
 	}
 	return cmd.code
 }
@@ -88,19 +96,6 @@ type command struct {
 	shared  app.Shared
 	self    string // what keeps processes; see app.App
 	code    int    // exit code of a subcommand that ended without an error
-}
-
-// usageError is an error of whoever typed the command.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func exitCode(err error) int {
-	var usage usageError
-	if errors.As(err, &usage) {
-		return console.ExitUsage
-	}
-	return console.ExitCode("error", "", err)
 }
 
 // numbered has a negative number among the arguments stand behind all flags, since no flag is
@@ -161,14 +156,11 @@ func (c *command) root() *cobra.Command {
 	var f screenFlags
 	root := &cobra.Command{
 		Use:   "inspan",
-		Short: "inspan is an agent: a language model works in your files and asks before it changes them",
-		Example: "  inspan                                      # work in this folder\n" +
-			"  inspan --continue                           # continue the last session here\n" +
-			"  inspan \"make the failing test pass\"         # begin with a task\n" +
-			"  inspan -p \"explain this project\"            # print the answer and exit\n" +
-			"  inspan run \"make the failing test pass\"     # one task, also for scripts and pipes\n" +
-			"  inspan models                               # which models are ready\n" +
-			"  inspan doctor                               # check settings, keys and sandbox",
+		Short: "inspan is an agent: a model works in your files and asks before it changes them",
+		Example: "  inspan                                # work in this folder, in the terminal\n" +
+			"  inspan --continue                     # continue the last session here\n" +
+			"  inspan \"make the failing test pass\"   # begin with a task\n" +
+			"  inspan -p \"explain this project\"      # print the answer and exit",
 		Long: "The model reads, edits, runs commands and checks its work. Every event goes to a log that survives\n" +
 			"a crash, so 'inspan resume' continues any session.\n\n" +
 			"Words that are not a command are a task. inspan takes a word that is nearly a command for a mistake.",
@@ -189,174 +181,14 @@ func (c *command) root() *cobra.Command {
 	oneOf(root, "continue", "resume")
 	oneOf(root, "print", "fullscreen")
 	everywhere(root)
-	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(c.run(), c.askCorpus(), c.resume(), c.detached(), c.board(), c.ps(), c.logs(), c.attach(), c.stop(),
 		c.send(), c.sessions(), c.context(),
-		c.compact(), c.rewind(), c.effects(), c.models(), c.cost(), c.spend(), c.stats(), c.trace(), c.policy(), c.trust(),
+		c.compact(), c.rewind(), c.show(), c.effects(), c.models(), c.cost(), c.spend(), c.stats(), c.trace(), c.policy(), c.trust(),
 		c.config(), c.tools(), c.skills(), c.memory(), c.agents(), c.copies(), c.workflow(), c.goal(), c.schedule(), newEvalCommand(c),
 		c.bench(), c.plugin(), c.mcp(), c.acp(), c.a2a(), c.server(), c.web(), c.worker(),
 		c.demo(), c.setup(), c.imports(), c.doctor(), c.version(), exitCodes())
 	describe(root)
 	return root
-}
-
-// everywhere declares the flags of all commands. They say what variables of the
-// environment say too, which processes that we start inherit.
-func everywhere(root *cobra.Command) {
-	var preset, state string
-	root.PersistentFlags().StringVar(&preset, "preset", "",
-		"`name` of a group of settings; container is for throwaway machines (also INSPAN_PRESET)")
-	root.PersistentFlags().StringVar(&state, "state", "", "`folder` for sessions and other state (also INSPAN_STATE_DIR)")
-	root.PersistentPreRunE = func(*cobra.Command, []string) error {
-		var names []string
-		for _, p := range config.Presets() {
-			names = append(names, p[0])
-		}
-		if preset != "" && !slices.Contains(names, preset) {
-			return misused("--preset: unknown preset %q; use %s%s",
-				preset, strings.Join(names, " or "), words.DidYouMean(preset, names))
-		}
-		if state != "" {
-			var err error
-			if state, err = filepath.Abs(state); err != nil {
-				return err
-			}
-		}
-		for name, value := range map[string]string{config.PresetVariable: preset, "INSPAN_STATE_DIR": state} {
-			if value == "" {
-				continue
-			}
-			if err := os.Setenv(name, value); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
-func exitHelp() string {
-	var b strings.Builder
-	b.WriteString("Exit codes:\n")
-	for _, row := range console.Codes() {
-		fmt.Fprintf(&b, "  %-4s %s\n", row[0], row[1])
-	}
-	return strings.TrimRight(b.String(), "\n")
-}
-
-// unknown is the error for a subcommand that does not exist.
-func unknown(cmd *cobra.Command, name string) error {
-	return misused("unknown command %q for %q%s; see '%s --help'",
-		name, cmd.CommandPath(), words.DidYouMean(name, commands(cmd)), cmd.CommandPath())
-}
-
-// commands are the names of the commands below one.
-func commands(cmd *cobra.Command) (names []string) {
-	for _, sub := range cmd.Commands() {
-		names = append(names, sub.Name())
-	}
-	return names
-}
-
-// group makes a command that only holds others.
-func group(use, short string, subs ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: grouped}
-	cmd.AddCommand(subs...)
-	return cmd
-}
-
-func grouped(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return cmd.Help()
-	}
-	return unknown(cmd, args[0])
-}
-
-// flagError words an error in the flags, and names the flag nearest to one that does not exist.
-func flagError(cmd *cobra.Command, err error) error {
-	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		if want := needs(wrong.GetFlag()); want != "" {
-			return misused("--%s needs %s, not %q", wrong.GetFlag().Name, want, wrong.GetValue())
-		}
-	}
-	if empty, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		return misused("--%s needs a value; see '%s --help'", empty.GetFlag().Name, cmd.CommandPath())
-	}
-	missing, ok := errors.AsType[*pflag.NotExistError](err)
-	if !ok {
-		return usageError{err}
-	}
-	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-	near := words.DidYouMean("--"+missing.GetSpecifiedName(), names)
-	if ours := elsewhere(missing.GetSpecifiedName()); ours != "" {
-		name, _, _ := strings.Cut(ours, " ")
-		near = "; use " + ours
-		if !slices.Contains(names, name) {
-			near = "; 'inspan run' has " + ours
-		}
-	}
-	if missing.GetSpecifiedName() == "p" && cmd.HasParent() { // inspan -p WORD, and a command is called so
-		near = fmt.Sprintf("; for a task of this one word use: inspan run %q", cmd.Name())
-	}
-	return misused("%w%s; see '%s --help'", err, near, cmd.CommandPath())
-}
-
-// elsewhere is what we have for a flag that other agents have; empty: none of them does.
-func elsewhere(flag string) string {
-	return map[string]string{
-		"permission-mode": "--mode", "approval-mode": "--mode", "ask-for-approval": "--mode", "sandbox": "--mode",
-		"full-auto": "--mode auto", "yolo": "--mode yolo", "y": "--mode yolo", "dangerously-skip-permissions": "--mode yolo",
-		"allow-dangerously-skip-permissions":       "--mode yolo",
-		"dangerously-bypass-approvals-and-sandbox": "--mode yolo", "allow-all-tools": "--mode yolo", "trust-all-tools": "--mode yolo",
-		"output-format": "--output", "json": "--output json", "format": "--output", "f": "--output",
-		"allowedTools": "--allow", "allowed-tools": "--allow", "allow-tool": "--allow",
-		"disallowedTools": "--deny", "disallowed-tools": "--deny", "deny-tool": "--deny",
-		"system-prompt": "--system", "append-system-prompt": "--append-system",
-		"max-budget-usd": "--max-cost", "cd": "--cwd", "C": "--cwd", "m": "--model", "prompt": "--print", "session": "--resume",
-	}[flag]
-}
-
-// needs says which values a flag takes; empty: the error of its value says it.
-func needs(f *pflag.Flag) string {
-	if b, ok := f.Value.(interface{ needs() string }); ok {
-		return b.needs()
-	}
-	switch f.Value.Type() {
-	case "int", "int64", "uint64":
-		return "a whole number"
-	case "duration":
-		return "a time such as 90s or 2h"
-	case "bool":
-		return "true or false"
-	case dollarsType:
-		return "an amount in US dollars, such as 2.50"
-	}
-	return ""
-}
-
-// exactly is cobra.RangeArgs with errors in our words. The last argument names the arguments, as in "an ID".
-func exactly(least, most int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		path := cmd.CommandPath()
-		switch {
-		case len(args) < least:
-			return misused("%s needs %s; see '%s --help'", path, what, path)
-		case len(args) > most:
-			return misused("%s takes %s, got %d; see '%s --help'", path, what, len(args), path)
-		}
-		return nil
-	}
-}
-
-// oneOf has a command refuse more than one of some flags.
-func oneOf(cmd *cobra.Command, flags ...string) {
-	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if n := len(slices.DeleteFunc(slices.Clone(flags), func(name string) bool { return !cmd.Flags().Changed(name) })); n > 1 {
-			return misused("use only one of --%s", strings.Join(flags, ", --"))
-		}
-		return run(cmd, args)
-	}
 }
 
 // formOf finds the output form before the flags are parsed, since even an
@@ -398,4 +230,22 @@ func width(w io.Writer) int {
 		return 0
 	}
 	return cells
+}
+
+// warn tells a person what stops nothing.
+func (c *command) warn(text string) {
+	c.console.Warn("inspan: " + text)
+}
+
+// signals ends a context when the process is asked to end.
+func signals(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+}
+
+// confirms asks the person. Anything but yes is no.
+func (c *command) confirms(out io.Writer, question string) bool {
+	fmt.Fprint(out, question+" [y/N] ")
+	line, err := bufio.NewReader(c.in).ReadString('\n')
+	word := strings.ToLower(strings.TrimSpace(line))
+	return err == nil && (word == "y" || word == "yes")
 }

@@ -1,15 +1,21 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/extend/mcp"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/view/words"
 )
 
 func (c *command) mcp() *cobra.Command {
@@ -39,7 +45,7 @@ func (c *command) mcpList() *cobra.Command {
 				return nil
 			}
 			defer hub.Close()
-			return console.Servers(cmd.OutOrStdout(), hub.Status())
+			return printServers(cmd.OutOrStdout(), hub.Status())
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
@@ -111,7 +117,7 @@ func (c *command) addServer(cmd *cobra.Command, name string, s config.MCPServer)
 		return err
 	}
 	if err := a.Hubs.Add(name, s); err != nil {
-		return usageError{err}
+		return words.Misuse{Err: err}
 	}
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "Added %s to %s.\n", name, a.ConfigPath)
@@ -122,7 +128,7 @@ func (c *command) addServer(cmd *cobra.Command, name string, s config.MCPServer)
 	hub := a.Hubs.OpenOne(name, s, env)
 	defer hub.Close()
 	hub.Await(cmd.Context())
-	if err := console.Servers(out, hub.Status()); err != nil {
+	if err := printServers(out, hub.Status()); err != nil {
 		return err
 	}
 	if why, failed := hub.Failed(); failed {
@@ -171,7 +177,7 @@ func (c *command) mcpTools() *cobra.Command {
 			if now == nil {
 				now = agreed
 			}
-			return console.Definitions(cmd.OutOrStdout(), now)
+			return printDefinitions(cmd.OutOrStdout(), now)
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
@@ -202,7 +208,7 @@ func (c *command) mcpAgree() *cobra.Command {
 			if digest == "" {
 				return fmt.Errorf("the MCP server %s is not connected; see 'inspan mcp list'", args[0])
 			}
-			changes := console.Differences(agreed, now)
+			changes := differences(agreed, now)
 			fmt.Fprint(out, changes)
 			switch {
 			case changes == "":
@@ -225,4 +231,74 @@ func (c *command) mcpAgree() *cobra.Command {
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
 	cmd.Flags().BoolVar(&yes, "yes", false, "approve without asking")
 	return cmd
+}
+
+// printServers prints how servers are.
+func printServers(out io.Writer, list []mcp.Status) error {
+	w := text.NewTable(out, "SERVER", "STATE", "KIND", "FROM", "TOOLS", "TOKENS", "ANSWERS IN", "SPEAKS")
+	for _, s := range list {
+		took := "-"
+		if t := cmp.Or(s.Typical, s.Latency); t > 0 {
+			took = t.Round(100 * time.Microsecond).String()
+		}
+		w.Row(s.Name, s.State, s.Kind, words.OneLine(s.Source, 40), s.Tools, s.Tokens, took, cmp.Or(s.Revision, "-"))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, s := range list {
+		if s.Why != "" {
+			fmt.Fprintf(out, "%s: %s\n", s.Name, s.Why)
+		}
+		if s.State == mcp.Changed {
+			fmt.Fprintf(out, "'inspan mcp agree %s' shows the changes, and asks\n", s.Name)
+		}
+	}
+	return nil
+}
+
+// printServer prints how the server of that name is.
+func printServer(out io.Writer, list []mcp.Status, name string) error {
+	return printServers(out, slices.DeleteFunc(list, func(s mcp.Status) bool { return s.Name != name }))
+}
+
+// printDefinitions prints tools of a server as the model sees them.
+func printDefinitions(out io.Writer, list []mcp.Definition) error {
+	for _, d := range list {
+		if _, err := fmt.Fprintf(out, "%s\n    %s\n    %s\n", d.Tool, below(d.Doc), d.Schema); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// differences shows what definitions have become, tool by tool.
+func differences(before, now []mcp.Definition) string {
+	was := map[string]mcp.Definition{}
+	for _, d := range before {
+		was[d.Name] = d
+	}
+	var b strings.Builder
+	for _, d := range now {
+		old, known := was[d.Name]
+		delete(was, d.Name)
+		switch {
+		case !known:
+			fmt.Fprintf(&b, "+ %s: %s\n    %s\n    %s\n", d.Name, below(d.Doc), d.Says, d.Schema)
+		case old.Doc != d.Doc || string(old.Schema) != string(d.Schema) || old.Says != d.Says:
+			fmt.Fprintf(&b, "~ %s\n  - %s\n    %s\n    %s\n  + %s\n    %s\n    %s\n",
+				d.Name, below(old.Doc), old.Says, old.Schema, below(d.Doc), d.Says, d.Schema)
+		}
+	}
+	for _, d := range before {
+		if _, gone := was[d.Name]; gone {
+			fmt.Fprintf(&b, "- %s\n", d.Name)
+		}
+	}
+	return b.String()
+}
+
+// below is text of others whose lines can't be taken for ours.
+func below(text string) string {
+	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
 }

@@ -1,13 +1,18 @@
 package command
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/extend/memory"
+	"github.com/inspan/inspan/internal/extend/recall"
+	"github.com/inspan/inspan/internal/view/words"
 )
 
 func (c *command) memory() *cobra.Command {
@@ -26,7 +31,7 @@ func (c *command) memoryList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return console.Memory(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Knowledge.Memory(root))
+			return printMemory(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Knowledge.Memory(root))
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
@@ -93,8 +98,8 @@ func (c *command) memoryForget() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			console.Forgotten(cmd.OutOrStdout(), e)
-			return nil
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "forgotten: [%s] %s\n", e.Kind, text.Visible(e.Text))
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
@@ -113,9 +118,14 @@ func (c *command) memoryRead() *cobra.Command {
 				return err
 			}
 			if len(args) == 0 {
-				return console.Topics(cmd.OutOrStdout(), a.Knowledge.Memory(root))
+				return printTopics(cmd.OutOrStdout(), a.Knowledge.Memory(root))
 			}
-			return console.Topic(cmd.OutOrStdout(), a.Knowledge.Memory(root), scope, args[0])
+			t, err := a.Knowledge.Memory(root).Topic(memory.Scope(scope), args[0])
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(cmd.OutOrStdout(), text.VisibleLines(t.Text))
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
@@ -145,7 +155,7 @@ func (c *command) memorySearch() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			console.Past(cmd.OutOrStdout(), cmd.ErrOrStderr(), hits, behind)
+			printPast(cmd.OutOrStdout(), cmd.ErrOrStderr(), hits, behind)
 			return nil
 		},
 	}
@@ -166,10 +176,90 @@ func (c *command) memoryPath() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			console.MemoryPaths(cmd.OutOrStdout(), a.Knowledge.Memory(root))
-			return nil
+			memories, w := a.Knowledge.Memory(root), text.NewTable(cmd.OutOrStdout())
+			for _, scope := range memory.Scopes() {
+				w.Row(scope, memories.Path(scope, ""))
+			}
+			return w.Flush()
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
 	return cmd
+}
+
+// printMemory prints what is remembered; complain gets what is wrong with it.
+func printMemory(out, complain io.Writer, s *memory.Store) error {
+	index, err := s.Index()
+	w := text.NewTable(out)
+	for _, e := range index.Entries {
+		line := fmt.Sprintf("%s [%s] %s", e.ID, e.Kind, e.Text)
+		if e.Topic != "" {
+			line += " → topic " + e.Topic
+		}
+		if e.Untrusted {
+			line += " (unverified)"
+		}
+		w.Row(e.Scope, text.Visible(line))
+		if from := originOf(e.Entry); from != "" {
+			w.Row("", text.Visible(from))
+		}
+	}
+	err = errors.Join(err, w.Flush())
+	if len(index.Entries) == 0 && err == nil {
+		fmt.Fprintln(complain, "The memory is empty. The model adds entries, and so can you: inspan memory add \"...\"")
+	}
+	if index.Unvouched > 0 {
+		fmt.Fprintln(complain, "The team's entries count as unverified until you trust the file as it is: inspan trust")
+	}
+	for _, p := range index.Problems {
+		fmt.Fprintln(complain, text.Visible(p.String()))
+	}
+	return err
+}
+
+// originOf says where an entry is from and how long it holds.
+func originOf(e memory.Entry) string {
+	var parts []string
+	if e.Source != "" {
+		parts = append(parts, e.Source)
+	}
+	if !e.Date.IsZero() {
+		parts = append(parts, e.Date.Format(time.DateOnly))
+	}
+	if !e.Expires.IsZero() {
+		parts = append(parts, "until "+e.Expires.Format(time.DateOnly))
+	}
+	if len(e.Supersedes) > 0 {
+		parts = append(parts, "supersedes "+strings.Join(e.Supersedes, ", "))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// printTopics prints the topics of a memory.
+func printTopics(out io.Writer, s *memory.Store) error {
+	w := text.NewTable(out)
+	for _, scope := range memory.Scopes() {
+		names, err := s.Topics(scope)
+		if err != nil && !errors.Is(err, memory.ErrNoScope) {
+			return err
+		}
+		for _, name := range names {
+			w.Row(scope, name)
+		}
+	}
+	return w.Flush()
+}
+
+// printPast prints what is found in past sessions.
+func printPast(out, complain io.Writer, hits []recall.Hit, behind int) {
+	for _, h := range hits {
+		fmt.Fprintf(out, "%s#%d  %s  %s\n    %s\n", h.Session, h.Seq,
+			h.Time.Local().Format("2006-01-02 15:04"), h.Kind, words.OneLine(h.Snippet, 300))
+	}
+	if len(hits) == 0 {
+		fmt.Fprintln(complain, "Nothing was found.")
+	}
+	if behind > 0 {
+		fmt.Fprintf(complain, "%s not in the index yet; search again to continue.\n", text.Count(behind, "session"))
+	}
 }

@@ -2,13 +2,20 @@ package command
 
 import (
 	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/providers"
 	"github.com/inspan/inspan/llm/catalog"
+	"github.com/inspan/inspan/llm/heal"
 )
 
 func (c *command) models() *cobra.Command {
@@ -32,18 +39,18 @@ func (c *command) models() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return console.Models(out, found)
+				return printModels(out, found)
 			}
-			if err := console.Providers(out, a.Providers.List()); err != nil {
+			if err := printProviders(out, a.Providers.List()); err != nil {
 				return err
 			}
 			if found := a.Providers.Discover(cmd.Context()); len(found) > 0 {
 				fmt.Fprintln(out)
-				if err := console.Models(out, found...); err != nil {
+				if err := printModels(out, found...); err != nil {
 					return err
 				}
 			}
-			console.Refused(out, a.Providers.Refused())
+			printRefused(out, a.Providers.Refused())
 			choice, err := a.Providers.Model(cmd.Context(), "", "")
 			if err != nil {
 				fmt.Fprintf(out, "\n%v\n", err)
@@ -78,18 +85,105 @@ func (c *command) modelsPrices() *cobra.Command {
 				if err != nil {
 					return misused("--from: %v", err)
 				}
-				return console.Prices(out, book, providers.PricesPath(set))
+				return printPrices(out, book, providers.PricesPath(set))
 			}
 			a, err := app.Load(c.self)
 			if err != nil {
 				return err
 			}
 			if a.Providers.Prices != nil {
-				return console.Prices(out, a.Providers.Prices, providers.PricesPath(a.Installation))
+				return printPrices(out, a.Providers.Prices, providers.PricesPath(a.Installation))
 			}
-			return console.Prices(out, catalog.BuiltIn(), "built in")
+			return printPrices(out, catalog.BuiltIn(), "built in")
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "`file` of prices that takes the place of the built-in ones")
 	return cmd
+}
+
+// printPrices prints a price book, which is from somewhere.
+func printPrices(out io.Writer, b *catalog.Book, from string) error {
+	w := text.NewTable(out, "MODEL", "WINDOW", "INPUT", "CACHED", "WRITTEN", "OUTPUT", "FROM", "LONG PROMPTS", "TIERS", "CHECKED")
+	figure := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+	for _, v := range b.Vendors {
+		for _, m := range v.Models {
+			long := ""
+			if m.Long.Above > 0 {
+				long = fmt.Sprintf("above %s: x%s, reply x%s", text.Thousands(m.Long.Above), figure(m.Long.Prompt), figure(m.Long.Reply))
+			}
+			var tiers []string
+			for _, name := range slices.Sorted(maps.Keys(m.Tiers)) {
+				if m.Tiers[name] != 1 {
+					tiers = append(tiers, text.Line(name)+" x"+figure(m.Tiers[name]))
+				}
+			}
+			for _, p := range m.Prices {
+				w.Row(text.Line(v.Name)+"/"+text.Line(m.ID), text.Thousands(m.Window), figure(p.Input),
+					figure(p.CacheRead), figure(p.CacheWrite), figure(p.Output), p.From, long, strings.Join(tiers, ", "), v.Checked)
+			}
+		}
+	}
+	w.Row()
+	w.Row("US dollars per million tokens; the book is " + text.Line(from))
+	return w.Flush()
+}
+
+// printProviders prints who provides models.
+func printProviders(out io.Writer, providers []providers.Provider) error {
+	w := text.NewTable(out, "PROVIDER", "WIRE", "STATE", "DEFAULT MODEL", "ADDRESS")
+	for _, p := range providers {
+		state := "ready"
+		switch {
+		case !p.Ready:
+			state = p.Need
+		case p.KeyEnv == "" && p.KeyCommand == "":
+			state = "no key needed"
+		}
+		w.Row(p.Name, p.Kind, state, orDash(p.Default), orDash(text.Address(p.BaseURL)))
+	}
+	w.Row("script", "-", "offline", "commands", "-")
+	return w.Flush()
+}
+
+// printModels prints the models that providers have.
+func printModels(out io.Writer, found ...providers.Found) error {
+	w := text.NewTable(out, "MODEL", "WINDOW", "IMAGES", "TOOLS")
+	for _, f := range found {
+		for _, m := range f.Models {
+			window := "unknown"
+			if m.Window > 0 {
+				window = strconv.Itoa(m.Window)
+			}
+			w.Row(fmt.Sprintf("%s/%s", f.Provider.Name, text.Line(m.Model)), window, yesOrDash(m.Images), yesOrDash(!m.NoTools))
+		}
+		if len(f.Models) == 0 {
+			w.Row(fmt.Sprintf("%s has no models yet", f.Provider.Name), "", "")
+		}
+	}
+	return w.Flush()
+}
+
+func yesOrDash(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "-"
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// printRefused lists what servers have refused in the requests of models, and what became of it.
+func printRefused(out io.Writer, all []*heal.Facts) {
+	head := "\nRefused by servers, and so changed in requests:\n"
+	for _, f := range all {
+		for _, fact := range f.List() {
+			fmt.Fprintf(out, "%s%s, since %s: %s (%s)\n", head, text.Line(f.Route), fact.At.Format(time.DateOnly), text.Line(fact.Words()), text.Short(fact.Said, 200))
+			head = ""
+		}
+	}
 }

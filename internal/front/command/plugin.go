@@ -1,7 +1,7 @@
 package command
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/extend/plugin"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/words"
 )
 
 func (c *command) plugin() *cobra.Command {
@@ -39,7 +41,11 @@ func (c *command) pluginInstall() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			console.Installed(cmd.OutOrStdout(), cmd.ErrOrStderr(), p)
+			fmt.Fprintf(cmd.OutOrStdout(), "Installed %s: %s.\n", titled(p), brings(p))
+			printProblems(cmd.ErrOrStderr(), p)
+			if !p.Enabled {
+				fmt.Fprintf(cmd.OutOrStdout(), "It is not enabled. 'inspan plugin enable %s' shows what it can run, and asks.\n", p.Name)
+			}
 			return nil
 		},
 	}
@@ -72,27 +78,19 @@ func (c *command) pluginEnable() *cobra.Command {
 			case p.Broken || p.Enabled || len(runs) == 0 || yes:
 			case !isTerminal(c.in):
 				return fmt.Errorf("%s is not enabled: there is nobody to ask; --yes enables it", p.Name)
-			case !c.confirms(out, fmt.Sprintf("Enable %s and let these %d run?", console.Titled(p), len(runs))):
+			case !c.confirms(out, fmt.Sprintf("Enable %s and let these %d run?", titled(p), len(runs))):
 				fmt.Fprintln(out, "Not enabled.")
 				return nil
 			}
 			if err := s.Enable(cmd.Context(), p.Name, p.Digest); err != nil {
 				return err
 			}
-			fmt.Fprintf(out, "Enabled %s for new sessions.\n", console.Titled(p))
+			fmt.Fprintf(out, "Enabled %s for new sessions.\n", titled(p))
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "enable without asking")
 	return cmd
-}
-
-// confirms asks the person. Anything but yes is no.
-func (c *command) confirms(out io.Writer, question string) bool {
-	fmt.Fprint(out, question+" [y/N] ")
-	line, err := bufio.NewReader(c.in).ReadString('\n')
-	word := strings.ToLower(strings.TrimSpace(line))
-	return err == nil && (word == "y" || word == "yes")
 }
 
 func (c *command) pluginDisable() *cobra.Command {
@@ -155,7 +153,8 @@ func (c *command) pluginUpdate() *cobra.Command {
 					failed = append(failed, err)
 					continue
 				}
-				console.Updated(cmd.OutOrStdout(), cmd.ErrOrStderr(), was, now)
+				fmt.Fprintln(cmd.OutOrStdout(), changeOf(was, now))
+				printProblems(cmd.ErrOrStderr(), now)
 			}
 			return errors.Join(failed...)
 		},
@@ -181,7 +180,7 @@ func (c *command) pluginList() *cobra.Command {
 				fmt.Fprintln(cmd.ErrOrStderr(), "There are no plugins. 'inspan plugin install SOURCE' copies one.")
 				return nil
 			}
-			return console.Plugins(cmd.OutOrStdout(), cmd.ErrOrStderr(), list)
+			return printPlugins(cmd.OutOrStdout(), cmd.ErrOrStderr(), list)
 		},
 	}
 }
@@ -201,8 +200,129 @@ func (c *command) pluginShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			console.Plugin(cmd.OutOrStdout(), cmd.ErrOrStderr(), p)
-			return nil
+			return printPlugin(cmd.OutOrStdout(), cmd.ErrOrStderr(), p)
 		},
+	}
+}
+
+// printPlugins prints plugins in one line each, and then what is wrong with them.
+func printPlugins(out, complain io.Writer, list []plugin.Plugin) error {
+	w := text.NewTable(out, "PLUGIN", "VERSION", "STATE", "DIGEST", "IN THE PROMPT", "BRINGS", "FROM")
+	for _, p := range list {
+		tokens, _ := p.Cost()
+		w.Row(p.Name, cmp.Or(p.Version, "-"), pluginState(p), shortDigest(p.Digest), text.Count(tokens, "token"),
+			brings(p), text.Visible(p.Source))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, p := range list {
+		printProblems(complain, p)
+	}
+	return nil
+}
+
+// printPlugin prints all there is to know of a plugin, and what is wrong with it.
+func printPlugin(out, complain io.Writer, p plugin.Plugin) error {
+	w := text.NewTable(out)
+	row := func(name, s string) {
+		if s != "" {
+			w.Row(name, text.Visible(s))
+		}
+	}
+	row("plugin", titled(p))
+	row("description", p.Description)
+	row("author", p.Author)
+	row("homepage", p.Homepage)
+	row("license", p.License)
+	row("state", pluginState(p))
+	row("from", p.Source)
+	row("commit", p.Commit)
+	row("digest", p.Digest)
+	row("folder", p.Dir)
+	parts := p.Parts()
+	row("brings", brings(p))
+	for _, cmd := range parts.Commands {
+		row("", fmt.Sprintf("  /%s: %s", cmd.Name, words.OneLine(cmd.Description, 80)))
+	}
+	tokens, lines := p.Cost()
+	row("costs", "about "+text.Count(tokens, "token")+" of every prompt")
+	for _, line := range lines {
+		row("", "  "+line)
+	}
+	for _, line := range parts.Runs {
+		row("may run", line)
+	}
+	err := w.Flush()
+	printProblems(complain, p)
+	return err
+}
+
+// changeOf is what an update has made of a plugin.
+func changeOf(was, now plugin.Plugin) string {
+	again := fmt.Sprintf("'inspan plugin enable %s' shows it", now.Name)
+	switch {
+	case was.Broken:
+		return fmt.Sprintf("%s: its copy was damaged and is now %s; %s", now.Name, shortDigest(now.Digest), again)
+	case was.Digest == now.Digest:
+		return now.Name + ": nothing has changed"
+	case was.Enabled && !now.Enabled:
+		return fmt.Sprintf("%s: %s → %s; its programs have changed, so it is disabled; %s", now.Name, stampOf(was), stampOf(now), again)
+	}
+	return fmt.Sprintf("%s: %s → %s, %s as before", now.Name, stampOf(was), stampOf(now), pluginState(now))
+}
+
+// titled is the name of a plugin with its version.
+func titled(p plugin.Plugin) string { return strings.TrimSpace(p.Name + " " + p.Version) }
+
+// stampOf tells two states of a plugin apart.
+func stampOf(p plugin.Plugin) string {
+	return strings.TrimSpace(p.Version + " (" + shortDigest(p.Digest) + ")")
+}
+
+func shortDigest(digest string) string { return digest[:min(len(digest), 12)] }
+
+func pluginState(p plugin.Plugin) string {
+	switch {
+	case p.Broken:
+		return "broken"
+	case p.Enabled:
+		return "enabled"
+	}
+	return "disabled"
+}
+
+// brings counts what a plugin has.
+func brings(p plugin.Plugin) string {
+	parts := p.Parts()
+	skills, _ := parts.Listed()
+	var out []string
+	for _, n := range []struct {
+		n    int
+		what string
+	}{
+		{len(skills), "skill"},
+		{len(parts.Commands), "command"},
+		{len(parts.Agents), "agent"},
+		{len(parts.Hooks), "hook"},
+		{parts.Programs(), "tool"},
+		{len(parts.Servers), "server"},
+	} {
+		if n.n > 0 {
+			out = append(out, text.Count(n.n, n.what))
+		}
+	}
+	return cmp.Or(strings.Join(out, ", "), "nothing")
+}
+
+// printProblems tells what is wrong with a plugin.
+func printProblems(to io.Writer, p plugin.Plugin) {
+	parts := p.Parts()
+	for _, s := range p.Problems {
+		fmt.Fprintf(to, "%s: %s\n", p.Name, text.Visible(s))
+	}
+	_, warnings := parts.Listed()
+	for _, s := range append(parts.Problems, warnings...) {
+		fmt.Fprintln(to, text.Visible(s))
 	}
 }

@@ -1,16 +1,18 @@
 package command
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"io"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/install/permission"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/tool"
 )
 
 func (c *command) policy() *cobra.Command {
@@ -41,7 +43,7 @@ func (c *command) policyExplain() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return console.Explained(cmd.OutOrStdout(), e)
+			return printExplained(cmd.OutOrStdout(), e)
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` the command would run in (the workspace)")
@@ -70,7 +72,7 @@ func (c *command) policyRules() *cobra.Command {
 			if len(rules) == 0 {
 				fmt.Fprintln(cmd.ErrOrStderr(), "no rules; the permission mode alone decides")
 			}
-			return console.Rules(cmd.OutOrStdout(), rules)
+			return printRules(cmd.OutOrStdout(), rules)
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` to use (the workspace)")
@@ -100,33 +102,71 @@ func (c *command) policyForget() *cobra.Command {
 	return cmd
 }
 
-// at reads the settings and finds a workspace.
-func (c *command) at(folder string) (*app.App, string, error) {
-	a, err := app.Load(c.self)
-	if err != nil {
-		return nil, "", err
+// printExplained prints what would become of a command line.
+func printExplained(out io.Writer, e permission.Explained) error {
+	fmt.Fprintf(out, "%s\n", e.Plan.Class)
+	w := text.NewTable(out)
+	for _, s := range e.Plan.Segments {
+		w.Row(fmt.Sprintf("  %s%s", strings.Repeat("  ", s.Depth), s.Class), words.OneLine(s.Text, 100), words.OneLine(s.Why, 200))
 	}
-	root, err := workspace(folder)
-	return a, root, err
-}
-
-// workspace is a folder, absolute and without links.
-func workspace(folder string) (string, error) {
-	root, err := filepath.Abs(folder)
-	if err == nil {
-		root, err = filepath.EvalSymlinks(root)
+	if err := w.Flush(); err != nil {
+		return err
 	}
-	var info fs.FileInfo
-	if err == nil {
-		info, err = os.Stat(root)
+	for _, e := range e.Plan.Effects {
+		fmt.Fprintf(out, "%s %s\n", e.Kind, words.OneLine(e.Path+e.Text, 200))
+	}
+	if e.Plan.Git {
+		fmt.Fprintln(out, "This holds if the repository's configuration names no program and hooks are off.")
+	}
+	fmt.Fprintf(out, "In mode %s: %s, by %s\n", e.Mode, e.Verdict.Action, e.Verdict.By)
+	for _, f := range e.Findings {
+		if f.Verdict.Action != tool.Allow {
+			fmt.Fprintf(out, "  %s: %s\n", f.Verdict.Action, words.OneLine(f.Verdict.Reason, 300))
+		}
+	}
+	for i, t := range e.Tried {
+		if i == 0 {
+			fmt.Fprintln(out, "Rules tried:")
+		}
+		matches := "no match"
+		if t.Matches {
+			matches = "matches"
+		}
+		fmt.Fprintf(out, "  %s %s (%s): %s\n", t.Rule.Action, words.OneLine(t.Rule.Text, 200), t.Rule.Scope, matches)
 	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", misused("%s does not exist", folder)
-	case err != nil:
-		return "", usageError{err}
-	case !info.IsDir():
-		return "", misused("%s is not a folder", folder)
+	case e.Verdict.Action == tool.Deny:
+	case len(e.Rules) > 0:
+		fmt.Fprintf(out, "Narrowest rules that would allow it: allow = [%s]\n", words.OneLine(quoteAll(e.Rules), 300))
+	case e.Verdict.Action == tool.Ask:
+		fmt.Fprintln(out, "No rule is safe for it; you can only approve it once.")
 	}
-	return root, nil
+	return nil
+}
+
+func quoteAll(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, t := range texts {
+		quoted[i] = strconv.Quote(t)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// printRules prints rules with where they come from.
+func printRules(out io.Writer, rules []app.RuleNote) error {
+	w := text.NewTable(out)
+	for _, r := range rules {
+		var notes []string
+		if r.Written != "" {
+			notes = append(notes, "written as "+words.OneLine(r.Written, 200))
+		}
+		switch {
+		case r.Unmatched != nil:
+			notes = append(notes, "matches nothing here: "+words.OneLine(r.Unmatched.Error(), 300))
+		case r.By != nil:
+			notes = append(notes, fmt.Sprintf("changes nothing beside %s %s (%s)", r.By.Action, words.OneLine(r.By.Text, 200), r.By.Scope))
+		}
+		w.Row(r.Action, words.OneLine(r.Text, 200), r.Scope, strings.Join(notes, "; "))
+	}
+	return w.Flush()
 }

@@ -1,14 +1,16 @@
 package command
 
 import (
-	"context"
 	"fmt"
-	"time"
+	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/view/words"
 )
 
@@ -47,68 +49,31 @@ func printDriven(cmd *cobra.Command, a *app.App, away, asJSON bool) error {
 	case err != nil:
 		return err
 	case asJSON:
-		return console.Indented(cmd.OutOrStdout(), list)
+		return printJSON(cmd.OutOrStdout(), list)
 	case len(list) == 0:
 		fmt.Fprintln(cmd.ErrOrStderr(), "no session is running; start one with: "+words.Command(a.Running.Server, "run", "--detach", `"..."`))
 		return nil
 	}
-	return console.Running(cmd.OutOrStdout(), list)
+	return printRunning(cmd.OutOrStdout(), list)
 }
 
-func (c *command) stop() *cobra.Command {
-	var now bool
-	var f remoteFlags
-	var wait time.Duration
-	cmd := &cobra.Command{
-		Use:   "stop ID",
-		Short: "Stop the run of a session, and its kept commands",
-		Long: "inspan interrupts the run, as Ctrl-C does, and waits until it has stopped. Queued messages wait for 'inspan resume'.\n" +
-			"If the run does not stop in time, or with --now, inspan ends its process and kills it 2 seconds later.\n" +
-			"Finished calls are never lost. For a subagent, only its run is interrupted.\n" +
-			"inspan also ends the session's kept commands with all their processes.\n" +
-			"With --remote an open task stays open when its run stops; if it is idle, stop closes it.",
-		Args: exactly(1, 1, "an ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, r, id, err := c.found(cmd.Context(), &f, args[0])
-			if err != nil {
-				return err
-			}
-			if r != nil && now {
-				return misused("--now ends a process of this machine; with --remote the server decides that")
-			}
-			if r != nil {
-				return c.stopAway(cmd, a, r, id, wait)
-			}
-			what, err := a.Running.Stop(cmd.Context(), id, now, wait)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", id, what)
-			return nil
-		},
+// printRunning prints the sessions that somebody drives.
+func printRunning(out io.Writer, list []running.Driven) error {
+	here := slices.ContainsFunc(list, func(d running.Driven) bool { return d.PID != 0 }) // those of a server have none
+	titles := []string{"ID", "PID", "SINCE", "STATE", "COST", "WHAT"}
+	if !here {
+		titles = slices.Delete(titles, 1, 2)
 	}
-	cmd.Flags().BoolVar(&now, "now", false, "end the process at once")
-	f.add(cmd)
-	cmd.Flags().DurationVar(&wait, "wait", 10*time.Second, "how long to wait for the run to stop, such as `10s`")
-	return cmd
-}
-
-// one loads the settings and finds the session that the text means, to change it.
-func (c *command) one(ctx context.Context, text string) (*app.App, string, error) {
-	a, err := app.Load(c.self)
-	if err != nil {
-		return nil, "", err
+	w := text.NewTable(out, titles...)
+	for _, d := range list {
+		cells := []any{
+			strings.Repeat("  ", strings.Count(d.ID, ".")) + d.ID, d.PID, d.Since.Local().Format("2006-01-02 15:04:05"), d.State,
+			words.Cost(d.Cost, d.Unpriced), words.OneLine(d.What, 60),
+		}
+		if !here {
+			cells = slices.Delete(cells, 1, 2)
+		}
+		w.Row(cells...)
 	}
-	id, err := a.Running.Here(ctx, text)
-	return a, id, err
-}
-
-// seen is one for what only looks at the session.
-func (c *command) seen(ctx context.Context, text string) (*app.App, string, error) {
-	a, err := app.Load(c.self)
-	if err != nil {
-		return nil, "", err
-	}
-	id, err := a.Running.Seen(ctx, text)
-	return a, id, err
+	return w.Flush()
 }

@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan"
-	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/install/app"
 )
 
@@ -12,7 +11,7 @@ func (c *command) resume() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   `resume [ID] ["what to do next"]`,
-		Short: "Continue a session after an interrupt, a crash or a limit, or with a new task",
+		Short: "Continue a session, with what it was doing or with a new task",
 		Long: "The session continues exactly where its log ends. Without an ID, inspan takes the last session of this folder.\n" +
 			"A unique part of an ID is enough. \"last\" is the last session of this folder.\n" +
 			"Without a new task, inspan opens the session on a terminal; elsewhere, or with --output, an unfinished run continues.\n" +
@@ -77,7 +76,7 @@ func (c *command) goOn(cmd *cobra.Command, f *runFlags, args []string) error {
 		return err
 	}
 	if asks {
-		c.code, err = console.Resume(cmd.Context(), c.console, s, inputs...)
+		c.code, err = resumeCorpus(cmd.Context(), c.console, s, inputs...)
 		return err
 	}
 	c.code = c.console.Run(cmd.Context(), s, inputs...)

@@ -5,8 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/words"
 )
 
 func (c *command) rewind() *cobra.Command {
@@ -81,53 +83,18 @@ func (c *command) agreed(cmd *cobra.Command, yes bool) (bool, error) {
 	return yes, err
 }
 
-// sessionOf is the session named, or the one used last here.
-func sessionOf(cmd *cobra.Command, a *app.App, args []string) (string, error) {
-	if len(args) > 0 {
-		return a.Running.Here(cmd.Context(), args[0])
-	}
-	return a.Running.LastHere(cmd.Context())
-}
-
 func listPoints(cmd *cobra.Command, a *app.App, id string) error {
 	points, err := a.Rewind.Points(cmd.Context(), id)
 	if err != nil {
 		return err
 	}
-	if err := console.Points(cmd.OutOrStdout(), points); err != nil {
+	w := text.NewTable(cmd.OutOrStdout())
+	for _, p := range points {
+		w.Row(p.Seq, p.Time.Local().Format("2006-01-02 15:04"), words.OneLine(p.Text, 80))
+	}
+	if err := w.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "'inspan rewind %s --to NUMBER' returns to before that message, '--to last' to before the last one.\n", id)
 	return nil
-}
-
-func (c *command) effects() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "effects [ID]",
-		Short: "List effects that a rewind can't undo: outside the workspace, in sensitive places, or by agents in the background",
-		Args:  exactly(0, 1, "at most one ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := app.Load(c.self)
-			if err != nil {
-				return err
-			}
-			id, err := sessionOf(cmd, a, args)
-			if err != nil {
-				return err
-			}
-			list, err := a.Rewind.Lasting(cmd.Context(), id)
-			if err != nil {
-				return err
-			}
-			out := cmd.OutOrStdout()
-			if asJSON {
-				return console.Indented(out, list)
-			}
-			console.Effects(out, list)
-			return nil
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the key of each call")
-	return cmd
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan"
-	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/schedule"
 )
@@ -187,7 +186,7 @@ func (c *command) scheduleList() *cobra.Command {
 			}
 			switch {
 			case asJSON:
-				return errors.Join(err, console.Indented(cmd.OutOrStdout(), list))
+				return errors.Join(err, printJSON(cmd.OutOrStdout(), list))
 			case len(list) == 0 && err == nil:
 				fmt.Fprintln(cmd.ErrOrStderr(), `there are no schedules; add one with: inspan schedule add "0 7 * * 1-5" --task "..."`)
 			}

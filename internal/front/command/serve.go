@@ -3,165 +3,207 @@ package command
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"io"
+	"errors"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/front/a2a"
 	"github.com/inspan/inspan/internal/front/console"
-	"github.com/inspan/inspan/internal/front/mcpserver"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/service/managed"
 	"github.com/inspan/inspan/internal/service/server"
 )
 
-// serveFlags are the flags of what others can reach.
-type serveFlags struct {
-	app.Options
-	server.Door
-	cwd string
+// serverFlags are those of inspan serve beyond what all servers have.
+type serverFlags struct {
+	serveFlags
+	workspaces string
+	carried    string
+	folders    []string
+	contract   string
+	keep       string
+	drain      time.Duration
+	disk       int64
+	store      string
+	engine     string
+	only       string
+	advertise  string
+	newOwner   bool
+	state      string               // the folder, once it is known
+	show       func(address string) // shows a person the page; nil: nobody looks at it
 }
 
-func (f *serveFlags) add(cmd *cobra.Command) {
-	fl := cmd.Flags()
-	fl.StringVar(&f.Model, "model", "", "model of agents, as `provider/model`; see 'inspan models'")
-	fl.StringVar((*string)(&f.Mode), "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
-	fl.StringArrayVar(&f.Allow, "allow", nil, "`rule` for calls that run without asking; repeatable")
-	fl.StringArrayVar(&f.Ask, "ask", nil, "`rule` for calls that ask in every mode; repeatable")
-	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; repeatable")
-	fl.Var((*dollars)(&f.MaxCost), "max-cost", "maximum cost of an agent's session in US `dollars`; 0 means no limit")
-	fl.StringVar(&f.cwd, "cwd", ".", "`folder` to work in (the workspace)")
-	fl.StringVar(&f.TokenFile, "token-file", "",
-		"private `file` with the token that clients must send; created if missing (default: in the state folder)")
-	fl.BoolVar(&f.Public, "public", false, "allow an address that other machines can reach")
-	fl.StringArrayVar(&f.Hosts, "host", nil, "`name` of a proxy in front of the server; repeatable")
+// Where the workspaces of tasks are.
+const (
+	workspacesHere    = "folder"
+	workspacesInStore = "store"
+)
+
+// serverDefaults are the flags of a server that nobody has set.
+func serverDefaults() serverFlags {
+	return serverFlags{keep: string(server.KeepFailed), carried: workspacesHere, disk: server.DefaultFloor >> 20, drain: server.DefaultDrain}
 }
 
-// served are the settings, and the options that every session of a server has. The mode
-// is always said, so that old sessions can't be allowed more than new ones. Rules may name the tools
-// of the workspace and of further folders.
-func (c *command) served(ctx context.Context, f *serveFlags, folders ...string) (*app.App, error) {
-	if err := f.Check(); err != nil {
-		return nil, err
-	}
-	a, err := app.Load(c.self)
-	if err != nil {
-		return nil, err
-	}
-	if f.Model != "" {
-		if err := a.Providers.Known(f.Model); err != nil {
-			return nil, err
-		}
-	}
-	f.Mode = cmp.Or(f.Mode, a.Config.Mode, "ask")
-	f.TokenFile = cmp.Or(f.TokenFile, filepath.Join(a.StateDir, "server.token"))
-	if err := a.Permission.Close(f.TokenFile); err != nil {
-		return nil, err
-	}
-	if f.cwd, err = workspace(f.cwd); err != nil {
-		return nil, err
-	}
-	if len(f.Allow)+len(f.Ask)+len(f.Deny) > 0 { // to list what is installed takes a while
-		var installed []string
-		for _, dir := range append(folders, f.cwd) {
-			installed = append(installed, a.Extensions.ToolNames(ctx, dir)...)
-		}
-		if err := f.CheckNames(installed); err != nil {
-			return nil, err
-		}
-	}
-	f.Opened = func(address string) {
-		fmt.Fprintf(c.console.Err, "inspan: serving %s at http://%s/; the token is in %s\n", f.cwd, address, f.TokenFile)
-	}
-	return a, nil
-}
-
-// warn tells a person what stops nothing.
-func (c *command) warn(text string) {
-	c.console.Warn("inspan: " + text)
-}
-
-// signals ends a context when the process is asked to end.
-func signals(ctx context.Context) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-}
-
-// mcpServe is a subcommand of mcp.
-func (c *command) mcpServe() *cobra.Command {
-	var f serveFlags
-	var names []string
-	var noAgent bool
+func (c *command) server() *cobra.Command {
+	f := serverDefaults()
+	s := server.Server{Setup: server.Setup{AtOnce: server.DefaultAtOnce}}
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Offer tools and agents to MCP clients",
-		Long: "inspan offers its tools, and agents (run_agent), to MCP clients over standard input and output, or over HTTP.\n" +
-			"Mode and rules judge every call. A call that asks is shown to the person at the client. If the client can't ask, it is denied.\n\n" +
-			console.ModesHelp(),
-		Example: "  inspan mcp serve --mode edit\n  inspan mcp serve --http 127.0.0.1:8765 --tools read_file,search_files --no-agent",
-		Args:    exactly(0, 0, "no arguments"),
+		Short: "Run many unattended agents as tasks, over HTTP",
+		Long: "inspan takes tasks over HTTP and works on them, each with an agent, a session and a workspace of its own.\n" +
+			"Tasks outlast the server: one that is killed goes on where it was when it is started again.\n" +
+			"A call that asks waits for a decision in the list of approvals, or for 'inspan send --allow'.\n" +
+			"On SIGTERM the server finishes the calls that run, begins no others, and ends.\n" +
+			"GET /api/v1/openapi.json describes the API. docs/SERVER.md tells more.\n" +
+			"The official Managed Agents SDKs can drive it too, see docs/MANAGED.md.\n\n" +
+			"Several servers can share a store. One leads, and the others pass requests on to it and take over when it is gone.\n" +
+			"With an engine, sessions run on all machines. docs/SERVER.md tells how.\n\n" + console.ModesHelp(),
+		Example: "  inspan serve --mode auto --listen 127.0.0.1:8080\n" +
+			"  curl -H \"Authorization: Bearer $(cat TOKEN_FILE)\" -H 'Content-Type: application/json' \\\n" +
+			"    -d '{\"prompt\": \"Fix the failing test\", \"repository\": {\"url\": \"https://...\"}}' http://127.0.0.1:8080/api/v1/tasks",
+		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := c.served(cmd.Context(), &f)
-			if err != nil {
-				return err
+			if s.Runtime {
+				if f.Public = true; !cmd.Flags().Changed("listen") {
+					f.Listen = "0.0.0.0:8080"
+				}
 			}
-			ctx, stop := signals(cmd.Context())
-			defer stop()
-			called := f.Options
-			called.Model, called.NoServers, called.AllTools = "script", true, true // the client is the model, and has servers of its own
-			s := &mcpserver.Server{Tools: a.Host(called, c.warn), Names: names, Root: f.cwd}
-			if !noAgent {
-				s.Host = a.Host(f.Options, c.warn)
-			}
-			if f.Listen != "" {
-				return f.Serve(ctx, nil, s.Handler(), s.Close)
-			}
-			err = s.ServeStdio(ctx, io.NopCloser(c.in), unclosed{c.console.Out})
-			if ctx.Err() != nil {
-				return nil
-			}
-			return err
+			return c.runServer(cmd.Context(), &f, &s)
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.Listen, "http", "", "serve HTTP at this `address`, such as 127.0.0.1:0, instead of standard input and output")
-	cmd.Flags().StringSliceVar(&names, "tools", nil,
-		"`names` of the tools to offer, separated by commas (default: those that work in the workspace and beyond)")
-	cmd.Flags().BoolVar(&noAgent, "no-agent", false, "offer tools only")
+	fl := cmd.Flags()
+	fl.StringVar(&f.Listen, "listen", "127.0.0.1:8080", "`address` to listen on")
+	fl.IntVar(&s.AtOnce, "at-once", s.AtOnce, "`number` of tasks that work at the same time")
+	fl.StringVar(&f.workspaces, "workspaces", "", "`folder` for the workspaces of tasks (default: beside the state folder)")
+	fl.StringVar(&f.carried, "workspaces-in", f.carried,
+		"`what` brings workspaces to the machines that work on them: folder (all of them share --workspaces) or store (see docs/SERVER.md)")
+	fl.StringArrayVar(&f.folders, "folder", nil, "`folder` of this machine that tasks may work in or clone from; repeatable (default: none)")
+	fl.StringArrayVar((*[]string)(&s.CloneFrom), "clone-from", nil,
+		"`host` with a private address that tasks may clone from, as HOST, *.HOST, HOST:PORT or *; repeatable (default: only public hosts)")
+	fl.StringArrayVar((*[]string)(&s.WebhookTo), "webhook-to", nil,
+		"`host` with a private address that webhooks may call, as for --clone-from, also over http; repeatable (default: only public hosts)")
+	fl.StringVar(&s.GitHub.API, "github-api", "", "`URL` of the API of your GitHub Enterprise Server (default: https://api.github.com)")
+	fl.StringVar(&s.OIDC.Issuer, "oidc-issuer", "", "`URL` of an OpenID Connect provider whose tokens identities can have (default: none)")
+	fl.StringVar(&s.OIDC.Audience, "oidc-audience", "", "`audience` that tokens of --oidc-issuer must be for")
+	fl.StringVar(&f.contract, "contract", "", "`file` with the rules that every task gets, in place of inspan's own")
+	fl.StringVar(&f.keep, "keep", f.keep, "`which` workspaces stay when their task has ended: never, failed or always")
+	fl.Int64Var(&f.disk, "disk", f.disk, "`MiB` that must stay free; with less, tasks rest and none begins")
+	fl.BoolVar(&s.SkipMissed, "skip-missed", false,
+		"leave out runs of schedules that were due while the server was down (default: it makes up the last one of each)")
+	fl.BoolVar(&s.Runtime, "agentcore", false,
+		"run in Bedrock AgentCore: listen at 0.0.0.0:8080 and take /invocations, /ws and /ping without a token (see docs/AGENTCORE.md)")
+	fl.BoolVar(&s.Ours, "ours", false, "show the owner the sessions of this machine's terminals too")
+	fl.DurationVar(&f.drain, "drain", f.drain, "`time` that running calls get to finish on SIGTERM")
+	fl.StringVar(&f.store, "store", "",
+		"`URL` of the store that several servers share, postgres://... (default: $"+app.StoreVariable+", else this machine's folder)")
+	fl.StringVar(&f.engine, "engine", "",
+		"`URL` of the engine that says which machine runs a session, temporal://host:port/namespace (default: the leading server runs all)")
+	fl.StringVar(&f.only, "only", "", "with --engine: `what` this process does, api or work (default: both)")
+	fl.StringVar(&f.advertise, "advertise", "",
+		"with --store: `URL` at which the other servers reach this one (default: the address of --listen)")
+	fl.BoolVar(&f.newOwner, "new-owner", false, "with --store: make the owner's token of this server that of all (default: it must have theirs)")
+	_ = fl.MarkHidden("cwd") // a task says where it works
 	return cmd
 }
 
-// unclosed is a writer that others can't close.
-type unclosed struct{ io.Writer }
-
-func (unclosed) Close() error { return nil }
-
-func (c *command) a2a() *cobra.Command {
-	var f serveFlags
-	var here bool
-	cmd := &cobra.Command{
-		Use:   "a2a",
-		Short: "Take tasks from other agents over the Agent2Agent protocol",
-		Long: "inspan speaks protocol version 1.0. Each task is a session, so tasks outlast the server.\n" +
-			"A call that asks waits for an answer from the other agent, or for 'inspan send --allow'.\n\n" + console.ModesHelp(),
-		Example: "  inspan a2a --mode auto --listen 127.0.0.1:8766",
-		Args:    exactly(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := c.served(cmd.Context(), &f)
-			if err != nil {
-				return err
-			}
-			ctx, stop := signals(cmd.Context())
-			defer stop()
-			s := &a2a.Server{Host: a.Host(f.Options, c.warn), Root: f.cwd, DecideHere: here}
-			return f.Serve(ctx, a2a.Gate(), s.Handler(), s.Close)
-		},
+// runServer serves until it is asked to end.
+func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Server) (err error) {
+	a, err := c.served(ctx, &f.serveFlags, f.folders...)
+	if err != nil {
+		return err
 	}
-	f.add(cmd)
-	cmd.Flags().BoolVar(&here, "decide-here", false, "other agents can't approve calls; only 'inspan send --allow' can")
-	cmd.Flags().StringVar(&f.Listen, "listen", "127.0.0.1:0", "`address` to listen on")
-	return cmd
+	if err := f.settle(s); err != nil {
+		return err
+	}
+	ctx, stop := signals(ctx)
+	defer stop()
+	apart, err := c.sharing(ctx, f, a)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, apart.close()) }()
+	if err := c.equip(a, s); err != nil {
+		return err
+	}
+	if s.Unwalled != "" {
+		c.warn("commands run without a sandbox: " + s.Unwalled + "; only identities without a tenant can approve them")
+	}
+	s.GitHub.Token = cmp.Or(os.Getenv("GITHUB_TOKEN"), os.Getenv("GH_TOKEN"))
+	s.State, s.Floor, f.state = a.StateDir, f.disk<<20, a.StateDir
+	s.Options, s.Dir = f.Options, cmp.Or(f.workspaces, a.StateDir+"-tasks") // the state folder itself is closed to agents
+	if f.carried == workspacesInStore {
+		s.Travel()
+		s.Fleeting = f.only == "work"
+	}
+	f.Opened = func(address string) {
+		if f.show != nil {
+			go f.show(address) // the browser asks, and is answered from now on
+			return
+		}
+		c.warn("serving tasks at http://" + address + "/; the owner's token is in " + f.TokenFile)
+	}
+	f.Ending = func(grace time.Duration) { c.warn("ending; running calls have " + grace.String() + " to finish") }
+	if apart.store == nil {
+		return s.Serve(ctx, f.Door, f.drain)
+	}
+	if s.Runtime {
+		return misused("--agentcore is for one server alone, and a store of several is set")
+	}
+	s.Engine = apart.engine
+	return c.serveAmong(ctx, a, f, s, apart)
+}
+
+// equip gives a server what it works with.
+func (c *command) equip(a *app.App, s *server.Server) (err error) {
+	s.Sessions, s.Send, s.Redact, s.Git, s.Warn = a.Running.Sessions, a.Send, a.Permission.Redacted, a.Extensions.Store().Git, c.warn
+	hosts := &app.Hosts{
+		Load: func() (*app.App, error) { return app.Load(c.self) },
+		Warn: c.warn, Nice: server.Nice, Closed: a.Permission.Closed, Sessions: a.Running.Sessions,
+	}
+	s.Host, s.ToolNames = hosts.Host, a.Extensions.ToolNames
+	s.HasModel, s.Rewind, s.Workflows = a.Providers.Known, a.Rewind, app.Workflows(a, "", "").Checked
+	s.Schedules = c.schedules(a)
+	managed.Join(s)
+	s.Guard = a.Permission.Guard()
+	s.Unwalled, err = a.Permission.Unwalled()
+	return err
+}
+
+// settle reads what flags name.
+func (f *serverFlags) settle(s *server.Server) error {
+	if s.Keep = server.Keep(f.keep); !s.Keep.Known() {
+		return misused("--keep: unknown value %q; use never, failed or always", f.keep)
+	}
+	if f.carried != workspacesHere && f.carried != workspacesInStore {
+		return misused("--workspaces-in: unknown value %q; use folder or store", f.carried)
+	}
+	if s.AtOnce < 1 {
+		return misused("--at-once: it is %d, and must be 1 or more", s.AtOnce)
+	}
+	if f.disk < 0 || f.drain < 0 {
+		return misused("--disk and --drain can't be negative")
+	}
+	for _, folder := range f.folders {
+		abs, err := filepath.Abs(folder)
+		if err == nil {
+			abs, err = filepath.EvalSymlinks(abs)
+		}
+		if err != nil {
+			return misused("--folder: %v", err)
+		}
+		s.Folders = append(s.Folders, abs)
+	}
+	if f.contract == "" {
+		return nil
+	}
+	raw, err := os.ReadFile(f.contract)
+	if err != nil {
+		return misused("--contract: %v", err)
+	}
+	s.Contract = strings.TrimSpace(string(raw))
+	return nil
 }

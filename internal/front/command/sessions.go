@@ -3,13 +3,22 @@ package command
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/kernel/session"
+	"github.com/inspan/inspan/internal/view/transcript"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/store"
 )
 
 func (c *command) sessions() *cobra.Command {
@@ -38,16 +47,16 @@ func (c *command) sessionsList() *cobra.Command {
 				return err
 			}
 			if !all {
-				list = console.Leads(list)
+				list = leads(list)
 			}
 			if len(labels) > 0 {
-				return console.Sessions(cmd.OutOrStdout(), console.Labelled(list, labels))
+				return printSessions(cmd.OutOrStdout(), labelled(list, labels))
 			}
 			if len(list) == 0 {
 				fmt.Fprintln(cmd.ErrOrStderr(), "no sessions yet; start one with: inspan run \"...\"")
 				return nil
 			}
-			return console.Sessions(cmd.OutOrStdout(), list)
+			return printSessions(cmd.OutOrStdout(), list)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "include subagents")
@@ -74,14 +83,6 @@ func (c *command) sessionsShow() *cobra.Command {
 	return cmd
 }
 
-// named is the session that the arguments name; the one used last without any.
-func named(args []string) string {
-	if len(args) == 0 {
-		return "last"
-	}
-	return args[0]
-}
-
 func (c *command) sessionsSearch() *cobra.Command {
 	var ignoreCase bool
 	cmd := &cobra.Command{
@@ -95,7 +96,7 @@ func (c *command) sessionsSearch() *cobra.Command {
 			}
 			match, err := regexp.Compile(text)
 			if err != nil {
-				return usageError{err}
+				return words.Misuse{Err: err}
 			}
 			a, err := app.Load(c.self)
 			if err != nil {
@@ -106,7 +107,7 @@ func (c *command) sessionsSearch() *cobra.Command {
 					fmt.Fprintln(cmd.ErrOrStderr(), "inspan:", err)
 					continue
 				}
-				console.Hit(cmd.OutOrStdout(), hit)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s %d %s: %s\n", hit.Session, hit.Seq, hit.Kind, words.OneLine(hit.Text, 200))
 			}
 			return cmd.Context().Err()
 		},
@@ -161,7 +162,7 @@ func (c *command) sessionsExport() *cobra.Command {
 			if format == "json" {
 				return (&console.Console{Out: out, Err: cmd.ErrOrStderr()}).Show(a.Store().Events(cmd.Context(), id), true)
 			}
-			return console.Export(cmd.Context(), out, a.Store(), id, format)
+			return exportSession(cmd.Context(), out, a.Store(), id, format)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "markdown", "`format`: markdown, json (one event a line) or atif (version 1.7)")
@@ -256,7 +257,7 @@ func (c *command) sessionsFsck() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				console.Report(cmd.OutOrStdout(), r)
+				printReport(cmd.OutOrStdout(), r)
 				if !r.OK() && !r.Repaired {
 					bad++
 				}
@@ -268,5 +269,109 @@ func (c *command) sessionsFsck() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "set aside a half-written last line")
+	return cmd
+}
+
+// printSessions prints sessions, one a line.
+func printSessions(out io.Writer, list []store.Info) error {
+	w := text.NewTable(out, "ID", "USED", "EVENTS", "ENDED", "WHAT")
+	for _, s := range list {
+		w.Row(s.ID, s.Modified.Local().Format("2006-01-02 15:04"), s.Events, endedOf(s), words.OneLine(whatOf(s), 60))
+	}
+	return w.Flush()
+}
+
+// exportFormats are what [exportSession] can write.
+func exportFormats() []string { return []string{"markdown", "json", "atif"} }
+
+// exportSession writes a session in a format; json is what the console shows. Another than those of [exportFormats] is a
+// [words.Misuse].
+func exportSession(ctx context.Context, out io.Writer, sessions *session.Store, id, format string) error {
+	events := sessions.Events(ctx, id)
+	switch format {
+	case "markdown", "md":
+		return transcript.Markdown(out, events)
+	case "atif":
+		return transcript.ATIF(out, events, func(digest string) string { return filepath.Join(sessions.Dir, id, "blobs", digest) })
+	}
+	return misused("--format: unknown format %q; use %s%s", format,
+		strings.Join(exportFormats(), ", "), words.DidYouMean(format, exportFormats()))
+}
+
+// leads are the sessions of a list that work for no other.
+func leads(list []store.Info) []store.Info {
+	return slices.DeleteFunc(list, func(s store.Info) bool { return s.Parent != "" })
+}
+
+// labelled are the sessions of a list that have all of these labels.
+func labelled(list []store.Info, labels map[string]string) []store.Info {
+	return slices.DeleteFunc(list, func(s store.Info) bool { return !s.Labelled(labels) })
+}
+
+func whatOf(s store.Info) string {
+	if s.Title != "" {
+		return s.Title
+	}
+	return s.Preview
+}
+
+func endedOf(s store.Info) string {
+	switch {
+	case s.Damage != nil:
+		return "DAMAGED"
+	case s.Empty:
+		return "empty"
+	case s.Stop == "":
+		return "open"
+	}
+	return string(s.Stop)
+}
+
+// printReport prints how a log is.
+func printReport(w io.Writer, r session.Report) {
+	state := "ok"
+	if !r.OK() {
+		state = "DAMAGED"
+	}
+	if r.Repaired {
+		state = "repaired"
+	}
+	fmt.Fprintf(w, "%s: %s, %d events, %d bytes, index %s\n", r.ID, state, r.Events, r.Size, r.Index)
+	if r.Torn > 0 {
+		fmt.Fprintf(w, "  the last %d bytes are half written\n", r.Torn)
+	}
+	for _, d := range r.Damage {
+		fmt.Fprintf(w, "  %v\n", d)
+	}
+	for _, b := range r.Missing {
+		fmt.Fprintf(w, "  blob %s is missing\n", b)
+	}
+	for _, b := range r.Bad {
+		fmt.Fprintf(w, "  blob %s does not match its name\n", b)
+	}
+	if len(r.Damage) > 0 {
+		fmt.Fprintf(w, "  the events before it are usable: inspan sessions fork --at %d %s\n", r.Events, r.ID)
+	}
+}
+
+func (c *command) sessionsPin() *cobra.Command {
+	var off bool
+	cmd := &cobra.Command{
+		Use:   "pin [ID]",
+		Short: "Keep a session when old ones are pruned",
+		Args:  exactly(0, 1, "[ID]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, id, err := c.one(cmd.Context(), named(args))
+			if err != nil {
+				return err
+			}
+			if err := a.Running.Pin(cmd.Context(), id, !off); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), map[bool]string{false: "pinned", true: "unpinned"}[off], id)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&off, "off", false, "no longer keep it")
 	return cmd
 }

@@ -2,38 +2,23 @@ package command
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/extend/skill"
 	"github.com/inspan/inspan/internal/front/tui"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/words"
 )
 
 func (c *command) skills() *cobra.Command {
 	return group("skills", "List and check skills, count their tokens, and learn new ones",
 		append([]*cobra.Command{c.skillsList(), c.skillsShow(), c.skillsValidate(), c.skillsCost()}, c.skillDrafts()...)...)
-}
-
-// skillDrafts are the commands about skills that a model drafts.
-func (c *command) skillDrafts() []*cobra.Command {
-	var user bool
-	draft := c.ownTool("draft SESSION", "Draft a skill from a session that has ended well", exactly(1, 1, "a SESSION"),
-		func(ctx context.Context, o console.OwnTools, id string) error { return o.DraftSkill(ctx, id) })
-	draft.Long = "A model reads the session and writes a SKILL.md: when to use it, the steps, the commands, the pitfalls.\n" +
-		"It is the model for small tasks, agents.small, if one is set. The draft lies where no session reads it, until you promote it."
-	drafts := c.ownTool("drafts", "List the drafts of skills", exactly(0, 0, "no arguments"),
-		func(ctx context.Context, o console.OwnTools, _ string) error { return o.SkillDrafts(ctx) })
-	promote := c.ownTool("promote NAME", "Keep a draft as a skill, after showing it", exactly(1, 1, "a NAME"),
-		func(ctx context.Context, o console.OwnTools, name string) error {
-			return o.PromoteSkill(ctx, name, user)
-		})
-	promote.Flags().BoolVar(&user, "user", false, "as a skill of your own, for all projects")
-	drop := c.ownTool("drop NAME", "Remove a draft", exactly(1, 1, "a NAME"),
-		func(ctx context.Context, o console.OwnTools, name string) error { return o.DropSkill(ctx, name) })
-	return []*cobra.Command{draft, drafts, promote, drop}
 }
 
 func (c *command) skillsList() *cobra.Command {
@@ -48,7 +33,7 @@ func (c *command) skillsList() *cobra.Command {
 				return err
 			}
 			l := a.Extensions.Skills(root)
-			return console.Skills(cmd.OutOrStdout(), cmd.ErrOrStderr(), l)
+			return printSkills(cmd.OutOrStdout(), cmd.ErrOrStderr(), l)
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose skills to use")
@@ -67,7 +52,12 @@ func (c *command) skillsShow() *cobra.Command {
 				return err
 			}
 			l := a.Extensions.Skills(root)
-			return console.Skill(cmd.OutOrStdout(), l, args[0], strings.Join(args[1:], " "))
+			s, _, err := l.Invoke(args[0], strings.Join(args[1:], " "))
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), text.VisibleLines(s))
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose skills to use")
@@ -82,7 +72,7 @@ func (c *command) skillsValidate() *cobra.Command {
 			"user-invocable and when_to_use. A session is lenient and uses skills with problems as far as possible.",
 		Args: exactly(1, 1000, "a FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return console.Valid(cmd.OutOrStdout(), args)
+			return printValid(cmd.OutOrStdout(), args)
 		},
 	}
 }
@@ -101,7 +91,7 @@ func (c *command) skillsCost() *cobra.Command {
 				return err
 			}
 			l := a.Extensions.Skills(root)
-			return console.SkillCosts(cmd.OutOrStdout(), l, args)
+			return printSkillCosts(cmd.OutOrStdout(), l, args)
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose skills to use")
@@ -127,4 +117,81 @@ func skillSlashes(a *app.App, root string) []tui.Command {
 		})
 	}
 	return out
+}
+
+// printSkills prints the skills of a library.
+func printSkills(out, complain io.Writer, l *skill.Library) error {
+	list, warnings := l.List()
+	w := text.NewTable(out)
+	for _, s := range list {
+		who := s.Source
+		switch {
+		case s.Manual:
+			who += ", only by you"
+		case s.Hidden:
+			who += ", only by the model"
+		}
+		w.Row(s.Name, who, words.OneLine(s.Description, 70))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, s := range list {
+		if len(s.Problems) > 0 {
+			fmt.Fprintf(complain, "%s: %s\n", s.Name, text.Visible(strings.Join(s.Problems, "; ")))
+		}
+	}
+	for _, str := range warnings {
+		fmt.Fprintln(complain, text.Visible(str))
+	}
+	return nil
+}
+
+// printSkillCosts prints the tokens of each level of skills; without names, of all.
+func printSkillCosts(out io.Writer, l *skill.Library, names []string) error {
+	if len(names) == 0 {
+		list, _ := l.List()
+		for _, s := range list {
+			names = append(names, s.Name)
+		}
+	}
+	w := text.NewTable(out, "SKILL", "IN THE PROMPT", "INSTRUCTIONS", "FILES")
+	row := func(name string, c skill.Levels) {
+		w.Row(name, text.Thousands(c.Index.Tokens), text.Thousands(c.Text.Tokens),
+			text.Thousands(c.Files.Tokens)+" in "+text.Count(c.Count, "file"))
+	}
+	var sum skill.Levels
+	for _, name := range names {
+		cost, err := l.Cost(name)
+		if err != nil {
+			return err
+		}
+		sum.Index.Tokens += cost.Index.Tokens
+		sum.Text.Tokens += cost.Text.Tokens
+		sum.Files.Tokens += cost.Files.Tokens
+		sum.Count += cost.Count
+		row(name, cost)
+	}
+	row("all", sum)
+	return w.Flush()
+}
+
+// printValid prints what agentskills.io has against the skills of folders; an error: something.
+func printValid(out io.Writer, dirs []string) error {
+	bad := 0
+	for _, dir := range dirs {
+		problems := skill.Validate(dir)
+		if len(problems) == 0 {
+			fmt.Fprintf(out, "%s: valid\n", dir)
+			continue
+		}
+		bad++
+		for _, p := range problems {
+			fmt.Fprintf(out, "%s: %s\n", dir, text.Visible(p))
+		}
+	}
+	if bad > 0 {
+		return fmt.Errorf("%d of %d are not valid", bad, len(dirs))
+	}
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/front/tui"
 	"github.com/inspan/inspan/internal/install/app"
@@ -57,7 +58,7 @@ func (c *command) typed(cmd *cobra.Command, f *runFlags, args []string, text str
 	if _, err := os.Lstat("/" + name); err == nil { // it is about that
 		return text, false, nil
 	}
-	return "", false, usageError{notHere(ours, name)}
+	return "", false, words.Misuse{Err: notHere(ours, name)}
 }
 
 // inline warns of shell commands in the file of a command, which do not run as they do elsewhere.
@@ -139,9 +140,11 @@ func (c *command) told(f *runFlags, tell func() (string, error)) error {
 
 func slashHelp(list []tui.Command) string {
 	var b strings.Builder
+	w := text.NewTable(&b)
 	for _, s := range list {
-		fmt.Fprintf(&b, "%-28s %s\n", strings.TrimSpace("/"+s.Name+" "+words.OneLine(s.Args, 40)), words.OneLine(s.Doc, 200))
+		w.Row(strings.TrimSpace("/"+s.Name+" "+words.OneLine(s.Args, 40)), words.OneLine(s.Doc, 200))
 	}
+	_ = w.Flush() // into memory
 	return b.String()
 }
 

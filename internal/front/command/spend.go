@@ -1,16 +1,21 @@
 package command
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/cost"
+	"github.com/inspan/inspan/store"
 )
 
 func (c *command) spend() *cobra.Command {
-	var ask console.Causes
+	var ask causes
 	cmd := &cobra.Command{
 		Use:   "spend [ID]",
 		Short: "Show what caused each token and dollar of the bills",
@@ -30,13 +35,78 @@ func (c *command) spend() *cobra.Command {
 					return err
 				}
 			}
-			return ask.Print(cmd.Context(), cmd.OutOrStdout(), a.Store(), c.warn)
+			return ask.print(cmd.Context(), cmd.OutOrStdout(), a.Store(), c.warn)
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&ask.By, "by", "cause", "group by `kind`: "+strings.Join(ask.Explanations(), ", "))
+	fl.StringVar(&ask.By, "by", "cause", "group by `kind`: "+strings.Join(cost.Explanations(), ", "))
 	fl.StringVar(&ask.Day, "day", "", "only this `day`, such as 2026-11-21")
 	fl.StringVar(&ask.Since, "since", "", "only from this `day` on")
 	fl.BoolVar(&ask.JSON, "json", false, "print JSON")
 	return cmd
+}
+
+// causes is what a person asks about the causes of costs.
+type causes struct {
+	By         string // one of [cost.Explanations]
+	Day, Since string // days, such as 2026-11-21; empty: any
+	Session    string // its id; empty: all
+	JSON       bool
+}
+
+// print prints where every token of the bills went.
+func (c causes) print(ctx context.Context, out io.Writer, sessions store.Store, warn func(string)) error {
+	q := cost.Question{Session: c.Session, By: c.By}
+	var err error
+	if q.Since, err = dayOf("--since", c.Since); err != nil {
+		return err
+	}
+	if q.Day, err = dayOf("--day", c.Day); err != nil {
+		return err
+	}
+	if err := wordOf("--by", c.By, cost.Explanations()); err != nil {
+		return err
+	}
+	report, err := cost.Explain(ctx, sessions, q, warn)
+	switch {
+	case err != nil:
+		return err
+	case c.JSON:
+		return printJSON(out, report)
+	}
+	return printSpent(out, report)
+}
+
+// printSpent prints where every token of the bills went.
+func printSpent(out io.Writer, r cost.Report) error {
+	w := text.NewTable(out, strings.ToUpper(r.By), "FRESH", "CACHED", "WRITTEN", "OUTPUT", "US $", "SHARE")
+	for _, row := range append(r.Rows, r.Total) {
+		u := row.Usage
+		w.Row(text.Line(row.Key), u.Input, u.CacheRead, u.CacheWrite, u.Output, fmt.Sprintf("%.4f", row.Dollars.Dollars()), partOf(row, r.Total))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if len(r.Costliest) > 0 {
+		fmt.Fprintln(out, "\nThe ten costliest, and what would have avoided them:")
+	}
+	for _, c := range r.Costliest {
+		fmt.Fprintln(out, c.Line())
+	}
+	if h := lacking(r.Total); h != "" {
+		fmt.Fprintf(out, "\nOf %s %s.\n", text.Count(r.Total.Replies, "request"), h)
+	}
+	return nil
+}
+
+// partOf is the share of a row: of the dollars, or of the tokens where none have a price.
+func partOf(row, total cost.Row) string {
+	n, of := float64(row.Dollars), float64(total.Dollars)
+	if total.Dollars == 0 {
+		n, of = float64(row.Usage.Prompt()+row.Usage.Output), float64(total.Usage.Prompt()+total.Usage.Output)
+	}
+	if of == 0 {
+		return "0%"
+	}
+	return fmt.Sprintf("%.1f%%", 100*n/of)
 }

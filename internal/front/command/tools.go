@@ -1,17 +1,18 @@
 package command
 
 import (
-	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/tool"
 )
 
 func (c *command) tools() *cobra.Command {
@@ -26,8 +27,7 @@ func (c *command) tools() *cobra.Command {
 				return err
 			}
 			list, err := a.Tools(cmd.Context(), root, c.warn)
-			console.Tools(cmd.OutOrStdout(), list)
-			return err
+			return errors.Join(printTools(cmd.OutOrStdout(), list), err)
 		},
 	}
 	call := &cobra.Command{
@@ -75,64 +75,12 @@ func (c *command) tools() *cobra.Command {
 	return tools
 }
 
-// ownTools are the commands about tools that models have written.
-func (c *command) ownTools() []*cobra.Command {
-	var session string
-	var user bool
-	named := func(use, short, long string, do ownDoing) *cobra.Command {
-		cmd := c.ownTool(use+" NAME", short, exactly(1, 1, "a NAME"), do)
-		cmd.Long = long
-		cmd.Flags().StringVar(&session, "session", "", "that of the `session` with this id (default: the newest)")
-		return cmd
+// printTools prints tools in one line each.
+func printTools(out io.Writer, list []tool.Tool) error {
+	w := text.NewTable(out)
+	for _, t := range list {
+		first, _, _ := strings.Cut(strings.TrimSpace(t.Doc), "\n")
+		w.Row(words.OneLine(t.Name, 80), words.OneLine(first, 400))
 	}
-	show := named("show", "Show the content of a tool that a model proposed", "",
-		func(ctx context.Context, o console.OwnTools, name string) error { return o.Show(ctx, name, session) })
-	promote := named("promote", "Keep a tool that a model proposed, after showing its exact content",
-		"inspan runs the tests of the tool in a fresh sandbox and has the reviewer model read it, if one is set. Then it shows you all\n"+
-			"files and asks. It writes exactly these into .inspan/tools, or with --user into your own folder of tools.\n"+
-			"After any change of the files, the tool is inert until you approve it again with the same command. Input and output must be a terminal.",
-		func(ctx context.Context, o console.OwnTools, name string) error {
-			return o.Promote(ctx, name, session, user)
-		})
-	drop := named("drop", "Take a proposed tool back, or remove one that you kept", "",
-		func(ctx context.Context, o console.OwnTools, name string) error {
-			return o.Drop(ctx, name, session, user)
-		})
-	for _, cmd := range []*cobra.Command{promote, drop} {
-		cmd.Flags().BoolVar(&user, "user", false, "in your own folder of tools, for all projects")
-	}
-	proposed := c.ownTool("proposed", "List the tools that models wrote in sessions of this folder", exactly(0, 0, "no arguments"),
-		func(ctx context.Context, o console.OwnTools, _ string) error { return o.Proposed(ctx) })
-	report := c.ownTool("report", "Show how kept tools were used, and which to remove", exactly(0, 0, "no arguments"),
-		func(ctx context.Context, o console.OwnTools, _ string) error {
-			return o.Report(ctx, time.Now(), c.warn)
-		})
-	return []*cobra.Command{proposed, show, promote, drop, report}
-}
-
-// ownDoing does something with what models have written, by its name if it has one.
-type ownDoing func(ctx context.Context, o console.OwnTools, name string) error
-
-// ownTool is a command that does it in a folder, and asks at a terminal only.
-func (c *command) ownTool(use, short string, args cobra.PositionalArgs, do ownDoing) *cobra.Command {
-	var cwd string
-	cmd := &cobra.Command{
-		Use: use, Short: short, Args: args,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
-			}
-			out := cmd.OutOrStdout()
-			ask := func(question string) (bool, error) {
-				if !isTerminal(c.in) || !isTerminal(out) { // who can't read it can't approve it
-					return false, console.ErrNobody
-				}
-				return c.confirms(out, question), nil
-			}
-			return do(cmd.Context(), console.OwnTools{App: a, Root: root, Out: out, Ask: ask}, strings.Join(args, ""))
-		},
-	}
-	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` to work in")
-	return cmd
+	return w.Flush()
 }

@@ -1,6 +1,10 @@
 package command
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -8,7 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan"
-	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/internal/view/transcript"
+	"github.com/inspan/inspan/internal/view/words"
 )
 
 func (c *command) trace() *cobra.Command {
@@ -30,14 +37,14 @@ func (c *command) traceShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := console.Trace(cmd.Context(), a.Store(), id, false)
+			t, err := transcript.TraceOf(cmd.Context(), a.Store(), id, false)
 			switch {
 			case err != nil:
 				return err
 			case asJSON:
-				return console.Indented(cmd.OutOrStdout(), t)
+				return printJSON(cmd.OutOrStdout(), t)
 			}
-			return console.Waterfall(cmd.OutOrStdout(), t, width(cmd.OutOrStdout()), time.Now())
+			return printWaterfall(cmd.OutOrStdout(), t, width(cmd.OutOrStdout()), time.Now())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -62,19 +69,204 @@ func (c *command) traceExport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := console.Trace(cmd.Context(), a.Store(), id, content)
+			t, err := transcript.TraceOf(cmd.Context(), a.Store(), id, content)
 			if err != nil {
 				return err
 			}
-			return console.ExportTrace(cmd.Context(), cmd.OutOrStdout(), t, console.Receiver{
+			return exportTrace(cmd.Context(), cmd.OutOrStdout(), t, receiver{
 				URL: to, Headers: os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"), Semconv: semconv, Release: inspan.Version,
-				Attributes: console.Resource(os.Getenv), Content: content,
+				Attributes: running.ResourceOf(os.Getenv), Content: content,
 			})
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "`URL` of the receiver; inspan adds /v1/traces to one without a path")
 	cmd.Flags().BoolVar(&content, "content", false, "include messages, and arguments and results of calls, without secrets as the log is")
 	cmd.Flags().StringVar(&semconv, "otel-semconv", "",
-		"`version` of the conventions: "+strings.Join(console.Semconvs(), ", ")+" (default: the last)")
+		"`version` of the conventions: "+strings.Join(transcript.Semconvs(), ", ")+" (default: the last)")
 	return cmd
+}
+
+// receiver is who takes traces.
+type receiver struct {
+	URL     string // without a path: the usual one is added; empty: traces are printed
+	Headers string // as in OTEL_EXPORTER_OTLP_HEADERS
+	Semconv string // one of [transcript.Semconvs]; empty: the last
+	Release string // of this program
+	Content bool   // the trace has content
+	// Attributes are those of OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME.
+	Attributes map[string]string
+}
+
+// printWaterfall prints a trace as bars, each run on a scale of its own. Width is that of a line; 0: of a usual
+// one. What goes on lasts until now.
+func printWaterfall(out io.Writer, t transcript.Trace, width int, now time.Time) error {
+	if width == 0 {
+		width = usualWidth
+	}
+	w := &waterfall{now: now, bar: max(10, width-nameWidth-factWidth)}
+	w.take(t)
+	for i, run := range w.below[rootOf(t.Session)] {
+		if i > 0 {
+			w.text.WriteByte('\n')
+		}
+		w.begin, w.length = run.Start, w.end(run).Sub(run.Start)
+		fmt.Fprintf(&w.text, "%s  %s  %s  %s\n", run.Start.Local().Format("2006-01-02 15:04:05"), run.Kind, took(w.length), outcome(run))
+		w.rows(run.of, run.ID, 0)
+	}
+	if len(t.Spans) == 0 {
+		w.text.WriteString("Nothing has run in this session yet.\n")
+	}
+	_, err := io.WriteString(out, w.text.String())
+	return err
+}
+
+const (
+	usualWidth = 100
+	nameWidth  = 34 // of a name with what it is a part of
+	factWidth  = 34 // of how long it took, and what came of it
+	mostDeep   = 10 // levels that are indented
+)
+
+// traced is a span of some session.
+type traced struct {
+	transcript.Span
+
+	of string
+}
+
+type waterfall struct {
+	text   strings.Builder
+	below  map[string][]traced // by session and span
+	now    time.Time
+	begin  time.Time // of the run that is printed
+	length time.Duration
+	bar    int // cells
+}
+
+func rootOf(session string) string { return session + "/" }
+
+func (w *waterfall) take(t transcript.Trace) {
+	if w.below == nil {
+		w.below = map[string][]traced{}
+	}
+	for _, span := range t.Spans {
+		at := rootOf(t.Session) + span.Parent
+		w.below[at] = append(w.below[at], traced{span, t.Session})
+	}
+	for _, child := range t.Agents {
+		w.take(child)
+	}
+}
+
+// end is where a span ends, now if it goes on.
+func (w *waterfall) end(s traced) time.Time {
+	if s.End.IsZero() {
+		return w.now
+	}
+	return s.End
+}
+
+// rows prints what is a part of a span, and what was done in the session of a child.
+func (w *waterfall) rows(session, span string, depth int) {
+	for _, s := range w.below[rootOf(session)+span] {
+		name := strings.Repeat("  ", min(depth, mostDeep)) + strings.TrimSpace(string(s.Kind)+" "+words.OneLine(s.Name, 60))
+		fmt.Fprintf(&w.text, "%s▕%s▏ %7s  %s\n", fit(name, nameWidth), w.drawn(s), took(w.end(s).Sub(s.Start)), facts(s))
+		w.rows(session, s.ID, depth+1)
+		if s.Session != "" && s.Session != session {
+			for _, run := range w.below[rootOf(s.Session)] {
+				w.rows(s.Session, run.ID, depth+1)
+			}
+		}
+	}
+}
+
+// fit makes a text exactly so many cells wide, as far as its runes are one wide each.
+func fit(s string, cells int) string {
+	r := []rune(s)
+	if len(r) >= cells {
+		return string(r[:cells-2]) + "… "
+	}
+	return s + strings.Repeat(" ", cells-len(r))
+}
+
+// drawn is the bar of a span: light until the first of a reply, dotted where it waits.
+func (w *waterfall) drawn(s traced) string {
+	cell := func(at time.Time) int {
+		return min(w.bar, max(0, int(at.Sub(w.begin)*time.Duration(w.bar)/max(w.length, 1))))
+	}
+	from := min(cell(s.Start), w.bar-1)
+	to := max(cell(w.end(s)), from+1)
+	first := from
+	if s.First > 0 {
+		first = min(to, cell(s.Start.Add(time.Duration(s.First)*time.Millisecond)))
+	}
+	solid := "█"
+	if s.Kind == transcript.SpanWait || s.Kind == transcript.SpanPause {
+		solid = "·"
+	}
+	return strings.Repeat(" ", from) + strings.Repeat("░", first-from) + strings.Repeat(solid, to-first) + strings.Repeat(" ", w.bar-to)
+}
+
+// facts are what came of a span.
+func facts(s traced) string {
+	list := []string{outcome(s)}
+	if s.First > 0 {
+		list = append(list, "first after "+took(time.Duration(s.First)*time.Millisecond))
+	}
+	if u := s.Usage; u != nil {
+		list = append(list, fmt.Sprintf("%s in, %s out", text.Thousands(u.Prompt()), text.Thousands(u.Output)))
+	}
+	if s.Cost > 0 {
+		list = append(list, words.Dollars(s.Cost))
+	}
+	return strings.Join(list, " · ")
+}
+
+func outcome(s traced) string {
+	if s.End.IsZero() {
+		return "goes on"
+	}
+	return strings.ReplaceAll(s.Outcome, "_", " ")
+}
+
+// took writes how long something took, to three digits.
+func took(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+// exportTrace sends a trace to a receiver, or prints it, a request on each line. What the receiver can't
+// be is a [words.Misuse].
+func exportTrace(ctx context.Context, out io.Writer, t transcript.Trace, to receiver) error {
+	requests, err := transcript.OTLP{Semconv: to.Semconv, Release: to.Release, Attributes: to.Attributes, Content: to.Content}.Traces(t)
+	if err != nil {
+		return misused("--otel-semconv: %w", err)
+	}
+	if to.URL == "" {
+		for _, raw := range requests {
+			if _, err := fmt.Fprintf(out, "%s\n", raw); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	at, err := url.Parse(to.URL)
+	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
+		return misused("--to: %q is no address of a receiver; use http://HOST:4318", to.URL)
+	}
+	if strings.Trim(at.Path, "/") == "" {
+		at.Path = "/v1/traces"
+	}
+	send := running.Receiver{Headers: to.Headers}
+	for _, raw := range requests {
+		if err := send.Send(ctx, at.String(), raw); err != nil {
+			return fmt.Errorf("export the trace: %w", err)
+		}
+	}
+	return nil
 }

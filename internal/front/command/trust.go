@@ -2,11 +2,13 @@ package command
 
 import (
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/safety/consent"
 )
 
 func (c *command) trust() *cobra.Command {
@@ -44,9 +46,9 @@ func (c *command) trust() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			console.Content(out, "trusted", r.Trusted)
-			console.Content(out, "changed since you trusted it", r.Changed)
-			console.Content(out, "new", r.New)
+			printContent(out, "trusted", r.Trusted)
+			printContent(out, "changed since you trusted it", r.Changed)
+			printContent(out, "new", r.New)
 			for _, line := range a.Permission.Heeded(root) {
 				fmt.Fprintln(out, line)
 			}
@@ -72,4 +74,14 @@ func (c *command) trust() *cobra.Command {
 	cmd.Flags().BoolVar(&sum, "sum", false, "print the checksum of the content, for 'inspan run --trust'")
 	oneOf(cmd, "yes", "forget", "sum")
 	return cmd
+}
+
+// printContent prints items with what each would run.
+func printContent(out io.Writer, title string, items []consent.Item) {
+	for _, it := range items {
+		fmt.Fprintf(out, "%s: %s %s\n", title, it.Kind, it.Path)
+		for _, line := range it.Runs {
+			fmt.Fprintln(out, "    "+text.Visible(line))
+		}
+	}
 }

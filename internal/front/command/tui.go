@@ -13,6 +13,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/extend/hook"
 	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/front/tui"
 	"github.com/inspan/inspan/internal/install/app"
@@ -51,6 +53,11 @@ func (f *screenFlags) take(cmd *cobra.Command, args []string) error {
 	}
 	f.says = strings.Join(args, " ")
 	named := f.print || f.goOn || f.resume != ""
+	if !named {
+		if err := meansPeer(args); err != nil {
+			return err
+		}
+	}
 	if len(args) > 0 && !named && words.Nearly(args[0], commands(cmd)) {
 		return misused("%w; for a task of your own use: inspan run %q", unknown(cmd, args[0]), f.says)
 	}
@@ -229,15 +236,14 @@ func (c *command) slashes(a *app.App, root string, f *runFlags, shadowed func(na
 			return setup.Print(out, 0, setup.Doctor(ctx, c.self, f.Model, false))
 		}),
 		printed("skills", "list the skills", func(_ context.Context, out, complain io.Writer) error {
-			return console.Skills(out,
+			return printSkills(out,
 				complain, a.Extensions.Skills(root))
 		}),
 		printed("hooks", "list the hooks", func(_ context.Context, out, _ io.Writer) error {
-			console.Hooks(out, a.Config.Hooks)
-			return nil
+			return printHooks(out, a.Config.Hooks)
 		}),
 		printed("agents", "list the kinds of subagents", func(_ context.Context, out, complain io.Writer) error {
-			return console.Roles(out, complain, a.Extensions.Roles(root, func(string) {}))
+			return printRoles(out, complain, a.Extensions.Roles(root, func(string) {}))
 		}),
 	)
 	list = append(list, serverSlash(a, root))
@@ -268,7 +274,7 @@ func memorySlash(a *app.App, root string) tui.Command {
 			said = strings.TrimSpace(said)
 			switch {
 			case args == "":
-				err := console.Memory(&b, &b, a.Knowledge.Memory(root))
+				err := printMemory(&b, &b, a.Knowledge.Memory(root))
 				return b.String(), err
 			case verb != "add" || said == "":
 				return "", errors.New("want /memory or /memory add TEXT; 'inspan memory --help' shows the rest")
@@ -295,7 +301,7 @@ func serverSlash(a *app.App, root string) tui.Command {
 			var b strings.Builder
 			for _, m := range a.Hubs.Managers(root) {
 				if len(fields) == 0 {
-					if err := console.Servers(&b, m.Status()); err != nil {
+					if err := printServers(&b, m.Status()); err != nil {
 						return "", err
 					}
 					continue
@@ -307,7 +313,7 @@ func serverSlash(a *app.App, root string) tui.Command {
 					return "Approved the current tools of " + fields[1] + "; the next run has them.", m.Agree(fields[1], digest)
 				default:
 					return fmt.Sprintf("%sTo approve the current tools of %s: /mcp agree %s %s",
-						console.Differences(agreed, now), fields[1], fields[1], digest[:shownDigest]), nil
+						differences(agreed, now), fields[1], fields[1], digest[:shownDigest]), nil
 				}
 			}
 			switch {
@@ -346,4 +352,17 @@ func (f *foreground) SetStderr(w io.Writer) { f.errs = w }
 // Run implements [tea.ExecCommand].
 func (f *foreground) Run() error {
 	return app.Foreground(f.ctx, f.args, f.in, f.out, f.errs)
+}
+
+// printHooks prints the hooks of the settings in one line each.
+func printHooks(out io.Writer, list []hook.Config) error {
+	w := text.NewTable(out)
+	for _, h := range list {
+		runs := strings.TrimSpace(h.Command + " " + h.URL)
+		w.Row(h.On, words.OneLine(h.Match, 20), words.OneLine(runs, 200))
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(out, "No hooks are set. Hooks of this folder run once you trust it, see 'inspan trust'.")
+	}
+	return w.Flush()
 }

@@ -14,7 +14,7 @@ import (
 // TestHelpFitsTheTerminal holds that help texts break between words in a terminal, but for examples,
 // which are to be copied, and that nothing is lost.
 func TestHelpFitsTheTerminal(t *testing.T) {
-	for _, args := range []string{"--help", "run --help", "doctor --help", "help exit-codes", "serve --help"} {
+	for _, args := range []string{"--help", "help all", "help permissions", "run --help", "doctor --help", "help exit-codes", "serve --help"} {
 		var whole strings.Builder
 		if code := (Program{}).Main(strings.Fields(args), strings.NewReader(""), &whole, &whole); code != 0 {
 			t.Fatalf("%s: exit %d: %s", args, code, whole.String())
@@ -61,11 +61,20 @@ func onTerminal(t *testing.T, cells uint16, args string) string {
 	return <-printed
 }
 
-// TestHelpListsAll holds that 'inspan --help' lists every command that is there for people.
+// TestHelpListsAll holds that 'inspan help all' lists every command that is there for people, and that
+// shells offer few of them.
 func TestHelpListsAll(t *testing.T) {
+	_, all, _ := prints(t, "help", "all")
+	offered := 0
 	for _, cmd := range (&command{console: &console.Console{}}).root().Commands() {
-		if cmd.IsAvailableCommand() && cmd.GroupID == "" {
-			t.Errorf("%s is in no group of the help", cmd.Name())
+		if cmd.IsAvailableCommand() || cmd.Name() == "help" {
+			offered++
 		}
+		if cmd.Name() != "detached" && !strings.Contains(all, "\n  "+cmd.Name()+" ") {
+			t.Errorf("%s is not in the help of all", cmd.Name())
+		}
+	}
+	if offered != len(strings.Fields(shownCommands)) || offered > 25 {
+		t.Errorf("%d commands are offered", offered)
 	}
 }

@@ -53,7 +53,7 @@ func (c *Console) Chat(ctx context.Context, s *inspan.Session, in io.Reader) (co
 		}
 		v.endWait()
 		last = v.result(s.Status(), err)
-		c.finish(last)
+		c.Finish(last)
 		if ctx.Err() != nil {
 			break
 		}
@@ -135,5 +135,5 @@ func (c *Console) control(run *inspan.Conductor, l line) {
 	if err != nil {
 		answer = fields{"subtype": "error", "request_id": l.ID, "error": err.Error()}
 	}
-	_ = c.json(fields{"type": "control_response", "response": answer}) // a run notices that nobody reads
+	_ = c.PrintJSON(fields{"type": "control_response", "response": answer}) // a run notices that nobody reads
 }

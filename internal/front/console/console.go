@@ -1,7 +1,5 @@
 // Package console is the plain front end: it runs a session, prints its events
-// as text or JSON, and asks a person at the terminal where a call waits. It also prints what a person
-// keeps, such as sessions and their costs, as tables and lists: for subcommands, and for the slash
-// commands of the terminal.
+// as text or JSON, and asks a person at the terminal where a call waits.
 //
 // What the model says goes to standard output, everything else to standard
 // error, so that the answer can be piped on. Where the transcript is what was
@@ -145,7 +143,7 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 		left := s.Shutdown()
 		r.Kept, r.Ended, r.Instructions, r.Unmerged = left.Kept, left.Ended, left.Instructions, left.Unmerged
 	}
-	c.finish(r)
+	c.Finish(r)
 	stop() // from here on a signal ends the process
 	return printed(r, time.Duration(s.Status().Limits.Seconds*float64(time.Second)))
 }
@@ -171,12 +169,12 @@ func (c *Console) opening(ctx context.Context, s *inspan.Session, v *view) error
 // Told ends a command that had no need of a session with what it tells, in the form that
 // was asked for.
 func (c *Console) Told(text string) int {
-	return c.finish(Result{Reason: string(event.ReasonDone), Text: text, ExitCode: ExitDone})
+	return c.Finish(Result{Reason: string(event.ReasonDone), Text: text, ExitCode: ExitDone})
 }
 
 // Fail ends a command that has no session, in the form that was asked for.
 func (c *Console) Fail(code int, err error) int {
-	return c.finish(Result{Reason: "error", Detail: words.Hidden(err.Error()), ExitCode: code})
+	return c.Finish(Result{Reason: "error", Detail: words.Hidden(err.Error()), ExitCode: code})
 }
 
 // Warn says what stops nothing.
@@ -251,12 +249,12 @@ func (c *Console) interrupts(ctx context.Context, run *inspan.Conductor) (contex
 func (c *Console) shape(status func() inspan.Status) {
 	if c.Form == ClaudeStreamJSON {
 		opened := c.claude != nil && c.claude.opened
-		c.claude = &claude{status: status, write: c.json, began: time.Now(), opened: opened}
+		c.claude = &claude{status: status, write: c.PrintJSON, began: time.Now(), opened: opened}
 	}
 }
 
-// json writes one line.
-func (c *Console) json(value any) error {
+// PrintJSON writes a value as one line of JSON.
+func (c *Console) PrintJSON(value any) error {
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return err
@@ -267,12 +265,12 @@ func (c *Console) json(value any) error {
 	return err
 }
 
-// finish prints the end of the command.
-func (c *Console) finish(r Result) int {
+// Finish prints the end of the command.
+func (c *Console) Finish(r Result) int {
 	r.Type, r.Version = "result", 1
 	if c.Form == ClaudeStreamJSON {
 		if c.claude == nil {
-			c.claude = &claude{write: c.json, began: time.Now()}
+			c.claude = &claude{write: c.PrintJSON, began: time.Now()}
 		}
 		_ = c.claude.result(r) // nobody is left to tell
 		return r.ExitCode

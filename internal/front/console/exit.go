@@ -2,12 +2,12 @@ package console
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/view/cost"
@@ -100,9 +100,11 @@ func Codes() [][2]string {
 func ModesHelp() string {
 	var b strings.Builder
 	b.WriteString("Modes:\n")
+	w := text.NewTable(&b)
 	for _, m := range tool.Modes() {
-		fmt.Fprintf(&b, "  %-5s %s\n", m, m.Doc())
+		w.Row("  "+string(m), m.Doc())
 	}
+	_ = w.Flush() // into memory
 	return strings.TrimSuffix(b.String(), "\n")
 }
 

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/view/transcript"
 )
@@ -111,7 +110,7 @@ func TestExportedLive(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	trace, err := console.Trace(t.Context(), a.Store(), s.ID(), false)
+	trace, err := transcript.TraceOf(t.Context(), a.Store(), s.ID(), false)
 	if err != nil || len(trace.Agents) != 1 {
 		t.Fatal(trace, err)
 	}
@@ -176,7 +175,7 @@ func TestToldOfTheirSpan(t *testing.T) {
 			told = end.Parts.Text()
 		}
 	}
-	trace, err := console.Trace(t.Context(), a.Store(), s.ID(), false)
+	trace, err := transcript.TraceOf(t.Context(), a.Store(), s.ID(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/words"
 )
 
@@ -20,10 +20,9 @@ func Told(out io.Writer, list []Schedule, now time.Time) error {
 	if len(list) == 0 {
 		return nil
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tNEXT\tLAST\tRUNS")
+	w := text.NewTable(out, "NAME", "NEXT", "LAST", "RUNS")
 	for _, s := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.ID, s.waits(now), s.lately(), words.OneLine(s.runs(), 80))
+		w.Row(s.ID, s.waits(now), s.lately(), words.OneLine(s.runs(), 80))
 	}
 	return w.Flush()
 }

@@ -73,7 +73,7 @@ func Agents() []string { return []string{"claude", "codex", "opencode", "gemini"
 // Look looks at what other agents have, in the person's home and in the workspace root. It changes
 // nothing, and whatever is broken, too large or not a file becomes an item that says so.
 func Look(a *app.App, root string, agents []string) (*Import, error) {
-	i := &Import{app: a, root: root, home: keep.Home(), mask: config.Masks(), set: map[string]setting{}, have: map[string][]string{}}
+	i := newImport(a, root)
 	if i.home == "" {
 		return nil, errors.New("there is no home folder to look in; set HOME")
 	}
@@ -90,9 +90,6 @@ func Look(a *app.App, root string, agents []string) (*Import, error) {
 	servers, err := a.Hubs.Foreign(nil, root, func(w string) { warnings = append(warnings, w) })
 	if err != nil {
 		return nil, err
-	}
-	if info, err := os.Stat(a.ConfigPath); err == nil {
-		i.open = info.Mode().Perm()&0o077 != 0
 	}
 	for _, agent := range []struct {
 		name, title string
@@ -119,6 +116,43 @@ func Look(a *app.App, root string, agents []string) (*Import, error) {
 		}
 	}
 	return i, nil
+}
+
+// LookServers looks only at the MCP servers of other programs: of all that there are, those of the workspace
+// too, or of the files that are named. Warn is told what was left out.
+func LookServers(a *app.App, root string, files []string, warn func(string)) (*Import, error) {
+	i := newImport(a, root)
+	list, err := a.Hubs.Foreign(files, root, warn)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range list {
+		i.server(s)
+	}
+	for _, item := range i.Items {
+		if item.Fate == Ignored {
+			warn(item.Path + ", " + item.What + ": " + item.How)
+		}
+	}
+	return i, nil
+}
+
+func newImport(a *app.App, root string) *Import {
+	i := &Import{app: a, root: root, home: keep.Home(), mask: config.Masks(), set: map[string]setting{}, have: map[string][]string{}}
+	if info, err := os.Stat(a.ConfigPath); err == nil {
+		i.open = info.Mode().Perm()&0o077 != 0
+	}
+	return i
+}
+
+// Servers are the MCP servers that would be written.
+func (i *Import) Servers() (out []connect.Foreign) {
+	for _, item := range i.Items {
+		if item.server != nil {
+			out = append(out, *item.server)
+		}
+	}
+	return out
 }
 
 // mostNamed bounds how many files of a folder are named that are left out.
@@ -260,18 +294,9 @@ func (i *Import) servers(list []connect.Foreign, warnings, places []string) {
 		})
 	}
 	for _, s := range list {
-		if !of(s.Path) {
-			continue
+		if of(s.Path) {
+			i.server(s)
 		}
-		how := "[mcp.servers." + s.Name + "]"
-		if missing := s.Missing(); len(missing) > 0 {
-			how += ", which needs " + strings.Join(missing, " and ")
-		}
-		if i.exposes(s.Path, "MCP server "+s.Name, texts(s.Server)...) {
-			continue
-		}
-		i.add(Translated, s.Path, "MCP server "+s.Name, how)
-		i.Items[len(i.Items)-1].server = &s
 	}
 	for _, w := range warnings {
 		unread := slices.ContainsFunc(i.broken, func(path string) bool { return strings.HasPrefix(w, path+":") })
@@ -279,6 +304,19 @@ func (i *Import) servers(list []connect.Foreign, warnings, places []string) {
 			i.ignored(path, "MCP servers", why)
 		}
 	}
+}
+
+// server has a server become one of the person.
+func (i *Import) server(s connect.Foreign) {
+	if i.exposes(s.Path, "MCP server "+s.Name, texts(s.Server)...) {
+		return
+	}
+	how := "[mcp.servers." + s.Name + "]"
+	if missing := s.Missing(); len(missing) > 0 {
+		how += ", which needs " + strings.Join(missing, " and ")
+	}
+	i.add(Translated, s.Path, "MCP server "+s.Name, how)
+	i.Items[len(i.Items)-1].server = &s
 }
 
 // read reads a settings file. Nothing is there: nil. What can't be read becomes an item.

@@ -1,7 +1,9 @@
 package eval
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/json"
@@ -15,8 +17,11 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 )
 
 // Shapes are those that a run is exported in: the folder of a job of Harbor, a line of JSON for each trial,
@@ -85,11 +90,32 @@ func (r *Run) sorted() []Trial {
 	return list
 }
 
-// Details are what a session tells of its trial.
-type Details struct {
-	Began      time.Time
-	Usage      llm.Usage
-	Trajectory []byte // in ATIF; nil: the session is gone
+// details are what a session tells of its trial.
+type details struct {
+	began      time.Time
+	usage      llm.Usage
+	trajectory []byte // in ATIF; nil: the session is gone
+}
+
+// detailsOf are what a session tells of its trial. One that is gone, or can't be read, tells nothing.
+func detailsOf(ctx context.Context, sessions store.Store, session string) (d details) {
+	table := running.Table{Sessions: sessions}
+	st, err := table.Status(ctx, session)
+	if err != nil {
+		return d
+	}
+	d.usage = st.Usage
+	for e, err := range table.Past(ctx, session) {
+		if err == nil {
+			d.began = e.Time
+		}
+		break
+	}
+	var b bytes.Buffer
+	if transcript.ATIF(&b, table.Past(ctx, session), func(digest string) string { return digest }) == nil {
+		d.trajectory = b.Bytes()
+	}
+	return d
 }
 
 // harborTexts are the results of Harbor, as far as we have what belongs there.
@@ -111,8 +137,8 @@ type harborJob struct {
 }
 
 // Harbor writes the folder of a job of Harbor, which must not be there. Planned is how many trials the run was
-// to have, and of tells what is known of a session.
-func (r *Run) Harbor(dir string, planned int, of func(session string) Details) error {
+// to have.
+func (r *Run) Harbor(ctx context.Context, dir string, planned int, sessions store.Store) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
 	}
@@ -126,7 +152,7 @@ func (r *Run) Harbor(dir string, planned int, of func(session string) Details) e
 		j.name, j.provider = model, provider
 	}
 	for _, t := range r.sorted() {
-		if err := j.trial(&t, of(t.Session)); err != nil {
+		if err := j.trial(&t, detailsOf(ctx, sessions, t.Session)); err != nil {
 			return err
 		}
 	}
@@ -149,16 +175,16 @@ func trialName(task string, try int) string {
 }
 
 // trial writes the folder of a trial.
-func (j *harborJob) trial(t *Trial, d Details) error {
+func (j *harborJob) trial(t *Trial, d details) error {
 	name, path := trialName(t.Task, t.Try), j.Suite+"/"+t.Task
 	if n := len(j.tasks); n == 0 || j.tasks[n-1]["path"] != path {
 		j.tasks = append(j.tasks, map[string]string{"path": path})
 	}
-	files := map[string]string{"verifier/test-stdout.txt": t.Printed, "agent/trajectory.json": string(d.Trajectory)}
+	files := map[string]string{"verifier/test-stdout.txt": t.Printed, "agent/trajectory.json": string(d.trajectory)}
 	var input, cache, output, began, ended, price, rewards, exception any // nil: not known, or none
-	at := d.Began.Add(time.Duration(t.Seconds * float64(time.Second)))
-	if d.Trajectory != nil {
-		input, cache, output, began, ended = d.Usage.Prompt(), d.Usage.CacheRead, d.Usage.Output, d.Began, at
+	at := d.began.Add(time.Duration(t.Seconds * float64(time.Second)))
+	if d.trajectory != nil {
+		input, cache, output, began, ended = d.usage.Prompt(), d.usage.CacheRead, d.usage.Output, d.began, at
 	}
 	if at.After(j.ended) {
 		j.ended = at

@@ -9,25 +9,23 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/lab/eval"
 	"github.com/inspan/inspan/internal/testkit"
 )
 
-// export exports a run to a new path, as 'inspan eval export' does.
+// export exports a run to a new path with the command.
 func (b *bench) export(run *eval.Run, shape string) (path, errs string) {
 	b.Helper()
 	path = filepath.Join(b.TempDir(), "out.jsonl")
 	var said bytes.Buffer
-	c := console.Comparisons{
-		State: b.Table.StateDir, Sessions: b.Table.Sessions, Out: &said, Now: time.Now(), By: "me", File: path,
-	}
-	if err := c.Export(b.Context(), run.ID, shape, &said); err != nil {
-		b.Fatal(err)
+	cmd := exec.CommandContext(b.Context(), b.Program, "eval", "export", run.ID, "--as", shape, "--out", path)
+	cmd.Env = append(os.Environ(), "INSPAN_STATE_DIR="+b.Table.StateDir, "INSPAN_CONFIG_DIR="+filepath.Dir(b.Table.ConfigPath))
+	cmd.Stderr = &said
+	if err := cmd.Run(); err != nil {
+		b.Fatal(err, said.String())
 	}
 	return path, said.String()
 }

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 )
 
 // SpanKind is what a session does in a span.
@@ -383,4 +385,30 @@ func (s *Spans) asker(b event.Raised) *Span {
 		return s.open[key(SpanChild, b.Child)]
 	}
 	return s.open[key(SpanCall, b.Call)]
+}
+
+// TraceOf reads from the logs what a session did when, and its agents did. One whose log is gone is left out.
+// With content the spans have what was said and done.
+func TraceOf(ctx context.Context, sessions store.Store, id string, content bool) (Trace, error) {
+	return traceOf(ctx, sessions, id, content, map[string]bool{})
+}
+
+func traceOf(ctx context.Context, sessions store.Store, id string, content bool, seen map[string]bool) (Trace, error) {
+	seen[id] = true
+	spans := NewSpans(content)
+	if err := spans.Read(store.Events(ctx, sessions, id)); err != nil {
+		return Trace{}, err
+	}
+	t := spans.Of(id)
+	for _, span := range t.Spans {
+		if span.Session == "" || seen[span.Session] {
+			continue
+		}
+		if agent, err := traceOf(ctx, sessions, span.Session, content, seen); err == nil {
+			t.Agents = append(t.Agents, agent)
+		} else if ctx.Err() != nil {
+			return t, err
+		}
+	}
+	return t, nil
 }

@@ -1,0 +1,35 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// Table writes rows whose cells stand below each other, two blanks apart. What others have said goes
+// through [Line] before.
+type Table struct{ w *tabwriter.Writer }
+
+// NewTable begins a table with its titles, if it has any.
+func NewTable(out io.Writer, titles ...string) Table {
+	t := Table{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
+	if len(titles) > 0 {
+		fmt.Fprintln(t.w, strings.Join(titles, "\t"))
+	}
+	return t
+}
+
+// Row adds a row. A row of one cell, or of none, begins the columns anew.
+func (t Table) Row(cells ...any) {
+	for i, cell := range cells {
+		if i > 0 {
+			fmt.Fprint(t.w, "\t")
+		}
+		fmt.Fprint(t.w, cell)
+	}
+	fmt.Fprintln(t.w)
+}
+
+// Flush writes the rows. The error is that of the writer.
+func (t Table) Flush() error { return t.w.Flush() }

@@ -1,0 +1,458 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/lab/eval"
+	"github.com/inspan/inspan/internal/lab/stats"
+	"github.com/inspan/inspan/store"
+)
+
+// evalComparisons are the subcommands of eval about runs that have ended, and what is learned of them.
+func evalComparisons(c *command) []*cobra.Command {
+	return []*cobra.Command{c.evalCompare(), c.evalReport(), c.evalDiff(), c.evalGate(), c.evalPower(), c.evalExport(), c.evalLearn()}
+}
+
+// performed is what a command does.
+type performed = func(cmd *cobra.Command, args []string) error
+
+// comparing is a command about runs, once the settings are read.
+func (c *command) comparing(ask *comparisons, do performed) performed {
+	return func(cmd *cobra.Command, args []string) error {
+		a, err := app.Load(c.self)
+		if err != nil {
+			return err
+		}
+		ask.State, ask.Sessions, ask.Out, ask.Now, ask.By = a.Running.StateDir, a.Store(), cmd.OutOrStdout(), time.Now(), "a person"
+		if who, err := user.Current(); err == nil {
+			ask.By = who.Username
+		}
+		return do(cmd, args)
+	}
+}
+
+// rates are the flags that all comparisons have.
+func rates(cmd *cobra.Command, ask *comparisons) {
+	fl := cmd.Flags()
+	rateFlag(fl, &ask.How.Alpha, "alpha", 0.05, "`rate` at which equal configurations may be called different")
+	rateFlag(fl, &ask.How.Power, "power", 0.8, "`rate` at which a promised difference is found")
+}
+
+// looksFlag adds the flag for looks. More than the most of them would find no more.
+func looksFlag(cmd *cobra.Command, looks *int) {
+	const mostLooks = 100
+	countFlag(cmd.Flags(), looks, "looks", 1, mostLooks, "look this `number` of times while the candidate runs; 1: at the end")
+}
+
+func partialFlag(cmd *cobra.Command, ask *comparisons) {
+	cmd.Flags().BoolVar(&ask.How.Partial, "partial", false, "judge by what has ended, if trials of a run are missing")
+}
+
+func (c *command) evalCompare() *cobra.Command {
+	var ask comparisons
+	cmd := &cobra.Command{
+		Use:   "compare BASE CANDIDATE [CANDIDATE ...]",
+		Short: "Say which of two runs is better, and how sure that is",
+		Long: "BASE and CANDIDATE are runs of the same suite: ids or folders. Only tasks that both have count. inspan sets trials\n" +
+			"aside whose infrastructure failed. The verdict is an exact test over whole tasks. With several candidates, inspan\n" +
+			"corrects the error rate for their number.\n\n" +
+			"A run that has not ended has no verdict. With --looks you may compare while the candidate still runs, and stop early:\n" +
+			"always give the same number. --partial judges by what has ended.\n" +
+			"Of held-out tasks inspan shows only the verdict, and counts the look in the ledger of 'inspan eval learn'.\n" +
+			"docs/EVALUATION.md explains the numbers.",
+		Example: "  inspan eval compare baseline candidate\n  inspan eval compare baseline candidate --looks 5",
+		Args:    exactly(2, 100, "a BASE and one or more CANDIDATEs"),
+	}
+	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error { return ask.compare(cmd.Context(), args) })
+	rates(cmd, &ask)
+	looksFlag(cmd, &ask.How.Looks)
+	partialFlag(cmd, &ask)
+	cmd.Flags().BoolVar(&ask.JSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (c *command) evalReport() *cobra.Command {
+	var ask comparisons
+	cmd := &cobra.Command{
+		Use:     "report BASE CANDIDATE [CANDIDATE ...]",
+		Short:   "Write a comparison as a page of HTML, as Markdown or as JSON",
+		Long:    "The report has everything that 'inspan eval compare' knows. The page of HTML is one file that loads nothing.",
+		Example: "  inspan eval report baseline candidate --format html --out report.html",
+		Args:    exactly(2, 100, "a BASE and one or more CANDIDATEs"),
+	}
+	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error { return ask.report(cmd.Context(), args) })
+	rates(cmd, &ask)
+	looksFlag(cmd, &ask.How.Looks)
+	cmd.Flags().StringVar(&ask.Format, "format", "md", "`format` of the report: md, html or json")
+	cmd.Flags().StringVar(&ask.Pages, "web", "", "link events to this `address` of inspan web, such as http://127.0.0.1:8080")
+	cmd.Flags().StringVar(&ask.File, "out", "", "`file` to write (default: print it)")
+	return cmd
+}
+
+func (c *command) evalDiff() *cobra.Command {
+	var ask comparisons
+	cmd := &cobra.Command{
+		Use:   "diff SESSION SESSION",
+		Short: "Show the first event where two sessions part",
+		Long: "inspan compares calls with their arguments, how they ended, answers and messages. Times and ids do not count. Models put\n" +
+			"the same thing differently, so their words count only if everything else is the same.",
+		Args: exactly(2, 2, "two SESSIONs"),
+	}
+	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error { return ask.diff(cmd.Context(), args[0], args[1]) })
+	cmd.Flags().BoolVar(&ask.JSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (c *command) evalGate() *cobra.Command {
+	var ask comparisons
+	cmd := &cobra.Command{
+		Use:   "gate BASE CANDIDATE",
+		Short: "Fail if a candidate is really worse, for CI",
+		Long: "The exit code is 1 if the candidate passes fewer tasks and chance does not explain that at the error rate. It is 2 if\n" +
+			"these runs could not have shown a drop: too few tasks, trials that have not ended, or far more trials of one side set\n" +
+			"aside. inspan also says which drop this gate would have stopped: a gate with few tasks stops only large ones.",
+		Example: "  inspan eval gate main this-branch --alpha 0.01",
+		Args:    exactly(2, 2, "a BASE and a CANDIDATE"),
+	}
+	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error {
+		code, err := ask.gate(cmd.Context(), args[0], args[1])
+		if err == nil {
+			c.code = code
+		}
+		return err
+	})
+	rates(cmd, &ask)
+	partialFlag(cmd, &ask)
+	cmd.Flags().BoolVar(&ask.JSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (c *command) evalPower() *cobra.Command {
+	var ask comparisons
+	d, power, pilot := &ask.Design, &ask.How.Power, ""
+	cmd := &cobra.Command{
+		Use:   "power",
+		Short: "Say which difference a comparison would find, before you pay for it",
+		Long: "Differences are shares of the tasks: 0.08 is 8 points. --disagree is how often one trial of each configuration ends\n" +
+			"differently on a task. With --pilot inspan takes it from a run that has tried each task several times.",
+		Example: "  inspan eval power --tasks 89\n  inspan eval power --tasks 89 --tries 5 --effect 0.08\n" +
+			"  inspan eval power --tries 3 --pilot baseline",
+		Args: exactly(0, 0, "no arguments"),
+	}
+	cmd.RunE = c.comparing(&ask, func(*cobra.Command, []string) error {
+		if d.Spread > 0 && d.Tries == 1 {
+			return misused("--spread needs --tries of at least 2: with one try it can't be told from chance")
+		}
+		return ask.power(pilot)
+	})
+	fl := cmd.Flags()
+	countFlag(fl, &d.Tasks, "tasks", 100, 100_000, "`number` of tasks")
+	countFlag(fl, &d.Tries, "tries", 1, 1000, "`number` of tries of each task, under each configuration")
+	rateFlag(fl, &d.Disagree, "disagree", 0.2, "`share` of the tasks on which one trial of each ends differently")
+	numberFlag(fl, &d.Spread, "spread", 0, 0, 1, "standard `deviation` of the difference between tasks")
+	rateFlag(fl, &d.Alpha, "alpha", 0.05, "`rate` at which equal configurations may be called different")
+	rateFlag(fl, power, "power", 0.8, "`rate` at which the difference is to be found")
+	numberFlag(fl, &ask.Effect, "effect", 0, -1, 1, "`difference` to find; inspan says how often and with how many tasks")
+	looksFlag(cmd, &d.Looks)
+	fl.StringVar(&pilot, "pilot", "", "`run` to take --disagree from")
+	fl.BoolVar(&ask.JSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (c *command) evalExport() *cobra.Command {
+	var ask comparisons
+	shape := ""
+	cmd := &cobra.Command{
+		Use:   "export RUN",
+		Short: "Write the trials of a run as leaderboards and other tools take them",
+		Long: "harbor: the folder of a job, with result.json, trajectory.json and reward.txt of each trial.\n" +
+			"jsonl: a line for each trial, with what the run is.\n" +
+			"swe-bench: predictions, one for each task: the patch of its first try that did not break.\n\n" +
+			"To export held-out tasks is a look at them, which counts in the ledger of 'inspan eval learn'.",
+		Example: "  inspan eval export last --as swe-bench --out predictions.jsonl\n  inspan eval export last --as harbor --out jobs/mine",
+		Args:    exactly(1, 1, "a RUN"),
+	}
+	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error {
+		return ask.export(cmd.Context(), args[0], shape, cmd.ErrOrStderr())
+	})
+	cmd.Flags().StringVar(&shape, "as", "jsonl", "`shape`: harbor, jsonl or swe-bench")
+	cmd.Flags().StringVar(&ask.File, "out", "", "new `file` or, for harbor, folder to write (default: print it)")
+	return cmd
+}
+
+// comparisons is what a person asks about runs of evaluations.
+type comparisons struct {
+	State    string // folder
+	Sessions store.Store
+	Out      io.Writer
+	Now      time.Time
+	By       string // who asks
+
+	How    eval.Comparing
+	Design stats.Design // for Power, with the power that How has
+	Effect float64      // the same; 0: none is asked about
+	Format string       // of a report; empty: text
+	File   string       // that a report goes to; empty: Out
+	Pages  string       // address of the web page that it links events to; empty: none
+	JSON   bool
+
+	Unchecked bool // runs need not show that they differ in a proposal's change
+}
+
+// run finds a run by its id or by its folder.
+func (c *comparisons) run(name string) (eval.Run, error) {
+	dir := name
+	if _, err := os.Stat(filepath.Join(name, "run.json")); err != nil {
+		if !filepath.IsLocal(name) {
+			return eval.Run{}, misused("there is no run in %s", name)
+		}
+		f := eval.FolderIn(c.State)
+		run, err := f.Open(name)
+		if err != nil {
+			return eval.Run{}, err
+		}
+		dir = filepath.Join(f.Dir, run.ID)
+	}
+	run, tasks, err := eval.ReadRun(dir)
+	c.How.Planned = max(c.How.Planned, tasks)
+	return run, err
+}
+
+func (c *comparisons) ledger() eval.Ledger {
+	return eval.LedgerIn(c.State)
+}
+
+// compared compares runs. Of held-out tasks it gives only the verdict, and the look counts.
+func (c *comparisons) compared(ctx context.Context, names []string) ([]eval.Comparison, error) {
+	runs := make([]eval.Run, len(names))
+	for i, name := range names {
+		var err error
+		if runs[i], err = c.run(name); err != nil {
+			return nil, err
+		}
+	}
+	for _, candidate := range runs[1:] {
+		if err := c.count(ctx, runs[0], candidate); err != nil {
+			return nil, err
+		}
+	}
+	cs, err := eval.Compare(runs[0], runs[1:], c.How)
+	for i := range cs {
+		if cs[i] = cs[i].Blind(); err == nil {
+			err = cs[i].Part(ctx, c.Sessions)
+		}
+	}
+	return cs, err
+}
+
+// count puts a look at held-out tasks into the ledger.
+func (c *comparisons) count(ctx context.Context, base, candidate eval.Run) error {
+	if base.Split != eval.HeldOut && candidate.Split != eval.HeldOut {
+		return nil
+	}
+	_, _, err := c.ledger().Add(ctx, c.Now, c.By, c.look("", base, candidate))
+	return err
+}
+
+// look makes the entry of a look at held-out tasks.
+func (c *comparisons) look(id string, base, candidate eval.Run) func(*eval.Book) (eval.Entry, error) {
+	return func(b *eval.Book) (eval.Entry, error) {
+		tried, err := eval.FolderIn(c.State).Tried(base.Suite)
+		if err != nil {
+			return eval.Entry{}, err
+		}
+		return b.Look(id, base, candidate, tried)
+	}
+}
+
+// compare prints how candidates compare with a base.
+func (c *comparisons) compare(ctx context.Context, names []string) error {
+	cs, err := c.compared(ctx, names)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(c.Out, cs)
+	}
+	for i := range cs {
+		if i > 0 {
+			fmt.Fprintln(c.Out)
+		}
+		c.print(&cs[i])
+	}
+	return nil
+}
+
+// mostFlips are shown on a terminal.
+const mostFlips = 20
+
+func (c *comparisons) print(one *eval.Comparison) {
+	fmt.Fprintf(c.Out, "%s against %s: %s\n", text.Line(one.Candidate.Config), text.Line(one.Base.Config), one.Verdict)
+	list := func(title string, lines []string) {
+		if len(lines) > 0 {
+			fmt.Fprintf(c.Out, "\n%s\n", title)
+		}
+		for _, line := range lines {
+			fmt.Fprintf(c.Out, "  - %s\n", text.Line(line))
+		}
+	}
+	list("Known:", one.Says.Known)
+	list("Not known:", one.Says.Unknown)
+	if len(one.Flips) == 0 {
+		return
+	}
+	fmt.Fprintf(c.Out, "\nTasks that differ:\n")
+	w := text.NewTable(c.Out, "  TASK", "BASE", "CANDIDATE", "SESSIONS PART AT")
+	for i, f := range one.Flips {
+		if i == mostFlips {
+			w.Row(fmt.Sprintf("  and %d more; 'inspan eval report' lists all", len(one.Flips)-i))
+			break
+		}
+		at := text.Line(f.Why)
+		if f.Parting != nil {
+			at = fmt.Sprintf("%s:%d %s:%d", f.Base.Session, f.Parting.Base.Seq, f.Candidate.Session, f.Parting.Candidate.Seq)
+		}
+		w.Row("  "+text.Line(f.Task), fmt.Sprintf("%d of %d", f.Base.Passed, f.Base.Tries),
+			fmt.Sprintf("%d of %d", f.Candidate.Passed, f.Candidate.Tries), at)
+	}
+	_ = w.Flush() // to where the lines above went
+}
+
+// report writes a report to a file, or prints it.
+func (c *comparisons) report(ctx context.Context, names []string) (err error) {
+	if err := wordOf("--format", c.Format, eval.Formats()); err != nil {
+		return err
+	}
+	if u, err := url.Parse(c.Pages); err != nil || c.Pages != "" && (u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		return misused("--web: %q is not the address of a web page", c.Pages)
+	}
+	cs, err := c.compared(ctx, names)
+	if err != nil {
+		return err
+	}
+	if c.File == "" {
+		return eval.Report(c.Out, c.Format, cs, c.Pages)
+	}
+	f, err := os.Create(c.File)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return eval.Report(f, c.Format, cs, c.Pages)
+}
+
+// gate prints whether a candidate may pass, and why. Its code is that of the command: [console.ExitDone] if it
+// passes, [console.ExitError] if it is stopped, and [console.ExitUsage] if its runs can't decide that.
+func (c *comparisons) gate(ctx context.Context, base, candidate string) (code int, err error) {
+	from, err := c.run(base)
+	if err != nil {
+		return 0, err
+	}
+	to, err := c.run(candidate)
+	if err != nil {
+		return 0, err
+	}
+	if err := c.count(ctx, from, to); err != nil {
+		return 0, err
+	}
+	g, err := eval.Gate(from, to, c.How)
+	if err != nil {
+		return 0, err
+	}
+	code = map[eval.GateResult]int{eval.GateStopped: console.ExitError, eval.GateUndecided: console.ExitUsage}[g.Result]
+	if c.JSON {
+		return code, printJSON(c.Out, g)
+	}
+	for _, line := range g.Says {
+		fmt.Fprintln(c.Out, text.Line(line))
+	}
+	return code, nil
+}
+
+// diff prints the first event where two sessions part.
+func (c *comparisons) diff(ctx context.Context, base, candidate string) error {
+	var ids [2]string
+	for i, name := range []string{base, candidate} {
+		id, err := store.Resolve(ctx, c.Sessions, name)
+		if err != nil {
+			return err
+		}
+		ids[i] = id
+	}
+	d, err := eval.Diff(ctx, c.Sessions, ids[0], ids[1])
+	switch {
+	case err != nil:
+		return err
+	case c.JSON:
+		return printJSON(c.Out, d)
+	case d.Parting == nil:
+		fmt.Fprintf(c.Out, "Both do the same: %s, in the same words.\n", text.Count(d.Same, "deed"))
+		return nil
+	}
+	fmt.Fprintf(c.Out, "The first %s the same. Then they part:\n", text.Counted(d.Same, "deed is", "deeds are"))
+	for i, deed := range []eval.Deed{d.Parting.Base, d.Parting.Candidate} {
+		fmt.Fprintf(c.Out, "  %s:%d  %s\n", ids[i], deed.Seq, strings.TrimSpace(deed.Kind+"  "+deed.Text))
+	}
+	return nil
+}
+
+// power prints what a comparison would find before it is paid for. Of a pilot run it takes how often
+// trials of one task end differently.
+func (c *comparisons) power(pilot string) error {
+	d, power, effect := c.Design, c.How.Power, c.Effect
+	if pilot != "" {
+		run, err := c.run(pilot)
+		if err != nil {
+			return err
+		}
+		if d.Disagree, err = eval.Disagreement(run); err != nil {
+			return err
+		}
+	}
+	smallest := d.Detectable(power)
+	if c.JSON {
+		return printJSON(c.Out, struct {
+			stats.Design
+			Power      float64 `json:"power"`
+			Detectable float64 `json:"detectable,omitempty"`
+			Effect     float64 `json:"effect,omitempty"`
+			Found      float64 `json:"found,omitempty"`
+			Needed     int     `json:"tasks_needed,omitempty"`
+		}{d, power, smallest, effect, d.Power(effect), d.TasksFor(effect, power)})
+	}
+	finds := fmt.Sprintf("a difference of %.1f points", 100*smallest)
+	if smallest == 0 {
+		finds = "no difference, however large,"
+	}
+	fmt.Fprintf(c.Out, "%s with %s each, %.0f trials: finds %s in %.0f %% of comparisons.\n",
+		text.Count(d.Tasks, "task"), text.Counted(d.Tries, "try", "tries"), float64(2*d.Tasks*d.Tries), finds, 100*power)
+	if n := d.Fewest(); d.Tasks < n {
+		fmt.Fprintf(c.Out, "It takes at least %s to find any.\n", text.Count(n, "task"))
+	}
+	if effect != 0 {
+		fmt.Fprintf(c.Out, "A difference of %.1f points is found in %.0f %%.\n", 100*effect, 100*d.Power(effect))
+		if n := d.TasksFor(effect, power); n > 0 {
+			fmt.Fprintf(c.Out, "To find it in %.0f %% takes %s.\n", 100*power, text.Count(n, "task"))
+		}
+	}
+	fmt.Fprintf(c.Out, "Equal configurations are called different in at most %g %%. "+
+		"One trial of each ends differently on %.0f %% of the tasks.\n", 100*d.Alpha, 100*d.Disagree)
+	if d.Tasks < stats.FewTasks && d.Tries > 1 {
+		fmt.Fprintf(c.Out, "With fewer than %d tasks this promises too much.\n", stats.FewTasks)
+	}
+	return nil
+}

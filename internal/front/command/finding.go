@@ -1,0 +1,81 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// one loads the settings and finds the session that the text means, to change it.
+func (c *command) one(ctx context.Context, text string) (*app.App, string, error) {
+	a, err := app.Load(c.self)
+	if err != nil {
+		return nil, "", err
+	}
+	id, err := a.Running.Here(ctx, text)
+	return a, id, err
+}
+
+// seen is one for what only looks at the session.
+func (c *command) seen(ctx context.Context, text string) (*app.App, string, error) {
+	a, err := app.Load(c.self)
+	if err != nil {
+		return nil, "", err
+	}
+	id, err := a.Running.Seen(ctx, text)
+	return a, id, err
+}
+
+// at reads the settings and finds a workspace.
+func (c *command) at(folder string) (*app.App, string, error) {
+	a, err := app.Load(c.self)
+	if err != nil {
+		return nil, "", err
+	}
+	root, err := workspace(folder)
+	return a, root, err
+}
+
+// workspace is a folder, absolute and without links.
+func workspace(folder string) (string, error) {
+	root, err := filepath.Abs(folder)
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	var info fs.FileInfo
+	if err == nil {
+		info, err = os.Stat(root)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", misused("%s does not exist", folder)
+	case err != nil:
+		return "", words.Misuse{Err: err}
+	case !info.IsDir():
+		return "", misused("%s is not a folder", folder)
+	}
+	return root, nil
+}
+
+// named is the session that the arguments name; the one used last without any.
+func named(args []string) string {
+	if len(args) == 0 {
+		return "last"
+	}
+	return args[0]
+}
+
+// sessionOf is the session named, or the one used last here.
+func sessionOf(cmd *cobra.Command, a *app.App, args []string) (string, error) {
+	if len(args) > 0 {
+		return a.Running.Here(cmd.Context(), args[0])
+	}
+	return a.Running.LastHere(cmd.Context())
+}

@@ -1,0 +1,91 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/view/words"
+)
+
+// helpTopic is what 'inspan help' tells beside commands.
+type helpTopic struct{ name, says, text string }
+
+// print writes a topic. Of one that a command is called like, it says where the help of that is.
+func (h helpTopic) print(out io.Writer, command bool) {
+	says := h.text
+	if command {
+		says += "\n\nThe command of this name: inspan " + h.name + " --help"
+	}
+	fmt.Fprintln(out, words.WrapRows(says, width(out)))
+}
+
+func helpTopics() []helpTopic {
+	return []helpTopic{
+		{"modes", "what runs without a question", console.ModesHelp() + "\n\n" +
+			"Choose one for a run, for all new sessions, or with Shift-Tab in the terminal:\n" +
+			"  inspan --mode edit\n" +
+			"  inspan config set mode edit\n\n" +
+			"Without a terminal, calls that would ask are denied.\n" +
+			"This says what a mode makes of a command, and runs nothing:\n" +
+			"  inspan policy explain --mode edit 'git push'"},
+		{"permissions", "rules, approvals and trust", "The mode says what runs without a question, and rules change that for what they name.\n" +
+			"Deny beats ask, and ask beats allow.\n\n" +
+			"A rule names a tool or an effect, and what it may be about:\n" +
+			"  bash(go test *)      command lines that begin so\n" +
+			"  read(secrets/**)     reading files below a folder\n" +
+			"  network(*.go.dev)    connections to hosts\n" +
+			"  edits                changes of files in the workspace\n\n" +
+			"Set them with --allow, --ask and --deny for a run, or in your settings. A project can only add ask and deny.\n" +
+			"When inspan asks, you can allow a call once, or a rule for the session, the project or always.\n" +
+			"  inspan config set --add allow 'bash(go test *)'\n" +
+			"  inspan policy rules                 # those in force, and where they are from\n" +
+			"  inspan policy explain 'rm -r tmp'   # what would become of a command\n" +
+			"  inspan policy forget 'RULE'         # take an approval back\n\n" +
+			"Hooks, tools and servers of a folder run only once you have read and trusted them:\n" +
+			"  inspan trust"},
+		{"models", "how a model is chosen and named", "A model is called PROVIDER/MODEL, such as anthropic/claude-sonnet-5-5 or ollama/qwen3-coder.\n\n" +
+			"  inspan setup                        # choose one, and store its key or log in\n" +
+			"  inspan models                       # which providers are ready\n" +
+			"  inspan models openrouter            # the models of one\n" +
+			"  inspan --model ollama/qwen3-coder   # for this session\n" +
+			"  inspan config set model ollama/qwen3-coder\n\n" +
+			"A key in a variable such as ANTHROPIC_API_KEY comes before one that inspan keeps.\n" +
+			"The model script/commands is not an AI: it runs what you type, offline, to try inspan out:\n" +
+			"  inspan run --model script \"bash: ls\""},
+		{"sandbox", "what commands can reach", "In every mode but yolo, commands run in a sandbox: no secrets, no network, and outside the workspace nothing is changed.\n" +
+			"Whatever needs more asks, and the command line is shown before. A command that only reads can't write at all.\n\n" +
+			"  inspan doctor sandbox                # try to escape from it on this machine\n" +
+			"  inspan run --container IMAGE \"...\"   # run each command in a container\n" +
+			"  inspan config set sandbox.memory_mb 4096\n" +
+			"  inspan config get sandbox.container\n\n" +
+			"Linux has it since 5.12. On macOS it was never tried on a Mac, and on Windows inspan starts no process.\n" +
+			"docs/SECURITY.md lists what is promised, and the test of each promise."},
+		{"sessions", "how work is kept, found and continued", "A session is a log of all that was said and done. It survives a crash, so any session can be continued.\n" +
+			"A unique part of its ID is enough, and last is the last one of this folder.\n\n" +
+			"  inspan --continue                   # continue the last one here, in the terminal\n" +
+			"  inspan resume ID \"what to do next\"\n" +
+			"  inspan board                        # all of them, those first that wait for you\n" +
+			"  inspan sessions list\n" +
+			"  inspan show ID                      # how one stands, and views of it\n" +
+			"  inspan logs ID                      # all that was said and done\n" +
+			"  inspan rewind ID                    # files and conversation back to an earlier message\n" +
+			"  inspan sessions prune --days 90     # what is older; --yes deletes it"},
+		{"exit-codes", "exit codes of run, resume, logs -f and attach", exitHelp()},
+	}
+}
+
+// exitHelp lists the exit codes.
+func exitHelp() string {
+	var b strings.Builder
+	b.WriteString("Exit codes:\n")
+	w := text.NewTable(&b)
+	for _, row := range console.Codes() {
+		w.Row("  "+row[0], row[1])
+	}
+	_ = w.Flush() // into memory
+	return b.String() + "\nFrom 20 on the run ended as \"failed\", and the code names the cause.\n" +
+		"With --output json the result object has the same reason and code; see docs/OUTPUT.md."
+}

@@ -1,0 +1,58 @@
+package command
+
+import (
+	"slices"
+	"strings"
+)
+
+// peerVerb is a command of other agents that inspan has under another name.
+type peerVerb struct {
+	use   string // what to type
+	words string // that may stand behind it in the form of the others
+}
+
+func peerVerbs() map[string]peerVerb {
+	setup := "inspan setup, or inspan models login PROVIDER"
+	return map[string]peerVerb{
+		"exec":      {`inspan run "task", or inspan -p "task"`, ""},
+		"chat":      {`inspan, or inspan "task"`, ""},
+		"ask":       {`inspan -p "question"`, ""},
+		"login":     {setup, "status"},
+		"logout":    {"inspan models logout PROVIDER", ""},
+		"auth":      {setup, "login logout status list ls"},
+		"update":    {"inspan version --check, and install what it names as you installed this one (docs/INSTALL.md)", "check"},
+		"upgrade":   {"inspan version --check, and install what it names as you installed this one (docs/INSTALL.md)", "check"},
+		"init":      {`inspan setup for a model; inspan "write an AGENTS.md for this project" for its instructions`, ""},
+		"review":    {`inspan -p "review the changes since main"`, ""},
+		"history":   {"inspan sessions list, or inspan memory search WORDS", "list"},
+		"list":      {"inspan sessions list", ""},
+		"status":    {"inspan show for the last session, inspan ps for what runs, inspan doctor for the set-up", ""},
+		"usage":     {"inspan show --cost", ""},
+		"providers": {"inspan models", "list login logout"},
+		"settings":  {"inspan config show", ""},
+		"configure": {"inspan setup, or inspan config edit", ""},
+		"undo":      {"inspan rewind --to last", ""},
+		"new":       {"inspan", ""},
+		"continue":  {"inspan --continue", ""},
+		"extension": {"inspan plugin, inspan mcp or inspan skills", "list install"}, "extensions": {"inspan plugin, inspan mcp or inspan skills", "list install"},
+	}
+}
+
+// meansPeer is the error for words that are a command of other agents; nil: they are a task. The verb alone is
+// one, a verb with a quoted sentence, with a flag, or with a word that the others have there: "update the changelog"
+// is none.
+func meansPeer(args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if slices.ContainsFunc(helpTopics(), func(h helpTopic) bool { return len(args) == 1 && h.name == args[0] }) {
+		return misused("%q is a topic of the help; use: inspan help %[1]s", args[0])
+	}
+	verb, ok := peerVerbs()[args[0]]
+	form := len(args) == 1 || args[0] == "exec" || strings.HasPrefix(args[1], "-") ||
+		len(args) == 2 && (strings.Contains(args[1], " ") || slices.Contains(strings.Fields(verb.words), args[1]))
+	if !ok || !form {
+		return nil
+	}
+	return misused("inspan has no command %q; use: %s. For a task of your own: inspan run %q", args[0], verb.use, strings.Join(args, " "))
+}
