@@ -15,7 +15,7 @@ import (
 
 // Context is what the model is asked next, by where it comes from.
 type Context struct {
-	Window  int // tokens the model takes; 0 if that is not known
+	Window  int // tokens that the model takes which is asked now; 0 if that is not known
 	Reserve int // tokens of it that stay free for the reply
 	Tokens  int // of the next prompt, about: counted by the vendor where it has been sent before, estimated where not
 	Sources []Source
@@ -45,8 +45,9 @@ func ContextOf(ctx context.Context, log event.Log) (Context, error) {
 }
 
 func contextOf(st *loop.State) Context {
+	window := st.WindowNow()
 	c := Context{
-		Window: st.Window.Tokens, Reserve: st.Window.Reserve, Tokens: st.Tokens(), Compactions: st.Compaction.Times, Calls: st.Total.Calls,
+		Window: window.Tokens, Reserve: window.Reserve, Tokens: st.Tokens(), Compactions: st.Compaction.Times, Calls: st.Total.Calls,
 		Again:     st.Total.Again,
 		Untrusted: st.Untrusted, Private: st.Private,
 	}

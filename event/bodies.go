@@ -221,7 +221,7 @@ type Replied struct {
 	Usage     llm.Usage `json:"usage"`
 	Route     string    `json:"route"`                  // who really answered
 	Cost      float64   `json:"cost,omitempty"`         // US dollars at the price of the day
-	Unpriced  bool      `json:"unpriced,omitempty"`     // the price is not known; Cost is 0
+	Unpriced  bool      `json:"unpriced,omitempty"`     // the price is not known: Cost is 0, or of an unknown tier at the standard price
 	RequestID string    `json:"request_id,omitempty"`   // the vendor's
 	Millis    int64     `json:"millis,omitempty"`       // from request to last byte
 	First     int64     `json:"first_millis,omitempty"` // from request to the first of the reply; 0: not known

@@ -1,20 +1,26 @@
 package llm
 
 import (
+	"cmp"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
-// Usage counts the tokens of one exchange. The five fields never overlap:
-// the prompt was Input+CacheRead+CacheWrite tokens, the reply Output, of
-// which Reasoning were spent thinking.
+// Usage counts the tokens of one exchange. The prompt was Input+CacheRead+CacheWrite tokens, the reply Output.
 type Usage struct {
 	Input      int  `json:"input,omitempty"`       // prompt tokens neither read from nor written to a cache
 	CacheRead  int  `json:"cache_read,omitempty"`  // prompt tokens read from a cache
 	CacheWrite int  `json:"cache_write,omitempty"` // prompt tokens written to a cache
+	CacheHour  int  `json:"cache_hour,omitempty"`  // the part of CacheWrite that the cache keeps for an hour
 	Output     int  `json:"output,omitempty"`      // all reply tokens, reasoning included
 	Reasoning  int  `json:"reasoning,omitempty"`   // the part of Output that was reasoning
 	Estimated  bool `json:"estimated,omitempty"`   // the provider gave no figures; these are ours
+
+	// Tier is how the provider served the exchange if that was not its standard, in the words of [Price.Tiers]
+	// with a space between two: "priority", "batch", "fast region". A sum has none.
+	Tier string `json:"tier,omitempty"`
 }
 
 // Prompt returns the size of the whole prompt in tokens.
@@ -26,6 +32,7 @@ func (u Usage) Add(v Usage) Usage {
 		Input:      u.Input + v.Input,
 		CacheRead:  u.CacheRead + v.CacheRead,
 		CacheWrite: u.CacheWrite + v.CacheWrite,
+		CacheHour:  u.CacheHour + v.CacheHour,
 		Output:     u.Output + v.Output,
 		Reasoning:  u.Reasoning + v.Reasoning,
 		Estimated:  u.Estimated || v.Estimated,
@@ -39,27 +46,49 @@ type Price struct {
 	CacheWrite float64 `json:"cache_write" toml:"cache_write"`
 	Output     float64 `json:"output" toml:"output"`
 
+	// CacheHour is for what a cache keeps for an hour. If zero, it is CacheWrite.
+	CacheHour float64 `json:"cache_hour,omitempty" toml:"cache_hour"`
 	// From is the first day the price holds, "2026-10-07" in UTC; empty: ever since.
 	From string `json:"from,omitempty" toml:"from"`
 	// Long is what the whole exchange costs if the prompt has more than Above
 	// tokens; nil: the same.
 	Above int    `json:"above,omitempty" toml:"above"`
 	Long  *Price `json:"long,omitempty" toml:"long"`
+	// Tiers multiply the price of an exchange that was not served by the standard: "batch" by 0.5, for example.
+	Tiers map[string]float64 `json:"tiers,omitempty" toml:"tiers"`
 }
 
-// For returns the price of an exchange that used u: p, or Long.
-func (p Price) For(u Usage) Price {
-	if p.Long != nil && u.Prompt() > p.Above {
-		return *p.Long
+// For returns the price of an exchange that used u, and whether its tier has a known price. One that has not is
+// taken for the standard.
+func (p Price) For(u Usage) (price Price, known bool) {
+	factor, known := 1.0, true
+	for tier := range strings.FieldsSeq(u.Tier) {
+		f, ok := p.Tiers[tier]
+		if !ok {
+			known = false
+			continue
+		}
+		factor *= f
 	}
-	return p
+	if p.Long != nil && u.Prompt() > p.Above {
+		p = *p.Long
+	}
+	p.CacheHour = cmp.Or(p.CacheHour, p.CacheWrite)
+	p.times(factor)
+	return p, known
+}
+
+func (p *Price) times(factor float64) {
+	for _, x := range []*float64{&p.Input, &p.CacheRead, &p.CacheWrite, &p.CacheHour, &p.Output} {
+		*x *= factor
+	}
 }
 
 // Cost returns the price of u in US dollars.
 func (p Price) Cost(u Usage) float64 {
-	p = p.For(u)
+	p, _ = p.For(u)
 	return (float64(u.Input)*p.Input + float64(u.CacheRead)*p.CacheRead +
-		float64(u.CacheWrite)*p.CacheWrite + float64(u.Output)*p.Output) / 1e6
+		float64(u.CacheWrite-u.CacheHour)*p.CacheWrite + float64(u.CacheHour)*p.CacheHour + float64(u.Output)*p.Output) / 1e6
 }
 
 // Prices are what one model has cost, costs, and will cost as far as it is
@@ -75,4 +104,40 @@ func (p Prices) At(t time.Time) (Price, bool) {
 		}
 	}
 	return Price{}, false
+}
+
+// In returns the prices of a place or a tier, such as "region", where all exchanges are of it. A price that names no such
+// tier stays.
+func (p Prices) In(tier string) Prices {
+	out := slices.Clone(p)
+	for i, price := range out {
+		f, ok := price.Tiers[tier]
+		if !ok {
+			continue
+		}
+		tiers := maps.Clone(price.Tiers)
+		tiers[tier] = 1 // it counts once
+		out[i].Tiers = tiers
+		out[i].times(f)
+		if price.Long != nil {
+			long := *price.Long
+			long.times(f)
+			out[i].Long = &long
+		}
+	}
+	return out
+}
+
+// Free reports whether the model costs nothing, now and later.
+func (p Prices) Free() bool {
+	return len(p) > 0 && !slices.ContainsFunc(p, func(price Price) bool {
+		return price.Input != 0 || price.CacheRead != 0 || price.CacheWrite != 0 || price.CacheHour != 0 || price.Output != 0 || price.Long != nil
+	})
+}
+
+// Bill returns what an exchange at a time cost in US dollars, and whether its price is known.
+func (p Prices) Bill(t time.Time, u Usage) (dollars float64, known bool) {
+	price, known := p.At(t)
+	_, tier := price.For(u)
+	return price.Cost(u), known && tier
 }

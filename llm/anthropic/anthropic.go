@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"strings"
 
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/catalog"
@@ -40,7 +41,11 @@ var _ llm.Model = (*Model)(nil)
 // Info implements [llm.Model].
 func (m *Model) Info() llm.Info {
 	p, _ := m.platform() // Stream tells of the error
-	return llm.Endpoint(*m).Describe(string(p), catalog.Find("anthropic", m.ID))
+	known := catalog.Find("anthropic", m.ID)
+	if p == vertex && !strings.Contains(m.BaseURL, "/locations/global/") {
+		known.Prices = known.Prices.In("region")
+	}
+	return llm.Endpoint(*m).Describe(string(p), known)
 }
 
 // Stream implements [llm.Model].

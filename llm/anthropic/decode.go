@@ -66,6 +66,9 @@ type usage struct {
 	Details struct {
 		Thinking *int `json:"thinking_tokens"`
 	} `json:"output_tokens_details"`
+	Tier  string `json:"service_tier"`
+	Speed string `json:"speed"`
+	Geo   string `json:"inference_geo"`
 }
 
 // serverSent reads the events' data of the vendor's own stream.
@@ -283,9 +286,18 @@ func (d *decoder) count(u usage) {
 	if m, h := u.Lives.Minutes, u.Lives.Hour; m != nil && h != nil {
 		d.reply.Usage.CacheWrite = *m + *h
 	}
+	set(&d.reply.Usage.CacheHour, u.Lives.Hour)
 	set(&d.reply.Usage.CacheWrite, u.CacheWrite)
 	set(&d.reply.Usage.Output, u.Output)
 	set(&d.reply.Usage.Reasoning, u.Details.Thinking)
+	d.reply.Usage.CacheHour = min(d.reply.Usage.CacheHour, d.reply.Usage.CacheWrite)
+	region := ""
+	if u.Geo == "us" { // the only one that costs more
+		region = "region"
+	}
+	if tier := wire.Tier(u.Tier, u.Speed, region); tier != "" {
+		d.reply.Usage.Tier = tier
+	}
 }
 
 // finish turns the blocks into parts.

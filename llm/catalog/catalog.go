@@ -9,6 +9,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -47,7 +48,12 @@ type Vendor struct {
 	Name    string   `toml:"name"`
 	Checked string   `toml:"checked"` // the day on which somebody compared the models with the sources
 	Sources []string `toml:"sources"`
-	Models  []Model  `toml:"models"` // of those that differ by their version alone, the newest first
+	// Hour is what it costs to have a token in a cache for an hour, in prices of input; 0: as much as for minutes.
+	Hour float64 `toml:"hour"`
+	// Tiers multiply all prices of an exchange that was not served by the standard, or not anywhere, such as "batch" by 0.5.
+	// A model has more or others of its own.
+	Tiers  map[string]float64 `toml:"tiers"`
+	Models []Model            `toml:"models"` // of those that differ by their version alone, the newest first
 }
 
 // Model is one model.
@@ -59,6 +65,8 @@ type Model struct {
 	Open   bool    `toml:"open"` // anybody may run it
 	Prices []Price `toml:"prices"`
 	Long   Long    `toml:"long"`
+
+	Tiers map[string]float64 `toml:"tiers"`
 }
 
 // Price is in US dollars per million tokens. What a book leaves out of caches is the price of input. It holds from the start of a day, UTC; empty: it always did.
@@ -67,6 +75,7 @@ type Price struct {
 	Input      float64 `toml:"input"`
 	CacheRead  float64 `toml:"cache_read"`
 	CacheWrite float64 `toml:"cache_write"`
+	CacheHour  float64 `toml:"cache_hour"`
 	Output     float64 `toml:"output"`
 }
 
@@ -96,6 +105,9 @@ func Read(data []byte) (*Book, error) {
 	}
 	seen := map[string]bool{}
 	for _, v := range b.Vendors {
+		for i := range v.Models {
+			v.Models[i].inherit(v)
+		}
 		if _, err := time.Parse(time.DateOnly, v.Checked); err != nil || v.Name == "" || len(v.Sources) == 0 {
 			return nil, fmt.Errorf("vendor %q: it needs a name, sources, and the day on which it was checked, such as 2026-11-21", v.Name)
 		}
@@ -141,8 +153,29 @@ func (b *Book) fill(data []byte) error {
 	return nil
 }
 
+// inherit gives a model what its vendor says of all.
+func (m *Model) inherit(v Vendor) {
+	for tier, factor := range v.Tiers {
+		if _, own := m.Tiers[tier]; own {
+			continue
+		}
+		if m.Tiers == nil {
+			m.Tiers = map[string]float64{}
+		}
+		m.Tiers[tier] = factor
+	}
+	for i := range m.Prices {
+		if p := &m.Prices[i]; p.CacheHour == 0 {
+			p.CacheHour = p.Input * v.Hour
+		}
+	}
+}
+
 // leastPrice is in dollars per million tokens. Nobody sells output for less; a price per token is.
 const leastPrice = 0.001
+
+// mostTier is the most by which a tier multiplies prices. A price in its place is a mistake.
+const mostTier = 20
 
 func (m Model) check() error {
 	switch {
@@ -150,6 +183,8 @@ func (m Model) check() error {
 		return errors.New("it needs an id, a window, and an output that is no larger")
 	case !finite(m.Long.Prompt, m.Long.Reply), m.Long != Long{} && (m.Long.Above <= 0 || m.Long.Above >= m.Window || m.Long.Prompt < 1 || m.Long.Reply < 1):
 		return errors.New("long prompts begin above a number of tokens within the window, and are no cheaper")
+	case slices.ContainsFunc(slices.Collect(maps.Values(m.Tiers)), func(x float64) bool { return !finite(x) || x <= 0 || x > mostTier }):
+		return fmt.Errorf("a tier multiplies prices by more than 0 and at most %d", mostTier)
 	case len(m.Prices) == 0:
 		return errors.New("it has no price")
 	}
@@ -162,7 +197,7 @@ func (m Model) check() error {
 		switch {
 		case p.Output > 0 && p.Output < leastPrice:
 			return fmt.Errorf("the price %+v is below %g dollars for a million tokens; if it is for one token, multiply it by 1,000,000", p, leastPrice)
-		case !finite(p.Input, p.CacheRead, p.CacheWrite, p.Output), p.Input < 0 || p.CacheRead < 0 || p.CacheWrite < 0 || p.Output < 0 || p.CacheRead > p.Input || p.Output < p.Input:
+		case !finite(p.Input, p.CacheRead, p.CacheWrite, p.CacheHour, p.Output), p.Input < 0 || p.CacheRead < 0 || p.CacheWrite < 0 || p.CacheHour < 0 || p.Output < 0 || p.CacheRead > p.Input || p.Output < p.Input:
 			return fmt.Errorf("the price %+v can't be: each is a number and none is negative, and what is read from a cache costs no more than input, which costs no more than output", p)
 		}
 	}
@@ -190,7 +225,7 @@ func finite(list ...float64) bool {
 // "claude-haiku-4-5@20251001" on Vertex AI. The clouds charge what the vendor
 // does for their global endpoints, and a tenth more for those of one region or
 // continent. A Bedrock id tells which it is and gets its price; a Vertex id does
-// not and gets that of the global endpoint.
+// not and gets that of the global endpoint, which [llm.Prices.In] makes that of a region.
 func Find(vendor, id string) llm.Info { return builtIn().Find(vendor, id) }
 
 // Find is [Find] for this book.
@@ -261,7 +296,7 @@ func (m Model) list(factor float64) llm.Prices {
 	var out llm.Prices
 	for _, p := range m.Prices {
 		one := p.times(factor, factor)
-		one.From = p.From
+		one.From, one.Tiers = p.From, m.Tiers
 		if m.Long.Above > 0 {
 			long := p.times(factor*m.Long.Prompt, factor*m.Long.Reply)
 			one.Above, one.Long = m.Long.Above, &long
@@ -275,7 +310,7 @@ func (p Price) times(prompt, reply float64) llm.Price {
 	round := func(x float64) float64 { return math.Round(x*1e6) / 1e6 }
 	return llm.Price{
 		Input: round(p.Input * prompt), CacheRead: round(p.CacheRead * prompt),
-		CacheWrite: round(p.CacheWrite * prompt), Output: round(p.Output * reply),
+		CacheWrite: round(p.CacheWrite * prompt), CacheHour: round(p.CacheHour * prompt), Output: round(p.Output * reply),
 	}
 }
 

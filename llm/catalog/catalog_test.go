@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -54,23 +55,24 @@ func TestRead(t *testing.T) {
 	}
 	price := "{ input = 1, output = 2 }"
 	for name, c := range map[string]struct{ text, want string }{
-		"nothing":       {"", "names no vendor"},
-		"no toml":       {"[[", "expected"},
-		"unknown field": {book("", "{ id = 'n', window = 9, output = 1, price = 3 }"), "no field vendor.models.price"},
-		"no day":        {strings.Replace(book("", ""), "2026-11-21", "lately", 1), `vendor "v"`},
-		"twice":         {book("", "{ id = 'm', window = 9, output = 1, prices = ["+price+"] }"), "model v/m: it is there twice"},
-		"no price":      {book("", "{ id = 'n', window = 9, output = 1 }"), "model v/n: it has no price"},
-		"no window":     {book("", "{ id = 'n', output = 1, prices = ["+price+"] }"), "window"},
-		"dear cache":    {book("", "{ id = 'n', window = 9, output = 1, prices = [{ input = 1, cache_read = 2, output = 2 }] }"), "can't be"},
-		"nan":           {book("", "{ id = 'n', window = 9, output = 1, prices = [{ input = nan, output = 2 }] }"), "each is a number"},
-		"nan for reply": {book("", "{ id = 'n', window = 9, output = 1, prices = [{ input = 1, output = nan }] }"), "each is a number"},
-		"nan for cache": {book("", "{ id = 'n', window = 9, output = 1, prices = [{ input = 1, cache_write = nan, output = 2 }] }"), "each is a number"},
-		"infinite":      {book("", "{ id = 'n', window = 9, output = 1, prices = [{ input = 1, output = inf }] }"), "each is a number"},
-		"long nan":      {book("", "{ id = 'n', window = 9, output = 1, prices = ["+price+"], long = { above = 3, prompt = nan, reply = 1 } }"), "no cheaper"},
-		"long infinite": {book("", "{ id = 'n', window = 9, output = 1, prices = ["+price+"], long = { above = 3, prompt = 2, reply = inf } }"), "no cheaper"},
-		"per token":     {book("", "{ id = 'n', window = 9, output = 1, prices = [{ input = 0.000003, output = 0.000015 }] }"), "multiply it by 1,000,000"},
-		"no order":      {book("", "{ id = 'n', window = 9, output = 1, prices = ["+price+", "+price+"] }"), "a later day"},
-		"cheaper long":  {book("", "{ id = 'n', window = 9, output = 1, prices = ["+price+"], long = { above = 3, prompt = 0.5, reply = 1 } }"), "no cheaper"},
+		"nothing":           {"", "names no vendor"},
+		"a price as a tier": {book("tiers = { batch = 500 }", ""), "a tier multiplies"},
+		"no toml":           {"[[", "expected"},
+		"unknown field":     {book("", "{ id = 'n', window = 9, output = 1, price = 3 }"), "no field vendor.models.price"},
+		"no day":            {strings.Replace(book("", ""), "2026-11-21", "lately", 1), `vendor "v"`},
+		"twice":             {book("", "{ id = 'm', window = 9, output = 1, prices = ["+price+"] }"), "model v/m: it is there twice"},
+		"no price":          {book("", "{ id = 'n', window = 9, output = 1 }"), "model v/n: it has no price"},
+		"no window":         {book("", "{ id = 'n', output = 1, prices = ["+price+"] }"), "window"},
+		"dear cache":        {book("", "{ id = 'n', window = 9, output = 1, prices = [{ input = 1, cache_read = 2, output = 2 }] }"), "can't be"},
+		"nan":               {book("", "{ id = 'n', window = 9, output = 1, prices = [{ input = nan, output = 2 }] }"), "each is a number"},
+		"nan for reply":     {book("", "{ id = 'n', window = 9, output = 1, prices = [{ input = 1, output = nan }] }"), "each is a number"},
+		"nan for cache":     {book("", "{ id = 'n', window = 9, output = 1, prices = [{ input = 1, cache_write = nan, output = 2 }] }"), "each is a number"},
+		"infinite":          {book("", "{ id = 'n', window = 9, output = 1, prices = [{ input = 1, output = inf }] }"), "each is a number"},
+		"long nan":          {book("", "{ id = 'n', window = 9, output = 1, prices = ["+price+"], long = { above = 3, prompt = nan, reply = 1 } }"), "no cheaper"},
+		"long infinite":     {book("", "{ id = 'n', window = 9, output = 1, prices = ["+price+"], long = { above = 3, prompt = 2, reply = inf } }"), "no cheaper"},
+		"per token":         {book("", "{ id = 'n', window = 9, output = 1, prices = [{ input = 0.000003, output = 0.000015 }] }"), "multiply it by 1,000,000"},
+		"no order":          {book("", "{ id = 'n', window = 9, output = 1, prices = ["+price+", "+price+"] }"), "a later day"},
+		"cheaper long":      {book("", "{ id = 'n', window = 9, output = 1, prices = ["+price+"], long = { above = 3, prompt = 0.5, reply = 1 } }"), "no cheaper"},
 	} {
 		if _, err := Read([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
@@ -270,5 +272,40 @@ func TestNothingIsShared(t *testing.T) {
 	first.Prices[0].Input, first.Prices[0].Long.Input = 99, 99
 	if again := Find("anthropic", "claude-haiku-5-5"); again.Prices[0].Input != 0.1 || again.Prices[0].Long.Input != 0.5 {
 		t.Errorf("the book was changed: %+v", again.Prices[0])
+	}
+}
+
+// TestTiers holds what an exchange costs that was not served by the standard, and that a tier of which no price is known
+// is not taken for one.
+func TestTiers(t *testing.T) {
+	at := time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC)
+	used := llm.Usage{Input: 1_000_000}
+	for _, c := range []struct {
+		vendor, id, tier string
+		want             float64
+	}{
+		{"anthropic", "claude-opus-5-5", "", 4},
+		{"anthropic", "claude-opus-5-5", "batch", 2},
+		{"anthropic", "claude-opus-5-5", "fast", 8},
+		{"anthropic", "claude-opus-5-5", "fast region", 8.8},
+		{"openai", "gpt-5.5", "priority", 12.5 * 2}, // above the prompt that is long
+		{"openai", "gpt-5.4-mini", "flex", 0.375},
+		{"openai", "gpt-5-mini", "fast", 0.45},
+		{"gemini", "gemini-3.8-flash", "priority", 1.35},
+	} {
+		got, known := Find(c.vendor, c.id).Prices.Bill(at, llm.Usage{Input: used.Input, Tier: c.tier})
+		if !known || math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%s by %q: %v %v, want %v", c.id, c.tier, got, known, c.want)
+		}
+	}
+	if got, known := Find("anthropic", "claude-sonnet-5-5").Prices.Bill(at, llm.Usage{Input: 1_000_000, Tier: "express"}); known || got != 2 {
+		t.Errorf("by a tier that nobody knows: %v %v", got, known)
+	}
+	hour := llm.Usage{CacheWrite: 1_000_000, CacheHour: 400_000}
+	if got, _ := Find("anthropic", "claude-sonnet-5-5").Prices.Bill(at, hour); math.Abs(got-(0.6*2.5+0.4*4)) > 1e-9 {
+		t.Errorf("what stays in a cache for an hour: %v", got)
+	}
+	if got, _ := Find("openai", "gpt-5.4-mini").Prices.In("region").Bill(at, llm.Usage{Input: 1000, Tier: "region"}); math.Abs(got-0.000825) > 1e-12 {
+		t.Errorf("in a region: %v", got)
 	}
 }

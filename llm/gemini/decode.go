@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,6 +73,9 @@ type usage struct {
 	ToolPrompt int `json:"toolUsePromptTokenCount"`
 	Candidates int `json:"candidatesTokenCount"`
 	Thoughts   int `json:"thoughtsTokenCount"`
+
+	Tier    string `json:"serviceTier"`
+	Traffic string `json:"trafficType"` // where Vertex AI says it
 }
 
 func (u *usage) add(v usage) {
@@ -80,13 +84,14 @@ func (u *usage) add(v usage) {
 	u.ToolPrompt = max(u.ToolPrompt, v.ToolPrompt)
 	u.Candidates = max(u.Candidates, v.Candidates)
 	u.Thoughts = max(u.Thoughts, v.Thoughts)
+	u.Tier, u.Traffic = cmp.Or(v.Tier, u.Tier), cmp.Or(v.Traffic, u.Traffic)
 }
 
 func (u *usage) usage() llm.Usage {
 	cached := min(u.Cached, u.Prompt)
 	return llm.Usage{
 		Input: u.Prompt - cached + u.ToolPrompt, CacheRead: cached,
-		Output: u.Candidates + u.Thoughts, Reasoning: u.Thoughts,
+		Output: u.Candidates + u.Thoughts, Reasoning: u.Thoughts, Tier: wire.Tier(u.Tier, u.Traffic),
 	}
 }
 

@@ -54,6 +54,7 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 		}
 		defer reply.Close()
 		d := newDecoder(info.Route(), names, req.Messages)
+		d.usage.Tier = reply.Header.Get("X-Gemini-Service-Tier")
 		emit, over := wire.Bounded(func(c llm.Chunk) bool { return yield(c, nil) })
 		next := serverSent(reply)
 		if reply.Whole() {

@@ -220,6 +220,15 @@ func TestUsage(t *testing.T) {
 data: {"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":7,"toolUsePromptTokenCount":3}}
 
 `: {Input: 43, CacheRead: 60, Output: 12, Reasoning: 5},
+		`data: {"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"serviceTier":"PRIORITY"}}
+
+`: {Input: 1, Tier: "priority"},
+		`data: {"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"trafficType":"ON_DEMAND_FLEX"}}
+
+`: {Input: 1, Tier: "flex"},
+		`data: {"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"trafficType":"ON_DEMAND"}}
+
+`: {Input: 1},
 	})
 }
 

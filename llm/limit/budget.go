@@ -83,8 +83,8 @@ func (m budgeted) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chu
 					return
 				}
 			case chunk.Reply != nil:
-				price, _ := p.info.Prices.At(time.Now())
-				p.pay(ctx, price.Cost(chunk.Reply.Used(req)))
+				dollars, _ := p.info.Prices.Bill(time.Now(), chunk.Reply.Used(req))
+				p.pay(ctx, dollars)
 			}
 			if !yield(chunk, err) {
 				return
@@ -164,8 +164,8 @@ func (p *payment) settle(ctx context.Context) {
 // judged counts what it took to choose a model.
 func (p *payment) judged(ctx context.Context, r *llm.Routed) {
 	if r.Judge != nil {
-		price, _ := r.Judge.Info.Prices.At(time.Now())
-		p.budget.pay(ctx, price.Cost(r.Judge.Usage), nil)
+		dollars, _ := r.Judge.Info.Prices.Bill(time.Now(), r.Judge.Usage)
+		p.budget.pay(ctx, dollars, nil)
 	}
 }
 

@@ -1,9 +1,15 @@
 package openai
 
 import (
+	"regexp"
+
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/catalog"
 )
 
 // known returns what the price book knows of a model of OpenAI's own API.
 func known(id string) llm.Info { return catalog.Find("openai", id) }
+
+// regionalHost matches the addresses that keep data in one region, at a higher price for newer models, see
+// https://developers.openai.com/api/docs/guides/data-residency.
+var regionalHost = regexp.MustCompile(`^https://[a-z]{2}\.api\.openai\.com(/|$)`)

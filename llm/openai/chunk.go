@@ -10,6 +10,7 @@ import (
 type completion struct {
 	Choices []choice        `json:"choices"`
 	Usage   *usage          `json:"usage"`
+	Tier    string          `json:"service_tier"`
 	Error   json.RawMessage `json:"error"`
 	// Some servers report an error without wrapping it.
 	Object string          `json:"object"`

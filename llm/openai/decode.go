@@ -22,6 +22,7 @@ type decoder struct {
 	reason    string // finish_reason
 	done      bool   // "[DONE]" came
 	usage     *usage
+	tier      string // how it was served
 }
 
 // call is a tool call as far as it has come.
@@ -102,6 +103,9 @@ func (d *decoder) event(data []byte, emit func(llm.Chunk) bool) (bool, error) {
 	}
 	if c.Usage != nil {
 		d.usage = c.Usage
+	}
+	if c.Tier != "" {
+		d.tier = c.Tier
 	}
 	for i := range c.Choices[:min(len(c.Choices), 1)] {
 		ch := &c.Choices[i]
@@ -269,6 +273,7 @@ func (d *decoder) count() {
 	if u := d.usage; u != nil {
 		d.reply.Usage = split(u.Prompt, max(u.Details.Cached, u.CacheHit, u.Cached), u.Details.Write, u.Completion, u.Output.Reasoning)
 	}
+	d.reply.Usage.Tier = wire.Tier(d.tier)
 }
 
 func (d *decoder) result(requestBytes int) *llm.Reply {
@@ -278,6 +283,7 @@ func (d *decoder) result(requestBytes int) *llm.Reply {
 			n += len(c.name) + c.args.Len()
 		}
 		d.reply.Usage = estimated(requestBytes, n)
+		d.reply.Usage.Tier = wire.Tier(d.tier)
 	}
 	return &d.reply
 }

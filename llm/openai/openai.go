@@ -44,6 +44,9 @@ func (m *Model) info(d dialect) llm.Info {
 	var info llm.Info
 	if d.own {
 		info = known(m.ID)
+		if regionalHost.MatchString(m.BaseURL) {
+			info.Prices = info.Prices.In("region")
+		}
 	}
 	return llm.Endpoint(*m).Describe("openai", info)
 }

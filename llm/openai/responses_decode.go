@@ -61,6 +61,7 @@ type responseEvent struct {
 
 type response struct {
 	Status     string            `json:"status"`
+	Tier       string            `json:"service_tier"`
 	Output     []json.RawMessage `json:"output"`
 	Error      json.RawMessage   `json:"error"`
 	Incomplete struct {
@@ -308,6 +309,7 @@ func (d *responseDecoder) end(raw json.RawMessage, status string, emit func(llm.
 	if u := r.Usage; u != nil {
 		d.counted = true
 		d.reply.Usage = split(u.Input, u.Details.Cached, u.Details.Write, u.Output, u.OutputDetails.Reasoning)
+		d.reply.Usage.Tier = wire.Tier(r.Tier)
 	}
 	return nil
 }

@@ -363,6 +363,10 @@ func TestResponsesUsage(t *testing.T) {
 			`"output_tokens_details":{"reasoning_tokens":4}}}`): {
 			Input: 10, CacheRead: 60, CacheWrite: 30, Output: 9, Reasoning: 4,
 		},
+		sse("response.completed", `,"response":{"status":"completed","output":[],"service_tier":"priority","usage":{"input_tokens":100}}`): {
+			Input: 100, Tier: "priority",
+		},
+		sse("response.completed", `,"response":{"status":"completed","output":[],"service_tier":"default","usage":{"input_tokens":100}}`): {Input: 100},
 	})
 	m := &Responses{ID: "m", HTTP: harnesstest.Canned(doneItem(0, hello) + completed)}
 	if r, err := ask(t, m, greeting()); err != nil || !r.Usage.Estimated || r.Usage.Output != 2 || r.Usage.Input == 0 {

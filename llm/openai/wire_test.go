@@ -384,6 +384,11 @@ func TestUsage(t *testing.T) {
 		table[finish(`"stop"`)+`data: {"choices":[],"usage":`+usage+"}\n\n"+done] = want
 		table[`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":`+usage+"}]}\n\n"+done] = want
 	}
+	for tier, want := range map[string]string{`"flex"`: "flex", `"default"`: "", `null`: "", `"Scale"`: "scale"} {
+		table[`data: {"service_tier":`+tier+`,"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":3}}`+"\n\n"+done] = llm.Usage{
+			Input: 3, Tier: want,
+		}
+	}
 	harnesstest.TestUsage(t, wired(), table)
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -45,6 +47,31 @@ func sound(req llm.Request) error {
 		}
 	}
 	return nil
+}
+
+// TestSummaryIsNotWaitedFor holds that a model which is overloaded when it is asked for a summary holds up the work for
+// half a minute a time at most, and that what the log proves stands in for the summary in the end.
+func TestSummaryIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &longWork{t: t, window: 30_000, turns: 30, summary: func(llm.Request) (string, error) {
+			return "", &llm.Error{Kind: llm.KindOverloaded, Message: "come back later"}
+		}}
+		a := longAgent(m)
+		a.Unattended = true
+		s, err := a.Open(t.Context(), event.NewMemory("s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		events := drivenTo(t, s, event.Say(order))
+		compacted, kept := bodiesOf[event.Compacted](events), bodiesOf[event.Kept](events)
+		if len(compacted) == 0 || compacted[0].How != "extract" || s.Status().Stopped.Reason != event.ReasonDone {
+			t.Fatalf("%d compactions, stopped %+v", len(compacted), s.Status().Stopped)
+		}
+		if took, most := time.Since(began), time.Duration(len(compacted)+len(kept))*30*time.Second; took > most {
+			t.Errorf("%v for %d summaries", took, len(compacted)+len(kept))
+		}
+	})
 }
 
 func TestCompaction(t *testing.T) {

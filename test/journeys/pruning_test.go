@@ -15,9 +15,20 @@ import (
 )
 
 // TestOldResultsAreCutShort holds that a prompt which gets too long loses its
-// oldest results first, many at a time, and nothing else.
+// oldest results first, many at a time, and nothing else, and that the history tool is named where there is one.
 func TestOldResultsAreCutShort(t *testing.T) {
+	for _, history := range []bool{true, false} {
+		t.Run(fmt.Sprint("history ", history), func(t *testing.T) { cutShort(t, history) })
+	}
+}
+
+func cutShort(t *testing.T, history bool) {
 	a, m := reading(t, 60_000)
+	if history {
+		look := a.Tools[0]
+		look.Name = "history"
+		a.Tools = append(a.Tools, look)
+	}
 	s, err := a.Open(t.Context(), event.NewMemory("s"))
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +48,7 @@ func TestOldResultsAreCutShort(t *testing.T) {
 		t.Errorf("the order is now %q", last[0].Parts.Text())
 	}
 	first, newest := last[2].Parts[0].(llm.Result), last[len(last)-1].Parts[0].(llm.Result)
-	if text := first.Parts.Text(); len(text) > 1000 || !strings.Contains(text, `with call "c1"`) || !strings.HasPrefix(text, `{"word":"w1"}`) {
+	if text := first.Parts.Text(); len(text) > 1000 || strings.Contains(text, `The history tool shows all of it, with call "c1"`) != history || !strings.HasPrefix(text, `{"word":"w1"}`) {
 		t.Errorf("the first result is now %q", text)
 	}
 	if n := len(newest.Parts.Text()); n < 7000 {

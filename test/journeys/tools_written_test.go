@@ -3,12 +3,15 @@ package journeys_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/extend/tools"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -63,7 +66,7 @@ func TestModelWritesTools(t *testing.T) {
 		}
 		grown = append(grown, strings.Join(names[2:], ","))
 	}
-	if want := []string{"a 1", "a 1,b 1", "a 2,b 1", "a 2,b 1", "a 2,b 1"}; !slices.Equal(grown, want) {
+	if want := []string{"a 1", "a 1,b 1", "a 2,b 1"}; !slices.Equal(grown, want) {
 		t.Errorf("the list of tools was %q, want %q", grown, want)
 	}
 	var notes []string
@@ -79,6 +82,30 @@ func TestModelWritesTools(t *testing.T) {
 	again := open(t, writing(&later, append(make([]string, 8), `call: b {"word":"y"}`, "done"), t), log)
 	if events := drivenTo(t, again, said("on")); len(bodiesOf[event.Switched](events)) != 0 || strings.Join(later.runs, ",") != "b y" {
 		t.Errorf("in a later process: ran %q, %s", later.runs, kinds(events))
+	}
+}
+
+// TestWrittenToolKeepsTheList holds that a tool which the model writes changes a message and not the list of tools, where a
+// vendor has cached that, and that call_tool reaches it.
+func TestWrittenToolKeepsTheList(t *testing.T) {
+	var l ledger
+	a := writing(&l, []string{"done"}, t)
+	m := &metered{Model: scripted(t, "done", `call: write {"word":"a:1"}`, `call: call_tool {"name":"a","arguments":{"word":"x"}}`, "done")}
+	a.Model = m
+	a.Dynamic.Tools = func(context.Context) (shown, hidden []tool.Tool) { return tools.Deferred(nil, nil), nil }
+	s := open(t, a, event.NewMemory("s"))
+	drivenTo(t, s, said("go"))
+	drivenTo(t, s, said("on"))
+	if strings.Join(l.runs, ",") != "a x" {
+		t.Errorf("ran %q", l.runs)
+	}
+	for i, req := range m.asked {
+		if !reflect.DeepEqual(req.Tools, m.asked[0].Tools) {
+			t.Errorf("request %d has another list of tools", i)
+		}
+	}
+	if told := fmt.Sprint(m.asked[2].Messages); strings.Count(told, "New, to be called with call_tool: a\n1\nArguments: {") != 1 {
+		t.Errorf("the model is told:\n%s", told)
 	}
 }
 

@@ -115,6 +115,6 @@ func (p *purse) close() float64 {
 }
 
 func priceOf(info llm.Info, used llm.Usage) float64 {
-	price, _ := info.Prices.At(time.Now())
-	return price.Cost(used)
+	dollars, _ := info.Prices.Bill(time.Now(), used)
+	return dollars
 }

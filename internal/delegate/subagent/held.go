@@ -98,9 +98,9 @@ func claimed(info llm.Info, req llm.Request) claim {
 
 // priced is what tokens of the model are, also in money.
 func (c claim) priced(u llm.Usage) usage {
-	price, known := c.info.Prices.At(time.Now())
+	dollars, known := c.info.Prices.Bill(time.Now(), u)
 	out := usage{}
-	out.Cost, out.Tokens = price.Cost(u), total(u)
+	out.Cost, out.Tokens = dollars, total(u)
 	if !known {
 		out.unpriced = out.Tokens
 	}

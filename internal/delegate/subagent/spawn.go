@@ -49,7 +49,11 @@ func (t *Team) Tools() []tool.Tool {
 	spawn.Effects, spawn.Delegates = none, true
 	manage := tool.New("manage_agents", manageDoc, t.manage)
 	manage.Effects, manage.Preview, manage.Delegates = t.merges, t.preview, true
-	return []tool.Tool{spawn, manage, mates(t, t.up)}
+	list := []tool.Tool{spawn, manage}
+	if t.up == nil { // a child gets it in any case, see wireMate
+		list = append(list, mates(t, nil))
+	}
+	return list
 }
 
 // none are the effects of a call that does nothing by itself: the calls of a child

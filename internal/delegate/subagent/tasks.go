@@ -64,9 +64,8 @@ func mates(lead, member *Team) tool.Tool {
 // wireMate has a child's agent work together with the others. One of a step works alone: what it brings
 // is its result, and it begins without a word of the agents beside it.
 func (t *Team) wireMate(a *inspan.Agent, o Order) {
-	a.Tools = slices.DeleteFunc(slices.Clone(a.Tools), func(have tool.Tool) bool { return have.Name == teamTool })
 	if !o.step {
-		a.Tools = append(a.Tools, mates(o.Team, t))
+		a.Tools = append(slices.Clone(a.Tools), mates(o.Team, t))
 	}
 }
 

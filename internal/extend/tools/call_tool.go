@@ -5,8 +5,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
 
 	"github.com/inspan/inspan/tool"
 )
@@ -19,8 +17,8 @@ type callToolArgs struct {
 	Arguments map[string]any `json:"arguments,omitempty" jsonschema:"its arguments"`
 }
 
-// callTool calls one of many tools that the model was not told of.
-func callTool(many []tool.Tool) tool.Tool {
+// callTool calls a tool that the model was not told of, or only in a message.
+func callTool() tool.Tool {
 	t := tool.New("call_tool", callToolDoc, func(context.Context, *tool.Call, callToolArgs) (tool.Result, error) {
 		return tool.Result{}, errors.New("no tool was named")
 	})
@@ -28,9 +26,6 @@ func callTool(many []tool.Tool) tool.Tool {
 		in, err := tool.Args[callToolArgs](c)
 		if err != nil {
 			return "", nil, err
-		}
-		if !slices.ContainsFunc(many, func(t tool.Tool) bool { return t.Name == in.Name }) {
-			return "", nil, fmt.Errorf("there is no tool %q behind this one; tool_search finds those that are", in.Name)
 		}
 		if in.Arguments == nil {
 			in.Arguments = map[string]any{}

@@ -55,7 +55,7 @@ func Deferred(many, others []tool.Tool) []tool.Tool {
 			}
 		}
 	}
-	return []tool.Tool{search, callTool(all)}
+	return []tool.Tool{search, callTool()}
 }
 
 func nameList(many []tool.Tool) string {

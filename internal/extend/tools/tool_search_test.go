@@ -59,7 +59,6 @@ func TestCallToolStandsForAnother(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"name":"sensor_0001","arguments":{"id":"x"}}`: `sensor_0001 {"id":"x"}`,
 		`{"name":"sensor_0001"}`:                        `sensor_0001 {}`,
-		`{"name":"bash","arguments":{}}`:                `there is no tool "bash" behind this one`,
 	} {
 		name, inner, err := call.Stands(t.Context(), &tool.Call{Name: call.Name, Args: json.RawMessage(args)})
 		got := fmt.Sprintf("%s %s", name, inner)

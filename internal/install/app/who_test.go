@@ -118,6 +118,10 @@ func TestWhoActs(t *testing.T) {
 				}
 			case event.Steered:
 				brief += b.Parts.Text()
+			case event.Note:
+				if strings.Contains(b.Text, "two tools") {
+					t.Errorf("%s: %s", task, b.Text)
+				}
 			}
 		}
 		if id == flow { // no model acts in it

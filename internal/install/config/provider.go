@@ -120,8 +120,13 @@ func checkPrice(p *llm.Price) error {
 	if p == nil {
 		return nil
 	}
-	if min(p.Input, p.CacheRead, p.CacheWrite, p.Output) < 0 || p.Above < 0 {
+	if min(p.Input, p.CacheRead, p.CacheWrite, p.CacheHour, p.Output) < 0 || p.Above < 0 {
 		return errors.New("nothing can be negative")
+	}
+	for _, tier := range slices.Sorted(maps.Keys(p.Tiers)) {
+		if p.Tiers[tier] <= 0 {
+			return fmt.Errorf("tiers.%s: %g is no factor; 0.5 makes a price half as high", tier, p.Tiers[tier])
+		}
 	}
 	if _, err := time.Parse(time.DateOnly, p.From); p.From != "" && err != nil {
 		return fmt.Errorf("from: %q is not a day such as 2026-11-21", p.From)

@@ -58,13 +58,21 @@ func (s *Set) Inert(root, sum string, warn func(string)) error {
 	if err != nil {
 		warn("trust: " + err.Error() + "; nothing of the workspace is trusted")
 	}
-	changed := len(slices.DeleteFunc(r.Changed, kindOfAgent))
-	if n := changed + len(slices.DeleteFunc(r.New, kindOfAgent)); n > 0 {
+	news, changes := slices.DeleteFunc(r.New, kindOfAgent), slices.DeleteFunc(r.Changed, kindOfAgent)
+	ofSkill := func(i consent.Item) bool { return i.Kind == consent.Skill }
+	skills := len(news) + len(changes)
+	news, changes = slices.DeleteFunc(news, ofSkill), slices.DeleteFunc(changes, ofSkill)
+	n := len(news) + len(changes)
+	skills -= n
+	if n > 0 {
 		what := text.Count(n, "item") + " in this folder could run programs or change settings"
-		if changed > 0 {
-			what += fmt.Sprintf(" (%d changed since you trusted them)", changed)
+		if len(changes) > 0 {
+			what += fmt.Sprintf(" (%d changed since you trusted them)", len(changes))
 		}
-		warn(what + "; they stay inert, see 'inspan trust'")
+		warn(what + "; without your trust they have no effect, see 'inspan trust'")
+	}
+	if skills > 0 {
+		warn(text.Count(skills, "skill") + " of this folder with scripts: what the model runs of them is judged like any command; see 'inspan trust'")
 	}
 	return nil
 }

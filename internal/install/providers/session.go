@@ -55,7 +55,7 @@ func (s *Set) Needs(m llm.Model) profile.Profile {
 // Budgeted holds a model to what may be spent in a day, unless it costs nothing.
 func (s *Set) Budgeted(m llm.Model) llm.Model {
 	prices := m.Info().Prices
-	if _, cassette := m.(*script.Player); cassette || s.Config.DayCost == 0 || len(prices) == 1 && prices[0] == (llm.Price{}) {
+	if _, cassette := m.(*script.Player); cassette || s.Config.DayCost == 0 || prices.Free() {
 		return m
 	}
 	budget := &limit.Budget{Path: filepath.Join(s.StateDir, "limits", "day.spent"), PerDay: s.Config.DayCost, Seed: s.Spent}
@@ -128,8 +128,8 @@ func (s *Set) Sample(ctx context.Context, req llm.Request) (reply *llm.Reply, co
 		case chunk.Routed != nil:
 			by = chunk.Routed.Info
 		case chunk.Reply != nil:
-			price, _ := by.Prices.At(time.Now())
-			return chunk.Reply, price.Cost(chunk.Reply.Used(req)), nil
+			dollars, _ := by.Prices.Bill(time.Now(), chunk.Reply.Used(req))
+			return chunk.Reply, dollars, nil
 		}
 	}
 	return nil, 0, errors.New("the stream ended without a reply")

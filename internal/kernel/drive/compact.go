@@ -128,7 +128,7 @@ func source(st *loop.State, why event.Compaction) compact.Source {
 		Count: st.Count, Room: left(st, why),
 		Facts:   facts(st),
 		Carry:   compact.Carry{Goal: st.Asked(), Todo: todo(st), Mode: st.Mode, Granted: st.Granted, Answers: answers(st), Lasting: lasting(st)},
-		History: slices.ContainsFunc(st.Tools, func(t llm.ToolSpec) bool { return t.Name == "history" }),
+		History: st.HasTool("history"),
 	}
 }
 
@@ -204,7 +204,12 @@ type summary struct {
 	usage llm.Usage
 	cost  float64
 	took  []llm.Consulted
+
+	waited float64 // seconds, for a model that is down
 }
+
+// patience is how long a summary waits for a model that is down, in seconds: the work can go on without.
+const patience = 30
 
 // write asks the model, checks what it says, and asks once more if something is
 // missing. A model that fails both times has nothing to say in it. The error is
@@ -298,6 +303,10 @@ func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
 			by = chunk.Routed.Info
 			s.spent("route", chunk.Routed.Judge)
 		case chunk.Retry != nil:
+			if s.waited += chunk.Retry.Wait; s.waited > patience {
+				s.refused(req, by, began, chunk.Retry.Cause)
+				return "", chunk.Retry.Cause
+			}
 			if err := s.journal.show(event.Progress{Text: "compacting: " + chunk.Retry.Cause.Error(), Wait: chunk.Retry.Wait}); err != nil {
 				return "", err
 			}

@@ -320,6 +320,9 @@ func (t *trial) find(c llm.Call) (found tool.Tool, problem string) {
 		if left := len(names) - maxNamed; left > 0 {
 			names, more = names[:maxNamed], fmt.Sprintf(" and %d more", left)
 		}
+		if slices.Contains(names, "tool_search") {
+			more += "; tool_search finds the others"
+		}
 		return found, fmt.Sprintf("There is no tool %q. The tools are: %s%s.", c.Name, strings.Join(names, ", "), more)
 	}
 	if c.Invalid != "" {

@@ -22,7 +22,7 @@ func (b *toolbox) retooled(elsewhere bool) (list []llm.ToolSpec, told []event.Bo
 	switch {
 	case now == cmp.Or(state.Retold, fingerprint(state.Tools)):
 		return nil, nil
-	case elsewhere, !state.Warm(), !slices.ContainsFunc(state.Tools, func(t llm.ToolSpec) bool { return t.Name == "call_tool" }):
+	case elsewhere, !state.Warm(), !state.HasTool("call_tool"):
 		return b.specs, nil
 	}
 	return nil, []event.Body{

@@ -97,7 +97,12 @@ func (b *toolbox) newlyWritten(ctx context.Context) (some bool, err error) {
 	}
 	b.left = nil
 	b.addWritten(ctx, b.journal.state.Written)
-	return true, b.journal.record(ctx, append(b.clashes(), event.Switched{Tools: b.specs})...)
+	out := b.clashes()
+	tools, told := b.retooled(false)
+	if tools != nil {
+		out = append(out, event.Switched{Tools: tools})
+	}
+	return true, b.journal.record(ctx, append(out, told...)...)
 }
 
 // renewed gathers the tools again, and returns what has changed of them since the last run.

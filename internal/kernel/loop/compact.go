@@ -146,11 +146,17 @@ func (s *State) Count(m llm.Message) int { return s.scaled(m.Tokens()) }
 // Room is how many tokens a prompt may have before it is compacted; 0 if that
 // is not known.
 func (s *State) Room() int {
-	w := s.Window
-	if s.Bound > 0 && (w.Tokens == 0 || s.Bound < w.Tokens) {
-		w = event.Window{Tokens: s.Bound, Reserve: s.Bound / boundReserve}
-	}
+	w := s.WindowNow()
 	return max(0, w.Tokens-w.Reserve)
+}
+
+// WindowNow is that of the models that may answer now: what the session was opened with, or less where a server
+// or a router has said so since.
+func (s *State) WindowNow() event.Window {
+	if s.Bound > 0 && (s.Window.Tokens == 0 || s.Bound < s.Window.Tokens) {
+		return event.Window{Tokens: s.Bound, Reserve: s.Bound / boundReserve}
+	}
+	return s.Window
 }
 
 // boundReserve is the part of a window that stays free for a reply where only some models may
@@ -218,7 +224,7 @@ func (s *State) shortened() {
 // tells of it for its figures and returns it whole. The state itself stays as it is.
 func (s *State) Compacted(b event.Compacted, to Shortened) (event.Compacted, error) {
 	next := *s
-	next.Messages, next.Person, next.Events, next.sight = unreferred(to.Messages), to.Person, to.Events, sight{}
+	next.Messages, next.Person, next.Events, next.sight = s.unreferred(to.Messages), to.Person, to.Events, sight{}
 	next.Lacks = true
 	next.Total.Usage = next.Total.Usage.Add(b.Usage)
 	next.Total.Cost += b.Cost

@@ -114,7 +114,7 @@ func (s *State) prunable(keep int) int {
 
 func (s *State) prune(b event.Pruned) {
 	upto := min(b.Upto, len(s.Messages))
-	s.Messages = unreferred(s.Messages)
+	s.Messages = s.unreferred(s.Messages)
 	for i := s.Pruning.Upto; i < upto; i++ {
 		s.Messages[i], _ = s.prunedMessage(s.Messages[i])
 	}
@@ -137,7 +137,7 @@ func standsAbove(call string, lines int, first string) string {
 
 // unreferred returns the messages with such lines for what may no longer stand
 // above. The messages given stay as they are.
-func unreferred(messages []llm.Message) []llm.Message {
+func (s *State) unreferred(messages []llm.Message) []llm.Message {
 	out := slices.Clone(messages)
 	for i, m := range out {
 		parts := slices.Clone(m.Parts)
@@ -148,8 +148,11 @@ func unreferred(messages []llm.Message) []llm.Message {
 			}
 			if rest, ok := strings.CutPrefix(r.Parts.Text(), unchanged); ok {
 				call, _, _ := strings.Cut(rest, " (")
-				r.Parts = llm.Say("This very call brought the same as call " + call +
-					" before it. The history tool shows that, with call " + call + ".")
+				said := "This very call brought the same as call " + call + " before it."
+				if s.HasTool("history") {
+					said += " The history tool shows that, with call " + call + "."
+				}
+				r.Parts = llm.Say(said)
 				parts[j] = r
 			}
 		}
@@ -168,7 +171,7 @@ func (s *State) prunedMessage(m llm.Message) (llm.Message, bool) {
 		if !ok || s.isLasting(r.CallID) {
 			continue
 		}
-		if short := prunedResult(r); short != nil {
+		if short := prunedResult(r, s.HasTool("history")); short != nil {
 			r.Parts, changed = short, true
 			parts[i] = r
 		}
@@ -177,7 +180,7 @@ func (s *State) prunedMessage(m llm.Message) (llm.Message, bool) {
 }
 
 // prunedResult is what stays of a result; nil if it stays as it is.
-func prunedResult(r llm.Result) llm.Parts {
+func prunedResult(r llm.Result, history bool) llm.Parts {
 	text, images := r.Parts.Text(), 0
 	for _, part := range r.Parts {
 		if _, ok := part.(llm.Image); ok {
@@ -187,7 +190,10 @@ func prunedResult(r llm.Result) llm.Parts {
 	if len(text) < leastCut && images == 0 {
 		return nil
 	}
-	note := fmt.Sprintf("[This result is old and was cut short. The history tool shows all of it, with call %q.]", r.CallID)
+	note := "[This result is old and was cut short.]"
+	if history {
+		note = fmt.Sprintf("[This result is old and was cut short. The history tool shows all of it, with call %q.]", r.CallID)
+	}
 	if images > 0 {
 		note = "[An image was here that is no longer shown.]\n" + note
 	}

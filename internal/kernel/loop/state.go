@@ -383,6 +383,11 @@ func (s *State) failed(b event.Failed, at time.Time) {
 	s.flushSteer()
 }
 
+// HasTool reports whether the model was told of a tool.
+func (s *State) HasTool(name string) bool {
+	return slices.ContainsFunc(s.Tools, func(t llm.ToolSpec) bool { return t.Name == name })
+}
+
 // push appends a message to the conversation. Messages are never changed once
 // they are there, but for Healed, Pruned and Compacted, which replace them.
 func (s *State) push(role llm.Role, parts llm.Parts) {

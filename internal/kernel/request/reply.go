@@ -76,8 +76,8 @@ func Sound(c llm.Call) llm.Call {
 
 // Priced adds the cost of a reply at today's prices.
 func Priced(r event.Replied, by llm.Info) event.Replied {
-	price, known := by.Prices.At(time.Now())
-	r.Cost, r.Unpriced = price.Cost(r.Usage), !known
+	dollars, known := by.Prices.Bill(time.Now(), r.Usage)
+	r.Cost, r.Unpriced = dollars, !known
 	return r
 }
 
@@ -105,6 +105,6 @@ func Failed(e *llm.Error, retry float64) event.Failed {
 
 // Dollars is what was spent, at today's prices.
 func Dollars(s *llm.Spent) float64 {
-	price, _ := s.Info.Prices.At(time.Now())
-	return price.Cost(s.Usage)
+	dollars, _ := s.Info.Prices.Bill(time.Now(), s.Usage)
+	return dollars
 }

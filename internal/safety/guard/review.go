@@ -246,8 +246,8 @@ func (r *Reviewer) affordable() error {
 func (r *Reviewer) stream(ctx context.Context, req llm.Request) (reply *llm.Reply, a answer, err error) {
 	info, got, began := r.Model.Info(), 0, time.Now()
 	spend := func(route string, u llm.Usage, cause llm.Kind) {
-		p, known := info.Prices.At(time.Now())
-		a.route, a.cost = route, p.Cost(u)
+		dollars, known := info.Prices.Bill(time.Now(), u)
+		a.route, a.cost = route, dollars
 		a.took = []llm.Consulted{{
 			Purpose: req.Purpose, Route: route, Usage: u, Cost: a.cost, Unpriced: !known, Millis: time.Since(began).Milliseconds(), Cause: cause,
 		}}

@@ -138,8 +138,8 @@ func share(shares map[string]*Share, rule string) *Share {
 
 // count adds a turn that the route answers, by the rule of s.
 func (o *Outcome) count(t Turn, r router.Route, used llm.Usage, s *Share) {
-	price, known := r.Model.Info().Prices.At(t.At)
-	dollars := price.Cost(used)
+	used.Tier = "" // that of another vendor says nothing of this one
+	dollars, known := r.Model.Info().Prices.Bill(t.At, used)
 	o.Dollars += dollars
 	s.Dollars += dollars
 	s.Turns++

@@ -120,7 +120,8 @@ func priceOf(route string, at time.Time, used llm.Usage, dollars float64) llm.Pr
 	for _, vendor := range []string{provider, "anthropic", "openai", "gemini"} {
 		price, known := catalog.Find(vendor, model).Prices.At(at)
 		if known && math.Abs(price.Cost(used)-dollars) <= 1e-6*dollars {
-			return price.For(used)
+			price, _ = price.For(used)
+			return price
 		}
 	}
 	return llm.Price{Input: 1, CacheRead: 0.1, CacheWrite: 1.25, Output: 5}

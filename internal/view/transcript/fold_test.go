@@ -108,7 +108,8 @@ func TestReplyGrowsAndIsCorrected(t *testing.T) {
 		{event.Replied{Parts: llm.Say("Only this.")}, `reply "Only this." whole`},
 		{event.Asked{}, ``},
 		{event.Delta{Text: "lost"}, `reply "lost" written`},
-		{event.Failed{Message: "busy", Retry: 2}, `reply "lost" void, wait "busy" 2`},
+		{event.Failed{Cause: llm.KindWindow, Message: "too long", Limit: 8192}, `reply "lost" void, note of failed "the model that is asked now takes 8,192 tokens; the conversation is kept within that"`},
+		{event.Failed{Message: "busy", Retry: 2}, `wait "busy" 2`},
 	})
 	if s.Last != "Only this." || s.Now.Wait == nil || !s.Now.Wait.Until.Equal(time.Unix(int64(s.seq)+2, 0)) {
 		t.Errorf("last %q, wait %+v", s.Last, s.Now.Wait)

@@ -24,7 +24,12 @@ func (f *Fold) model(e event.Event) []Item {
 		return f.replied(e, b)
 	case event.Failed:
 		f.spend(b.Usage, b.Cost)
-		return append(f.void(), f.wait(e)...)
+		items := append(f.void(), f.wait(e)...)
+		if told, _ := words.Told(b); told != "" && (f.Session.Window == 0 || b.Limit < f.Session.Window) {
+			f.Session.Window = b.Limit
+			items = append(items, f.note(e)...)
+		}
+		return items
 	case event.Routed:
 		f.spend(b.Usage, b.Cost)
 		return append(f.void(), f.routed(e, b)...)

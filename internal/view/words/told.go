@@ -33,6 +33,10 @@ func Told(body event.Body) (told string, notice bool) {
 		}
 	case event.Routed:
 		return routed(b)
+	case event.Failed:
+		if b.Retry == 0 && b.Limit > 0 && b.Cause.Policy() == llm.PolicyCompact {
+			return fmt.Sprintf("the model that is asked now takes %s tokens; the conversation is kept within that", text.Thousands(b.Limit)), true
+		}
 	case event.Healed:
 		return "the model refused the conversation (" + spaced(b.Cause) + "); it goes on without " + without(b.Level), true
 	case event.Hooked:

@@ -1,0 +1,30 @@
+package wire
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// tierWord is a vendor's word for a tier. Anything else is no word that a log or a bill should have.
+var tierWord = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+
+// Tier returns the [llm.Usage.Tier] of a reply from what a vendor says of how it was served: its tier, its speed, its
+// region. Words for the standard count for nothing.
+func Tier(words ...string) string {
+	var out []string
+	for _, w := range words {
+		w = strings.TrimPrefix(strings.ToLower(strings.TrimSpace(w)), "on_demand_")
+		switch w {
+		case "", "standard", "default", "auto", "on_demand", "null", "unspecified":
+			continue
+		}
+		if !tierWord.MatchString(w) {
+			w = "unknown"
+		}
+		if !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	return strings.Join(out, " ")
+}
