@@ -116,8 +116,12 @@ func Open(ctx context.Context, path string) (*Index, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("open index: %w", err)
 	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("open index: %w", err)
+	}
 	x := &Index{Path: path}
-	err := x.share(ctx)
+	err = x.share(ctx)
 	if err == nil {
 		err = x.open(ctx)
 		if errors.Is(err, ErrDamaged) {
@@ -193,11 +197,11 @@ func (x *Index) drop() error {
 // address names a file in the form that SQLite wants. What is deleted is overwritten.
 func address(path string) string {
 	path = filepath.ToSlash(path)
-	if !strings.HasPrefix(path, "/") && filepath.IsAbs(path) { // a drive
+	if !strings.HasPrefix(path, "/") { // of a drive
 		path = "/" + path
 	}
 	set := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busyTime.Milliseconds()), "synchronous(normal)", "secure_delete(on)", "cache_size(-8000)"}}
-	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + set.Encode()
+	return "file://" + (&url.URL{Path: path}).EscapedPath() + "?" + set.Encode()
 }
 
 // check tells whether the file is an index, and makes one of an empty file.
