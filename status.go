@@ -114,7 +114,7 @@ type Question = loop.Question
 func Asked(r Question) Pending {
 	return Pending{
 		Question: r.Seq,
-		Call:     llm.Call{ID: r.ID, Name: r.Tool, Args: r.Args}, Effects: r.Effects, Waits: true, Asks: asksPerson(r.Effects),
+		Call:     llm.Call{ID: r.ID, Name: r.Tool, Args: r.Args}, Effects: r.Effects, Waits: true, Asks: drive.AsksPerson(r.Effects),
 		Reason: r.Reason, Preview: r.Preview, Rules: r.Rules, Offers: r.Offers, Until: r.Until, Agent: cmp.Or(r.Agent, r.Child),
 	}
 }
@@ -185,15 +185,10 @@ func pending(calls []loop.Call, root string) []Pending {
 			call := c.Call
 			call.Name = cmp.Or(c.Tool, c.Name)
 			out = append(out, Pending{
-				Call: call, Question: c.Asked, Effects: c.Effects, Waits: c.Waits(), Asks: asksPerson(c.Effects), Reason: c.Reason, Preview: c.Preview,
+				Call: call, Question: c.Asked, Effects: c.Effects, Waits: c.Waits(), Asks: drive.AsksPerson(c.Effects), Reason: c.Reason, Preview: c.Preview,
 				Rules: c.Rules, Offers: c.Offers, Until: c.Until, Parent: c.Parent, Ahead: c.Ahead, Root: root,
 			})
 		}
 	}
 	return out
-}
-
-// asksPerson reports whether a call asks the person something.
-func asksPerson(effects []tool.Effect) bool {
-	return slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.Question })
 }

@@ -450,9 +450,6 @@ func (st *Steps) Since(id string) (time.Time, error) {
 // error is [ErrUnanswered].
 func (st *Steps) Ask(ctx context.Context, step string, question event.Raised) (event.Decided, error) {
 	question.Call, question.ID, question.Child = step, cmp.Or(question.ID, step), ""
-	if _, ok := st.driver.Log().(event.Waiter); !ok {
-		return event.Decided{}, errors.New("the log can't be waited for, which an answer needs")
-	}
 	seq, decided, err := st.driver.FindAnswer(ctx, question)
 	switch {
 	case err != nil:

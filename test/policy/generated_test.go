@@ -177,35 +177,36 @@ func signature(t *testing.T, fset *token.FileSet, f *doc.Func) string {
 	return strings.Join(strings.Fields(printed(t, fset, &decl)), " ")
 }
 
-// TestTreeInArchitecture keeps the tree that docs/ARCHITECTURE.md shows equal to the folders.
-func TestTreeInArchitecture(t *testing.T) {
+// TestRolesListTheirPackages keeps the doc.go of each role, and the table of docs/ARCHITECTURE.md, equal to the folders.
+func TestRolesListTheirPackages(t *testing.T) {
 	page, err := os.ReadFile("docs/ARCHITECTURE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, tree, ok := strings.Cut(string(page), "<!-- tree -->")
-	tree, _, ok2 := strings.Cut(tree, "<!-- /tree -->")
-	if !ok || !ok2 {
-		t.Fatal("docs/ARCHITECTURE.md has no tree")
-	}
-	shown := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^([a-z0-9./-]+)/ `).FindAllStringSubmatch(tree, -1) {
-		shown[m[1]] = true
-	}
-	there := map[string]bool{}
+	listed, there := map[string]bool{}, map[string]bool{}
 	for _, s := range sources(t) {
-		there[s.dir] = true
-		if s.dir != "." && !strings.HasPrefix(s.dir, "examples") && !shown[s.dir] {
-			t.Errorf("docs/ARCHITECTURE.md does not show %s", s.dir)
-			shown[s.dir] = true
+		role, name, below := strings.Cut(strings.TrimPrefix(s.dir, "internal/"), "/")
+		switch {
+		case !strings.HasPrefix(s.dir, "internal/") || role == "testkit":
+		case !below:
+			if !strings.Contains(string(page), "`internal/"+role+"`") {
+				t.Errorf("docs/ARCHITECTURE.md has no row for internal/%s", role)
+			}
+			for _, m := range regexp.MustCompile(`(?m)^\t([a-z0-9/]+) `).FindAllStringSubmatch(s.file.Doc.Text(), -1) {
+				listed[role+"/"+m[1]] = true
+			}
+		default:
+			there[role+"/"+name] = true
 		}
 	}
-	for dir := range shown {
-		if there[dir] {
-			continue
+	for dir := range there {
+		if !listed[dir] {
+			t.Errorf("the doc.go of its role does not list internal/%s", dir)
 		}
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			t.Errorf("docs/ARCHITECTURE.md shows %s, which is not there", dir)
+	}
+	for dir := range listed {
+		if !there[dir] {
+			t.Errorf("a doc.go lists internal/%s, which is not there", dir)
 		}
 	}
 }

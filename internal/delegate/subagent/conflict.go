@@ -20,8 +20,8 @@ type meeting struct {
 }
 
 // watchWrites has children that change the same file at the same time told of it: the
-// later one, that it changes what is not as it was any more, and the earlier one. What
-// tools do not tell of, such as files that a command writes, is not seen.
+// later one, that it changes what is not as it was any more, and the earlier one. Of a
+// command those files are seen that its text names; what a program writes by itself is not.
 func (t *Team) watchWrites(k *child, e event.Event) {
 	var would []string
 	switch b := e.Body.(type) {

@@ -96,3 +96,28 @@ func TestKnownServersRest(t *testing.T) {
 		t.Errorf("a session that asks nothing has %d starts and the tools %s", n-before, names)
 	}
 }
+
+// TestToolsOfAServer holds that only_tools and without_tools choose among the tools of a server, and that what isn't used
+// can't be called by its name either.
+func TestToolsOfAServer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		only, without []string
+		want          string
+	}{
+		"all":          {nil, nil, "mcp__own__ask mcp__own__echo mcp__own__env mcp__own__fail mcp__own__steps"},
+		"only":         {[]string{"echo", "env", "gone"}, nil, "mcp__own__echo mcp__own__env"},
+		"without":      {nil, []string{"fail", "steps"}, "mcp__own__ask mcp__own__echo mcp__own__env"},
+		"without wins": {[]string{"echo", "env"}, []string{"env"}, "mcp__own__echo"},
+	} {
+		s := self(t, "own", "honest")
+		s.Only, s.Without = c.only, c.without
+		h := newHouse(t, s)
+		h.begin("own", mcp.Ready)
+		own := slices.DeleteFunc(strings.Fields(h.names()), func(n string) bool { return !strings.HasPrefix(n, "mcp__own__") })
+		slices.Sort(own)
+		if got := strings.Join(own, " "); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}

@@ -33,7 +33,7 @@ func TestHops(t *testing.T) {
 	if len(got) > mostHops {
 		t.Errorf("%d functions from main to the model, at most %d are allowed", len(got), mostHops)
 	}
-	_, section, _ := strings.Cut(string(doc), "## The life of a request\n")
+	_, section, _ := strings.Cut(string(doc), "## A prompt, from the shell to the wire\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var told []string
 	for _, m := range regexp.MustCompile("(?m)^\\d+\\. `([^`]+)`").FindAllStringSubmatch(section, -1) {
@@ -76,8 +76,7 @@ func stack(t *testing.T) string {
 }
 
 // hops are the functions of ours from Program.Main to the first model, outermost first, without
-// packages, pointers and the numbers of closures. What is around a model (docs/ARCHITECTURE.md,
-// Three places of composition) passes the request on by the same method.
+// packages, pointers and the numbers of closures. What is around a model passes the request on by the same method.
 func hops(stacks string) []string {
 	var out []string
 	for _, goroutine := range strings.Split(stacks, "\n\n") {

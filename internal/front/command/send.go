@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/app"
 )
 
@@ -40,6 +42,13 @@ func (c *command) send() *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: event %d\n", e.Session, e.Seq)
+			if _, waits := e.Body.(event.Said); !waits || r != nil {
+				return nil
+			}
+			if ids, err := a.Undecided(cmd.Context(), e.Session); err == nil && len(ids) > 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "it waits until this is decided: %s; decide with: inspan send --allow %s %s\n",
+					text.Line(strings.Join(ids, ", ")), text.Line(ids[0]), e.Session)
+			}
 			return nil
 		},
 	}

@@ -48,6 +48,7 @@ func Commands() []Command {
 			Name: "resume", Args: "[id]", Doc: "resume an earlier session",
 			run: idle(func(c *commander, id string) tea.Cmd { return c.sessions.resume(id) }),
 		},
+		{Name: "rename", Args: "[title]", Doc: "give the session another title", calm: true, run: (*commander).rename},
 		{Name: "sessions", Doc: "list the sessions of this folder", calm: true, run: work(facts.sessions)},
 		{Name: "continue", Doc: "continue a stopped run", run: (*commander).goOn},
 		{
@@ -71,6 +72,7 @@ func Commands() []Command {
 		{Name: "context", Doc: "show the next prompt and what fills it", calm: true, run: work(facts.context)},
 		{Name: "compact", here: "the server compacts it when that is needed", Args: "[focus]", Doc: "compact the conversation; the log keeps all of it", run: (*commander).compact},
 		{Name: "cost", Doc: "show the cost of the session, by model", calm: true, run: work(facts.cost)},
+		{Name: "usage", Doc: "show the tokens and the cost of the session, as /cost does", calm: true, run: work(facts.cost)},
 		{Name: "spend", Doc: "show what has cost most in the session, and what would have avoided it", calm: true, run: work(facts.spend)},
 		{Name: "todo", Doc: "show the todo list", calm: true, run: show(facts.todo)},
 		{Name: "diff", Doc: "show the changes to files in this session", calm: true, run: (*commander).diff},
@@ -258,6 +260,21 @@ func idle(run func(*commander, string) tea.Cmd) func(*commander, string) tea.Cmd
 		}
 		return run(c, args)
 	}
+}
+
+// rename gives the session another title, also while it runs.
+func (c *commander) rename(title string) tea.Cmd {
+	title = words.OneLine(title, 200)
+	switch {
+	case title == "":
+		c.hints.say("write the title too: /rename fix the parser")
+	case c.talk.runner.id() == "":
+		c.hints.say("the session begins with your first message; rename it after that")
+	default:
+		c.talk.toDriver(event.Titled{Title: title}, "")
+		c.talk.note("the session is called " + title)
+	}
+	return nil
 }
 
 // say says something now, or after the run.

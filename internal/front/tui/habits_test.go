@@ -115,7 +115,10 @@ func commandHabits() []habit {
 		{name: "/spend", keys: "/spend" + enter, shown: []string{"your message", "ask for short answers"}},
 		{name: "/todo", keys: "/todo" + enter, shown: []string{"the todo list is empty"}},
 		{name: "/diff", keys: "/diff" + enter, shown: []string{"nothing has changed a file"}},
-		{name: "/undo", keys: "/undo" + enter, shown: []string{"no changes since then, according to the checkpoints"}},
+		{name: "/undo", keys: "/undo" + enter, shown: []string{"no changes since then, according to the checkpoints; /rewind goes back"}},
+		{name: "/rename", keys: "/rename" + enter, shown: []string{"write the title too"}},
+		{name: "/rename", keys: "/rename the new name" + enter, shown: []string{"the session is called the new name"}, check: renamed},
+		{name: "/usage", keys: "/usage" + enter, shown: []string{"script/commands", "replies"}},
 		{name: "/rewind", keys: "/rewind" + enter, shown: []string{"rewind to before (1 of 1)"}},
 		{name: "/fork", keys: "/fork" + enter, shown: []string{"forked from "}},
 		{name: "/export", keys: "/export" + enter, shown: []string{"written to "}, check: notTwice},
@@ -360,6 +363,14 @@ func plannedLast(s *screen) {
 	if text := s.text(); strings.Index(text, "now working in mode plan") > strings.Index(text, "› look round") {
 		s.t.Errorf("the task began in the mode before:\n%s", text)
 	}
+}
+
+// renamed holds that the list of sessions has the new title.
+func renamed(s *screen) {
+	s.press("/clear" + enter)
+	s.shows("/resume")
+	s.press("/resume" + enter)
+	s.shows("resume (1 of 1)", "the new name")
 }
 
 // resumable holds that the session before /clear can be gone on with.

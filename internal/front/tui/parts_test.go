@@ -559,7 +559,7 @@ func TestPictureStaysSmallWhilePrinting(t *testing.T) {
 func TestCommandsOffered(t *testing.T) {
 	m := still(t, 80, 24, look{}, nil)
 	for typed, want := range map[string]string{
-		"mode": "/mode /model", "MOD": "/mode /model", "ew": "/new /rewind", "re": "/resume /rewind /reasoning",
+		"mode": "/mode /model", "MOD": "/mode /model", "ew": "/new /rewind", "re": "/resume /rename /rewind /reasoning",
 		"sandbox": "/status", "ctx": "/context", "xyz": "", "st": "/status /cost",
 	} {
 		var got []string

@@ -2,9 +2,12 @@ package tui
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan/internal/install/running"
 )
 
 // rewinder goes back to before something was said, with the files, the conversation or both.
@@ -64,7 +67,11 @@ func (r *rewinder) plan(seq uint64, said string, files, conversation bool) tea.C
 	return func() tea.Msg {
 		way, err := house.back(ctx, open, root, seq, files, conversation)
 		return later(func() tea.Cmd {
-			if err != nil {
+			switch {
+			case errors.Is(err, running.ErrNothingToRewind) && !conversation:
+				r.talk.note("nothing to undo: " + err.Error() + "; /rewind goes back to an earlier message")
+				return nil
+			case err != nil:
 				r.talk.fail(err)
 				return nil
 			}

@@ -31,6 +31,26 @@
 //   - screen knows the size of the terminal and prints to its scrollback.
 //
 // model passes keys and messages on to the parts, and draws them.
+//
+// # Where the session runs
+//
+// internal/front/tui knows two small interfaces (house.go): a house has the sessions, and a session is the one that
+// is open. On this machine they are home and own: a Session that a Conductor drives. On a server they are away and
+// joined: a Watch over server.Remote, which is a store.Store. All other parts of the front end read events and don't
+// know which it is.
+//
+//   - A joined session is followed by one stream as long as it is open (Watch.Live, over event.Follower). A run
+//     that anybody begins there counts as one that goes on here, so steering, queueing and interrupts are the
+//     same.
+//   - Each input has a key. remoteLog sends it until the server has taken or refused it, and the server stores it
+//     once.
+//   - The server tells a follower the text of a reply only from its first piece on (feeds in stream.go). So what
+//     the screen has printed is always the beginning of the stored reply.
+//   - A slash command that is for sessions of this machine only says why (Command.here).
+//
+// tui.Board is the board of all sessions. running.Board folds what it shows: the list of the store, and the logs of
+// sessions that no run has ended in, or that are on the screen. It reads of a log only what is new. A question is
+// the same box (ask) as in a session, and App.Send takes the answer.
 package tui
 
 import (

@@ -73,6 +73,15 @@ func (a *App) Send(ctx context.Context, session string, m Message) (event.Event,
 	return events[0], nil
 }
 
+// Undecided are the ids of what waits for a person in a session. A message that is no answer waits behind it.
+func (a *App) Undecided(ctx context.Context, session string) ([]string, error) {
+	w, err := (&inspan.Host{Store: a.Running.Sessions}).Watch(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	return questions(w.Status()), w.Close()
+}
+
 // answered makes a message the answer to the question that the session puts to the person, if it waits for
 // one: a message would wait behind it.
 func answered(st inspan.Status, said event.Said) (event.Body, error) {

@@ -1,5 +1,50 @@
 // Package providers knows the models that a person can have: who provides them, what they are
 // called, with which keys and limits they are asked, and which stands in for which.
+//
+// # Models over models
+//
+// An agent's model may consist of several. internal/install/providers builds it from the settings, from outside in:
+//
+//	retry            sends again, waits                           root, for every agent
+//	  recorder       writes down                                  --record
+//	   checks        refuse inputs and outputs                    [[check]]
+//	    budget       dollars of a day                             max_cost_per_day
+//	      router     chooses, falls back                          fallback, [router]
+//	        limit    requests and tokens a minute, pauses         one for each provider
+//	          profile    effort and schemas by a table            [[profiles]]
+//	            prompted   tools for models without               as the model turns out
+//	              adapter  the wire
+//
+// The kind of a failure alone decides the next step (llm.Kind.Policy):
+//
+//   - retry: transient, rate_limited, overloaded, timeout, stream_cut; retry waits and asks again; after the second
+//     failure in a row, or a long wait, the router asks the next model
+//   - await: quota; the router asks the next model; retry waits, for hours in unattended runs
+//   - renew: auth_expired; retry asks once more, with a fresh key
+//   - heal: invalid_history; the loop simplifies reasoning, then images, then calls and results (healed)
+//   - shrink: payload_too_large; the loop drops images
+//   - compact: context_overflow; the router asks a model with a larger window; else the loop compacts; else the run
+//     stops
+//   - elsewhere: auth, billing, model_not_found, no_reply, tools_unsupported; the router asks the next model; for
+//     tools the prompt describes them; else the run stops
+//   - stop: content_refused, invalid_request, budget, panic, cancelled; the run stops
+//
+// Every wait is a failed event with its seconds, so a wait outlasts the process. The next driver waits for the rest.
+//
+// One place bounds each wait, and each ends with its context:
+//
+//   - before a request is sent again: retry_for: a minute; unattended 15 minutes; for a quota, unattended, 25 hours.
+//     All waits of one request together; retry.go
+//   - left over in the log of a session: the same bound, of the agent that resumes it; if more is left, it asks the
+//     model at once; Retry.Remaining in retry.go
+//   - for the rate limit of a key, or the end of its pause: a minute; a longer wait fails with the time, and sends
+//     nothing; llm/limit
+//   - of a failed model, in the router: an hour; llm/router/health.go
+//
+// A vendor can pause a key for an hour, or 25 hours for a quota. Every five minutes one request of all processes
+// tries anyway. If it succeeds, the pause is over. One place reads the vendor's demands (wire.RetryAfter,
+// wire.Reply.Complete) and caps them at 31 days. If the demanded wait exceeds retry_for, the run ends at once, with
+// the time in its message.
 package providers
 
 import (

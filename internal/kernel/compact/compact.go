@@ -16,6 +16,35 @@
 //		req = p.Repair(req, answer, missing)
 //	}
 //	return p.Build(p.Extract())
+//
+// # How a conversation stays within the window
+//
+//  1. The size of the next prompt is the vendor's last count plus an estimate of the new part. Past errors correct
+//     the estimate (loop.State.Tokens).
+//  2. Old results of calls go first. Next says Prune if cutting a batch of them avoids a compaction, or if no
+//     cache is left to lose (pruned). Each cut costs the prompt cache from there on. A result that the model still
+//     sees from an identical call is not repeated (State.Again).
+//  3. Results of background agents and mail come in as far as they leave half of the room to the work. A line
+//     lists the first of the rest. That comes later, at the latest before the run ends (arrivals.go).
+//  4. Next says Compact in three cases: the prompt would use the reserve (event.Window), the vendor rejects it as
+//     too long, or somebody asked (compact). If only some models may see the conversation, the largest window
+//     among them counts (routed names it).
+//  5. compact.Split decides what stays: the end, and the person's messages by the rule at the top of
+//     internal/kernel/compact/person.go, which knows their form and order and no words. Each keeps the event it
+//     was said in (loop.State.Events). The model writes a record of the rest. That request begins with the same
+//     bytes, so the cache serves it. inspan drops what the record says of wishes.
+//  6. The task, the list of things to do, changed files and the commands that failed, with the checks and errors
+//     they named, come from the fold (loop.Work). inspan checks the record against it and asks once more for
+//     missing facts. If that fails too, it writes the record from the log without a model.
+//  7. compacted holds the whole state, so a session opens from its last one. If somebody sent an input meanwhile,
+//     the log rejects it (event.ErrGrown), and the driver makes it anew. If the model is unavailable, the driver
+//     stores kept, and the conversation stays until the vendor rejects it. The next try for the window alone waits
+//     2 turns, then 4, 8 and 16. Meanwhile, and when the vendor rejects the prompt, old results are cut even if
+//     that saves little.
+//
+// rewound goes back in the same way: it holds the state of an earlier event. internal/world/snapshot restores the
+// files first, from the checkpoints around the calls since, and restored records that. Both can be undone, because
+// both are only events.
 package compact
 
 import (

@@ -63,8 +63,11 @@ func numbered(question string, options []string) string {
 }
 
 // FindAnswer returns what the log has of a raised question: its number, 0 if it was not raised, and the
-// answer, nil if there is none. For any goroutine.
+// answer, nil if there is none. A log that nobody can wait for, and so brings no answer, is an error. For any goroutine.
 func (d *Driver) FindAnswer(ctx context.Context, r event.Raised) (seq uint64, answer *event.Decided, err error) {
+	if _, ok := d.journal.log.(event.Waiter); !ok {
+		return 0, nil, errCantWait
+	}
 	for e, err := range d.journal.log.Read(ctx, 0) {
 		if err != nil {
 			return 0, nil, err

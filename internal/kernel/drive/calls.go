@@ -188,7 +188,7 @@ const lostSecret = "Not run: a placeholder in its arguments stands for a secret 
 	"Read the secret again where it came from, then repeat the call."
 
 // runnable returns a call as its tool gets it, with an environment that is no wider than its verdict.
-func (cs *calls) runnable(c loop.Call, judged redact.Judged) *tool.Call {
+func (cs *calls) runnable(c loop.Call, judged redact.Resolved) *tool.Call {
 	state := cs.journal.state
 	call := cs.judging.call(c.Call, judged.Args)
 	if c.Tool != "" {

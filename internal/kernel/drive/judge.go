@@ -193,7 +193,7 @@ func (t *trial) examine(ctx context.Context) (first tool.Verdict, err error) {
 	findings := t.rules().Findings(t.call, t.cfg.Secrets.ForPolicy(does))
 	if secret.Holds(string(t.call.Args)) {
 		whole := policy.Judged(redact.Findings(findings, vault.Redact))
-		t.cfg.Secrets.Keep(call.ID, redact.Judged{Args: call.Args, Effects: whole, Hide: vault.Redact})
+		t.cfg.Secrets.Keep(call.ID, redact.Resolved{Args: call.Args, Effects: whole, Hide: vault.Redact})
 	}
 	t.judged.Private = t.rules().Private(policy.Judged(findings)) || given
 	t.findings = redact.Findings(findings, t.hide)
@@ -454,7 +454,7 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 	if v.Action == tool.Ask && t.cfg.Unattended && !t.approved {
 		v.Action = tool.Deny
 		v.Reason = strings.TrimPrefix(v.Reason+"; this needs a person's approval, and nobody is here"+t.allowing(rules), "; ")
-		if asksPerson(t.judged.Effects) {
+		if AsksPerson(t.judged.Effects) {
 			v.Reason = "nobody is here to answer; decide yourself, and say what you decided"
 		}
 	}
@@ -500,8 +500,8 @@ func (t *trial) allowing(rules []string) string {
 	return ": " + strings.Join(t.judged.Ways, " ") + " (allow in the settings) would let it run" + folder + fetch + outside
 }
 
-// asksPerson reports whether a call asks the person something.
-func asksPerson(effects []tool.Effect) bool {
+// AsksPerson reports whether a call asks the person something.
+func AsksPerson(effects []tool.Effect) bool {
 	return slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.Question })
 }
 
@@ -546,7 +546,7 @@ func (j *judging) reconsider(ctx context.Context) error {
 	defer done()
 	var out []event.Body
 	for _, c := range j.journal.state.Waiting() {
-		if asksPerson(c.Effects) {
+		if AsksPerson(c.Effects) {
 			continue
 		}
 		t, first, err := j.again(watched, c)

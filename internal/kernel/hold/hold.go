@@ -33,7 +33,7 @@ type verdict struct {
 // Env returns the environment of a call that is about to run, no wider than its verdict. Asked says that
 // a person was asked about the call; pass is what people have opened in any case. Vault knows what the
 // placeholders in the effects stand for.
-func Env(c *tool.Call, judged redact.Judged, asked bool, pass tool.Pass, vault *secret.Vault) tool.Env {
+func Env(c *tool.Call, judged redact.Resolved, asked bool, pass tool.Pass, vault *secret.Vault) tool.Env {
 	effects, meant := judged.Effects, redact.Effects(judged.Effects, vault.Resolve)
 	env, anything, external := temporary(opened(c, meant, pass), meant), false, false
 	for _, e := range effects {
@@ -212,7 +212,7 @@ type shownFiles struct {
 }
 
 // Shown holds the files of a call to what a person was shown before they approved it. Hide is that of
-// the call's [redact.Judged].
+// the call's [redact.Resolved].
 func Shown(files tool.Files, shown []tool.File, hide func(string) string) tool.Files {
 	if files == nil || len(shown) == 0 {
 		return files

@@ -30,13 +30,13 @@ type Secrets struct {
 	Withheld func() map[string]string
 
 	mu     sync.Mutex
-	judged map[string]Judged // calls with placeholders that were judged in this process and have not run
-	ran    strings.Builder   // arguments of the calls with placeholders that have run
+	judged map[string]Resolved // calls with placeholders that were judged in this process and have not run
+	ran    strings.Builder     // arguments of the calls with placeholders that have run
 }
 
-// Judged is a call as it was judged: its arguments with the secrets in place of placeholders, its effects
+// Resolved is a call as it was judged: its arguments with the secrets in place of placeholders, its effects
 // without, and how to hide the secrets in a text that belongs to the call.
-type Judged struct {
+type Resolved struct {
 	Args    json.RawMessage
 	Effects []tool.Effect
 	Hide    func(string) string
@@ -108,11 +108,11 @@ func (s *Secrets) Folder(stored, root string) string {
 }
 
 // Keep remembers how a call with placeholders was judged, until it runs.
-func (s *Secrets) Keep(call string, j Judged) {
+func (s *Secrets) Keep(call string, j Resolved) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.judged == nil {
-		s.judged = map[string]Judged{}
+		s.judged = map[string]Resolved{}
 	}
 	s.judged[call] = j
 }
@@ -120,7 +120,7 @@ func (s *Secrets) Keep(call string, j Judged) {
 // Take returns a call that is about to run as it was judged. Its placeholders stand for what they stood
 // for then, whatever a call beside it has added since. For a call that another process has judged, the log
 // tells whether it was given secrets: it was private, and somebody was asked where that is needed.
-func (s *Secrets) Take(c loop.Call, mode tool.Mode, walls tool.Walls) Judged {
+func (s *Secrets) Take(c loop.Call, mode tool.Mode, walls tool.Walls) Resolved {
 	s.mu.Lock()
 	j, here := s.judged[c.ID]
 	delete(s.judged, c.ID)
@@ -132,7 +132,7 @@ func (s *Secrets) Take(c loop.Call, mode tool.Mode, walls tool.Walls) Judged {
 		return j
 	}
 	pieces := s.Vault.Pieces(string(c.Args))
-	j = Judged{Args: c.Args, Effects: c.Effects, Hide: func(text string) string { return pieces.Hide(s.Vault.Redact(text)) }}
+	j = Resolved{Args: c.Args, Effects: c.Effects, Hide: func(text string) string { return pieces.Hide(s.Vault.Redact(text)) }}
 	if c.Private && (c.Asked > 0 || policy.Hand(true, s.Vault.Named(string(c.Args)), mode, walls, c.Effects).Action != tool.Ask) {
 		j.Args = s.Reveal(c.Args)
 		j.Lost = secret.Holds(string(j.Args))

@@ -170,12 +170,16 @@ func (r *claudeReading) servers(file map[string]json.RawMessage) {
 	if said, has := of("allowManagedMcpServersOnly", &managed); has && managed {
 		limit(said, "no server of the folder is used", ServerLimit{Folder: true, Only: true})
 	}
-	for key, how := range map[string]string{
-		"allowedMcpServers": "only servers that it names are used", "deniedMcpServers": "servers that it names are not used",
+	for _, one := range []struct {
+		key, how string
+		only     bool
+	}{
+		{"allowedMcpServers", "only servers that it names are used", true},
+		{"deniedMcpServers", "servers that it names are not used", false},
 	} {
 		var list []entry
-		if said, has := of(key, &list); has {
-			s := ServerLimit{Only: key == "allowedMcpServers"}
+		if said, has := of(one.key, &list); has {
+			s := ServerLimit{Only: one.only}
 			for _, e := range list {
 				if e.Name != "" {
 					s.Names = append(s.Names, e.Name)
@@ -187,7 +191,7 @@ func (r *claudeReading) servers(file map[string]json.RawMessage) {
 					s.Reaches = append(s.Reaches, e.URL)
 				}
 			}
-			limit(said, how, s)
+			limit(said, one.how, s)
 		}
 	}
 }
