@@ -2,16 +2,15 @@ package recall
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/tool"
 )
 
 // Bounds of what is kept of one document, in bytes; of what is longer the middle
@@ -21,25 +20,31 @@ const (
 	maxResult = 2 << 10
 )
 
-// kinds in the order in which they are numbered in the file.
-func kinds() []string { return []string{Said, Replied, Call, Result, Title, Note} }
-
 // Marks returns how far each session is indexed.
 func (x *Index) Marks(ctx context.Context) (map[string]Mark, error) {
-	v, err := x.view()
+	out, err := x.marks(ctx)
+	return out, x.wrap(ctx, "read", err)
+}
+
+func (x *Index) marks(ctx context.Context) (map[string]Mark, error) {
+	db, err := x.use(ctx)
 	if err != nil {
-		return nil, x.wrap(ctx, "read", err)
+		return nil, err
 	}
-	defer v.close()
+	rows, err := db.QueryContext(ctx, "SELECT name, seq, size FROM sessions")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
 	out := map[string]Mark{}
-	for id, m := range v.marks {
-		name, err := v.name(id)
-		if err != nil {
-			return nil, x.wrap(ctx, "read", err)
+	for rows.Next() {
+		name, m := "", Mark{}
+		if err := rows.Scan(&name, &m.Seq, &m.Size); err != nil {
+			return nil, err
 		}
 		out[name] = m
 	}
-	return out, x.wrap(ctx, "read", ctx.Err())
+	return out, rows.Err()
 }
 
 // Add indexes documents of a session, all or none, and says that it is indexed up
@@ -52,126 +57,100 @@ func (x *Index) Add(ctx context.Context, session string, mark Mark, docs []Doc) 
 		return errors.New("add to index: no session is named")
 	}
 	for _, d := range docs {
-		if !slices.Contains(kinds(), d.Kind) {
+		if !slices.Contains([]string{Said, Replied, Call, Result, Title, Note}, d.Kind) {
 			return fmt.Errorf("add to index: there is no kind %q", d.Kind)
 		}
 		if d.Seq > mark.Seq {
 			return fmt.Errorf("add to index: event %d lies behind the mark %d", d.Seq, mark.Seq)
 		}
 	}
-	return x.change(ctx, "add to", func(w *writer) error { return w.add(session, mark, docs) })
+	return x.change(ctx, "add to", func(tx *sql.Tx) error { return add(ctx, tx, session, mark, docs) }, nil)
 }
 
-// writer changes the index, alone.
-type writer struct {
-	ctx context.Context
-	x   *Index
-	f   *os.File
-	st  *state // as it will be
-	a   *appender
-}
-
-// change runs one change. What it appends counts once all of it is there.
-func (x *Index) change(ctx context.Context, doing string, do func(w *writer) error) error {
-	if x.closed.Load() {
-		return x.wrap(ctx, doing, fs.ErrClosed)
+// change runs one change, alone, and then what can be done only after it.
+func (x *Index) change(ctx context.Context, doing string, do func(*sql.Tx) error, after func(*sql.DB) error) error {
+	db, err := x.use(ctx)
+	if err != nil {
+		return x.wrap(ctx, doing, err)
 	}
 	alone, err := keep.LockFile(ctx, x.Path+".write", busyTime)
 	if err != nil {
 		return x.wrap(ctx, doing, err)
 	}
-	w := &writer{ctx: ctx, x: x}
-	if err = w.open(); err == nil {
-		err = do(w)
+	defer func() { _ = alone.Close() }()
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return x.wrap(ctx, doing, err)
 	}
-	return x.wrap(ctx, doing, errors.Join(err, w.close(), alone.Close()))
+	if err := do(tx); err != nil {
+		return x.wrap(ctx, doing, errors.Join(err, tx.Rollback()))
+	}
+	if err = tx.Commit(); err == nil && after != nil {
+		err = after(db)
+	}
+	return x.wrap(ctx, doing, err)
 }
 
-// open opens the file as it is, and begins one where there is none.
-func (w *writer) open() error {
-	info, err := os.Stat(w.x.Path)
-	if err == nil && info.Size() > 0 {
-		if w.f, err = os.OpenFile(w.x.Path, os.O_RDWR, 0); err != nil {
+func add(ctx context.Context, tx *sql.Tx, session string, mark Mark, docs []Doc) error {
+	var id, last int64
+	var stored uint64
+	err := tx.QueryRowContext(ctx, "SELECT id, seq FROM sessions WHERE name = ?", session).Scan(&id, &stored)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		err = tx.QueryRowContext(ctx, "INSERT INTO sessions (name, seq) VALUES (?, 0) RETURNING id", session).Scan(&id)
+	case err == nil && stored >= mark.Seq:
+		return nil
+	}
+	if err == nil {
+		err = tx.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) FROM docs").Scan(&last)
+	}
+	if err != nil {
+		return err
+	}
+	var put [3]*sql.Stmt
+	for i, stmt := range []string{
+		"INSERT INTO docs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", "INSERT INTO words (rowid, text, also) VALUES (?, ?, ?)",
+		"INSERT OR IGNORE INTO vocabulary VALUES (?)",
+	} {
+		if put[i], err = tx.PrepareContext(ctx, stmt); err != nil {
 			return err
 		}
-		w.st, err = w.x.load(w.f, true)
-		if err == nil {
-			w.a = newAppender(w.f, w.st.slot.state.end())
-		}
-		return err
+		defer put[i].Close()
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := w.x.replace(w.ctx, func(*appender) (*state, error) { return newState(), nil }); err != nil {
-		return err
-	}
-	return w.open()
-}
-
-func (w *writer) close() error {
-	if w.f == nil {
-		return nil
-	}
-	err := w.f.Close()
-	w.f = nil
-	return err
-}
-
-func (w *writer) add(session string, mark Mark, docs []Doc) error {
-	id := w.st.id(session)
-	stored, known := w.st.marks[id]
-	if known && stored.Seq >= mark.Seq {
-		return nil
-	}
-	docs = slices.DeleteFunc(slices.Clone(docs), func(d Doc) bool { return d.Seq <= stored.Seq })
-	if err := w.put(id, docs); err != nil {
-		return err
-	}
-	w.st.marks[id] = mark
-	if err := w.ctx.Err(); err != nil {
-		return err
-	}
-	if err := w.a.commit(w.f, w.st); err != nil {
-		return err
-	}
-	if err := w.tidy(); w.ctx.Err() == nil {
-		return err
-	}
-	return nil // it is added; the next one tidies
-}
-
-// put appends documents, and a segment of their words.
-func (w *writer) put(session uint32, docs []Doc) error {
-	first := w.st.docs + 1
-	var refs []ref
-	words := map[string][]uint32{}
+	words := map[string]bool{}
 	for _, d := range docs {
-		if err := w.ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
-		r := row{session: session, seq: d.Seq, time: d.Time, kind: slices.Index(kinds(), d.Kind), untrusted: d.Untrusted, text: kept(d)}
-		if r.text == "" {
+		body := kept(d)
+		if body == "" || d.Seq <= stored {
 			continue
 		}
-		r.root = w.st.id(d.Root)
-		w.st.docs++
-		for _, word := range indexed(r) {
-			words[word] = append(words[word], w.st.docs)
+		last++
+		if _, err := put[0].ExecContext(ctx, last, id, int64(d.Seq), d.Time.UnixMilli(), d.Root, d.Kind, d.Untrusted, body); err != nil {
+			return err
 		}
-		refs = append(refs, w.a.put(r.encode(nil)))
-		w.st.count(refs[len(refs)-1], r)
+		var whole []string
+		also := []string{filter("session", session), filter("root", d.Root), filter("kind", d.Kind)}
+		for t := range each(body) {
+			if words[t.text] = true; t.piece {
+				also = append(also, t.text)
+			} else {
+				whole = append(whole, t.text)
+			}
+		}
+		if _, err := put[1].ExecContext(ctx, last, strings.Join(whole, " "), strings.Join(also, " ")); err != nil {
+			return err
+		}
 	}
-	if len(refs) == 0 {
-		return nil
+	for word := range words {
+		if _, err := put[2].ExecContext(ctx, word); err != nil {
+			return err
+		}
 	}
-	return w.segment(first, refs, words)
-}
-
-// count takes a document into account that was just put.
-func (st *state) count(r ref, d row) {
-	st.texts += uint64(r.size)
-	st.widen(st.docs, d.time.UnixMilli())
+	_, err = tx.ExecContext(ctx, `UPDATE sessions SET seq = ?2, size = ?3, (first, last, since, until) =
+		(SELECT min(id), max(id), min(time), max(time) FROM docs WHERE session = ?1) WHERE id = ?1`, id, int64(mark.Seq), mark.Size)
+	return err
 }
 
 // kept is what is kept of the text of a document.
@@ -187,56 +166,43 @@ func kept(d Doc) string {
 	return text.Clean(s)
 }
 
-// indexed lists the words by which a document is found: each once, and each two words
-// that are joined.
-func indexed(d row) []string {
-	out := []string{ofSession(d.session), ofRoot(d.root), ofKind(d.kind)}
-	seen := make(map[string]struct{}, len(d.text)/6)
-	put := func(word string) {
-		if _, ok := seen[word]; !ok {
-			seen[word] = struct{}{}
-			out = append(out, word)
-		}
-	}
-	var last token
-	for t := range each(d.text) {
-		put(t.text)
-		if t.piece {
-			continue
-		}
-		if last.to > 0 && joined(d.text, last, t) {
-			put(pair(last.text, t.text))
-		}
-		last = t
-	}
-	return out
-}
-
-// pair is the word that stands for two that are joined.
-func pair(a, b string) string { return a + meta + b }
-
-// The words that stand for what a document is. No word of a text
-// begins with that mark.
-
-func ofSession(id uint32) string { return meta + "s" + strconv.Itoa(int(id)) }
-func ofRoot(id uint32) string    { return meta + "r" + strconv.Itoa(int(id)) }
-func ofKind(n int) string        { return meta + "k" + strconv.Itoa(n) }
+// filter is the word that stands for what a document is. No word of a text holds that mark.
+func filter(what, value string) string { return "_" + what + tool.Digest([]byte(value)) }
 
 // Forget takes sessions out of the index, their marks too. One that is not there is no
-// error. The file is written anew without them, which takes as long for many as for one.
+// error. The words that are left are written anew, which takes as long for many as for one.
 func (x *Index) Forget(ctx context.Context, sessions ...string) error {
-	return x.change(ctx, "forget in", func(w *writer) error {
-		gone := map[uint32]bool{}
+	gone := int64(0)
+	return x.change(ctx, "forget in", func(tx *sql.Tx) error {
 		for _, name := range sessions {
-			if id := w.st.ids[name]; id > 0 {
-				if _, known := w.st.marks[id]; known {
-					gone[id] = true
+			for _, stmt := range []string{
+				"DELETE FROM words WHERE rowid IN (SELECT d.id FROM docs d JOIN sessions s ON s.id = d.session WHERE s.name = ?)",
+				"DELETE FROM docs WHERE session = (SELECT id FROM sessions WHERE name = ?)",
+				"DELETE FROM sessions WHERE name = ?",
+			} {
+				done, err := tx.ExecContext(ctx, stmt, name)
+				if err != nil {
+					return err
 				}
+				n, _ := done.RowsAffected()
+				gone += n
 			}
 		}
-		if len(gone) == 0 {
+		if gone == 0 {
 			return nil
 		}
-		return w.rewrite(gone)
+		_, err := tx.ExecContext(ctx, `INSERT INTO words (words) VALUES ('optimize');
+			DELETE FROM vocabulary WHERE word NOT IN (SELECT term FROM terms)`)
+		return err
+	}, func(db *sql.DB) error {
+		var free, all int64
+		err := db.QueryRowContext(ctx, "SELECT freelist_count, page_count FROM pragma_freelist_count, pragma_page_count").Scan(&free, &all)
+		if err == nil && free > all/2 {
+			_, err = db.ExecContext(ctx, "VACUUM")
+		}
+		if err == nil && gone > 0 { // what is overwritten is so in the file itself, too
+			_, err = db.ExecContext(ctx, "PRAGMA wal_checkpoint(truncate)")
+		}
+		return err
 	})
 }

@@ -1,12 +1,13 @@
 package recall_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,79 +19,46 @@ import (
 	"github.com/inspan/inspan/internal/extend/recall"
 )
 
-// TestCrash holds that an Add that a crash cuts off, wherever, leaves what was there before,
-// and that the next one goes on from there.
-func TestCrash(t *testing.T) {
-	x := fresh(t)
-	read := func() []byte {
-		t.Helper()
-		data, err := os.ReadFile(x.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return data
-	}
-	talk(t, x, "first", "hello first")
-	before := read()
-	talk(t, x, "second", "hello second")
-	after := read()
-	const page = 4096
-	torn := slices.Concat(before[:page], after[page:len(before)+30])
-	images := map[string][]byte{"nothing but data": slices.Concat(before[:page], after[page:]), "a part of the data": torn}
-	for i := range page {
-		if before[i] != after[i] { // the slot is written up to here
-			images[fmt.Sprint("the slot up to ", i)] = slices.Concat(after[:i], before[i:page], after[page:])
-		}
-	}
-	if len(images) < 10 {
-		t.Fatal(len(images))
-	}
-	for what, image := range images {
-		path := filepath.Join(t.TempDir(), "recall.db")
-		if err := os.WriteFile(path, image, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		y := open(t, path)
-		if got := found(search(t, y, recall.Query{Text: "hello"})); !slices.Equal(got, []string{"hello first"}) || y.Aside != "" {
-			t.Errorf("%s: %q", what, got)
-		}
-		talk(t, y, "second", "hello second")
-		if docs, _ := inside(t, y); docs != 2 {
-			t.Error(what, docs)
-		}
-	}
-}
-
-// TestAnyByte holds that no byte of the file can be wrong without being noticed, unless it
-// says nothing.
-func TestAnyByte(t *testing.T) {
-	x := fresh(t)
-	talk(t, x, "first", "hello first", "and more")
-	talk(t, x, "second", "hello second")
-	docs, words := inside(t, x)
-	good, err := os.ReadFile(x.Path)
+// TestKilled holds that a process that is killed while it adds, wherever, loses nothing that was
+// added, leaves nothing of a half, and that the next one goes on from there.
+func TestKilled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "recall.db")
+	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	noticed := 0
-	for i := 4096; i < len(good); i++ {
-		path := filepath.Join(t.TempDir(), "recall.db")
-		bad := slices.Clone(good)
-		bad[i] ^= 1
-		if err := os.WriteFile(path, bad, 0o600); err != nil {
+	var added []string
+	for i := range 8 {
+		cmd := exec.CommandContext(t.Context(), self)
+		cmd.Env = append(os.Environ(), childEnv+"="+path+"|"+fmt.Sprintf("killed%d-", i))
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
-		y := open(t, path)
-		nowDocs, nowWords, err := recall.Inside(y)
-		switch {
-		case errors.Is(err, recall.ErrDamaged):
-			noticed++
-		case err != nil || nowDocs != docs || !maps.Equal(nowWords, words):
-			t.Errorf("byte %d: %d documents, %v", i, nowDocs, err)
+		told, before := bufio.NewScanner(out), len(added)
+		for told.Scan() {
+			added = append(added, strings.TrimPrefix(told.Text(), "added "))
+			if len(added) == before+1+i*2 {
+				_ = cmd.Process.Kill()
+			}
 		}
-	}
-	if noticed < (len(good)-4096)/2 {
-		t.Errorf("of %d bytes %d say something", len(good)-4096, noticed)
+		_ = cmd.Wait() // killed
+		x := open(t, path)
+		marks, err := x.Marks(t.Context())
+		if err != nil || x.Aside != "" {
+			t.Fatal(x.Aside, err)
+		}
+		for _, session := range added {
+			if marks[session].Seq != 2 {
+				t.Errorf("%s is lost", session)
+			}
+		}
+		if docs, _ := inside(t, x); docs != 2*len(marks) {
+			t.Errorf("%d documents of %d sessions", docs, len(marks))
+		}
 	}
 }
 
@@ -166,7 +134,7 @@ func TestManyAdds(t *testing.T) {
 			}
 		}
 	}
-	for range 700 {
+	for range 200 {
 		add()
 	}
 	check()

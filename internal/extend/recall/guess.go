@@ -1,9 +1,8 @@
 package recall
 
 import (
-	"bytes"
 	"cmp"
-	"maps"
+	"database/sql"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -25,7 +24,6 @@ const (
 type like struct {
 	word string
 	far  int // the less, the closer
-	docs int64
 }
 
 // guess looks for what the words of a query may have meant, where no document holds any of
@@ -43,7 +41,7 @@ func (s *search) guess() ([]weight, error) {
 	var terms []term
 	for _, list := range likes {
 		slices.SortStableFunc(list, func(a, b like) int {
-			return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(b.docs, a.docs), cmp.Compare(a.word, b.word))
+			return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(a.word, b.word))
 		})
 		for _, l := range list[:min(len(list), mostLike)] {
 			terms = appendTerm(terms, term{words: []string{l.word}})
@@ -60,7 +58,7 @@ func (s *search) guess() ([]weight, error) {
 	for _, t := range terms {
 		lists = append(lists, []term{t})
 	}
-	return weighted, s.read(weighted, lists, mostRead, false)
+	return weighted, s.read(weighted, lists, mostRead)
 }
 
 // asked lists the words of the query that can be guessed at, those in camelCase with
@@ -83,41 +81,26 @@ func (s *search) asked() (out []string) {
 }
 
 // alike lists the words of the index that are like each of the words that were asked for.
-// Those of the newest documents are looked at first.
+// The newest ones are looked at.
 func (s *search) alike(asked []string) ([][]like, error) {
-	found := make([]map[string]like, len(asked))
-	for i := range found {
-		found[i] = map[string]like{}
+	rows, err := s.QueryContext(s.ctx, "SELECT word FROM vocabulary ORDER BY rowid DESC LIMIT ?", mostWords)
+	if err != nil {
+		return nil, err
 	}
-	left := mostWords
-	for _, seg := range slices.Backward(s.segments) {
-		for e, err := range seg.entries(s.f, "") {
-			if err := cmp.Or(err, s.ctx.Err()); err != nil {
-				return nil, err
-			}
-			if left--; left < 0 {
-				break
-			}
-			if !bytes.HasPrefix(e.word, []byte(meta)) {
-				compare(asked, e, found)
-			}
-		}
-	}
+	defer rows.Close()
 	out := make([][]like, len(asked))
-	for i := range found {
-		out[i] = slices.Collect(maps.Values(found[i]))
-	}
-	return out, nil
-}
-
-// compare notes a word of the index where it is like a word that was asked for.
-func compare(asked []string, e entry, found []map[string]like) {
-	for i, want := range asked {
-		if far, ok := farness(want, string(e.word)); ok {
-			word := string(e.word) // most words need no copy
-			found[i][word] = like{word, far, found[i][word].docs + int64(e.docs)}
+	var word sql.RawBytes
+	for rows.Next() {
+		if err := cmp.Or(rows.Scan(&word), s.ctx.Err()); err != nil {
+			return nil, err
+		}
+		for i, want := range asked {
+			if far, ok := farness(want, string(word)); ok {
+				out[i] = append(out[i], like{string(word), far})
+			}
 		}
 	}
+	return out, rows.Err()
 }
 
 // farness tells how far a word is from one that was asked for, and whether it is like it

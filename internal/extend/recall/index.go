@@ -1,25 +1,31 @@
 // Package recall searches what was said and done in past sessions. The logs of
-// the sessions are the truth: the index is one file that can be deleted
+// the sessions are the truth: the index is a file of SQLite that can be deleted
 // at any time, and is filled again from the logs.
 //
 // # How it finds
 //
-// The index holds for each word the documents that hold it, in segments (segment.go),
-// and the documents themselves beside them. The words are cut and folded by tokens.go. The
-// kind, session and root of a document are words too, so that filters cost no more than
-// words. A search takes the newest documents that hold the words, looks at their text for
-// phrases and how often each word stands in them, and ranks them by BM25. See
-// [Index.Search] for what that trades.
+// The words of each document are cut and folded by tokens.go, and FTS5 holds which documents
+// hold which. The kind, session and root of a document are words too, so that filters cost no
+// more than words. A search takes the newest documents that hold the words, looks at how
+// often and where each stands in their text, and ranks them by BM25. See [Index.Search] for
+// what that trades.
 package recall
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
-	"sync/atomic"
+	"strings"
+	"sync"
 	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/inspan/inspan/internal/base/keep"
 )
@@ -62,26 +68,45 @@ var ErrInUse = errors.New("the index of past sessions is damaged, and another pr
 
 // Index is an open index. It is safe for concurrent use, and several processes
 // may use one file at once. Those that write wait for one another up to ten seconds; those
-// that search wait for nobody. The file is open only while something is done.
+// that search wait for nobody.
 type Index struct {
-	// Path is the file. Beside it lie those of locks and of Open: .write, .lock
-	// and, after damage, .damaged; and .new while the file is written anew.
+	// Path is the file. Beside it lie those of SQLite, of locks and of Open: -wal, -shm,
+	// .write, .lock and, after damage, .damaged.
 	Path string
 	// Aside is where Open moved a file that was damaged, of another version of the
 	// index, or no index at all; empty if it did not. An earlier file there is
 	// replaced.
 	Aside string
 
-	lock   *keep.Lock // shared, as long as the index is open
-	last   atomic.Pointer[state]
-	closed atomic.Bool
+	lock *keep.Lock // shared, as long as the index is open
+
+	mu     sync.Mutex
+	db     *sql.DB
+	file   fs.FileInfo // that db has open
+	closed bool
 }
 
 const (
-	pollEvery = 5 * time.Millisecond
-	openTime  = 10 * time.Second // to wait for others that move a file aside
-	busyTime  = 10 * time.Second // to wait for others that write
+	openTime = 10 * time.Second // to wait for others that move a file aside
+	busyTime = 10 * time.Second // to wait for others that write
 )
+
+// version is of the tables and of how words are cut. An index of another one is made anew.
+const version = 3
+
+// tables are those of an index. A session tells which documents it has at most and within
+// which time they lie, so that a search within some time need not look at others. The column
+// text of words has the words of a document as they follow one another, the column also what
+// else it is found by. All words stand in vocabulary too, where guessing looks at them.
+const tables = `
+CREATE TABLE sessions (id INTEGER PRIMARY KEY, name TEXT UNIQUE, seq INTEGER, size INTEGER,
+	first INTEGER, last INTEGER, since INTEGER, until INTEGER);
+CREATE TABLE docs (id INTEGER PRIMARY KEY, session INTEGER, seq INTEGER, time INTEGER, root TEXT, kind TEXT, untrusted INTEGER, text TEXT);
+CREATE INDEX docs_of_session ON docs (session);
+CREATE VIRTUAL TABLE words USING fts5 (text, also, content='', contentless_delete=1, tokenize="ascii tokenchars '_'");
+CREATE VIRTUAL TABLE terms USING fts5vocab (words, row);
+CREATE TABLE vocabulary (word TEXT UNIQUE);
+`
 
 // Open opens the index at path, or makes one; folders that lack are made for
 // this user alone. A file that can't be used (of another program or
@@ -91,8 +116,12 @@ func Open(ctx context.Context, path string) (*Index, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("open index: %w", err)
 	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("open index: %w", err)
+	}
 	x := &Index{Path: path}
-	err := x.share(ctx)
+	err = x.share(ctx)
 	if err == nil {
 		err = x.open(ctx)
 		if errors.Is(err, ErrDamaged) {
@@ -119,25 +148,98 @@ func (x *Index) open(ctx context.Context) error {
 	if _, err := os.Lstat(x.Path + ".damaged"); err == nil {
 		return ErrDamaged
 	}
-	info, err := os.Lstat(x.Path)
-	if err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no file", x.Path)
-	}
-	if err == nil && info.Size() > 0 {
-		return x.check()
-	}
-	// A change of nothing makes the file.
-	return x.change(ctx, "read", func(*writer) error { return nil })
+	_, err := x.use(ctx)
+	return err
 }
 
-// check tells whether the file is an index, without waiting for those that write.
-func (x *Index) check() error {
-	f, err := os.Open(x.Path)
+// use is the open database. One whose file was deleted is begun anew.
+func (x *Index) use(ctx context.Context) (*sql.DB, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return nil, fs.ErrClosed
+	}
+	if x.db != nil {
+		if now, err := os.Stat(x.Path); err == nil && os.SameFile(now, x.file) {
+			return x.db, nil
+		}
+	}
+	if err := x.drop(); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(x.Path, os.O_RDWR|os.O_CREATE, 0o600) // SQLite would let others read it
+	if err != nil {
+		return nil, err
+	}
+	if x.file, err = f.Stat(); err == nil && !x.file.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no file", x.Path)
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	if x.db, err = sql.Open("sqlite", address(x.Path)); err != nil {
+		return nil, err
+	}
+	if err := x.check(ctx); err != nil {
+		return nil, errors.Join(err, x.drop())
+	}
+	return x.db, nil
+}
+
+func (x *Index) drop() error {
+	db := x.db
+	if x.db = nil; db == nil {
+		return nil
+	}
+	return db.Close()
+}
+
+// address names a file in the form that SQLite wants. What is deleted is overwritten.
+func address(path string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") { // of a drive
+		path = "/" + path
+	}
+	set := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busyTime.Milliseconds()), "synchronous(normal)", "secure_delete(on)", "cache_size(-8000)"}}
+	return "file://" + (&url.URL{Path: path}).EscapedPath() + "?" + set.Encode()
+}
+
+// check tells whether the file is an index, and makes one of an empty file.
+func (x *Index) check(ctx context.Context) error {
+	if x.file.Size() > 0 && x.sound(ctx) == nil {
+		return nil // nobody was waited for
+	}
+	alone, err := keep.LockFile(ctx, x.Path+".write", busyTime)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	_, err = newest(f)
+	defer func() { _ = alone.Close() }()
+	if info, err := os.Stat(x.Path); err == nil && info.Size() == 0 {
+		if _, err := x.db.ExecContext(ctx, fmt.Sprintf("PRAGMA journal_mode = wal; BEGIN; %s PRAGMA user_version = %d; COMMIT", tables, version)); err != nil {
+			return damage(err)
+		}
+	}
+	return x.sound(ctx)
+}
+
+func (x *Index) sound(ctx context.Context) error {
+	is := 0
+	err := x.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&is)
+	if err == nil && is != version {
+		return ErrDamaged
+	}
+	return damage(err)
+}
+
+// damage is ErrDamaged where that is what an error of SQLite says.
+func damage(err error) error {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		switch code := e.Code(); {
+		case code&0xff == sqlite3.SQLITE_CORRUPT, code&0xff == sqlite3.SQLITE_NOTADB, code == sqlite3.SQLITE_IOERR_SHORT_READ:
+			return ErrDamaged
+		}
+	}
 	return err
 }
 
@@ -173,7 +275,7 @@ func (x *Index) moveAside() error {
 	if err := os.Rename(x.Path, x.Aside); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	for _, end := range []string{"-wal", "-shm", "-journal", ".damaged"} { // version 1 was of SQLite
+	for _, end := range []string{"-wal", "-shm", "-journal", ".new", ".damaged"} {
 		if err := os.Remove(x.Path + end); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
@@ -183,16 +285,20 @@ func (x *Index) moveAside() error {
 
 // Close closes the index. It may be called more than once.
 func (x *Index) Close() error {
-	x.closed.Store(true)
-	return x.lock.Close()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.closed = true
+	return errors.Join(x.drop(), x.lock.Close())
 }
 
 // wrap says what failed. Damage is noted beside the file for the next that opens
 // it.
 func (x *Index) wrap(ctx context.Context, doing string, err error) error {
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
+	}
+	err = damage(err)
+	switch {
 	case ctx.Err() != nil:
 		err = ctx.Err()
 	case errors.Is(err, ErrDamaged):

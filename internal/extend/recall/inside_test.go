@@ -1,63 +1,69 @@
 package recall
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"slices"
+	"maps"
+	"strings"
 )
 
 // Inside reads all that is in the file of an index: how many documents there are, and how
 // many of them hold each word. What does not fit together is an error.
 func Inside(x *Index) (docs int, words map[string]int, err error) {
-	v, err := x.view()
+	db, err := x.use(context.Background())
 	if err != nil {
 		return 0, nil, err
 	}
-	defer v.close()
-	held := map[uint32]map[string]bool{}
-	words = map[string]int{}
-	for _, seg := range v.segments {
-		if int(seg.first) != docs+1 {
-			return 0, nil, fmt.Errorf("a segment begins at %d, behind %d", seg.first, docs)
-		}
-		docs += int(seg.count)
-		last := ""
-		for e, err := range seg.entries(v.f, "") {
-			if err != nil {
-				return 0, nil, err
-			}
-			ids, err := e.all(v.f, nil)
-			word := string(e.word)
-			if err != nil || word <= last || len(ids) != e.docs || !slices.IsSorted(ids) || len(slices.Compact(ids)) != e.docs {
-				return 0, nil, fmt.Errorf("%q behind %q, of %d documents, is in %d: %w", word, last, e.docs, ids, err)
-			}
-			for _, id := range ids {
-				if held[id] == nil {
-					held[id] = map[string]bool{}
-				}
-				held[id][word] = true
-			}
-			last = word
-			words[word] += len(ids)
-		}
+	var sound string
+	if err := db.QueryRow("PRAGMA integrity_check").Scan(&sound); err != nil || sound != "ok" {
+		return 0, nil, fmt.Errorf("%s: %w", sound, err)
 	}
-	for id := 1; id <= docs; id++ {
-		d, err := v.row(uint32(id))
-		if err != nil {
-			return 0, nil, err
+	list := func(query string, each func(word string, n int)) {
+		rows, e := db.Query(query)
+		if err = e; err != nil {
+			return
 		}
-		for _, word := range indexed(d) {
-			if !held[uint32(id)][word] {
-				return 0, nil, fmt.Errorf("document %d does not stand at %q", id, word)
+		defer rows.Close()
+		for rows.Next() {
+			word, n := "", 0
+			if err = rows.Scan(&word, &n); err != nil {
+				return
 			}
-			delete(held[uint32(id)], word)
+			each(word, n)
 		}
-		if len(held[uint32(id)]) > 0 {
-			return 0, nil, fmt.Errorf("document %d stands at more words than it has: %v", id, held[uint32(id)])
-		}
+		err = rows.Err()
 	}
-	if docs != int(v.docs) {
-		return 0, nil, errors.New("the segments hold less than there is")
+	words, should, known := map[string]int{}, map[string]int{}, map[string]int{}
+	list("SELECT term, doc FROM terms", func(word string, n int) { words[word] = n })
+	if err == nil {
+		list("SELECT word, 1 FROM vocabulary", func(word string, _ int) { known[word] = words[word] })
 	}
-	return docs, words, nil
+	if err == nil {
+		list("SELECT s.name || char(10) || d.root || char(10) || d.kind || char(10) || d.text, 0 FROM docs d JOIN sessions s ON s.id = d.session",
+			func(text string, _ int) { docs, should = docs+1, counted(should, text) })
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	if !maps.Equal(words, should) {
+		return 0, nil, fmt.Errorf("the words are %v, and should be %v", words, should)
+	}
+	maps.DeleteFunc(words, func(word string, _ int) bool { return word[0] == '_' })
+	if !maps.Equal(words, known) {
+		return 0, nil, fmt.Errorf("the words are %v, and known %v", words, known)
+	}
+	return docs, should, nil
+}
+
+// counted counts the words by which a document is found.
+func counted(words map[string]int, of string) map[string]int {
+	part := strings.SplitN(of, "\n", 4)
+	here := map[string]bool{filter("session", part[0]): true, filter("root", part[1]): true, filter("kind", part[2]): true}
+	for t := range each(part[3]) {
+		here[t.text] = true
+	}
+	for word := range here {
+		words[word]++
+	}
+	return words
 }

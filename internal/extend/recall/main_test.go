@@ -10,7 +10,7 @@ import (
 func TestMain(m *testing.M) {
 	if path, name, ok := strings.Cut(os.Getenv(childEnv), "|"); ok {
 		if err := child(path, name); err != nil {
-			fmt.Println("error:", err)
+			fmt.Fprintln(os.Stderr, "error:", err)
 			os.Exit(1)
 		}
 		os.Exit(0)

@@ -41,7 +41,6 @@ type term struct {
 	words  []string
 	prefix bool // the last word may go on
 	quoted bool
-	joined bool // the words are parts of a path or a name, with nothing but signs between
 }
 
 // parse makes terms of what a person typed.
@@ -68,7 +67,7 @@ func bounded(list []term) []term {
 	for i := range list {
 		t := &list[i]
 		if left := maxWords - words; len(t.words) > left {
-			t.words, t.prefix, t.joined = t.words[:left], false, t.joined && left > 1
+			t.words, t.prefix = t.words[:left], false
 		}
 		if words += len(t.words); words == maxWords {
 			list = list[:i+1]
@@ -96,20 +95,18 @@ func appendTerm(list []term, t term) []term {
 }
 
 func newTerm(text string) term {
-	t := term{joined: true}
-	var last token
+	var t term
+	end := 0 // of the last one
 	for w := range each(text) {
 		_, size := utf8.DecodeRuneInString(text[w.from:])
 		lone := w.to == w.from+size && dense(after(text, w.from))
-		if w.piece || lone && w.from < last.to { // a lone one is in the pair before it
+		if w.piece || lone && w.from < end { // a lone one is in the pair before it
 			continue
 		}
-		t.joined = t.joined && (len(t.words) == 0 || joined(text, last, w))
 		t.words = append(t.words, w.text)
 		t.prefix = lone || after(text, w.to) == '*' && utf8.RuneCountInString(w.text) >= minPrefix
-		last = w
+		end = w.to
 	}
-	t.joined = t.joined && len(t.words) > 1 && !t.prefix
 	return t
 }
 
@@ -141,26 +138,17 @@ func little(word string) bool {
 	}, word)
 }
 
-// want is a word as it is looked for in the index.
-type want struct {
-	word   string
-	prefix bool // it may go on
-}
-
-// wanted lists the words of the index that terms need.
-func wanted(terms []term) (out []want) {
-	for _, t := range terms {
-		for i, w := range t.words {
-			last := i+1 == len(t.words)
-			switch {
-			case !t.joined:
-				out = append(out, want{w, t.prefix && last})
-			case !last:
-				out = append(out, want{word: pair(w, t.words[i+1])})
-			}
-		}
+// String is the term as FTS5 reads it: words in a row are those of the text itself, a lone
+// one may be a piece too.
+func (t term) String() string {
+	s := `"` + strings.Join(t.words, " ") + `"`
+	if len(t.words) > 1 {
+		s = "text : " + s
 	}
-	return out
+	if t.prefix {
+		s += " *"
+	}
+	return s
 }
 
 // apart makes terms of single words.

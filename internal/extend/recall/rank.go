@@ -70,53 +70,31 @@ func (t term) is(i int, word string) bool {
 	return word == t.words[i]
 }
 
-// holdsAll reports whether every term has a place.
-func holdsAll(places []place, terms []term) bool {
-	left := len(terms)
-	seen := make([]bool, left)
-	for _, p := range places {
-		if !seen[p.term] {
-			seen[p.term] = true
-			left--
-		}
-	}
-	return left == 0
-}
-
 // scored is a document with what tells its rank.
 type scored struct {
-	row
+	Doc
+	id     int64
 	score  float64
 	places []place
 	length int
 }
 
 // hits ranks what was read.
-func (s *search) hits(weighted []weight) ([]Hit, error) {
+func (s *search) hits(weighted []weight) []Hit {
 	best := diverse(s.ranked(weighted), s.q.Session != "")
-	best = best[:min(len(best), s.limit())]
 	var out []Hit
-	for _, d := range best {
-		session, err := s.name(d.session)
-		if err != nil {
-			return nil, err
-		}
-		root, err := s.name(d.root)
-		if err != nil {
-			return nil, err
-		}
-		doc := Doc{session, d.seq, d.time, root, kinds()[d.kind], d.text, d.untrusted}
-		out = append(out, Hit{doc, snippet(d.text, d.places), d.score})
+	for _, d := range best[:min(len(best), s.limit())] {
+		out = append(out, Hit{d.Doc, snippet(d.Text, d.places), d.score})
 	}
-	return out, nil
+	return out
 }
 
 func (s *search) ranked(weighted []weight) []scored {
 	total, newest := 0, time.Time{}
 	for _, d := range s.rows {
 		total += d.length
-		if d.time.After(newest) {
-			newest = d.time
+		if d.Time.After(newest) {
+			newest = d.Time
 		}
 	}
 	for i := range s.rows {
@@ -138,8 +116,8 @@ func (d scored) worth(weighted []weight, average float64, newest time.Time) floa
 	for i, n := range counts {
 		sum += weighted[i].idf * n * (k1 + 1) / (n + k1*(1-b+b*float64(d.length)/max(average, 1)))
 	}
-	age := newest.Sub(d.time).Hours()
-	return sum * favour(kinds()[d.kind]) * (1 + recency*math.Exp2(-age/(fades/1000)))
+	age := newest.Sub(d.Time).Hours()
+	return sum * favour(d.Kind) * (1 + recency*math.Exp2(-age/(fades/1000)))
 }
 
 // favour is what a kind counts: what people said says most about what a session
@@ -163,14 +141,14 @@ func favour(kind string) float64 {
 // diverse drops texts that were there before, and puts what a session has too
 // many of behind the others.
 func diverse(list []scored, one bool) []scored {
-	seen, of := map[string]bool{}, map[uint32]int{}
+	seen, of := map[string]bool{}, map[string]int{}
 	var first, later []scored
 	for _, d := range list {
-		if seen[d.text] {
+		if seen[d.Text] {
 			continue
 		}
-		seen[d.text] = true
-		if of[d.session]++; of[d.session] > perSession && !one {
+		seen[d.Text] = true
+		if of[d.Session]++; of[d.Session] > perSession && !one {
 			later = append(later, d)
 			continue
 		}

@@ -9,10 +9,7 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-const (
-	maxToken = 64 // bytes; what is longer is found by its beginning
-	meta     = "_"
-)
+const maxToken = 64 // bytes; what is longer is found by its beginning
 
 // token is a word of a text in the form in which it is indexed.
 type token struct {
@@ -221,14 +218,6 @@ func single(s string) string {
 		return s[:n-1]
 	}
 	return s
-}
-
-// joined reports whether two words that follow one another belong together, as
-// those of snake_case and of paths do: nothing but one or two signs is between.
-func joined(text string, a, b token) bool {
-	between := b.from - a.to
-	return between > 0 && between <= 2 && strings.IndexFunc(text[a.to:b.from],
-		func(r rune) bool { return r >= utf8.RuneSelf || r == '"' || parts(r) }) < 0
 }
 
 // each is tokens as a sequence.

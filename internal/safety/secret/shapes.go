@@ -75,6 +75,7 @@ func clouds() []shape {
 		{prefix: "ASIA", tail: "U=16", what: "an AWS key"},
 		{prefix: "ABIA", tail: "U=16", what: "an AWS key"},
 		{prefix: "ACCA", tail: "U=16", what: "an AWS key"},
+		{prefix: "A3T", tail: "U=17", what: "an AWS key"},
 		{prefix: "ABSK", tail: "B100", what: "an AWS key"},
 		{prefix: "bedrock-api-key-", tail: "W100", what: "an AWS key"},
 		{prefix: "LTAI", tail: "A16", what: "an Alibaba key", check: random},
@@ -103,9 +104,9 @@ func clouds() []shape {
 		{prefix: "rnd_", tail: "A28", what: "a Render key", check: random},
 		{prefix: "dapi", tail: "H32", what: "a Databricks token"},
 		{prefix: "dkea", tail: "H32", what: "a Databricks token"},
-		{prefix: "pscale_tkn_", tail: "W32", what: "a PlanetScale token"},
-		{prefix: "pscale_pw_", tail: "W32", what: "a PlanetScale token"},
-		{prefix: "pscale_oauth_", tail: "W32", what: "a PlanetScale token"},
+		{prefix: "pscale_tkn_", tail: "R32", what: "a PlanetScale token"},
+		{prefix: "pscale_pw_", tail: "R32", what: "a PlanetScale token"},
+		{prefix: "pscale_oauth_", tail: "R32", what: "a PlanetScale token"},
 		{prefix: "sbp_", tail: "H40", what: "a Supabase token"},
 		{prefix: "sb_secret_", tail: "W28", what: "a Supabase key"},
 		{prefix: "napi_", tail: "A40", what: "a Neon key"},
@@ -148,6 +149,7 @@ func forges() []shape {
 		{prefix: "glimt-", tail: "W20", what: "a GitLab token"},
 		{prefix: "glffct-", tail: "W20", what: "a GitLab token"},
 		{prefix: "glft-", tail: "W20", what: "a GitLab token"},
+		{prefix: "_gitlab_session=", tail: "A32", what: "a GitLab session", check: bearing},
 		{prefix: "GR1348941", tail: "W20", what: "a GitLab token"},
 		{prefix: "ATATT3", tail: "B28", what: "an Atlassian token"},
 		{prefix: "ATCTT3", tail: "B28", what: "an Atlassian token"},
@@ -197,6 +199,8 @@ func services() []shape {
 		{prefix: "rk_live_", tail: "A20", what: "a Stripe key"},
 		{prefix: "sk_test_", tail: "A20", what: "a Stripe key"},
 		{prefix: "rk_test_", tail: "A20", what: "a Stripe key"},
+		{prefix: "sk_prod_", tail: "A20", what: "a Stripe key"},
+		{prefix: "rk_prod_", tail: "A20", what: "a Stripe key"},
 		{prefix: "whsec_", tail: "B24", what: "a Stripe secret"},
 		{prefix: "SK", tail: "H=32", what: "a Twilio key"},
 		{prefix: "SG.", tail: "W16.W16", what: "a SendGrid key"},
@@ -204,6 +208,7 @@ func services() []shape {
 		{prefix: "xkeysib-", tail: "H64-A16", what: "a Brevo key"},
 		{prefix: "sq0atp-", tail: "W22", what: "a Square token"},
 		{prefix: "sq0csp-", tail: "W43", what: "a Square secret"},
+		{prefix: "EAAA", tail: "W=60", what: "a Square token", check: random},
 		{prefix: "shpat_", tail: "H32", what: "a Shopify token"},
 		{prefix: "shpss_", tail: "H32", what: "a Shopify token"},
 		{prefix: "shpca_", tail: "H32", what: "a Shopify token"},
@@ -223,6 +228,7 @@ func services() []shape {
 		{prefix: "sl.u.", tail: "W60", what: "a Dropbox token"},
 		{prefix: "CFPAT-", tail: "W43", what: "a Contentful token"},
 		{prefix: "eyJ", tail: "W8.eyJW8.W8", what: "a web token"},
+		{prefix: "ZXlKaGJHY2lPaU", tail: "B80", what: "a web token"}, // base64 of one
 	}
 }
 
