@@ -1,6 +1,7 @@
 package prompted_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -31,6 +32,10 @@ func habits() []habit {
 		// Qwen/Qwen2.5-Coder-7B-Instruct: a fence, or nothing around it
 		{"qwen coder, a fence", fence + "json\n{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}\n" + fence, `read{"path":"a"}`, ""},
 		{"qwen coder, bare", `{"name": "read", "arguments": {"path": "a"}}`, `read{"path":"a"}`, ""},
+		{"qwen coder, the braces of a template", `{{"name": "read", "arguments": {"path": "a"}}}`, `read{"path":"a"}`, ""},
+		{"qwen coder, and one more", "{{\"name\": \"read\", \"arguments\": {\"path\": \"a}}\"}}}}\n", `read{"path":"a}}"}`, ""},
+		end("an answer in doubled braces", `{{"age": 3}}`, `{{"age": 3}}`),
+		end("doubled braces that are no call", `Write {{"name": "Ann"}} there.`, `Write {{"name": "Ann"}} there.`),
 		// Qwen/Qwen3-Coder-30B-A3B-Instruct; the first mark is often missing
 		{"qwen3 coder", "<tool_call>\n<function=read>\n<parameter=path>\na\n</parameter>\n</function>\n</tool_call>", `read{"path":"a"}`, ""},
 		{"qwen3 coder, no start", "I read.\n<function=read>\n<parameter=path>\na\n</parameter>\n</function>\n</tool_call>", `I read. ⏎ read{"path":"a"}`, ""},
@@ -72,6 +77,12 @@ func habits() []habit {
 		{"call in the thoughts, and nothing else", "<think>I run <tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call></think>", "(I run <tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call>) ⏎ now{}", ""},
 		end("a call in the thoughts", "<think>I could <tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call></think>No need.", "(I could <tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call>) ⏎ No need."),
 		said("prose, then a fence", "I run this:\n"+fence+"json\n{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}\n"+fence+"\n", "I run this:\n"+fence+"json\n{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}\n"+fence+"\n"),
+		// Qwen/Qwen2.5-Coder-1.5B-Instruct: it says that it has used a tool, and has not
+		said("arguments alone", "I used the `read` tool:\n"+fence+"json\n{\n  \"path\": \"a\"\n}\n"+fence+"\nIt says x.",
+			"I used the `read` tool:\n"+fence+"json\n{\n  \"path\": \"a\"\n}\n"+fence+"\nIt says x."),
+		end("arguments of no tool", "Put this into the file:\n"+fence+"json\n{\"path\": \"a\"}\n"+fence, "Put this into the file:\n"+fence+"json\n{\"path\": \"a\"}\n"+fence),
+		end("no arguments of the tool", "What I read:\n"+fence+"json\n{\"path\": \"a\", \"age\": 3}\n"+fence, "What I read:\n"+fence+"json\n{\"path\": \"a\", \"age\": 3}\n"+fence),
+		end("less than the tool needs", "What I read:\n"+fence+"json\n{\"n\": 3}\n"+fence, "What I read:\n"+fence+"json\n{\"n\": 3}\n"+fence),
 		said("a call, then prose", "<tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call>\nis what I would call.", "<tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call>\nis what I would call."),
 		said("a tool that is not offered", `<tool_call>{"name":"ls","arguments":{}}</tool_call>`, `<tool_call>{"name":"ls","arguments":{}}</tool_call>`),
 		said("a call that is broken off", "<tool_call>{\"na", "<tool_call>{\"na"),
@@ -97,7 +108,8 @@ func TestFamilies(t *testing.T) {
 				stop = llm.StopEnd
 			}
 			at := func(pieces ...string) outcome {
-				req := llm.Request{Tools: []llm.ToolSpec{{Name: "read"}, {Name: "now"}}}
+				schema := json.RawMessage(`{"type":"object","properties":{"path":{},"n":{}},"required":["path"]}`)
+				req := llm.Request{Tools: []llm.ToolSpec{{Name: "read", Schema: schema}, {Name: "now"}}}
 				return heard(t, &prompted.Model{Model: &talker{pieces: pieces, stop: stop}}, req)
 			}
 			whole := at(h.text)

@@ -16,7 +16,8 @@ import (
 //   - A call between marks, or one that is the whole reply, is made, if nothing but calls comes behind
 //     it.
 //   - Anything else that looks like a call is not made, and the reply says so ([llm.StopSpoken]): a call
-//     that is explained or quoted can't be told from one that is meant.
+//     that is explained or quoted can't be told from one that is meant. So does one whose arguments alone stand
+//     in a block of code, behind the name of their tool.
 //   - Beside calls that came in their own way none is made: the same call would be made twice.
 //   - One in the thoughts is made only if the reply has nothing else.
 
@@ -25,8 +26,9 @@ type hearing struct {
 	*scanner
 	req   llm.Request
 	keeps bool
-	shown int  // bytes of text that were passed on
-	holds bool // what may be a call has come: nothing more is shown until the reply is there
+	begun string // what has come while nothing was shown
+	shown int    // bytes of text that were passed on
+	holds bool   // what may be a call has come: nothing more is shown until the reply is there
 }
 
 func newHearing(req llm.Request, keeps bool) *hearing {
@@ -37,6 +39,10 @@ func newHearing(req llm.Request, keeps bool) *hearing {
 func (h *hearing) hear(c llm.Chunk) []llm.Chunk {
 	switch {
 	case c.Text != "":
+		if h.shown == 0 && !h.holds {
+			h.begun += c.Text
+			h.holds = strings.HasPrefix(strings.TrimSpace(h.begun), "{{") // it may be a call, see undoubled
+		}
 		return h.show(h.write(c.Text))
 	case c.Reply != nil:
 		out := h.show(h.end(cut(c.Reply.Stop)))
@@ -79,6 +85,12 @@ func heard(in *llm.Reply, req llm.Request, keeps bool) *llm.Reply {
 	native := in.Calls()
 	with := reader{scanner: newScanner(req.Tools), last: lastID(req.Messages), route: in.Route, keeps: keeps}
 	with.read(in)
+	if len(with.calls) == 0 {
+		inner := reader{scanner: newScanner(req.Tools), last: lastID(req.Messages), route: in.Route, keeps: keeps}
+		if inner.read(single(in)); len(inner.calls) > 0 {
+			with = inner
+		}
+	}
 	plain := reader{scanner: newScanner(nil), route: in.Route, keeps: keeps}
 	plain.read(in)
 	switch {
@@ -88,7 +100,7 @@ func heard(in *llm.Reply, req llm.Request, keeps bool) *llm.Reply {
 		out.Parts, out.Stop = with.parts, llm.StopCalls
 	case cut(in.Stop):
 		out.Parts = plain.parts
-	case len(with.calls) > 0 || with.doubt:
+	case len(with.calls) > 0 || with.doubt || argued(in.Parts.Text(), req.Tools):
 		out.Parts, out.Stop = plain.parts, llm.StopSpoken
 	default:
 		out.Parts = with.parts
@@ -102,6 +114,19 @@ func heard(in *llm.Reply, req llm.Request, keeps bool) *llm.Reply {
 				c.Name = name
 				out.Parts[i] = c
 			}
+		}
+	}
+	return &out
+}
+
+// single returns a reply with the call that it may be in single braces.
+func single(in *llm.Reply) *llm.Reply {
+	out := *in
+	out.Parts = slices.Clone(in.Parts)
+	for i, p := range out.Parts {
+		if t, ok := p.(llm.Text); ok {
+			t.Text = undoubled(t.Text)
+			out.Parts[i] = t
 		}
 	}
 	return &out

@@ -97,17 +97,19 @@ func TestWeakModel(t *testing.T) {
 		var sum weakRun
 		passed, runs := 0, 0
 		for _, task := range weakTasks() {
-			for seed := range max(seeds, 1) {
-				r := tried(t, bin, base, form, task, seed)
-				t.Logf("%-9s %-7s seed %d: passed %-5t %2d turns, %2d calls, %d failed, %d refused as they were, %5d tokens written, %4.0f s",
-					form, task.name, seed, r.passed, r.turns, r.calls, r.failed, r.invalid, r.out, r.took.Seconds())
-				if r.passed {
-					passed++
+			t.Run(form+"/"+task.name, func(t *testing.T) {
+				for seed := range max(seeds, 1) {
+					r := tried(t, bin, base, form, task, seed)
+					t.Logf("%-9s %-7s seed %d: passed %-5t %2d turns, %2d calls, %d failed, %d refused as they were, %5d tokens written, %4.0f s",
+						form, task.name, seed, r.passed, r.turns, r.calls, r.failed, r.invalid, r.out, r.took.Seconds())
+					if r.passed {
+						passed++
+					}
+					runs++
+					sum.turns, sum.calls, sum.failed = sum.turns+r.turns, sum.calls+r.calls, sum.failed+r.failed
+					sum.invalid, sum.out, sum.took = sum.invalid+r.invalid, sum.out+r.out, sum.took+r.took
 				}
-				runs++
-				sum.turns, sum.calls, sum.failed = sum.turns+r.turns, sum.calls+r.calls, sum.failed+r.failed
-				sum.invalid, sum.out, sum.took = sum.invalid+r.invalid, sum.out+r.out, sum.took+r.took
-			}
+			})
 		}
 		t.Logf("%-9s %d of %d passed; %d turns, %d calls, %d failed, %d refused as they were, %d tokens written, %.0f s",
 			form, passed, runs, sum.turns, sum.calls, sum.failed, sum.invalid, sum.out, sum.took.Seconds())

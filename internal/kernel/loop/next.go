@@ -283,8 +283,9 @@ func (s *State) nudge() (text string, why event.Why) {
 	case r.Reply == replyThought:
 		return "Your reply had thoughts and nothing else, which nobody sees. Give your answer as text, or go on with the task.", event.WhyReply
 	case r.Reply == replySpoken:
-		return "Your reply has what looks like a call of a tool in its text. Nothing was called. If you meant a call, make it now in the way that " +
-			"your tools are called, or write it alone, without a code block and with nothing behind it. If you did not, give your answer again.", event.WhyReply
+		return "Nothing was called: your reply has what looks like a call of a tool in its text, and that runs nothing. If it is still to be " +
+			"done, make the call now in the way that your tools are called, or write it alone, without a code block and with nothing behind it. " +
+			"If no call was meant, give your answer again.", event.WhyReply
 	case r.Reply == replyLength:
 		return "Your reply was cut by the output limit. Go on exactly where it stopped.", event.WhyReply
 	case r.Reply == replyCut:
