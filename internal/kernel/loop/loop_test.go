@@ -180,7 +180,7 @@ func TestUnusableReplies(t *testing.T) {
 		{"empty", reply(llm.StopEnd), "steer Your reply was empty"},
 		{"white space", reply(llm.StopEnd, llm.Text{Text: " \n"}), "steer Your reply was empty"},
 		{"only thoughts", reply(llm.StopEnd, llm.Reasoning{Text: "hm"}), "steer Your reply had thoughts and nothing else"},
-		{"what looks like a call", reply(llm.StopSpoken, llm.Text{Text: "<tool_call>"}), "steer Your reply has what looks like a call"},
+		{"what looks like a call", reply(llm.StopSpoken, llm.Text{Text: "<tool_call>"}), "steer Nothing was called: your reply has what looks like a call"},
 		{"cut text", reply(llm.StopLength, llm.Text{Text: "half a"}), "steer Your reply was cut"},
 		{"cut call", reply(llm.StopLength, call("1", "w")), "end 1=cut"},
 		{"call when the window is full", reply(llm.StopWindow, call("1", "w")), "end 1=cut"},
