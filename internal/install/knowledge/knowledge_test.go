@@ -195,6 +195,23 @@ func TestRecallOfDamage(t *testing.T) {
 	}
 }
 
+// TestRecallOfDamagedIndex holds that a search makes a damaged index anew, and finds what it would have found.
+func TestRecallOfDamagedIndex(t *testing.T) {
+	k := newBase(t)
+	past(t, k, event.Opened{Format: 1}, said("bilby"))
+	path := filepath.Join(k.StateDir, "recall.db")
+	for range 2 {
+		if hits, _, err := k.Search(t.Context(), "bilby", "", 10); err != nil || len(hits) != 1 {
+			t.Fatalf("%+v, %v", hits, err)
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, string(raw[:4096])+strings.Repeat("x", len(raw)-4096))
+	}
+}
+
 // TestTeamMemory holds that the team's file counts once the person trusts it as it is, or has changed
 // it; and that what a session changes nobody stands by.
 func TestTeamMemory(t *testing.T) {
