@@ -102,6 +102,11 @@ func TestHelpTopics(t *testing.T) {
 	if commands < 20 || rules < 4 {
 		t.Errorf("only %d commands and %d rules were found", commands, rules)
 	}
+	for typed, want := range map[string]string{"mode": "modes", "Modes": "modes", "permision": "permissions", "rnu": "run"} {
+		if _, _, errs := prints(t, "help", typed); !strings.Contains(errs, `did you mean "`+want+`"?`) {
+			t.Errorf("help %s: %s", typed, errs)
+		}
+	}
 	_, modes, _ := prints(t, "help", "modes")
 	for _, m := range tool.Modes() {
 		if !strings.Contains(modes, string(m)) || !strings.Contains(modes, m.Doc()) {

@@ -77,6 +77,13 @@ func helpTopics() []helpTopic {
 	}
 }
 
+func topicNames() (names []string) {
+	for _, topic := range helpTopics() {
+		names = append(names, topic.name)
+	}
+	return names
+}
+
 // exitHelp lists the exit codes.
 func exitHelp() string {
 	var b strings.Builder

@@ -45,7 +45,7 @@ func meansPeer(args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	if slices.ContainsFunc(helpTopics(), func(h helpTopic) bool { return len(args) == 1 && h.name == args[0] }) {
+	if len(args) == 1 && slices.Contains(topicNames(), args[0]) {
 		return misused("%q is a topic of the help; use: inspan help %[1]s", args[0])
 	}
 	verb, ok := peerVerbs()[args[0]]
