@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -54,5 +55,13 @@ func meansPeer(args []string) error {
 	if !ok || !form {
 		return nil
 	}
-	return misused("inspan has no command %q; use: %s. For a task of your own: inspan run %q", args[0], verb.use, strings.Join(args, " "))
+	task := args
+	if args[0] == "exec" {
+		task = args[1:]
+	}
+	own := ""
+	if len(task) > 0 && !slices.ContainsFunc(task, func(word string) bool { return strings.HasPrefix(word, "-") }) {
+		own = fmt.Sprintf(". For a task of your own: inspan run %q", strings.Join(task, " "))
+	}
+	return misused("there is no command %q; use: %s%s", args[0], verb.use, own)
 }
