@@ -195,14 +195,13 @@ func shownOf(ctx context.Context, a *app.App, id string) (shown, error) {
 			s.Began = e.Time
 		}
 	}
-	driven, err := a.Running.List(ctx)
+	driven, err := a.Running.Driven(ctx, id)
 	if err != nil {
 		return s, err
 	}
-	at := slices.IndexFunc(driven, func(d running.Driven) bool { return d.ID == id })
 	switch {
-	case at >= 0:
-		s.State = driven[at].State
+	case driven != nil:
+		s.State = driven.State
 	case len(st.Questions()) > 0:
 		s.State = running.StateAsks
 	case st.Stopped != nil && !st.Active:
