@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -43,6 +44,9 @@ func (k *Base) recall(ctx context.Context, q recall.Query) (hits []recall.Hit, b
 	defer func() { err = errors.Join(err, x.Close()) }()
 	if behind, err = k.takeUp(ctx, x); err != nil {
 		return nil, behind, err
+	}
+	if behind == 0 { // what Open has moved aside is needed no more, and may hold what was said in sessions that are deleted
+		_ = os.Remove(x.Path + ".aside")
 	}
 	hits, err = x.Search(ctx, q)
 	return hits, behind, err
