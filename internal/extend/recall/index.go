@@ -71,7 +71,7 @@ var ErrInUse = errors.New("the index of past sessions is damaged, and another pr
 // that search wait for nobody.
 type Index struct {
 	// Path is the file. Beside it lie those of SQLite, of locks and of Open: -wal, -shm,
-	// .write, .lock and, after damage, .damaged.
+	// .write, .lock and, after damage, .damaged and .aside.
 	Path string
 	// Aside is where Open moved a file that was damaged, of another version of the
 	// index, or no index at all; empty if it did not. An earlier file there is

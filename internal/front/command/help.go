@@ -27,12 +27,8 @@ func help(cmd *cobra.Command, _ []string) {
 		most += listed(cmd, func(c *cobra.Command) bool { return c.Name() == name })
 	}
 	section(&b, "Used most:", words.WrapRows(most, cells))
-	var names []string
-	for _, topic := range helpTopics() {
-		names = append(names, topic.name)
-	}
 	section(&b, "", words.Wrap("All commands and flags: inspan help all. One: inspan COMMAND --help. Topics: inspan help "+
-		strings.Join(names, " | "), cells))
+		strings.Join(topicNames(), " | "), cells))
 	fmt.Fprintln(cmd.OutOrStdout(), b.String())
 }
 
@@ -165,7 +161,10 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 				}
 			}
 			if err != nil || len(rest) > 0 {
-				return unknown(cmd, rest[0])
+				if cmd != root {
+					return unknown(cmd, rest[0])
+				}
+				return unknown(cmd, rest[0], topicNames()...)
 			}
 			cmd.InitDefaultHelpFlag()
 			cmd.InitDefaultVersionFlag()
@@ -208,12 +207,13 @@ func exitCodes() *cobra.Command {
 	}
 }
 
-// unknown is the error for a subcommand that does not exist.
-func unknown(cmd *cobra.Command, name string) error {
+// unknown is the error for a subcommand that does not exist, where other words than commands may be meant too.
+func unknown(cmd *cobra.Command, name string, others ...string) error {
 	if verb, ok := peerVerbs()[name]; ok && !cmd.HasParent() {
-		return misused("inspan has no command %q; use: %s", name, verb.use)
+		return misused("there is no command %q; use: %s", name, verb.use)
 	}
-	return misused("unknown command %q for %q%s; see '%s'", name, cmd.CommandPath(), words.DidYouMean(name, commands(cmd)), helpOf(cmd))
+	near := words.DidYouMean(name, append(others, commands(cmd)...))
+	return misused("unknown command %q for %q%s; see '%s'", name, cmd.CommandPath(), near, helpOf(cmd))
 }
 
 // helpOf is what tells all of a command.

@@ -102,6 +102,11 @@ func TestHelpTopics(t *testing.T) {
 	if commands < 20 || rules < 4 {
 		t.Errorf("only %d commands and %d rules were found", commands, rules)
 	}
+	for typed, want := range map[string]string{"mode": "modes", "Modes": "modes", "permision": "permissions", "rnu": "run"} {
+		if _, _, errs := prints(t, "help", typed); !strings.Contains(errs, `did you mean "`+want+`"?`) {
+			t.Errorf("help %s: %s", typed, errs)
+		}
+	}
 	_, modes, _ := prints(t, "help", "modes")
 	for _, m := range tool.Modes() {
 		if !strings.Contains(modes, string(m)) || !strings.Contains(modes, m.Doc()) {
@@ -133,6 +138,15 @@ func TestCommandsOfOthers(t *testing.T) {
 	}
 	if code, _, errs := prints(t, "help", "login"); code != console.ExitUsage || !strings.Contains(errs, "inspan setup") {
 		t.Errorf("help: exit %d: %s", code, errs)
+	}
+	for line, want := range map[string]string{
+		"login": `For a task of your own: inspan run "login"`, "login|--device-auth": "PROVIDER$", "exec|fix the test": `inspan run "fix the test"$`,
+		"exec": `inspan -p "task"$`,
+	} {
+		_, _, errs := prints(t, strings.Split(line, "|")...)
+		if !regexp.MustCompile(want).MatchString(strings.TrimSpace(errs)) || strings.Contains(errs, "inspan: inspan") {
+			t.Errorf("%s: wanted %s in %s", line, want, errs)
+		}
 	}
 	for line, want := range map[string]bool{
 		"exec|fix the test": true, "exec|--|fix": true, "login|status": true, "auth|login": true, "login|--device-auth": true, "chat|hello there": true, "modes": true,

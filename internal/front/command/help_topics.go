@@ -56,12 +56,12 @@ func helpTopics() []helpTopic {
 			"The model script/commands is not an AI: it runs what you type, offline, to try inspan out:\n" +
 			"  inspan run --model script \"bash: ls\""},
 		{"sandbox", "what commands can reach", "In every mode but yolo, commands run in a sandbox: no secrets, no network, and outside the workspace nothing is changed.\n" +
-			"Whatever needs more asks, and the command line is shown before. A command that only reads can't write at all.\n\n" +
+			"Whatever needs more asks first, and shows the command line. A command that only reads can't write at all.\n\n" +
 			"  inspan doctor sandbox                # try to escape from it on this machine\n" +
 			"  inspan run --container IMAGE \"...\"   # run each command in a container\n" +
 			"  inspan config set sandbox.memory_mb 4096\n" +
 			"  inspan config get sandbox.container\n\n" +
-			"Linux has it since 5.12. On macOS it was never tried on a Mac, and on Windows inspan starts no process.\n" +
+			"On Linux it needs kernel 5.12 or later. The one for macOS has never been tried on a Mac. On Windows inspan starts no process.\n" +
 			"docs/SECURITY.md lists what is promised, and the test of each promise."},
 		{"sessions", "how work is kept, found and continued", "A session is a log of all that was said and done. It survives a crash, so any session can be continued.\n" +
 			"A unique part of its ID is enough, and last is the last one of this folder.\n\n" +
@@ -75,6 +75,13 @@ func helpTopics() []helpTopic {
 			"  inspan sessions prune --days 90     # what is older; --yes deletes it"},
 		{"exit-codes", "exit codes of run, resume, logs -f and attach", exitHelp()},
 	}
+}
+
+func topicNames() (names []string) {
+	for _, topic := range helpTopics() {
+		names = append(names, topic.name)
+	}
+	return names
 }
 
 // exitHelp lists the exit codes.

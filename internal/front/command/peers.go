@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -45,7 +46,7 @@ func meansPeer(args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	if slices.ContainsFunc(helpTopics(), func(h helpTopic) bool { return len(args) == 1 && h.name == args[0] }) {
+	if len(args) == 1 && slices.Contains(topicNames(), args[0]) {
 		return misused("%q is a topic of the help; use: inspan help %[1]s", args[0])
 	}
 	verb, ok := peerVerbs()[args[0]]
@@ -54,5 +55,13 @@ func meansPeer(args []string) error {
 	if !ok || !form {
 		return nil
 	}
-	return misused("inspan has no command %q; use: %s. For a task of your own: inspan run %q", args[0], verb.use, strings.Join(args, " "))
+	task := args
+	if args[0] == "exec" {
+		task = args[1:]
+	}
+	own := ""
+	if len(task) > 0 && !slices.ContainsFunc(task, func(word string) bool { return strings.HasPrefix(word, "-") }) {
+		own = fmt.Sprintf(". For a task of your own: inspan run %q", strings.Join(task, " "))
+	}
+	return misused("there is no command %q; use: %s%s", args[0], verb.use, own)
 }

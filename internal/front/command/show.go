@@ -55,7 +55,7 @@ func (c *command) show() *cobra.Command {
 		Example: "  inspan show\n  inspan show last --spend --by tool\n  inspan show --cost --since 2026-11-01\n  inspan show 20261127 --trace",
 		Args:    exactly(0, 1, "at most one SESSION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			at := slices.IndexFunc(views, func(v view) bool { return cmd.Flags().Changed(v.name) })
+			at := slices.IndexFunc(views, func(v view) bool { return isOn(cmd, v.name) })
 			var picked *cobra.Command
 			if at >= 0 {
 				picked = views[at].cmd
@@ -78,7 +78,7 @@ func (c *command) show() *cobra.Command {
 			case wrong != nil:
 				return wrong
 			case at < 0:
-				return c.summary(cmd, named(args), cmd.Flags().Changed("json"))
+				return c.summary(cmd, named(args), isOn(cmd, "json"))
 			}
 			if flag := picked.Flags().Lookup("session"); flag != nil && len(args) > 0 {
 				if err := picked.Flags().Set("session", args[0]); err != nil {
@@ -119,6 +119,12 @@ func (c *command) show() *cobra.Command {
 	delete(of, "session")
 	oneOf(cmd, names...)
 	return cmd
+}
+
+// isOn reports whether a flag without a value is given, and not as --flag=false.
+func isOn(cmd *cobra.Command, flag string) bool {
+	on, err := cmd.Flags().GetBool(flag)
+	return err == nil && on
 }
 
 // shown is how a session stands.
@@ -189,14 +195,13 @@ func shownOf(ctx context.Context, a *app.App, id string) (shown, error) {
 			s.Began = e.Time
 		}
 	}
-	driven, err := a.Running.List(ctx)
+	driven, err := a.Running.Driven(ctx, id)
 	if err != nil {
 		return s, err
 	}
-	at := slices.IndexFunc(driven, func(d running.Driven) bool { return d.ID == id })
 	switch {
-	case at >= 0:
-		s.State = driven[at].State
+	case driven != nil:
+		s.State = driven.State
 	case len(st.Questions()) > 0:
 		s.State = running.StateAsks
 	case st.Stopped != nil && !st.Active:

@@ -1,6 +1,15 @@
 package command
 
-import "testing"
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/store"
+)
 
 // TestPercentile holds that a percentile is one of the values, by the nearest rank.
 func TestPercentile(t *testing.T) {
@@ -27,5 +36,31 @@ func TestPercentile(t *testing.T) {
 		if got := percentile(tc.of, tc.p); got != tc.want {
 			t.Errorf("the %dth percentile of %d values is %d, wanted %d", tc.p, len(tc.of), got, tc.want)
 		}
+	}
+}
+
+// TestStatsOfOneSession holds what the help says of --since: all of a session that is asked for, else the last days.
+func TestStatsOfOneSession(t *testing.T) {
+	var m store.Memory
+	log, err := m.Create(t.Context())
+	if err == nil {
+		err = log.Lease(t.Context())
+	}
+	if err == nil {
+		_, err = harnesstest.Write(t.Context(), log, event.Opened{Format: 1}, event.Say("go"), event.Asked{Route: "a/m"}, event.Replied{Route: "a/m"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := time.Now().AddDate(0, 0, usualDays+1)
+	for id, want := range map[string]string{"": "No request or call has ended since ", log.ID(): "MODEL "} {
+		var out bytes.Buffer
+		err := statistics{Session: id}.print(t.Context(), &out, &m, later, func(s string) { t.Error(s) })
+		if err != nil || !strings.HasPrefix(out.String(), want) {
+			t.Errorf("%q: wanted %q, got %v, %s", id, want, err, &out)
+		}
+	}
+	if _, out, _ := prints(t, "stats", "--help"); !strings.Contains(out, "default: 30 days ago; of one session all") {
+		t.Error(out)
 	}
 }

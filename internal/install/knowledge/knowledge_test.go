@@ -195,6 +195,50 @@ func TestRecallOfDamage(t *testing.T) {
 	}
 }
 
+// TestRecallOfDamagedIndex holds that a search makes a damaged index anew, and finds what it would have found.
+func TestRecallOfDamagedIndex(t *testing.T) {
+	k := newBase(t)
+	past(t, k, event.Opened{Format: 1}, said("bilby"))
+	path := filepath.Join(k.StateDir, "recall.db")
+	for range 2 {
+		if hits, _, err := k.Search(t.Context(), "bilby", "", 10); err != nil || len(hits) != 1 {
+			t.Fatalf("%+v, %v", hits, err)
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, string(raw[:4096])+strings.Repeat("x", len(raw)-4096))
+	}
+}
+
+// TestRecallOfDeleted holds that nothing of a deleted session is left in an index that was replaced.
+func TestRecallOfDeleted(t *testing.T) {
+	k := newBase(t)
+	id := past(t, k, event.Opened{Format: 1}, said("bilby"))
+	write(t, filepath.Join(k.StateDir, "recall.db"), "an index of another version: bilby")
+	find := func(want int) {
+		t.Helper()
+		if hits, _, err := k.Search(t.Context(), "bilby", "", 10); err != nil || len(hits) != want {
+			t.Fatalf("%+v, %v", hits, err)
+		}
+	}
+	find(1)
+	if err := k.Sessions.Remove(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	find(0)
+	files, err := filepath.Glob(filepath.Join(k.StateDir, "recall*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, path := range files {
+		if raw, err := os.ReadFile(path); err != nil || strings.Contains(string(raw), "bilby") {
+			t.Errorf("%s: %v, %q", path, err, raw)
+		}
+	}
+}
+
 // TestTeamMemory holds that the team's file counts once the person trusts it as it is, or has changed
 // it; and that what a session changes nobody stands by.
 func TestTeamMemory(t *testing.T) {

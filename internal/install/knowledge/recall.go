@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -26,8 +27,16 @@ func (k *Base) Search(ctx context.Context, words, root string, most int) (hits [
 }
 
 // Recall searches all sessions. Behind is how many of them have parts that are not
-// in the index yet.
+// in the index yet. An index in which damage is met is made anew.
 func (k *Base) Recall(ctx context.Context, q recall.Query) (hits []recall.Hit, behind int, err error) {
+	hits, behind, err = k.recall(ctx, q)
+	if errors.Is(err, recall.ErrDamaged) {
+		hits, behind, err = k.recall(ctx, q)
+	}
+	return hits, behind, err
+}
+
+func (k *Base) recall(ctx context.Context, q recall.Query) (hits []recall.Hit, behind int, err error) {
 	x, err := recall.Open(ctx, filepath.Join(k.StateDir, "recall.db"))
 	if err != nil {
 		return nil, 0, err
@@ -35,6 +44,9 @@ func (k *Base) Recall(ctx context.Context, q recall.Query) (hits []recall.Hit, b
 	defer func() { err = errors.Join(err, x.Close()) }()
 	if behind, err = k.takeUp(ctx, x); err != nil {
 		return nil, behind, err
+	}
+	if behind == 0 { // what Open has moved aside is needed no more, and may hold what was said in sessions that are deleted
+		_ = os.Remove(x.Path + ".aside")
 	}
 	hits, err = x.Search(ctx, q)
 	return hits, behind, err

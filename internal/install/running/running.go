@@ -79,14 +79,7 @@ func (t *Table) List(ctx context.Context) ([]Driven, error) {
 		if err != nil {
 			continue // it went meanwhile, or is damaged, which 'sessions list' tells
 		}
-		d := drivenBy(h, st)
-		switch s := stands[h.Session]; {
-		case s == StandsIdle:
-			d.State = StateIdle
-		case s == StandsRunning && d.State == StateIdle:
-			d.State = StateWorking
-		}
-		list = append(list, d)
+		list = append(list, stands[h.Session].of(drivenBy(h, st)))
 		for _, child := range st.Children {
 			if child.Open && !seen[child.Child] {
 				seen[child.Child] = true
@@ -96,6 +89,46 @@ func (t *Table) List(ctx context.Context) ([]Driven, error) {
 	}
 	slices.SortStableFunc(list, func(a, b Driven) int { return strings.Compare(a.ID, b.ID) }) // which puts children behind their parents
 	return list, nil
+}
+
+// Driven is the session with the whole id as somebody drives it; nil means nobody. It looks at no session but
+// that one and those that it works for.
+func (t *Table) Driven(ctx context.Context, id string) (*Driven, error) {
+	st, err := t.Status(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for at := id; at != ""; at = store.Parent(at) {
+		h, err := t.Sessions.Holder(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		if h == nil {
+			continue
+		}
+		if at != id && !st.Active { // what it works for goes on without it
+			return nil, nil
+		}
+		stands, err := t.stand(ctx)
+		if err != nil {
+			return nil, err
+		}
+		h.Session = id
+		d := stands[id].of(drivenBy(*h, st))
+		return &d, nil
+	}
+	return nil, nil
+}
+
+// of is how a session is driven, where the store says how it stands.
+func (s Standing) of(d Driven) Driven {
+	switch {
+	case s == StandsIdle:
+		d.State = StateIdle
+	case s == StandsRunning && d.State == StateIdle:
+		d.State = StateWorking
+	}
+	return d
 }
 
 func drivenBy(h store.Holder, st inspan.Status) Driven {

@@ -155,7 +155,7 @@ func TestList(t *testing.T) {
 	if list, err := r.List(t.Context()); err != nil || list == nil || len(list) != 0 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	past(t, r, event.Opened{Format: 1, Root: "/w"}, event.Say("over"))
+	over := past(t, r, event.Opened{Format: 1, Root: "/w"}, event.Say("over"))
 	works := held(t, r, event.Opened{Format: 1, Root: "/w"}, event.Say("Work.\nWell."))
 	titled := held(t, r, event.Opened{Format: 1, Root: "/w"}, event.Say("Ask."), event.Titled{Title: "Questions"},
 		event.Replied{Parts: llm.Parts{llm.Call{ID: "c", Name: "bash", Args: []byte(`{}`)}}, Stop: llm.StopCalls},
@@ -177,6 +177,12 @@ func TestList(t *testing.T) {
 		if got.State != want.State || got.What != want.What || got.Root != want.Root || got.PID != os.Getpid() || got.Parent != "" {
 			t.Errorf("%+v, want %+v", got, want)
 		}
+		if one, err := r.Driven(t.Context(), id); err != nil || one == nil || *one != got {
+			t.Errorf("alone: %+v, %v, want %+v", one, err, got)
+		}
+	}
+	if one, err := r.Driven(t.Context(), over); err != nil || one != nil {
+		t.Errorf("nobody drives it: %+v, %v", one, err)
 	}
 	if list[0].ID > list[1].ID {
 		t.Error("the order is not that of the ids")
