@@ -67,7 +67,7 @@ func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
 	}
 	v, err := decodeArgs(args)
 	if err != nil {
-		return nil, t.complain(c, []string{err.Error()})
+		return nil, t.complain(c, args, []string{err.Error()})
 	}
 	v = t.mended(v)
 	f := fitter{root: c.schema, lenient: t.Lenient}
@@ -81,7 +81,7 @@ func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
 		}
 	}
 	if len(f.problems) > 0 {
-		return nil, t.complain(c, f.problems)
+		return nil, t.complain(c, args, f.problems)
 	}
 	return marshal(v)
 }
@@ -104,16 +104,26 @@ func (t Tool) mended(v any) any {
 	return v
 }
 
-// complain makes the error for the model. A long list helps nobody, so it
-// stops after five problems.
-func (t Tool) complain(c *compiled, problems []string) error {
+// complain makes the error for the model, in the terms of the form that it was told of, unless its arguments
+// were of the other one. A long list helps nobody, so it stops after five problems.
+func (t Tool) complain(c *compiled, args json.RawMessage, problems []string) error {
+	if form, err := (Tool{Schema: t.Form}).compile(); t.Form != nil && err == nil {
+		var given map[string]any
+		_ = json.Unmarshal(args, &given) // what is no object is of neither form
+		f := fitter{root: form.schema, lenient: t.Lenient}
+		f.fit("", form.schema, given)
+		other := slices.ContainsFunc(slices.Collect(maps.Keys(given)), func(name string) bool {
+			return c.schema.Properties[name] != nil && form.schema.Properties[name] == nil
+		})
+		if len(f.problems) > 0 && given != nil && !other {
+			problems = f.problems
+		}
+		c = form
+	}
 	if n := len(problems) - 5; n > 0 {
 		problems = append(problems[:5:5], fmt.Sprintf("and %d more", n))
 	}
 	text := fmt.Sprintf("%s was not run, its arguments are not valid:\n- %s", t.Name, strings.Join(problems, "\n- "))
-	if form, err := (Tool{Schema: t.Form}).compile(); t.Form != nil && err == nil {
-		c = form
-	}
 	f := fitter{root: c.schema}
 	if example, err := marshal(f.example("", c.schema, 0)); err == nil {
 		text += "\nA valid call: " + string(example)

@@ -192,7 +192,10 @@ func TestForm(t *testing.T) {
 	if got, err := tl.Check(json.RawMessage(`{"a":"x"}`)); err != nil || string(got) != `{"list":[{"a":"x"}]}` {
 		t.Errorf("%s, %v", got, err)
 	}
-	if _, err := tl.Check(json.RawMessage(`{}`)); err == nil || !strings.Contains(err.Error(), `A valid call: {"a":"<a>"}`) {
-		t.Error(err)
+	for args, want := range map[string]string{`{}`: "- a: missing, want string\n", `{"a":[1]}`: "- a: want string", `{"list":[{"b":1}]}`: "- list[0]"} {
+		_, err := tl.Check(json.RawMessage(args))
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `A valid call: {"a":"<a>"}`) {
+			t.Errorf("%s: %v, want %s", args, err, want)
+		}
 	}
 }

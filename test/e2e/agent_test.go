@@ -20,7 +20,7 @@ func TestAgent(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	settings := "[providers.ollama]\nkind = \"ollama\"\nbase_url = \"" + env(t, "INSPAN_E2E_OLLAMA") + "\"\n"
-	for path, text := range map[string]string{"config.toml": settings, "work/note.txt": "The word is heron.\n"} {
+	for path, text := range map[string]string{"settings/config.toml": settings, "work/note.txt": "The word is heron.\n"} {
 		path = filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -31,7 +31,7 @@ func TestAgent(t *testing.T) {
 	}
 	run := exec.CommandContext(t.Context(), bin, "run", "--mode", "auto", "--cwd", work, "--max-turns", "8",
 		"--model", "ollama/"+env(t, tooled), "Read the file note.txt with a tool. Then answer with the one word that it names.")
-	run.Env = append(os.Environ(), "INSPAN_CONFIG_DIR="+dir, "INSPAN_STATE_DIR="+filepath.Join(dir, "state"))
+	run.Env = append(os.Environ(), "INSPAN_CONFIG_DIR="+filepath.Join(dir, "settings"), "INSPAN_STATE_DIR="+filepath.Join(dir, "state"))
 	out, err := run.Output()
 	if err != nil || !strings.Contains(strings.ToLower(string(out)), "heron") {
 		t.Errorf("%v: %s", err, out)

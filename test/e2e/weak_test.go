@@ -121,7 +121,7 @@ func tried(t *testing.T, bin, base, form string, task weakTask, seed int) (r wea
 	t.Helper()
 	dir := t.TempDir()
 	work := filepath.Join(dir, "work")
-	files := map[string]string{"config.toml": fmt.Sprintf(
+	files := map[string]string{"settings/config.toml": fmt.Sprintf(
 		"[providers.weak]\nkind = \"openai\"\ndialect = \"llamacpp\"\nbase_url = %q\n[providers.weak.models.coder]\nwindow = 8192\nmax_output = 700\nno_tools = %t\n",
 		sampled(t, base, seed)+"/v1", form == "prompted")}
 	for name, text := range task.files {
@@ -141,7 +141,7 @@ func tried(t *testing.T, bin, base, form string, task weakTask, seed int) (r wea
 	}
 	inspan := func(args ...string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), bin, args...)
-		cmd.Env = append(os.Environ(), "INSPAN_CONFIG_DIR="+dir, "INSPAN_STATE_DIR="+filepath.Join(dir, "state"))
+		cmd.Env = append(os.Environ(), "INSPAN_CONFIG_DIR="+filepath.Join(dir, "settings"), "INSPAN_STATE_DIR="+filepath.Join(dir, "state"))
 		return cmd
 	}
 	began := time.Now()

@@ -180,6 +180,9 @@ func mendJobs(args map[string]any) {
 func mendEdit(args map[string]any) {
 	drop(args, "instruction", "instructions", "expected_replacements", "description", "explanation")
 	first(args, "edits", "edit")
+	if _, replaces := args["old_string"]; replaces {
+		first(args, "new_string", "content") // what comes in the place of the old
+	}
 }
 
 // mendWrite drops what would say that a file is to be written whole, which it is.

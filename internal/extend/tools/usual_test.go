@@ -71,6 +71,7 @@ func TestHabitsCostNoTurn(t *testing.T) {
 		{"ReadFile", `{"path":"a.go","offset":0}`, `read_file {"path":"a.go"}`},
 		{"Write", `{"file_path":"a.go","content":"x"}`, `write_file {"content":"x","path":"a.go"}`},
 		{"create_file", `{"filePath":"a.go","contents":"x"}`, `write_file {"content":"x","path":"a.go"}`},
+		{"edit_file", `{"path":"a","old_string":"x","content":"y"}`, `edit_file {"edits":[{"new_string":"y","old_string":"x"}],"path":"a"}`},
 		{
 			"Edit", `{"file_path":"a","old_string":"x","new_string":"y","replace_all":true}`,
 			`edit_file {"edits":[{"new_string":"y","old_string":"x","replace_all":true}],"path":"a"}`,
