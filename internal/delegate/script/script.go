@@ -325,6 +325,7 @@ func (r *run) heard(line []byte) (*ending, error) {
 // ask has a call made.
 func (r *run) ask(c asked) error {
 	r.open++
+	r.rests = -1 // what the process has said of itself is older than this call
 	if r.made++; r.made > r.Limits.Calls {
 		return &Error{fmt.Sprintf("the script makes more than %d calls", r.Limits.Calls)}
 	}
