@@ -83,16 +83,17 @@ func (h *hearing) show(events []event) []llm.Chunk {
 func heard(in *llm.Reply, req llm.Request, keeps bool) *llm.Reply {
 	out := *in
 	native := in.Calls()
-	with := reader{scanner: newScanner(req.Tools), last: lastID(req.Messages), route: in.Route, keeps: keeps}
-	with.read(in)
-	if len(with.calls) == 0 {
-		inner := reader{scanner: newScanner(req.Tools), last: lastID(req.Messages), route: in.Route, keeps: keeps}
-		if inner.read(single(in)); len(inner.calls) > 0 {
+	read := func(in *llm.Reply, tools []llm.ToolSpec) reader {
+		r := reader{scanner: newScanner(tools), last: lastID(req.Messages), route: in.Route, keeps: keeps}
+		r.read(in)
+		return r
+	}
+	with, plain := read(in, req.Tools), read(in, nil)
+	if one, doubled := single(in); doubled {
+		if inner := read(one, req.Tools); len(inner.calls) > 0 {
 			with = inner
 		}
 	}
-	plain := reader{scanner: newScanner(nil), route: in.Route, keeps: keeps}
-	plain.read(in)
 	switch {
 	case len(native) > 0:
 		out.Parts = with.once(native)
@@ -119,17 +120,18 @@ func heard(in *llm.Reply, req llm.Request, keeps bool) *llm.Reply {
 	return &out
 }
 
-// single returns a reply with the call that it may be in single braces.
-func single(in *llm.Reply) *llm.Reply {
-	out := *in
-	out.Parts = slices.Clone(in.Parts)
-	for i, p := range out.Parts {
-		if t, ok := p.(llm.Text); ok {
-			t.Text = undoubled(t.Text)
-			out.Parts[i] = t
+// single returns a reply whose call stands in doubled braces with single ones, and whether there is such a call.
+func single(in *llm.Reply) (out *llm.Reply, doubled bool) {
+	for i, p := range in.Parts {
+		t, ok := p.(llm.Text)
+		if one := undoubled(t.Text); ok && one != t.Text {
+			reply := *in
+			reply.Parts = slices.Clone(in.Parts)
+			reply.Parts[i] = llm.Text{Text: one}
+			return &reply, true
 		}
 	}
-	return &out
+	return nil, false
 }
 
 // sure reports whether the calls in the text are meant: nothing but calls stands behind the first of

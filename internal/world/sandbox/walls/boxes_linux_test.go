@@ -418,7 +418,7 @@ func attempts() []attempt {
 		},
 		{name: "environment of the parent", script: "tr '\\0' x </proc/$HOST/environ | grep -q PATH", read: true, workspace: true},
 		{name: "memory of the parent", script: "exec 9</proc/$HOST/mem", read: true, workspace: true},
-		{name: "root of the parent", script: "ls /proc/$HOST/root/proc", read: true, workspace: true},
+		{name: "root of the parent", script: "ls " + filepath.Join("/proc/$HOST", "root", "proc"), read: true, workspace: true},
 		{name: "tcp", script: "exec 9<>/dev/tcp/127.0.0.1/$PORT", read: true, workspace: true},
 		{name: "udp", script: py +
 			`'import socket, os; s=socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(2); s.sendto(b"x", ("127.0.0.1", ` +
