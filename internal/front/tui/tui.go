@@ -3,14 +3,15 @@
 //
 // Its rules:
 //
-// 1. It only reads events and sends inputs. Everything it shows of a session is a fold over the session's
-// events (transcript.Fold). No state of the agent is kept elsewhere, so a crash of the front end loses nothing.
-// 2. Finished output is printed once, into the terminal's own scrollback. Only the part at the bottom is
-// redrawn: streaming text, running calls, questions, the prompt, the status line. Fullscreen uses the alternate
-// screen and scrolls by itself. The mouse stays with the terminal. 3. Streams faster than 60 frames a second
-// are merged before they are drawn (pump). The session never waits for the screen, and keys never wait behind
-// output. A line that has settled is never rendered again. 4. No text of a model, a tool or a file controls the
-// terminal: everything passes clean or visible (text.go) on its way to a line.
+//  1. It only reads events and sends inputs. Everything it shows of a session is a fold over the session's
+//     events (transcript.Fold). No state of the agent is kept elsewhere, so a crash of the front end loses nothing.
+//  2. Finished output is printed once, into the terminal's own scrollback. Only the part at the bottom is
+//     redrawn: streaming text, running calls, questions, the prompt, the status line. Fullscreen uses the
+//     alternate screen and scrolls by itself. The mouse stays with the terminal.
+//  3. Streams faster than 60 frames a second are merged before they are drawn (pump). The session never waits
+//     for the screen, and keys never wait behind output. A line that has settled is never rendered again.
+//  4. No text of a model, a tool or a file controls the terminal: everything passes clean or visible (text.go)
+//     on its way to a line.
 //
 // The parts of the terminal:
 //
