@@ -29,7 +29,7 @@ type shownCall struct {
 	terminal string
 }
 
-// description is a call in the words of the protocol.
+// description describes a call in the terms of the protocol.
 type description struct {
 	title     string
 	kind      wire.ToolKind

@@ -22,9 +22,9 @@ const (
 	maxParked = 16 // its questions that a client was told about
 )
 
-// clientCall is a call of a client under way. It goes on in a goroutine of its own and may
-// outlast the request: a client that has no requests put to it answers a question with
-// its next one. Its questions and what it tells are for whoever attends to it.
+// clientCall is a call by a client in progress. It runs in its own goroutine and may outlive the request: a
+// client that accepts no requests answers a question with its next call. Its questions and its progress go to
+// the request that attends it.
 type clientCall struct {
 	key    string // of the call: who answers must have made the same
 	client string // for the log

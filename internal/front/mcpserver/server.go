@@ -26,7 +26,7 @@ type Server struct {
 	// there is no run_agent.
 	Host *inspan.Host
 	// Tools opens the sessions for calls of tools. It ignores the model, the system prompt, the limits and
-	// Dynamic of its agents. If nil, there are no tools.
+	// the dynamic tools and instructions of its agents. If nil, there are no tools.
 	Tools *inspan.Host
 	// Names lists the tools to offer, among those of the agents of Tools. If nil, the [Usual] ones that exist
 	// are offered.
