@@ -15,8 +15,8 @@ import (
 
 const maxAsked = 32 << 10 // bytes of a schema of what is asked
 
-// elicit asks the person what a server wants to know, through the call that it is
-// asked for; nil: there is none that can ask. Forms for secrets are declined: nobody here could tell where they lead.
+// elicit asks the person the server's question, through the call that the server works for; it declines if no
+// running call can ask. Forms for secrets are declined: nobody here could tell where the answer goes.
 func (c *client) elicit(ctx context.Context, by *patience, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	declined, cancelled := &sdk.ElicitResult{Action: "decline"}, &sdk.ElicitResult{Action: "cancel"}
 	if by == nil {
@@ -45,11 +45,10 @@ func (c *client) elicit(ctx context.Context, by *patience, p *sdk.ElicitParams) 
 	return &sdk.ElicitResult{Action: "accept", Content: values}, nil
 }
 
-// asker puts a question before the person, see [tool.Call].
+// asker asks the person a question, see [tool.Call].
 type asker func(ctx context.Context, question string, options []string) (string, error)
 
-// visit asks the person to do something in a browser. Nothing is opened for them:
-// they see where it leads.
+// visit asks the person to do something in a browser. It only shows the address and opens nothing.
 func visit(ctx context.Context, ask asker, message, address string) (*sdk.ElicitResult, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" ||
@@ -66,8 +65,8 @@ func visit(ctx context.Context, ask asker, message, address string) (*sdk.Elicit
 	return &sdk.ElicitResult{Action: "decline"}, nil
 }
 
-// wantsSecret reports whether a field is called, or described, like what nobody should
-// type into the form of a stranger.
+// wantsSecret reports whether a field's name or description asks for something that should not be typed into a
+// stranger's form.
 func wantsSecret(schema []byte) bool {
 	var form struct {
 		Properties map[string]struct {
@@ -90,7 +89,7 @@ func wantsSecret(schema []byte) bool {
 	return false
 }
 
-// secretWord looks for words that are no names of variables.
+// secretWord looks for words for secrets that are not names of variables.
 func secretWord(text string) bool {
 	for word := range strings.SplitSeq(text, "_") {
 		switch word {

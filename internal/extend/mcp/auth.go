@@ -11,30 +11,30 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// Authorizer has passes for servers over HTTP that want to know who asks. It must be
-// safe for concurrent use.
+// Authorizer has access tokens for servers over HTTP that require authorization. It must be safe for concurrent
+// use.
 type Authorizer interface {
-	// Token returns the pass for a server; nil: the person has to log in.
+	// Token returns the token for a server; nil: the person has to log in.
 	Token(ctx context.Context, s Server) (Pass, error)
-	// Renew returns one in the place of one that the server has refused with a
-	// challenge (WWW-Authenticate); nil: the person has to log in.
+	// Renew returns a token that replaces one that the server has refused with a challenge (WWW-Authenticate);
+	// nil: the person has to log in.
 	Renew(ctx context.Context, s Server, refused Pass, challenge string) (Pass, error)
 }
 
-// refusable is an [Authorizer] that wants to know what the server has refused where there is no other: a
-// pass that Renew has just returned, or nil for the header that it is given.
+// refusable is an [Authorizer] that wants to know about a refusal after which there is no other token: of the
+// one that Renew has just returned, or of the configured header (nil).
 type refusable interface {
 	Refused(ctx context.Context, s Server, p Pass)
 }
 
-// Pass is an access token, and what proves that it is ours where the server wants that.
+// Pass is an access token, with a proof of possession if the server requires one.
 type Pass interface {
-	// Apply puts it onto a request that is sent next: what it signs is good once. The
-	// nonce is what the server gave last (DPoP-Nonce), empty if it gave none.
+	// Apply adds it to a request that is sent next: a signature is valid once. The nonce is the server's latest
+	// (DPoP-Nonce), empty if it gave none.
 	Apply(req *http.Request, nonce string) error
 }
 
-// loginError says that the person has to log in, or to do so for more.
+// loginError says that the person has to log in, or to grant more.
 type loginError struct {
 	server    string
 	challenge string // WWW-Authenticate
@@ -48,8 +48,8 @@ func (e *loginError) Error() string {
 	return "it wants you to log in: inspan mcp login " + e.server
 }
 
-// authorized sends a request with the pass for the server, and once more with a new one
-// if that is refused. Headers that the person has set win.
+// authorized sends a request with the token for the server, and once more with a new one if that is refused.
+// Headers set by the person win.
 func (r *remote) authorized(req *http.Request) (*http.Response, error) {
 	if r.auth == nil || req.Header.Get("Authorization") != "" {
 		resp, err := r.next.RoundTrip(req)
@@ -81,16 +81,15 @@ func (r *remote) authorized(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// refused tells that the server takes nothing that there is for it, if its answer says so.
+// refused reports to the Authorizer that the server accepts none of its tokens, if the response says so.
 func (r *remote) refused(req *http.Request, resp *http.Response, pass Pass) {
 	if a, is := r.auth.(refusable); is && resp != nil && resp.StatusCode == http.StatusUnauthorized {
 		a.Refused(req.Context(), r.server, pass)
 	}
 }
 
-// passed sends a request with a pass, which may be nil. If it is not the token that is
-// refused but its proof, as for the nonce of the server that has to be in it (RFC 9449,
-// section 9), it is sent once more with a new one.
+// passed sends a request with a token, which may be nil. If the server refuses the proof and not the token,
+// such as for a missing nonce (RFC 9449, section 9), it sends the request once more with a new proof.
 func (r *remote) passed(req *http.Request, pass Pass) (*http.Response, error) {
 	for last := !repeatable(req); ; last = true {
 		resp, unproven, err := r.tried(req, pass)
@@ -112,8 +111,8 @@ var (
 	errProof = errors.New("it does not take the proof that the token is ours (DPoP): is the clock of this machine right?")
 )
 
-// tried sends a request once, with a new proof. Unproven is why that was refused, nil if
-// it was not: then a login is of no help.
+// tried sends a request once, with a new proof. Unproven is why the proof was refused, nil if it was not: then
+// logging in does not help.
 func (r *remote) tried(req *http.Request, pass Pass) (resp *http.Response, unproven, err error) {
 	req = req.Clone(req.Context())
 	if pass != nil {
@@ -139,12 +138,12 @@ func (r *remote) tried(req *http.Request, pass Pass) (resp *http.Response, unpro
 	return resp, unproven, nil
 }
 
-// repeatable reports whether a request can be sent once more.
+// repeatable reports whether a request can be sent again.
 func repeatable(req *http.Request) bool {
 	return req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
 }
 
-// rewind gives a request that has been sent its body again.
+// rewind resets the body of a request that has been sent.
 func rewind(req *http.Request) (err error) {
 	if req.GetBody != nil {
 		req.Body, err = req.GetBody()
@@ -152,7 +151,7 @@ func rewind(req *http.Request) (err error) {
 	return err
 }
 
-// challenge is what an answer says of who may ask.
+// challenge returns the challenge of a response.
 func challenge(resp *http.Response) string {
 	return strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")
 }
@@ -165,7 +164,7 @@ func closing(req *http.Request, err error) error {
 	return err
 }
 
-// unauthorized is the error of an answer that wants a login; nil if it does not.
+// unauthorized returns an error if the response asks for a login.
 func (r *remote) unauthorized(resp *http.Response) error {
 	said := challenge(resp)
 	more := resp.StatusCode == http.StatusForbidden && strings.Contains(said, "insufficient_scope")
@@ -182,7 +181,7 @@ func (r *remote) unauthorized(resp *http.Response) error {
 	return err
 }
 
-// Revive connects again to servers that the person has logged in to meanwhile.
+// Revive reconnects to servers that the person has logged in to meanwhile.
 func (m *Manager) Revive(ctx context.Context) {
 	if m.Auth == nil {
 		return
@@ -201,8 +200,7 @@ func (m *Manager) Revive(ctx context.Context) {
 	}
 }
 
-// Server returns a server as it is reached, with its variables filled in, and what it
-// said when it last wanted a login (WWW-Authenticate).
+// Server returns a server with its variables filled in, and its latest login challenge (WWW-Authenticate).
 func (m *Manager) Server(name string) (s Server, challenge string, err error) {
 	m.mu.Lock()
 	i := slices.IndexFunc(m.slots, func(s *slot) bool { return s.server.Name == name })
@@ -217,7 +215,7 @@ func (m *Manager) Server(name string) (s Server, challenge string, err error) {
 	return s, challenge, err
 }
 
-// expanded is a server with its variables filled in.
+// expanded returns a server with its variables filled in.
 func (m *Manager) expanded(s Server) (Server, error) {
 	var value func(string) string
 	if m.Expand != nil {

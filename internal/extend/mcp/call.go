@@ -28,9 +28,8 @@ const (
 	notSent = -32005
 )
 
-// Tools returns those tools of the servers that are there now whose definitions are
-// agreed to, ordered by name. Of tools that would have one name, upper and
-// lower case being the same, none is offered.
+// Tools returns the approved tools of the connected servers, ordered by name. Of tools with the same name,
+// ignoring case, it returns none.
 func (m *Manager) Tools() []tool.Tool {
 	var out []tool.Tool
 	count := map[string]int{}
@@ -52,14 +51,13 @@ func (m *Manager) Tools() []tool.Tool {
 	return out
 }
 
-// offer is what a server offers.
+// offer is the tools of one server.
 type offer struct {
 	slot  *slot
 	tools []definition
 }
 
-// offers are the tools that the person has agreed to, of servers that are there or
-// on their way.
+// offers returns the tools that the person has approved, of servers that are connected or about to be.
 func (m *Manager) offers() []offer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,8 +84,7 @@ func (c caller) tool() tool.Tool {
 	}
 }
 
-// effects are unknown, but for a tool of which a server that is believed says
-// that it only reads.
+// effects are unknown, except for a tool that a trusted server declares to be read-only.
 func (c caller) effects(_ context.Context, call *tool.Call) ([]tool.Effect, error) {
 	server := c.slot.server
 	if !server.believed() || !c.readOnly {
@@ -110,8 +107,8 @@ func (c caller) effects(_ context.Context, call *tool.Call) ([]tool.Effect, erro
 	return out, nil
 }
 
-// current is the connection to call on, which it waits for. The tool must be defined as
-// it was when it was offered, and that still be agreed to.
+// current waits for the connection to use. The tool's definition must be the one that was offered, and still be
+// approved.
 func (c *caller) current(ctx context.Context) (*client, error) {
 	m, s := c.manager, c.slot
 	ctx, cancel := context.WithTimeout(ctx, m.patience())
@@ -182,7 +179,7 @@ func (c caller) run(ctx context.Context, call *tool.Call) (out tool.Result, _ er
 	return out, nil
 }
 
-// send sends the call and returns its result, also if that comes as one of a task.
+// send sends the call and returns its result, also if the server returns it as a task.
 func (c caller) send(ctx context.Context, conn *client, by *patience,
 	params *sdk.CallToolParams, tell func(string),
 ) (*sdk.CallToolResult, error) {
@@ -203,7 +200,7 @@ func arguments(args json.RawMessage) json.RawMessage {
 	return args
 }
 
-// failure tells an answer that is an error from no answer at all.
+// failure tells an error response from a missing response.
 func (c caller) failure(conn *client, err error) error {
 	var answer *jsonrpc.Error
 	var ended *taskError
@@ -220,7 +217,7 @@ func (c caller) failure(conn *client, err error) error {
 	return fmt.Errorf("%s got no answer, so what it did is not known: %w", c.spec.Name, conn.ending(err))
 }
 
-// took notes how long a call has taken.
+// took records the duration of a call.
 func (m *Manager) took(s *slot, d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -15,8 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// lastHandshake is the newest revision of the protocol that begins with a
-// handshake.
+// lastHandshake is the newest revision of the protocol that begins with a handshake.
 const lastHandshake = "2025-11-25"
 
 // client is one connection to a server.
@@ -39,9 +38,8 @@ type client struct {
 	calls    []*patience // of the calls that go on, the one begun last at the end
 }
 
-// connect connects to a server and reads its tools. One that can't be spoken to
-// in the newest revision is tried once more with a handshake, as some old servers
-// end, or say nothing, when the first message is no handshake.
+// connect connects to a server and reads its tools. If the newest revision fails, it tries once more with a
+// handshake: some old servers end, or say nothing, if the first message is not a handshake.
 func (m *Manager) connect(ctx context.Context, s *slot) (*client, *toolset, time.Duration, error) {
 	server, err := m.expanded(s.server)
 	if err != nil {
@@ -60,7 +58,7 @@ func (m *Manager) connect(ctx context.Context, s *slot) (*client, *toolset, time
 	return c, tools, took, nil
 }
 
-// try connects once. It took so long to read the tools.
+// try connects once. Took is the time of reading the tools.
 func (m *Manager) try(ctx context.Context, server Server, legacy bool) (_ *client, _ *toolset, took time.Duration, _ error) {
 	c := &client{server: server, done: make(chan struct{}), changed: make(chan struct{}, 1), progress: map[string]func(string){}}
 	c.life, c.cancel = context.WithCancelCause(context.Background()) // its end can take longer than ctx lasts
@@ -99,7 +97,7 @@ func (m *Manager) patience() time.Duration {
 	return m.Patience
 }
 
-// open starts or reaches the server and introduces itself.
+// open starts the server, or connects to it, and introduces itself.
 func (c *client) open(m *Manager, server Server, legacy bool) error {
 	transport, err := c.transport(m, server, legacy)
 	if err != nil {
@@ -155,8 +153,8 @@ func (c *client) transport(m *Manager, server Server, legacy bool) (sdk.Transpor
 	return p.transport(), nil
 }
 
-// startProgram starts the process of a server. No more are started at once than there are
-// processors: the first are there sooner then, and an end has fewer to wait for.
+// startProgram starts the process of a server. It starts at most as many at once as there are processors, so
+// that the first ones are ready sooner, and Close has fewer to wait for.
 func (c *client) startProgram(m *Manager, server Server, legacy bool) (*program, error) {
 	select {
 	case m.starting <- struct{}{}:
@@ -169,14 +167,13 @@ func (c *client) startProgram(m *Manager, server Server, legacy bool) (*program,
 	return startProgram(m.Env, m.Level, server, legacy, func(line []byte) { m.noise(server, line) })
 }
 
-// noise tells the person once that a server sends what is no message.
+// noise warns the person once if a server sends data that is not a message.
 func (m *Manager) noise(server Server, data []byte) {
 	m.warnOf("noise of "+server.Name, fmt.Sprintf("The MCP server %s sends what is no message of the protocol; it is skipped, from the first: %s",
 		server.Name, words.OneLine(printed(string(data[:min(len(data), 500)])), 120)))
 }
 
-// capture keeps the connection that a transport makes, which the SDK leaves open
-// in some failures.
+// capture keeps the transport's connection, which the SDK leaves open after some failures.
 type capture struct {
 	sdk.Transport
 	client *client
@@ -192,9 +189,8 @@ func (t *capture) Connect(ctx context.Context) (sdk.Connection, error) {
 	return conn, err
 }
 
-// options are what we can do. What is not listed a server must not ask for. A program
-// is told the folder that it is started in, as long as servers ask: revision 2026-07-28
-// has deprecated that. Others need not know it.
+// options declares the client's capabilities; a server must not ask for others. Programs get their folder as a
+// root as long as servers ask for it: revision 2026-07-28 has deprecated that. Remote servers don't need it.
 func (c *client) options(m *Manager) *sdk.ClientOptions {
 	o := &sdk.ClientOptions{
 		Capabilities: &sdk.ClientCapabilities{
@@ -226,7 +222,7 @@ func (c *client) stir() {
 	}
 }
 
-// bound is ctx, done with the connection at the latest.
+// bound returns a ctx that also ends with the connection.
 func (c *client) bound(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(c.life, func() { cancel(context.Cause(c.life)) })
@@ -247,7 +243,7 @@ func (c *client) ending(err error) error {
 	return &saidError{err, words.OneLine(err.Error(), 1000)}
 }
 
-// saidError is an error with the words of a server in it, which are cleaned.
+// saidError is an error with a server's words, cleaned.
 type saidError struct {
 	error
 	text string
@@ -256,8 +252,7 @@ type saidError struct {
 func (e *saidError) Error() string { return e.text }
 func (e *saidError) Unwrap() error { return e.error }
 
-// close ends the connection and returns when nothing of it is left. Calls that go
-// on fail.
+// close ends the connection and returns when nothing of it is left. Running calls fail.
 func (c *client) close() {
 	if c.program != nil {
 		c.program.stop()
@@ -273,7 +268,7 @@ func (c *client) close() {
 
 var errClosed = errors.New("the connection was closed")
 
-// watch has a function called with the progress of a call, for the token of it.
+// watch calls a function with the progress of a call, identified by the token.
 func (c *client) watch(tell func(string)) (token string, stop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -287,7 +282,7 @@ func (c *client) watch(tell func(string)) (token string, stop func()) {
 	}
 }
 
-// heard passes on progress.
+// heard passes progress on.
 func (c *client) heard(p *sdk.ProgressNotificationParams) {
 	if p == nil {
 		return

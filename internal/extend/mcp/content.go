@@ -20,7 +20,7 @@ const (
 	maxImages = 20      // of one result
 )
 
-// parts is what a call brought, for the model.
+// parts converts the result of a call for the model.
 func parts(res *sdk.CallToolResult) llm.Parts {
 	out := contents(res.Content)
 	if res.StructuredContent == nil || repeated(res) {
@@ -33,7 +33,7 @@ func parts(res *sdk.CallToolResult) llm.Parts {
 	return append(out, llm.Text{Text: text.Printed(string(data))})
 }
 
-// repeated reports whether a text says what the structured content does.
+// repeated reports whether a text repeats the structured content.
 func repeated(res *sdk.CallToolResult) bool {
 	return slices.ContainsFunc(res.Content, func(c sdk.Content) bool {
 		text, is := c.(*sdk.TextContent)
@@ -42,7 +42,7 @@ func repeated(res *sdk.CallToolResult) bool {
 	})
 }
 
-// plain is a value as it is after a trip through JSON.
+// plain returns a value as it is after a trip through JSON.
 func plain(v any) any {
 	var out any
 	if data, err := json.Marshal(v); err == nil {
@@ -51,7 +51,7 @@ func plain(v any) any {
 	return out
 }
 
-// contents makes parts of what a server said.
+// contents converts a server's content.
 func contents(list []sdk.Content) llm.Parts {
 	var out llm.Parts
 	images := 0
@@ -85,7 +85,7 @@ func content(c sdk.Content) llm.Part {
 	return llm.Text{Text: "[content of a kind that is not known: not shown]"}
 }
 
-// image is a picture that is of the type that it says.
+// image returns a picture if it has the declared type.
 func image(kind string, data []byte) llm.Part {
 	known := slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind) && http.DetectContentType(data) == kind
 	switch {

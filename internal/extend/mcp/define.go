@@ -27,8 +27,7 @@ const (
 	maxName    = 64      // of a tool, for models
 )
 
-// Definition is a tool as its server defines it, with hidden characters spelled
-// out.
+// Definition is a tool as its server defines it, with hidden characters made visible.
 type Definition struct {
 	Name   string // of the server
 	Tool   string // for the model
@@ -37,7 +36,7 @@ type Definition struct {
 	Says   string          // its title, and what it says of its effects, as JSON
 }
 
-// toolset is all that a server offers at one time. Immutable.
+// toolset is everything that a server offers at one time. Immutable.
 type toolset struct {
 	digest string
 	raw    json.RawMessage // as the server said it
@@ -88,8 +87,8 @@ func (c *client) list(ctx context.Context) (*toolset, error) {
 	return nil, fmt.Errorf("its list of tools has more than %d pages", maxPages)
 }
 
-// defined are the definitions of the tools, of which some are only called as tasks. That is
-// nothing that a person agrees to.
+// defined returns the definitions of tools. Required names those that can only be called as tasks, which is not
+// part of what a person approves.
 func (c *client) defined(tools []*sdk.Tool, required map[string]bool) (*toolset, error) {
 	set, err := define(c.server, tools)
 	if err != nil {
@@ -101,7 +100,7 @@ func (c *client) defined(tools []*sdk.Tool, required map[string]bool) (*toolset,
 	return set, nil
 }
 
-// define makes definitions of what a server said and that is used of it, ordered by name.
+// define makes definitions of a server's tools from the fields that are used, ordered by name.
 func define(server Server, tools []*sdk.Tool) (*toolset, error) {
 	tools = slices.DeleteFunc(tools, func(t *sdk.Tool) bool { return !server.uses(t.Name) })
 	slices.SortFunc(tools, func(a, b *sdk.Tool) int { return strings.Compare(a.Name, b.Name) })
@@ -117,8 +116,7 @@ func define(server Server, tools []*sdk.Tool) (*toolset, error) {
 	out := toolset{raw: raw}
 	var specs []llm.ToolSpec
 	for _, t := range tools {
-		// What it is called, what it says of itself and what it takes: all that a
-		// person agrees to.
+		// The name, description and schema: everything that a person approves.
 		data, err := json.Marshal([]any{t.Name, t.Title, t.Description, t.InputSchema, t.Annotations})
 		if err != nil {
 			return nil, fmt.Errorf("read its tools: %w", err)
@@ -146,8 +144,7 @@ func define(server Server, tools []*sdk.Tool) (*toolset, error) {
 	return &out, nil
 }
 
-// spec is a tool for the model. A schema that arguments can't be checked against
-// is described instead.
+// spec describes a tool for the model. A schema that can't be used to check arguments becomes text.
 func spec(server string, t *sdk.Tool) llm.ToolSpec {
 	s := llm.ToolSpec{Name: toolName(server, t.Name), Description: describe(t)}
 	schema, err := usable(s.Name, t.InputSchema)
@@ -171,8 +168,8 @@ func describe(t *sdk.Tool) string {
 	return text.Cut(text.VisibleLines(s), maxDoc)
 }
 
-// toolName is what the model calls a tool: mcp__SERVER__TOOL if that can mean
-// nothing else, and otherwise something like it with a digest of both names.
+// toolName returns the model's name for a tool: mcp__SERVER__TOOL if that is unambiguous, and otherwise
+// something like it with a digest of both names.
 func toolName(server, name string) string {
 	plain := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(letters, r) {
@@ -194,8 +191,8 @@ const (
 	maxValues  = 10_000 // of a schema
 )
 
-// usable is the schema of a tool as the server gave it, of type object. An error
-// says that it can't be used to check arguments.
+// usable returns the schema of a tool as the server gave it, of type object. An error says that it can't be
+// used to check arguments.
 func usable(name string, given any) (json.RawMessage, error) {
 	top, is := given.(map[string]any)
 	if is {
@@ -232,16 +229,15 @@ func usable(name string, given any) (json.RawMessage, error) {
 		return nil, err
 	}
 	t := tool.Tool{Name: name, Schema: bytes.TrimSpace(b.Bytes())}
-	// Arguments that do not fit are no flaw of the schema, which the error names first.
+	// Arguments that do not fit are not the schema's fault, and the error names schema faults first.
 	if _, err := t.Check(nil); err != nil && strings.HasPrefix(err.Error(), "schema of ") {
 		return nil, err
 	}
 	return t.Schema, nil
 }
 
-// tame spells out what is hidden in the descriptions of a schema. Hidden
-// characters elsewhere, references to what is no definition of it, and more
-// values than anybody needs are errors.
+// tame makes hidden characters in the descriptions of a schema visible. Hidden characters elsewhere, references
+// to anything but its own definitions, and excessive numbers of values are errors.
 func tame(v any, depth int, left *int) error {
 	if *left--; *left < 0 || depth > maxNesting {
 		return errors.New("it is too big")
@@ -273,7 +269,7 @@ func tameObject(m map[string]any, depth int, left *int) error {
 			m[name] = text.VisibleLines(s)
 			continue
 		case is && name == "$ref":
-			// Definitions that refer to others can be exponential.
+			// Definitions that refer to others can grow exponentially.
 			if *left -= 100; !strings.HasPrefix(s, "#") {
 				return errors.New("it refers to another document")
 			}

@@ -6,14 +6,14 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// What is shown of the beginning and of the end of what a server said, in bytes. The
-// error of a program is mostly on top of where it was, or at the end.
+// Bytes shown of the beginning and the end of a server's output. A program's error is usually at the top of the
+// stack trace, or at the end.
 const (
 	headShown = 500
 	tailShown = 400
 )
 
-// ends keeps the beginning and the end of what is written to it. Safe for concurrent use.
+// ends keeps the beginning and the end of the data written to it. Safe for concurrent use.
 type ends struct {
 	mu   sync.Mutex
 	head []byte
@@ -32,7 +32,7 @@ func (e *ends) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// text is what is kept; what stands between is marked.
+// text returns the kept data and marks the gap.
 func (e *ends) text() (head, tail string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// hear is the answer to a request over HTTP as the SDK can read it: without what is no message, and with
-// tasks moved to where the SDK keeps them.
+// hear adapts a response for the SDK: without data that is not a message, and with tasks moved to where the SDK
+// keeps them.
 func hear(req *http.Request, resp *http.Response, s sift) {
 	tasks := req.Header.Get("Mcp-Protocol-Version") > lastHandshake
 	call, kind := called(req), kindOfAnswer(resp)
@@ -39,8 +39,8 @@ func hear(req *http.Request, resp *http.Response, s sift) {
 	resp.Header.Del("Content-Length")
 }
 
-// nameTask says in a header which task a request is for, which the SDK does not:
-// servers that are several machines need it to find the one that has the task.
+// nameTask adds a header with the task of a request, which the SDK does not do: servers on several machines
+// need it to find the task.
 func nameTask(req *http.Request) {
 	if !strings.HasPrefix(req.Header.Get("Mcp-Method"), "tasks/") || req.GetBody == nil {
 		return
@@ -60,7 +60,7 @@ func nameTask(req *http.Request) {
 	}
 }
 
-// headerText is a text as the protocol writes it in a header.
+// headerText encodes a text for a header as the protocol does.
 func headerText(s string) string {
 	odd := strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 	if odd || strings.TrimSpace(s) != s || strings.HasPrefix(s, "=?base64?") {
@@ -69,7 +69,7 @@ func headerText(s string) string {
 	return s
 }
 
-// answer is a body that is one message.
+// answer is a body with one message.
 type answer struct {
 	io.ReadCloser
 	change func(message []byte) []byte
@@ -93,8 +93,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// events is a body that is a stream of events, each of which is passed on when it
-// has ended.
+// events is a body with a stream of events, which it passes on one complete event at a time.
 type events struct {
 	io.ReadCloser
 	from   *bufio.Reader
@@ -117,8 +116,8 @@ func (e *events) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next is the next event with the empty line that ends it, or the beginning of one
-// that is too big for those who read it, which they will say.
+// next returns the next event with its final empty line, or the beginning of one that is too large for the
+// reader, which will report that.
 func (e *events) next() ([]byte, error) {
 	var event []byte
 	line := 0
@@ -138,7 +137,7 @@ func (e *events) next() ([]byte, error) {
 	}
 }
 
-// taskedEvent is an event whose message is as [taskedMessage] makes it.
+// taskedEvent applies [taskedMessage] to the message of an event.
 func taskedEvent(event []byte) []byte {
 	if !mayTask(event) {
 		return event

@@ -17,29 +17,29 @@ import (
 	"github.com/inspan/inspan/internal/safety/foreign"
 )
 
-// ReadFile reads servers from the text of a file as the programs have it that name servers: Claude Code's
-// .mcp.json, claude_desktop_config.json, and those of Cursor, Windsurf, Antigravity, VS Code, Gemini CLI
-// and opencode. Their shapes differ in the names of fields only, so one reader takes them all:
+// ReadFile reads servers from a configuration file of Claude Code (.mcp.json), Claude Desktop, Cursor,
+// Windsurf, Antigravity, VS Code, Gemini CLI or opencode. They differ only in the names of fields, so one
+// reader accepts them all:
 //
 //	{"mcpServers": {"NAME": {                   or "servers", "mcp", or "servers" in "mcp"
 //	  "command": "npx", "args": ["-y", "some-server"],      the command can be the list of both
 //	  "env": {"KEY": "${KEY}"}, "cwd": "sub",   or "environment"
 //	  "hosts": ["registry.npmjs.org"],          that the program may reach
-//	  "read": ["/opt/some-server"],             what it may read beside the workspace
-//	  "write": ["/home/me/notes"],              what it may change too
+//	  "read": ["/opt/some-server"],             paths outside of the workspace that it may read
+//	  "write": ["/home/me/notes"],              and that it may change
 //	  "type": "http",                           or "transport"; local and remote are told by the rest
 //	  "url": "https://example.com/mcp",         or "serverUrl", or "httpUrl"
 //	  "headers": {"Authorization": "Bearer ${TOKEN}"},
 //	  "timeout": 60000,                         milliseconds of one call
 //	  "includeTools": ["a"],                    or "enabledTools": the only tools of it that are used
-//	  "excludeTools": ["b"],                    or "disabledTools": those that are not
+//	  "excludeTools": ["b"],                    or "disabledTools": tools that are not used
 //	  "disabled": true                          or "enabled": false
 //	}}}
 //
-// It is JSON as [foreign.Plain] takes it. Servers are ordered by name. Variables are written as ours, and
-// stay as they are. The path is for messages, root the workspace. Servers that can't be understood are left
-// out, and a warning says why; so it does of fields that mean nothing here. The error is that of a file
-// that has no servers to read. Source and Trust are for the caller to set.
+// The JSON may have the extensions that [foreign.Plain] removes. Servers are ordered by name. Variables are
+// converted to inspan's syntax and not expanded. The path is for messages, root is the workspace. Servers that
+// can't be understood are left out with a warning, and fields without a meaning here get a warning. The error
+// says that the file has no readable servers. The caller sets Source and Trust.
 func ReadFile(path, root string, data []byte) (servers []Server, warnings []string, err error) {
 	data, err = foreign.Plain(data)
 	if err != nil {
@@ -106,7 +106,7 @@ func (l *line) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(l))
 }
 
-// readServer reads one server. Names of fields count exactly as they are written.
+// readServer reads one server. Field names are case-sensitive.
 func readServer(name string, data []byte) (s Server, unknown []string, err error) {
 	fields, err := object(data)
 	if err != nil {
@@ -174,7 +174,7 @@ func readServer(name string, data []byte) (s Server, unknown []string, err error
 	return s, unknown, nil
 }
 
-// kindOf reads the ways to write a kind.
+// kindOf reads the spellings of a kind.
 func kindOf(text string) string {
 	switch text {
 	case "streamable-http", "streamableHttp", "streamable_http", "streamable":
@@ -187,7 +187,7 @@ func kindOf(text string) string {
 	return text
 }
 
-// spelled is a server with the variables of other programs written as ours.
+// spelled converts the variables of other programs to inspan's syntax.
 func (s Server) spelled(root string) Server {
 	switch s.Dir {
 	case "${workspaceFolder}":
@@ -224,8 +224,7 @@ func (s Server) spelled(root string) Server {
 	return s
 }
 
-// object reads one JSON object with no field twice, which encoding/json alone
-// would not see.
+// object reads one JSON object and rejects duplicate fields, which encoding/json would accept.
 func object(data []byte) (map[string]json.RawMessage, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {

@@ -23,13 +23,13 @@ const (
 	maxTries   = 3  // to answer for one field
 )
 
-// form is what a server wants to know: an object with plain fields.
+// form is the information that a server asks for: an object with plain fields.
 type form struct {
 	fields []field
 }
 
-// field is one question. The schemas are those of elicitation in the revisions
-// since 2025-06-18: plain values, choices, and lists of choices.
+// field is one question. The schemas are those of elicitation since revision 2025-06-18: plain values, choices,
+// and lists of choices.
 type field struct {
 	name     string
 	required bool
@@ -54,14 +54,13 @@ type field struct {
 	MaxItems  *int     `json:"maxItems"`
 }
 
-// option is a value with what people call it.
+// option is a value with its label.
 type option struct {
 	Const string `json:"const"`
 	Title string `json:"title"`
 }
 
-// readForm reads the schema of a form. Hidden characters and fields that are not
-// plain are errors.
+// readForm reads the schema of a form. Hidden characters and other kinds of fields are errors.
 func readForm(schema []byte) (*form, error) {
 	var tree any
 	left := maxValues
@@ -96,7 +95,7 @@ func readForm(schema []byte) (*form, error) {
 	return f, nil
 }
 
-// options are the choices of a field, nil if it has none.
+// options returns the choices of a field, nil if it has none.
 func (f field) options() []option {
 	var out []option
 	switch {
@@ -124,8 +123,7 @@ func (o option) label() string {
 	return words.OneLine(o.Const, 200)
 }
 
-// fill asks for one field after the other. Nil without an error: the person does
-// not want to.
+// fill asks for one field after the other. Nil without an error: the person declined.
 func (f *form) fill(ctx context.Context, ask asker, message string) (map[string]any, error) {
 	values := map[string]any{}
 	if len(f.fields) == 0 {
@@ -147,11 +145,11 @@ func (f *form) fill(ctx context.Context, ask asker, message string) (map[string]
 	return values, nil
 }
 
-// skip is the answer of a person who leaves a field out.
+// skip is the answer that leaves a field out.
 const skip = "(leave out)"
 
-// ask asks for one field until the answer fits. Not given: the person does not want
-// to answer; given without a value: the field is left out.
+// ask asks for one field until the answer fits. Given is false if the person declined; given with a nil value
+// leaves the field out.
 func (f field) ask(ctx context.Context, ask asker, message string) (value any, given bool, err error) {
 	problem := ""
 	for range maxTries {
@@ -194,7 +192,7 @@ func (f field) question() string {
 	return text
 }
 
-// offers are the answers to choose from.
+// offers returns the answers to choose from.
 func (f field) offers() []string {
 	var out []string
 	for _, o := range f.options() {
@@ -206,7 +204,7 @@ func (f field) offers() []string {
 	return out
 }
 
-// read makes a value of an answer. The error says what would fit.
+// read converts an answer to a value. The error says what would fit.
 func (f field) read(answer string) (any, error) {
 	answer = strings.TrimSpace(answer)
 	switch {
@@ -233,7 +231,7 @@ func (f field) read(answer string) (any, error) {
 	return n, nil
 }
 
-// choice is the value of an option by what it is called, or its number.
+// choice finds an option by its label or number.
 func (f field) choice(answer string) (string, bool) {
 	list := f.options()
 	if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= len(list) &&
@@ -268,7 +266,7 @@ func (f field) several(answer string) (any, error) {
 	return out, nil
 }
 
-// text checks the answer to a field of text.
+// text checks the answer to a text field.
 func (f field) text(answer string) error {
 	var err error
 	switch f.Format {
@@ -293,7 +291,7 @@ func (f field) text(answer string) error {
 	return nil
 }
 
-// between says a range in words.
+// between describes a range in words.
 func between[T int | float64](low, high *T) string {
 	text := ""
 	if low != nil {

@@ -16,16 +16,15 @@ const (
 	maxKept  = 1 << 20  // bytes of buffer that are kept between messages
 )
 
-// frames passes on what a server writes: one message a line. Lines that are none
-// go to the noise, as many programs greet or log on standard output. What comes after
-// an error is dropped.
+// frames passes on a server's output, one message per line. Other lines go to noise, as many programs print
+// greetings and logs on standard output. Everything after an error is dropped.
 type frames struct {
 	to    io.Writer
 	noise io.Writer
-	// skipped is told of each line that goes to the noise. Nil: nobody is told.
+	// skipped is called for each line that goes to noise. May be nil.
 	skipped func(line []byte)
-	// answered says that an error for no request is the answer to the first request if nothing
-	// came before it: so some servers refuse what they don't know before the handshake.
+	// answered says that an error without a request, if nothing came before it, answers the first request: some
+	// servers refuse unknown requests before the handshake in this way.
 	answered bool
 
 	line    []byte
@@ -33,8 +32,8 @@ type frames struct {
 	err     error
 }
 
-// Write implements [io.Writer]. The error is that of a stream that is none of
-// messages, or of who reads them.
+// Write implements [io.Writer]. It returns an error if the stream can't contain messages, or the reader's
+// error.
 func (f *frames) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 && f.err == nil {
@@ -56,7 +55,7 @@ func (f *frames) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// pass handles a whole line.
+// pass handles a complete line.
 func (f *frames) pass() {
 	line := bytes.TrimSpace(f.line)
 	if said := messages(line); said != nil {
@@ -78,14 +77,14 @@ func (f *frames) pass() {
 	}
 }
 
-// orphan reports whether a line is an error that answers nothing.
+// orphan reports whether a line is an error that answers no request.
 func orphan(line []byte) bool {
 	var m struct{ ID, Error json.RawMessage }
 	return json.Unmarshal(line, &m) == nil && m.Error != nil && (m.ID == nil || string(m.ID) == "null")
 }
 
-// messages is what the SDK can read of a line, which would end the connection at anything else: the
-// message that it is, or those of a batch; nil: nothing.
+// messages returns the part of a line that the SDK can read: a message, or those of a batch; nil: nothing. The
+// SDK would end the connection at anything else.
 func messages(line []byte) []byte {
 	list := each(line)
 	switch {
@@ -101,8 +100,8 @@ func messages(line []byte) []byte {
 	return out
 }
 
-// each are the messages in what a server has sent: one, or those of a batch. An error that answers
-// nothing, as its id is null, is none: some servers write one for a notification that they don't know.
+// each returns the messages in a server's data: one, or those of a batch. It leaves out an error with a null
+// id, which some servers send for an unknown notification.
 func each(data []byte) (list []json.RawMessage) {
 	if len(data) == 0 || data[0] != '[' {
 		if _, err := jsonrpc.DecodeMessage(data); err != nil {

@@ -10,10 +10,9 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// without are the tools that are not among those that the person has agreed to, exactly as
-// they are defined: new ones, and such that have changed. Of several that have one name all
-// are, if one is, as a call can't say which of them it means. Agreed is nil if the person
-// has agreed to none.
+// without returns the tools that are not approved exactly as they are defined: new and changed ones. If one of
+// several tools with the same name is among them, all are, as a call can't say which one it means. Agreed is
+// nil if the person has approved none.
 func (t *toolset) without(agreed *toolset) []definition {
 	if t == nil || agreed != nil && t.digest == agreed.digest {
 		return nil
@@ -36,8 +35,8 @@ func (t *toolset) without(agreed *toolset) []definition {
 	return out
 }
 
-// free are the tools of a server that can be offered: those that the person has agreed to,
-// and, once it is connected, that it still has. The lock of the Manager is held.
+// free returns the tools of a server that can be offered: approved ones that, once it is connected, it still
+// has. The lock of the Manager is held.
 func (m *Manager) free(s *slot) []definition {
 	agreed := m.agreed(s)
 	switch {
@@ -53,8 +52,8 @@ func (m *Manager) free(s *slot) []definition {
 	return slices.DeleteFunc(slices.Clone(s.tools.list), func(d definition) bool { return held[d.name] })
 }
 
-// freed reports whether a tool can be called as it was defined when it was offered, and
-// completes what was not known then. The lock is held.
+// freed reports whether a tool can be called as it was defined when it was offered, and completes the details
+// that were unknown then. The lock is held.
 func (m *Manager) freed(s *slot, offered *definition) bool {
 	list := m.free(s)
 	i := slices.IndexFunc(list, func(d definition) bool { return d.digest == offered.digest })
@@ -66,8 +65,7 @@ func (m *Manager) freed(s *slot, offered *definition) bool {
 
 const maxNamed = 5 // tools that are held back and named
 
-// holding says which tools of a server are held back, and why; empty: none are. The lock is
-// held.
+// holding says which tools of a server are held back, and why; empty: none. The lock is held.
 func (m *Manager) holding(s *slot) string {
 	agreed := m.agreed(s)
 	known := map[string]bool{}
@@ -105,7 +103,7 @@ func several(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// pins are those that hold for a server.
+// pins returns the pins that apply to a server.
 func (m *Manager) pins(s Server) Pins {
 	if s.Unpinned {
 		return Pins{}
@@ -113,8 +111,8 @@ func (m *Manager) pins(s Server) Pins {
 	return m.Pins
 }
 
-// agreed is what the person has agreed to of a server, nil if nothing. Another
-// process may have asked them. The lock is held.
+// agreed returns the approved tools of a server, nil if there are none. Another process may have asked the
+// person. The lock is held.
 func (m *Manager) agreed(s *slot) *toolset {
 	if m.pins(s.server).Dir == "" {
 		return s.tools
@@ -132,8 +130,7 @@ func (m *Manager) agreed(s *slot) *toolset {
 	return s.pin
 }
 
-// Agree takes what a server offers now as agreed to by the person. Digest is that of
-// the definitions that they have seen.
+// Agree approves a server's current tools. Digest is the digest of the definitions that the person has seen.
 func (m *Manager) Agree(server, digest string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,16 +1,13 @@
-// Package mcp connects to servers of the Model Context Protocol and offers their
-// tools. Servers are programs in the sandbox, or addresses over HTTP. The package
-// speaks revisions 2026-07-28, with the extension for tasks, and 2025-11-25 to
-// 2024-11-05.
+// Package mcp connects to servers of the Model Context Protocol and offers their tools. Servers are programs in
+// the sandbox, or addresses over HTTP. The package speaks revision 2026-07-28, with the extension for tasks,
+// and 2025-11-25 to 2024-11-05.
 //
-// Every text of a server is untrusted: names, descriptions, schemas, results,
-// errors. It is bounded and cleaned of hidden characters. A server's claims about
-// its own tools are ignored unless the person trusts them.
+// Every text of a server is untrusted: names, descriptions, schemas, results, errors. It is bounded and cleaned
+// of hidden characters. A server's claims about its own tools are ignored unless the person trusts the server.
 //
-// A tool of a server is known by the digest of its definition. One that the person has
-// not agreed to is held back: it is not offered and can't be called, while the others of
-// the server go on. Those that they have agreed to are offered before the server is
-// connected, which calls wait for.
+// A tool is identified by the digest of its definition. A tool that the person has not approved is held back:
+// it is not offered and can't be called, while the server's other tools work. Approved tools are offered before
+// the server is connected; calls wait for the connection.
 package mcp
 
 import (
@@ -39,41 +36,39 @@ const (
 	firstRest   = time.Second      // before a server is started again; it doubles
 	mostRest    = time.Minute
 
-	// readyAfter is how long servers that are about to be needed wait: the request to the model
-	// goes first, and a call that comes at once starts its own.
+	// readyAfter is the delay before servers that are about to be needed are started: the request to the model
+	// goes first, and a call that comes at once starts its own server.
 	readyAfter = 10 * time.Millisecond
 )
 
-// Manager keeps the connections to the servers of a session. Its fields must
-// not be changed once it is started. Safe for concurrent use; functions that it
-// is given must be so too. Close it when the session ends.
+// Manager keeps the connections to the servers of a session. Its fields, and its functions, must not change
+// once it has started. Safe for concurrent use, and so must its functions be. Close it when the session ends.
 type Manager struct {
 	// Env starts programs, in a box of Level that opens the hosts of the server.
 	Env tool.Env
-	// Level is that of the walls around programs; empty: [tool.BoxWorkspace].
+	// Level is the sandbox level of programs; empty: [tool.BoxWorkspace].
 	Level tool.Level
-	// HTTP makes the client that reaches a server that is no program; it must be held
-	// to what that server may be, as [netguard.Guard.Client] is. Its timeout is not
-	// used, redirects are not followed. Nil: there is no way to them.
+	// HTTP returns the client for a remote server; it must restrict requests to that server, as
+	// [netguard.Guard.Client] does. Its timeout is not used, and redirects are not followed. Nil: remote
+	// servers can't be reached.
 	HTTP func(Server) *http.Client
-	// Servers are those of the session, by unique names. Of two with one name
-	// the first counts.
+	// Servers are the session's servers. If two have the same name, the first counts.
 	Servers []Server
-	// Expand gives the value of a variable in what a server is started or reached
-	// with; empty: there is none. Nil: there are none at all.
+	// Expand returns the value of a variable in a server's configuration; empty: there is none. Nil: there are
+	// no variables.
 	Expand func(s Server, name string) string
-	// Withheld reports whether there is a value that a server does not get before the
-	// settings name it. Nil: nothing is withheld.
+	// Withheld reports whether a variable has a value that the server does not get before the settings name it.
+	// Nil: nothing is withheld.
 	Withheld func(s Server, name string) bool
-	// Auth has access tokens for servers over HTTP. Nil: there are none.
+	// Auth has access tokens for servers over HTTP. May be nil.
 	Auth Authorizer
-	// Pins keeps what was agreed to. Zero: everything is, always.
+	// Pins stores the approved definitions. Zero: all definitions are approved.
 	Pins Pins
-	// Sample has a model answer a server that asks it, once the person has agreed to
-	// that. Nil: servers are told that there is no model for them.
+	// Sample lets a model answer a server's request, after the person has approved it. Nil: servers are told
+	// that they can't ask a model.
 	Sample func(ctx context.Context, req llm.Request) (reply *llm.Reply, cost float64, err error)
-	// Warn is told of what a person should know, in words that say what to do. A
-	// problem is told once for as long as it stays the same. Nil: nobody is told.
+	// Warn is called with warnings for the person that say what to do. A problem is reported once for as long
+	// as it stays the same. May be nil.
 	Warn func(text string)
 	// Patience is how long a server may take to connect; 0: 15 seconds.
 	Patience time.Duration
@@ -91,8 +86,8 @@ type Manager struct {
 	starting chan struct{} // has one entry for each program that is being started
 }
 
-// slot is a server and how it is. But for server, and for legacy that only keep
-// uses, it is guarded by the lock of the Manager.
+// slot is the state of a server. The lock of the Manager guards it, except for server, and legacy, which only
+// keep uses.
 type slot struct {
 	server  Server
 	state   State
@@ -104,7 +99,7 @@ type slot struct {
 	looked  bool     // pin has been looked for
 	unread  bool     // it can't be read, so that nothing is agreed to
 	prompts []Prompt
-	// challenge is what the server said when it wanted a login.
+	// challenge is the server's latest login challenge.
 	challenge string
 	restarts  int
 	kept      bool // it is being kept connected,
@@ -114,8 +109,8 @@ type slot struct {
 	took      []time.Duration
 }
 
-// Start connects to all servers in the background and returns at once. Of calls after the
-// first only those for servers that Rest has left do anything.
+// Start connects to all servers in the background and returns at once. Later calls only connect servers that
+// Rest has left.
 func (m *Manager) Start() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -126,8 +121,8 @@ func (m *Manager) Start() {
 	}
 }
 
-// Rest is as Start, but leaves servers whose tools the person has agreed to: these are
-// offered, and it connects when somebody waits for the server or calls a tool, or by Ready.
+// Rest is like Start, but leaves servers whose tools are approved: these tools are offered, and the Manager
+// connects when somebody waits for the server or calls a tool, or after Ready.
 func (m *Manager) Rest() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -140,7 +135,7 @@ func (m *Manager) Rest() {
 	}
 }
 
-// Ready connects soon to servers that Rest has left: one may be called.
+// Ready connects soon to servers that Rest has left, as one may be called.
 func (m *Manager) Ready() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -149,8 +144,7 @@ func (m *Manager) Ready() {
 	}
 }
 
-// prepare lists the servers, all at rest, and reports whether they can be connected to. The
-// lock is held.
+// prepare lists the servers, all disconnected, and reports whether they can be connected. The lock is held.
 func (m *Manager) prepare() bool {
 	if m.stop != nil || m.closed {
 		return !m.closed
@@ -178,14 +172,14 @@ func (m *Manager) prepare() bool {
 	return true
 }
 
-// wake keeps a server that rests connected from now on. The lock is held.
+// wake starts keeping a resting server connected. The lock is held.
 func (m *Manager) wake(s *slot) {
 	if s.resting && !m.closed {
 		m.begin(s)
 	}
 }
 
-// begin keeps a server connected from now on. The lock is held.
+// begin starts keeping a server connected. The lock is held.
 func (m *Manager) begin(s *slot) {
 	s.kept, s.resting, s.state, s.why, s.since = true, false, Connecting, "", time.Now()
 	m.working.Go(func() {
@@ -197,14 +191,13 @@ func (m *Manager) begin(s *slot) {
 	})
 }
 
-// ring wakes those who wait for a server. The lock is held.
+// ring wakes goroutines that wait for a server. The lock is held.
 func (m *Manager) ring() {
 	close(m.news)
 	m.news = make(chan struct{})
 }
 
-// Again connects to a server that was given up, or that is off, in the background.
-// The error says why that makes no sense.
+// Again connects in the background to a server that was given up or is off. The error says why that can't help.
 func (m *Manager) Again(server string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -223,8 +216,8 @@ func (m *Manager) Again(server string) error {
 	return nil
 }
 
-// Close ends all connections and programs, and returns when they are gone, which
-// takes less than two seconds. Calls that go on fail.
+// Close ends all connections and programs, and returns when they are gone, in less than two seconds. Running
+// calls fail.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	m.closed = true
@@ -238,8 +231,7 @@ func (m *Manager) Close() {
 	m.working.Wait()
 }
 
-// keep connects to a server again and again, until ctx is done or it has failed
-// too often.
+// keep keeps a server connected until ctx is done or it has failed too often.
 func (m *Manager) keep(ctx context.Context, s *slot) {
 	for failures := 1; ; failures++ {
 		began := time.Now()
@@ -283,8 +275,7 @@ func (m *Manager) keep(ctx context.Context, s *slot) {
 	}
 }
 
-// attend returns when a connection is over. Meanwhile it reads the tools again
-// when they change.
+// attend returns when a connection has ended. Meanwhile it reads the tools again when they change.
 func (m *Manager) attend(ctx context.Context, s *slot, c *client) error {
 	for {
 		select {
@@ -311,11 +302,11 @@ func (m *Manager) attend(ctx context.Context, s *slot, c *client) error {
 	}
 }
 
-// quiet is the least time between two readings of the tools of a server.
+// quiet is the minimum time between two readings of a server's tools.
 const quiet = 200 * time.Millisecond
 
-// connected notes what a server offers now, and tells the person what of it is held back.
-// What it offers when it is first met they have agreed to with the server.
+// connected records a server's current tools, and warns about those held back. Its tools at the first
+// connection are approved together with the server.
 func (m *Manager) connected(s *slot, c *client, tools *toolset, took time.Duration) {
 	if held := m.note(s, c, tools, took); held != "" {
 		m.warn(fmt.Sprintf("The MCP server %s: %s; 'inspan mcp agree %s' shows them", s.server.Name, held, s.server.Name))
@@ -350,9 +341,9 @@ func (m *Manager) Settle(ctx context.Context) {
 	m.await(ctx, func(s *slot) bool { return s.state == Connecting })
 }
 
-// Meet waits as Settle does, but only for servers of which nothing is known yet, and
-// which it tells the names of. One that was waited for until the deadline of ctx is not
-// waited for again, also by other processes, before it has answered once or a day has gone.
+// Meet is like Settle, but only waits for servers about which nothing is known yet, and calls tell with their
+// names. A server that was waited for until the deadline of ctx is not waited for again, also by other
+// processes, until it has answered once or a day has passed.
 func (m *Manager) Meet(ctx context.Context, tell func(names []string)) {
 	unmet := func(s *slot) bool { return s.state == Connecting && m.agreed(s) == nil && !s.silent }
 	names := func() []string {
@@ -385,7 +376,7 @@ func (m *Manager) Meet(ctx context.Context, tell func(names []string)) {
 	}
 }
 
-// silence notes that a server did not answer.
+// silence records that a server did not answer.
 func (m *Manager) silence(s *slot) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -393,8 +384,7 @@ func (m *Manager) silence(s *slot) {
 	m.pins(s.server).note(s.server, m.Env.Root, true)
 }
 
-// await waits while there are servers that something holds for. It is called with
-// the lock held.
+// await waits while holds is true for any server. It is called with the lock held.
 func (m *Manager) await(ctx context.Context, holds func(*slot) bool) {
 	for ctx.Err() == nil {
 		m.mu.Lock()
@@ -411,7 +401,7 @@ func (m *Manager) await(ctx context.Context, holds func(*slot) bool) {
 	}
 }
 
-// set says how a server is that is not connected.
+// set records the state of a server that is not connected.
 func (m *Manager) set(s *slot, state State, why string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -420,8 +410,7 @@ func (m *Manager) set(s *slot, state State, why string) {
 	m.ring()
 }
 
-// challenged notes that a server wants a login. Whoever sees that it does finds what
-// it said.
+// challenged records a server's login challenge before its state becomes visible.
 func (m *Manager) challenged(s *slot, e *loginError) {
 	m.mu.Lock()
 	s.challenge = e.challenge
@@ -437,10 +426,10 @@ func (m *Manager) again(s *slot) {
 	m.ring()
 }
 
-// warn tells the person something once.
+// warn warns the person once.
 func (m *Manager) warn(text string) { m.warnOf(text, text) }
 
-// warnOf tells the person something once for a problem, whatever its text is then.
+// warnOf warns the person once about a problem, whatever its text is then.
 func (m *Manager) warnOf(problem, text string) {
 	if m.Warn == nil {
 		return
@@ -459,7 +448,7 @@ func (m *Manager) warnOf(problem, text string) {
 
 const maxTold = 200 // problems that are told of
 
-// find returns the connection to a server that the person has agreed to.
+// find returns the connection to an approved server.
 func (m *Manager) find(name string) (*client, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

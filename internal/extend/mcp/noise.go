@@ -14,16 +14,16 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// sift passes over what a server sends over HTTP that is no message, as frames do over a pipe: the SDK
-// would end the connection at it.
+// sift leaves out data over HTTP that is not a message, as frames does for pipes: the SDK would end the
+// connection.
 type sift struct {
-	// skipped is told of what is passed over.
+	// skipped is called with the data left out.
 	skipped func(data []byte)
-	// bare is the older way over HTTP, where whatever an event holds counts as a message.
+	// bare marks the older HTTP transport, where any event data counts as a message.
 	bare bool
 }
 
-// event is an event of a stream as the SDK can read it, or nothing.
+// event returns an event that the SDK can read, or nothing.
 func (s sift) event(event []byte) []byte {
 	if len(event) > maxFrame {
 		return event // who reads it will say so
@@ -76,8 +76,8 @@ func (s sift) event(event []byte) []byte {
 	return append(out, '\n')
 }
 
-// answer is the one message that answers a call. An answer that is none fails the call and not the
-// connection; so does an error that says of no call that it is for it.
+// answer returns the one message that answers a call. An invalid response fails the call and not the
+// connection; so does an error that names no call.
 func (s sift) answer(call, data []byte, kind string) []byte {
 	for _, one := range each(bytes.TrimSpace(data)) {
 		if message, err := jsonrpc.DecodeMessage(one); err == nil {
@@ -101,7 +101,7 @@ func (s sift) answer(call, data []byte, kind string) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, call, failed)
 }
 
-// called is the id of the call that a request makes; nil: it makes none.
+// called returns the id of the call in a request; nil: it has none.
 func called(req *http.Request) []byte {
 	if req.Method != http.MethodPost || req.GetBody == nil {
 		return nil
@@ -122,7 +122,7 @@ func called(req *http.Request) []byte {
 	return message.ID
 }
 
-// kindOfAnswer is the media type of an answer.
+// kindOfAnswer returns the media type of a response.
 func kindOfAnswer(resp *http.Response) string {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // what can't be read is of no kind
 	return kind

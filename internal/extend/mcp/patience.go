@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// patience ends a call that takes too long. The time that a person takes to answer
-// what its server asks does not count.
+// patience ends a call that takes too long. The time in which a person answers the server's questions does not
+// count.
 type patience struct {
 	call  *tool.Call
 	whole time.Duration
@@ -28,7 +28,7 @@ type patience struct {
 	spent  float64 // US dollars, on a model that the server asked
 }
 
-// begin notes a call, after whose time cancel is called.
+// begin records a call. Cancel is called when its time is over.
 func (c *client) begin(call *tool.Call, whole time.Duration, cancel func()) *patience {
 	if whole <= 0 {
 		whole = callTime
@@ -41,7 +41,7 @@ func (c *client) begin(call *tool.Call, whole time.Duration, cancel func()) *pat
 	return p
 }
 
-// over forgets a call that has ended, and tells what was spent for it in US dollars.
+// over forgets a call that has ended, and returns its cost in US dollars.
 func (c *client) over(p *patience) (spent float64) {
 	c.mu.Lock()
 	c.calls = slices.DeleteFunc(c.calls, func(o *patience) bool { return o == p })
@@ -54,8 +54,7 @@ func (c *client) over(p *patience) (spent float64) {
 	return p.spent
 }
 
-// ask puts a question of the server before the person, for as long as the call goes
-// on.
+// ask asks the person a server's question while the call is running.
 func (p *patience) ask(ctx context.Context, question string, options []string) (string, error) {
 	p.asking.Lock()
 	defer p.asking.Unlock()
@@ -71,15 +70,15 @@ func (p *patience) ask(ctx context.Context, question string, options []string) (
 	return p.call.Ask(ctx, question, options)
 }
 
-// within is ctx, done with the call at the latest.
+// within returns a ctx that also ends with the call.
 func (p *patience) within(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(p.live, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
-// whom is the call that a question of the server belongs to: servers do not say
-// so, and the one begun last is most likely. Nil: none goes on that can ask.
+// whom returns the call that a server's question belongs to: servers do not say, and the newest call is the
+// most likely. Nil: no running call can ask.
 func (c *client) whom() *patience {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,7 +90,7 @@ func (c *client) whom() *patience {
 	return nil
 }
 
-// again gives the whole time again, as there was a sign of life.
+// again restarts the time limit after a sign of life.
 func (p *patience) again() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,8 +99,7 @@ func (p *patience) again() {
 	}
 }
 
-// pause lets no time pass until the function it returns is called. Then the whole
-// time is there again.
+// pause stops the time limit until the returned function is called, which restarts it.
 func (p *patience) pause() (resume func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,7 +114,7 @@ func (p *patience) pause() (resume func()) {
 	}
 }
 
-// pay counts what was spent for the call, in US dollars.
+// pay adds to the cost of the call, in US dollars.
 func (p *patience) pay(cost float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

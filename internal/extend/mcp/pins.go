@@ -17,16 +17,15 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// maxPin is the most bytes of a file of pins: definitions as JSON, which take a
-// little more than they did on the wire.
+// maxPin is the maximum size of a pin file: definitions as JSON, which take a little more space than on the
+// wire.
 const maxPin = 4 * maxDefined
 
-// Pins keeps how each tool of servers was defined when the person agreed to it:
-// on first sight, as they have agreed to the server, or by [Manager.Agree]. So tools
-// can also be offered before a server is connected. The zero value keeps nothing.
+// Pins stores each tool's definition at its approval: at the first connection, as the person has approved the
+// server, or by [Manager.Agree]. So tools can also be offered before a server is connected. The zero value
+// stores nothing.
 //
-// There is a file for each server, mode 0600, replaced as a whole. Several processes
-// may use one folder.
+// There is a file for each server, mode 0600, replaced as a whole. Several processes may use one folder.
 type Pins struct {
 	Dir string
 }
@@ -39,8 +38,7 @@ type pin struct {
 	Tools  []*sdk.Tool `json:"tools"`
 }
 
-// of is where the pin of a server is. The servers of a project have one for each
-// workspace.
+// of returns the place of a server's pin. Project servers have one for each workspace.
 func (p Pins) of(s Server, root string) (path string, content pin) {
 	content = pin{Server: s.Name, Source: s.Source}
 	if s.Source == Project {
@@ -50,8 +48,8 @@ func (p Pins) of(s Server, root string) (path string, content pin) {
 	return filepath.Join(p.Dir, hex.EncodeToString(sum[:12])+".json"), content
 }
 
-// load returns the tools of a server that were agreed to, nil if none were. What
-// can't be read counts as agreed to by nobody, which the error says.
+// load returns the approved tools of a server, nil if there are none. An unreadable file counts as no approval,
+// which the error reports.
 func (p Pins) load(s Server, root string) (*toolset, error) {
 	path, want := p.of(s, root)
 	info, err := os.Stat(path)
@@ -82,7 +80,7 @@ func (p Pins) load(s Server, root string) (*toolset, error) {
 // patienceLasts is for how long a server that did not answer is not waited for.
 const patienceLasts = 24 * time.Hour
 
-// silent reports whether a server was lately waited for in vain, as it is now.
+// silent reports whether this server was recently waited for in vain.
 func (p Pins) silent(s Server, root string) bool {
 	path, mark := p.silence(s, root)
 	info, err := os.Stat(path)
@@ -93,15 +91,15 @@ func (p Pins) silent(s Server, root string) bool {
 	return err == nil && string(data) == mark
 }
 
-// silence is the file that says that a server did not answer, and what is in it: another
-// command or address counts as another server.
+// silence returns the file that records that a server did not answer, and its content: the same name with
+// another command or address counts as another server.
 func (p Pins) silence(s Server, root string) (path, mark string) {
 	path, _ = p.of(s, root)
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []any{s.Command, s.Dir, s.Hosts, s.Read, s.Write, s.URL, s.Kind, s.Bare}))
 	return strings.TrimSuffix(path, ".json") + ".silent", hex.EncodeToString(sum[:])
 }
 
-// note keeps whether a server answers. That it can't be kept costs only time.
+// note records whether a server answers. A failure to store it costs only time.
 func (p Pins) note(s Server, root string, silent bool) {
 	path, mark := p.silence(s, root)
 	switch {
@@ -113,7 +111,7 @@ func (p Pins) note(s Server, root string, silent bool) {
 	}
 }
 
-// store keeps the tools of a server as agreed to.
+// store stores the tools of a server as approved.
 func (p Pins) store(s Server, root string, tools *toolset) error {
 	path, content := p.of(s, root)
 	data, err := json.Marshal(struct {

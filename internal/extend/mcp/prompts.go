@@ -18,7 +18,7 @@ import (
 // maxListed is how many prompts or resources of a server are listed.
 const maxListed = 1000
 
-// Prompt is a text that a server has ready for a person to use.
+// Prompt is a prompt template that a server offers to the person.
 type Prompt struct {
 	Server, Name, Doc string
 	Args              []Arg
@@ -30,7 +30,7 @@ type Arg struct {
 	Required  bool
 }
 
-// Resource is something that a server has to read.
+// Resource is readable content of a server.
 type Resource struct {
 	URI       string // with {names} to be filled in if it is a template
 	Name, Doc string
@@ -38,8 +38,7 @@ type Resource struct {
 	Template  bool
 }
 
-// Prompts lists the prompts of all servers that are there now, by server and
-// name.
+// Prompts lists the prompts of all connected servers, by server and name.
 func (m *Manager) Prompts() []Prompt {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -64,14 +63,14 @@ func (m *Manager) readPrompts(ctx context.Context, s *slot, c *client) {
 	s.prompts = list
 }
 
-// asking bounds one question to a server.
+// asking bounds one request to a server.
 func (c *client) asking(ctx context.Context) (context.Context, func()) {
 	limited, cancel := context.WithTimeout(ctx, askTime)
 	bound, stop := c.bound(limited)
 	return bound, func() { stop(); cancel() }
 }
 
-// capable is what the server said that it has.
+// capable returns the server's capabilities.
 func (c *client) capable() sdk.ServerCapabilities {
 	if said := c.session.InitializeResult(); said != nil && said.Capabilities != nil {
 		return *said.Capabilities
@@ -101,7 +100,7 @@ func (c *client) prompts(ctx context.Context) ([]Prompt, error) {
 	return out, nil
 }
 
-// hidden reports whether a name could not be seen for what it is.
+// hidden reports whether a name contains invisible characters.
 func hidden(name string) bool { return text.Visible(name) != name || name == "" }
 
 func described(text, title string) string {
@@ -111,7 +110,7 @@ func described(text, title string) string {
 	return words.OneLine(text, 500)
 }
 
-// explain cleans an error of a server.
+// explain cleans a server's error.
 func (c *client) explain(err error) error {
 	var answer *jsonrpc.Error
 	switch {
@@ -123,8 +122,7 @@ func (c *client) explain(err error) error {
 	return fmt.Errorf("the MCP server %s: %w", c.server.Name, c.ending(err))
 }
 
-// Prompt returns the text of a prompt with its arguments filled in. It is
-// untrusted.
+// Prompt returns the text of a prompt with its arguments filled in. It is untrusted.
 func (m *Manager) Prompt(ctx context.Context, server, name string, args map[string]string) (string, error) {
 	c, err := m.find(server)
 	if err != nil {
@@ -153,7 +151,7 @@ func (m *Manager) Prompt(ctx context.Context, server, name string, args map[stri
 	return strings.Join(texts, "\n\n"), nil
 }
 
-// Resources lists what a server has to read, templates last.
+// Resources lists a server's resources, templates last.
 func (m *Manager) Resources(ctx context.Context, server string) ([]Resource, error) {
 	c, err := m.find(server)
 	if err != nil || c.capable().Resources == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// remote holds requests to one server, for as long as the connection is wanted:
-// they go nowhere else, follow no redirect, and bring no more than they may.
+// remote restricts requests to one server, for the life of the connection: they go nowhere else, follow no
+// redirects, and their responses are bounded.
 type remote struct {
 	next    http.RoundTripper
 	life    context.Context //nolint:containedctx // of the connection, which requests must not outlast
@@ -29,7 +29,7 @@ type remote struct {
 	nonce   atomic.Value      // string: the newest that the server wants to be signed (DPoP-Nonce)
 }
 
-// remoteTransport is how the protocol is spoken with a server over HTTP.
+// remoteTransport returns the transport for a server over HTTP.
 func remoteTransport(life context.Context, fail func(error), m *Manager, s Server) (sdk.Transport, error) {
 	noise := sift{func(data []byte) { m.noise(s, data) }, s.kind() == SSE}
 	u, err := s.address()
@@ -93,7 +93,7 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// refuse makes errors of answers that are better explained than passed on.
+// refuse turns responses that need an explanation into errors.
 func (r *remote) refuse(resp *http.Response) error {
 	err := r.unauthorized(resp)
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
@@ -105,7 +105,7 @@ func (r *remote) refuse(resp *http.Response) error {
 	return err
 }
 
-// canonical writes the names of headers as they are compared.
+// canonical normalizes header names for comparison.
 func canonical(headers map[string]string) map[string]string {
 	out := map[string]string{}
 	for name, value := range headers {
@@ -114,8 +114,7 @@ func canonical(headers map[string]string) map[string]string {
 	return out
 }
 
-// limit is how many bytes the body of an answer may have, -1 for a stream, whose
-// events are bounded one by one.
+// limit returns the maximum size of a response body, -1 for a stream, whose events are bounded one by one.
 func limit(resp *http.Response) int64 {
 	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err == nil && kind == "text/event-stream" {
 		return -1
@@ -123,7 +122,7 @@ func limit(resp *http.Response) int64 {
 	return maxFrame
 }
 
-// body is the body of an answer.
+// body is a response body.
 type body struct {
 	io.ReadCloser
 	done func()

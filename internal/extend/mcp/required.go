@@ -14,16 +14,15 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Tasks as revision 2025-11-25 has them: a tool says that it must be called as one, the
-// request for it asks for a task, and the result of that is fetched by a request of its
-// own. The SDK knows nothing of this and lets nobody see or send more than it knows. So
-// the two requests that it does know, tools/list and tools/call, are sent as methods of
-// ours, which are called by their right names on the wire.
+// Tasks in revision 2025-11-25: a tool says that it must be called as a task, the request asks for a task, and
+// the result is fetched by a request of its own. The SDK does not support this, and does not let anyone see or
+// send fields that it does not know. So the two requests that it does know, tools/list and tools/call, are sent
+// under method names of our own, which are replaced on the wire.
 
-// ownMethod is what the name of a method begins with that is sent without it.
+// ownMethod is the prefix of method names that is removed on the wire.
 const ownMethod = "inspan/"
 
-// toolParams are those of both requests.
+// toolParams are the parameters of both requests.
 type toolParams struct {
 	sdk.ParamsBase
 	Cursor    string          `json:"cursor,omitempty"`
@@ -32,7 +31,7 @@ type toolParams struct {
 	Task      *struct{}       `json:"task,omitempty"`
 }
 
-// listed reads a page of the tools of a server, and which of them are only called as tasks.
+// listed reads a page of the server's tools, and which of them can only be called as tasks.
 func (c *client) listed(ctx context.Context, cursor string) (page *sdk.ListToolsResult, required map[string]bool, _ error) {
 	if c.session.InitializeResult().ProtocolVersion != lastHandshake {
 		page, err := c.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
@@ -62,8 +61,7 @@ func (c *client) listed(ctx context.Context, cursor string) (page *sdk.ListTools
 	return page, required, nil
 }
 
-// asTask calls a tool as a task, and follows that to its end. A server that answers at
-// once is believed.
+// asTask calls a tool as a task and follows it to its end. A server may also answer at once.
 func (c caller) asTask(ctx context.Context, conn *client, by *patience,
 	params *sdk.CallToolParams, tell func(string),
 ) (*sdk.CallToolResult, error) {
@@ -87,8 +85,7 @@ func (c caller) asTask(ctx context.Context, conn *client, by *patience,
 	return f.follow(ctx, made.Task)
 }
 
-// fetched is the result of a task that has to be fetched, as soon as there is one. Until
-// then the server may ask for more.
+// fetched fetches the result of a task, as soon as there is one. Until then the server may ask questions.
 func (f *follower) fetched(ctx context.Context) (*sdk.CallToolResult, error) {
 	data, err := f.send(ctx, "tasks/result", nil)
 	var answer *jsonrpc.Error
@@ -101,8 +98,8 @@ func (f *follower) fetched(ctx context.Context) (*sdk.CallToolResult, error) {
 	return nil, err
 }
 
-// ahead asks for the result of a task that waits for input: the server asks on that
-// request. What it brings is taken when it is there.
+// ahead requests the result of a task that waits for input: the server asks its questions on that request. The
+// result is used when it arrives.
 func (f *follower) ahead(ctx context.Context) {
 	if f.early != nil {
 		return
@@ -115,13 +112,13 @@ func (f *follower) ahead(ctx context.Context) {
 	}()
 }
 
-// brought is what came of asking for a result.
+// brought is the outcome of a request for a result.
 type brought struct {
 	result *sdk.CallToolResult
 	err    error
 }
 
-// onWire is a message with the method as it is called on the wire.
+// onWire replaces the method of a message by its name on the wire.
 func onWire(message jsonrpc.Message) jsonrpc.Message {
 	req, is := message.(*jsonrpc.Request)
 	if !is || !strings.HasPrefix(req.Method, ownMethod) {
@@ -132,7 +129,7 @@ func onWire(message jsonrpc.Message) jsonrpc.Message {
 	return &out
 }
 
-// bodyOnWire has the body of a request over HTTP call its method as it is called on the wire.
+// bodyOnWire replaces the method in the body of an HTTP request by its name on the wire.
 func bodyOnWire(req *http.Request) error {
 	if req.GetBody == nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Revision 2026-07-28 has deprecated that servers ask the model of a client. It is
-// spoken for as long as servers do.
+// Sampling, in which servers ask the client's model, is deprecated since revision 2026-07-28. It is supported
+// as long as servers use it.
 
 const maxSampled = 8192 // tokens of an answer to a server
 
@@ -29,8 +29,8 @@ func (c *client) sampling(o *sdk.ClientOptions, model sampler) {
 	}
 }
 
-// sample has the model answer a server. The person sees what it is to be asked and
-// can say no, through the call that it is asked for; nil: there is none that can ask.
+// sample lets the model answer a server. The person sees the request and can decline it, through the call that
+// it is made for; it is declined if no running call can ask.
 //
 //nolint:staticcheck // see above
 func (c *client) sample(ctx context.Context, by *patience, model sampler, p *sdk.CreateMessageParams) (*sdk.CreateMessageResult, error) {
@@ -66,7 +66,7 @@ func (c *client) sample(ctx context.Context, by *patience, model sampler, p *sdk
 	}, nil
 }
 
-// pictures reports whether a request has something else in it than text.
+// pictures reports whether a request contains anything but text.
 func pictures(req llm.Request) bool {
 	for _, m := range req.Messages {
 		for _, p := range m.Parts {
@@ -78,7 +78,7 @@ func pictures(req llm.Request) bool {
 	return false
 }
 
-// request is what a server wants to ask a model, and all of it as text.
+// request converts a server's request for the model, and returns all of it as text.
 func request(p *sdk.CreateMessageParams) (req llm.Request, text string) { //nolint:staticcheck // see above
 	var said []string
 	if p.SystemPrompt != "" {

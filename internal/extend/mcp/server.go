@@ -24,9 +24,8 @@ const (
 	Inside    = "in-process"
 )
 
-// Server says how a server is reached: by the program that it is, or at an
-// address. Texts in Command, Env, Dir, Read, Write, URL and Headers may have variables in
-// them: ${NAME}, or ${NAME:-what is used without}.
+// Server says how a server is reached: by a program, or at an address. Texts in Command, Env, Dir, Read, Write,
+// URL and Headers may contain variables: ${NAME}, or ${NAME:-default}.
 type Server struct {
 	Name string // [A-Za-z0-9_-]{1,40}
 
@@ -40,22 +39,21 @@ type Server struct {
 	URL     string            // http, https, ws or wss
 	Kind    string            // one of the kinds; empty: told by Command or URL
 	Headers map[string]string // of each request
-	// Auth has passes for this server alone, in place of those of the manager. Nil: it has none.
+	// Auth has tokens for this server alone, instead of the manager's. May be nil.
 	Auth Authorizer
 
-	// Dial connects to a server in this process, which speaks JSON-RPC in lines. It is
-	// called again when the connection has ended.
+	// Dial connects to a server in this process, which speaks JSON-RPC in lines. It is called again when the
+	// connection has ended.
 	Dial func(ctx context.Context) (io.ReadWriteCloser, error)
 
 	Source string // User, Project, Client, or "plugin NAME"
-	// Unpinned leaves no trace of the server's tools, and takes them as they are: nobody is there
-	// who could agree to them, and others may call another server so.
+	// Unpinned accepts the server's tools as they are and stores nothing about them: nobody is present to
+	// approve them, and other sessions may use the name for another server.
 	Unpinned bool
-	// Trust says that what the server says of its tools is believed. It counts
-	// only for servers of the user.
+	// Trust says that the server's claims about its tools are believed. It only counts for the user's own
+	// servers.
 	Trust bool
-	// Bare lets the program run without walls. It counts only for servers of the
-	// user.
+	// Bare lets the program run without a sandbox. It only counts for the user's own servers.
 	Bare    bool
 	Timeout time.Duration // of one call; 0: 2 minutes
 	Only    []string      // its tools that are used; none: all
@@ -63,7 +61,7 @@ type Server struct {
 	Off     bool
 }
 
-// Given is a server as a program that embeds an agent names it.
+// Given is a server configured by a program that embeds an agent.
 type Given struct {
 	Name    string
 	Command []string
@@ -75,7 +73,7 @@ type Given struct {
 	Timeout time.Duration
 }
 
-// From is the server with where it comes from.
+// From returns the server with its source.
 func (g Given) From(source string) Server {
 	return Server{
 		Name: g.Name, Command: g.Command, Env: g.Env, Hosts: g.Hosts, URL: g.URL, Headers: g.Headers, Dial: g.Dial, Timeout: g.Timeout,
@@ -99,7 +97,7 @@ func (s Server) kind() string {
 	return HTTP
 }
 
-// Where servers come from, but for plugins.
+// Sources of servers, except plugins.
 const (
 	User    = "user"    // the person's settings
 	Project = "project" // files of the workspace whose content they trust
@@ -119,14 +117,14 @@ func (s Server) uses(name string) bool {
 	return (len(s.Only) == 0 || slices.Contains(s.Only, name)) && !slices.Contains(s.Without, name)
 }
 
-// finalError is one that trying again does not help against.
+// finalError is an error that can't be solved by trying again.
 type finalError struct{ error }
 
 func (e *finalError) Unwrap() error { return e.error }
 
 func final(format string, args ...any) error { return &finalError{fmt.Errorf(format, args...)} }
 
-// Check finds what is wrong with a server as it is written.
+// Check returns what is wrong with a server's configuration.
 func (s Server) Check() error {
 	if s.Name == "" || len(s.Name) > 40 || strings.Trim(s.Name, letters) != "" {
 		return fmt.Errorf("%q is no name for a server: 1 to 40 letters, digits, _ and - are", text.Cut(s.Name, 60))
@@ -168,7 +166,7 @@ func (s Server) Check() error {
 
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
-// address reads the URL of a server. Web sockets begin as requests over HTTP.
+// address parses the URL of a server. Web sockets begin as HTTP requests.
 func (s Server) address() (*url.URL, error) {
 	u, err := url.Parse(s.URL)
 	if err == nil && s.kind() == WebSocket {
@@ -180,8 +178,7 @@ func (s Server) address() (*url.URL, error) {
 	return u, nil
 }
 
-// Variables lists the variables that a server asks for, sorted: their values
-// reach it.
+// Variables lists the variables in a server's configuration, sorted: the server gets their values.
 func (s Server) Variables() []string {
 	var out []string
 	_, _ = s.expanded(func(name string) string {
@@ -192,8 +189,7 @@ func (s Server) Variables() []string {
 	return slices.Compact(out)
 }
 
-// expanded is the server with values for its variables. The error names one that
-// there is no value for.
+// expanded returns the server with its variables filled in. The error names one without a value.
 func (s Server) expanded(value func(name string) string) (Server, error) {
 	e := expander{value: value, pattern: regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)}
 	s = s.clone()
@@ -215,7 +211,7 @@ func (s Server) expanded(value func(name string) string) (Server, error) {
 	return s, nil
 }
 
-// missingError says which variables have no value.
+// missingError names variables without a value.
 type missingError struct{ names []string }
 
 func (e *missingError) Error() string {
@@ -228,7 +224,7 @@ type expander struct {
 	missing []string
 }
 
-// text fills in variables once: a value can't name others.
+// text fills in variables once: values are not expanded again.
 func (e *expander) text(s string) string {
 	return e.pattern.ReplaceAllStringFunc(s, func(match string) string {
 		parts := e.pattern.FindStringSubmatch(match)

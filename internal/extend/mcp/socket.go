@@ -11,9 +11,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// dialSocket connects to a server over a web socket: one JSON-RPC message in each
-// text message, and "mcp" as the protocol. The specification leaves this transport
-// to those who use it.
+// dialSocket connects to a server over a web socket: one JSON-RPC message in each text message, with "mcp" as
+// the protocol. The specification leaves such transports to implementations.
 func dialSocket(life context.Context, client *http.Client, u *url.URL, noise sift) (sdk.Transport, error) {
 	conn, resp, err := websocket.Dial(life, u.String(), &websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"mcp"}})
 	if resp != nil && resp.Body != nil && err != nil {
@@ -27,7 +26,7 @@ func dialSocket(life context.Context, client *http.Client, u *url.URL, noise sif
 	return &sdk.IOTransport{Reader: s, Writer: s, MaxLineLength: maxFrame + 1}, nil
 }
 
-// socket is a web socket as a stream of lines. What is no message is none.
+// socket is a web socket as a stream of lines. Messages of other types are left out.
 type socket struct {
 	conn  *websocket.Conn
 	life  context.Context //nolint:containedctx // of the connection

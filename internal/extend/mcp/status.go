@@ -9,7 +9,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// State is how a server is.
+// State is the state of a server.
 type State string
 
 // States.
@@ -22,7 +22,7 @@ const (
 	Off        State = "off"
 )
 
-// Status is how a server is at one time.
+// Status describes a server at one time.
 type Status struct {
 	Name     string
 	Kind     string
@@ -40,7 +40,7 @@ type Status struct {
 	Restarts int
 }
 
-// Status tells how all servers are, in the order of Servers.
+// Status returns the state of all servers, in the order of Servers.
 func (m *Manager) Status() []Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -85,9 +85,8 @@ func (s *slot) status() Status {
 	return out
 }
 
-// Definitions are those of a server's tools as they are now, and their digest, for
-// a person to agree to; agreed are those that they have agreed to. They are empty if
-// it is not connected, and if they have agreed to none.
+// Definitions returns a server's current tools and their digest, for approval, and the approved ones. Now is
+// empty if it is not connected, agreed if none are approved.
 func (m *Manager) Definitions(server string) (now, agreed []Definition, digest string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -22,27 +22,25 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// launch reads assignments from standard input up to a line that is the first
-// argument, and becomes the program with the rest of standard input. So nobody
-// sees secrets in the list of processes. The protocol comes through descriptor 3,
-// apart from standard error. A program that is not there ends it with 127.
+// launch reads assignments from standard input up to a line equal to the first argument, and then executes the
+// program with the rest of standard input. So secrets never appear in the process list. The protocol comes
+// through descriptor 3, apart from standard error. If the program is missing, it exits with 127.
 const launch = `s=; while IFS= read -r l && [ "$l" != "$1" ]; do s="$s$l
 "; done; shift; eval "$s"; unset s l; command -v "$1" >/dev/null 2>&1 || exit 127; exec "$@" 1>&3 3>&-`
 
-// missing is how launch ends if there is no such program.
+// missing is the exit code of launch if the program is missing.
 const missing = 127
 
-// maxWaiting is how much may wait for a server to read it, in bytes.
+// maxWaiting is how many bytes may wait for a server to read them.
 const maxWaiting = 64 << 20
 
-// How long a server may take to end when its input is closed, and then when it is
-// asked to.
+// Times that a server may take to exit after its input is closed, and after SIGTERM.
 const (
 	endTime  = 500 * time.Millisecond
 	termTime = 700 * time.Millisecond
 )
 
-// program is a server that runs as a process.
+// program is a server process.
 type program struct {
 	out    *keep.Input
 	in     *io.PipeReader // what it writes
@@ -59,8 +57,8 @@ type program struct {
 	why error // how it ended; nil: it runs
 }
 
-// startProgram starts the process of a server. See is to be called then. Skipped is told of lines
-// that are no messages. Legacy says that it is spoken to with a handshake.
+// startProgram starts the process of a server; the caller then calls see. Skipped is called for lines that are
+// not messages. Legacy says that the connection begins with a handshake.
 func startProgram(env tool.Env, level tool.Level, s Server, legacy bool, skipped func(line []byte)) (*program, error) {
 	if env.Procs == nil {
 		return nil, final("processes can't be started here")
@@ -97,7 +95,7 @@ func (s Server) dir(root string) string {
 	return filepath.Join(root, s.Dir)
 }
 
-// box is the walls around the program. What can't be resolved stays closed.
+// box returns the sandbox for the program. Unresolvable paths stay closed.
 func (s Server) box(ctx context.Context, env tool.Env, level tool.Level) tool.Box {
 	switch {
 	case s.Bare && s.Source == User:
@@ -125,8 +123,8 @@ func (s Server) box(ctx context.Context, env tool.Env, level tool.Level) tool.Bo
 	return b
 }
 
-// registries are the hosts that a program fetches the server from that it then runs,
-// as it does in most files of others.
+// registries returns the hosts from which a package runner downloads the server, as most published
+// configurations do.
 func registries(program string) []string {
 	switch strings.TrimSuffix(filepath.Base(program), ".cmd") {
 	case "npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "bun":
@@ -147,7 +145,7 @@ func startError(err error, walls tool.Walls) error {
 	return err
 }
 
-// assignments are lines for launch, and what ends them.
+// assignments returns lines for launch, and the line that ends them.
 func assignments(env map[string]string) (text, end string, err error) {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(env)) {
@@ -163,8 +161,7 @@ func assignments(env map[string]string) (text, end string, err error) {
 	return b.String() + end + "\n", end, nil
 }
 
-// Write takes what the server writes. One that does not speak the protocol is
-// ended.
+// Write receives the server's output. A server that does not speak the protocol is stopped.
 func (p *program) Write(data []byte) (int, error) {
 	n, err := p.frames.Write(data)
 	if err != nil {
@@ -176,7 +173,7 @@ func (p *program) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// see waits for the end of the process and cleans up behind it.
+// see waits for the end of the process and cleans up.
 func (p *program) see() {
 	code, err := p.process.Wait()
 	switch {
@@ -203,8 +200,8 @@ func (p *program) see() {
 	close(p.dead)
 }
 
-// blamed is an error about a program with what the sandbox has kept it from, and what opens that. It waits
-// for its end.
+// blamed adds to an error what the sandbox refused to the program, and how to allow it. It waits for the
+// program's end.
 func (p *program) blamed(err error) error {
 	r, ok := p.process.(tool.Refuser)
 	if !ok {
@@ -223,24 +220,24 @@ func (p *program) blamed(err error) error {
 	return err
 }
 
-// mostRefused bounds how much of what was refused is told.
+// mostRefused bounds how many refusals are reported.
 const mostRefused = 3
 
-// shut matches what programs say of what the sandbox keeps from them.
+// shut matches messages of programs about things the sandbox refused.
 const shut = `(?i)no such file|cannot find|can't (open|find)|not found|no module named|permission denied|read-only file ` +
 	`?system|ENOENT|EACCES|EPERM|EROFS`
 
-// said is what it wrote to standard error, without the middle of much and without keys:
-// people put it into reports.
+// said returns the program's standard error, shortened in the middle and without keys: people paste it into
+// reports.
 func (p *program) said() string {
 	head, tail := p.errors.text()
 	return printed(head + tail)
 }
 
-// printed is something that a server wrote as people may see it.
+// printed makes a server's text safe to show to people.
 func printed(s string) string { return strings.TrimSpace((&secret.Vault{}).Redact(text.Printed(s))) }
 
-// end notes why the program is over. The first reason counts.
+// end records why the program ended. The first reason counts.
 func (p *program) end(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -249,14 +246,14 @@ func (p *program) end(err error) {
 	}
 }
 
-// ended is why the program is over, nil while it runs.
+// ended returns why the program ended, nil while it runs.
 func (p *program) ended() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.why
 }
 
-// stop ends the program: its input is closed, it is asked to, it must.
+// stop ends the program: it closes its input, then sends SIGTERM, then kills it.
 func (p *program) stop() {
 	_ = p.out.Close()
 	_ = p.in.Close()
@@ -275,7 +272,7 @@ func (p *program) stop() {
 	<-p.dead
 }
 
-// transport is how the protocol is spoken with the program.
+// transport returns the transport to the program.
 func (p *program) transport() sdk.Transport {
 	return &sdk.IOTransport{Reader: p.in, Writer: p.out, MaxLineLength: maxFrame + 1}
 }

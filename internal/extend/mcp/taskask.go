@@ -17,8 +17,8 @@ const (
 	maxKey  = 4 << 10
 )
 
-// answer answers what a task waits for. What was asked once is not asked again: a
-// server may show it until it has taken the answer in.
+// answer answers the questions of a task. It does not ask a question twice: a server may show it until it has
+// processed the answer.
 func (f *follower) answer(ctx context.Context, asks map[string]json.RawMessage) error {
 	for _, key := range slices.Sorted(maps.Keys(asks)) {
 		if f.asked[key] {

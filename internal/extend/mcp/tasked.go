@@ -11,17 +11,16 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The SDK knows no tasks: of an answer that is one it keeps nothing but _meta. So
-// the task is moved there before the SDK reads it.
+// The SDK does not know tasks: of a response that is one it keeps nothing but _meta. So the task is moved there
+// before the SDK reads it.
 
-// taskKey is where the task is in the _meta of an answer.
+// taskKey is where a task is kept in the _meta of a response.
 const taskKey = "inspan/task"
 
-// mayTask reports whether data can have an answer in it that is a task. It is cheap.
+// mayTask reports whether data could contain a task. It is cheap.
 func mayTask(data []byte) bool { return bytes.Contains(data, []byte(`"task"`)) }
 
-// taskedMessage moves the task in a message to where it is kept. What is no answer
-// with a task is returned as it is.
+// taskedMessage moves the task in a message to _meta. Other messages are returned unchanged.
 func taskedMessage(data []byte) (_ []byte, is bool) {
 	if !mayTask(data) {
 		return data, false
@@ -40,7 +39,7 @@ func taskedMessage(data []byte) (_ []byte, is bool) {
 	return out, true
 }
 
-// taskedResult does so with the result of an answer.
+// taskedResult does the same for the result of a response.
 func taskedResult(data json.RawMessage) (_ json.RawMessage, is bool) {
 	if !mayTask(data) {
 		return data, false
@@ -58,8 +57,8 @@ func taskedResult(data json.RawMessage) (_ json.RawMessage, is bool) {
 	return out, true
 }
 
-// taskedConn is a connection over a stream whose answers are read so. Those over
-// HTTP are read so by [remote], as the SDK wants its own connection there.
+// taskedConn applies this to a connection over a stream. [remote] does so over HTTP, where the SDK needs its
+// own connection type.
 type taskedConn struct{ sdk.Connection }
 
 // Read implements [sdk.Connection].
@@ -78,8 +77,8 @@ func (c taskedConn) Write(ctx context.Context, message jsonrpc.Message) error {
 
 var errNoTask = errors.New("it answered with a task where there can be none")
 
-// onlyCalls keeps tasks to calls of tools in the revision that has them: a server is
-// not told of them in a handshake, and no other answer may be one.
+// onlyCalls limits tasks to tool calls in the revision that has them: handshakes don't mention them, and no
+// other response may be one.
 func onlyCalls(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		if p, is := req.GetParams().(*sdk.InitializeParams); is && p.Capabilities != nil {
@@ -87,7 +86,7 @@ func onlyCalls(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		res, err := next(ctx, method, req)
 		_, last, _ := strings.Cut(method, "/")
-		// The SDK lets nobody ask answers that are always empty for their _meta.
+		// The SDK does not expose the _meta of results that are always empty.
 		if err != nil || method == "tools/call" || last != "list" && last != "get" && last != "read" && last != "templates/list" {
 			return res, err
 		}

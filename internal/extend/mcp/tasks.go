@@ -15,9 +15,9 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Tasks (an extension of revision 2026-07-28, see required.go for the one before): a server may answer a call with a
-// task, which goes on after the answer. It is asked for until it has ended, and
-// cancelled when nobody waits for it any more.
+// Tasks (an extension of revision 2026-07-28; see required.go for the revision before): a server may answer a
+// call with a task, which continues after the response. It is polled until it ends, and cancelled when the call
+// no longer waits for it.
 
 const (
 	usualPoll  = time.Second // between two questions for a task whose server does not say
@@ -47,7 +47,7 @@ func (c caller) follower(conn *client, by *patience, tell func(string)) *followe
 	return &follower{caller: c, conn: conn, by: by, tell: tell, began: time.Now(), asked: map[string]bool{}, answers: sdk.InputResponseMap{}}
 }
 
-// follow is what a call has brought, at once or as a task.
+// follow returns the result of a call, immediate or from a task.
 func (c caller) follow(ctx context.Context, conn *client, by *patience,
 	res *sdk.CallToolResult, tell func(string),
 ) (*sdk.CallToolResult, error) {
@@ -65,7 +65,7 @@ func (c caller) follow(ctx context.Context, conn *client, by *patience,
 	return c.follower(conn, by, tell).follow(ctx, data)
 }
 
-// follow follows a task from how it was made to its end.
+// follow follows a task from its creation to its end.
 func (f *follower) follow(ctx context.Context, made json.RawMessage) (*sdk.CallToolResult, error) {
 	if json.Unmarshal(made, &f.last) != nil || f.last.ID == "" || len(f.last.ID) > maxTaskID {
 		return nil, &taskError{"was answered with a task that can't be asked for, so what it did is not known", true}
@@ -88,10 +88,10 @@ func (f *follower) follow(ctx context.Context, made json.RawMessage) (*sdk.CallT
 	return nil, err
 }
 
-// run asks for the task until it has ended.
+// run polls the task until it has ended.
 func (f *follower) run(ctx context.Context) (*sdk.CallToolResult, error) {
 	f.hear(task{}, f.last)
-	// One that is in another state already may have ended, or wait for us.
+	// In any other state it may have ended, or wait for us.
 	for wait := f.last.State == "working"; !wait || f.rest(ctx); wait = true {
 		select {
 		case early := <-f.early:
@@ -135,7 +135,7 @@ func (f *follower) run(ctx context.Context) (*sdk.CallToolResult, error) {
 	return nil, ctx.Err()
 }
 
-// rest waits until the task may be asked for again; false: nobody wants that.
+// rest waits until the next poll; false: the call no longer waits.
 func (f *follower) rest(ctx context.Context) bool {
 	wait := usualPoll
 	if ms := cmp.Or(f.last.Poll, f.last.OldPoll); ms != nil {
@@ -144,7 +144,7 @@ func (f *follower) rest(ctx context.Context) bool {
 	return keep.Sleep(ctx, wait) == nil
 }
 
-// hear notes whether there is a sign of life in how a task is now.
+// hear restarts the time limit if the task has changed.
 func (f *follower) hear(before, now task) {
 	if before.State != now.State || before.Said != now.Said || before.Updated != now.Updated {
 		f.by.again()
@@ -154,7 +154,7 @@ func (f *follower) hear(before, now task) {
 	}
 }
 
-// get asks for the task, again if there is a problem that can pass.
+// get polls the task, and retries temporary failures.
 func (f *follower) get(ctx context.Context) (task, error) {
 	for {
 		data, err := f.send(ctx, "tasks/get", nil)
@@ -174,7 +174,7 @@ func (f *follower) get(ctx context.Context) (task, error) {
 	}
 }
 
-// send sends one request for the task.
+// send sends one request about the task.
 func (f *follower) send(ctx context.Context, method string, answers sdk.InputResponseMap) (json.RawMessage, error) {
 	reply, err := sdk.CallCustomMethod[*taskParams, *taskReply](ctx, f.conn.session, method, &taskParams{ID: f.id, Answers: answers})
 	if err != nil {
@@ -183,7 +183,7 @@ func (f *follower) send(ctx context.Context, method string, answers sdk.InputRes
 	return reply.data, nil
 }
 
-// final is what an error means that does not pass; nil: it may.
+// final returns the meaning of a permanent error; nil: it may be temporary.
 func (f *follower) final(err error) error {
 	var answer *jsonrpc.Error
 	switch {
@@ -197,7 +197,7 @@ func (f *follower) final(err error) error {
 	return &taskError{"is a task that its server does not tell of, so what it did is not known: " + phrase(answer.Message), false}
 }
 
-// cancel tells the server that nobody waits for the task any more.
+// cancel tells the server that the task is no longer needed.
 func (f *follower) cancel(ctx context.Context) {
 	ctx, stop := f.conn.bound(context.WithoutCancel(ctx))
 	defer stop()

@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// taskExtension is what the extension for tasks is called in capabilities.
+// taskExtension is the name of the task extension in capabilities.
 const taskExtension = "io.modelcontextprotocol/tasks"
 
 const (
@@ -18,7 +18,7 @@ const (
 	longestTask = 24 * time.Hour
 )
 
-// task is a task as a server tells of it.
+// task is a task as the server describes it.
 type task struct {
 	ID      string                     `json:"taskId"`
 	State   string                     `json:"status"`
@@ -35,14 +35,14 @@ type task struct {
 	} `json:"error"`
 }
 
-// taskParams are those of the requests for a task.
+// taskParams are the parameters of requests about a task.
 type taskParams struct {
 	sdk.ParamsBase
 	ID      string               `json:"taskId"`
 	Answers sdk.InputResponseMap `json:"inputResponses,omitempty"`
 }
 
-// taskReply is an answer as it came.
+// taskReply is a response, unparsed.
 type taskReply struct {
 	sdk.ResultBase
 	data json.RawMessage
@@ -54,7 +54,7 @@ func (r *taskReply) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// taskMethods lets a client send the requests for tasks.
+// taskMethods lets a client send the requests about tasks.
 func taskMethods(peer *sdk.Client) error {
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel", "tasks/result"} {
 		if err := sdk.AddSendingCustomMethod[*taskParams, *taskReply](peer, method); err != nil {
@@ -70,8 +70,7 @@ func taskMethods(peer *sdk.Client) error {
 	return nil
 }
 
-// taskError says what became of a task that brought no result, after the name of
-// its tool.
+// taskError says how a task without a result ended. It follows the name of the tool.
 type taskError struct {
 	text string
 	over bool // there is nothing to cancel
@@ -88,7 +87,7 @@ func (t task) life() time.Duration {
 	return time.Duration(*keep) * time.Millisecond
 }
 
-// result is that of a task that has completed.
+// result returns the result of a completed task.
 func (t task) result() (*sdk.CallToolResult, error) {
 	var out sdk.CallToolResult
 	if len(t.Result) == 0 || string(t.Result) == "null" || json.Unmarshal(t.Result, &out) != nil {
@@ -97,7 +96,7 @@ func (t task) result() (*sdk.CallToolResult, error) {
 	return &out, nil
 }
 
-// failure is how a task ended that brought no result.
+// failure describes the end of a task without a result.
 func (t task) failure() error {
 	text := "was cancelled by its server; what it did until then is not known"
 	if t.State == "failed" {
@@ -112,5 +111,5 @@ func (t task) failure() error {
 	return &taskError{text, true}
 }
 
-// phrase is what a server said, for an error.
+// phrase cleans a server's text for an error.
 func phrase(s string) string { return text.Cut(text.Printed(s), 4000) }
