@@ -9,8 +9,7 @@ import (
 	"github.com/inspan/inspan/internal/safety/netguard"
 )
 
-// address checks an address that a request goes to or a browser is led to: https, or
-// http on this machine where local says that this is meant.
+// address checks an address for requests or for the browser: https, or http on this machine if local allows it.
 func address(raw string, local bool) (*url.URL, error) {
 	u, err := netguard.Check(raw)
 	switch {
@@ -32,8 +31,8 @@ func isLocal(raw string) bool {
 	return err == nil && netguard.IsHere(u.Hostname())
 }
 
-// canonical is the one spelling of a resource or an issuer: two that differ only in
-// a slash at the end are the same.
+// canonical returns the normal form of a resource or an issuer: addresses that differ only in a final slash are
+// the same.
 func canonical(raw string) (string, error) {
 	u, err := netguard.Check(raw)
 	if err != nil {
@@ -52,7 +51,7 @@ func canonical(raw string) (string, error) {
 	return out, nil
 }
 
-// same reports whether two addresses are one. What can't be read is never the same.
+// same reports whether two addresses are equal. An unreadable one equals none.
 func same(a, b string) bool {
 	one, err := canonical(a)
 	if err != nil {
@@ -62,11 +61,11 @@ func same(a, b string) bool {
 	return err == nil && one == two
 }
 
-// wellKnown puts a well-known name between the host and the path of an address.
+// wellKnown inserts a well-known name between the host and the path of an address.
 func wellKnown(u *url.URL, name string) string {
 	out := url.URL{Scheme: u.Scheme, Host: u.Host, RawQuery: u.RawQuery}
 	return out.JoinPath("/.well-known", name, strings.TrimSuffix(u.EscapedPath(), "/")).String()
 }
 
-// root is the address of the host alone.
+// root returns the address of the host alone.
 func root(u *url.URL) *url.URL { return &url.URL{Scheme: u.Scheme, Host: u.Host} }

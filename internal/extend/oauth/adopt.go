@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// Tokens are those of an account that somebody else has logged in to.
+// Tokens are the tokens of an account that another program has logged in to.
 type Tokens struct {
 	Access, Refresh string
 	Expires         time.Time // of Access; zero: not known
-	// Auth is how the client says who it is: client_secret_basic, client_secret_post or none.
+	// Auth is how the client authenticates: client_secret_basic, client_secret_post or none.
 	Auth string
-	// Scope and Resource are what each refresh asks for. Empty: nothing is said.
+	// Scope and Resource are sent with each refresh. Empty: not sent.
 	Scope, Resource string
 	Secret          string // of the client
 }
 
-// Adopt keeps tokens of an account whose Server says where they are refreshed, in the place of those
-// that it had. Then Token and Renew go on with them.
+// Adopt stores tokens of an account whose Server says where they are refreshed, instead of any earlier ones.
+// Token and Renew then use them.
 func (c *Client) Adopt(ctx context.Context, a Account, t Tokens) error {
 	if err := checkName(a.Name); err != nil {
 		return err
@@ -29,7 +29,7 @@ func (c *Client) Adopt(ctx context.Context, a Account, t Tokens) error {
 	return c.settled(ctx, a, func(*kept) (kept, error) { return t.kept(a), nil })
 }
 
-// Amend changes the tokens that are kept of an account. No refresh comes between.
+// Amend changes the stored tokens of an account. No refresh happens in between.
 func (c *Client) Amend(ctx context.Context, a Account, f func(*Tokens)) error {
 	return c.settled(ctx, a, func(k *kept) (kept, error) {
 		if k == nil {
@@ -45,7 +45,7 @@ func (c *Client) Amend(ctx context.Context, a Account, f func(*Tokens)) error {
 	})
 }
 
-// Info says what is kept of an account. The error of nothing is fs.ErrNotExist.
+// Info describes a stored account. If there is none the error is fs.ErrNotExist.
 func (c *Client) Info(ctx context.Context, name string) (Info, error) {
 	if c.Store == nil {
 		return Info{}, errors.New("oauth: there is no store")
@@ -53,7 +53,7 @@ func (c *Client) Info(ctx context.Context, name string) (Info, error) {
 	return c.info(ctx, name)
 }
 
-// settled saves what f makes of what is kept, under the lock; nil: nothing is.
+// settled saves the result of f for a stored account, under the lock; f gets nil if there is none.
 func (c *Client) settled(ctx context.Context, a Account, f func(*kept) (kept, error)) error {
 	unlock, err := c.lock(ctx, a.Name)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *Client) settled(ctx context.Context, a Account, f func(*kept) (kept, er
 	return c.save(ctx, next)
 }
 
-// kept is what is kept of the tokens of an account. Since when Access is good, nobody knows.
+// kept converts tokens for the store. Their age is unknown.
 func (t Tokens) kept(a Account) kept {
 	return kept{
 		Name: a.Name, Resource: a.Resource, Audience: t.Resource, Endpoints: *a.Server, Client: registration{a.ClientID, t.Secret, t.Auth},
@@ -83,7 +83,7 @@ func (t Tokens) kept(a Account) kept {
 	}
 }
 
-// KnownAuth reports whether a client can say in that way who it is.
+// KnownAuth reports whether a client can authenticate in that way.
 func KnownAuth(auth string) bool {
 	return slices.Contains([]string{authNone, authBasic, authPost}, auth)
 }

@@ -21,31 +21,30 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Grant is how a client gets tokens that no person logs in for.
+// Grant is a way to get tokens without a person's login.
 type Grant string
 
-// The grants.
+// Grants.
 const (
-	// ClientCredentials is by the client's id with its secret or its key (RFC 6749,
-	// section 4.4; RFC 7523, section 2.2).
+	// ClientCredentials uses the client's id with its secret or its key (RFC 6749, section 4.4; RFC 7523,
+	// section 2.2).
 	ClientCredentials Grant = "client_credentials"
-	// JWTBearer is by a token that somebody whom the server trusts has given to the
-	// workload that this is (RFC 7523, section 2.1).
+	// JWTBearer uses a token that an issuer trusted by the server has given to this workload (RFC 7523, section
+	// 2.1).
 	JWTBearer Grant = "jwt_bearer"
-	// IDJAG is by a grant that the identity provider of an organisation gives for an ID
-	// token of its own (identity assertion JWT authorization grant).
+	// IDJAG uses a grant that an organisation's identity provider issues for one of its ID tokens (identity
+	// assertion JWT authorization grant).
 	IDJAG Grant = "id_jag"
 )
 
 const (
 	bearerGrant   = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 	assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-	// proofTime is for how long a proof of who the client is can be used.
+	// proofTime is how long a proof of the client's identity is valid.
 	proofTime = time.Minute
 )
 
-// orAlone has an account that needs no person get a token where a login would be
-// needed.
+// orAlone gets a token without a person, if the account allows it, where a login would be needed.
 func (c *Client) orAlone(ctx context.Context, a Account, fine func(kept) bool, ch challenge, pass Pass, err error) (Pass, error) {
 	if a.Grant == "" || !errors.Is(err, ErrLogin) {
 		return pass, err
@@ -90,7 +89,7 @@ func (t attempt) alone(ctx context.Context) (kept, error) {
 	return k, err
 }
 
-// assertion is what vouches for us at the authorization server.
+// assertion returns the token that authorizes us at the authorization server.
 func (t attempt) assertion(ctx context.Context) (string, error) {
 	text, err := credential(t.a.AssertionFile)
 	if err != nil {
@@ -103,8 +102,8 @@ func (t attempt) assertion(ctx context.Context) (string, error) {
 	return said, nil
 }
 
-// vouch puts who the client is into a form, if it has a key to say so. Each request needs
-// it anew: a server may take what is signed only once.
+// vouch adds the client's signed proof of identity to a form, if it has a key. Each request needs a new one: a
+// server may accept a signed proof only once.
 func (t attempt) vouch(form url.Values) error {
 	if t.a.Grant == "" || t.a.KeyFile == "" {
 		return nil
@@ -118,7 +117,7 @@ func (t attempt) vouch(form url.Values) error {
 	return nil
 }
 
-// proof says who the client is, signed with its key (RFC 7523, section 3).
+// proof is the client's identity, signed with its key (RFC 7523, section 3).
 func (t attempt) proof() (string, error) {
 	text, err := credential(t.a.KeyFile)
 	if err != nil {
@@ -138,7 +137,7 @@ func (t attempt) proof() (string, error) {
 	}).SignedString(key)
 }
 
-// signer reads a private key, and says how it signs.
+// signer reads a private key and returns its signing method.
 func signer(text []byte) (crypto.Signer, jwt.SigningMethod, error) {
 	block, _ := pem.Decode(text)
 	if block == nil {
@@ -170,7 +169,7 @@ func signer(text []byte) (crypto.Signer, jwt.SigningMethod, error) {
 	return nil, nil, errors.New("it is not a private key that can sign")
 }
 
-// credential reads a file anew, as those who keep it there may change it at any time.
+// credential reads a file again each time, as its content may change at any time.
 func credential(path string) ([]byte, error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil, cmp.Or(err, fmt.Errorf("%s is no file", path))

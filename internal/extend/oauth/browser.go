@@ -18,13 +18,13 @@ import (
 
 const (
 	callback = "/callback"
-	// farewell is how long the page after a login may take to be sent.
+	// farewell is how long sending the page after a login may take.
 	farewell = 2 * time.Second
 	good     = "The answer has arrived. You can close this page and go back to inspan.\n"
 	wrong    = "This is not the answer that inspan waits for.\n"
 )
 
-// listener waits on this machine for the browser to come back.
+// listener waits on this machine for the browser's redirect.
 type listener struct {
 	redirect string // the address that the browser comes back to
 	host     string
@@ -33,8 +33,7 @@ type listener struct {
 	taken    atomic.Bool // an answer has come
 }
 
-// listen opens a port: that of the address that was registered, else any. With exact,
-// the path is one that nobody guesses.
+// listen opens a port: the registered one, or any. If exact, the path is unguessable.
 func listen(registered string, exact bool) (*listener, error) {
 	if registered == "" {
 		registered = "http://127.0.0.1" + callbackPath(exact)
@@ -62,7 +61,7 @@ func listen(registered string, exact bool) (*listener, error) {
 
 func (l *listener) close() { _ = l.net.Close() }
 
-// callbackPath is where a browser comes back to.
+// callbackPath is the path of the redirect.
 func callbackPath(exact bool) string {
 	if exact {
 		return callback + "/" + rand.Text()
@@ -70,8 +69,7 @@ func callbackPath(exact bool) string {
 	return callback
 }
 
-// nowhere is an address of this machine to come back to that nobody answers at: the
-// person pastes it.
+// nowhere returns a redirect address of this machine on which nothing listens: the person pastes it.
 func nowhere(exact bool) string {
 	var b [2]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -79,7 +77,7 @@ func nowhere(exact bool) string {
 	return fmt.Sprintf("http://127.0.0.1:%d%s", port, callbackPath(exact))
 }
 
-// browsed shows the person the page and waits for the browser to come back.
+// browsed shows the person the page and waits for the browser's redirect.
 func (t attempt) browsed(ctx context.Context, l *listener, at, state string) (response, error) {
 	answers := make(chan response, 1)
 	server := &http.Server{
@@ -113,7 +111,7 @@ func (t attempt) browsed(ctx context.Context, l *listener, at, state string) (re
 	}
 }
 
-// show opens a page, or tells where it is.
+// show opens a page, or prints its address.
 func (t attempt) show(at string) error {
 	var failed error
 	if t.p.Open != nil {
@@ -131,8 +129,8 @@ func (t attempt) show(at string) error {
 	return nil
 }
 
-// handler takes the first answer that has the state. Whatever else comes is refused
-// and changes nothing, as every page that a browser shows can send requests here.
+// handler accepts the first response with the state. It refuses all others and changes nothing, as every web
+// page in the browser can send requests here.
 func (l *listener) handler(state string, answers chan<- response) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		h := w.Header()
@@ -168,10 +166,10 @@ func (l *listener) take(req *http.Request, state string, answers chan<- response
 	return http.StatusOK, good
 }
 
-// equal compares in a time that tells nothing of where two texts differ.
+// equal compares in constant time.
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// readResponse reads the query that a browser was led back with.
+// readResponse reads the query of a redirect.
 func readResponse(query string) (response, error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {

@@ -8,24 +8,23 @@ import (
 // maxChallenge bounds a WWW-Authenticate header, in bytes.
 const maxChallenge = 16 << 10
 
-// challenge is what a server says with a 401 or 403.
+// challenge is the content of a 401 or 403 response.
 type challenge struct {
-	// params are those of its Bearer challenge, by their names in lower case, and those
-	// of its DPoP challenge that the other does not have.
+	// params are the parameters of its Bearer challenge, by their names in lower case, and those that only its
+	// DPoP challenge has.
 	params map[string]string
-	// bearer and dpop say which tokens it takes, as it asks for them.
+	// bearer and dpop say which kinds of tokens the server accepts.
 	bearer, dpop bool
 }
 
-// StepUp reports whether the WWW-Authenticate header of a 403 asks for a login with
-// more scopes. Any other 403 is not helped by a login.
+// StepUp reports whether the WWW-Authenticate header of a 403 asks for a login with more scopes. A login does
+// not help with any other 403.
 func StepUp(header string) bool { return parseChallenge(header).stepUp() }
 
 func (ch challenge) stepUp() bool { return ch.params["error"] == "insufficient_scope" }
 
-// parseChallenge reads the first Bearer and the first DPoP challenge of a
-// WWW-Authenticate header (RFC 9110, section 11.6.1). What it can't read it passes over:
-// a header of a broken server still leads to the guesses of discovery.
+// parseChallenge reads the first Bearer and the first DPoP challenge of a WWW-Authenticate header (RFC 9110,
+// section 11.6.1). It skips unreadable parts: discovery can still guess after a broken header.
 func parseChallenge(header string) challenge {
 	found := map[string]map[string]string{} // by scheme
 	s, current := scanner{text: header[:min(len(header), maxChallenge)]}, map[string]string(nil)
@@ -52,7 +51,7 @@ func parseChallenge(header string) challenge {
 	}
 }
 
-// joined is what counts of the challenges of a header.
+// joined combines the challenges of a header.
 func joined(found map[string]map[string]string) challenge {
 	out := challenge{params: map[string]string{}}
 	if dpop := found["dpop"]; dpop != nil {
@@ -66,7 +65,7 @@ func joined(found map[string]map[string]string) challenge {
 	return out
 }
 
-// scanner takes a header apart from its start.
+// scanner reads a header from its start.
 type scanner struct{ text string }
 
 func (s *scanner) skip(set string) { s.text = strings.TrimLeft(s.text, set) }
@@ -90,8 +89,7 @@ func tokenRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r < 128 && r != 0 && strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }
 
-// value reads what follows the name of a parameter. No equals sign: the name was that
-// of a scheme.
+// value reads the value of a parameter. Without an equals sign, the name was that of a scheme.
 func (s *scanner) value() (value string, isParam bool) {
 	rest := strings.TrimLeft(s.text, " \t")
 	if !strings.HasPrefix(rest, "=") {
@@ -104,7 +102,7 @@ func (s *scanner) value() (value string, isParam bool) {
 	return s.token(), true
 }
 
-// quoted reads a quoted string, up to the end of the header if it has no other.
+// quoted reads a quoted string, up to the end of the header if it is unterminated.
 func (s *scanner) quoted() string {
 	var b strings.Builder
 	for i := 1; i < len(s.text); i++ {
@@ -123,7 +121,7 @@ func (s *scanner) quoted() string {
 	return ""
 }
 
-// junk passes over what is no part of the grammar, up to the next comma or space.
+// junk skips invalid text, up to the next comma or space.
 func (s *scanner) junk() {
 	n := strings.IndexAny(s.text, ", \t")
 	if n < 0 {

@@ -12,14 +12,13 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// How often to ask whether the person has entered the code. Without a word of the
-// server it is 5 seconds (RFC 8628, section 3.2).
+// Polling intervals while the person enters the code. The default is 5 seconds (RFC 8628, section 3.2).
 const (
 	usualPause = 5 * time.Second
 	maxPause   = time.Minute
 )
 
-// byDevice has the person enter a code on any device (RFC 8628).
+// byDevice lets the person enter a code on any device (RFC 8628).
 func (t attempt) byDevice(ctx context.Context) (kept, error) {
 	if t.s.Device == "" {
 		return kept{}, errors.New("the authorization server has no way to log in with a code")
@@ -49,7 +48,7 @@ func (t attempt) byDevice(ctx context.Context) (kept, error) {
 	return t.poll(ctx, who, d)
 }
 
-// grant is what the server wants to be done with a device code.
+// grant is a server's response with a device code.
 type grant struct {
 	code, shown, page, whole string
 	pause, life              time.Duration
@@ -77,7 +76,7 @@ func readDevice(f *fields) (grant, error) {
 	return d, nil
 }
 
-// tellCode shows the code, and the page to enter it at.
+// tellCode shows the code, and the page on which to enter it.
 func (t attempt) tellCode(d grant) error {
 	page, err := address(d.page, t.w.local)
 	if err != nil {
@@ -94,8 +93,7 @@ func (t attempt) tellCode(d grant) error {
 	return nil
 }
 
-// poll asks until the person has entered the code. A server that can't be reached
-// for a moment does not end it.
+// poll polls until the person has entered the code. It survives short network failures.
 func (t attempt) poll(ctx context.Context, who registration, d grant) (kept, error) {
 	ends := time.Now().Add(d.life)
 	for pause := d.pause; ; {

@@ -11,8 +11,7 @@ import (
 	"github.com/inspan/inspan/internal/safety/netguard"
 )
 
-// server is what is known of an authorization server and of the resource that it
-// gives tokens for.
+// server describes an authorization server and the resource that its tokens are for.
 type server struct {
 	Endpoints
 	known     bool     // it described itself, so what it does not name it does not have
@@ -26,13 +25,13 @@ type server struct {
 	audience string   // the resource parameter (RFC 8707); empty: none is sent
 	metadata string   // where the resource described itself; empty: nowhere
 	wanted   []string // scopes that the resource names
-	// taken is which proofs of a key the resource knows; empty: it does not say.
-	// boundOnly: it takes no token without one.
+	// taken are the proof algorithms that the resource supports; empty: unknown. boundOnly: it accepts no token
+	// without a proof.
 	taken     []string
 	boundOnly bool
 }
 
-// resource is what a resource says of itself (RFC 9728).
+// resource is a resource's description of itself (RFC 9728).
 type resource struct {
 	id      string
 	at      string // where it said so
@@ -42,7 +41,7 @@ type resource struct {
 	bound   bool     // dpop_bound_access_tokens_required
 }
 
-// fixed reports whether everything is known of the account's server.
+// fixed reports whether the account's server needs no discovery.
 func (a Account) fixed() bool { return a.Server != nil && a.Server.Token != "" }
 
 // local reports whether the account itself is on this machine.
@@ -53,7 +52,7 @@ func (a Account) local() bool {
 	return isLocal(a.Server.Token) || isLocal(a.Server.Issuer)
 }
 
-// discover finds out whom to ask for a token, in the order of the MCP specification.
+// discover finds the authorization server, in the order of the MCP specification.
 func (w wire) discover(ctx context.Context, a Account, ch challenge) (server, error) {
 	if a.fixed() {
 		s := server{Endpoints: *a.Server, audience: a.Resource}
@@ -90,9 +89,8 @@ func (w wire) discover(ctx context.Context, a Account, ch challenge) (server, er
 	return s, w.checkEndpoints(s.Endpoints)
 }
 
-// chooseIssuer picks the authorization server: the one that was set, which the
-// resource must name too if it says anything; else the first it names; else, as in
-// 2025-03-26, its own host.
+// chooseIssuer picks the authorization server: the configured one, which the resource must also name if it
+// names any; otherwise the first one that it names; otherwise, as in 2025-03-26, its own host.
 func chooseIssuer(a Account, r *resource) (string, error) {
 	set := ""
 	if a.Server != nil {
@@ -115,19 +113,19 @@ func chooseIssuer(a Account, r *resource) (string, error) {
 	return root(u).String(), nil
 }
 
-// fallback is where the endpoints are if nobody says anything (MCP 2025-03-26).
+// fallback returns the default endpoints (MCP 2025-03-26).
 func fallback(origin string) server {
 	return server{Endpoints: Endpoints{Issuer: origin, Authorize: origin +
 		"/authorize", Token: origin + "/token", Register: origin + "/register"}}
 }
 
-// place is where a resource may describe itself, and as what.
+// place is an address at which a resource may describe itself, and the identity it may claim there.
 type place struct {
 	at  string
 	ids []string
 }
 
-// resource asks a resource what protects it. Nil: it does not say.
+// resource asks a resource for its description. Nil: it has none.
 func (w wire) resource(ctx context.Context, id, hint string) (*resource, error) {
 	u, err := address(id, w.local)
 	if err != nil {
@@ -151,10 +149,9 @@ func (w wire) resource(ctx context.Context, id, hint string) (*resource, error) 
 	return nil, problem
 }
 
-// resourcePlaces lists where to look: where the challenge says, at the path of the
-// resource, at the root. What stands at the root may speak for the whole host; nobody
-// else may speak for more than was asked for, or a part of a host that somebody else
-// runs could get tokens for all of it.
+// resourcePlaces lists the places of the description: the one in the challenge, then at the resource's path,
+// then at the root. Only the one at the root may describe the whole host; a tenant of a part of the host could
+// otherwise get tokens for all of it.
 func resourcePlaces(u *url.URL, id, hint string) []place {
 	const name = "oauth-protected-resource"
 	var out []place
@@ -183,8 +180,8 @@ func readResource(f *fields, p place) (*resource, error) {
 	return r, nil
 }
 
-// describe asks an authorization server about itself (RFC 8414, or OpenID Connect
-// discovery). It is not known if no description is found.
+// describe asks an authorization server for its description (RFC 8414, or OpenID Connect discovery). If there
+// is none, known is false.
 func (w wire) describe(ctx context.Context, issuer string) (server, error) {
 	u, err := address(issuer, w.local)
 	if err != nil {
@@ -237,8 +234,7 @@ func readServer(f *fields, at, issuer string) (server, error) {
 	return s, nil
 }
 
-// checkEndpoints refuses a server one of whose addresses must not be reached, and one
-// that gives no tokens.
+// checkEndpoints refuses a server with a forbidden address or without a token endpoint.
 func (w wire) checkEndpoints(e Endpoints) error {
 	if e.Token == "" {
 		return errors.New("the authorization server has no token endpoint")
@@ -254,8 +250,7 @@ func (w wire) checkEndpoints(e Endpoints) error {
 	return nil
 }
 
-// takesPKCE refuses a server that describes itself without S256: then nothing would
-// keep a code that was caught from being used.
+// takesPKCE refuses a server whose description lacks S256: an intercepted code could then be used.
 func (s server) takesPKCE() error {
 	if s.known && !slices.Contains(s.pkce, "S256") {
 		return errors.New("the authorization server does not offer PKCE with S256")

@@ -28,16 +28,15 @@ const (
 	maxNonce    = 4 << 10 // bytes
 )
 
-// Pass is an access token, with the key that it is bound to if it is (DPoP, RFC 9449):
-// then it is worth nothing to who has the token alone. It does not print either. The
-// zero Pass has none.
+// Pass is an access token, with its key if it is bound to one (DPoP, RFC 9449): a bound token is useless
+// without the key. Printing a Pass shows neither. The zero Pass has none.
 type Pass struct {
 	Token string
 	key   *key // nil: whoever has the token may use it
 }
 
-// Apply puts the token onto a request that is sent next, and a new proof of its key if
-// it is bound. The nonce is what the server gave last (DPoP-Nonce); empty: it gave none.
+// Apply adds the token to a request that is sent next, and a new proof if it is bound to a key. The nonce is
+// the server's latest (DPoP-Nonce); empty: it gave none.
 func (p Pass) Apply(req *http.Request, nonce string) error {
 	if p.Token == "" {
 		return nil
@@ -55,7 +54,7 @@ func (p Pass) Apply(req *http.Request, nonce string) error {
 	return nil
 }
 
-// Format implements [fmt.Formatter], so that no way of printing shows what it has.
+// Format implements [fmt.Formatter], so that no way of printing shows the token.
 func (Pass) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "a pass") }
 
 // key is a private key that tokens are bound to.
@@ -87,7 +86,7 @@ func (k *key) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// public is the public key as a JWK (RFC 7517), with no member more than it needs.
+// public returns the public key as a JWK (RFC 7517), with only the required members.
 func (k *key) public() (map[string]string, error) {
 	point, err := k.private.PublicKey.Bytes() // 4, x, y
 	if err != nil {
@@ -97,7 +96,7 @@ func (k *key) public() (map[string]string, error) {
 	return map[string]string{"kty": "EC", "crv": "P-256", "x": b64(point[1:33]), "y": b64(point[33:])}, nil
 }
 
-// thumbprint is the name of the key (RFC 7638): of the JWK with its members in order.
+// thumbprint returns the key's name (RFC 7638): a digest of the JWK with its members in order.
 func (k *key) thumbprint() (string, error) {
 	public, err := k.public()
 	if err != nil {
@@ -112,8 +111,8 @@ func hashed(text string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// proof shows for one request that the key is here (RFC 9449, section 4.2). Without a
-// token it is one for the token endpoint.
+// proof proves possession of the key for one request (RFC 9449, section 4.2). Without a token it is for the
+// token endpoint.
 func (k *key) proof(method string, u *url.URL, nonce, token string) (string, error) {
 	public, err := k.public()
 	if err != nil {
@@ -134,13 +133,13 @@ func (k *key) proof(method string, u *url.URL, nonce, token string) (string, err
 	return t.SignedString(k.private)
 }
 
-// prover proves to one server that the requests of a login come from who has its key.
+// prover proves to one server that the requests of a login come from the owner of its key.
 type prover struct {
 	key   *key
 	nonce string // that the server gave last; empty: none
 }
 
-// sign puts a proof onto a request. A nil prover has none.
+// sign adds a proof to a request. A nil prover adds none.
 func (p *prover) sign(req *http.Request) error {
 	if p == nil {
 		return nil
@@ -152,15 +151,15 @@ func (p *prover) sign(req *http.Request) error {
 	return err
 }
 
-// learn takes the nonce of an answer.
+// learn remembers the nonce of a response.
 func (p *prover) learn(resp *http.Response) {
 	if nonce := resp.Header.Get(nonceHeader); p != nil && nonce != "" {
 		p.nonce = nonce
 	}
 }
 
-// twice sends a request, and once more if the server has refused it for the sake of a
-// nonce, which it has given (RFC 9449, section 8).
+// twice sends a request, and once more if the server refused it because of a nonce that it has now given (RFC
+// 9449, section 8).
 func (p *prover) twice(send func() (*fields, error)) (*fields, error) {
 	had := ""
 	if p != nil {
@@ -173,7 +172,7 @@ func (p *prover) twice(send func() (*fields, error)) (*fields, error) {
 	return f, err
 }
 
-// prover makes the key that the tokens of a new login get bound to. Nil: they are not.
+// prover makes the key to which the tokens of a new login are bound. Nil: they are not bound.
 func (a Account) prover(s server, ch challenge, old kept) (*prover, error) {
 	able := a.Resource != "" && slices.Contains(s.proofs, proofAlg) && (len(s.taken) == 0 || slices.Contains(s.taken, proofAlg))
 	switch {
@@ -187,10 +186,9 @@ func (a Account) prover(s server, ch challenge, old kept) (*prover, error) {
 	return &prover{key: k}, err
 }
 
-// takesBound reports whether a resource knows what to do with a bound token, which many
-// don't whose authorization server could give one. What it says of itself counts, then
-// its challenge. If it says nothing, it is believed to: but where nobody sits to log in
-// again, it is as it was.
+// takesBound reports whether a resource supports bound tokens: many don't although their authorization server
+// issues them. Its description counts, then its challenge. Without either, the answer is yes, unless nobody can
+// log in again: then an existing login keeps its kind.
 func (a Account) takesBound(s server, ch challenge, old kept) bool {
 	switch {
 	case len(s.taken) > 0 || ch.dpop:
@@ -203,7 +201,7 @@ func (a Account) takesBound(s server, ch challenge, old kept) bool {
 	return true
 }
 
-// takesProofs reports whether a DPoP challenge takes proofs as we sign them.
+// takesProofs reports whether a DPoP challenge accepts our signing algorithm.
 func takesProofs(params map[string]string) bool {
 	algs := strings.Fields(params["algs"])
 	return len(algs) == 0 || slices.Contains(algs, proofAlg)

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// fields is a JSON object that a server sent. Names count by case, and none comes
-// twice: what is read in two ways is refused.
+// fields is a JSON object from a server. Names are case-sensitive, and duplicates are refused, so that it has
+// one meaning.
 type fields struct {
 	values map[string]json.RawMessage
 	err    error // of the first field that was not what it has to be
 }
 
-// maxLife is the longest life of a token that is believed.
+// maxLife is the longest lifetime of a token that is accepted.
 const maxLife = 10 * 365 * 24 * time.Hour
 
 func parseFields(data []byte) (*fields, error) {
@@ -52,7 +52,7 @@ func parseFields(data []byte) (*fields, error) {
 	return f, nil
 }
 
-// read decodes a field. One that is not there, or null, leaves into as it is.
+// read decodes a field. A missing or null field leaves into unchanged.
 func (f *fields) read(name string, into any) {
 	raw := f.values[name]
 	if len(raw) == 0 || string(raw) == "null" {
@@ -78,8 +78,7 @@ func (f *fields) flag(name string) (b bool) {
 	return b
 }
 
-// seconds reads a time to live, which some servers send as a text. What is not
-// positive counts as not there.
+// seconds reads a lifetime, which some servers send as a text. Values that are not positive count as missing.
 func (f *fields) seconds(name string) time.Duration {
 	var any any
 	f.read(name, &any)

@@ -8,13 +8,12 @@ import (
 	"strings"
 )
 
-// IdentityProvider is where the people or workloads of an organisation log in, and who
-// says for [IDJAG] what they may use (enterprise-managed authorization).
+// IdentityProvider is where people or workloads of an organisation log in, and which decides for [IDJAG] what
+// they may use (enterprise-managed authorization).
 type IdentityProvider struct {
-	// Issuer is what it calls itself, where it is asked for its token endpoint. Token is
-	// that, if it is known beforehand.
+	// Issuer is its identifier, used to look up its token endpoint. Token is the endpoint, if known.
 	Issuer, Token string
-	// ClientID and ClientSecret are who we are there. Empty secret: it wants none.
+	// ClientID and ClientSecret are our credentials there. An empty secret: none is needed.
 	ClientID, ClientSecret string
 }
 
@@ -24,9 +23,8 @@ const (
 	idJAG         = "urn:ietf:params:oauth:token-type:id-jag"
 )
 
-// identityGrant has the identity provider make of an ID token a grant for the
-// authorization server of the resource (RFC 8693; identity assertion JWT authorization
-// grant). Only it gets the ID token.
+// identityGrant lets the identity provider exchange an ID token for a grant for the resource's authorization
+// server (RFC 8693; identity assertion JWT authorization grant). Only the provider gets the ID token.
 func (t attempt) identityGrant(ctx context.Context, said string) (string, error) {
 	idp := t.a.Identity
 	switch {
@@ -70,9 +68,8 @@ func (t attempt) identityGrant(ctx context.Context, said string) (string, error)
 	return grant, nil
 }
 
-// machine is who we are for a server that no person logs in to: what was registered
-// beforehand. A grant of an identity provider names the client, so without an id it is
-// our document, where the server takes one.
+// machine returns our identity at a server where no person logs in: the registered one. A grant of an identity
+// provider names the client, so without an id it is our metadata document, if the server supports that.
 func (t attempt) machine() registration {
 	if t.a.Grant == IDJAG && t.a.ClientID == "" && t.c.documented(t.s) {
 		return registration{ID: t.c.Document, Auth: authNone}

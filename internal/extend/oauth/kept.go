@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// kept is what the store has of an account.
+// kept is an account in the store.
 type kept struct {
 	Name      string       `json:"name"`
 	Resource  string       `json:"resource,omitempty"` // of the account
@@ -34,7 +34,7 @@ type kept struct {
 	DPoPOnly bool `json:"dpop_only,omitempty"` // the resource takes no other tokens
 }
 
-// pass is the access token as it is used.
+// pass returns the access token for use.
 func (k kept) pass() Pass {
 	if k.DPoP {
 		return Pass{k.Access, k.Key}
@@ -42,7 +42,7 @@ func (k kept) pass() Pass {
 	return Pass{Token: k.Access}
 }
 
-// prover proves who asks for the next token. Nil: nothing is proven.
+// prover returns the proof for the next token request. Nil: none.
 func (k kept) prover() *prover {
 	if k.Key == nil {
 		return nil
@@ -65,10 +65,10 @@ func checkName(name string) error {
 	return nil
 }
 
-// errNothing says that nothing is kept of an account, not even something unreadable.
+// errNothing says that nothing is stored for an account, not even unreadable data.
 var errNothing = fmt.Errorf("%w", ErrLogin)
 
-// load reads what is kept of an account. Nothing: an error that is ErrLogin.
+// load reads a stored account. If there is none, the error is ErrLogin.
 func (c *Client) load(ctx context.Context, name string) (kept, error) {
 	if err := checkName(name); err != nil {
 		return kept{}, err
@@ -92,7 +92,7 @@ func (c *Client) load(ctx context.Context, name string) (kept, error) {
 	return k, nil
 }
 
-// save keeps an account. It is on the disk when this returns.
+// save stores an account. It is on the disk when this returns.
 func (c *Client) save(ctx context.Context, k kept) error {
 	data, err := json.Marshal(k)
 	if err != nil {
@@ -104,13 +104,12 @@ func (c *Client) save(ctx context.Context, k kept) error {
 	return nil
 }
 
-// account is what of a kept login says where it may be used.
+// account returns the account's binding: where a stored login may be used.
 func (k kept) account() Account {
 	return Account{Name: k.Name, Resource: k.Resource, Server: &k.Endpoints}
 }
 
-// bound refuses to use for an account what was given for another resource, by another
-// issuer or to another client.
+// bound refuses tokens that were issued for another resource, by another issuer or to another client.
 func (k kept) bound(a Account) error {
 	switch {
 	case k.Resource != a.Resource && !same(k.Resource, a.Resource):
@@ -124,8 +123,8 @@ func (k kept) bound(a Account) error {
 	return nil
 }
 
-// good reports whether the access token can still be used for a while: a minute, or
-// a tenth of its life if that is known and less.
+// good reports whether the access token is valid for some time: a minute, or a tenth of its lifetime if that is
+// known and shorter.
 func (k kept) good(now time.Time) bool {
 	margin := time.Minute
 	if !k.Got.IsZero() {
@@ -134,13 +133,13 @@ func (k kept) good(now time.Time) bool {
 	return k.alive(now.Add(margin))
 }
 
-// alive reports whether the access token has not ended.
+// alive reports whether the access token has not expired.
 func (k kept) alive(now time.Time) bool {
 	return k.Dead == "" && k.Access != "" && (k.Expires.IsZero() || now.Before(k.Expires))
 }
 
-// take puts an answer of the token endpoint into what is kept. What it does not name
-// stays as it was asked for, or as it was.
+// take adds a response of the token endpoint to a stored account. Missing fields keep their requested or
+// earlier values.
 func (k kept) take(f *fields, asked []string, now time.Time) (kept, error) {
 	k.Access = f.text("access_token")
 	if next := f.text("refresh_token"); next != "" {
@@ -172,12 +171,12 @@ func (k kept) take(f *fields, asked []string, now time.Time) (kept, error) {
 	return k, nil
 }
 
-// sendable reports whether a token can stand in a header.
+// sendable reports whether a token can be sent in a header.
 func sendable(token string) bool {
 	return len(token) <= maxToken && !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// scopeList leaves out what is no scope (RFC 6749, section 3.3) and what comes twice.
+// scopeList removes invalid scopes (RFC 6749, section 3.3) and duplicates.
 func scopeList(lists ...[]string) []string {
 	const most = 200
 	var out []string

@@ -20,22 +20,20 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// Keychain is a [Store] of files that are sealed with a key in the keychain of the
-// operating system. The keychain holds no tokens itself: on macOS it takes some 3 KB
-// and on Windows 2.5, which is less than the tokens of many servers, and it replaces
-// nothing as a whole.
+// Keychain is a [Store] of files encrypted with a key in the operating system's keychain. The keychain does not
+// hold the tokens themselves: macOS limits entries to about 3 KB and Windows to 2.5, less than many servers'
+// tokens, and replacing an entry is not atomic.
 //
-// Where there is no keychain, or it does not answer, files are written as [File] does,
-// and that is what Get says of them. What is sealed stays so until a login replaces
-// it. The zero value of
-// all but Dir works; it must not be copied once it is used.
+// Without a keychain, or if it does not answer, files are written like those of [File], and Get says so.
+// Encrypted files stay so until a login replaces them. All fields but Dir are optional. A Keychain must not be
+// copied after first use.
 type Keychain struct {
-	// Dir is as that of [File].
+	// Dir is as in [File].
 	Dir string
-	// Service is what the key is kept under. Empty: "inspan".
+	// Service is the name of the key in the keychain. Empty: "inspan".
 	Service string
-	// Wait is how long the keychain may take to answer, such as while a person
-	// unlocks it. It is asked once; after no answer, it is not asked again. 0: 2 s.
+	// Wait is how long the keychain may take to answer, such as while a person unlocks it. It is asked once; if
+	// it does not answer, it is not asked again. 0: 2 s.
 	Wait time.Duration
 
 	mu    sync.Mutex
@@ -55,7 +53,7 @@ func (s *Keychain) Locks() string { return s.file().Locks() }
 // Names implements [Store].
 func (s *Keychain) Names(ctx context.Context) ([]string, error) { return s.file().Names(ctx) }
 
-// Has reports whether something is kept of an account. It asks no keychain.
+// Has reports whether an account is stored. It does not ask the keychain.
 func (s *Keychain) Has(name string) bool {
 	_, err := os.Lstat(s.file().path(name))
 	return err == nil
@@ -103,7 +101,7 @@ func (s *Keychain) Set(ctx context.Context, name string, data []byte) error {
 	return s.file().write(envelope{Version: version, Name: name, Sealed: sealed})
 }
 
-// key asks the keychain for the key, once, and puts one there if that is wanted.
+// key asks the keychain for the key, once, and creates one if wanted.
 func (s *Keychain) key(ctx context.Context, wanted bool) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +138,7 @@ func (s *Keychain) ask(ctx context.Context) ([]byte, error) {
 	return key, nil
 }
 
-// create puts a key into the keychain, unless another process has done so meanwhile.
+// create adds a key to the keychain, unless another process has just done so.
 func (s *Keychain) create(ctx context.Context) ([]byte, error) {
 	if err := makeDir(s.Locks()); err != nil {
 		return nil, err
@@ -169,11 +167,11 @@ func (s *Keychain) service() string {
 	return s.Service
 }
 
-// user tells the keys of several folders apart.
+// user distinguishes the keys of several folders.
 func (s *Keychain) user() string { return "tokens " + digest(s.Dir) }
 
-// within waits for the keychain for a while. The library can't be stopped, so a call
-// that never ends is left behind, at most one or two in a process.
+// within waits for the keychain for a limited time. The library can't be interrupted, so a call that never ends
+// is abandoned, at most one or two in a process.
 func (s *Keychain) within(ctx context.Context, call func() (string, error)) (string, error) {
 	wait := s.Wait
 	if wait <= 0 {
@@ -198,8 +196,7 @@ func (s *Keychain) within(ctx context.Context, call func() (string, error)) (str
 	}
 }
 
-// bus says why there is no keychain to ask, where that is known without asking. Asking
-// would start a bus of its own for nobody else to see.
+// bus says why there is no keychain, if that is known without asking. Asking would start a private bus.
 func bus() error {
 	switch runtime.GOOS {
 	case "darwin", "windows":
@@ -224,7 +221,7 @@ func gcm(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// seal locks data up for the account of that name.
+// seal encrypts data for the account with that name.
 func seal(key, data []byte, name string) ([]byte, error) {
 	box, err := gcm(key)
 	if err != nil {

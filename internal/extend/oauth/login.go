@@ -11,11 +11,9 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Login has a person log in, and keeps the tokens. The challenge is the
-// WWW-Authenticate header of the 401 or 403 that asked for it, several ones joined by
-// commas; it may be empty. If the challenge is insufficient_scope, what was granted
-// before is asked for again with what is missing. Until the new tokens are kept, what
-// was kept before stays as it is.
+// Login lets a person log in, and stores the tokens. The header is the WWW-Authenticate header of the 401 or
+// 403 that asked for it, several joined by commas; it may be empty. If it says insufficient_scope, the request
+// is for the granted scopes and the missing ones. Earlier tokens stay until the new ones are stored.
 func (c *Client) Login(ctx context.Context, a Account, way Way, p Person, header string) error {
 	limited, cancel := context.WithTimeout(ctx, c.patience())
 	defer cancel()
@@ -29,7 +27,7 @@ func (c *Client) Login(ctx context.Context, a Account, way Way, p Person, header
 	return nil
 }
 
-// attempt is one login that is under way.
+// attempt is a login in progress.
 type attempt struct {
 	c      *Client
 	w      wire
@@ -52,7 +50,7 @@ func (c *Client) login(ctx context.Context, a Account, way Way, p Person, ch cha
 	if err != nil {
 		return err
 	}
-	// From here on the server's answer is the only copy there is.
+	// From here on the server's response is the only copy of the tokens.
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*requestTime)
 	defer cancel()
 	unlock, err := c.lock(work, a.Name)
@@ -63,7 +61,7 @@ func (c *Client) login(ctx context.Context, a Account, way Way, p Person, ch cha
 	return c.save(work, k)
 }
 
-// attempt finds out what a login needs to know.
+// attempt gathers what a login needs.
 func (c *Client) attempt(ctx context.Context, a Account, p Person, ch challenge) (attempt, error) {
 	if err := checkName(a.Name); err != nil {
 		return attempt{}, err
@@ -93,7 +91,7 @@ func (c *Client) attempt(ctx context.Context, a Account, p Person, ch challenge)
 	return attempt{c, w, a, p, s, wantedScopes(a, s, ch, old), proves}, nil
 }
 
-// can says what a person lacks for a way of logging in.
+// can says which ability of the person a way of logging in lacks.
 func (p Person) can(way Way) error {
 	switch {
 	case way != Browser && way != Paste && way != Device:
@@ -106,14 +104,13 @@ func (p Person) can(way Way) error {
 	return nil
 }
 
-// secretive reports whether a login shows something that is not for every server.
+// secretive reports whether a login reveals a secret.
 func (a Account) secretive() bool {
 	return (a.ClientSecret != "" || a.Grant != "") && a.Server == nil
 }
 
-// sameSecret refuses to show the secret of a client, or what stands for it, to another
-// server than the one it was last shown to, as whoever runs the resource could name a
-// server of their own.
+// sameSecret refuses to send the client's secret, or its equivalent, to a server other than the last one that
+// got it: the operator of the resource could name a server of their own.
 func sameSecret(a Account, s server, old kept) error {
 	if !a.secretive() || old.Name == "" || old.Client.ID != a.ClientID || same(old.Endpoints.Issuer, s.Issuer) {
 		return nil
@@ -122,8 +119,8 @@ func sameSecret(a Account, s server, old kept) error {
 		"right", s.Issuer)
 }
 
-// wantedScopes is what to ask for: what was set, else what the challenge names, else
-// what the resource names; with what was granted, if the challenge is for more.
+// wantedScopes returns the scopes to request: the configured ones, else those of the challenge, else those of
+// the resource; and the granted ones too, if the challenge asks for more.
 func wantedScopes(a Account, s server, ch challenge, old kept) []string {
 	named := scopeFields(ch.params["scope"])
 	out := a.Scopes
@@ -146,7 +143,7 @@ func wantedScopes(a Account, s server, ch challenge, old kept) []string {
 	return scopeList(out)
 }
 
-// offline is the scope that some servers want to be asked for to give a refresh token.
+// offline is the scope that some servers require for a refresh token.
 const offline = "offline_access"
 
 // run gets tokens in one of the ways.
@@ -180,18 +177,16 @@ func (t attempt) run(ctx context.Context, way Way) (kept, error) {
 	})
 }
 
-// exact reports whether the address to come back to gets registered as it is, so that
-// it can be one that nobody guesses.
+// exact reports whether the redirect address is registered as it is, so that it can be unguessable.
 func (t attempt) exact() bool { return t.a.ClientID == "" && !t.c.documented(t.s) }
 
-// response is what the authorization server had the browser bring back (RFC 6749,
-// section 4.1.2, and RFC 9207).
+// response is the authorization server's response in the redirect (RFC 6749, section 4.1.2, and RFC 9207).
 type response struct {
 	code, state, iss, failure, text string
 }
 
-// byCode is the authorization code flow with PKCE. Ask shows the person an address and
-// returns the response that has the state.
+// byCode is the authorization code flow with PKCE. Ask shows the person an address and returns the response
+// with the state.
 func (t attempt) byCode(ctx context.Context, redirect string,
 	ask func(ctx context.Context, at, state string) (response, error),
 ) (kept, error) {
@@ -215,7 +210,7 @@ func (t attempt) byCode(ctx context.Context, redirect string,
 	return t.trade(ctx, who, form)
 }
 
-// page is where the person logs in.
+// page returns the address at which the person logs in.
 func (t attempt) page(who registration, redirect, verifier, state string) (string, error) {
 	more := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier)}
 	if t.s.audience != "" {
@@ -239,8 +234,7 @@ func (t attempt) page(who registration, redirect, verifier, state string) (strin
 	return u.String(), nil
 }
 
-// check refuses a response that is no success, or comes from another server than the
-// one that was asked. The state has been looked at before.
+// check refuses an error response, or one from another server. The state has been checked before.
 func (t attempt) check(r response) error {
 	switch {
 	case r.iss != "" && t.s.Issuer != "" && r.iss != t.s.Issuer, r.iss == "" && t.s.saysIss:
@@ -253,7 +247,7 @@ func (t attempt) check(r response) error {
 	return nil
 }
 
-// trade gets tokens for a grant.
+// trade exchanges a grant for tokens.
 func (t attempt) trade(ctx context.Context, who registration, form url.Values) (kept, error) {
 	if t.s.audience != "" {
 		form.Set("resource", t.s.audience)

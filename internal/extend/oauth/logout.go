@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Logout has the server take the tokens of an account back, if it can do so
-// (RFC 7009), and forgets them. They are forgotten also if the server could not be
-// asked, and then the error says so. Nothing is kept: no error.
+// Logout revokes the tokens of an account at the server, if it supports that (RFC 7009), and deletes them. They
+// are deleted even if the server could not be asked, and then the error says so. If nothing is stored there is
+// no error.
 func (c *Client) Logout(ctx context.Context, name string) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (c *Client) Logout(ctx context.Context, name string) error {
 	return nil
 }
 
-// revoke has the server take back first what new tokens could be got with.
+// revoke first revokes the token with which new ones could be requested.
 func (c *Client) revoke(ctx context.Context, data []byte) error {
 	var k kept
 	if err := json.Unmarshal(data, &k); err != nil {
@@ -59,8 +59,7 @@ func (c *Client) revoke(ctx context.Context, data []byte) error {
 			continue
 		}
 		_, failed := w.form(ctx, k.Endpoints.Revoke, k.Client, nil, url.Values{"token": {t.token}, "token_type_hint": {t.kind}})
-		// A page instead of an empty body does not matter; neither does a kind of
-		// token that ends by itself.
+		// A page instead of an empty body does not matter; neither does a kind of token that expires by itself.
 		if !errors.Is(failed, errUnreadable) && !refused(failed, "unsupported_token_type") {
 			err = errors.Join(err, failed)
 		}
@@ -68,7 +67,7 @@ func (c *Client) revoke(ctx context.Context, data []byte) error {
 	return err
 }
 
-// Accounts lists what is kept, by name.
+// Accounts lists the stored accounts, by name.
 func (c *Client) Accounts(ctx context.Context) ([]Info, error) {
 	if c.Store == nil {
 		return nil, errors.New("oauth: there is no store")
@@ -107,5 +106,5 @@ func (c *Client) info(ctx context.Context, name string) (Info, error) {
 	}, nil
 }
 
-// scopeFields takes a list of scopes apart.
+// scopeFields splits a list of scopes.
 func scopeFields(text string) []string { return scopeList(strings.Fields(text)) }

@@ -1,21 +1,18 @@
-// Package oauth gets and keeps access tokens for servers that need a login: MCP
-// servers, as their specification has it from 2025-03-26 to 2026-07-28, and model
-// providers whose endpoints are known beforehand.
+// Package oauth gets and stores access tokens for servers that need a login: MCP servers, by their
+// specification from 2025-03-26 to 2026-07-28, and model providers with known endpoints.
 //
-// The rules:
+// Its rules:
 //
-//   - A token is kept for one account and bound to the resource and to the issuer it
-//     was given by and for. It goes to no other.
-//   - Where an MCP server and its authorization server know how, a token is bound to a
-//     key that is made at the login and kept with it (DPoP, RFC 9449).
-//   - A refresh token is sent by one process at a time, which holds a lock of the
-//     operating system and reads again what is kept before it asks. So several
-//     processes can share a login with a server that takes each refresh token once.
-//   - Nothing that goes wrong makes what is kept be forgotten. Only the answer
-//     invalid_grant marks an account as one that needs a login.
-//   - Addresses are https, or http on this machine if the account's own address is on
-//     this machine too. Nothing that carries a credential follows a redirect.
-//   - No token, code or secret is in an error or in a text for people.
+//   - A token is stored for one account and bound to the resource it is for and the issuer that issued it. It is sent to no
+//     other.
+//   - If an MCP server and its authorization server support it, a token is bound to a key that is made at the login and
+//     stored with it (DPoP, RFC 9449).
+//   - One process at a time sends a refresh token: it holds a lock of the operating system and reads the stored tokens again
+//     before it asks. So several processes can share a login with a server that accepts each refresh token once.
+//   - No failure deletes stored tokens. Only the response invalid_grant marks an account as one that needs a login.
+//   - Addresses are https, or http on this machine if the account's own address is on this machine too. Requests with a
+//     credential follow no redirects.
+//   - Errors and texts for people never contain a token, code or secret.
 package oauth
 
 import (
@@ -25,44 +22,40 @@ import (
 	"time"
 )
 
-// ErrLogin says that a person has to log in: there is no token, or none that can be
-// renewed.
+// ErrLogin says that a person has to log in: there is no token, or none that can be renewed.
 var ErrLogin = errors.New("a login is needed")
 
 // Account is something to log in to.
 type Account struct {
-	// Name is what people call it, such as "mcp:linear" or "provider:acme". It is
-	// the key of what is kept, at most 256 bytes without control characters.
+	// Name is the account's name for people, such as "mcp:linear" or "provider:acme", and its key in the store:
+	// at most 256 bytes without control characters.
 	Name string
-	// Resource is the address that the tokens are for, such as that of an MCP
-	// server. Empty: a provider, and then Server has all it takes.
+	// Resource is the address that the tokens are for, such as an MCP server's. Empty: a model provider, and
+	// then Server must be complete.
 	Resource string
-	// Server is what is known of the authorization server beforehand. Nil: it is
-	// found out from Resource. With nothing but its Issuer set, the rest is found out
-	// and the resource must name that issuer.
+	// Server has the known facts about the authorization server. Nil: they are discovered from Resource. With
+	// only its Issuer set, the rest is discovered and the resource must name that issuer.
 	Server *Endpoints
-	// ClientID and ClientSecret are what was registered beforehand. Without an id the
-	// client id metadata document is used, and where the server does not take that,
-	// the client registers itself.
+	// ClientID and ClientSecret were registered in advance. Without an id the client id metadata document is
+	// used, and if the server does not support that, the client registers itself.
 	ClientID, ClientSecret string
-	// Redirect is the address registered for ClientID to lead back to. Empty: a free
-	// port at http://127.0.0.1/callback. Not on this machine: only to be pasted.
+	// Redirect is the redirect address registered for ClientID. Empty: a free port at
+	// http://127.0.0.1/callback. An address of another machine: the person pastes the response.
 	Redirect string
-	// Scopes to ask for. Empty: those that the challenge or the resource names.
+	// Scopes to request. Empty: those that the challenge or the resource names.
 	Scopes []string
-	// Grant is how tokens are got without a person: then Token and Renew never need a
-	// login. Empty: a person logs in.
+	// Grant is how tokens are obtained without a person: then Token and Renew never need a login. Empty: a
+	// person logs in.
 	Grant Grant
-	// KeyFile is the path of a private key (PEM; RSA, ECDSA or Ed25519) that says who
-	// ClientID is in the place of ClientSecret, AssertionFile that of the token for
-	// [JWTBearer], or of the ID token for [IDJAG]. Both are read anew whenever they are
-	// needed.
+	// KeyFile is the path of a private key (PEM; RSA, ECDSA or Ed25519) that authenticates ClientID instead of
+	// ClientSecret. AssertionFile has the token for [JWTBearer], or the ID token for [IDJAG]. Both are read
+	// again whenever they are needed.
 	KeyFile, AssertionFile string
-	// Identity is who makes a grant of the ID token, for [IDJAG].
+	// Identity is the identity provider for [IDJAG].
 	Identity *IdentityProvider
 }
 
-// Endpoints are the addresses of an authorization server; an empty one is not there.
+// Endpoints are the addresses of an authorization server; empty: it has no such endpoint.
 type Endpoints struct {
 	Issuer    string `json:"issuer,omitempty"`
 	Authorize string `json:"authorize,omitempty"`
@@ -72,43 +65,42 @@ type Endpoints struct {
 	Register  string `json:"register,omitempty"` // RFC 7591
 }
 
-// Client gets tokens. Its methods can be called from several goroutines at once, and
-// by several processes with one store.
+// Client gets tokens. Its methods are safe for concurrent use, also by several processes with one store.
 type Client struct {
-	// HTTP is held to what may be reached. Its redirect policy is asked too, its
-	// cookies are not sent. Nil: every method that has to reach a server fails.
+	// HTTP restricts what can be reached. Its redirect policy is also used, its cookies are not sent. Nil:
+	// every method that has to reach a server fails.
 	HTTP *http.Client
-	// Store keeps tokens. Nil: every method fails.
+	// Store stores tokens. Nil: every method fails.
 	Store Store
-	// Document is the https address of our client id metadata document, which has to
-	// list http://127.0.0.1/callback as a redirect. Empty: there is none.
+	// Document is the https address of our client id metadata document, which must list
+	// http://127.0.0.1/callback as a redirect. Empty: there is none.
 	Document string
 	// Patience is how long a login may take. 0: 5 minutes.
 	Patience time.Duration
 }
 
-// Way is how a person logs in.
+// Way is a way for a person to log in.
 type Way string
 
-// The ways to log in.
+// Ways to log in.
 const (
 	Browser Way = "browser" // the browser comes back to a port of this machine
 	Paste   Way = "paste"   // the person pastes where the browser was led to
 	Device  Way = "device"  // the person enters a code on any device (RFC 8628)
 )
 
-// Person is whoever logs in. A nil field is something that can't be done. The
-// functions are called from the goroutine that called Login, one at a time.
+// Person is the user interface of a login. A nil field is something that the person can't do. The functions are
+// called from the goroutine that called Login, one at a time.
 type Person struct {
 	// Open shows an http or https address in a browser, without a shell.
 	Open func(url string) error
-	// Tell shows a text. It holds no secret, and no character that drives a terminal.
+	// Tell shows a text. It contains no secret and no terminal control characters.
 	Tell func(text string)
-	// Paste waits for what the person pastes, until ctx is done.
+	// Paste waits until the person pastes something, or ctx is done.
 	Paste func(ctx context.Context) (string, error)
 }
 
-// Info is what a list says of an account that is kept. It has no secrets.
+// Info describes a stored account, without secrets.
 type Info struct {
 	Name     string
 	Resource string

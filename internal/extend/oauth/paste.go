@@ -7,13 +7,13 @@ import (
 	"unicode"
 )
 
-// maxPastes is how often a person may paste something that will not do.
+// maxPastes is how often a person may paste something unusable.
 const maxPastes = 5
 
-// maxPaste bounds what is pasted, in bytes.
+// maxPaste bounds pasted text, in bytes.
 const maxPaste = 32 << 10
 
-// pasted shows the person the page and takes what they bring back from it.
+// pasted shows the person the page and reads the response that they paste.
 func (t attempt) pasted(ctx context.Context, at, state string) (response, error) {
 	if err := t.show(at); err != nil {
 		return response{}, err
@@ -43,10 +43,9 @@ func (t attempt) pasted(ctx context.Context, at, state string) (response, error)
 	return response{}, errors.New("what was pasted would not do")
 }
 
-// readPaste reads an address that a browser was led to, its query, or the code alone,
-// with the state behind a # as some servers show it. White space comes from terminals
-// that wrap. A code alone has no state; then the server's check of the PKCE verifier
-// is what keeps the code of somebody else out.
+// readPaste reads the redirect address, its query, or the code alone, or the code and state joined by # as some
+// servers show them. Terminals that wrap lines add white space. A code alone has no state; then the server's
+// check of the PKCE verifier keeps out a code of someone else.
 func readPaste(text, state string) (r response, problem string) {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || unicode.IsControl(r) {

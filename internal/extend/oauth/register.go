@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Ways in which a client says who it is at the token endpoint (RFC 7591).
+// Ways in which a client authenticates at the token endpoint (RFC 7591).
 const (
 	authNone  = "none"
 	authPost  = "client_secret_post"
@@ -19,14 +19,14 @@ const (
 
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 
-// registration is who we are for an authorization server.
+// registration is our identity at an authorization server.
 type registration struct {
 	ID     string `json:"id"`
 	Secret string `json:"secret,omitempty"`
 	Auth   string `json:"auth"` // one of the above
 }
 
-// sign puts who we are into a form, or into the header beside it.
+// sign adds our credentials to a form or header.
 func (r registration) sign(form url.Values, header http.Header) {
 	switch r.Auth {
 	case authBasic:
@@ -42,9 +42,9 @@ func (r registration) sign(form url.Values, header http.Header) {
 	}
 }
 
-// identity says who we are for a server: what was registered beforehand, else our
-// document, else what the server makes of us now. A new registration for each login
-// costs little, and is never one that the server has forgotten.
+// identity returns our identity at a server: the registered one, else our metadata document, else a new
+// registration. Registering for each login costs little, and never uses a registration that the server has
+// forgotten.
 func (c *Client) identity(ctx context.Context, w wire, a Account, s server,
 	redirect string, scopes []string, way Way,
 ) (registration, error) {
@@ -59,10 +59,10 @@ func (c *Client) identity(ctx context.Context, w wire, a Account, s server,
 	return register(ctx, w, s, redirect, scopes, way)
 }
 
-// documented reports whether a server takes our client id metadata document.
+// documented reports whether a server supports our client id metadata document.
 func (c *Client) documented(s server) bool { return c.Document != "" && s.documents }
 
-// givenAuth is how a client that was registered beforehand says who it is.
+// givenAuth returns how a registered client authenticates.
 func givenAuth(a Account, s server) string {
 	switch {
 	case a.ClientSecret == "":
@@ -73,7 +73,7 @@ func givenAuth(a Account, s server) string {
 	return authBasic // what holds where nothing is said (RFC 8414)
 }
 
-// register makes us known to a server (RFC 7591).
+// register registers us with a server (RFC 7591).
 func register(ctx context.Context, w wire, s server, redirect string, scopes []string, way Way) (registration, error) {
 	wanted := authNone
 	if len(s.auths) > 0 && !slices.Contains(s.auths, authNone) {
@@ -110,7 +110,7 @@ func register(ctx context.Context, w wire, s server, redirect string, scopes []s
 	return r, r.check()
 }
 
-// check refuses a registration that can't be used.
+// check refuses an unusable registration.
 func (r registration) check() error {
 	switch {
 	case r.ID == "":

@@ -17,21 +17,20 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// ErrSealed says that what is kept can't be opened: the key for it is in a keychain
-// that does not give it out here.
+// ErrSealed says that stored data can't be decrypted: its key is in a keychain that does not release it here.
 var ErrSealed = errors.New("it is sealed with a key of the keychain")
 
-// Store keeps a small secret text for each account. Its methods can be called from
-// several goroutines and processes at once; who changes an account holds its lock.
+// Store keeps a small secret text for each account. It is safe for concurrent use, also by several processes; a
+// caller that changes an account holds its lock.
 type Store interface {
 	// Get returns what is kept of an account and where, for people. Nothing:
 	// fs.ErrNotExist. It can't be opened here: ErrSealed.
 	Get(ctx context.Context, name string) (data []byte, where string, err error)
-	// Set keeps data, all of it or none, on the disk when it returns.
+	// Set stores data atomically. It is on the disk when Set returns.
 	Set(ctx context.Context, name string, data []byte) error
-	// Delete forgets an account. Nothing: no error.
+	// Delete deletes an account. It is no error if there is none.
 	Delete(ctx context.Context, name string) error
-	// Names lists the accounts, sorted by nothing in particular.
+	// Names lists the accounts, in any order.
 	Names(ctx context.Context) ([]string, error)
 	// Locks is a folder for locks, on a disk of this machine.
 	Locks() string
@@ -39,9 +38,9 @@ type Store interface {
 
 var _, _ Store = (*File)(nil), (*Keychain)(nil)
 
-// File is a [Store] of one file for each account, which only this user can read.
+// File is a [Store] with one file for each account that only this user can read.
 type File struct {
-	// Dir is a folder that no tool can reach. It is made when first needed.
+	// Dir is a folder that no tool can reach. It is created when first needed.
 	Dir string
 }
 
@@ -51,7 +50,7 @@ const (
 	ending  = ".json"
 )
 
-// envelope is the form of a file. Either Data or Sealed is there.
+// envelope is the form of a file. It has either Data or Sealed.
 type envelope struct {
 	Version int             `json:"version"`
 	Name    string          `json:"name"`
@@ -84,7 +83,7 @@ func (s *File) Get(_ context.Context, name string) (data []byte, where string, e
 	return e.Data, s.path(name), nil
 }
 
-// Set implements [Store]. The data are a JSON value.
+// Set implements [Store]. The data is a JSON value.
 func (s *File) Set(_ context.Context, name string, data []byte) error {
 	return s.write(envelope{Version: version, Name: name, Data: data})
 }
@@ -98,7 +97,7 @@ func (s *File) Delete(_ context.Context, name string) error {
 	return nil
 }
 
-// Names implements [Store]. Files that are damaged are left out.
+// Names implements [Store]. It leaves out damaged files.
 func (s *File) Names(context.Context) ([]string, error) {
 	entries, err := os.ReadDir(s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -147,8 +146,8 @@ func (s *File) read(path string) (envelope, error) {
 	return e, nil
 }
 
-// checkMine refuses what is of the wrong type or can be changed by others, and takes
-// the right to read away from them.
+// checkMine refuses a path of the wrong type or that others can change, and removes others' permission to read
+// it.
 func checkMine(path string, want fs.FileMode) error {
 	info, err := os.Lstat(path)
 	if err == nil && want == fs.ModeDir && info.Mode()&fs.ModeSymlink != 0 {
@@ -188,7 +187,7 @@ func (s *File) write(e envelope) error {
 	if err := checkMine(s.Dir, fs.ModeDir); err != nil {
 		return err
 	}
-	// Who changes an account holds its lock, so nobody else is writing there.
+	// The caller holds the account's lock, so no other process is writing here.
 	keep.Sweep(s.path(e.Name))
 	return keep.Write(s.path(e.Name), data)
 }

@@ -11,23 +11,22 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// Token returns an access token that is good now, and refreshes it first if it ends
-// soon. The error is [ErrLogin] if a person has to log in. If a token that ends soon
-// can't be refreshed just now, it is returned while it lasts.
+// Token returns a valid access token, and refreshes it first if it expires soon. The error is [ErrLogin] if a
+// person has to log in. If a token that expires soon can't be refreshed right now, it is returned while it is
+// valid.
 //
-// A refresh that has begun is brought to its end, within a minute, also when ctx is
-// done: what the server answers is the only copy there is.
+// A refresh that has begun is completed, within a minute, even if ctx is done: the server's response is the
+// only copy of the tokens.
 func (c *Client) Token(ctx context.Context, a Account) (Pass, error) {
 	good := func(k kept) bool { return k.good(time.Now()) }
 	pass, err := c.token(ctx, a, good)
 	return c.orAlone(ctx, a, good, challenge{}, pass, err)
 }
 
-// Renew returns another access token than the one that the server has just refused,
-// as with a 401, whose WWW-Authenticate header says which kind it takes. If another
-// process has got a newer one meanwhile, it is that. The error is [ErrLogin] if a person
-// has to log in, also when the resource now names another authorization server. A 401
-// for the sake of a nonce refuses no token.
+// Renew returns an access token other than the one that the server has just refused, such as with a 401, whose
+// WWW-Authenticate header says which kind it accepts. If another process has got a newer one meanwhile, it
+// returns that. The error is [ErrLogin] if a person has to log in, also when the resource now names another
+// authorization server. A 401 because of a nonce does not refuse a token.
 func (c *Client) Renew(ctx context.Context, a Account, refused, header string) (Pass, error) {
 	other := func(k kept) bool { return k.Access != refused && k.good(time.Now()) }
 	pass, err := c.another(ctx, a, other)
@@ -35,7 +34,7 @@ func (c *Client) Renew(ctx context.Context, a Account, refused, header string) (
 	return c.orAlone(ctx, a, other, challenge{bearer: said.bearer, dpop: said.dpop}, pass, err)
 }
 
-// another returns another token that is kept, else refreshes.
+// another returns another stored token, or refreshes.
 func (c *Client) another(ctx context.Context, a Account, other func(kept) bool) (Pass, error) {
 	k, err := c.usable(ctx, a)
 	if err != nil {
@@ -50,7 +49,7 @@ func (c *Client) another(ctx context.Context, a Account, other func(kept) bool) 
 	return c.renew(ctx, a, other)
 }
 
-// token returns what is kept if it will do, else refreshes.
+// token returns the stored token if it is fine, or refreshes.
 func (c *Client) token(ctx context.Context, a Account, fine func(kept) bool) (Pass, error) {
 	k, err := c.usable(ctx, a)
 	if err != nil {
@@ -66,7 +65,7 @@ func (c *Client) token(ctx context.Context, a Account, fine func(kept) bool) (Pa
 	return pass, err
 }
 
-// usable reads what is kept and may be used for the account.
+// usable reads the stored token if it may be used for the account.
 func (c *Client) usable(ctx context.Context, a Account) (kept, error) {
 	k, err := c.load(ctx, a.Name)
 	if err != nil {
@@ -81,8 +80,8 @@ func (c *Client) usable(ctx context.Context, a Account) (kept, error) {
 	return k, nil
 }
 
-// stillIssuedBy asks the resource again who its authorization server is, where it said
-// so before. If it does not answer, nothing has changed.
+// stillIssuedBy asks the resource again for its authorization server, if it named one before. If it does not
+// answer, nothing has changed.
 func (c *Client) stillIssuedBy(ctx context.Context, a Account, k kept) error {
 	if k.Metadata == "" {
 		return nil
@@ -107,7 +106,7 @@ func (c *Client) stillIssuedBy(ctx context.Context, a Account, k kept) error {
 	return fmt.Errorf("%s: %w: it has another authorization server now", a.Name, ErrLogin)
 }
 
-// renew refreshes under the lock, unless somebody else has done so meanwhile.
+// renew refreshes under the lock, unless another process has done so meanwhile.
 func (c *Client) renew(ctx context.Context, a Account, fine func(kept) bool) (Pass, error) {
 	unlock, err := c.lock(ctx, a.Name)
 	if err != nil {
@@ -129,7 +128,7 @@ func (c *Client) renew(ctx context.Context, a Account, fine func(kept) bool) (Pa
 	return c.refresh(work, a, k)
 }
 
-// refresh trades the refresh token for new ones and keeps them at once.
+// refresh exchanges the refresh token for new tokens and stores them at once.
 func (c *Client) refresh(ctx context.Context, a Account, k kept) (Pass, error) {
 	w, err := c.wire(a.local())
 	if err != nil {
@@ -147,7 +146,7 @@ func (c *Client) refresh(ctx context.Context, a Account, k kept) (Pass, error) {
 	if a.ClientSecret != "" {
 		client.Secret = a.ClientSecret
 	}
-	// The token is spent only if its successor can be kept.
+	// The refresh token is only used if the new one can be stored.
 	if err := c.save(ctx, k); err != nil {
 		return Pass{}, err
 	}
@@ -169,8 +168,8 @@ func (c *Client) refresh(ctx context.Context, a Account, k kept) (Pass, error) {
 	return next.pass(), nil
 }
 
-// failed says what a refresh that failed means. Only where the server says that the
-// grant is over, the account is marked; nothing is forgotten.
+// failed interprets a failed refresh. The account is marked only if the server says that the grant has ended;
+// nothing is deleted.
 func (c *Client) failed(ctx context.Context, k kept, err error) error {
 	switch {
 	case refused(err, "invalid_grant"):
@@ -182,8 +181,8 @@ func (c *Client) failed(ctx context.Context, k kept, err error) error {
 	return fmt.Errorf("%s: refresh: %w", k.Name, err)
 }
 
-// lock keeps all others, in this process and elsewhere, from changing what is kept of
-// an account. The system gives it back when this process dies.
+// lock prevents changes to a stored account by others, in this process and elsewhere. The system releases it if
+// this process dies.
 func (c *Client) lock(ctx context.Context, name string) (unlock func(), err error) {
 	if c.Store == nil {
 		return nil, errors.New("oauth: there is no store")

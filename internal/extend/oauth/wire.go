@@ -39,13 +39,13 @@ func (c *Client) wire(local bool) (wire, error) {
 }
 
 var (
-	// errReach says that no answer came, so that a later try may bring one.
+	// errReach says that there was no response, so a later try may succeed.
 	errReach = errors.New("the server can't be reached")
-	// errUnreadable says that an answer is not of the form it has to be.
+	// errUnreadable says that a response does not have the required form.
 	errUnreadable = errors.New("the answer can't be read")
 )
 
-// refusal is an error that a server answered with. Its words are its own, cleaned.
+// refusal is an error response of a server, with its words cleaned.
 type refusal struct {
 	status int    // 0: it came by way of the browser
 	code   string // such as invalid_grant; empty: none was said
@@ -66,21 +66,20 @@ func (r *refusal) Error() string {
 	return out
 }
 
-// refused reports whether an error is an answer with one of the codes.
+// refused reports whether an error is a response with one of the codes.
 func refused(err error, codes ...string) bool {
 	var r *refusal
 	return errors.As(err, &r) && !passing(err) && slices.Contains(codes, r.code)
 }
 
-// passing reports whether an error is no word of the server on what it was asked.
+// passing reports whether an error says nothing about the request itself.
 func passing(err error) bool {
 	var r *refusal
 	return errors.Is(err, errReach) || errors.As(err, &r) && (r.status >= 500 || r.status == http.StatusTooManyRequests)
 }
 
-// document gets a JSON document. It is nil without an error if nothing of the kind is
-// there: the server answers 4xx, or with something that is no JSON, as servers do
-// that have one page for all addresses.
+// document gets a JSON document. It returns nil without an error if there is none: the server answers 4xx, or
+// with something other than JSON, as servers with one page for all addresses do.
 func (w wire) document(ctx context.Context, at string) (*fields, error) {
 	u, err := address(at, w.local)
 	if err != nil {
@@ -129,9 +128,8 @@ func (w wire) follow(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// form posts a form in the name of a client, and returns the object that comes back;
-// an empty body makes an empty object. Secrets are taken out of the words of errors.
-// The prover may be nil.
+// form posts a form with the client's credentials, and returns the resulting object; an empty body gives an
+// empty object. Secrets are removed from error messages. The prover may be nil.
 func (w wire) form(ctx context.Context, at string, r registration, p *prover, form url.Values) (*fields, error) {
 	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
 	secrets := append([]string{r.Secret}, w.hide...)
@@ -182,7 +180,7 @@ func (w wire) post(ctx context.Context, at string, header http.Header, p *prover
 // stay follows no redirect.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// answer reads what came back from a post.
+// answer reads the response to a post.
 func answer(resp *http.Response, secrets []string) (*fields, error) {
 	good := resp.StatusCode >= 200 && resp.StatusCode < 300
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
@@ -201,7 +199,7 @@ func answer(resp *http.Response, secrets []string) (*fields, error) {
 	return f, nil
 }
 
-// cleaned makes words of a server harmless, and takes out what it was sent.
+// cleaned makes a server's words harmless, and removes secrets that it was sent.
 func cleaned(text string, secrets []string) string {
 	vault := secret.Vault{Key: []byte(rand.Text())}
 	for _, s := range secrets {
@@ -213,13 +211,13 @@ func cleaned(text string, secrets []string) string {
 	return words.OneLine(vault.Redact(text), maxText)
 }
 
-// isJSON reports whether an answer says that it is JSON.
+// isJSON reports whether a response declares JSON.
 func isJSON(resp *http.Response) bool {
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	return err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json"))
 }
 
-// readFields reads the object that an answer is.
+// readFields reads the object in a response.
 func readFields(resp *http.Response) (*fields, error) {
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	switch {
@@ -237,8 +235,7 @@ func readFields(resp *http.Response) (*fields, error) {
 	return f, nil
 }
 
-// bare takes the address out of an error of a request, as a query may tell more than
-// people should read.
+// bare removes the address from an error of a request, as its query may contain secrets.
 func bare(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
