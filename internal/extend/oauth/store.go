@@ -23,8 +23,8 @@ var ErrSealed = errors.New("it is sealed with a key of the keychain")
 // Store keeps a small secret text for each account. It is safe for concurrent use, also by several processes; a
 // caller that changes an account holds its lock.
 type Store interface {
-	// Get returns what is kept of an account and where, for people. Nothing:
-	// fs.ErrNotExist. It can't be opened here: ErrSealed.
+	// Get returns the data of an account and, for people, where it is stored. The error is fs.ErrNotExist if
+	// there is none, ErrSealed if it can't be decrypted here.
 	Get(ctx context.Context, name string) (data []byte, where string, err error)
 	// Set stores data atomically. It is on the disk when Set returns.
 	Set(ctx context.Context, name string, data []byte) error
