@@ -12,31 +12,25 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Budget is what one key may cost. Before a request goes out it reserves the most that it can
-// cost, and gives back what it did not. Where that is more than is left beside what others have
-// reserved, it waits for those; where nothing else is under way it goes out as long as anything
-// is left. So all processes together go beyond the limit by one request at most. Once so much was
-// spent today that the limit is reached, requests fail with KindBudget and are not sent.
+// Budget is a daily spending limit for one key. Before a request is sent it reserves the most that the request
+// can cost, and later returns the rest. If that is more than the others' reservations leave, the request waits
+// for them; if nothing else is running, it is sent as long as anything is left. So all processes together
+// exceed the limit by at most one request. Once the limit for today is reached, requests fail with KindBudget
+// and are not sent.
 //
-// What counts is the price of what was used by replies that came to their end, whatever becomes
-// of them; a model without a known price costs nothing. A process that is killed holds its
-// reservation no longer. The fields are not to be changed once it is in use; then it is safe for
-// concurrent use. Do not copy it.
+// What counts is the usage reported by completed replies, also if the caller drops them; a model without a
+// known price costs nothing. A killed process releases its reservation. The fields must not be changed once it
+// is in use; then it is safe for concurrent use. Do not copy it.
 type Budget struct {
-	// Path is the file that holds what was spent, shared by all processes that
-	// use the key; its folder is made if need be. Empty: it is kept for the life
-	// of this process. A process that is killed loses nothing that was counted;
-	// a loss of power may lose the file, which then counts as not there. On
-	// systems without flock(2) processes may overwrite each other's sums, and see nothing of what
-	// others have reserved.
+	// Path is the file with the amount spent, shared by all processes that use the key; its folder is created
+	// if needed. Empty: it is kept in this process only. A killed process loses no counted amount; a power
+	// failure may lose the file, which then counts as missing. On systems without flock(2), processes may
+	// overwrite each other's sums, and don't see each other's reservations.
 	Path string
-	// PerDay is the most to spend in a day, in US dollars; 0: no limit. The day
-	// is that of UTC.
+	// PerDay is the most to spend in a day, in US dollars; 0: no limit. Days are in UTC.
 	PerDay float64
-	// Seed says what was spent today as far as is known elsewhere, such as in
-	// session logs. It is asked once if the file is not there or can't be
-	// understood; others wait meanwhile. If it fails, nothing was spent. May be
-	// nil.
+	// Seed returns the amount spent today according to another source, such as session logs. It is called once
+	// if the file is missing or unreadable; others wait meanwhile. If it fails, the amount is 0. May be nil.
 	Seed func(ctx context.Context) (float64, error)
 
 	state record[spent]
@@ -52,7 +46,7 @@ type spent struct {
 	USD float64 `json:"usd"`
 }
 
-// Model returns m held to the budget.
+// Model returns m with the budget applied.
 func (b *Budget) Model(m llm.Model) llm.Model {
 	if b.PerDay <= 0 {
 		return m
@@ -65,7 +59,7 @@ type budgeted struct {
 	budget *Budget
 }
 
-// Stream implements [llm.Model]. A request that waits for others says so by a Retry chunk.
+// Stream implements [llm.Model]. A request that waits for others reports it in a Retry chunk.
 func (m budgeted) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
 		p := payment{budgeted: m, req: req, info: m.Info()}
@@ -78,7 +72,7 @@ func (m budgeted) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chu
 			case chunk.Routed != nil:
 				p.judged(ctx, chunk.Routed)
 				p.info = chunk.Routed.Info
-				// Nothing has gone out to this one yet.
+				// Nothing has been sent to this one yet.
 				if !p.reserve(ctx, yield) {
 					return
 				}
@@ -93,7 +87,7 @@ func (m budgeted) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chu
 	}
 }
 
-// payment is what a request has reserved.
+// payment is the reservation of a request.
 type payment struct {
 	budgeted
 	req  llm.Request
@@ -102,24 +96,23 @@ type payment struct {
 	runs bool // it has reserved
 }
 
-// usualOutput is the most that a reply is taken to hold where that is not known, in tokens.
+// usualOutput is the assumed maximum length of a reply if it is unknown, in tokens.
 const usualOutput = 8192
 
-// most is what the request can cost.
+// most returns the most that the request can cost.
 func (p *payment) most() float64 {
 	price, _ := p.info.Prices.At(time.Now())
 	in, out := p.req.Tokens(), cmp.Or(p.req.MaxOutput, p.info.MaxOutput, usualOutput)
 	return max(price.Cost(llm.Usage{Input: in, Output: out}), price.Cost(llm.Usage{CacheWrite: in, Output: out}))
 }
 
-// How a request waits for those of others.
+// Intervals at which a request waits for those of others.
 const (
 	firstLook = 20 * time.Millisecond // doubled with each further one
 	lastLook  = time.Second
 )
 
-// reserve waits until the request may go out, and reports whether it may; if not it has yielded
-// why.
+// reserve waits until the request may be sent, and reports whether it may; if not it has yielded the reason.
 func (p *payment) reserve(ctx context.Context, yield func(llm.Chunk, error) bool) bool {
 	most := p.most()
 	for look := firstLook; ; look = min(2*look, lastLook) {
@@ -149,19 +142,19 @@ func (p *payment) reserve(ctx context.Context, yield func(llm.Chunk, error) bool
 	}
 }
 
-// pay counts what a reply has cost and gives back what is left.
+// pay counts the cost of a reply and returns the rest of the reservation.
 func (p *payment) pay(ctx context.Context, cost float64) {
 	p.budget.pay(ctx, cost, p)
 }
 
-// settle gives back what was reserved, if no reply has.
+// settle returns the reservation if there was no reply.
 func (p *payment) settle(ctx context.Context) {
 	if p.runs {
 		p.pay(ctx, 0)
 	}
 }
 
-// judged counts what it took to choose a model.
+// judged counts the cost of choosing a model.
 func (p *payment) judged(ctx context.Context, r *llm.Routed) {
 	if r.Judge != nil {
 		dollars, _ := r.Judge.Info.Prices.Bill(time.Now(), r.Judge.Usage)
@@ -169,8 +162,8 @@ func (p *payment) judged(ctx context.Context, r *llm.Routed) {
 	}
 }
 
-// reserve lets a request go if it may, in the place of what it has reserved before. The error
-// is for one that must not be sent.
+// reserve lets a request go if possible, and replaces its earlier reservation. The error is for a request that
+// must not be sent.
 func (b *Budget) reserve(ctx context.Context, p *payment, most float64) (ok bool, failed *llm.Error) {
 	if ctx.Err() != nil {
 		return false, llm.AsError(ctx.Err())
@@ -203,7 +196,7 @@ func (b *Budget) reserve(ctx context.Context, p *payment, most float64) (ok bool
 	return ok, failed
 }
 
-// hold reserves so much in the place of what was reserved.
+// hold replaces the reservation.
 func (p *payment) hold(most float64) error {
 	more, runs := most-p.held, 0
 	if !p.runs {
@@ -213,7 +206,7 @@ func (p *payment) hold(most float64) error {
 	return p.budget.take(runs, more)
 }
 
-// back gives back what was reserved.
+// back returns the reservation.
 func (p *payment) back() error {
 	if p == nil || !p.runs {
 		return nil
@@ -223,8 +216,8 @@ func (p *payment) back() error {
 	return p.budget.take(-1, -held)
 }
 
-// pay counts a cost, and gives back what a payment has reserved. What can't be written is written
-// with the next.
+// pay counts a cost and returns a payment's reservation. An amount that can't be written is written with the
+// next one.
 func (b *Budget) pay(ctx context.Context, cost float64, p *payment) {
 	if cost <= 0 && (p == nil || !p.runs) {
 		return
@@ -235,7 +228,7 @@ func (b *Budget) pay(ctx context.Context, cost float64, p *payment) {
 	_ = p.back() // if the lock could not be had
 }
 
-// change adds to what was spent today, and has do look at the sum, under the lock of the record.
+// change adds to the amount spent today, and calls do with the sum, under the lock of the record.
 func (b *Budget) change(ctx context.Context, cost float64, do func(s *spent) error) error {
 	b.mu.Lock()
 	cost, b.owed = cost+b.owed, 0
@@ -257,8 +250,8 @@ func (b *Budget) change(ctx context.Context, cost float64, do func(s *spent) err
 	return err
 }
 
-// today lets the state be that of the current day. A state of a later day is
-// that of a clock which went wrong. The error is that of ctx.
+// today moves the state to the current day. A state of a later day came from a wrong clock. The error is that
+// of ctx.
 func (b *Budget) today(ctx context.Context, s *spent, known bool) error {
 	day := time.Now().UTC().Format(time.DateOnly)
 	if known && s.Day == day {

@@ -10,10 +10,9 @@ import (
 	"strings"
 )
 
-// holding is what the requests of one [Budget] that are under way may cost at most. Others see
-// it in a file of its own beside theirs, whose lock the system gives back however the process
-// dies: a file that nobody has locked holds nothing. All of it happens under the lock of the
-// budget's record.
+// holding is the reservation of this process's running requests in a [Budget]. Others see it in a file next to
+// theirs, whose lock the system releases when the process dies: an unlocked file holds nothing. All of this
+// happens under the lock of the budget's record.
 type holding struct {
 	file    *os.File // nil: nothing is held, or there is no place for it
 	running int
@@ -23,7 +22,7 @@ type holding struct {
 // folder is where the holdings of all processes are.
 func (b *Budget) folder() string { return b.Path + ".held" }
 
-// others returns what all other holdings amount to, and removes those that nobody has any more.
+// others returns the sum of all other holdings, and removes abandoned ones.
 func (b *Budget) others() (usd float64, running int, err error) {
 	if b.Path == "" {
 		return 0, 0, nil
@@ -46,7 +45,7 @@ func (b *Budget) others() (usd float64, running int, err error) {
 	return usd, running, nil
 }
 
-// heldIn reads the holding of another, which is gone if it is not locked.
+// heldIn reads another process's holding, which is abandoned if it is not locked.
 func heldIn(path string) (running int, usd float64, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -76,7 +75,7 @@ func heldIn(path string) (running int, usd float64, err error) {
 	return running, usd, nil
 }
 
-// take changes what is held, and shows it to the others.
+// take changes the holding, and shows it to the others.
 func (b *Budget) take(running int, usd float64) error {
 	b.held.running += running
 	if b.held.usd = max(0, b.held.usd+usd); b.held.running <= 0 {
@@ -113,7 +112,7 @@ func (b *Budget) open() error {
 	return nil
 }
 
-// drop gives the file back.
+// drop releases the file.
 func (b *Budget) drop() error {
 	f := b.held.file
 	if f == nil {

@@ -1,21 +1,19 @@
-// Package limit holds back what is sent to a model: so many requests and tokens
-// a minute, and so much money a day. All sessions that use one key share one
-// [Limit] and one [Budget], also those of other processes, through a small file
+// Package limit limits the requests and tokens sent to a model in a minute, and the money spent in a day. All
+// sessions that use one key share one [Limit] and one [Budget], also in other processes, through a small file
 // each:
 //
 //	pace := &limit.Limit{Path: "work.pace", Requests: 50, Tokens: 200_000}
 //	purse := &limit.Budget{Path: "work.spent", PerDay: 20}
 //	m = purse.Model(pace.Model(m))
 //
-// A request that comes a little too early waits, and says so by an [llm.Retry]
-// chunk. One that would have to wait for more than a minute fails at once, with
-// the time that is left, and is not sent: the caller decides whether to wait that
-// long. When the vendor asks one session to wait, all of them do, but for
-// one request every five minutes, which finds out whether it still holds. A
-// request that would cost beyond the budget is not sent.
+// A request that comes a little too early waits, and reports it in an [llm.Retry] chunk. One that would have to
+// wait for more than a minute fails at once with the remaining time, and is not sent: the caller decides
+// whether to wait that long. When the vendor asks one session to wait, all of them do, except for one request
+// every five minutes, which finds out whether the pause is over. A request that would exceed the budget is not
+// sent.
 //
-// Don't use it for the limits of one session: those are fields of the agent. This package is about what many
-// sessions spend together.
+// Don't use it for limits of one session: those are fields of the agent. This package limits what many sessions
+// spend together.
 package limit
 
 import (
@@ -27,43 +25,38 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Limit is what one key may send. The zero value sets no limit of its own, but
-// pauses when the vendor asks for it. The fields are not to be changed once it
-// is in use; then it is safe for concurrent use. Do not copy it.
+// Limit limits the requests of one key. The zero value has no limits of its own, but pauses when the vendor
+// asks for it. The fields must not be changed once it is in use; then it is safe for concurrent use. Do not
+// copy it.
 //
-// A pause is as long as the vendor asks, but at most an hour, or a day and an hour
-// for an allowance that is used up. While it lasts, one request every five minutes
-// is sent all the same, of all processes that share the file. If it is answered, the
-// pause is over for everyone; if the vendor asks for another wait, that one counts.
-// So a wrong word of a vendor costs minutes.
+// A pause is as long as the vendor asks, but at most an hour, or a day and an hour for an exhausted quota.
+// While it lasts, one request every five minutes is still sent, among all processes that share the file. If it
+// is answered, the pause is over for everyone; if the vendor asks for another wait, that one counts. So a wrong
+// answer of a vendor costs minutes.
 type Limit struct {
-	// Path is the file that holds the state, shared by all processes that use
-	// the key; its folder is made if need be. Empty: the state is this process's
-	// own, and so it is while the file can't be used.
+	// Path is the file with the state, shared by all processes that use the key; its folder is created if
+	// needed. Empty, or if the file can't be used: the state is kept in this process only.
 	//
-	// If the file is lost or damaged, the state starts anew: at worst a minute's
-	// worth is sent too early. On systems without flock(2) processes may
-	// overwrite each other's state.
+	// If the file is lost or damaged, the state starts anew: at worst a minute's worth is sent too early. On
+	// systems without flock(2), processes may overwrite each other's state.
 	Path string
-	// Requests that may be sent a minute; 0: no limit.
+	// Requests that may be sent in a minute; 0: no limit.
 	Requests int
-	// Tokens of prompts that may be sent a minute, by an estimate of 3.5 bytes
-	// each; 0: no limit. What a cache holds counts too.
+	// Tokens of prompts that may be sent in a minute, estimated at 3.5 bytes each; 0: no limit. Cached tokens
+	// count too.
 	Tokens int
 
 	state record[pace]
 }
 
-// longestWait is how long a request waits in here altogether, for its turn and for
-// the end of a pause. Most limits of vendors are a minute's, so their pauses mostly
-// end within it.
+// longestWait is how long a request waits here altogether, for its turn and for the end of a pause. Most limits
+// of vendors are per minute, so most pauses end within it.
 const longestWait = time.Minute
 
-// Model returns m held to the limit. A request waits for its turn, or for the end of
-// a pause, if that is at most a minute away, after a Retry chunk that says how long.
-// If it is further away, the request is not sent and takes up nothing: the stream
-// fails with KindRateLimited, or KindQuota if an allowance is used up, and with the
-// time after which it is worth asking again.
+// Model returns m with the limit applied. A request waits for its turn, or for the end of a pause, if that is
+// at most a minute away, after a Retry chunk with the duration. If it is further away, the request is not sent
+// and takes no place: the stream fails with KindRateLimited, or KindQuota for an exhausted quota, and with the
+// time after which to ask again.
 func (l *Limit) Model(m llm.Model) llm.Model { return limited{m, l} }
 
 type limited struct {
@@ -93,8 +86,7 @@ func (m limited) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 	}
 }
 
-// admit waits until the request may be sent. It reports whether it may; if not
-// it has yielded why.
+// admit waits until the request may be sent, and reports whether it may; if not it has yielded the reason.
 func (m limited) admit(ctx context.Context, req llm.Request, yield func(llm.Chunk, error) bool) (place, bool) {
 	until := time.Now().Add(longestWait)
 	p := m.limit.queue(ctx, req)
@@ -122,8 +114,7 @@ func (m limited) admit(ctx context.Context, req llm.Request, yield func(llm.Chun
 	return p, false
 }
 
-// queue takes the next free place for a request. If that is too far away it takes
-// none, and the place says why.
+// queue takes the next free place for a request. If that is too far away it takes none, and the place says why.
 func (l *Limit) queue(ctx context.Context, req llm.Request) place {
 	var p place
 	l.change(ctx, func(s *pace, now int64) {
@@ -144,8 +135,7 @@ func (l *Limit) queue(ctx context.Context, req llm.Request) place {
 	return p
 }
 
-// take finds out when a request that comes at a time may be sent, and what the state
-// is then.
+// take computes when a request that comes at a time may be sent, and the state afterwards.
 func (l *Limit) take(p *place, s *pace, from int64, req llm.Request) {
 	p.start = from
 	var start int64
@@ -161,13 +151,12 @@ func (l *Limit) take(p *place, s *pace, from int64, req llm.Request) {
 	}
 }
 
-// look brings what a place knows of pauses up to date.
+// look updates a place with the current pause.
 func (l *Limit) look(ctx context.Context, p *place) {
 	l.change(ctx, func(s *pace, _ int64) { p.pause = s.pause })
 }
 
-// leave gives a place back that was not used. Those behind it keep theirs. Whoever
-// was interrupted does not wait for that.
+// leave returns an unused place. Those behind it keep theirs. An interrupted caller does not wait for this.
 func (l *Limit) leave(ctx context.Context, p place) {
 	if p.requests == 0 && p.tokens == 0 && !p.probe {
 		return
@@ -183,8 +172,7 @@ func (l *Limit) leave(ctx context.Context, p place) {
 	})
 }
 
-// heed lets all sessions pause if the vendor asks for it. What it told a probe takes
-// the place of what it said before.
+// heed pauses all sessions if the vendor asks for it. The answer to a probe replaces the earlier one.
 func (l *Limit) heed(ctx context.Context, e *llm.Error, p place) {
 	switch e.Kind {
 	case llm.KindRateLimited, llm.KindOverloaded, llm.KindQuota:
@@ -203,7 +191,7 @@ func (l *Limit) heed(ctx context.Context, e *llm.Error, p place) {
 	})
 }
 
-// lift ends the pause during which the vendor has answered a probe.
+// lift ends the pause in which the vendor has answered a probe.
 func (l *Limit) lift(ctx context.Context, p place) {
 	l.change(context.WithoutCancel(ctx), func(s *pace, _ int64) {
 		if s.Paused == p.Paused {
@@ -212,8 +200,8 @@ func (l *Limit) lift(ctx context.Context, p place) {
 	})
 }
 
-// change changes the shared state, or that of this process if there is no other.
-// It may do nothing if ctx has ended.
+// change changes the shared state, or this process's if there is no shared one. It may do nothing if ctx has
+// ended.
 func (l *Limit) change(ctx context.Context, f func(s *pace, now int64)) {
 	do := func(s *pace, known bool) error {
 		now := time.Now().UnixNano()
@@ -232,5 +220,5 @@ func (l *Limit) change(ctx context.Context, f func(s *pace, now int64)) {
 	}
 }
 
-// tokens is about the size of a prompt.
+// tokens estimates the size of a prompt.
 func tokens(req llm.Request) int { return req.Bytes() * 2 / 7 }

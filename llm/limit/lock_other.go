@@ -4,7 +4,6 @@ package limit
 
 import "os"
 
-// tryLock does nothing: only the goroutines of this process that share a value
-// are kept apart. Processes that write at the same time may undo each other's
-// changes, which [Limit] and [Budget] say.
+// tryLock does nothing: only goroutines of this process that share a value exclude each other. Processes that
+// write at the same time may overwrite each other's changes, as documented in [Limit] and [Budget].
 func tryLock(*os.File) (bool, error) { return true, nil }

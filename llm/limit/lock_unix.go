@@ -8,5 +8,5 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// tryLock takes the lock of the open file if nobody has it.
+// tryLock takes the lock of the open file if it is free.
 func tryLock(f *os.File) (bool, error) { return keep.TryLock(f, false) }

@@ -16,7 +16,7 @@ type pace struct {
 	pause
 }
 
-// pause is what the vendor has asked for.
+// pause is a pause that the vendor has asked for.
 type pause struct {
 	Paused int64    `json:"paused"`          // nothing but probes is sent until then
 	Kind   llm.Kind `json:"kind"`            // why
@@ -26,8 +26,8 @@ type pause struct {
 // probeEvery is how often one request is sent during a pause.
 const probeEvery = 5 * time.Minute
 
-// longestPause is how long a vendor can keep all requests from being sent by one
-// word. Allowances come back after a day; the hour is for clocks.
+// longestPause bounds the effect of one response of a vendor. Quotas renew within a day; the hour is for clock
+// differences.
 func longestPause(k llm.Kind) time.Duration {
 	if k == llm.KindQuota {
 		return 25 * time.Hour
@@ -35,8 +35,8 @@ func longestPause(k llm.Kind) time.Duration {
 	return time.Hour
 }
 
-// bound holds a state to what this package would have written, whoever has: an
-// older version, or somebody who means harm. No more than an hour's worth is owed.
+// bound limits a state to values that this package could have written, whoever has: an older version, or an
+// attacker. At most an hour's worth is owed.
 func (s *pace) bound(now int64) {
 	owed := now + int64(time.Hour)
 	s.Requests, s.Tokens = min(max(s.Requests, 0), owed), min(max(s.Tokens, 0), owed)
@@ -44,25 +44,23 @@ func (s *pace) bound(now int64) {
 	s.Probe = min(s.Probe, now+int64(probeEvery))
 }
 
-// tolerance is how far requests may run ahead of an even pace: a tenth of what
-// a minute allows may be sent at once.
+// tolerance is how far requests may run ahead of an even pace: a tenth of a minute's allowance may be sent at
+// once.
 const tolerance = int64(6 * time.Second)
 
-// skew is how far clocks may differ. A state from a later time is not believed.
+// skew is how far clocks may differ. A state from a later time is ignored.
 const skew = int64(time.Minute)
 
-// due returns when something that comes now may be sent, and when the next one
-// of its kind would be due. next is when it was due itself, and cost the time
-// that it takes up.
+// due returns when something that arrives now may be sent, and when the next one of its kind is due. next is
+// when this one was due, and cost the time that it takes up.
 //
-// It is the generic cell rate algorithm in its form as virtual scheduling
-// (ITU-T Recommendation I.371, annex A), which does what a bucket of tokens
-// does and needs to remember no more than one time.
+// It is the generic cell rate algorithm in its form as virtual scheduling (ITU-T Recommendation I.371, annex
+// A), which is equivalent to a token bucket but only has to remember one time.
 func due(next, now, cost int64) (start, after int64) {
 	return max(now, next-tolerance), max(now, next) + cost
 }
 
-// share is the time that n of so many a minute take up.
+// share returns the time that n of perMinute take up.
 func share(n, perMinute int) int64 {
 	return int64(float64(time.Minute) * float64(n) / float64(perMinute))
 }
@@ -80,7 +78,7 @@ func (p place) after(t time.Time) bool {
 	return p.start > t.UnixNano() || !p.probe && p.Paused > t.UnixNano()
 }
 
-// left is how long a request must still wait, and why; nil if it need not.
+// left returns how long a request must still wait, and why; nil if it need not.
 func (p place) left() (time.Duration, *llm.Error) {
 	now := time.Now().UnixNano()
 	wait, paused := time.Duration(p.start-now), time.Duration(p.Paused-now)
@@ -95,12 +93,12 @@ func (p place) left() (time.Duration, *llm.Error) {
 	return 0, nil
 }
 
-// longestJitter bounds what is added to a pause.
+// longestJitter bounds the random addition to a pause.
 const longestJitter = time.Minute
 
-// held is how long a pause keeps a request from being sent. At its end not all come
-// back at once: each waits up to a tenth longer. If it is long, somebody else may
-// be told before that it is over, or this one may be the next probe.
+// held returns how long a pause delays a request. Not all requests return at its end at once: each waits up to
+// a tenth longer. In a long pause, another request may learn earlier that it is over, or this one may be the
+// next probe.
 func (p place) held(now int64) (time.Duration, *llm.Error) {
 	left := time.Duration(p.Paused - now)
 	wait := left + rand.N(min(left/10, longestJitter)+1)

@@ -20,29 +20,25 @@ import (
 // recordSize is the size of a record's file in bytes.
 const recordSize = 256
 
-// longestLock is how long a lock is waited for. It takes a moment to write a
-// line, and some seconds to find out what was spent; whoever has it for longer
-// was stopped.
+// longestLock is how long to wait for a lock. Writing a line takes a moment, and computing the amount spent
+// takes seconds; a holder that has it for longer was stopped.
 const longestLock = 15 * time.Second
 
-// record is a small state that processes share: a line of JSON with its check
-// sum, blanks up to a fixed length, in a file. Whoever uses it holds the lock of
-// the file, which the system gives back when a process dies.
+// record is a small state that processes share: a line of JSON with its checksum, padded with blanks to a fixed
+// length, in a file. Its user holds the lock of the file, which the system releases when a process dies.
 //
-// The line is always written whole, by one call, over the old one. A process
-// that is killed leaves the old line or the new one; what a loss of power does
-// to it, the check sum tells.
+// The line is always written whole, by one call, over the old one. A killed process leaves the old line or the
+// new one; the checksum detects damage by a power failure.
 //
-// The zero value is not known yet. Safe for concurrent use.
+// The zero value has an unknown state. Safe for concurrent use.
 type record[S comparable] struct {
 	mu    sync.Mutex
 	own   S // where there is no file
 	known bool
 }
 
-// update changes the state under its lock: that in the file at path or, if path
-// is empty, that in memory. change gets the state, or the zero value and false
-// if there is none that can be understood. If change fails, nothing is changed.
+// update changes the state under its lock: in the file at path or, if path is empty, in memory. change gets the
+// state, or the zero value and false if it is missing or unreadable. If change fails, nothing is changed.
 func (r *record[S]) update(ctx context.Context, path string, change func(s *S, known bool) error) (err error) {
 	if path == "" {
 		r.mu.Lock()
@@ -86,8 +82,7 @@ func open(path string) (*os.File, error) {
 	return f, err
 }
 
-// lock waits for the lock of a file. It is tried again and again rather than
-// waited for, since a wait in the kernel can't be ended.
+// lock waits for the lock of a file. It polls, since a wait in the kernel can't be interrupted.
 func lock(ctx context.Context, f *os.File) error {
 	for began := time.Now(); ; {
 		got, err := tryLock(f)
@@ -123,7 +118,7 @@ func read[S comparable](f *os.File) (s S, known bool, err error) {
 	return s, known, nil
 }
 
-// write puts the state into a file.
+// write writes the state to a file.
 func write[S comparable](f *os.File, s S) error {
 	text, err := json.Marshal(s)
 	if err != nil {

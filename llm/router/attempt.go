@@ -21,7 +21,7 @@ type attempt struct {
 	tokens   int        // of the request, as estimated
 	yield    func(llm.Chunk, error) bool
 
-	best  *llm.Error // of the failures so far, the one that leaves most hope
+	best  *llm.Error // the failure so far that leaves the most hope
 	last  *llm.Error
 	floor int // only a larger window than this helps; 0: any does
 }
@@ -52,8 +52,8 @@ func (a *attempt) run(ctx context.Context, req llm.Request) {
 	a.yield(llm.Chunk{}, a.shorter(a.best))
 }
 
-// shorter is a failure with the largest window of the routes that are up and were passed over as the prompt is
-// too long for them, if another route may answer what this one has not.
+// shorter returns failed with the largest window of the working routes that were skipped because the prompt is
+// too long for them, if another route may answer after this failure.
 func (a *attempt) shorter(failed *llm.Error) *llm.Error {
 	switch failed.Kind.Policy() {
 	case llm.PolicyRetry, llm.PolicyAwait, llm.PolicyElsewhere:
@@ -70,8 +70,8 @@ func (a *attempt) shorter(failed *llm.Error) *llm.Error {
 	return &e
 }
 
-// worthwhile reports whether a route is to be asked after others have failed.
-// One in reserve is not, while the same request may succeed a little later.
+// worthwhile reports whether to ask a route after others have failed. A route in reserve is not asked if the
+// same request may succeed a little later.
 func (a *attempt) worthwhile(r Route, reserve bool) bool {
 	if a.floor > 0 && r.Model.Info().Window <= a.floor {
 		return false
@@ -91,9 +91,8 @@ func (a *attempt) routed(r Route) *llm.Routed {
 	return out
 }
 
-// ask passes the stream of one route on. It returns how that failed; nil if it
-// did not, or if nobody listens any more. instead says that another route could
-// answer without being asked to wait.
+// ask passes the stream of one route on, and returns its failure; nil if it succeeded, or if the caller has
+// stopped listening. instead says that another route could answer without a wait.
 func (a *attempt) ask(ctx context.Context, req llm.Request, r Route, instead bool) *llm.Error {
 	route, began := r.Model.Info().Route(), time.Now()
 	answered := false
@@ -117,11 +116,11 @@ func (a *attempt) ask(ctx context.Context, req llm.Request, r Route, instead boo
 	return nil
 }
 
-// heldBack reports whether a wrapper around the route holds the request back
-// for longer than it takes to give the route up.
+// heldBack reports whether a wrapper around the route delays the request for longer than it takes to give the
+// route up.
 func heldBack(r *llm.Retry) bool { return r.Cause != nil && r.Cause.RetryAfter > longWait }
 
-// goesOn records a failure and reports whether the next route is to be asked.
+// goesOn records a failure and reports whether to ask the next route.
 func (a *attempt) goesOn(r Route, e *llm.Error) bool {
 	info := r.Model.Info()
 	unhealthy := a.health.Failed(info.Route(), e)
@@ -142,8 +141,8 @@ func (a *attempt) goesOn(r Route, e *llm.Error) bool {
 	return false
 }
 
-// hope ranks failures by what may still come of the request: sent again soon,
-// sent again some day, sent in a shorter form, nothing.
+// hope ranks failures by what may still help: sending the request again soon, sending it again some day,
+// sending it in a shorter form, nothing.
 func hope(e *llm.Error) int {
 	switch e.Kind.Policy() {
 	case llm.PolicyRetry:
@@ -156,8 +155,7 @@ func hope(e *llm.Error) int {
 	return 3
 }
 
-// better reports whether e leaves more hope than f: the earlier one does, if
-// there is nothing else between them.
+// better reports whether e leaves more hope than f. Between equals the earlier one counts.
 func better(e, f *llm.Error) bool {
 	if hope(e) != hope(f) {
 		return hope(e) < hope(f)
@@ -165,8 +163,7 @@ func better(e, f *llm.Error) bool {
 	return wait(e) < wait(f)
 }
 
-// wait is how long to wait if waiting helps. For an allowance that is used up,
-// silence means long.
+// wait returns how long to wait if waiting helps. For an exhausted quota, silence means long.
 func wait(e *llm.Error) time.Duration {
 	switch {
 	case hope(e) > 1:

@@ -10,23 +10,22 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Steps of a conversation, for [Cond]. The purpose of a request beside the
-// conversation, such as "summary", is a step too.
+// Steps of a conversation, for [Cond]. The purpose of a request outside of the conversation, such as "summary",
+// is a step too.
 const (
 	StepPrompt  = "prompt"  // the messages end with what a person said
 	StepResults = "results" // they end with results of calls
 )
 
-// What a [Decision] names as its rule where none of the router's decided.
+// Values of Rule in a [Decision] that no rule of the router made.
 const (
 	RuleForced  = "forced"  // a person named the route
 	RulePinned  = "pinned"  // it works on the task
 	RuleDefault = "default" // no rule matched, or there are none
 )
 
-// Cond is a condition on a request. All that is set must hold; the zero value
-// always matches. Health and window need no condition: a route that has failed
-// or is too small is passed over anyway.
+// Cond is a condition on a request. All fields that are set must hold; the zero value always matches. Health
+// and window need no condition: a route that has failed or is too small is skipped anyway.
 type Cond struct {
 	MinTokens int    `toml:"min_tokens"` // the prompt has at least so many, by our estimate
 	MaxTokens int    `toml:"max_tokens"` // at most; 0: no bound
@@ -36,15 +35,15 @@ type Cond struct {
 	Step      string `toml:"step"`       // "prompt", "results", or a purpose such as "summary"; empty: any
 }
 
-// Decision says who may answer a request, and why. Its texts are for people and
-// hold nothing of what the request says.
+// Decision says which routes may answer a request, and why. Its texts are for people and contain nothing of the
+// request.
 type Decision struct {
 	Rule    string   // name of what decided: the rule's, or [RuleForced], [RulePinned] or [RuleDefault]
 	Reason  string   // what it saw
 	Use     []string // routes to ask, in order
 	Reserve []string // routes to ask only if those leave no hope, in order
-	// Cut is the window that the conversation has to be cut to first, in tokens, so that the model
-	// for hard tasks can take over; 0: none.
+	// Cut is the window, in tokens, to which the conversation must be cut first, so that the model for hard
+	// tasks can take over; 0: none.
 	Cut    int
 	Passed []Passed // every other route the rule named, and those in Reserve
 }
@@ -56,7 +55,7 @@ type Passed struct {
 	Kind  llm.Kind // the failure that it would come to, or that it came to last
 }
 
-// String returns the reason and why routes were passed over.
+// String returns the reason, and why routes were skipped.
 func (d Decision) String() string {
 	var b strings.Builder
 	b.WriteString(d.Reason)
@@ -66,7 +65,7 @@ func (d Decision) String() string {
 	return b.String()
 }
 
-// choice is what decided: a rule, or what stands in for one.
+// choice is the rule that decided, or a substitute for one.
 type choice struct {
 	Rule
 	reason string
@@ -75,9 +74,8 @@ type choice struct {
 	pin       string // route that works on the task; empty: none does
 }
 
-// Decide chooses the routes for a request with such features, in the state of
-// health that v shows. It depends on nothing but these and the fields of m,
-// which must pass [Model.Check].
+// Decide chooses the routes for a request with these features, given the health in v. It depends only on them
+// and on the fields of m, which must pass [Model.Check].
 func (m *Model) Decide(f Features, v View) Decision {
 	c := m.choose(f)
 	d := Decision{Rule: c.Name, Reason: c.reason}
@@ -116,8 +114,7 @@ func (m *Model) Decide(f Features, v View) Decision {
 	return d
 }
 
-// choose finds the rule, and the routes in the order they would be taken if all
-// could answer.
+// choose finds the rule, and the routes in the order in which they would be asked if all could answer.
 func (m *Model) choose(f Features) choice {
 	if m.Force != "" {
 		return choice{Rule: Rule{Name: RuleForced, Use: []string{m.Force}}, reason: "asked for by name; " + f.size()}
@@ -141,8 +138,8 @@ func (m *Model) choose(f Features) choice {
 	return m.stay(c, f)
 }
 
-// stay puts the route that works on the task before those of the rule, unless it is stuck and the rule
-// has a better one.
+// stay puts the route that works on the task before those of the rule, unless it is stuck and the rule has a
+// better one.
 func (m *Model) stay(c choice, f Features) choice {
 	i := slices.IndexFunc(m.Routes, func(r Route) bool { return f.Pin != "" && r.Model.Info().Route() == f.Pin })
 	if i < 0 {
@@ -164,7 +161,7 @@ func (c Cond) matches(f Features) bool {
 		(c.Step == "" || c.Step == f.Step)
 }
 
-// reason says what the condition saw.
+// reason describes the match of the condition.
 func (c Cond) reason(f Features) string {
 	var said []string
 	if c.Hard != nil && f.Why != "" {
@@ -216,8 +213,8 @@ func (m *Model) forbids(c choice, r Route, info llm.Info, f Features, v View) (w
 	return "", ""
 }
 
-// replyRoom is what must be left of a window for the reply, in tokens, unless
-// the reply is bounded by less. Small windows leave a quarter.
+// replyRoom is the part of a window, in tokens, that must be left for the reply, unless the reply has a lower
+// limit. Small windows leave a quarter.
 const replyRoom = 4096
 
 func reserved(info llm.Info, asked int) int {
@@ -243,8 +240,7 @@ func dear(r Route, f Features, v View, limit float64) string {
 	return ""
 }
 
-// hinders says why a route should be asked only if no other can answer; empty:
-// nothing is against it.
+// hinders says why a route should be asked only if no other can answer; empty: there is no reason.
 func hinders(info llm.Info, f Features, v View) (why string, kind llm.Kind) {
 	route := info.Route()
 	switch {
@@ -259,8 +255,8 @@ func hinders(info llm.Info, f Features, v View) (why string, kind llm.Kind) {
 	return "", ""
 }
 
-// refusal is the error for a request that no route may answer. If one could that is too
-// small, the prompt is too long for it; what else may see private text is no other matter.
+// refusal is the error for a request that no route may answer. If a route would be allowed but is too small,
+// the error says that the prompt is too long for it.
 func (m *Model) refusal(d Decision, f Features) *llm.Error {
 	e := &llm.Error{Kind: llm.KindBudget, Provider: Provider, Message: "no route may answer"}
 	for _, p := range d.Passed {
@@ -276,8 +272,8 @@ func (m *Model) refusal(d Decision, f Features) *llm.Error {
 	return e
 }
 
-// mostPrivate is how many tokens the largest route takes that may see private text; 0 if the
-// text is not private, or nobody knows.
+// mostPrivate returns the window of the largest route that may see private text; 0 if the text is not private,
+// or the window is unknown.
 func (m *Model) mostPrivate(f Features) int {
 	most := 0
 	for _, r := range m.Routes {
@@ -293,5 +289,5 @@ func (m *Model) mostPrivate(f Features) int {
 	return most
 }
 
-// words is a kind as people read it.
+// words returns a kind in words.
 func words(k llm.Kind) string { return strings.ReplaceAll(string(k), "_", " ") }

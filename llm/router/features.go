@@ -9,7 +9,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Features are all that a decision knows of a request.
+// Features are the facts about a request on which a decision is based.
 type Features struct {
 	Tokens    int      // of the prompt, about; see [llm.Request.Tokens]
 	MaxOutput int      // most tokens of the reply; 0: the model's own bound
@@ -25,8 +25,8 @@ type Features struct {
 	Tools     bool     // offers tools
 }
 
-// Features looks at a request, and at nothing else. The first time it reads the whole conversation
-// of a session for secrets, later only what was added.
+// Features extracts the features of a request, and depends on nothing else. At the first request of a session
+// it searches the whole conversation for secrets, later only the new part.
 func (m *Model) Features(req llm.Request) Features {
 	m.prepare()
 	f := Features{

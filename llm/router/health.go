@@ -7,7 +7,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// What makes a route unhealthy, and for how long.
+// Limits that make a route unhealthy, and for how long.
 const (
 	patience    = 2                // failures in a row that may pass
 	longWait    = 20 * time.Second // a vendor that asks for more is given up at once
@@ -16,16 +16,13 @@ const (
 	mostWait    = time.Hour        // whatever the vendor says
 )
 
-// Health remembers which models failed lately. A model is unhealthy
+// Health remembers which models failed recently. A model is unhealthy
 //
-//   - after two failures in a row that may pass, or one for which the vendor
-//     asks to wait more than 20 seconds;
-//   - at once after a failure that waiting does not cure, such as wrong
-//     credentials or an allowance used up.
+//   - after two temporary failures in a row, or one after which the vendor asks to wait more than 20 seconds;
+//   - at once after a failure that waiting does not cure, such as wrong credentials or an exhausted quota.
 //
-// It stays so for as long as the vendor asks, but an hour at most, or 30 seconds
-// that double with each further failure up to ten minutes. A reply makes it healthy
-// again.
+// It stays unhealthy for as long as the vendor asks, but at most an hour, or for 30 seconds, which double with
+// each further failure up to ten minutes. A reply makes it healthy again.
 //
 // The zero value knows of no failure. Safe for concurrent use; do not copy.
 type Health struct {
@@ -33,7 +30,7 @@ type Health struct {
 	models map[string]Condition
 }
 
-// Condition is what is known of one model.
+// Condition is the health of one model.
 type Condition struct {
 	Failures int       // in a row
 	Kind     llm.Kind  // of the last one
@@ -41,8 +38,8 @@ type Condition struct {
 	Until    time.Time // it is unhealthy until then; zero or past: it is healthy
 }
 
-// View is a snapshot of [Health], and the time at which a decision is made.
-// Models that are not in it are healthy. It is not to be changed.
+// View is a snapshot of [Health], with the time of a decision. Models that are not in it are healthy. It must
+// not be changed.
 type View struct {
 	At     time.Time
 	Models map[string]Condition // by "provider/model"
@@ -51,7 +48,7 @@ type View struct {
 // healthy reports whether a model may be asked first.
 func (v View) healthy(route string) bool { return !v.Models[route].Until.After(v.At) }
 
-// View returns what is known now.
+// View returns a snapshot.
 func (h *Health) View() View {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -62,8 +59,8 @@ func (h *Health) View() View {
 	return v
 }
 
-// Failed records a failure of the model "provider/model" and reports whether it
-// is unhealthy now. Failures that are the request's own fault don't count.
+// Failed records a failure of the model "provider/model" and reports whether it is now unhealthy. Failures
+// caused by the request itself don't count.
 func (h *Health) Failed(route string, e *llm.Error) (unhealthy bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,8 +86,7 @@ func (h *Health) Failed(route string, e *llm.Error) (unhealthy bool) {
 	return c.Until.After(now)
 }
 
-// Answered records a reply of the model to a request sent at began. A failure
-// since then still counts.
+// Answered records a reply of the model to a request sent at began. Failures since then still count.
 func (h *Health) Answered(route string, began time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -99,7 +95,7 @@ func (h *Health) Answered(route string, began time.Time) {
 	}
 }
 
-// pause is how long a model is left alone after so many failures.
+// pause returns how long a model is not asked after so many failures.
 func pause(failures int, e *llm.Error) time.Duration {
 	if e.RetryAfter > 0 {
 		return min(e.RetryAfter, mostWait)

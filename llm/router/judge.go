@@ -13,8 +13,9 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// judgeText tells a judge what to do.
+// judgeText is the judge's prompt.
 //
+//go:embed judge.md
 //go:embed judge.md
 var judgeText string
 
@@ -28,21 +29,21 @@ const (
 	judgedHard, judgedEasy = "hard", "easy"
 )
 
-// verdict is what a judge says, and what that took.
+// verdict is a judge's answer, and its cost.
 type verdict struct {
 	says string // judgedHard or judgedEasy; empty: nothing
 	took *llm.Spent
 }
 
-// judgements are those of the tasks that were judged last, so that a request which is sent
-// again is not judged again before its session has written down what was said of it.
+// judgements caches the verdicts on recent tasks, so that a request that is sent again is not judged again
+// before its session has logged the verdict.
 type judgements struct {
 	mu   sync.Mutex
 	made map[string]string // verdicts by session and task
 }
 
-// judge asks the judge how hard the task of a request is, where a task begins of which nothing
-// is known. What is private where the judge may not see it is not judged.
+// judge asks the judge how hard the task of a request is, at the beginning of an unknown task. It does not ask
+// about private text that the judge may not see.
 func (m *Model) judge(ctx context.Context, req llm.Request, f Features) verdict {
 	if m.Judge == nil || m.Force != "" || m.Begin != "" || f.Step != StepPrompt || f.Pin != "" || f.Stuck || req.Work.Judged != "" ||
 		f.Private != "" && !m.Judge.Local {
@@ -69,7 +70,7 @@ func (m *Model) judge(ctx context.Context, req llm.Request, f Features) verdict 
 	return v
 }
 
-// consult has the judge answer.
+// consult asks the judge.
 func (m *Model) consult(ctx context.Context, asked string) verdict {
 	ctx, cancel := context.WithTimeout(ctx, judgeTime)
 	defer cancel()
@@ -90,7 +91,7 @@ func (m *Model) consult(ctx context.Context, asked string) verdict {
 	return verdict{}
 }
 
-// rating reads the number in an answer: the last one, as some explain themselves first.
+// rating reads the number in an answer: the last one, as some models explain themselves first.
 func rating(answer string) string {
 	found := regexp.MustCompile(`\b(?:10|[0-9])\b`).FindAllString(answer, -1)
 	if len(found) == 0 {

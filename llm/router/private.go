@@ -5,13 +5,13 @@ import (
 	"regexp"
 )
 
-// pattern is what a person wants to keep at home beside secrets.
+// pattern is text that must stay on local routes, in addition to secrets.
 type pattern struct {
 	what string // for people
 	re   *regexp.Regexp
 }
 
-// custom returns the patterns of a person.
+// custom compiles a person's patterns.
 func custom(private []string) ([]pattern, error) {
 	var out []pattern
 	for i, expr := range private {
@@ -19,7 +19,7 @@ func custom(private []string) ([]pattern, error) {
 		if err != nil {
 			return nil, fmt.Errorf("private pattern %d: %w", i+1, err)
 		}
-		// Not the pattern itself: it may be what nobody should read.
+		// Not the pattern itself: it may be confidential.
 		out = append(out, pattern{fmt.Sprintf("text that private pattern %d matches", i+1), re})
 	}
 	return out, nil

@@ -1,5 +1,5 @@
-// Package router is a model that chooses among models: a local one begins, the one in the cloud takes
-// over where the run gets stuck, and the next in line does if one is unavailable.
+// Package router is a model that chooses among models: a local one begins, the one in the cloud takes over if
+// the run gets stuck, and the next one does if one is unavailable.
 //
 //	m := &router.Model{
 //		ID: "hybrid",
@@ -13,19 +13,19 @@
 //		},
 //	}
 //
-// Three steps make an answer, and each can be looked at by itself:
+// An answer takes three steps, each of which can be inspected:
 //
-//  1. [Model.Features] says what a request is like: how long, what its run has come
-//     to, whether it holds a secret. It follows from the request alone, and so from
-//     the log of a session: one that is resumed is routed as it was.
-//  2. [Model.Decide] says which routes may answer it, in which order, and why
-//     not the others. It is a pure function, so that a recorded session can be
-//     decided again under other rules.
-//  3. [Model.Stream] asks them one after the other, and tells by an [llm.Routed]
-//     chunk who answers. [Health] remembers who failed.
+//  1. [Model.Features] extracts the features of a request: its length, the course of its run, whether it
+//     contains a secret. They depend on
+//     the request alone, and so on the log of a session: a resumed session is routed as before.
+//  2. [Model.Decide] says which routes may answer it, in which order, and why others may not. It is a pure
+//     function, so a recorded session
+//     can be decided again under other rules.
+//  3. [Model.Stream] asks them one after the other, and reports the answering route in an [llm.Routed] chunk.
+//     [Health] remembers failures.
 //
-// Text that holds a secret never reaches a route that is not Local: no rule,
-// pin, failure or force leads around that.
+// Text that contains a secret never reaches a route that is not Local: no rule, pin, failure or force changes
+// that.
 package router
 
 import (
@@ -44,43 +44,40 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Provider is the name under which routers appear: "router/ID".
+// Provider is the provider name of routers: "router/ID".
 const Provider = "router"
 
-// How a task counts before its run shows how hard it is, for [Model].
+// Values of [Model].Begin.
 const (
 	BeginLocal = "local"
 	BeginCloud = "cloud"
 )
 
-// Model chooses among models. Only Routes are needed; see [Model.Check] for what
-// must hold of the rest. The fields are not to be changed once it is in use;
-// then it is safe for concurrent use. Do not copy it.
+// Model chooses among models. Only Routes are required; see [Model.Check] for the rules of the other fields.
+// The fields must not be changed once it is in use; then it is safe for concurrent use. Do not copy it.
 type Model struct {
-	// ID is the model's name: its route is "router/ID". Empty: it goes by the
-	// name of its first route's model, whose stand-ins the others are.
+	// ID is the model's name: its route is "router/ID". Empty: the name of the first route's model, for which
+	// the others are fallbacks.
 	ID string
 	// Routes are the candidates.
 	Routes []Route
-	// Rules choose; the first that matches decides. Where none does, Routes
-	// are taken in order.
+	// Rules choose among them; the first match decides. If none matches, Routes are asked in order.
 	Rules []Rule
-	// Force is the name of a route to take whatever the rules and its health
-	// say, a person's word; empty: none. It has no other to fall back on, and
-	// it does not see private text unless it is Local.
+	// Force names a route that a person has chosen, to be used regardless of rules and health; empty: none. It
+	// has no fallback, and does not see private text unless it is Local.
 	Force string
-	// Private are regular expressions beyond the built-in ones. A request with
-	// text that matches stays on Local routes.
+	// Private are regular expressions in addition to the built-in ones. A request with matching text stays on
+	// Local routes.
 	Private []string
-	// Begin says how a task counts before its run shows how hard it is: [BeginLocal], as not hard, or
-	// [BeginCloud], as hard. Empty: the Judge says, or how the task looks: one is hard that is long, or
-	// says neither where its work is nor asks a question.
+	// Begin says how a task counts before its run shows how hard it is: [BeginLocal] as not hard, [BeginCloud]
+	// as hard. Empty: the Judge decides, or else the text: a task is hard if it is long, or neither says where
+	// its work is nor asks a question.
 	Begin string
-	// Judge is asked how hard each new task is, if it may see it; nil: nobody is. Where it
-	// fails, or takes too long, it counts as if there were none.
+	// Judge is asked how hard each new task is, if it may see it. Nil, or if it fails or takes too long: the
+	// task is not judged.
 	Judge *Route
-	// Health is what is known of the routes' failures, best shared by all
-	// routers of a process; nil: one of its own.
+	// Health remembers failures of the routes. It is best shared by all routers of a process; nil: the model
+	// has its own.
 	Health *Health
 
 	once    sync.Once
@@ -104,19 +101,17 @@ type Rule struct {
 	Name string   `toml:"name"` // for people
 	When Cond     `toml:"when"` // the zero Cond always matches
 	Use  []string `toml:"use"`  // names of routes: the first that can answer does
-	// MaxCost passes over routes where this prompt alone costs more, in US
-	// dollars, if no cache holds any of it; 0: no limit. A price that is not known is
-	// above any limit, unless the route is Local.
+	// MaxCost skips routes on which this prompt alone, without a cache, costs more, in US dollars; 0: no limit.
+	// An unknown price is above any limit, unless the route is Local.
 	MaxCost float64 `toml:"max_cost"`
 }
 
 var _ llm.Model = (*Model)(nil)
 
-// Info implements [llm.Model]. The window is the largest of the routes', as a
-// longer conversation goes to those that hold it; so images are accepted if any
-// route does, and tools too. A reply is as long as the shortest of the routes
-// allows. Where one is forced, all that is its own. Prices are known only if
-// they are the same everywhere; what a reply costs follows from the Info in [llm.Routed].
+// Info implements [llm.Model]. The window is the largest of the routes', as longer conversations go to the
+// routes that can hold them; so images and tools are accepted if any route accepts them. The maximum length of
+// a reply is the shortest of the routes'. With a forced route, all of it is that route's. Prices are known only
+// if they are the same everywhere; the price of a reply follows from the Info in [llm.Routed].
 func (m *Model) Info() llm.Info {
 	info := llm.Info{Provider: Provider, Model: m.ID, NoTools: len(m.Routes) > 0}
 	if m.ID == "" && len(m.Routes) > 0 {
@@ -143,8 +138,8 @@ func (m *Model) Info() llm.Info {
 	return info
 }
 
-// Check returns all that is wrong with the fields, nil if nothing is. A model
-// that does not pass answers no request.
+// Check returns everything that is wrong with the fields, nil if nothing is. A model that does not pass answers
+// no request.
 func (m *Model) Check() error {
 	var errs []error
 	names := map[string]bool{}
@@ -207,7 +202,7 @@ func (r Rule) impossible() string {
 	return ""
 }
 
-// prepare makes what the fields stand for, once.
+// prepare compiles the fields, once.
 func (m *Model) prepare() {
 	m.once.Do(func() {
 		m.health = m.Health
@@ -228,11 +223,10 @@ func (m *Model) prepare() {
 
 // Stream implements [llm.Model]. The first chunk is always Routed.
 //
-// A route that fails in a way no waiting cures, or that has no capacity, is
-// given up for the next one at once. A failure that may pass goes up, so that
-// the request is sent again a little later; one that makes the route unhealthy
-// (see [Health]) brings the next one at once, if there is one. When none is
-// left, the failure that leaves most hope goes up.
+// After a failure that waiting does not cure, or a lack of capacity, the next route is asked at once. A
+// temporary failure is returned, so that the request is sent again a little later; but if it makes the route
+// unhealthy (see [Health]), the next one is asked at once, if there is one. When no route is left, the failure
+// that leaves the most hope is returned.
 func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
 		m.prepare()
@@ -264,7 +258,7 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 	}
 }
 
-// route returns the route of a name. Check has seen that it is there.
+// route returns the route with a name. Check has verified that it exists.
 func (m *Model) route(name string) Route {
 	i := slices.IndexFunc(m.Routes, func(r Route) bool { return r.Name == name })
 	return m.Routes[i]

@@ -14,9 +14,8 @@ import (
 // sessions is how many conversations a scanner remembers.
 const sessions = 64
 
-// scanner finds secrets in conversations. It remembers a sum of each message
-// it has read, one on top of the other, so that a conversation that has only
-// grown is read only where it is new, and one that was changed from there on.
+// scanner finds secrets in conversations. It keeps a running hash over the messages it has read, so that only
+// the new part of a grown conversation is read, and only the part after the first change of a changed one.
 type scanner struct {
 	shapes   secret.Finder
 	patterns []pattern
@@ -27,15 +26,15 @@ type scanner struct {
 	seen  map[string]scanned // by session
 }
 
-// scanned is how far a conversation was read: a sum for what comes before the
-// messages, and one for each message after that.
+// scanned says how far a conversation was read: a hash for the part before the messages, and one for each
+// message.
 type scanned struct {
 	sums  []uint64
 	found string // what secret the part of the last sum holds; empty: none was found
 	used  uint64
 }
 
-// find says what secret a request holds; empty: none.
+// find says which secret a request contains; empty: none.
 func (s *scanner) find(req llm.Request) string {
 	old, h := s.recall(req.Session)
 	var now scanned
@@ -59,7 +58,7 @@ func (s *scanner) find(req llm.Request) string {
 	return now.found
 }
 
-// recall returns what is known of a session, and a hash to go on with.
+// recall returns the state of a session, and a hash to continue with.
 func (s *scanner) recall(session string) (old scanned, h maphash.Hash) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,8 +75,7 @@ func (s *scanner) recall(session string) (old scanned, h maphash.Hash) {
 	return old, h
 }
 
-// remember stores what is known of a session, and forgets the one that was not
-// used for longest if there are too many.
+// remember stores the state of a session, and drops the least recently used one if there are too many.
 func (s *scanner) remember(session string, now scanned) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,8 +94,7 @@ func (s *scanner) remember(session string, now scanned) {
 	delete(s.seen, oldest)
 }
 
-// search looks for secrets in one message of a request, or in what comes before
-// the messages if i is -1.
+// search looks for secrets in one message of a request, or if i is -1 in the part before the messages.
 func (s *scanner) search(req llm.Request, i int) string {
 	for text, isJSON := range texts(req, i) {
 		if found := s.match(text); found != "" {
@@ -106,8 +103,7 @@ func (s *scanner) search(req llm.Request, i int) string {
 		if !isJSON {
 			continue
 		}
-		// Written as JSON, a secret may look different, and a key that is cut
-		// off ends only with its string.
+		// A secret may look different in JSON, and a truncated key ends only with its string.
 		for d := json.NewDecoder(strings.NewReader(text)); ; {
 			token, err := d.Token()
 			if err != nil {
@@ -135,10 +131,9 @@ func (s *scanner) match(text string) string {
 	return ""
 }
 
-// texts yields what a model would read of one message, or of what comes before
-// the messages if i is -1, and whether it is JSON. Of reasoning only the text
-// is read: the vendor's own block goes back to nobody else. Images are not
-// looked into.
+// texts yields the text that a model would read of one message, or if i is -1 of the part before the messages,
+// and whether it is JSON. Of reasoning only the text is read: the vendor's own block goes back to that vendor
+// only. Images are not searched.
 func texts(req llm.Request, i int) iter.Seq2[string, bool] {
 	return func(yield func(string, bool) bool) {
 		if i >= 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// What a run comes to before its task counts as hard, whatever it looked like.
+// Limits after which the task of a run counts as hard, whatever it looked like.
 const (
 	mostFailing = 3  // calls and checks that fail, and no check succeeds between them
 	mostAgain   = 3  // times that the same call brings the same result
@@ -19,7 +19,7 @@ const (
 	mostFiles   = 12 // files that it has changed
 )
 
-// stuck says by what has happened in a run that its task is hard; empty: nothing has.
+// stuck says which event of a run makes its task hard; empty: none.
 func stuck(w llm.Work) string {
 	switch {
 	case w.Failing >= mostFailing:
@@ -36,7 +36,7 @@ func stuck(w llm.Work) string {
 	return ""
 }
 
-// task is what a person asks for: their last words, and those before them that these go on with.
+// task returns the person's request: their last words, with earlier ones that these continue.
 func task(req llm.Request) (said []string) {
 	for i, m := range slices.Backward(req.Messages) {
 		known := req.Work.Person == nil || slices.Contains(req.Work.Person, i)
@@ -53,7 +53,7 @@ func task(req llm.Request) (said []string) {
 	return said
 }
 
-// What a task looks like that a small model can begin with.
+// Limits for a task that a small model can begin.
 const (
 	fewColumns = 32  // of the whole text
 	mostRunes  = 600 //
@@ -61,15 +61,15 @@ const (
 	mostNamed  = 3   // files
 )
 
-// mostFollowUp is how wide a text is at most, in columns, that makes sense only with the one before
-// it, such as "go on".
+// mostFollowUp is the maximum width, in columns, of a text that makes sense only with the one before it, such
+// as "go on".
 const mostFollowUp = 20
 
 const short = "the task is short"
 
-// begins says whether a task looks hard before anything was done, and by what. No word of any language
-// decides: a task is small that asks a question, or names what it is about, as a file does, or something
-// in quotes. Who only says what is wrong leaves it to the model to find out where.
+// begins says whether a task looks hard before anything was done, and why. It does not depend on any language:
+// a task is small if it asks a question, or names what it is about, such as a file or something in quotes. A
+// task that only describes a problem leaves the search for its place to the model.
 func begins(said string) (hard bool, why string) {
 	lines := 0
 	for line := range strings.Lines(said) {
@@ -100,7 +100,7 @@ func begins(said string) (hard bool, why string) {
 	return true, "the task does not name where its work is"
 }
 
-// columns is about how wide a text is: letters of scripts that write without spaces count twice.
+// columns estimates the width of a text: letters of scripts without spaces count twice.
 func columns(said string) int {
 	n := 0
 	for _, r := range said {
@@ -114,7 +114,7 @@ func columns(said string) int {
 
 func quotes(r rune) bool { return strings.ContainsRune("`\"“”„«»「」『』", r) }
 
-// isCode reports whether a word is written as names are in programs: snake_case, call(), --flag, #hex.
+// isCode reports whether a word is written like a name in a program: snake_case, call(), --flag, #hex.
 func isCode(word string) bool {
 	word = strings.Trim(word, ".,;:!")
 	return strings.Contains(strings.Trim(word, "_"), "_") || strings.Contains(word, "()") ||
@@ -125,9 +125,8 @@ func notOfName(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/.~_-", r)
 }
 
-// isFile reports whether a word looks like the name of a file or folder, maybe
-// with a line in it: it has an extension in small letters, or begins like a
-// path, or has two slashes.
+// isFile reports whether a word looks like the name of a file or folder, maybe with a line number: it has an
+// extension in small letters, begins like a path, or has two slashes.
 func isFile(word string) bool {
 	word = strings.TrimRight(word, ":0123456789")
 	if strings.Contains(word, "://") || word == "e.g" || word == "i.e" {
