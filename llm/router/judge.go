@@ -16,7 +16,6 @@ import (
 // judgeText is the judge's prompt.
 //
 //go:embed judge.md
-//go:embed judge.md
 var judgeText string
 
 const (
