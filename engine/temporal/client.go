@@ -20,37 +20,36 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Client hands the sessions of a server to the engine. Every method writes to the log first and
-// wakes the session then, so a call that failed can be made again with the same key. Fill in the
-// fields, which are not changed once it is in use. Safe for concurrent use.
+// Client gives the sessions of a server to the engine. Every method first writes to the log and then wakes the
+// session, so a failed call can be repeated with the same key. Fill in the fields; they must not change once it
+// is in use. Safe for concurrent use.
 //
-// It is what a server holds for people it has identified. Agents have no way to it: a tool can
-// neither approve a call of its own session nor one of a child.
+// A server uses it on behalf of people it has identified. Agents have no access to it: a tool can approve
+// neither a call of its own session nor one of a child.
 type Client struct {
 	Temporal client.Client
 	Store    store.Store // of all workers
 	Queue    string      // as in [Worker]
-	// Heartbeat is how long a worker may be silent to Temporal before another goes on; 0: 30 s. A server
-	// failover is shorter. Shorter timeouts are load. Workers whose store knows of lost sessions don't
-	// wait for it.
+	// Heartbeat is how long a worker may be silent to Temporal before another continues; 0: 30 s. It must be
+	// longer than a server failover, and shorter timeouts cause more load. Workers with a store that knows of
+	// lost sessions don't wait for it.
 	Heartbeat time.Duration
 	// Searchable says that the namespace has the search attributes [StandingKey] and [TenantKey].
 	Searchable bool
-	// Tenant says whose a session is, if it is Searchable. Nil, or empty: nobody's.
+	// Tenant returns the tenant of a session, if it is Searchable. Nil or empty: none.
 	Tenant func(session string) string
 	// Redact is as in [inspan.Watch].
 	Redact func(event.Body) event.Body
-	// Answers is how long a worker may take to take a wake; 0: 5 s. After that the wake waits in the
-	// server for a worker to come.
+	// Answers is how long a worker may take to accept a wake; 0: 5 s. After that the wake waits in the server
+	// for a worker.
 	Answers time.Duration
 }
 
-// ErrNoQuestion says that an approval answers no question that is open: it never was, or somebody
-// has answered it.
+// ErrNoQuestion says that an approval answers no open question: there never was one, or it has been answered.
 var ErrNoQuestion = errors.New("no such question is open")
 
-// Start has the engine supervise the session with the whole id, which has begun. It does nothing if
-// the engine does so already. No worker need be there.
+// Start lets the engine supervise the session with this full id, which must have begun. It does nothing if the
+// engine does so already. No worker need be running.
 func (c *Client) Start(ctx context.Context, session string) error {
 	_, err := c.Temporal.ExecuteWorkflow(ctx, c.options(session), WorkflowName, c.supervised(session))
 	if err != nil {
@@ -63,7 +62,7 @@ func (c *Client) supervised(session string) Supervised {
 	return Supervised{Session: session, Heartbeat: c.Heartbeat, Searchable: c.Searchable}
 }
 
-// options are those of a workflow that may run, and then is the one.
+// options are the options of the session's single workflow.
 func (c *Client) options(session string) client.StartWorkflowOptions {
 	o := client.StartWorkflowOptions{
 		ID: session, TaskQueue: cmp.Or(c.Queue, usualQueue),
@@ -77,8 +76,8 @@ func (c *Client) options(session string) client.StartWorkflowOptions {
 	return o
 }
 
-// Send appends an input to the log of a session and wakes it. One that has a key (Message) can be
-// sent again: it counts once. Approvals go by Approve.
+// Send appends an input to the log of a session and wakes it. An input with a key (Message) can be sent again:
+// it counts once. Use Approve for approvals.
 func (c *Client) Send(ctx context.Context, session string, input event.Body) error {
 	if _, ok := input.(event.Decided); ok {
 		return errors.New("send: a decision is sent by Approve")
@@ -89,7 +88,7 @@ func (c *Client) Send(ctx context.Context, session string, input event.Body) err
 	return c.Wake(ctx, session, event.Key(input))
 }
 
-// append appends an input, if the session as it stands takes it.
+// append appends an input, if the session accepts it in its current state.
 func (c *Client) append(ctx context.Context, session string, input event.Body, takes func(inspan.Status) error) error {
 	w, err := (&inspan.Host{Store: c.Store}).Watch(ctx, session)
 	if err != nil {
@@ -105,14 +104,14 @@ func (c *Client) append(ctx context.Context, session string, input event.Body, t
 	return errors.Join(err, w.Close())
 }
 
-// Wake has a session go on with what is in its log, and begins to supervise it if nobody does. A
-// key makes the wake one, however often it is sent; empty: it is one of its own.
+// Wake lets a session continue with the new part of its log, and starts its supervision if needed. Wakes with
+// the same key count once; an empty key makes it unique.
 func (c *Client) Wake(ctx context.Context, session, key string) error {
 	return c.woken(ctx, session, c.update(ctx, session, InputUpdate, key))
 }
 
-// woken signals a session if no worker has answered its update in time: the wake must not be lost with
-// this process.
+// woken signals a session if no worker has answered its update in time: the wake must not be lost with this
+// process.
 func (c *Client) woken(ctx context.Context, session string, err error) error {
 	if late(ctx, err) {
 		_, err = c.Temporal.SignalWithStartWorkflow(ctx, session, InputUpdate, nil, c.options(session), WorkflowName, c.supervised(session))
@@ -123,7 +122,7 @@ func (c *Client) woken(ctx context.Context, session string, err error) error {
 	return nil
 }
 
-// late reports whether a worker has not answered in time, while whoever waits has some left.
+// late reports whether no worker has answered in time, while the caller still has time left.
 func late(ctx context.Context, err error) bool {
 	var timeout *client.WorkflowUpdateServiceTimeoutOrCanceledError
 	return ctx.Err() == nil && (errors.As(err, &timeout) || errors.Is(err, context.DeadlineExceeded))
@@ -146,8 +145,8 @@ func (c *Client) update(ctx context.Context, session, name, key string, args ...
 	return h.Get(ctx, nil)
 }
 
-// Approve answers a question of a session, allowing it or not, and wakes the session. The decision
-// names its question. The error wraps [ErrNoQuestion] if no such question is open.
+// Approve answers a question of a session, allowing it or not, and wakes the session. The decision names its
+// question. The error wraps [ErrNoQuestion] if that question is not open.
 func (c *Client) Approve(ctx context.Context, session string, d event.Decided) error {
 	err := c.append(ctx, session, d, func(st inspan.Status) error {
 		for _, q := range st.Questions() {
@@ -163,7 +162,7 @@ func (c *Client) Approve(ctx context.Context, session string, d event.Decided) e
 	return c.decided(ctx, session, d)
 }
 
-// decided wakes a session with an answer that is in its log.
+// decided wakes a session with an answer from its log.
 func (c *Client) decided(ctx context.Context, session string, d event.Decided) error {
 	err := c.update(ctx, session, ApproveUpdate, event.Key(d), Answered{Question: d.Question})
 	var refused *temporal.ApplicationError
@@ -173,7 +172,7 @@ func (c *Client) decided(ctx context.Context, session string, d event.Decided) e
 	return c.woken(ctx, session, err)
 }
 
-// took reports whether an input with the key is in the log: whoever sent it has not seen it arrive.
+// took reports whether an input with the key is in the log, for callers that did not see it arrive.
 func (c *Client) took(ctx context.Context, session, key string) bool {
 	for e, err := range store.Events(ctx, c.Store, session) {
 		if err != nil {
@@ -198,7 +197,7 @@ func (c *Client) Cancel(ctx context.Context, session string, why event.Cancelled
 	return err
 }
 
-// Description is how the engine sees a session.
+// Description is the engine's view of a session.
 type Description struct {
 	Supervised bool     // a workflow is open for it
 	Standing   Standing // as of the last turn; empty: there was none
@@ -211,8 +210,8 @@ type Description struct {
 	Resting    bool      // no worker has it, as that attempt has just failed, which was no wait for another worker
 }
 
-// Describe asks the engine about a session. No worker is needed for the answer. The error wraps
-// [serviceerror.NotFound] if the engine does not know it.
+// Describe asks the engine about a session. It needs no worker. The error wraps [serviceerror.NotFound] if the
+// engine does not know the session.
 func (c *Client) Describe(ctx context.Context, session string) (Description, error) {
 	r, err := c.Temporal.DescribeWorkflowExecution(ctx, session, "")
 	if err != nil {

@@ -31,10 +31,10 @@ type Engine struct {
 
 var _ running.Engine = (*Engine)(nil)
 
-// Connect connects to the engine at a URL such as temporal://host:7233/namespace?queue=inspan, for
-// sessions of a store. What the URL leaves out, and TLS and keys, are taken from the variables that
-// Temporal's own programs use, which are taken out of the environment. Parameters: queue, the task
-// queue; heartbeat, how long a worker may be silent, such as 30s; searchable=true, see [Client].
+// Connect connects to the engine at a URL such as temporal://host:7233/namespace?queue=inspan, for sessions of
+// a store. Missing parts, TLS and keys come from the variables that Temporal's own programs use, which are
+// removed from the environment. Parameters: queue, the task queue; heartbeat, how long a worker may be silent,
+// such as 30s; searchable=true, see [Client].
 func Connect(ctx context.Context, address string, s store.Store) (*Engine, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "temporal" || u.User != nil {
@@ -70,8 +70,9 @@ func Connect(ctx context.Context, address string, s store.Store) (*Engine, error
 	return e, nil
 }
 
-// Options are how to connect to Temporal: to a host:port and a namespace, where they are not empty, and
-// else as its usual variables say. Agents don't get these: they are taken out of the environment.
+// Options returns the options for connecting to Temporal: to a host:port and a namespace if they are not empty,
+// and otherwise according to its usual variables. Agents don't get these: they are removed from the
+// environment.
 func Options(host, namespace string) (client.Options, error) {
 	o, err := envconfig.LoadDefaultClientOptions()
 	if err != nil {
@@ -97,7 +98,7 @@ func (e *Engine) Wake(ctx context.Context, session string, said event.Body) erro
 	return e.client.Wake(ctx, session, "")
 }
 
-// severalTries is how many turns have failed before a session counts as stuck: they take 15 s.
+// severalTries is how many turns must fail before a session counts as stuck: they take 15 s.
 const severalTries = 4
 
 // Stuck implements [running.Engine].

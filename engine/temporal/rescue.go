@@ -15,18 +15,18 @@ import (
 	"github.com/inspan/inspan/internal/install/running"
 )
 
-// loser is an optional interface of a store that knows which sessions have lost their process, and
-// takes note of those that are let go of.
+// loser is an optional interface of a store that knows which sessions have lost their process, and which were
+// offered to others.
 type loser interface {
 	Lost(ctx context.Context) iter.Seq2[string, error]
 	Offer(ctx context.Context, id string) error
 }
 
-// rescuer has sessions go on whose worker died without a word, is stopped or cut off, or lets go of
-// them. Temporal learns of the first by the heartbeat timeout, which is long: heartbeats are load, one
-// a session. The store learns of it soon, by one beat a process. The worker that gets the lease of a
-// lost session drives on at once. Then it ends the turn of the other one for Temporal, whose retry
-// joins the run here, or finds the session driven.
+// rescuer continues sessions whose worker died without notice, is stopped or cut off, or has offered them.
+// Temporal learns of a dead worker by the heartbeat timeout, which is long because heartbeats are sent for each
+// session. The store learns of it soon, by one beat for each process. The worker that gets the lease of a lost
+// session drives it at once. Then it ends the other worker's turn in Temporal, whose retry joins the run here,
+// or finds the session driven.
 type rescuer struct {
 	turns     *turns
 	client    client.Client
@@ -44,7 +44,7 @@ const (
 	endsWithin = 10 * time.Second       // after that the heartbeat timeout is left to end it
 )
 
-// run sees to all sessions that get lost until ctx ends, and lets go of them then.
+// run takes care of all lost sessions until ctx ends, and then releases them.
 func (r *rescuer) run(ctx context.Context) {
 	from, ok := r.turns.host.Store.(loser)
 	if !ok {
@@ -59,7 +59,7 @@ func (r *rescuer) run(ctx context.Context) {
 	}
 }
 
-// begins reports whether a session is to be seen to, which it is not while it is.
+// begins reports whether to begin with a session: not if it is already being rescued.
 func (r *rescuer) begins(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +76,7 @@ func (r *rescuer) ends(id string) {
 	delete(r.taking, id)
 }
 
-// rescue drives a session that is lost, if no other worker does.
+// rescue drives a lost session, if no other worker does.
 func (r *rescuer) rescue(ctx context.Context, id string) {
 	st, err := r.turns.status(ctx, id)
 	if err != nil {
@@ -107,7 +107,7 @@ func (r *rescuer) rescue(ctx context.Context, id string) {
 	r.turns.offer(ctx, id)
 }
 
-// frees takes the lease from the process that is gone, and gives it back.
+// frees takes the lease from the lost process, and releases it.
 func (r *rescuer) frees(ctx context.Context, id string) bool {
 	log, err := r.turns.host.Store.Open(ctx, id)
 	if err != nil {
@@ -117,7 +117,7 @@ func (r *rescuer) frees(ctx context.Context, id string) bool {
 	return log.Close() == nil && err == nil
 }
 
-// sit waits until a run is over, or lets go of it as the turns of this worker do.
+// sit waits for the end of a run, or releases it under the same conditions as this worker's turns.
 func (r *rescuer) sit(ctx context.Context, run *running.Run) {
 	tick := time.NewTicker(r.turns.beat)
 	defer tick.Stop()
@@ -139,8 +139,8 @@ func (r *rescuer) sit(ctx context.Context, run *running.Run) {
 	}
 }
 
-// end ends the turn of the worker that is gone. Whoever is only stopped may still ask for work, as far
-// as Temporal can tell, and get the next turn too. That one is ended as well.
+// end ends the turn of the lost worker. If that worker is only stopped, Temporal may give it the next turn too.
+// Then that turn is ended as well.
 func (r *rescuer) end(ctx context.Context, id string) {
 	ctx, stop := context.WithTimeout(ctx, endsWithin)
 	defer stop()
@@ -168,14 +168,14 @@ func (r *rescuer) end(ctx context.Context, id string) {
 	}
 }
 
-// errLost is why a turn has failed whose worker is gone. It is tried again at once.
+// errLost is the failure of a turn whose worker is lost. It is retried at once.
 func errLost() error {
 	return temporal.NewApplicationErrorWithOptions("the store has not heard of the worker", "Lost", temporal.ApplicationErrorOptions{
 		NextRetryDelay: time.Millisecond, Category: temporal.ApplicationErrorCategoryBenign,
 	})
 }
 
-// turn is the turn of a session that goes on, as Temporal sees it, and the run of its workflow.
+// turn returns the session's running turn, according to Temporal, and the run of its workflow.
 func (r *rescuer) turn(ctx context.Context, id string) (*workflowpb.PendingActivityInfo, string, error) {
 	d, err := r.client.DescribeWorkflowExecution(ctx, id, "")
 	if err != nil {

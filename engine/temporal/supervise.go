@@ -1,9 +1,9 @@
-// Package temporal has Temporal supervise sessions: it decides which worker drives a session, and
-// when. One workflow a session waits for wakes, and one activity a turn runs the ordinary driver
-// over the shared store. The log of the session stays the only truth. Temporal holds ids, times and
-// standings, never what was said.
+// Package temporal lets Temporal supervise sessions: it decides which worker drives a session, and when. There
+// is one workflow for each session, which waits for wakes, and one activity for each turn, which runs the
+// ordinary driver over the shared store. The session's log remains the only truth. Temporal stores ids, times
+// and standings, never any content.
 //
-//   - [Client] is for servers: it hands sessions to the engine and wakes them.
+//   - [Client] is for servers: it gives sessions to the engine and wakes them.
 //   - [Worker] is for machines that drive them.
 package temporal
 
@@ -15,7 +15,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// Names on the wire. Workflows that run for months know them.
+// Names on the wire. Workflows that run for months depend on them.
 const (
 	WorkflowName  = "Supervise"
 	TurnName      = "Turn"
@@ -24,12 +24,12 @@ const (
 	CancelSignal  = "cancel"
 )
 
-// Supervised is what a workflow knows of its session.
+// Supervised is a workflow's state.
 type Supervised struct {
 	Session string `json:"session"`
 	Turns   int    `json:"turns,omitempty"`  // that were driven
 	Ending  bool   `json:"ending,omitempty"` // it was cancelled: the workflow ends once its run has stopped
-	// Heartbeat is how long a worker may be silent before another goes on; 0: 30 s.
+	// Heartbeat is how long a worker may be silent before another continues; 0: 30 s.
 	Heartbeat time.Duration `json:"heartbeat,omitempty"`
 	// Searchable says that the namespace has the search attributes [StandingKey] and [TenantKey].
 	Searchable bool `json:"searchable,omitempty"`
@@ -57,12 +57,11 @@ type supervisor struct {
 	told    Standing
 }
 
-// Supervise is the workflow of a session. It runs turns until there is nothing to do, and waits for
-// the next wake. What was said is in the log before a wake comes, so wakes carry nothing, and one
-// too many does nothing.
+// Supervise is the workflow of a session. It runs turns until there is nothing to do, and waits for the next
+// wake. Inputs are in the log before their wake, so wakes carry no content, and an extra wake does nothing.
 //
-// Histories of running workflows replay against this code. A change of the order of its commands
-// goes behind [workflow.GetVersion], and into testdata as one more recorded history.
+// Histories of running workflows are replayed against this code. A change in the order of its commands must be
+// guarded by [workflow.GetVersion], with one more recorded history in testdata.
 func Supervise(ctx workflow.Context, in Supervised) error {
 	s := &supervisor{Supervised: in, start: in.Turns}
 	if err := s.listen(ctx); err != nil {
@@ -105,8 +104,8 @@ func (s *supervisor) rest(ctx workflow.Context) (over bool, err error) {
 	return false, workflow.Await(ctx, due)
 }
 
-// hear takes in signals, and reports whether something has come since the last turn began. A signal
-// is left for the next run of the workflow if it comes while this one ends.
+// hear receives signals, and reports whether any has come since the last turn began. A signal that comes while
+// this run of the workflow ends is left for the next run.
 func (s *supervisor) hear(ctx workflow.Context) bool {
 	for workflow.GetSignalChannel(ctx, CancelSignal).ReceiveAsync(nil) {
 		s.Ending, s.woken = true, true
@@ -117,7 +116,7 @@ func (s *supervisor) hear(ctx workflow.Context) bool {
 	return s.woken
 }
 
-// listen says which updates the session takes.
+// listen registers the updates that the session accepts.
 func (s *supervisor) listen(ctx workflow.Context) error {
 	input := func(workflow.Context) error { s.woken = true; return nil }
 	if err := workflow.SetUpdateHandler(ctx, InputUpdate, input); err != nil {
@@ -131,8 +130,8 @@ func (s *supervisor) listen(ctx workflow.Context) error {
 	return workflow.SetUpdateHandlerWithOptions(ctx, ApproveUpdate, approve, workflow.UpdateHandlerOptions{Validator: s.asked})
 }
 
-// asked rejects an answer to what was not asked, or was answered. A turn that goes on finds answers
-// in the log, and only it knows what it asks.
+// asked rejects an answer to a question that was not asked, or is answered. A running turn finds answers in the
+// log, and only the turn knows its questions.
 func (s *supervisor) asked(_ workflow.Context, a Answered) error {
 	if a.Question == 0 || !s.turning && !slices.Contains(s.last.Questions, a.Question) {
 		return temporal.NewApplicationError("the session has no such question open", noQuestion, a.Question)
@@ -150,8 +149,8 @@ func (s *supervisor) renew(ctx workflow.Context) error {
 	return workflow.NewContinueAsNewError(ctx, WorkflowName, s.Supervised)
 }
 
-// patience is how long a turn may be silent. It may take as long as it takes, and is tried until it
-// can be had: what went wrong for good ends it by itself.
+// patience is how long a turn may be silent. Its total time is unlimited, and it is retried until it succeeds:
+// permanent failures end it differently.
 func (s *supervisor) patience() workflow.ActivityOptions {
 	silence := s.Heartbeat
 	if silence == 0 {
@@ -163,13 +162,13 @@ func (s *supervisor) patience() workflow.ActivityOptions {
 	}
 }
 
-// tell has others see how the session stands, without asking a worker.
+// tell publishes the session's standing, so that it can be read without a worker.
 func (s *supervisor) tell(ctx workflow.Context, standing Standing) {
 	if s.told == standing {
 		return
 	}
 	s.told = standing
-	// They only fail for what can't be encoded, and nothing depends on them.
+	// They only fail for values that can't be encoded, and nothing depends on them.
 	_ = workflow.UpsertMemo(ctx, map[string]any{memoStanding: standing, memoTurns: s.Turns})
 	if s.Searchable {
 		_ = workflow.UpsertTypedSearchAttributes(ctx, StandingKey().ValueSet(string(standing)))
@@ -181,12 +180,12 @@ const (
 	memoTurns    = "turns"
 )
 
-// StandingKey is the search attribute that holds the [Standing] of sessions.
+// StandingKey is the search attribute for the [Standing] of sessions.
 func StandingKey() temporal.SearchAttributeKeyKeyword {
 	return temporal.NewSearchAttributeKeyKeyword("InspanStanding")
 }
 
-// TenantKey is the search attribute that holds whose sessions are.
+// TenantKey is the search attribute for the tenant of sessions.
 func TenantKey() temporal.SearchAttributeKeyKeyword {
 	return temporal.NewSearchAttributeKeyKeyword("InspanTenant")
 }

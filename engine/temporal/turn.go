@@ -15,7 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/install/running"
 )
 
-// Standing is how a session stands at the end of a turn.
+// Standing is the state of a session at the end of a turn.
 type Standing string
 
 // Standings.
@@ -28,7 +28,7 @@ const (
 	LetGo   Standing = "let go" // there is more to do, for any worker
 )
 
-// Outcome is how a turn ended. It holds what the workflow needs and nothing that was said.
+// Outcome is the result of a turn. It holds the facts that the workflow needs, and no content.
 type Outcome struct {
 	Standing  Standing  `json:"standing"`
 	Seq       uint64    `json:"seq,omitempty"`       // last event of the session
@@ -36,14 +36,13 @@ type Outcome struct {
 	Questions []uint64  `json:"questions,omitempty"` // that are open
 }
 
-// Progress is what a turn says of itself while it goes on. A worker that is alive and a session
-// that hangs differ by its age.
+// Progress is reported by a running turn. Its age distinguishes a slow worker from a session that hangs.
 type Progress struct {
 	Seq  uint64    `json:"seq"`  // last stored event
 	Last time.Time `json:"last"` // when something happened last, stored or not
 }
 
-// turns drives sessions. It is the activity.
+// turns drives sessions. It implements the activity.
 type turns struct {
 	host *inspan.Host
 	pool running.Pool
@@ -68,9 +67,9 @@ func newTurns(h *inspan.Host, beat, rest time.Duration, saw func(event.Event)) *
 	return t
 }
 
-// Turn drives a session until its run stops or only questions are left. When the worker stops, what
-// runs is finished, nothing is begun, and another worker goes on. When Temporal gives the turn up,
-// as the heartbeats were late or the workflow was cancelled, the run is broken off like by a crash.
+// Turn drives a session until its run stops or only questions are left. When the worker stops, running work is
+// finished, nothing is begun, and another worker continues. When Temporal gives up the turn, because of late
+// heartbeats or a cancelled workflow, the run is aborted as if by a crash.
 func (t *turns) Turn(ctx context.Context, id string) (Outcome, error) {
 	st, err := t.status(ctx, id)
 	if err != nil {
@@ -101,9 +100,9 @@ func (t *turns) Turn(ctx context.Context, id string) (Outcome, error) {
 	return o, nil
 }
 
-// beats reports progress while a session is opened, as its workspace may have to be brought here first. Stop
-// must be called, and waits. Every report has the context of the turn: one whose context has ended ends the
-// turn, and the SDK sends those that it holds back with the context of the first.
+// beats reports progress while a session is opened, as its workspace may have to be downloaded first. The
+// caller must call stop, which waits. Every report uses the turn's context: a report whose context has ended
+// would end the turn, and the SDK sends delayed reports with the context of the first one.
 func (t *turns) beats(ctx context.Context, st inspan.Status) (stop func()) {
 	opened := make(chan struct{})
 	var beating sync.WaitGroup
@@ -123,8 +122,8 @@ func (t *turns) beats(ctx context.Context, st inspan.Status) (stop func()) {
 	return func() { close(opened); beating.Wait() }
 }
 
-// offer has another worker go on with a session that this one has let go of, if there is anything to
-// do. Without it Temporal does, but that takes seconds if it asks a worker that is just stopping.
+// offer lets another worker continue a session that this one has released, if there is anything to do. Without
+// it Temporal would, but that takes seconds if it asks a worker that is stopping.
 func (t *turns) offer(ctx context.Context, id string) {
 	ctx = context.WithoutCancel(ctx)
 	if to, ok := t.host.Store.(loser); ok {
@@ -134,7 +133,7 @@ func (t *turns) offer(ctx context.Context, id string) {
 	}
 }
 
-// attend waits until a run is over. Drained says that it was left as the worker stops.
+// attend waits for the end of a run. Drained says that it was left because the worker stops.
 func (t *turns) attend(ctx context.Context, r *running.Run) (drained bool, err error) {
 	tick := time.NewTicker(t.beat)
 	defer tick.Stop()
@@ -164,7 +163,7 @@ func (t *turns) attend(ctx context.Context, r *running.Run) (drained bool, err e
 	}
 }
 
-// tooLong reports whether a model is waited for so long that a worker is better off without.
+// tooLong reports whether the wait for a model is so long that the worker should release the session.
 func (t *turns) tooLong(o Outcome) bool {
 	return (o.Standing == Waits || o.Standing == Paused) && o.Until.After(time.Now().Add(t.rest))
 }
@@ -181,8 +180,8 @@ func (t *turns) progress(st inspan.Status) Progress {
 	return Progress{Seq: st.Seq, Last: t.last[st.Session]}
 }
 
-// failed is what a turn says that could not go on. A session that another drives is tried again
-// soon, which is no failure. One that nothing is to be done for is not.
+// failed is the error of a turn that could not continue. A session that another process drives is retried soon,
+// and does not count as failed. One without anything to do is not retried.
 func (t *turns) failed(err error) error {
 	if running.Elsewhere(err) || errors.Is(err, event.ErrFenced) {
 		return temporal.NewApplicationErrorWithOptions(err.Error(), "Busy", temporal.ApplicationErrorOptions{
@@ -195,7 +194,7 @@ func (t *turns) failed(err error) error {
 	return err
 }
 
-// final has a turn not be tried again if its session is not there.
+// final prevents retries if the session does not exist.
 func final(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return temporal.NewNonRetryableApplicationError(err.Error(), "NoSession", nil)
@@ -211,7 +210,7 @@ func (t *turns) status(ctx context.Context, id string) (inspan.Status, error) {
 	return w.Status(), w.Close()
 }
 
-// outcome is how a session stands that nobody drives.
+// outcome returns the state of a session that is not driven.
 func outcome(st inspan.Status) Outcome {
 	o := Outcome{Standing: LetGo, Seq: st.Seq}
 	for _, q := range st.Questions() {

@@ -20,11 +20,11 @@ import (
 
 // Worker drives the sessions that the engine gives to this process. Host and Temporal are required.
 type Worker struct {
-	// Host makes the agents. Its store is the one of all workers of the queue, and of their clients. If
-	// it knows which sessions have lost their process, like that of engine/postgres, another worker goes
-	// on with those soon after that. Else it is the heartbeat timeout of clients that counts.
+	// Host makes the agents. Its store is shared by all workers of the queue and their clients. If the store
+	// knows which sessions have lost their process, like engine/postgres does, another worker continues them
+	// soon after that. Otherwise the clients' heartbeat timeout decides.
 	Host *inspan.Host
-	// Open opens sessions in place of the host, which then makes no agents. Nil: the host does.
+	// Open opens sessions instead of the host, which then makes no agents. Nil: the host opens them.
 	Open func(ctx context.Context, id string) (*inspan.Session, error)
 	// Temporal is a connection to the namespace of the sessions.
 	Temporal client.Client
@@ -34,23 +34,23 @@ type Worker struct {
 	Queue string
 	// AtOnce is how many sessions are driven here at the same time; 0: 100.
 	AtOnce int
-	// Drain is how long calls and requests that run may go on once the worker stops; 0: 10 minutes.
+	// Drain is how long running calls and requests may continue after the worker is stopped; 0: 10 minutes.
 	Drain time.Duration
-	// Beat is how often progress is reported; 0: every 5 seconds. It is well below the heartbeat
-	// timeout of clients.
+	// Beat is how often progress is reported; 0: every 5 seconds. It should be well below the clients'
+	// heartbeat timeout.
 	Beat time.Duration
-	// Rest is how long a wait for a model may be that is sat out here. The worker lets go of a session
-	// that has to wait for longer, and a timer of the workflow brings it back; 0: a minute.
+	// Rest is the longest wait for a model that a worker sits out. It releases a session that has to wait
+	// longer, and a timer of the workflow resumes it; 0: a minute.
 	Rest time.Duration
-	// Saw is told every event of every session that is driven here, transient ones included. It must
-	// not block. Nil: nobody is.
+	// Saw is called with every event of every session driven here, including transient ones. It must not block.
+	// May be nil.
 	Saw func(event.Event)
 }
 
 const usualQueue = "inspan"
 
-// Run drives sessions until stop is closed. Then it takes no more, finishes what runs, and lets go
-// of its sessions, with which other workers go on at once.
+// Run drives sessions until stop is closed. Then it accepts no more, finishes running work, and releases its
+// sessions, which other workers continue at once.
 func (w *Worker) Run(stop <-chan any) error {
 	atOnce, drain := cmp.Or(w.AtOnce, 100), cmp.Or(w.Drain, 10*time.Minute)
 	host, _ := os.Hostname()
@@ -59,7 +59,7 @@ func (w *Worker) Run(stop <-chan any) error {
 		Identity:                           identity,
 		MaxConcurrentActivityExecutionSize: atOnce,
 		WorkerStopTimeout:                  drain,
-		// What a worker that died had cached is looked for elsewhere after so long.
+		// After this time, the cached state of a dead worker is rebuilt elsewhere.
 		StickyScheduleToStartTimeout: 250 * time.Millisecond,
 	})
 	r.RegisterWorkflowWithOptions(Supervise, workflow.RegisterOptions{Name: WorkflowName})
@@ -75,7 +75,7 @@ func (w *Worker) Run(stop <-chan any) error {
 	return beside(rescue.run, r.Run, stop)
 }
 
-// beside runs one thing beside another until stop is closed or sends, or the other ends.
+// beside runs two functions concurrently until stop is closed or sends, or the second one ends.
 func beside(one func(context.Context), other func(<-chan any) error, stop <-chan any) error {
 	ctx, end := context.WithCancel(context.Background())
 	ends := make(chan any)
