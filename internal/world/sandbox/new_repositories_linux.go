@@ -236,9 +236,34 @@ func (n *repositoryWatch) checkFor(o *outside, git string) {
 		if is, ok := paths.Identify(o.held, s.Path); ok {
 			s.Guard = places.Frozen
 			o.refuse(o.boxes.TakeAway(sensitive.Intruder{Place: s, Is: is}, o.held))
+			n.tookAway(s.Path)
 		}
 	}
 }
+
+// tookAway counts what has been taken away at a place while boxes were open. What may have put it back
+// again and again is ended: each time somebody outside could come first. The git of Init boxes puts nothing
+// there. n.mu is held.
+func (n *repositoryWatch) tookAway(path string) {
+	for _, o := range n.open {
+		if o.taken == nil {
+			o.taken = map[string]int{}
+		}
+		if o.taken[path]++; o.taken[path] == mostTaken && !o.box.Init {
+			o.refuse("was ended, because " + path + " was put back each time that it was taken away")
+			go o.kill()
+		}
+	}
+}
+
+func (n *repositoryWatch) count(path string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.tookAway(path)
+}
+
+// mostTaken is how often something is put at one place.
+const mostTaken = 3
 
 // knows reports whether a repository was there before the box.
 func (o *outside) knows(git string) bool {
