@@ -20,6 +20,7 @@ import (
 	"github.com/inspan/inspan/internal/kernel/request"
 	"github.com/inspan/inspan/internal/safety/policy"
 	"github.com/inspan/inspan/internal/safety/secret"
+	"github.com/inspan/inspan/internal/world/worktree"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -362,7 +363,7 @@ func (a *Agent) policy() (policy.Policy, error) {
 	m := &p.Map
 	m.Root, m.Also, m.State, m.Shared, m.Open = a.Env.Root, a.Workspace.Folders, a.Places.Private, a.Places.Readable, a.Places.Public
 	m.Apart = a.Places.Foreign
-	m.Home, m.Programs, m.Moved = keep.Home(), keep.Programs(), keep.Moved()
+	m.Home, m.Programs, m.Moved, m.Git = keep.Home(), keep.Programs(), keep.Moved(), worktree.Named(a.Env.Root)
 	if looker, ok := a.Env.Files.(tool.Looker); ok {
 		m.Look = looker.Look
 	}
