@@ -20,7 +20,6 @@ import (
 	"github.com/inspan/inspan/internal/kernel/request"
 	"github.com/inspan/inspan/internal/safety/policy"
 	"github.com/inspan/inspan/internal/safety/secret"
-	"github.com/inspan/inspan/internal/world/worktree"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -127,6 +126,9 @@ type Places struct {
 	// Foreign lists folders where others work too. Tools neither read nor change what lies there, except for the workspace
 	// and its further folders.
 	Foreign []string
+	// Git lists what git runs, or reads as settings, because settings of a person or of a repository say so: a change
+	// there asks.
+	Git []string
 }
 
 // Secrets are values that reach neither the model nor the log nor anybody who watches: placeholders stand for them.
@@ -362,8 +364,8 @@ func (a *Agent) policy() (policy.Policy, error) {
 	var p policy.Policy
 	m := &p.Map
 	m.Root, m.Also, m.State, m.Shared, m.Open = a.Env.Root, a.Workspace.Folders, a.Places.Private, a.Places.Readable, a.Places.Public
-	m.Apart = a.Places.Foreign
-	m.Home, m.Programs, m.Moved, m.Git = keep.Home(), keep.Programs(), keep.Moved(), worktree.Named(a.Env.Root)
+	m.Apart, m.Git = a.Places.Foreign, a.Places.Git
+	m.Home, m.Programs, m.Moved = keep.Home(), keep.Programs(), keep.Moved()
 	if looker, ok := a.Env.Files.(tool.Looker); ok {
 		m.Look = looker.Look
 	}

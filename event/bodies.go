@@ -64,7 +64,7 @@ type Pinned struct {
 type Said struct {
 	Parts  llm.Parts `json:"parts"`            // Text and Image
 	By     string    `json:"by,omitempty"`     // who; empty: the user at the terminal
-	Origin Origin    `json:"origin,omitempty"` // what By is
+	Origin Origin    `json:"origin,omitempty"` // what By is; empty: a person
 	// Message is the key of the program that sent this, so that it can send it twice: of
 	// inputs with the same key the first one counts, and the others change nothing. Context is
 	// what that program calls the conversation.
@@ -103,7 +103,7 @@ type Origin string
 
 // Origins.
 const (
-	OriginPerson  Origin = ""
+	OriginPerson  Origin = "person"
 	OriginLead    Origin = "lead"    // the agent that the session works for; its words are the task
 	OriginAgent   Origin = "agent"   // another agent; its words are news, and begin no run
 	OriginHook    Origin = "hook"    // a program that the person has set up; news too
@@ -114,18 +114,34 @@ const (
 // Leads reports whether the session works for whoever says it.
 func (o Origin) Leads() bool { return o == OriginPerson || o == OriginLead }
 
+// Leads reports whether the session works for whoever says it.
+func (s Said) Leads() bool { return s.Origin == "" || s.Origin.Leads() }
+
 // Steered is said into a run that goes on: the model sees it with the results
 // of its current calls, before it is asked again. Outside a run it is a Said.
 //
 // An input: any process may append it. Also emitted by the driver to warn a
 // model that repeats itself.
 type Steered struct {
-	Parts   llm.Parts `json:"parts"`
-	By      string    `json:"by,omitempty"`
-	Origin  Origin    `json:"origin,omitempty"`
-	Message string    `json:"message,omitempty"` // as that of Said
-	Why     []Why     `json:"why,omitempty"`     // of the harness
+	Parts llm.Parts `json:"parts"`
+	By    string    `json:"by,omitempty"`
+	// Origin is what By is. What names none is stored as the harness's, so a program that forgets it does not
+	// speak for the person. In the JSON of a log, and there alone, none stands for a person, as it always did.
+	Origin  Origin `json:"origin,omitempty"`
+	Message string `json:"message,omitempty"` // as that of Said
+	Why     []Why  `json:"why,omitempty"`     // of the harness
 	Taint
+}
+
+// stored is the form that logs have.
+func (s Steered) stored() Steered {
+	switch s.Origin {
+	case "":
+		s.Origin = OriginHarness
+	case OriginPerson:
+		s.Origin = ""
+	}
+	return s
 }
 
 // Decided answers a Waiting call, or one that a child has Raised.

@@ -1,6 +1,7 @@
 package drive
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -64,10 +65,7 @@ func passage(e event.Event, names map[string]string) tool.Passage {
 
 // who names an origin for the model.
 func who(o event.Origin) string {
-	if o == event.OriginPerson {
-		return "person"
-	}
-	return string(o)
+	return string(cmp.Or(o, event.OriginPerson))
 }
 
 // said is what somebody wrote, with a word on what can't be shown as text.
