@@ -42,7 +42,8 @@ type Agent struct {
 	// and unchanged in an old one.
 	Mode tool.Mode
 	// Rules allow, ask about or deny calls. Deny beats ask beats allow, and allow answers only what the mode would
-	// ask.
+	// ask. They are read as rules of settings are. A rule without a scope must name a tool of Tools, or a kind of
+	// effect, unless Dynamic brings further tools: one that matches nothing protects nobody.
 	Rules []Rule
 	// Judges have a say in every call, after mode and rules. They can only tighten.
 	Judges []tool.Judge
@@ -380,6 +381,9 @@ func (a *Agent) policy() (policy.Policy, error) {
 			return p, fmt.Errorf("%s %w", rule.Action, err)
 		}
 		for _, r := range read {
+			if err := r.Names(names); err != nil && rule.Scope == "" && a.Dynamic.Tools == nil {
+				return p, fmt.Errorf("%s %w; the agent has no such tool, so the rule would match nothing", rule.Action, err)
+			}
 			r.Reason, r.Written = rule.Reason, cmp.Or(rule.Written, r.Written)
 			p.Rules = append(p.Rules, r)
 		}
