@@ -49,14 +49,16 @@ func (n *repositoryWatch) watchFor(o *outside) {
 		n.at, n.known, n.made = map[int]string{}, map[string]int{}, map[string]bool{}
 		go n.follow(n.file)
 	}
-	n.add(o.boxes.Root)
-	go func() { // the command need not wait for the others
-		for _, dir := range o.boxes.Scanner(o.boxes.Root).Folders() {
-			n.mu.Lock()
-			n.add(dir)
-			n.mu.Unlock()
-		}
-	}()
+	for _, top := range o.boxes.Folders() {
+		n.add(top)
+		go func() { // the command need not wait for the others
+			for _, dir := range o.boxes.Scanner(top).Folders() {
+				n.mu.Lock()
+				n.add(dir)
+				n.mu.Unlock()
+			}
+		}()
+	}
 }
 
 // stopFor ends that.
@@ -141,7 +143,9 @@ func (n *repositoryWatch) follow(file *os.File) {
 			switch {
 			case mask&unix.IN_Q_OVERFLOW != 0 && len(n.open) > 0:
 				clear(n.known)
-				n.deepen(n.open[0].boxes.Root)
+				for _, top := range n.open[0].boxes.Folders() {
+					n.deepen(top)
+				}
 			case ok && mask&unix.IN_IGNORED != 0:
 				delete(n.at, id)
 				delete(n.known, dir)

@@ -73,6 +73,14 @@ func TestFoldersBeside(t *testing.T) {
 			t.Errorf("%s stays, and the box says %q", name, refused)
 		}
 	}
+	if _, _, refused := boxes.Run(t, env, boxes.Writable, at+"git init -q made"); len(refused) != 1 ||
+		!strings.Contains(refused[0], "did not keep "+filepath.Join(lib, "made/.git")) {
+		t.Errorf("a new repository there: %q", refused)
+	}
+	if _, _, refused := boxes.Run(t, env, boxes.Writable, at+"git init -q --bare b; while echo '[core] fsmonitor = x' >>b/config; do sleep 0.01; done"); !strings.Contains(
+		strings.Join(refused, "\n"), "b/config was put back each time") {
+		t.Errorf("a bare one there: %q", refused)
+	}
 	if env.Walls.Throwaway {
 		throw := tool.Box{Level: tool.BoxWorkspace, Throwaway: true}
 		if code, out, _ := boxes.Run(t, env, throw, at+"cat plain && ! echo x >thrown"); code != 0 {

@@ -15,9 +15,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
-	"github.com/inspan/inspan/tool"
 )
 
 // No program outside reads a git directory that a box can write. No mount is in the way of a name
@@ -40,7 +40,7 @@ type nest struct {
 
 const gitDir = ".git"
 
-// folder does what a command has asked the kernel for, if it is about a folder .git of the workspace.
+// folder does what a command has asked the kernel for, if it is about a folder .git in what a box shares with others.
 func (k *keeper) folder(listener int, c heldCall) error {
 	i := slices.IndexFunc(walls.FolderCalls(), func(f walls.FolderCall) bool { return f.NR == uintptr(c.nr) })
 	if i < 0 {
@@ -87,7 +87,7 @@ func (k *keeper) nest(call walls.FolderCall, parent int, from bool) error {
 	switch {
 	case err != nil:
 		return err
-	case now == nil || !tool.Inside(now.order.Root, dir):
+	case now == nil || !paths.InsideAny(now.order.Write, dir):
 		return errGoOn
 	case call.Mode > 0:
 		return k.nests.make(parent, dir)
