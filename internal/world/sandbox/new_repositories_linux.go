@@ -16,10 +16,11 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
 )
 
-// A command can make a repository in the workspace, and no mount can be in the way of a name that
-// is not there. What it makes is settled when it has ended; until then this keeps what names
-// programs out of it, as soon as the kernel tells that it is there: a window of less than a
-// millisecond on an idle machine, which docs/SECURITY.md tells of.
+// A command can make a repository in the workspace that its keeper does not hide (nests_linux.go): one
+// that is not called .git, or that plain git makes. What it makes is settled when it has ended; until
+// then this keeps what names programs out of it, as soon as the kernel tells that it is there, and ends
+// what puts it back again and again. It is a window of less than a millisecond on an idle machine, which
+// docs/SECURITY.md tells of.
 
 // maxWatchedFolders is how many folders of a workspace are watched for that. What is made in others is
 // found at the end.
