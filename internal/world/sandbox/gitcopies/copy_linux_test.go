@@ -325,6 +325,10 @@ func TestNestsAreNotSeen(t *testing.T) {
 	if len(refused) != 1 || !strings.Contains(refused[0], "did not keep "+filepath.Join(env.Root, "n/.git")) || !boxes.Gone(filepath.Join(env.Root, "n/.git")) {
 		t.Errorf("told %q", refused)
 	}
+	if code, out, _ := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace},
+		"for i in {1..200}; do mkdir -p many/$i/.git; done; ! mkdir -p many/201/.git && rm -r many && mkdir -p many/.git && rm -r many"); code != 0 {
+		t.Errorf("200 at once, and no more: %s", out)
+	}
 	code, _, refused := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace},
 		"git init -q --bare b; for i in {1..500}; do echo '[core] fsmonitor = x' >>b/config; sleep 0.01; done; touch whole")
 	if code == 0 || !boxes.Gone(filepath.Join(env.Root, "whole")) || !strings.Contains(strings.Join(refused, "\n"), "b/config was put back each time") {

@@ -40,6 +40,9 @@ type nest struct {
 
 const gitDir = ".git"
 
+// mostNests is how many a command may have at once: each costs a mount and descriptors.
+const mostNests = 200
+
 // folder does what a command has asked the kernel for, if it is about a folder .git in what a box shares with others.
 func (k *keeper) folder(listener int, c heldCall) error {
 	i := slices.IndexFunc(walls.FolderCalls(), func(f walls.FolderCall) bool { return f.NR == uintptr(c.nr) })
@@ -102,6 +105,9 @@ func (k *keeper) nest(call walls.FolderCall, parent int, from bool) error {
 // make makes one.
 func (n *nests) make(parent int, dir string) error {
 	const mode = 0o755
+	if len(n.list) >= mostNests {
+		return syscall.ENOSPC
+	}
 	if err := unix.Mkdirat(parent, gitDir, mode); err != nil {
 		return err
 	}
