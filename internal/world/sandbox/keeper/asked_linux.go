@@ -44,6 +44,8 @@ var errGoOn = errors.New("the kernel is to do it")
 func (c *command) filterCalls() error {
 	listener, err := walls.FilterAsking(tool.BoxWorkspace, !c.order.Box.Init)
 	if err == nil && listener >= 0 {
+		// The thread that asks and the one that answers take turns, so one processor does for both (since Linux 6.6).
+		_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 		go c.answer(listener)
 	}
 	return err
