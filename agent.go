@@ -43,7 +43,8 @@ type Agent struct {
 	// and an existing one keeps its mode.
 	Mode tool.Mode
 	// Rules allow, ask about or deny calls. Deny beats ask, and ask beats allow. An allow rule only answers
-	// questions that the mode would ask.
+	// questions that the mode would ask. Rules are read as those of the settings are. A rule without a scope must
+	// name a tool of Tools or a kind of effect, unless Dynamic brings further tools.
 	Rules []Rule
 	// Judges review every call after mode and rules. They can only make the verdict stricter.
 	Judges []tool.Judge
@@ -134,6 +135,9 @@ type Places struct {
 	// Foreign lists folders in which others work too. Tools neither read nor change anything there, except for
 	// the workspace and its additional folders.
 	Foreign []string
+	// Git lists what git runs, or reads as settings, because settings of a person or of a repository say so: a change
+	// there asks.
+	Git []string
 }
 
 // Secrets are values that must not reach the model, the log or any observer: placeholders replace them. Text
@@ -372,7 +376,7 @@ func (a *Agent) policy() (policy.Policy, error) {
 	var p policy.Policy
 	m := &p.Map
 	m.Root, m.Also, m.State, m.Shared, m.Open = a.Env.Root, a.Workspace.Folders, a.Places.Private, a.Places.Readable, a.Places.Public
-	m.Apart = a.Places.Foreign
+	m.Apart, m.Git = a.Places.Foreign, a.Places.Git
 	m.Home, m.Programs, m.Moved = keep.Home(), keep.Programs(), keep.Moved()
 	if looker, ok := a.Env.Files.(tool.Looker); ok {
 		m.Look = looker.Look
@@ -388,6 +392,9 @@ func (a *Agent) policy() (policy.Policy, error) {
 			return p, fmt.Errorf("%s %w", rule.Action, err)
 		}
 		for _, r := range read {
+			if err := r.Names(names); err != nil && rule.Scope == "" && a.Dynamic.Tools == nil {
+				return p, fmt.Errorf("%s %w; the agent has no such tool, so the rule would match nothing", rule.Action, err)
+			}
 			r.Reason, r.Written = rule.Reason, cmp.Or(rule.Written, r.Written)
 			p.Rules = append(p.Rules, r)
 		}

@@ -60,7 +60,7 @@ type Pinned struct {
 type Said struct {
 	Parts  llm.Parts `json:"parts"`            // Text and Image
 	By     string    `json:"by,omitempty"`     // who said it; empty means the user at the terminal
-	Origin Origin    `json:"origin,omitempty"` // what By is
+	Origin Origin    `json:"origin,omitempty"` // what By is; empty means a person
 	// Message is the sending program's key for this input, which makes it safe to send twice: of inputs with
 	// the same key, only the first counts. Context is that program's name for the conversation.
 	Message string `json:"message,omitempty"`
@@ -97,7 +97,7 @@ type Origin string
 
 // Origins.
 const (
-	OriginPerson  Origin = ""
+	OriginPerson  Origin = "person"
 	OriginLead    Origin = "lead"    // the agent that the session works for; its words are the task
 	OriginAgent   Origin = "agent"   // another agent; its words are news, and start no run
 	OriginHook    Origin = "hook"    // a program that the person has set up; news too
@@ -109,17 +109,33 @@ const (
 // works for.
 func (o Origin) Leads() bool { return o == OriginPerson || o == OriginLead }
 
+// Leads reports whether the session works for the one who says it.
+func (s Said) Leads() bool { return s.Origin == "" || s.Origin.Leads() }
+
 // Steered is said into a run in progress: the model sees it with the results of its current calls, before it is
 // asked again. Outside a run it is like a Said.
 //
 // An input: any process may append it. The driver also emits it to warn a model that repeats itself.
 type Steered struct {
-	Parts   llm.Parts `json:"parts"`
-	By      string    `json:"by,omitempty"`
-	Origin  Origin    `json:"origin,omitempty"`
-	Message string    `json:"message,omitempty"` // as in Said
-	Why     []Why     `json:"why,omitempty"`     // why the harness says it
+	Parts llm.Parts `json:"parts"`
+	By    string    `json:"by,omitempty"`
+	// Origin is what By is. Without one, the event is stored as the harness's, so that a program that forgets it
+	// does not speak for the person. In the JSON of a log, and only there, no origin means a person, as it always did.
+	Origin  Origin `json:"origin,omitempty"`
+	Message string `json:"message,omitempty"` // as in Said
+	Why     []Why  `json:"why,omitempty"`     // why the harness says it
 	Taint
+}
+
+// stored is the form that logs have.
+func (s Steered) stored() Steered {
+	switch s.Origin {
+	case "":
+		s.Origin = OriginHarness
+	case OriginPerson:
+		s.Origin = ""
+	}
+	return s
 }
 
 // Decided answers a Waiting call, or a question that a child has Raised.

@@ -87,6 +87,9 @@ func Encode(e Event) ([]byte, error) {
 	}
 	buf.WriteString(`,"kind":`)
 	buf.Write(kind)
+	if s, ok := e.Body.(Steered); ok {
+		e.Body = s.stored()
+	}
 	u, unknown := e.Body.(Unknown)
 	if u.Must {
 		buf.WriteString(`,"must":true`)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -436,5 +437,31 @@ func TestLeversCheck(t *testing.T) {
 		if l.Check() == nil {
 			t.Errorf("taken: %+v", l)
 		}
+	}
+}
+
+// TestSteeredByNobody holds that what steers a session is a person's only if it says so, and that logs of
+// before all origins were stored mean what they meant.
+func TestSteeredByNobody(t *testing.T) {
+	t.Parallel()
+	for want, body := range map[event.Origin]event.Steered{
+		event.OriginHarness: {Parts: llm.Say("x")}, event.OriginPerson: {Parts: llm.Say("x"), Origin: event.OriginPerson},
+		event.OriginLead: {Parts: llm.Say("x"), Origin: event.OriginLead},
+	} {
+		line, err := event.Encode(event.Event{Seq: 1, Session: "s", Body: body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := event.Decode(line)
+		if got := e.Body.(event.Steered).Origin; err != nil || got != want || strings.Contains(string(line), "person") {
+			t.Errorf("with origin %q it comes back with %q, %v: %s", body.Origin, got, err, line)
+		}
+		if body.Origin.Leads() != (want != event.OriginHarness) {
+			t.Errorf("with origin %q it leads: %v", body.Origin, body.Origin.Leads())
+		}
+	}
+	old, err := event.Decode([]byte(`{"seq":1,"time":"2026-01-01T00:00:00.000000Z","session":"s","kind":"steered","body":{"parts":[{"type":"text","text":"x"}]}}`))
+	if err != nil || old.Body.(event.Steered).Origin != event.OriginPerson {
+		t.Errorf("an old one is %+v, %v", old.Body, err)
 	}
 }

@@ -64,7 +64,12 @@ func decodeBody(kind string, raw json.RawMessage) (Body, error) {
 	case Withdrawn{}.Kind():
 		return into[Withdrawn](raw)
 	case "steered":
-		return intoParts(raw, func(b *Steered) *llm.Parts { return &b.Parts })
+		body, err := intoParts(raw, func(b *Steered) *llm.Parts { return &b.Parts })
+		if s, ok := body.(Steered); ok && s.Origin == "" {
+			s.Origin = OriginPerson // see Steered.stored
+			body = s
+		}
+		return body, err
 	case "decided":
 		return into[Decided](raw)
 	case "cancelled":

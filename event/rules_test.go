@@ -100,7 +100,7 @@ func TestOutside(t *testing.T) {
 		effects(tool.Network), effects(tool.Read, tool.External),
 		event.Ended{Untrusted: true},
 		event.Said{Taint: taint},
-		event.Steered{Taint: taint},
+		event.Steered{Origin: event.OriginPerson, Taint: taint},
 		event.Added{Taint: taint},
 		event.Returned{Taint: taint},
 	} {

@@ -364,7 +364,7 @@ func logBodies() []event.Body {
 		event.Moved{Root: "/elsewhere"},
 		logSay(1),
 		event.Withdrawn{Of: 6},
-		event.Steered{Parts: llm.Say("steer")},
+		event.Steered{Origin: event.OriginPerson, Parts: llm.Say("steer")},
 		event.Decided{Call: "c1", Allow: true, By: "user"},
 		event.Cancelled{By: "user"},
 		event.Asked{Turn: 1, Route: "p/m"},

@@ -134,7 +134,7 @@ func TestAskInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	drivenTo(t, again, event.Steered{Parts: llm.Say("and?")})
+	drivenTo(t, again, event.Steered{Origin: event.OriginPerson, Parts: llm.Say("and?")})
 	if left := again.Status().Raised; len(left) > 0 {
 		t.Errorf("%+v", left)
 	}

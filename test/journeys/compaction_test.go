@@ -251,7 +251,7 @@ func TestRewindDropsNoMessage(t *testing.T) {
 			t.Errorf("%s: files were put back %d times, %v", what, put, err)
 		}
 	}
-	for what, said := range map[string]event.Body{"said": event.Say("waits"), "steered": event.Steered{Parts: llm.Say("waits")}} {
+	for what, said := range map[string]event.Body{"said": event.Say("waits"), "steered": event.Steered{Origin: event.OriginPerson, Parts: llm.Say("waits")}} {
 		say(said)
 		back(what+" since it was looked at", inspan.ErrUnheard, 0)
 		back(what+" before that", inspan.ErrUnheard, 0)
@@ -391,7 +391,7 @@ func TestSaidWhileCompacting(t *testing.T) {
 			return record(req)
 		}
 		for _, b := range []event.Body{
-			event.Steered{By: "person", Parts: llm.Say(fmt.Sprint("HERON ", sent))},
+			event.Steered{Origin: event.OriginPerson, By: "person", Parts: llm.Say(fmt.Sprint("HERON ", sent))},
 			event.Say(fmt.Sprint("EGRET ", sent)),
 		} {
 			if err := s.Send(t.Context(), b); err != nil {
@@ -496,7 +496,7 @@ func TestHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	drivenTo(t, s, event.Say(order), event.Steered{By: "person", Parts: llm.Say("mind the gap")})
+	drivenTo(t, s, event.Say(order), event.Steered{Origin: event.OriginPerson, By: "person", Parts: llm.Say("mind the gap")})
 	var looked *tool.Call
 	probe := tool.New("probe", "x", func(_ context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
 		looked = c

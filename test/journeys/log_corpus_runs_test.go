@@ -218,7 +218,7 @@ func steeredRun(t *testing.T) event.Log {
 	a := corpusAgent(t, "edit", "call: look {\"word\":\"a\"}", "As you say.", "That too.")
 	play(t, a, log, func(s *inspan.Session, e event.Event) bool {
 		if _, started := e.Body.(event.Started); started {
-			send(t, s, event.Steered{Parts: llm.Say("in German, please"), By: "ann"})
+			send(t, s, event.Steered{Origin: event.OriginPerson, Parts: llm.Say("in German, please"), By: "ann"})
 			send(t, s, event.Said{Parts: llm.Say("then tidy up"), By: "ann"})
 		}
 		return true
@@ -336,7 +336,7 @@ func fromLaterRun(t *testing.T) event.Log {
 	play(t, corpusAgent(t, "ask", "Hello."), log, nil, said("hi"))
 	_, err := harnesstest.Write(t.Context(), log,
 		event.Unknown{Name: "glimpsed", Raw: json.RawMessage(`{"of":[1, 2.50, "<x>"]}`)},
-		event.Steered{Parts: llm.Parts{llm.Text{Text: "hear this"}, llm.Unknown{Raw: json.RawMessage(`{"type":"sound","digest":"sha256-0"}`)}}})
+		event.Steered{Origin: event.OriginPerson, Parts: llm.Parts{llm.Text{Text: "hear this"}, llm.Unknown{Raw: json.RawMessage(`{"type":"sound","digest":"sha256-0"}`)}}})
 	if err != nil {
 		t.Fatal(err)
 	}

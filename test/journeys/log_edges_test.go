@@ -151,7 +151,7 @@ func TestWordsAreHeard(t *testing.T) {
 				if k != kind || n != nth {
 					return nil
 				}
-				return []event.Body{event.Steered{Parts: llm.Say("mind the gap"), By: "ann"}}
+				return []event.Body{event.Steered{Origin: event.OriginPerson, Parts: llm.Say("mind the gap"), By: "ann"}}
 			}}
 			hooks := []tool.Hook{&hook{}}
 			s := open(t, &inspan.Agent{Model: v, Tools: []tool.Tool{payer(&keys)}, Hooks: hooks, Mode: "yolo", Env: tool.Env{Root: "/w"}}, log)
@@ -192,7 +192,7 @@ func TestWordsDuringAStopHook(t *testing.T) {
 		error){tool.RunStop: func(tool.Point) (tool.Outcome, error) {
 		if first {
 			first = false
-			send(t, s, event.Steered{Parts: llm.Say("not yet"), By: "ann"})
+			send(t, s, event.Steered{Origin: event.OriginPerson, Parts: llm.Say("not yet"), By: "ann"})
 		}
 		return tool.Outcome{}, nil
 	}}}}

@@ -494,8 +494,10 @@ func TestAnswersThatAreNone(t *testing.T) {
 		"another scope": {func(p inspan.Pending) event.Body {
 			return event.Decided{Call: p.Call.ID, Allow: true, Scope: "sesion"}
 		}, `there is no scope "sesion"`},
-		"said":        {func(inspan.Pending) event.Body { return event.Say("yes") }, `it is "said"`},
-		"steered":     {func(inspan.Pending) event.Body { return event.Steered{Parts: llm.Say("yes")} }, `it is "steered"`},
+		"said": {func(inspan.Pending) event.Body { return event.Say("yes") }, `it is "said"`},
+		"steered": {func(inspan.Pending) event.Body {
+			return event.Steered{Origin: event.OriginPerson, Parts: llm.Say("yes")}
+		}, `it is "steered"`},
 		"no input":    {func(inspan.Pending) event.Body { return event.Stopped{} }, `it is "stopped"`},
 		"no question": {func(p inspan.Pending) event.Body { return event.Decided{Call: p.Call.ID, Allow: true} }, ""},
 		"interrupt":   {func(inspan.Pending) event.Body { return event.Cancelled{By: "ann"} }, ""},

@@ -426,7 +426,7 @@ func TestStepsShowOthers(t *testing.T) {
 	var sending sync.WaitGroup
 	sending.Go(func() {
 		<-begun
-		sent = s.Send(ctx, event.Steered{Parts: llm.Say("hurry"), By: "ann"})
+		sent = s.Send(ctx, event.Steered{Origin: event.OriginPerson, Parts: llm.Say("hurry"), By: "ann"})
 	})
 	for e, err := range s.Run(ctx, event.Say("go")) {
 		if err != nil {

@@ -89,7 +89,7 @@ func (w *world) live(log event.Log) {
 	input := rapid.SampledFrom([]event.Body{
 		said("do it"), said("éä \u2028 <b>"),
 		event.Said{},
-		event.Steered{Parts: llm.Say("hm")},
+		event.Steered{Origin: event.OriginPerson, Parts: llm.Say("hm")},
 		event.Cancelled{},
 		event.Compact{Focus: "tests"},
 		said(strings.Repeat("long words. ", 700)),
@@ -194,7 +194,7 @@ func (w *world) drive(s *inspan.Session, inputs []event.Body) (crashed bool) {
 		n++
 		if n == between {
 			in := rapid.SampledFrom([]event.Body{
-				event.Steered{Parts: llm.Say("mind this")},
+				event.Steered{Origin: event.OriginPerson, Parts: llm.Say("mind this")},
 				event.Cancelled{By: "ann"},
 				said("and then that"),
 				event.Compact{},

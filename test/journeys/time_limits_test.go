@@ -199,7 +199,7 @@ func TestIdleTimeIsNotTheRuns(t *testing.T) {
 		s := open(t, &a, log)
 		play(t, &a, log, func(_ *inspan.Session, e event.Event) bool { return e.Body.Kind() != "started" }, said("go"))
 		time.Sleep(11 * time.Second)
-		send(t, s, event.Steered{Parts: llm.Say("and quickly")})
+		send(t, s, event.Steered{Origin: event.OriginPerson, Parts: llm.Say("and quickly")})
 		time.Sleep(24 * time.Hour)
 		s = open(t, &a, log)
 		if got := last[event.Stopped](t, drivenTo(t, s)); got.Reason != event.ReasonDone || s.Status().Seconds > 4 {

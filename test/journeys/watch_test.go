@@ -122,7 +122,7 @@ func TestAwait(t *testing.T) {
 	}{
 		"an answer":              {0, []event.Body{event.Decided{Call: "call", Allow: true}}, 0},
 		"an interrupt":           {0, []event.Body{event.Cancelled{}}, 0},
-		"words":                  {0, []event.Body{event.Steered{Parts: llm.Say("hm")}}, time.Hour},
+		"words":                  {0, []event.Body{event.Steered{Origin: event.OriginPerson, Parts: llm.Say("hm")}}, time.Hour},
 		"the answer to another":  {0, []event.Body{event.Decided{Call: "other", Allow: true}}, time.Hour},
 		"nobody answers in time": {time.Minute, nil, time.Minute},
 	} {

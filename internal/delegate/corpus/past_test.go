@@ -38,7 +38,7 @@ func TestAnswerIsToTheLastQuestion(t *testing.T) {
 		"both":                {run{{one}, answer("a", "one"), {done, two}, answer("b", "two"), {done}}, "two"},
 		"asked meanwhile":     {run{{one, two}, answer("a", "one"), {done}}, ""},
 		"answered meanwhile":  {run{{one, two}, answer("a", "one"), {done}, answer("b", "two"), {done}}, "two"},
-		"said beside the run": {run{{one}, answer("a", "one"), {event.Steered{Parts: llm.Say("in short")}, done}}, "one"},
+		"said beside the run": {run{{one}, answer("a", "one"), {event.Steered{Origin: event.OriginPerson, Parts: llm.Say("in short")}, done}}, "one"},
 	} {
 		bodies := append([]event.Body{event.Opened{Format: event.Format, Root: "/w"}}, slices.Concat(tc.log...)...)
 		got, err := corpus.Answered(func(yield func(event.Event, error) bool) {

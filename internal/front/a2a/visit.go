@@ -174,7 +174,7 @@ func (v *handler) input(r *record, m *sdk.Message, key string) (event.Body, erro
 		return nil, fmt.Errorf("%w: the task is over; say it in its context instead", sdk.ErrUnsupportedOperation)
 	case s == sdk.TaskStateWorking:
 		parts, err := said(m)
-		return event.Steered{Parts: parts, By: v.sender, Message: key}, err
+		return event.Steered{Origin: event.OriginPerson, Parts: parts, By: v.sender, Message: key}, err
 	}
 	parts, err := said(m)
 	return event.Said{Parts: parts, By: v.sender, Message: key}, err

@@ -241,7 +241,7 @@ func answered(waiting []inspan.Pending, said []event.Body) (event.Body, bool) {
 }
 
 func (a *agent) steer(ctx context.Context, p steerRequest) (any, error) {
-	return a.tell(ctx, p, func(parts llm.Parts) event.Body { return event.Steered{Parts: parts} })
+	return a.tell(ctx, p, func(parts llm.Parts) event.Body { return event.Steered{Origin: event.OriginPerson, Parts: parts} })
 }
 
 func (a *agent) queue(ctx context.Context, p steerRequest) (any, error) {

@@ -91,7 +91,7 @@ func TestShowIsHarmless(t *testing.T) {
 		event.Failed{Message: evil, Retry: 2},
 		event.Ended{Call: "1", Outcome: event.Outcome(evil), Parts: llm.Say(evil), Files: []tool.File{{Path: evil, Diff: evil}}},
 		event.Switched{Route: evil, Mode: tool.Mode(evil)},
-		event.Steered{Parts: llm.Say(evil)},
+		event.Steered{Origin: event.OriginPerson, Parts: llm.Say(evil)},
 		event.Hooked{Action: tool.Deny, By: evil, Reason: evil},
 		event.Stopped{Reason: event.Reason(evil), Detail: evil},
 	}

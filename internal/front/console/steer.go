@@ -43,7 +43,7 @@ func (w *attached) typed(ctx context.Context, line string, ok bool) bool {
 
 // say sends the model a message.
 func (w *attached) say(ctx context.Context, line string) {
-	w.taken(line, w.send(ctx, event.Steered{Parts: llm.Say(line), By: "inspan attach"}))
+	w.taken(line, w.send(ctx, event.Steered{Origin: event.OriginPerson, Parts: llm.Say(line), By: "inspan attach"}))
 }
 
 // errLeft means that the person has left before something was done.

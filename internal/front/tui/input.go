@@ -158,13 +158,13 @@ func (m *model) say() tea.Cmd {
 				t.inform(f.(event.Said))
 			}
 			if t.running {
-				t.send(event.Steered{Parts: parts}, text)
+				t.send(event.Steered{Origin: event.OriginPerson, Parts: parts}, text)
 			} else {
-				t.toDriver(event.Steered{Parts: parts}, text)
+				t.toDriver(event.Steered{Origin: event.OriginPerson, Parts: parts}, text)
 			}
 			return nil
 		case len(t.view.Waiting()) > 0: // the question comes next
-			return t.start(append([]event.Body{event.Steered{Parts: parts}}, files...)...)
+			return t.start(append([]event.Body{event.Steered{Origin: event.OriginPerson, Parts: parts}}, files...)...)
 		}
 		return m.talk.start(append([]event.Body{event.Said{Parts: parts}}, files...)...)
 	})

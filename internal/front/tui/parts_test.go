@@ -91,7 +91,7 @@ func TestNothingDrivesTheTerminal(t *testing.T) {
 		event.Note{Text: evil},
 		event.Failed{Message: evil, Retry: 3},
 		event.Routed{Route: evil, Error: evil, From: evil},
-		event.Steered{Parts: llm.Say(evil), By: evil},
+		event.Steered{Origin: event.OriginPerson, Parts: llm.Say(evil), By: evil},
 		event.Kept{Reason: evil},
 		event.Ended{
 			Call: "1", Outcome: event.Outcome("ok"), Parts: llm.Say(evil), Files: []tool.File{{Path: evil, Diff: evil}},

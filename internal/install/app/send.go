@@ -114,7 +114,7 @@ func (m Message) input() (event.Body, error) {
 	case strings.TrimSpace(m.Text) == "":
 		return nil, misused("nothing to send; write it as: inspan send ID \"...\"")
 	case m.Steer:
-		return event.Steered{Parts: llm.Say(m.Text), By: m.By, Message: m.Key}, nil
+		return event.Steered{Origin: event.OriginPerson, Parts: llm.Say(m.Text), By: m.By, Message: m.Key}, nil
 	}
 	return event.Said{Parts: llm.Say(m.Text), By: m.By, Message: m.Key}, nil
 }

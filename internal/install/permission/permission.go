@@ -20,6 +20,7 @@ import (
 	"github.com/inspan/inspan/internal/safety/guard"
 	"github.com/inspan/inspan/internal/safety/policy"
 	"github.com/inspan/inspan/internal/world/sandbox"
+	"github.com/inspan/inspan/internal/world/worktree"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -91,7 +92,7 @@ func (s *Set) Wire(agent *inspan.Agent, root string) {
 	} else {
 		agent.Secrets.Values = s.secrets
 	}
-	agent.Places.Foreign = s.Apart
+	agent.Places.Foreign, agent.Places.Git = s.Apart, worktree.Named(root)
 	agent.Approvals.Remember = func(ctx context.Context, scope event.Scope, rules []string) error {
 		return s.Remember(ctx, root, scope, rules)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/safety/policy"
 	"github.com/inspan/inspan/internal/world/sandbox"
+	"github.com/inspan/inspan/internal/world/worktree"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -113,7 +114,7 @@ func (s *Set) Places(root string) places.Map {
 	return places.Map{
 		Root: root, Home: keep.Home(), Programs: keep.Programs(), Moved: keep.Moved(), Settings: filepath.Dir(s.ConfigPath),
 		State: append([]string{s.StateDir}, s.Closed...), Shared: append(s.shared(), s.ToolsDir(), s.WrittenDir()), Open: s.public(root),
-		Apart: s.Apart,
+		Apart: s.Apart, Git: worktree.Named(root),
 	}.Indexed()
 }
 

@@ -120,7 +120,7 @@ func (w *Rewinds) Points(ctx context.Context, id string) ([]Point, error) {
 		case event.Stopped:
 			runs = false
 		case event.Steered:
-			if !runs && b.Origin == "" && len(b.Parts) > 0 {
+			if !runs && b.Origin == event.OriginPerson && len(b.Parts) > 0 {
 				all = append(all, Point{e.Seq, e.Time, b.Parts.Text()})
 			}
 		case event.Said:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan/internal/extend/skill"
 	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/safety/foreign"
 	"github.com/inspan/inspan/internal/safety/policy"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/tool"
@@ -49,7 +50,10 @@ func (i *Import) codex() {
 		}
 	}
 	i.skills(filepath.Join(dir, "skills"))
-	i.folder(Ignored, filepath.Join(dir, "rules"), ".rules", "file", "write them as allow, ask and deny rules: inspan config set --add")
+	rules, _ := filepath.Glob(filepath.Join(dir, "rules", "*.rules"))
+	for _, path := range rules {
+		i.codexRules(path)
+	}
 	if path := filepath.Join(dir, "auth.json"); exists(path) {
 		i.ignored(path, "", "a login belongs to the program that made it; 'inspan setup' stores a key")
 	}
@@ -59,6 +63,30 @@ func (i *Import) codex() {
 	}
 	i.codexProject(filepath.Join(i.root, ".codex", "config.toml"))
 	i.used(filepath.Join(i.root, "AGENTS.md"), "instructions of this folder")
+}
+
+// codexRules takes over rules for commands. They stand in a program, of which the plain calls are understood.
+func (i *Import) codexRules(path string) {
+	data, ok := i.text(path)
+	if !ok {
+		return
+	}
+	list, rest := foreign.PrefixRules(data)
+	for _, rule := range list {
+		what := words.OneLine(rule.Text, 80)
+		rules, why := foreign.Translate(rule.Action, rule.Text)
+		if why == "" {
+			why = i.wrong(rule.Action, rules)
+		}
+		if why != "" {
+			i.ignored(path, what, why)
+			continue
+		}
+		i.joins(path, what, string(rule.Action), rules...)
+	}
+	if rest != "" {
+		i.ignored(path, words.OneLine(rest, 80), "only plain calls of prefix_rule are understood; write the others as allow, ask and deny rules: inspan config set --add")
+	}
 }
 
 // codexHooks is why hooks of Codex are not taken over.

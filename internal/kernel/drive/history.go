@@ -1,6 +1,7 @@
 package drive
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -63,10 +64,7 @@ func passage(e event.Event, names map[string]string) tool.Passage {
 
 // who names an origin for the model.
 func who(o event.Origin) string {
-	if o == event.OriginPerson {
-		return "person"
-	}
-	return string(o)
+	return string(cmp.Or(o, event.OriginPerson))
 }
 
 // said returns a message, with a word on parts that can't be shown as text.

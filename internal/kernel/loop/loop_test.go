@@ -296,7 +296,7 @@ func TestWorkIsNotStuck(t *testing.T) {
 }
 
 func TestSteering(t *testing.T) {
-	steer := event.Steered{Parts: llm.Say("mind the gap")}
+	steer := event.Steered{Origin: event.OriginPerson, Parts: llm.Say("mind the gap")}
 	t.Run("between calls comes after the results", func(t *testing.T) {
 		tp := newTape(t, said("x"), event.Asked{Turn: 1}, reply(llm.StopCalls, call("1", "r")),
 			allowed("1"), event.Started{Call: "1"}, steer, ended("1", "ok"))

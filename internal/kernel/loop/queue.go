@@ -52,20 +52,28 @@ func (s *State) said(b event.Said, seq uint64) {
 	switch {
 	case len(b.Parts) == 0:
 		s.goOn()
-	case !b.Origin.Leads():
+	case !b.Leads():
 		s.steered(words{Parts: b.Parts}, b.Origin)
 	case s.Run.Active:
-		s.Queue = append(s.Queue, queued{b.Parts, b.Origin, seq})
+		s.Queue = append(s.Queue, queued{b.Parts, asker(b.Origin), seq})
 	default:
-		s.begin(words{Parts: b.Parts, Seq: seq}, b.Origin)
+		s.begin(words{Parts: b.Parts, Seq: seq}, asker(b.Origin))
 	}
+}
+
+// asker is an origin as states have it: empty is a person, as digests of old logs have it too.
+func asker(o event.Origin) event.Origin {
+	if o == event.OriginPerson {
+		return ""
+	}
+	return o
 }
 
 // Orders reports whether an input says what to do next, and so begins a run if none is in progress.
 func Orders(b event.Body) bool {
 	switch b := b.(type) {
 	case event.Said:
-		return len(b.Parts) == 0 || b.Origin.Leads()
+		return len(b.Parts) == 0 || b.Leads()
 	case event.Steered:
 		return b.Origin.Leads() && b.By != By
 	}

@@ -95,7 +95,7 @@ func (s *State) Apply(e event.Event) error {
 			s.arrived(b.By, b.Parts)
 			break
 		}
-		s.steered(words{Parts: b.Parts, Person: Orders(b), Seq: e.Seq}, b.Origin)
+		s.steered(words{Parts: b.Parts, Person: Orders(b), Seq: e.Seq}, asker(b.Origin))
 		if slices.Contains(b.Why, event.WhyArrived) {
 			s.admit(true)
 		}

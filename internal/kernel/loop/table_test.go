@@ -193,7 +193,7 @@ func TestTimeOfARun(t *testing.T) {
 	pass(time.Second, ended("2", "ok"))
 	used(16, 0)
 	pass(24*time.Hour, event.Decided{Call: "1?1"})
-	pass(2*time.Second, event.Steered{Parts: llm.Say("hm")})
+	pass(2*time.Second, event.Steered{Origin: event.OriginPerson, Parts: llm.Say("hm")})
 	used(18, 42*time.Second)
 	pass(24*time.Hour, event.Note{Topic: "recovered"}) // it had died
 	pass(24*time.Hour, event.Titled{Title: "t"})

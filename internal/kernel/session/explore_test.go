@@ -106,7 +106,7 @@ func (w *world) happen(a *actor, what happening) {
 	switch what {
 	case words:
 		w.said++
-		w.input(event.Steered{Parts: llm.Say(fmt.Sprintf("word-%d.", w.said)), By: "ann"})
+		w.input(event.Steered{Origin: event.OriginPerson, Parts: llm.Say(fmt.Sprintf("word-%d.", w.said)), By: "ann"})
 	case interrupt:
 		w.input(event.Cancelled{By: "ann"})
 	case compact:

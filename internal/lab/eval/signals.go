@@ -42,7 +42,7 @@ func (s *Signal) add(e event.Event) {
 	case event.Opened:
 		s.Began, s.Labels, s.task = e.Time, b.Labels, b.Root
 	case event.Said:
-		if s.task != "" && len(s.task) != 2*sha256.Size && b.Origin == event.OriginPerson {
+		if s.task != "" && len(s.task) != 2*sha256.Size && b.Leads() && b.Origin != event.OriginLead {
 			sum := sha256.Sum256([]byte(s.task + "\n" + text.Flat(b.Parts.Text())))
 			s.task = hex.EncodeToString(sum[:])
 		}

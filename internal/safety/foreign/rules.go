@@ -84,17 +84,81 @@ func prefixed() []string { return []string{"run_shell_command", "ShellTool"} }
 // prefixRule is how a rule of Codex begins: prefix_rule(pattern = ["git", "push"], decision = "forbidden").
 const prefixRule = "prefix_rule"
 
+// PrefixRule is one call of a file with rules of Codex.
+type PrefixRule struct {
+	Action tool.Action
+	Text   string
+}
+
+// PrefixRules takes a file with rules of Codex apart: into the calls of prefix_rule, and what else is there.
+func PrefixRules(file string) (list []PrefixRule, rest string) {
+	var code strings.Builder
+	for line := range strings.Lines(file) {
+		if !strings.HasPrefix(strings.TrimSpace(line), "#") {
+			code.WriteString(strings.TrimSpace(line) + " ")
+		}
+	}
+	left := strings.TrimSpace(code.String())
+	for left != "" {
+		call, after, ok := oneCall(left)
+		if !ok {
+			return list, left
+		}
+		r := PrefixRule{Action: tool.Allow, Text: call}
+		if m := decisionForm.FindStringSubmatch(call); m != nil {
+			r.Action = prefixDecisions()[m[1]]
+		}
+		list, left = append(list, r), strings.TrimSpace(after)
+	}
+	return list, ""
+}
+
+// oneCall cuts a call of prefix_rule off a text, at the bracket that closes it.
+func oneCall(text string) (call, after string, ok bool) {
+	rest, ok := strings.CutPrefix(text, prefixRule)
+	if !ok || !strings.HasPrefix(strings.TrimSpace(rest), "(") {
+		return "", "", false
+	}
+	depth, quoted := 0, rune(0)
+	for at, r := range text {
+		switch {
+		case quoted != 0:
+			if r == quoted && text[at-1] != '\\' {
+				quoted = 0
+			}
+		case r == '"' || r == '\'':
+			quoted = r
+		case r == '(':
+			depth++
+		case r == ')':
+			if depth--; depth == 0 {
+				return text[:at+1], text[at+1:], true
+			}
+		}
+	}
+	return "", "", false
+}
+
+var decisionForm = regexp.MustCompile(`decision\s*=\s*"(\w+)"`)
+
+// prefixDecisions are ours by theirs.
+func prefixDecisions() map[string]tool.Action {
+	return map[string]tool.Action{"allow": tool.Allow, "prompt": tool.Ask, "forbidden": tool.Deny}
+}
+
 // prefixRules are for commands, by the first words of which Codex decides.
 func prefixRules(action tool.Action, text string) ([]string, string) {
 	_, list, found := strings.Cut(text, "[")
 	list, rest, closed := strings.Cut(list, "]")
 	var words []string
+	list = strings.TrimSuffix(strings.TrimSpace(list), ",")
 	if !found || !closed || json.Unmarshal([]byte("["+list+"]"), &words) != nil || len(words) == 0 {
 		return nil, "only a pattern with a list of words is understood"
 	}
-	if m := regexp.MustCompile(`decision\s*=\s*"(\w+)"`).FindStringSubmatch(rest); m != nil {
-		said := map[string]tool.Action{"allow": tool.Allow, "prompt": tool.Ask, "forbidden": tool.Deny}[m[1]]
-		if said != action {
+	if m := decisionForm.FindStringSubmatch(rest); m != nil {
+		if said := prefixDecisions()[m[1]]; said == "" {
+			return nil, "its decision is " + m[1] + ", which is none that is known"
+		} else if said != action {
 			return nil, "its decision is " + m[1] + ", and it is in a list of rules that " + string(action)
 		}
 	}

@@ -31,7 +31,7 @@ type Proxy struct {
 	Refused func(host, reason string)
 	// Swap replaces stand-ins for secrets in what is sent. Nil: nothing is replaced.
 	Swap *Swap
-	// Fetches are hosts from which a process only fetches: requests that do more than GET and HEAD are answered with 405.
+	// Fetches are hosts from which a process only fetches: requests that do more, or tell more than that, are answered with 405, or cut.
 	// It needs a Swap, which lets it see the inside of encrypted ones.
 	Fetches Hosts
 	// Fetched is called for each request that went to a host of Fetches, from several goroutines at once. Nil is fine.
@@ -130,9 +130,9 @@ func (p *Proxy) handler(open *sync.WaitGroup) http.Handler {
 
 // forward sends one request on and its answer back.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, u *url.URL, next http.RoundTripper) {
-	if p.Fetches.Match(u.Hostname(), portOf(u)) {
-		if !reads(r) {
-			reason := "only GET and HEAD are open there, not " + shown(r.Method)
+	fetches := p.Fetches.Match(u.Hostname(), portOf(u))
+	if fetches {
+		if reason := unfetched(r, u); reason != "" {
 			if p.Refused != nil {
 				p.Refused(u.Hostname(), reason)
 			}
@@ -142,7 +142,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, u *url.URL, next
 		if p.Fetched != nil {
 			p.Fetched(u.Hostname())
 		}
-		r.Body, r.ContentLength = http.NoBody, 0
+		r.Body, r.ContentLength, r.Trailer = http.NoBody, 0, nil
 	}
 	var unread error // why the body could not be
 	rp := &httputil.ReverseProxy{
@@ -158,6 +158,9 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, u *url.URL, next
 			pr.Out.URL, pr.Out.Host = u, hostOf(u)
 			pr.Out.Header.Del("Upgrade")
 			pr.Out.Header.Del("Connection")
+			if fetches {
+				pr.Out.Header = fetchHeader(pr.Out.Header, Registries().Match(u.Hostname(), portOf(u)))
+			}
 			unread = replace(pr.Out, p.Swap.at(u.Hostname(), portOf(u)))
 		},
 		ModifyResponse: func(resp *http.Response) error {

@@ -1,6 +1,13 @@
 package netguard
 
-import "net/http"
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
 
 // Registries are the hosts that package managers fetch from, public and well known.
 func Registries() Hosts {
@@ -23,5 +30,78 @@ func Unseen() Hosts {
 	return Hosts{"repo.maven.apache.org", "repo1.maven.org", "plugins.gradle.org", "plugins-artifacts.gradle.org", "services.gradle.org"}
 }
 
-// reads reports whether a request only fetches, as package managers do to install.
-func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+// mostAddress is how long the path and the query of what is fetched may be, in bytes. The longest that
+// package managers ask for have some 300.
+const mostAddress = 512
+
+// unfetched is why a request is none by which package managers fetch something to install it; empty: it is one.
+func unfetched(r *http.Request, u *url.URL) string {
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		return "only GET and HEAD are open there, not " + shown(r.Method)
+	case len(u.RequestURI()) > mostAddress:
+		return fmt.Sprintf("an address there may have %d bytes behind the host, not %d", mostAddress, len(u.RequestURI()))
+	}
+	return ""
+}
+
+// A request to a registry tells it no more than what it asks for: of what package managers write into headers,
+// these forms are passed on, and all else is left out.
+var (
+	fetchAgent  = regexp.MustCompile(`^[A-Za-z][A-Za-z-]{0,19}/v?[0-9]{1,4}(?:\.[0-9]{1,4}){0,2}`)
+	fetchRange  = regexp.MustCompile(`^bytes=[0-9]{1,12}-[0-9]{0,12}$`)
+	fetchWeight = regexp.MustCompile(`^q=[01](?:\.[0-9]{1,3})?$`)
+)
+
+// fetchWords are what Accept and Accept-Encoding may hold.
+func fetchWords() []string {
+	return []string{
+		"*/*", "text/html", "text/plain", "application/json", "application/xml", "application/xhtml+xml", "application/octet-stream",
+		"application/vnd.npm.install-v1+json", "application/vnd.pypi.simple.v1+json", "application/vnd.pypi.simple.v1+html",
+		"application/vnd.pypi.simple.latest+json", "application/vnd.pypi.simple.latest+html",
+		"gzip", "deflate", "br", "zstd", "identity", "compress", "x-gzip", "*",
+	}
+}
+
+// fetchHeader is what is passed on of the header of a request. A registry that the person has named may ask
+// for a login; public ones want none from those who install.
+func fetchHeader(h http.Header, public bool) http.Header {
+	out := http.Header{"User-Agent": {"inspan"}}
+	if agent := fetchAgent.FindString(h.Get("User-Agent")); agent != "" {
+		out.Set("User-Agent", agent)
+	}
+	for _, name := range []string{"Accept", "Accept-Encoding"} {
+		if words := plainWords(h.Get(name)); words != "" {
+			out.Set(name, words)
+		}
+	}
+	for _, name := range []string{"If-Modified-Since", "If-Range"} {
+		if at, err := http.ParseTime(h.Get(name)); err == nil {
+			out.Set(name, at.UTC().Format(http.TimeFormat))
+		}
+	}
+	// A part of what may have changed is no use.
+	if r := h.Get("Range"); fetchRange.MatchString(r) && (h.Get("If-Range") == "") == (out.Get("If-Range") == "") {
+		out.Set("Range", r)
+	}
+	if login := h.Get("Authorization"); login != "" && !public {
+		out.Set("Authorization", login)
+	}
+	return out
+}
+
+// plainWords are those in a list that are known, with their weights.
+func plainWords(list string) string {
+	var out []string
+	for item := range strings.SplitSeq(list, ",") {
+		word, weight, weighed := strings.Cut(strings.ToLower(strings.ReplaceAll(item, " ", "")), ";")
+		switch {
+		case !slices.Contains(fetchWords(), word) || slices.ContainsFunc(out, func(o string) bool { return o == word || strings.HasPrefix(o, word+";") }):
+		case weighed && fetchWeight.MatchString(weight):
+			out = append(out, word+";"+weight)
+		default:
+			out = append(out, word)
+		}
+	}
+	return strings.Join(out, ", ")
+}

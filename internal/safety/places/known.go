@@ -58,6 +58,9 @@ func (m Map) elsewhere() []Known {
 		}
 		out = append(out, m.programs()...)
 	}
+	for _, path := range m.Git {
+		out = append(out, Known{path, Guarded, "is what settings of git have it run"})
+	}
 	if m.Root != "" {
 		for _, name := range frozenRoot() {
 			out = append(out, Known{filepath.Join(m.Root, name), Frozen, "can name programs to run"})

@@ -49,6 +49,7 @@ type Map struct {
 	// but for what of Root and Also lies in it.
 	Apart    []string
 	Programs []string // folders where the person's shell looks for programs
+	Git      []string // what git runs or reads as settings, as settings of the person or the repository say
 	// Moved are folders that lie elsewhere than in Home, by their usual names there, such
 	// as .config.
 	Moved map[string]string

@@ -3,6 +3,7 @@ package shell
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -46,6 +47,46 @@ func inertGit(file string, harmless func(key, value string) bool) error {
 		}
 	}
 	return nil
+}
+
+// GitSetting is one setting of a configuration file of git. The key is in small letters, without the part
+// in quotes.
+type GitSetting struct{ Key, Value string }
+
+// GitNames lists what in a configuration file of git names programs, a folder of them, or more such files. It
+// reads what it does not understand as far as it can.
+func GitNames(file string) []GitSetting {
+	var out []GitSetting
+	section := ""
+	for line := range strings.Lines(file) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			head, rest, _ := strings.Cut(line[1:], "]")
+			section, line = strings.ToLower(strings.Fields(head + " -")[0]), strings.TrimSpace(rest)
+		}
+		key, value, _ := strings.Cut(line, "=")
+		s := GitSetting{section + "." + strings.ToLower(strings.TrimSpace(key)), strings.Trim(strings.TrimSpace(value), `"`)}
+		if s.Value == "" {
+			continue
+		}
+		if s.IsPath() || gitProgram(s.Key) || section == "alias" && strings.HasPrefix(s.Value, "!") {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// IsPath reports whether the value is one path, and not a command.
+func (s GitSetting) IsPath() bool {
+	return slices.Contains([]string{"core.hookspath", "include.path", "includeif.path"}, s.Key)
+}
+
+// gitProgram reports whether a key, in small letters, names a program.
+func gitProgram(key string) bool {
+	return strings.HasPrefix(key, "pager.") || slices.ContainsFunc([]string{
+		"pager", "editor", "sshcommand", "fsmonitor", "askpass", "helper", "external", "command", "textconv", "clean",
+		"smudge", "process", "driver", "cmd", "program", "difffilter", "hook", "pack", ".path", "proxy",
+	}, func(p string) bool { return strings.HasSuffix(key, p) })
 }
 
 // GitOption reports whether a setting KEY=VALUE, as git -c takes it, makes no command of git run

@@ -56,11 +56,7 @@ func (c *call) insideSetting(w word, args []word) {
 		c.under(append(words, args[min(1, len(args)):]...))
 		return
 	}
-	programs := []string{
-		"pager", "editor", "sshcommand", "fsmonitor", "askpass", "helper", "external", "command", "textconv", "clean",
-		"smudge", "process", "driver", "cmd", "program", "difffilter", "hook", "pack", ".path", "proxy",
-	}
-	if strings.HasPrefix(key, "pager.") || slices.ContainsFunc(programs, func(p string) bool { return strings.HasSuffix(key, p) }) {
+	if gitProgram(key) {
 		c.text(literal(strings.TrimPrefix(value, "!")))
 	}
 }

@@ -12,6 +12,7 @@ package managed
 //   - A session is idle while it waits for somebody and nothing runs.
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -150,7 +151,7 @@ func (f *Fold) Apply(e event.Event) []Event {
 func (f *Fold) fold(body event.Body) {
 	switch b := body.(type) {
 	case event.Said:
-		f.said(b.Parts, b.Origin, b.Message)
+		f.said(b.Parts, cmp.Or(b.Origin, event.OriginPerson), b.Message)
 	case event.Steered:
 		if b.By != loop.By {
 			f.said(b.Parts, b.Origin, b.Message)

@@ -74,10 +74,10 @@ func pairs() map[string][]event.Body {
 		"turn": {
 			event.Opened{Format: 1},
 			event.Claimed{Epoch: 1},
-			event.Steered{Parts: text("hello"), By: "ann", Message: "k"},
+			event.Steered{Origin: event.OriginPerson, Parts: text("hello"), By: "ann", Message: "k"},
 			event.Asked{Turn: 1},
 			replied(llm.Reasoning{Text: "hm"}, llm.Text{Text: "hi "}, llm.Text{Text: "there"}), done,
-			event.Steered{Parts: text("hello"), By: "ann", Message: "k"}, // it was sent twice
+			event.Steered{Origin: event.OriginPerson, Parts: text("hello"), By: "ann", Message: "k"}, // it was sent twice
 			event.Steered{Parts: text("mind"), Origin: event.OriginHook, Message: "managed.system/1"},
 			event.Steered{Parts: text("not for clients"), Origin: event.OriginHook},
 			event.Said{Parts: llm.Parts{llm.Text{Text: "see"}, llm.Image{MediaType: "image/png", Digest: "sha256-x"}}},
@@ -165,24 +165,24 @@ func pairs() map[string][]event.Body {
 		},
 		"outcome": {
 			defined(2),
-			event.Steered{Parts: text("make it"), Message: "managed.outcome/1"},
+			event.Steered{Origin: event.OriginPerson, Parts: text("make it"), Message: "managed.outcome/1"},
 			event.Asked{Turn: 1},
 			replied(llm.Text{Text: "made"}), done,
 			recorded("managed.evaluation", "outc_1", map[string]any{"begins": true}),
 			recorded("managed.evaluation", "outc_1", map[string]any{"begins": true}), // after a crash
 			recorded("managed.evaluation", "outc_1", map[string]any{"result": "needs_revision", "explanation": "it is not"}),
-			event.Steered{Parts: text("go on"), Message: "managed.outcome/outc_1/1"},
+			event.Steered{Origin: event.OriginPerson, Parts: text("go on"), Message: "managed.outcome/outc_1/1"},
 			event.Asked{Turn: 2},
 			replied(llm.Text{Text: "made"}), done,
 			recorded("managed.evaluation", "outc_1", map[string]any{"begins": true}),
 			recorded("managed.evaluation", "outc_1", map[string]any{"result": "needs_revision", "explanation": "still not"}),
-			event.Steered{Parts: text("say so"), Message: "managed.outcome/outc_1/2"},
+			event.Steered{Origin: event.OriginPerson, Parts: text("say so"), Message: "managed.outcome/outc_1/2"},
 			event.Asked{Turn: 3},
 			replied(llm.Text{Text: "not made"}), done,
 		},
 		"outcome that is interrupted": {
 			defined(3),
-			event.Steered{Parts: text("make it"), Message: "managed.outcome/1"},
+			event.Steered{Origin: event.OriginPerson, Parts: text("make it"), Message: "managed.outcome/1"},
 			event.Asked{Turn: 1},
 			replied(llm.Text{Text: "made"}), done,
 			recorded("managed.evaluation", "outc_1", map[string]any{"begins": true}),

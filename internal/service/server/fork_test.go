@@ -93,7 +93,7 @@ func TestRewind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := log.Append(t.Context(), event.Steered{Parts: llm.Say("say: waits")}); err != nil {
+	if _, err := log.Append(t.Context(), event.Steered{Origin: event.OriginPerson, Parts: llm.Say("say: waits")}); err != nil {
 		t.Fatal(err)
 	}
 	h.call("POST", path, nil, http.StatusConflict, nil)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/world/worktree"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -147,7 +148,11 @@ func (s *Server) evidence(ctx context.Context, t Task) (e Evidence) {
 	ctx, end := context.WithTimeout(ctx, hydration)
 	defer end()
 	dir := s.workspace(t)
-	// What the workspace's settings would run is not run.
+	// What the workspace's settings would run is not run: where commands run without the sandbox, an agent can
+	// have written any.
+	if err := worktree.Inert(dir); err != nil {
+		return Evidence{Problem: err.Error()}
+	}
 	calm := []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false", "--no-optional-locks"}
 	ask := func(args ...string) string {
 		out, err := s.Git(ctx, dir, slices.Concat(calm, args)...)

@@ -201,7 +201,7 @@ func TestRemoteComesBack(t *testing.T) {
 	defer func() { stop(); <-done }()
 	say := func() {
 		t.Helper()
-		if err := w.Send(t.Context(), event.Steered{Parts: llm.Say("say: again")}); err != nil {
+		if err := w.Send(t.Context(), event.Steered{Origin: event.OriginPerson, Parts: llm.Say("say: again")}); err != nil {
 			t.Fatal(err)
 		}
 		<-events
@@ -210,7 +210,7 @@ func TestRemoteComesBack(t *testing.T) {
 	away.Store(true)
 	front.CloseClientConnections()
 	linked(t, r, session, func(over bool, lost error) bool { return lost != nil && !over })
-	if err := w.Send(t.Context(), event.Steered{Parts: llm.Say("say: lost")}); err == nil {
+	if err := w.Send(t.Context(), event.Steered{Origin: event.OriginPerson, Parts: llm.Say("say: lost")}); err == nil {
 		t.Error("what was said to nobody has arrived")
 	}
 	away.Store(false)

@@ -32,7 +32,7 @@ func TestRemoteIsLive(t *testing.T) {
 	}
 	say := func(text string) {
 		t.Helper()
-		if err := w.Send(t.Context(), event.Steered{Parts: llm.Say(text)}); err != nil {
+		if err := w.Send(t.Context(), event.Steered{Origin: event.OriginPerson, Parts: llm.Say(text)}); err != nil {
 			t.Fatal(err)
 		}
 	}

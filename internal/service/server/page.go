@@ -53,11 +53,12 @@ func pageTypes() map[string]string {
 }
 
 // servePage serves the page and its files.
-func servePage() http.Handler {
+func (s *Server) servePage() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, isFile := strings.CutPrefix(r.URL.Path, "/page/")
 		if !isFile {
 			name = "index.html"
+			s.codes.visit(w)
 		}
 		data, err := pageFiles.ReadFile("page/" + name)
 		if err != nil {

@@ -273,8 +273,33 @@ func TestSignIn(t *testing.T) {
 		Token, Name string
 		Expires     time.Time
 	}
-	h.as(code.Code).call("POST", "/api/v1/sign-in", nil, http.StatusCreated, &made)
+	h.as(code.Code).call("POST", "/api/v1/sign-in", nil, http.StatusForbidden, nil) // it has not fetched the page
 	h.as(code.Code).call("POST", "/api/v1/sign-in", nil, http.StatusUnauthorized, nil)
+	signIn := func(code string, cookies []*http.Cookie) (int, string) {
+		v := h.as(code)
+		req := v.request(t.Context(), "POST", "/api/v1/sign-in", nil)
+		for _, c := range cookies {
+			if strings.HasPrefix("/api/v1/sign-in", c.Path) {
+				req.AddCookie(c)
+			}
+		}
+		return v.do(req)
+	}
+	page, err := http.Get(h.h.URL + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page.Body.Close()
+	cookies := page.Cookies()
+	if len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteStrictMode {
+		t.Fatalf("the page comes with %v", cookies)
+	}
+	if status, text := signIn(h.s.Code(), cookies); status != http.StatusCreated || json.Unmarshal([]byte(text), &made) != nil {
+		t.Fatalf("signed in with %d, %s", status, text)
+	}
+	if status, text := signIn(h.s.Code(), cookies); status != http.StatusForbidden || !strings.Contains(text, "only the browser that has just fetched the page") {
+		t.Errorf("the same cookie again: %d, %s", status, text)
+	}
 	h.as(code.Code+"x").call("GET", "/api/v1/board", nil, http.StatusUnauthorized, nil)
 	h.as(made.Token).board("")
 	if left := time.Until(made.Expires); left < 29*24*time.Hour || left > 31*24*time.Hour {

@@ -54,7 +54,7 @@ func TestRemote(t *testing.T) {
 	if h.read("made") != "hi\n" {
 		t.Errorf("the call that was approved has made %q", h.read("made"))
 	}
-	if err := w.Send(t.Context(), event.Steered{Parts: llm.Say("say: heron"), By: "somebody else"}); err != nil {
+	if err := w.Send(t.Context(), event.Steered{Origin: event.OriginPerson, Parts: llm.Say("say: heron"), By: "somebody else"}); err != nil {
 		t.Fatal(err)
 	}
 	h.says(id, "heron")

@@ -363,7 +363,7 @@ func (s *Server) Handler() http.Handler {
 		mux.Handle(e.method+" "+e.path, s.serve(e))
 	}
 	for _, path := range pagePaths() {
-		mux.Handle("GET "+pagePattern(path), servePage())
+		mux.Handle("GET "+pagePattern(path), s.servePage())
 	}
 	if s.Also != nil {
 		s.Also(mux)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -59,6 +60,23 @@ func TestTask(t *testing.T) {
 	spec = server.Spec{Prompt: "x", Repository: &server.Repository{URL: "file://" + h.root + "/repo", Ref: "none"}}
 	if task := h.until(h.submit(spec).ID, event.StageFailed); !strings.Contains(task.Why, "git clone") {
 		t.Errorf("a clone of a branch that is not there: %q", task.Why)
+	}
+}
+
+// TestEvidenceRunsNothing has an agent without a sandbox leave settings by which git runs a program:
+// the server, which looks for what was done, runs none and says so.
+func TestEvidenceRunsNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(s *server.Server) { s.Options.Mode = tool.ModeYolo })
+	mark := filepath.Join(t.TempDir(), "ran")
+	spec := server.Spec{
+		Prompt: "bash: echo '* filter=w' > .gitattributes; git config filter.w.clean 'touch " + mark + "; cat'; echo 1 > made; git add .gitattributes made; " +
+			"git -c user.name=a -c user.email=a@b.c commit -qm x; rm -f " + mark + "; echo 2 > made",
+		Repository: &server.Repository{URL: h.repository()},
+	}
+	e := h.until(h.submit(spec).ID, event.StageCompleted).Result.Evidence
+	if _, err := os.Stat(mark); err == nil || !strings.Contains(e.Problem, "filter.*.clean, which is not known to be harmless") {
+		t.Errorf("a program of the workspace ran: %v; evidence %+v", err == nil, e)
 	}
 }
 

@@ -228,7 +228,7 @@ func (c *call) own(body event.Body) (event.Body, error) {
 		b.By, b.Origin, b.Message = c.who.name, "", c.Key()
 		return b, nil
 	case event.Steered:
-		b.By, b.Origin, b.Why, b.Message = c.who.name, "", nil, c.Key()
+		b.By, b.Origin, b.Why, b.Message = c.who.name, event.OriginPerson, nil, c.Key()
 		return b, nil
 	case event.Cancelled:
 		b.By, b.Limit, b.Message = c.who.name, "", c.Key()

@@ -2,6 +2,8 @@ package server
 
 import (
 	"crypto/rand"
+	"maps"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -9,7 +11,8 @@ import (
 
 // A browser signs in with a code: an address with a token in it would stand in histories. A code is a
 // bearer token within a minute, for one request, which can only be to sign in. It reaches the browser by
-// a private file ([Web.Show]).
+// a private file ([Web.Show]). It counts only with the cookie that a browser got when it fetched the page:
+// whoever has read the code elsewhere, and is no browser at this page, gets nothing for it.
 
 const (
 	codeMark = "inspan-code-"
@@ -19,9 +22,16 @@ const (
 
 // codes are those that nobody has used. The zero value is ready.
 type codes struct {
-	mu  sync.Mutex
-	all map[string]time.Time // until when they can be used, by digest
+	mu     sync.Mutex
+	all    map[string]time.Time // until when they can be used, by digest
+	visits map[string]time.Time // cookies of browsers that have fetched the page, likewise
 }
+
+// visitCookie is the name of such a cookie, and mostVisits how many are known at once.
+const (
+	visitCookie = "inspan-visit"
+	mostVisits  = 1000
+)
 
 // byCode is the principal of whoever sends a code. It may do nothing but sign in.
 const (
@@ -36,29 +46,53 @@ func (c *codes) make() string {
 	text := codeMark + strings.ToLower(rand.Text())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.all == nil {
-		c.all = map[string]time.Time{}
-	}
-	for digest, until := range c.all {
-		if time.Now().After(until) {
-			delete(c.all, digest)
-		}
-	}
-	c.all[digestOf(text)] = time.Now().Add(codeTime)
+	c.all = noted(c.all, text)
 	return text
+}
+
+// noted adds a text to those that count for a while, without those whose time is over.
+func noted(all map[string]time.Time, text string) map[string]time.Time {
+	if all == nil {
+		all = map[string]time.Time{}
+	}
+	maps.DeleteFunc(all, func(_ string, until time.Time) bool { return time.Now().After(until) })
+	all[digestOf(text)] = time.Now().Add(codeTime)
+	return all
 }
 
 // use tells whether it is a code, once.
 func (c *codes) use(text string) bool {
-	if !strings.HasPrefix(text, codeMark) {
-		return false
-	}
-	digest := digestOf(text)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	until := c.all[digest]
-	delete(c.all, digest)
+	return strings.HasPrefix(text, codeMark) && used(c.all, text)
+}
+
+func used(all map[string]time.Time, text string) bool {
+	digest := digestOf(text)
+	until := all[digest]
+	delete(all, digest)
 	return time.Now().Before(until)
+}
+
+// visit gives a browser that fetches the page its cookie.
+func (c *codes) visit(w http.ResponseWriter) {
+	text := rand.Text()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.visits = noted(c.visits, text); len(c.visits) > mostVisits {
+		clear(c.visits) // somebody floods it: the next one counts
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: visitCookie, Value: text, Path: signInPath, MaxAge: int(codeTime.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode,
+	})
+}
+
+// visited tells whether a request comes from such a browser, once.
+func (c *codes) visited(r *http.Request) bool {
+	cookie, err := r.Cookie(visitCookie)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return err == nil && used(c.visits, cookie.Value)
 }
 
 // madeCode is a code for a browser.
@@ -78,6 +112,9 @@ func (c *call) makeCode(nothing) (madeCode, error) {
 func (c *call) signIn(nothing) (shownIdentity, error) {
 	if c.principal != owner && c.principal != byCode {
 		return shownIdentity{}, Forbidden("a browser signs in with a code of 'inspan web', or with the owner's token")
+	}
+	if c.principal == byCode && !c.codes.visited(c.r) {
+		return shownIdentity{}, Forbidden("a code signs in only the browser that has just fetched the page, if it takes cookies: run 'inspan web' again, or paste a token")
 	}
 	id := strings.ToLower(rand.Text())[:12]
 	token, digest := newToken(id)

@@ -151,7 +151,7 @@ func (v *Visit) Say(id string, parts llm.Parts, key string) (uint64, error) {
 	if err := clean("text", reflect.ValueOf(parts.Text())); err != nil {
 		return 0, err
 	}
-	return v.tell(id, event.Steered{Parts: parts, By: v.who.name, Message: key})
+	return v.tell(id, event.Steered{Origin: event.OriginPerson, Parts: parts, By: v.who.name, Message: key})
 }
 
 // Inform puts something before the agent of a task as what its operator says. It begins no run.

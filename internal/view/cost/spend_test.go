@@ -473,7 +473,7 @@ func TestPartsOfAPrompt(t *testing.T) {
 		event.Ended{Call: "1", Outcome: event.OutcomeOK, Parts: llm.Say(text), Lasting: "skill deploy"},
 		event.Ended{Call: "2", Outcome: event.OutcomeOK, Parts: llm.Parts{llm.Text{Text: text}, image}},
 		event.Returned{Child: "s.a", Parts: llm.Say(text + "child")}, event.Added{Where: event.PlaceTail, Source: "/w/sub/AGENTS.md", Text: text + "sub"},
-		event.Added{Where: event.PlaceTail, Source: "mode", Text: text + "mode"}, event.Steered{Parts: llm.Say(text + "steered")}, event.Asked{},
+		event.Added{Where: event.PlaceTail, Source: "mode", Text: text + "mode"}, event.Steered{Origin: event.OriginPerson, Parts: llm.Say(text + "steered")}, event.Asked{},
 		by("home/m", llm.Usage{Input: 10_000}, 0),
 	)
 	for _, cause := range []string{

@@ -171,7 +171,7 @@ func (f *Fold) hear(e event.Event) []Item {
 	s := &Said{Seq: e.Seq, Time: e.Time}
 	switch b := e.Body.(type) {
 	case event.Said:
-		s.Parts, s.By, s.Origin = b.Parts, b.By, b.Origin
+		s.Parts, s.By, s.Origin = b.Parts, b.By, cmp.Or(b.Origin, event.OriginPerson)
 	case event.Steered:
 		s.Parts, s.By, s.Origin, s.Steered = b.Parts, b.By, b.Origin, true
 	}

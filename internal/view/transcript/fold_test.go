@@ -231,11 +231,11 @@ func TestWordsWaitForTheirPlace(t *testing.T) {
 	s.follow(t, []step{
 		{event.Steered{Parts: llm.Say("news"), Origin: event.OriginAgent}, `said "news" heard true`},
 		{event.Said{}, ``}, // goes on
-		{event.Steered{Parts: llm.Say("left")}, `said "left" heard false`},
+		{event.Steered{Origin: event.OriginPerson, Parts: llm.Say("left")}, `said "left" heard false`},
 		{said("then"), `said "then" heard false`},
 		{event.Said{Parts: llm.Say("told"), Origin: event.OriginHook}, `said "told" heard false`},
 		{event.Asked{}, `said "left" heard true, said "told" heard true`},
-		{event.Steered{Parts: llm.Say("right")}, `said "right" heard false`},
+		{event.Steered{Origin: event.OriginPerson, Parts: llm.Say("right")}, `said "right" heard false`},
 		{calls(llm.Text{Text: "Yes."}), `reply "Yes." whole`},
 		{event.Stopped{Reason: event.ReasonDone}, `said "right" heard true, stop done turns 1 cost 1.00 took 7s, said "then" heard true`},
 	})

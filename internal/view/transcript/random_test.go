@@ -27,7 +27,7 @@ func anyBody(r *rand.Rand) event.Body {
 		event.Say(text),
 		event.Said{},
 		event.Said{Parts: llm.Say(text), Origin: event.OriginAgent},
-		event.Steered{Parts: llm.Say(text)},
+		event.Steered{Origin: event.OriginPerson, Parts: llm.Say(text)},
 		event.Asked{},
 		event.Delta{Text: text},
 		event.Delta{Reasoning: text},

@@ -122,7 +122,7 @@ call-10 call-4 bash 10-11 ok
 		"what is said meanwhile begins the next run, and an agent's mail begins none": {
 			[]event.Body{
 				event.Opened{},
-				event.Steered{Parts: llm.Say("go")},
+				event.Steered{Origin: event.OriginPerson, Parts: llm.Say("go")},
 				event.Say("then this"),
 				event.Stopped{Reason: event.ReasonDone},
 				event.Asked{Turn: 1, Route: "p/m"},

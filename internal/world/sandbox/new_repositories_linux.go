@@ -16,10 +16,11 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
 )
 
-// A command can make a repository in the workspace, and no mount can be in the way of a name that
-// is not there. What it makes is settled when it has ended; until then this keeps what names
-// programs out of it, as soon as the kernel tells that it is there: a window of less than a
-// millisecond on an idle machine, which docs/SECURITY.md tells of.
+// A command can make a repository in the workspace that its keeper does not hide (nests_linux.go): one
+// that is not called .git, or that plain git makes. What it makes is settled when it has ended; until
+// then this keeps what names programs out of it, as soon as the kernel tells that it is there, and ends
+// what puts it back again and again. It is a window of less than a millisecond on an idle machine, which
+// docs/SECURITY.md tells of.
 
 // maxWatchedFolders is how many folders of a workspace are watched for that. What is made in others is
 // found at the end.
@@ -49,14 +50,16 @@ func (n *repositoryWatch) watchFor(o *outside) {
 		n.at, n.known, n.made = map[int]string{}, map[string]int{}, map[string]bool{}
 		go n.follow(n.file)
 	}
-	n.add(o.boxes.Root)
-	go func() { // the command need not wait for the others
-		for _, dir := range o.boxes.Scanner(o.boxes.Root).Folders() {
-			n.mu.Lock()
-			n.add(dir)
-			n.mu.Unlock()
-		}
-	}()
+	for _, top := range o.boxes.Folders() {
+		n.add(top)
+		go func() { // the command need not wait for the others
+			for _, dir := range o.boxes.Scanner(top).Folders() {
+				n.mu.Lock()
+				n.add(dir)
+				n.mu.Unlock()
+			}
+		}()
+	}
 }
 
 // stopFor ends that.
@@ -141,7 +144,9 @@ func (n *repositoryWatch) follow(file *os.File) {
 			switch {
 			case mask&unix.IN_Q_OVERFLOW != 0 && len(n.open) > 0:
 				clear(n.known)
-				n.deepen(n.open[0].boxes.Root)
+				for _, top := range n.open[0].boxes.Folders() {
+					n.deepen(top)
+				}
 			case ok && mask&unix.IN_IGNORED != 0:
 				delete(n.at, id)
 				delete(n.known, dir)
@@ -236,9 +241,34 @@ func (n *repositoryWatch) checkFor(o *outside, git string) {
 		if is, ok := paths.Identify(o.held, s.Path); ok {
 			s.Guard = places.Frozen
 			o.refuse(o.boxes.TakeAway(sensitive.Intruder{Place: s, Is: is}, o.held))
+			n.tookAway(s.Path)
 		}
 	}
 }
+
+// tookAway counts what has been taken away at a place while boxes were open. What may have put it back
+// again and again is ended: each time somebody outside could come first. The git of Init boxes puts nothing
+// there. n.mu is held.
+func (n *repositoryWatch) tookAway(path string) {
+	for _, o := range n.open {
+		if o.taken == nil {
+			o.taken = map[string]int{}
+		}
+		if o.taken[path]++; o.taken[path] == mostTaken && !o.box.Init {
+			o.refuse("was ended, because " + path + " was put back each time that it was taken away")
+			go o.kill()
+		}
+	}
+}
+
+func (n *repositoryWatch) count(path string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.tookAway(path)
+}
+
+// mostTaken is how often something is put at one place.
+const mostTaken = 3
 
 // knows reports whether a repository was there before the box.
 func (o *outside) knows(git string) bool {

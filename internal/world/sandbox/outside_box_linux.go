@@ -38,6 +38,8 @@ type outside struct {
 	mu      sync.Mutex
 	list    []string       // what was refused, in words
 	fetched map[string]int // requests to registries, by host
+
+	taken map[string]int // how often something was taken away, by place; boxes.newRepositories.mu is held
 }
 
 // outside prepares what is done outside of a box before that is made. It is given back by
@@ -301,6 +303,7 @@ func (o *outside) keepInert(git string, open bool) {
 	for _, s := range sensitive.NamingPrograms(git) {
 		if is, ok := paths.Identify(o.held, s.Path); ok {
 			o.list = append(o.list, o.boxes.TakeAway(sensitive.Intruder{Place: s, Is: is}, o.held))
+			go o.boxes.newRepositories.count(s.Path)
 		}
 	}
 }

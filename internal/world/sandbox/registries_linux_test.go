@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +35,14 @@ func TestRegistries(t *testing.T) {
 	registry := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		sent = append(sent, r.Method+string(body))
+		for name := range r.Header {
+			if slices.Contains([]string{"X-Data", "Cookie", "If-None-Match", "Referer"}, name) {
+				t.Errorf("the registry got %s: %s", name, r.Header[name])
+			}
+		}
+		if got := r.UserAgent() + r.Header.Get("Accept") + r.Header.Get("Range") + r.URL.RawQuery + r.Trailer.Get("X"); strings.Contains(got, "secret") {
+			t.Errorf("the registry got %q", got)
+		}
 		fmt.Fprint(w, "package ", r.URL.Path)
 	})
 	plain, sealed := httptest.NewServer(registry), httptest.NewTLSServer(registry)
@@ -76,7 +85,9 @@ func TestRegistries(t *testing.T) {
 		return u.Scheme + "://" + host + ":" + u.Port() + "/p"
 	}
 	var out bytes.Buffer
-	script := fmt.Sprintf(`for at in %s %s; do curl -s -m 20 $at; curl -sI -o /dev/null -m 20 $at; curl -s -m 20 -X GET -d secret $at
+	script := fmt.Sprintf(`for at in %s %s; do curl -s -m 20 $at; curl -sI -o /dev/null -m 20 $at; curl -s -m 20 -X GET -d secret $at \
+			-A 'curl/8.1 secret' -H 'X-Data: secret' -H 'Cookie: a=secret' -H 'If-None-Match: "secret"' -H 'Accept: text/secret, text/html' -H 'Range: secret' -e secret
+		curl -s -m 20 "$at?secret=$(printf %%0600d 0)"
 		curl -s -m 20 -d secret $at; curl -s -m 20 -X PUT -d secret $at; done; curl -s -m 20 %s`,
 		at(plain, "example.com"), at(sealed, "example.com"), at(plain, "example.org"))
 	p, err := env.Procs.Start(t.Context(), tool.Command{Args: []string{"bash", "-c", script}, Dir: env.Root, Output: &out, Box: boxes.Writable})
@@ -93,6 +104,9 @@ func TestRegistries(t *testing.T) {
 	}
 	if got := strings.Count(out.String(), "only GET and HEAD are open there, not "); got != 4 {
 		t.Errorf("%d refusals of 4: %s", got, out.String())
+	}
+	if got := strings.Count(out.String(), "an address there may have 512 bytes behind the host, not "); got != 2 {
+		t.Errorf("%d long addresses of 2 were refused: %s", got, out.String())
 	}
 	if diff := cmp.Diff(map[string]int{"example.com": 6}, p.(tool.Fetcher).Fetched()); diff != "" {
 		t.Error(diff)

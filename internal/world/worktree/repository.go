@@ -55,6 +55,13 @@ func open(root string) (repository, error) {
 	return r, r.inert()
 }
 
+// Inert returns nil if no setting of the repository that a folder is in makes git run a program. Git of
+// ours that looks into a folder where an agent has worked asks first.
+func Inert(root string) error {
+	_, err := open(root)
+	return err
+}
+
 // inert returns nil if no setting of the repository makes git run a program.
 func (r repository) inert() error {
 	for _, path := range []string{

@@ -73,6 +73,14 @@ func TestFoldersBeside(t *testing.T) {
 			t.Errorf("%s stays, and the box says %q", name, refused)
 		}
 	}
+	if _, _, refused := boxes.Run(t, env, boxes.Writable, at+"git init -q made"); len(refused) != 1 ||
+		!strings.Contains(refused[0], "did not keep "+filepath.Join(lib, "made/.git")) {
+		t.Errorf("a new repository there: %q", refused)
+	}
+	if _, _, refused := boxes.Run(t, env, boxes.Writable, at+"git init -q --bare b; while echo '[core] fsmonitor = x' >>b/config; do sleep 0.01; done"); !strings.Contains(
+		strings.Join(refused, "\n"), "b/config was put back each time") {
+		t.Errorf("a bare one there: %q", refused)
+	}
 	if env.Walls.Throwaway {
 		throw := tool.Box{Level: tool.BoxWorkspace, Throwaway: true}
 		if code, out, _ := boxes.Run(t, env, throw, at+"cat plain && ! echo x >thrown"); code != 0 {
@@ -82,6 +90,59 @@ func TestFoldersBeside(t *testing.T) {
 		out, err := exec.CommandContext(t.Context(), "git", "-C", lib, "log", "--format=%s").CombinedOutput()
 		if err != nil || string(out) != "two\none\n" {
 			t.Errorf("the repository has %q, %v", out, err)
+		}
+	}
+}
+
+// TestPackageOfMany works in one folder of a repository: a commit is taken over, also with what the person has
+// changed elsewhere, and a checkout as far as it needs no files there. One that does leaves the branch as it is.
+func TestPackageOfMany(t *testing.T) {
+	t.Parallel()
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	git := func(script string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "bash", "-ec", script)
+		cmd.Dir, cmd.Env = top, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v: %s", script, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	git(`git init -qb main && git config user.name a && git config user.email a@b && mkdir pkg && echo 1 >pkg/f && echo 1 >top && git add -A && git commit -qm one
+		git checkout -qb near && echo 2 >pkg/f && git commit -qam near && git checkout -q main && git checkout -qb far && echo 2 >top && echo 2 >pkg/f && git commit -qam far
+		git checkout -qb without && git rm -q top && git commit -qm without && git checkout -q main`)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := sandbox.Local(filepath.Join(top, "pkg"), nil, sandbox.Options{Self: self, Pool: &sandbox.Pool{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { boxes.Close(t, env) })
+	boxes.Need(t, env, tool.BoxWorkspace)
+	if !env.Walls.Throwaway {
+		t.Skip("NO OVERLAYS HERE")
+	}
+	for _, c := range []struct{ first, text, refused, want string }{
+		{"", "git checkout -qb new && echo 3 >f && git commit -qam two", "", "new two"},
+		{"echo 5 >top", "git commit -qam three", "", "new three"},
+		{"git reset -q --hard && git checkout -q main", "git checkout -q near", "", "near near"},
+		{"git checkout -q main", "git checkout far", "/top lies outside of the workspace", "main one"},
+		{"git checkout -q -f main", "git checkout without", "/top lies outside of the workspace", "main one"},
+		{"git checkout -q -f main", "git branch -D far", "", "main one"},
+	} {
+		if c.first != "" {
+			git(c.first)
+		}
+		_, out, refused := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace, Git: true, Read: []string{top}}, c.text)
+		if got := git("echo $(git rev-parse --abbrev-ref HEAD) $(git log -1 --format=%s)"); got != c.want || (len(refused) > 0) != (c.refused != "") ||
+			!strings.Contains(strings.Join(refused, " "), c.refused) {
+			t.Errorf("%s: the repository is at %q, refused %q: %s", c.text, got, refused, out)
 		}
 	}
 }

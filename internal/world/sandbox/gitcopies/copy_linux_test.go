@@ -289,6 +289,53 @@ func TestNestsAreSettled(t *testing.T) {
 	}
 }
 
+// TestNestsAreNotSeen looks from outside at repositories that a running command has made: none is there
+// for a git outside, however the command made it, and the command finds its own.
+func TestNestsAreNotSeen(t *testing.T) {
+	t.Parallel()
+	env, _ := IsRepository(t)
+	for name, text := range map[string]string{
+		"made":            "git init -q n && cd n",
+		"made by its dir": "mkdir -p n && cd n && git --git-dir=.git --work-tree=. init -q",
+		"moved":           "mkdir n && git init -q --bare x && rm -r x/hooks && git -C x config core.bare false && mv x n/.git && cd n",
+		"moved by a call": `mkdir n; git init -q /tmp/x; perl -e 'rename("/tmp/x/.git", "n/.git") and die; rename("/tmp/x", "n/x")'; cp -r /tmp/x/.git n; rm -r /tmp/x; cd n`,
+		"made again":      "git init -q n && rm -r n && git init -q n && mv n n2 && mv n2 n && cd n",
+		"by a descriptor": `mkdir n; perl -e 'chdir "n"; mkdir ".git/" or die "$!"; mkdir(".git") and die'; git init -q n; cd n`,
+	} {
+		p, err := env.Procs.Start(t.Context(), tool.Command{
+			Args: []string{"bash", "-c", text + " && git config core.fsmonitor false && git rev-parse --git-dir >../said; touch ../ready; until test -e ../go; do sleep 0.01; done; cd ..; rm -r go n"},
+			Dir:  env.Root, Box: tool.Box{Level: tool.BoxWorkspace}, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		testkit.WaitFor(t, name, func() bool { return os.Remove(filepath.Join(env.Root, "ready")) == nil })
+		if said, _ := os.ReadFile(filepath.Join(env.Root, "said")); string(said) != ".git\n" {
+			t.Errorf("%s: the command finds %q", name, said)
+		}
+		if entries, err := os.ReadDir(filepath.Join(env.Root, "n/.git")); err != nil || len(entries) > 0 {
+			t.Errorf("%s: outside there are %v, %v", name, entries, err)
+		}
+		boxes.Put(t, env.Root, map[string]string{"go": ""})
+		if code, err := p.Wait(); err != nil || code != 0 || !boxes.Gone(filepath.Join(env.Root, "n")) {
+			t.Errorf("%s: ended with %d, %v; it is gone: %v", name, code, err, boxes.Gone(filepath.Join(env.Root, "n")))
+		}
+	}
+	_, _, refused := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace}, "git init -q n")
+	if len(refused) != 1 || !strings.Contains(refused[0], "did not keep "+filepath.Join(env.Root, "n/.git")) || !boxes.Gone(filepath.Join(env.Root, "n/.git")) {
+		t.Errorf("told %q", refused)
+	}
+	if code, out, _ := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace},
+		"for i in {1..200}; do mkdir -p many/$i/.git; done; ! mkdir -p many/201/.git && rm -r many && mkdir -p many/.git && rm -r many"); code != 0 {
+		t.Errorf("200 at once, and no more: %s", out)
+	}
+	code, _, refused := boxes.Run(t, env, tool.Box{Level: tool.BoxWorkspace},
+		"git init -q --bare b; for i in {1..500}; do echo '[core] fsmonitor = x' >>b/config; sleep 0.01; done; touch whole")
+	if code == 0 || !boxes.Gone(filepath.Join(env.Root, "whole")) || !strings.Contains(strings.Join(refused, "\n"), "b/config was put back each time") {
+		t.Errorf("settings could be put back again and again: %d, %d times", code, len(refused))
+	}
+}
+
 // TestOurGitBesideAJob has a job swap what leads git to its settings, over and over, while git of
 // ours and of the person works on the same repository: no filter of the job's ever runs.
 func TestOurGitBesideAJob(t *testing.T) {

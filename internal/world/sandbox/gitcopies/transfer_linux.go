@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -371,6 +372,9 @@ var errMeanwhile = errors.New("was changed from outside meanwhile; the objects a
 // rest takes over all but objects, as a whole or not at all, as far as that can be told
 // beforehand: with the locks of git, so that no git of others comes between.
 func (g *transfer) rest() error {
+	if name := g.strayed(); name != "" {
+		return fmt.Errorf("%s lies outside of the workspace and could not be changed with it; the objects are there. Ask for outside, or for a wider workspace", name)
+	}
 	var locks [][2]string // the lock, and what it is of
 	defer func() {
 		for _, l := range locks {
@@ -471,6 +475,40 @@ func (g *transfer) rest() error {
 		}
 	}
 	return g.collected()
+}
+
+// strayed returns a file outside of the workspace that the repository would take for another than lies there,
+// since a box can't write it: after a checkout in one package of many, it would be a change that nobody made.
+func (g *transfer) strayed() string {
+	top := filepath.Dir(g.path)
+	i := slices.IndexFunc(g.changes, func(c change) bool { return c.name == "index" })
+	if filepath.Base(g.path) != ".git" || top == g.workspace || !tool.Inside(top, g.workspace) || i < 0 {
+		return ""
+	}
+	old, _ := readSome(g.real, "index")
+	before, was := gitfiles.Index(old)
+	after, is := gitfiles.Index(g.changes[i].data)
+	if !was || !is {
+		return ""
+	}
+	names := maps.Clone(before)
+	maps.Copy(names, after)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		at := filepath.Join(top, filepath.FromSlash(name))
+		if now := after[name]; now.What != before[name].What && !tool.Inside(g.workspace, at) && !lies(at, now) {
+			return at
+		}
+	}
+	return ""
+}
+
+// lies reports whether a file is as an index says.
+func lies(at string, s gitfiles.Seen) bool {
+	st, err := paths.StampAt(at)
+	if s.What == "" || err != nil {
+		return s.What == "" && err != nil || s.Away
+	}
+	return s.Away || uint32(st.Mtime/1e9) == s.Sec && uint32(st.Mtime%1e9) == s.Nanos
 }
 
 // lock makes git's lock of a file, which holds what the file will hold.

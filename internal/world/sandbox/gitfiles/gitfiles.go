@@ -3,6 +3,7 @@ package gitfiles
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"regexp"
@@ -260,33 +261,57 @@ func SameIndex(a, b []byte) bool {
 	return ok && good && bytes.Equal(x, y)
 }
 
-// indexEntries returns the entries of an index of version 2 or 3 with ids of 20 bytes, without
-// what git knows of the disk; see gitformat-index(5).
-func indexEntries(data []byte) ([]byte, bool) {
+// indexEntries returns the entries of an index without what git knows of the disk.
+func indexEntries(data []byte) (out []byte, ok bool) {
+	ok = eachEntry(data, func(stat, rest []byte, _ string) {
+		out = append(out, stat[24:28]...)
+		out = append(out, rest...)
+	})
+	return out, ok
+}
+
+// eachEntry calls f for each entry of an index of version 2 or 3 with ids of 20 bytes; see
+// gitformat-index(5). Stat begins with what git knows of the disk, rest is the id and what follows.
+func eachEntry(data []byte, f func(stat, rest []byte, name string)) bool {
 	if len(data) < 12 || string(data[:4]) != "DIRC" || data[7] < 2 || data[7] > 3 {
-		return nil, false
+		return false
 	}
-	count := int(data[8])<<24 | int(data[9])<<16 | int(data[10])<<8 | int(data[11])
-	var out []byte
 	at := 12
-	for range count {
+	for range binary.BigEndian.Uint32(data[8:]) {
 		if at+62 > len(data) {
-			return nil, false
+			return false
 		}
 		end := at + 62
 		if data[at+60]&0x40 != 0 {
 			end += 2
 		}
 		if end > len(data) {
-			return nil, false
+			return false
 		}
 		n := bytes.IndexByte(data[end:], 0)
 		if n < 0 {
-			return nil, false
+			return false
 		}
-		out = append(out, data[at+24:at+28]...)
-		out = append(out, data[at+40:end+n+1]...)
+		f(data[at:at+40], data[at+40:end+n+1], string(data[end:end+n]))
 		at += (end - at + n + 8) &^ 7
 	}
-	return out, true
+	return true
+}
+
+// Seen is what an index says of a file.
+type Seen struct {
+	What       string // mode and id
+	Sec, Nanos uint32 // when it was changed, as git knows
+	Away       bool   // it need not lie there so: it is unmerged, or not checked out
+}
+
+// Index lists what an index holds; not if it is not understood.
+func Index(data []byte) (map[string]Seen, bool) {
+	out := map[string]Seen{}
+	ok := eachEntry(data, func(stat, rest []byte, name string) {
+		const id, stages, extended, skipped = 20, 0x30, 0x40, 0x40
+		away := rest[id]&stages != 0 || rest[id]&extended != 0 && rest[id+2]&skipped != 0
+		out[name] = Seen{string(stat[24:28]) + string(rest[:id]), binary.BigEndian.Uint32(stat[8:]), binary.BigEndian.Uint32(stat[12:]), away}
+	})
+	return out, ok
 }

@@ -211,6 +211,7 @@ func (c *command) enter() error {
 // clean removes what the keeper has made for the command. It reports whether the keeper
 // is as it was before.
 func (c *command) clean() (again bool) {
+	c.dropNests()
 	if c.order.Level == tool.BoxWorkspace && c.order.Throwaway == "" && c.orphan.Load() {
 		c.sweep()
 	}

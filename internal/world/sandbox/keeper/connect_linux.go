@@ -9,15 +9,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
-	"github.com/inspan/inspan/internal/world/sandbox/walls"
-	"github.com/inspan/inspan/tool"
 )
 
 // No file system keeps a box from a socket that somebody outside makes in the workspace while it is
@@ -25,71 +22,6 @@ import (
 // looks at a copy of the address that nothing else can change, and to a socket with a path it connects
 // only if a process of the session's network has made it, as sock_diag(7) tells. Sockets for
 // datagrams, which need no connection, are refused by workspaceCalls.
-
-// heldCall is struct seccomp_notif.
-type heldCall struct {
-	id   uint64
-	task uint32 // a thread, as the keeper numbers it
-	_    uint32
-	nr   int32
-	arch uint32
-	ip   uint64
-	args [6]uint64
-}
-
-// heldAnswer is struct seccomp_notif_resp.
-type heldAnswer struct {
-	id    uint64
-	val   int64
-	errno int32
-	flags uint32
-}
-
-// filterConnects puts the current thread behind a filter that lets the keeper connect for it. A kernel
-// that can't (before 5.19) has only the filter.
-func (k *keeper) filterConnects() error {
-	listener, err := walls.FilterAsking(tool.BoxWorkspace, unix.SYS_CONNECT)
-	if err == nil && listener >= 0 {
-		go k.connectFor(listener)
-	}
-	return err
-}
-
-// connectFor answers until nobody is left behind the filter.
-func (k *keeper) connectFor(listener int) {
-	var asked sync.WaitGroup
-	defer func() {
-		asked.Wait()
-		_ = unix.Close(listener)
-	}()
-	for {
-		fds := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}
-		if _, err := unix.Poll(fds, -1); err != nil && !errors.Is(err, syscall.EINTR) {
-			return
-		}
-		switch events := fds[0].Revents; {
-		case events&unix.POLLIN != 0:
-		case events != 0:
-			return
-		default:
-			continue
-		}
-		var c heldCall
-		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&c))); errno != 0 {
-			continue // it has ended meanwhile
-		}
-		asked.Go(func() {
-			answer := heldAnswer{id: c.id}
-			var errno syscall.Errno
-			if err := k.connect(listener, c); errors.As(err, &errno) {
-				answer.errno = -int32(errno)
-			} else if err != nil {
-				answer.errno = -int32(syscall.EACCES)
-			}
-			_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&answer)))
-		})
-	}
-}
 
 // connect does what a command has asked the kernel for.
 func (k *keeper) connect(listener int, c heldCall) error {
@@ -104,16 +36,11 @@ func (k *keeper) connect(listener int, c heldCall) error {
 		return syscall.EINVAL
 	}
 	address := whole[:size]
-	if size > 0 {
-		local, remote := []unix.Iovec{{Base: &address[0]}}, []unix.RemoteIovec{{Base: uintptr(c.args[1]), Len: size}}
-		local[0].SetLen(size)
-		if n, err := unix.ProcessVMReadv(int(c.task), local, remote, 0); err != nil || n < size {
-			return syscall.EFAULT
-		}
+	if n, err := c.read(address, c.args[1]); err != nil || n < size {
+		return syscall.EFAULT
 	}
-	// The thread could have ended, and another could have its number.
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_ID_VALID, uintptr(unsafe.Pointer(&c.id))); errno != 0 {
-		return errno
+	if err := c.still(listener); err != nil {
+		return err
 	}
 	domain, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil {
@@ -150,12 +77,7 @@ func (k *keeper) connectPath(socket, task int, path string) error {
 		return err
 	}
 	defer func() { _ = unix.Close(cwd) }()
-	for _, self := range []string{"/proc/self/", "/proc/thread-self/"} {
-		if rest, ok := strings.CutPrefix(path, self); ok {
-			path = fmt.Sprintf("/proc/%d/%s", task, rest)
-		}
-	}
-	file, err := unix.Openat(cwd, path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	file, err := unix.Openat(cwd, ofTask(task, path), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}

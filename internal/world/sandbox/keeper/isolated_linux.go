@@ -81,7 +81,7 @@ func (c *command) enterScene() error {
 	if c.order.Level == tool.BoxRead {
 		return walls.During("restrict system calls", walls.Filter(tool.BoxRead))
 	}
-	return walls.During("restrict system calls", c.filterConnects())
+	return walls.During("restrict system calls", c.filterCalls())
 }
 
 // proxied offers the proxy to those that use one, if hosts are open. What is on

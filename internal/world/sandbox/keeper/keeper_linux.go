@@ -30,6 +30,7 @@ type keeper struct {
 	waiting *walledThread  // a thread behind them; nil: there is none
 	temp    string         // the folder that was made for temporary files; empty: none was
 	rules   *walls.Ruleset // of a read box; nil: none were made
+	nests   nests          // of the command
 	locks   []*os.File     // keep the session's folders for temporary files and caches
 }
 

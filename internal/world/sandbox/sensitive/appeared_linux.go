@@ -22,9 +22,9 @@ import (
 //
 // In between a program outside of the box can meet them. What it then does is
 // no worse than what it would do for a person who typed the same, and the box
-// can't start such a program. What names programs in new repositories goes at once, see
-// new_repositories_linux.go of the sandbox; a prompt of a shell that asks git there can still come in time. Also taken away is what a
-// person makes in the workspace while a box is open: it is kept and named.
+// can't start such a program. New repositories are hidden, or what names
+// programs in them goes at once: see new_repositories_linux.go of the sandbox. Also taken away is what a person
+// makes in the workspace while a box is open: it is kept and named.
 
 // OpenFolders opens the folders that a box writes in and that are swept.
 func (w *Workspace) OpenFolders(box tool.Box) []paths.Folder {

@@ -81,23 +81,13 @@ func (w *Workspace) gitNamed(git string) []Place {
 		return nil
 	}
 	var out []Place
-	section := ""
-	for line := range strings.Lines(string(data)) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			head, rest, _ := strings.Cut(line[1:], "]")
-			section, line = strings.ToLower(strings.Fields(head + " -")[0]), strings.TrimSpace(rest)
-		}
-		key, value, _ := strings.Cut(line, "=")
-		value = strings.Trim(strings.TrimSpace(value), `"`)
-		from := ""
-		switch key = strings.ToLower(strings.TrimSpace(key)); {
-		case section == "core" && key == "hookspath":
-			from = w.Root
-		case (section == "include" || section == "includeif") && key == "path":
-			from = git
-		default:
+	for _, s := range shell.GitNames(string(data)) {
+		from, value := git, s.Value
+		switch {
+		case !s.IsPath():
 			continue
+		case s.Key == "core.hookspath":
+			from = w.Root
 		}
 		if !filepath.IsAbs(value) {
 			value = filepath.Join(from, value)

@@ -120,7 +120,7 @@ func workspaceCalls() []callRule {
 	sockets := func(nr uintptr) callRule {
 		return callRule{
 			nr: nr, errno: syscall.EAFNOSUPPORT,
-			but:  []argTest{{0, 0, []uint32{unix.AF_UNIX}}, {1, 0xf, []uint32{unix.SOCK_DGRAM, unix.SOCK_RAW}}}, // see keeper.filterConnects
+			but:  []argTest{{0, 0, []uint32{unix.AF_UNIX}}, {1, 0xf, []uint32{unix.SOCK_DGRAM, unix.SOCK_RAW}}}, // see keeper.filterCalls
 			only: []argTest{{0, 0, []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}}},
 		}
 	}
@@ -133,13 +133,13 @@ func workspaceCalls() []callRule {
 	)
 }
 
-// runsAs are the bits of a mode that let others run a file as its owner.
-const runsAs = unix.S_ISUID | unix.S_ISGID
+// RunsAs are the bits of a mode that let others run a file as its owner.
+const RunsAs = unix.S_ISUID | unix.S_ISGID
 
 // modeCalls refuses those bits.
 func modeCalls() []callRule {
 	mode := func(nr uintptr, arg int) callRule {
-		return callRule{nr: nr, errno: syscall.EPERM, only: []argTest{{arg, runsAs, []uint32{0}}}}
+		return callRule{nr: nr, errno: syscall.EPERM, only: []argTest{{arg, RunsAs, []uint32{0}}}}
 	}
 	out := []callRule{
 		mode(unix.SYS_FCHMOD, 1), mode(unix.SYS_FCHMODAT, 2), mode(unix.SYS_FCHMODAT2, 2), mode(unix.SYS_MKDIRAT, 2),
@@ -159,7 +159,7 @@ func opening(nr uintptr, flags int) callRule {
 	const hidden = unix.O_TMPFILE &^ unix.O_DIRECTORY
 	return callRule{nr: nr, errno: syscall.EPERM, but: []argTest{
 		{flags, unix.O_CREAT | hidden, []uint32{unix.O_CREAT, hidden, unix.O_CREAT | hidden}},
-		{flags + 1, runsAs, []uint32{unix.S_ISUID, unix.S_ISGID, runsAs}},
+		{flags + 1, RunsAs, []uint32{unix.S_ISUID, unix.S_ISGID, RunsAs}},
 	}}
 }
 
@@ -247,18 +247,47 @@ func Filter(level tool.Level) error {
 	return install(assemble(arch, callsOf(level)), 0)
 }
 
-// FilterAsking is filter, but for the number of a call about which the reader of a descriptor decides;
-// see seccomp_unotify(2). A kernel that can't (before 5.19) has only the filter: the descriptor is -1.
-func FilterAsking(level tool.Level, nr uintptr) (listener int, err error) {
+// FilterAsking is filter, but for connect, and for what makes, moves and removes folders if that is
+// asked for: the reader of a descriptor decides about these; see seccomp_unotify(2). A kernel that can't
+// (before 5.19) has only the filter: the descriptor is -1.
+func FilterAsking(level tool.Level, folders bool) (listener int, err error) {
 	if !CanFilter() {
 		return -1, Filter(level)
 	}
-	asked := append([]callRule{{nr: nr, asks: true}}, callsOf(level)...)
-	listener, err = installAsking(assemble(auditArch(), asked))
+	asked := []callRule{{nr: unix.SYS_CONNECT, asks: true}}
+	if folders {
+		for _, c := range FolderCalls() {
+			rule := callRule{nr: c.NR, asks: true}
+			if c.NR == unix.SYS_UNLINKAT {
+				rule.but = []argTest{{2, unix.AT_REMOVEDIR, []uint32{unix.AT_REMOVEDIR}}}
+			}
+			asked = append(asked, rule)
+		}
+	}
+	listener, err = installAsking(assemble(auditArch(), append(asked, callsOf(level)...)))
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EBUSY) {
 		return -1, Filter(level)
 	}
 	return listener, err
+}
+
+// FolderCall is a system call that makes, moves or removes a folder.
+type FolderCall struct {
+	NR      uintptr
+	Names   [][2]int // which arguments name folders: the descriptor that a path begins at (-1: none), and the path
+	Mode    int      // which argument is the mode of a new one; 0: it makes none
+	Removes bool
+}
+
+// FolderCalls lists them. Unlinkat is one only if it is told so.
+func FolderCalls() []FolderCall {
+	return append(
+		oldFolderCalls(),
+		FolderCall{NR: unix.SYS_MKDIRAT, Names: [][2]int{{0, 1}}, Mode: 2},
+		FolderCall{NR: unix.SYS_UNLINKAT, Names: [][2]int{{0, 1}}, Removes: true},
+		FolderCall{NR: unix.SYS_RENAMEAT, Names: [][2]int{{0, 1}, {2, 3}}},
+		FolderCall{NR: unix.SYS_RENAMEAT2, Names: [][2]int{{0, 1}, {2, 3}}},
+	)
 }
 
 // callsOf lists what a box refuses.

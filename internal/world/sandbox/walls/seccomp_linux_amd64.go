@@ -21,3 +21,12 @@ func oldModeCalls() map[uintptr]int {
 
 // oldOpenCalls lists the old forms of openat.
 func oldOpenCalls() []uintptr { return []uintptr{unix.SYS_OPEN} }
+
+// oldFolderCalls lists the old forms of calls about folders.
+func oldFolderCalls() []FolderCall {
+	return []FolderCall{
+		{NR: unix.SYS_MKDIR, Names: [][2]int{{-1, 0}}, Mode: 1},
+		{NR: unix.SYS_RMDIR, Names: [][2]int{{-1, 0}}, Removes: true},
+		{NR: unix.SYS_RENAME, Names: [][2]int{{-1, 0}, {-1, 1}}},
+	}
+}

@@ -11,3 +11,5 @@ func metadataCalls() []uintptr { return nil }
 func oldModeCalls() map[uintptr]int { return nil }
 
 func oldOpenCalls() []uintptr { return nil }
+
+func oldFolderCalls() []FolderCall { return nil }
