@@ -256,6 +256,9 @@ type Command struct {
 	// without what comes behind the first 4 MiB, or from others than the process later.
 	AtEnd bool
 	Box   Box // the walls around it
+	// Results are files that the command says it writes. Those in the session's own folders for temporary
+	// files are there afterwards as if a tool had written them.
+	Results []string
 	// TTY gives the process a terminal of this size, as its standard streams and as what
 	// controls it: Stdin is what is typed, Output what appears. The variable TERM says
 	// what programs can expect of it. Zero: it has none.

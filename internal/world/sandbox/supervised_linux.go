@@ -133,6 +133,9 @@ func (k *supervised) makePlaces() (err error) {
 	for _, g := range k.order.Read {
 		paths = append(paths, g.Path)
 	}
+	for _, path := range k.command.Results {
+		k.boxes.temp.NoteWritten(path)
+	}
 	leave, err := k.boxes.temp.MountPoints(paths)
 	if err != nil {
 		k.release()

@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestResultsAreHandedOut holds that a new file which a tool has written to /tmp is there when the session
-// has ended, and nothing else of the session's.
+// TestResultsAreHandedOut holds that a new file which a tool has written to /tmp, or a command says it writes there,
+// is there when the session has ended, and nothing else of the session's.
 func TestResultsAreHandedOut(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -40,6 +40,16 @@ func TestResultsAreHandedOut(t *testing.T) {
 			}
 		}
 		boxes.Succeeds(t, env, boxes.Writable, "cd "+dir+" && echo more >>report.txt && echo x >of-a-command && rm removed replaced && ln -s /etc/hostname replaced")
+		p, err := env.Procs.Start(t.Context(), tool.Command{
+			Args: []string{"sh", "-c", "echo log >named.log; echo x >unnamed; mkdir folder; ln -s /etc/hostname link"}, Dir: dir, Box: boxes.Writable,
+			Results: []string{filepath.Join(dir, "named.log"), filepath.Join(dir, "folder"), filepath.Join(dir, "link"), filepath.Join(dir, "none")},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code, err := p.Wait(); code != 0 || err != nil {
+			t.Fatal(code, err)
+		}
 		if err := os.MkdirAll(filepath.Join(dir, "deep"), 0o700); err != nil { // somebody else's, meanwhile
 			t.Fatal(err)
 		}
@@ -48,7 +58,7 @@ func TestResultsAreHandedOut(t *testing.T) {
 		}
 		want := map[string]string{}
 		if results {
-			want = map[string]string{"report.txt": "report.txtmore\n", "deep/er/b.csv": "deep/er/b.csv"}
+			want = map[string]string{"report.txt": "report.txtmore\n", "deep/er/b.csv": "deep/er/b.csv", "named.log": "log\n"}
 		}
 		got := map[string]string{}
 		err = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
@@ -60,7 +70,7 @@ func TestResultsAreHandedOut(t *testing.T) {
 			got[rel] = string(data)
 			return err
 		})
-		if err != nil || len(got) != len(want) || got["report.txt"] != want["report.txt"] || got["deep/er/b.csv"] != want["deep/er/b.csv"] {
+		if err != nil || len(got) != len(want) || got["report.txt"] != want["report.txt"] || got["deep/er/b.csv"] != want["deep/er/b.csv"] || got["named.log"] != want["named.log"] {
 			t.Errorf("results %v: on the machine are %q, %v", results, got, err)
 		}
 	}
