@@ -146,3 +146,52 @@ func TestModelsThatPatch(t *testing.T) {
 		}
 	}
 }
+
+// TestUndoGoesBack holds that undo_edit takes back one change of a file after the other, up to the file itself if the
+// session has made it, and says so where there is no more.
+func TestUndoGoesBack(t *testing.T) {
+	a, root := load(t, ""), t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "old"), []byte("one\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	edit := func(path, from, to string) string {
+		return `str_replace_editor {"command":"str_replace","path":"` + path + `","old_str":"` + from + `","new_str":"` + to + `"}`
+	}
+	undo := func(path string) string { return `str_replace_editor {"command":"undo_edit","path":"` + path + `"}` }
+	read := func(path string) string { return `read_file {"path":"` + path + `"}` }
+	steps := []struct{ call, says string }{
+		{edit("old", "one", "two"), "1 replacement"},
+		{edit("old", "two", "three"), "1 replacement"},
+		{undo("old"), "taken back"},
+		{read("old"), "two"},
+		{edit("old", "two", "four"), "1 replacement"},
+		{undo("old"), "taken back"},
+		{undo("old"), "taken back"},
+		{read("old"), "one"},
+		{undo("old"), "there is no more to undo"},
+		{`str_replace_editor {"command":"create","path":"new","file_text":"a\n"}`, "created"},
+		{edit("new", "a", "b"), "1 replacement"},
+		{undo("new"), "taken back"},
+		{read("new"), "a"},
+		{undo("new"), "deleted new"},
+		{read("new"), "new"},
+		{`write_file {"path":"old","content":"all new\n"}`, "replaced"},
+		{undo("old"), "replaced all of it"},
+	}
+	var calls []string
+	for _, s := range steps {
+		calls = append(calls, s.call)
+	}
+	s, err := a.Host(app.Options{Model: "script", Mode: "yolo"}, func(string) {}).New(t.Context(), root)
+	for i, e := range results(t, s, err, calls...) {
+		if said := e.Parts.Text(); !strings.Contains(said, steps[i].says) {
+			t.Errorf("%d: %s says %q, not %q", i, steps[i].call, said, steps[i].says)
+		}
+	}
+	if got, err := os.ReadFile(filepath.Join(root, "old")); string(got) != "all new\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "new")); err == nil {
+		t.Error("what was made is there")
+	}
+}
