@@ -14,21 +14,21 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// toolbox holds the tools that the session has by now.
+// toolbox holds the current tools of the session.
 type toolbox struct {
 	cfg     *Config
 	journal *journal
 	marker  *guard.Marker
 
 	byName  map[string]tool.Tool // wrapped
-	specs   []llm.ToolSpec       // of those that the model is told of
+	specs   []llm.ToolSpec       // of the tools that the model is told about
 	fixed   int                  // how many of specs the model has not written; they come first
-	written []loop.Written       // by the model, as far as they are in the box
+	written []loop.Written       // tools written by the model that are in the box
 	left    []string             // why tools were left out
-	servers []event.Server       // as they were stored last
+	servers []event.Server       // as last stored
 }
 
-// gather puts in the tools of the agent and those that come and go.
+// gather collects the tools of the agent and the dynamic ones.
 func (b *toolbox) gather(ctx context.Context) error {
 	byName, specs, redact := map[string]tool.Tool{}, []llm.ToolSpec{}, b.cfg.Secrets.Vault.Redact
 	for _, t := range b.cfg.Tools {
@@ -66,7 +66,7 @@ func (b *toolbox) gather(ctx context.Context) error {
 	return nil
 }
 
-// addWritten replaces the tools that the model has written, which stand behind all others.
+// addWritten replaces the tools written by the model, which come after all others.
 func (b *toolbox) addWritten(ctx context.Context, list []loop.Written) {
 	if b.cfg.Dynamic.Proposed == nil {
 		return
@@ -89,8 +89,8 @@ func (b *toolbox) addWritten(ctx context.Context, list []loop.Written) {
 	}
 }
 
-// newlyWritten brings in what the model has written since it was told of its tools, and reports whether
-// there was anything.
+// newlyWritten adds tools that the model has written since it was last told about its tools, and reports
+// whether there were any.
 func (b *toolbox) newlyWritten(ctx context.Context) (some bool, err error) {
 	if b.cfg.Dynamic.Proposed == nil || slices.Equal(b.written, b.journal.state.Written) {
 		return false, nil
@@ -105,7 +105,7 @@ func (b *toolbox) newlyWritten(ctx context.Context) (some bool, err error) {
 	return true, b.journal.record(ctx, append(out, told...)...)
 }
 
-// renewed gathers the tools again, and returns what has changed of them since the last run.
+// renewed collects the tools again, and returns the changes since the last run.
 func (b *toolbox) renewed(ctx context.Context) []event.Body {
 	if b.cfg.Dynamic.Tools == nil {
 		return nil
@@ -134,9 +134,9 @@ func (b *toolbox) clashes() []event.Body {
 	return out
 }
 
-// meetServers waits for MCP servers, unless somebody interrupts, and stores how they are if that is news.
-// The tools are gathered again after it, also if no server was waited for: one that connected since the run
-// began would be called ready without its tools otherwise.
+// meetServers waits for MCP servers, unless there is an interrupt, and stores their state if it has changed. It
+// collects the tools again even if it waited for no server: a server that connected since the run began would
+// otherwise be called ready without its tools.
 func (b *toolbox) meetServers(ctx context.Context) error {
 	if b.cfg.Dynamic.Servers == nil {
 		return nil
@@ -156,14 +156,14 @@ func (b *toolbox) meetServers(ctx context.Context) error {
 	return b.journal.record(ctx, out...)
 }
 
-// missedServers stores how the servers are if one has come to need somebody since the run began. Servers
-// that were known are not waited for, so they may fail later.
+// missedServers stores the state of the servers if one needs a person's help since the run began. Known servers
+// are not waited for, so they may fail later.
 func (b *toolbox) missedServers(ctx context.Context) error {
 	if b.cfg.Dynamic.Servers == nil {
 		return nil
 	}
 	now, cancel := context.WithCancel(ctx)
-	cancel() // do not wait here either
+	cancel() // don't wait here either
 	list := b.cfg.Dynamic.Servers(now, func(string) {})
 	if !slices.ContainsFunc(list, func(s event.Server) bool {
 		return s.State != "ready" && s.State != "connecting" && s.State != "off" && !slices.Contains(b.servers, s)
