@@ -15,7 +15,7 @@ import (
 // run.
 func meant(t *testing.T, name, args string) string {
 	t.Helper()
-	list := Mended(slices.Concat(WithLSP(&lsp.Manager{}, Core(&Shell{}, "")), Web{}.Tools(), Deferred(nil, nil)))
+	list := Mended(slices.Concat(WithLSP(&lsp.Manager{}, Core(&Shell{}, "")), Web{}.Tools(), Deferred(nil, nil, nil)))
 	list = append(list, Usual(list)...)
 	find := func(name string) tool.Tool {
 		i := slices.IndexFunc(list, func(t tool.Tool) bool { return t.Name == name })

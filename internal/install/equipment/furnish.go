@@ -31,6 +31,7 @@ func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come f
 	mode = cmp.Or(mode, tool.ModeAsk)
 	all := tools.Told(agent.Tools, tools.Truth{
 		Mode: mode, Walls: agent.Env.Walls, Unattended: unattended, Keeps: !agent.Jobs.KeepNone && !agent.Jobs.Keep, GoesOn: agent.Jobs.Keep,
+		Throwaway: agent.Env.Throwaway,
 	})
 	if unattended {
 		all = slices.DeleteFunc(slices.Clone(all), func(t tool.Tool) bool { return slices.Contains(attended(), t.Name) })
@@ -63,7 +64,7 @@ func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come f
 			shown, hidden = nil, slices.Concat(hidden, shown)
 		}
 		if len(hidden) > 0 {
-			shown = slices.Concat(tools.Deferred(slices.Concat(hidden, known), shown), shown)
+			shown = slices.Concat(tools.Deferred(hidden, known, shown), shown)
 		}
 		hidden = slices.Concat(hidden, beside)
 		if levers.Names.Active(unattended) {

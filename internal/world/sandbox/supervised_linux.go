@@ -134,7 +134,9 @@ func (k *supervised) makePlaces() (err error) {
 		paths = append(paths, g.Path)
 	}
 	for _, path := range k.command.Results {
-		k.boxes.temp.NoteWritten(path)
+		if k.boxes.temp.Owns(path) { // what is below a folder of the machine's stays in the session
+			k.boxes.temp.NoteWritten(path)
+		}
 	}
 	leave, err := k.boxes.temp.MountPoints(paths)
 	if err != nil {
