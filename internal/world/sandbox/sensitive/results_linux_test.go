@@ -40,9 +40,14 @@ func TestResultsAreHandedOut(t *testing.T) {
 			}
 		}
 		boxes.Succeeds(t, env, boxes.Writable, "cd "+dir+" && echo more >>report.txt && echo x >of-a-command && rm removed replaced && ln -s /etc/hostname replaced")
+		theirs, err := os.MkdirTemp("/tmp", "theirs-") // a folder of the machine's
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(theirs) })
 		p, err := env.Procs.Start(t.Context(), tool.Command{
-			Args: []string{"sh", "-c", "echo log >named.log; echo x >unnamed; mkdir folder; ln -s /etc/hostname link"}, Dir: dir, Box: boxes.Writable,
-			Results: []string{filepath.Join(dir, "named.log"), filepath.Join(dir, "folder"), filepath.Join(dir, "link"), filepath.Join(dir, "none")},
+			Args: []string{"sh", "-c", "echo log >named.log; echo x >unnamed; mkdir folder; ln -s /etc/hostname link; mkdir -p " + theirs + "; echo x >" + theirs + "/x"}, Dir: dir, Box: boxes.Writable,
+			Results: []string{filepath.Join(dir, "named.log"), filepath.Join(dir, "folder"), filepath.Join(dir, "link"), filepath.Join(dir, "none"), filepath.Join(theirs, "x")},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -55,6 +60,9 @@ func TestResultsAreHandedOut(t *testing.T) {
 		}
 		if err := env.Close(); err != nil {
 			t.Fatal(err)
+		}
+		if list, err := os.ReadDir(theirs); err != nil || len(list) > 0 {
+			t.Errorf("in a folder that was there is %v, %v", list, err)
 		}
 		want := map[string]string{}
 		if results {
