@@ -48,6 +48,9 @@ type Tool struct {
 	// rare, or can't work as things are. A call that has them is as good as any.
 	Unshown []string
 
+	// Vendor is a type by which a vendor's models know the tool, see [llm.ToolSpec]; empty: there is none.
+	Vendor string
+
 	// Form, if not nil, is the schema that the model is told of in the place of Schema: a form that is easier to
 	// write. What fits it must fit Schema once Check has mended it.
 	Form json.RawMessage
@@ -124,7 +127,7 @@ func (t Tool) Spec() llm.ToolSpec {
 	if words != "" {
 		doc = strings.TrimSpace(doc + "\n" + words)
 	}
-	return llm.ToolSpec{Name: t.Name, Description: doc, Schema: schema}
+	return llm.ToolSpec{Name: t.Name, Description: doc, Schema: schema, Vendor: t.Vendor}
 }
 
 // offered is the schema as vendors take it, and what has to be said in words. That of a tool made by [New] is

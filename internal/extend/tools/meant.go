@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +32,10 @@ func editorCommand(ctx context.Context, c *tool.Call, args map[string]any) (targ
 	delete(args, "command")
 	switch command {
 	case "view":
+		path, _ := args["path"].(string)
+		if isFolder(ctx, c, cmp.Or(path, ".")) {
+			return "list_files", map[string]any{"path": path}, nil
+		}
 		return "read_file", args, nil
 	case "create":
 		drop(args, "old_str", "new_str", "insert_line", "view_range")
@@ -47,6 +52,21 @@ func editorCommand(ctx context.Context, c *tool.Call, args map[string]any) (targ
 		return undone(ctx, c, args)
 	}
 	return "", nil, fmt.Errorf("command %q is not one of view, create, str_replace, insert, undo_edit; change the file with edit_file", command)
+}
+
+// isFolder reports whether a path is one of a folder.
+func isFolder(ctx context.Context, c *tool.Call, path string) bool {
+	path, err := Resolve(ctx, c, path)
+	if err != nil {
+		return false
+	}
+	f, err := c.Env.Files.Open(ctx, path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	return err == nil && info.IsDir()
 }
 
 // undone takes back the last change of a file that was not taken back yet, by what its result has shown.
