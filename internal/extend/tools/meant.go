@@ -56,6 +56,9 @@ func editorCommand(ctx context.Context, c *tool.Call, args map[string]any) (targ
 
 // isFolder reports whether a path is one of a folder.
 func isFolder(ctx context.Context, c *tool.Call, path string) bool {
+	if c.Env.Files == nil {
+		return false
+	}
 	path, err := Resolve(ctx, c, path)
 	if err != nil {
 		return false
