@@ -95,7 +95,7 @@ func TestToolsFollowTheMode(t *testing.T) {
 					t.Fatalf("the model was told %d times of %d tools, and had %d agents", times, len(first), len(st.Children))
 				}
 				said := first["bash"].Description
-				if held := strings.Contains(said, "in a sandbox") || strings.Contains(said, "need approval"); held != (mode != tool.ModeYolo) {
+				if held := strings.Contains(said, "in a sandbox") || strings.Contains(said, "need approval") || strings.Contains(said, "In mode plan"); held != (mode != tool.ModeYolo) {
 					t.Errorf("it is told %q", said)
 				}
 				theirs, _ := toldTools(t, host, st.Children[0].Child)
