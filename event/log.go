@@ -194,7 +194,7 @@ func (m *Memory) Append(ctx context.Context, bodies ...Body) ([]Event, error) {
 	if err := Storable(bodies, false); err != nil {
 		return nil, err
 	}
-	return m.append(ctx, bodies, nil)
+	return m.store(ctx, bodies, nil)
 }
 
 // AppendAs implements [Log].
@@ -202,7 +202,7 @@ func (m *Memory) AppendAs(ctx context.Context, as Driver, bodies ...Body) ([]Eve
 	if err := Storable(bodies, true); err != nil {
 		return nil, err
 	}
-	events, err := m.append(ctx, bodies, &as)
+	events, err := m.store(ctx, bodies, &as)
 	m.mu.Lock()
 	claim := m.claim
 	m.mu.Unlock()
@@ -212,8 +212,8 @@ func (m *Memory) AppendAs(ctx context.Context, as Driver, bodies ...Body) ([]Eve
 	return events, err
 }
 
-// append stores bodies; as is nil unless a driver appends them.
-func (m *Memory) append(ctx context.Context, bodies []Body, as *Driver) ([]Event, error) {
+// store stores bodies; as is nil unless a driver appends them.
+func (m *Memory) store(ctx context.Context, bodies []Body, as *Driver) ([]Event, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	mostLooked = 20_000  // files of a workspace that are looked at for what a program has changed
-	mostNamed  = 200     // files that are named
-	mostRead   = 8 << 20 // bytes of a file that is named
+	mostLooked = 20_000  // files of a workspace that are compared to find a program's changes
+	mostNamed  = 200     // files that are listed
+	mostRead   = 8 << 20 // bytes of a listed file
 )
 
-// stamp is how a file stands, but for what it holds.
+// stamp is the state of a file, without its content.
 type stamp struct {
 	at   time.Time
 	size int64
 	mode fs.FileMode
 }
 
-// stamps are those of the files below a folder, without what git and package managers keep; nil: they are
-// too many to look at.
+// stamps returns the stamps of the files below a folder, without files of git and package managers; nil if
+// there are too many.
 func stamps(ctx context.Context, files tool.Files, root string) map[string]stamp {
 	out := map[string]stamp{}
 	dirs := []string{root}
@@ -53,19 +53,19 @@ func stamps(ctx context.Context, files tool.Files, root string) map[string]stamp
 func entries(ctx context.Context, files tool.Files, dir string) []fs.DirEntry {
 	f, err := files.Open(ctx, dir)
 	if err != nil {
-		return nil // what can't be read is not told of
+		return nil // unreadable files are not reported
 	}
 	defer f.Close()
 	d, is := f.(fs.ReadDirFile)
 	if !is {
 		return nil
 	}
-	list, _ := d.ReadDir(-1) // the same
+	list, _ := d.ReadDir(-1) // likewise
 	return list
 }
 
-// changed lists the files below a folder that are not as they were. Nothing is told where there were too
-// many, or where it would be of more than anybody reads.
+// changed lists the files below a folder that have changed. It returns none if there were too many files or
+// changes.
 func changed(ctx context.Context, files tool.Files, root string, before map[string]stamp) []tool.File {
 	if before == nil {
 		return nil

@@ -87,7 +87,7 @@ func (v *view) event(e event.Event) error {
 		}
 	}
 	if v.Form == "" || v.Form == Text {
-		return v.print(e, items)
+		return v.printItems(e, items)
 	}
 	for _, item := range items {
 		if n, ok := item.(*transcript.Note); ok {
@@ -117,8 +117,8 @@ func (v *view) missing(n *transcript.Note) (told bool) {
 	return told
 }
 
-// print shows the items of an event.
-func (v *view) print(e event.Event, items []transcript.Item) error {
+// printItems shows the items of an event.
+func (v *view) printItems(e event.Event, items []transcript.Item) error {
 	for _, item := range items {
 		switch i := item.(type) {
 		case *transcript.Reply:

@@ -48,7 +48,7 @@ func (d *connection) call(w *clientCall, name string, args json.RawMessage) *sdk
 	}
 	end, err := d.follow(w, s)
 	if err == nil && end.Outcome == event.OutcomeOK {
-		end, err = d.make(w, s, name, args)
+		end, err = d.makeCall(w, s, name, args)
 	}
 	if err != nil {
 		d.drop(s)
@@ -58,8 +58,8 @@ func (d *connection) call(w *clientCall, name string, args json.RawMessage) *sdk
 	return s.content(w.ctx, end)
 }
 
-// make makes a call in a session.
-func (d *connection) make(w *clientCall, s *slot, name string, args json.RawMessage) (event.Ended, error) {
+// makeCall makes a call in a session.
+func (d *connection) makeCall(w *clientCall, s *slot, name string, args json.RawMessage) (event.Ended, error) {
 	s.calls++
 	call := callOf(fmt.Sprintf("mcp%d", s.calls), name, args)
 	s.model.put(&call)

@@ -113,7 +113,7 @@ func (d *connection) follow(w *clientCall, s *slot) (event.Ended, error) {
 	if err != nil {
 		return event.Ended{}, err
 	}
-	end, err := d.make(w, s, "bash", args)
+	end, err := d.makeCall(w, s, "bash", args)
 	if err == nil && end.Outcome != event.OutcomeOK { // the directory may be gone; the client is told, and the next call is made here
 		d.mu.Lock()
 		d.shared.cwd = s.cwd

@@ -305,15 +305,15 @@ func (p *printer) take(blocks []*block) []*block {
 			}
 		case b.kind == replyBlock && b.reply.State == transcript.Void:
 		default:
-			p.print(b.kind, b.lines(p.look))
+			p.printBlock(b.kind, b.lines(p.look))
 		}
 		blocks = blocks[1:]
 	}
 	return nil
 }
 
-// print adds the lines of a block, with blank lines between different kinds.
-func (p *printer) print(kind blockKind, lines []string) {
+// printBlock adds the lines of a block, with blank lines between different kinds.
+func (p *printer) printBlock(kind blockKind, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
@@ -333,11 +333,11 @@ func (p *printer) reply(b *block) (over bool) {
 	rest, same := strings.CutPrefix(b.reply.Text, p.fed)
 	if void || !same { // printed text can't be taken back, so a line says so
 		if p.said {
-			p.print(noteBlock, []string{p.paint(dim, "· ignore the text above: the reply broke off or was changed")})
+			p.printBlock(noteBlock, []string{p.paint(dim, "· ignore the text above: the reply broke off or was changed")})
 		}
 		p.closed()
 		if !void {
-			p.print(replyBlock, b.lines(p.look))
+			p.printBlock(replyBlock, b.lines(p.look))
 		}
 		return true
 	}

@@ -29,7 +29,7 @@ func boardKeys() [][2]string {
 
 func (m *boardModel) key(k tea.KeyPressMsg) tea.Cmd {
 	action := m.keys[k.Keystroke()]
-	m.hints.clear()
+	m.hints.reset()
 	switch {
 	case action == "suspend":
 		return tea.Suspend

@@ -41,7 +41,7 @@ func Commands() []Command {
 	return []Command{
 		{Name: "help", Doc: "list commands, keys and modes", calm: true, run: (*commander).help},
 		{Name: "new", Doc: "start a new session", run: idle(func(c *commander, _ string) tea.Cmd { return c.talk.renew() })},
-		{Name: "clear", Doc: "start a new session in an empty conversation; /resume returns to the old one", run: idle((*commander).clear)},
+		{Name: "clear", Doc: "start a new session in an empty conversation; /resume returns to the old one", run: idle((*commander).startNew)},
 		{Name: "status", Doc: "show the model, mode, session, cost, context and sandbox, and what is missing", calm: true, run: work(facts.status)},
 		{
 			Name: "resume", Args: "[id]", Doc: "resume an earlier session",
@@ -82,7 +82,7 @@ func Commands() []Command {
 		{Name: "rewind", Doc: "return to an earlier message", run: idle(func(c *commander, _ string) tea.Cmd { return c.back.pick() })},
 		{Name: "fork", Doc: "continue in a copy of this session", run: idle(func(c *commander, _ string) tea.Cmd { return c.sessions.fork() })},
 		{Name: "export", Args: "[file]", Doc: "export the session to a new markdown file", calm: true, run: work(facts.export)},
-		{Name: "copy", Doc: "copy the last answer to the clipboard", calm: true, run: (*commander).copy},
+		{Name: "copy", Doc: "copy the last answer to the clipboard", calm: true, run: (*commander).copyReply},
 		{Name: "tools", here: "its tools are those of the server", Doc: "list the tools", calm: true, run: work(facts.tools)},
 		{Name: "jobs", Args: "[kill ID]", Doc: "list background jobs, or kill one", calm: true, run: (*commander).jobs},
 		{
@@ -215,22 +215,22 @@ func (c *commander) do(what Command, args string) tea.Cmd {
 			st = s.Status()
 		}
 		st.Mode, st.Route = c.talk.mode(), cmp.Or(c.talk.coming, c.talk.route())
-		return c.talk.work(func(ctx context.Context) (string, error) { return what.Begin(ctx, st, args) }, c.print)
+		return c.talk.work(func(ctx context.Context) (string, error) { return what.Begin(ctx, st, args) }, c.showText)
 	case what.Print != nil:
-		return c.talk.work(func(ctx context.Context) (string, error) { return what.Print(ctx, args) }, c.print)
+		return c.talk.work(func(ctx context.Context) (string, error) { return what.Print(ctx, args) }, c.showText)
 	}
 	return nil
 }
 
-// print shows our own text.
-func (c *commander) print(text string) tea.Cmd {
-	c.talk.print(text)
+// showText shows our own text.
+func (c *commander) showText(text string) tea.Cmd {
+	c.talk.printText(text)
 	return nil
 }
 
 // show makes a command from a function that returns text at once.
 func show(text func(facts) string) func(*commander, string) tea.Cmd {
-	return func(c *commander, _ string) tea.Cmd { return c.print(strings.TrimRight(text(c.facts()), "\n")) }
+	return func(c *commander, _ string) tea.Cmd { return c.showText(strings.TrimRight(text(c.facts()), "\n")) }
 }
 
 // work makes a command that finds out text. The function that prepare returns runs in the background and must
@@ -241,7 +241,7 @@ func work(prepare func(f facts, args string) func(context.Context) (string, erro
 		return c.talk.work(func(ctx context.Context) (string, error) {
 			text, err := do(ctx)
 			return strings.TrimRight(text, "\n"), err
-		}, c.print)
+		}, c.showText)
 	}
 }
 
@@ -329,9 +329,9 @@ func (c *commander) plan(task string) tea.Cmd {
 	return c.talk.start(append(slices.Clone(c.talk.decided), event.Switched{Mode: tool.ModePlan}, event.Say(task))...)
 }
 
-// clear starts a new session, in fullscreen with an empty screen. The terminal's scrollback belongs to the
+// startNew starts a new session, in fullscreen with an empty screen. The terminal's scrollback belongs to the
 // person, so it stays, like the old session.
-func (c *commander) clear(string) tea.Cmd {
+func (c *commander) startNew(string) tea.Cmd {
 	c.back.screen.anew()
 	return c.talk.renew()
 }
@@ -439,7 +439,7 @@ func (c *commander) diff(string) tea.Cmd {
 			case err != nil:
 				c.talk.note("what commands have changed is not known: " + err.Error())
 			case b.Len() > 0:
-				return c.print("Changed by commands; /undo knows these files too:" + b.String())
+				return c.showText("Changed by commands; /undo knows these files too:" + b.String())
 			case len(shown) == 0:
 				c.hints.say("nothing has changed a file, or all changes were undone")
 			}
@@ -448,7 +448,7 @@ func (c *commander) diff(string) tea.Cmd {
 	}
 }
 
-func (c *commander) copy(string) tea.Cmd {
+func (c *commander) copyReply(string) tea.Cmd {
 	if c.talk.view.Last == "" {
 		c.hints.say("there is no answer yet")
 		return nil

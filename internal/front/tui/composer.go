@@ -81,7 +81,7 @@ func (c *composer) continued() bool {
 // take empties the prompt, and returns its content.
 func (c *composer) take() llm.Parts {
 	parts := c.prompt.parts()
-	c.clear()
+	c.empty()
 	return parts
 }
 
@@ -102,7 +102,7 @@ func (c *composer) regain(said string) {
 	c.touched()
 }
 
-func (c *composer) clear() {
+func (c *composer) empty() {
 	c.prompt, c.offer = editor{}, offer{}
 	c.vim.begin()
 	c.history.left()

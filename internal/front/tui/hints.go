@@ -18,12 +18,12 @@ const hintTime = 4 * time.Second
 
 func (h *hints) say(text string) { h.text, h.since = words.Hidden(text), h.clock() }
 
-func (h *hints) clear() { h.text = "" }
+func (h *hints) reset() { h.text = "" }
 
 // expire removes an old hint.
 func (h *hints) expire() {
 	if h.clock().Sub(h.since) >= hintTime {
-		h.clear()
+		h.reset()
 	}
 }
 

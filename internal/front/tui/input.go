@@ -72,7 +72,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	if b != nil {
 		return b.key(k, action)
 	}
-	m.hints.clear()
+	m.hints.reset()
 	if action == "" && k.Text == "?" && m.composer.prompt.empty() {
 		m.over.read(m.commands.facts().keyList())
 		return nil
@@ -137,7 +137,7 @@ func (m *model) enter() tea.Cmd {
 		return m.command(name, args)
 	case mine:
 		c.history.add(text)
-		c.clear()
+		c.empty()
 		return m.errand.begin(strings.TrimSpace(own))
 	}
 	if fact := c.fact(); fact != "" {
@@ -178,7 +178,7 @@ func (m *model) command(name, args string) tea.Cmd {
 		m.hints.say(all.nearest(name))
 		return nil
 	}
-	m.composer.clear()
+	m.composer.empty()
 	return m.commands.do(c, args)
 }
 
@@ -213,7 +213,7 @@ func (m *model) escape() tea.Cmd {
 	case m.composer.prompt.empty() && m.loops.on != nil:
 		m.loops.end("")
 	case m.taps.twice("escape", m.clock()):
-		m.hints.clear()
+		m.hints.reset()
 		return m.back.pick()
 	case m.composer.prompt.empty() && m.talk.runner.session() != nil:
 		m.hints.say("press again to rewind")
@@ -235,7 +235,7 @@ func (m *model) ctrlC() tea.Cmd {
 		return cmd
 	case !c.prompt.empty():
 		c.history.add(c.prompt.text())
-		c.clear()
+		c.empty()
 	}
 	m.hints.say("press again to quit")
 	return nil

@@ -34,7 +34,7 @@ func (c *commander) jobsOf(jobs Jobs, args string) tea.Cmd {
 	id = strings.TrimSpace(id)
 	switch {
 	case args == "":
-		return c.talk.work(listJobs(jobs, c.talk.view.jobs), c.print)
+		return c.talk.work(listJobs(jobs, c.talk.view.jobs), c.showText)
 	case verb != "kill" || id == "" || strings.Contains(id, " "):
 		c.hints.say("use /jobs, or /jobs kill ID")
 		return nil
@@ -44,7 +44,7 @@ func (c *commander) jobsOf(jobs Jobs, args string) tea.Cmd {
 	}
 	return c.talk.work(func(ctx context.Context) (string, error) {
 		return "job " + words.OneLine(id, 40) + " killed", jobs.Kill(ctx, id)
-	}, c.print)
+	}, c.showText)
 }
 
 // background returns the jobs of the open session; nil if nothing is known about them.

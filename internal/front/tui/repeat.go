@@ -45,7 +45,7 @@ func (c *commander) loop(args string) tea.Cmd {
 	r := c.loops
 	switch args {
 	case "":
-		return c.print(r.told())
+		return c.showText(r.told())
 	case "off":
 		if r.on == nil {
 			c.hints.say("nothing loops")

@@ -41,9 +41,9 @@ type talk struct {
 
 // note prints a line of the front end, warn a line that stands out, and print plain text. They may contain what
 // was typed, or the text of an error.
-func (t *talk) note(text string)  { t.view.note(words.Hidden(text)) }
-func (t *talk) warn(text string)  { t.view.warn(words.Hidden(text)) }
-func (t *talk) print(text string) { t.view.add(&block{kind: plainBlock, text: words.Hidden(text)}) }
+func (t *talk) note(text string)      { t.view.note(words.Hidden(text)) }
+func (t *talk) warn(text string)      { t.view.warn(words.Hidden(text)) }
+func (t *talk) printText(text string) { t.view.add(&block{kind: plainBlock, text: words.Hidden(text)}) }
 
 // unchanged tells the person that a refused change was not made.
 func (t *talk) unchanged() { t.note("nothing was changed") }
@@ -348,7 +348,7 @@ const (
 // interrupted removes the hint about the interrupt. Queued inputs may continue.
 func (t *talk) interrupted() {
 	if t.hints.text == interrupting || t.hints.text == quittable {
-		t.hints.clear()
+		t.hints.reset()
 	}
 }
 

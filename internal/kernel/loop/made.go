@@ -59,7 +59,7 @@ func (s *State) made(b event.Judged, seq uint64) {
 
 // Find returns a call that this one has made, whether or not it has ended.
 func (c *Call) Find(id string) (made Call, ok bool) {
-	if m := c.inner.any(id); m != nil {
+	if m := c.inner.callByID(id); m != nil {
 		return *m, true
 	}
 	return made, false

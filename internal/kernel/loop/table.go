@@ -52,8 +52,8 @@ func (t *table) of(calls []Call) bool {
 	return t != nil && len(t.calls) == len(calls) && (len(calls) == 0 || &t.calls[0] == &calls[0])
 }
 
-// any returns the first call with an id in any phase; nil if there is none.
-func (t *table) any(id string) *Call {
+// callByID returns the first call with an id in any phase; nil if there is none.
+func (t *table) callByID(id string) *Call {
 	if i := slices.IndexFunc(t.calls, func(c Call) bool { return c.ID == id }); i >= 0 {
 		return &t.calls[i]
 	}
