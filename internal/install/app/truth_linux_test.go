@@ -540,6 +540,13 @@ func probes() []probe {
 			for i := range m {
 				w.may("outside", m[i], w.mode == tool.ModeYolo, w.mode == tool.ModePlan)
 			}
+			if told := w.says("bash: A person then decides; do not try to get around it."); told != m[0].asked {
+				w.wrong("outside", m[0], "the model is told that a person decides: %v", told)
+			}
+			boxed := slices.ContainsFunc(w.sentences, func(s string) bool { return strings.HasPrefix(s, "bash: Commands run in a sandbox: they write") })
+			if boxed == (w.mode == tool.ModeYolo || w.mode == tool.ModePlan) {
+				w.wrong("outside", m[0], "the model is told of a sandbox to write in: %v", boxed)
+			}
 			if _, err := os.Stat(filepath.Join(w.out, "approved")); (err == nil) != m[0].ok() {
 				w.wrong("outside", m[0], "the file is there: %v", err == nil)
 			}
