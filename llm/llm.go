@@ -125,6 +125,9 @@ type ToolSpec struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"schema"` // JSON Schema of the argument object
+	// Vendor is a type by which a vendor knows the tool: a wire of theirs that has it sends it in the place of
+	// the description and the schema. All others leave it out.
+	Vendor string `json:"vendor,omitempty"`
 }
 
 // A Chunk is one step of a streamed reply. Exactly one field is set.

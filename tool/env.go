@@ -238,6 +238,9 @@ type Command struct {
 	// without the part after the first 4 MiB, and without later output of other processes.
 	AtEnd bool
 	Box   Box // the walls around it
+	// Results are files that the command says it writes. Those in the session's own folders for temporary
+	// files are there afterwards as if a tool had written them.
+	Results []string
 	// TTY gives the process a terminal of this size, as its standard streams and its controlling terminal:
 	// Stdin is the typed input, Output the screen. The variable TERM names its capabilities. Zero: no terminal.
 	TTY TTY

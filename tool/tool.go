@@ -49,6 +49,9 @@ type Tool struct {
 	// this environment. A call may still have them.
 	Unshown []string
 
+	// Vendor is a type by which a vendor's models know the tool, see [llm.ToolSpec]; empty: there is none.
+	Vendor string
+
 	// Form is the schema that the model sees instead of Schema, if not nil: a form that is easier to write.
 	// Arguments that fit it must fit Schema after Mend.
 	Form json.RawMessage
@@ -117,7 +120,7 @@ func (t Tool) Spec() llm.ToolSpec {
 	if words != "" {
 		doc = strings.TrimSpace(doc + "\n" + words)
 	}
-	return llm.ToolSpec{Name: t.Name, Description: doc, Schema: schema}
+	return llm.ToolSpec{Name: t.Name, Description: doc, Schema: schema, Vendor: t.Vendor}
 }
 
 // offered returns the schema in the form that vendors accept, and text for what it can't express. For a tool

@@ -198,6 +198,11 @@ func (e *encoder) tools(tools []llm.ToolSpec, turns []wire.Turn, mark bool) {
 	e.Raw(`,"tools":[`)
 	for _, t := range tools {
 		e.Comma()
+		if strings.HasPrefix(t.Vendor, "text_editor_") {
+			e.Raw(`{"type":`).Str(t.Vendor).Raw(`,"name":`).Str(t.Name)
+			e.close()
+			continue
+		}
 		e.Raw(`{"name":`).Str(e.names.Theirs(t.Name))
 		if t.Description != "" {
 			e.Raw(`,"description":`).Str(t.Description)

@@ -99,7 +99,7 @@ func TestCachedShare(t *testing.T) {
 		System: []event.Added{{Source: "t", Text: strings.Repeat("Rules. ", 1000)}},
 		Dynamic: inspan.Dynamic{Tools: func(context.Context) (shown, hidden []tool.Tool) {
 			all := slices.Concat(tools.Told(core, tools.Truth{Mode: mode}), []tool.Tool{look}, come)
-			return slices.Concat(tools.Deferred(nil, all), all), nil
+			return slices.Concat(tools.Deferred(nil, nil, all), all), nil
 		}},
 	}
 	s := open(t, &a, event.NewMemory("s"))

@@ -88,7 +88,7 @@ func TestToolsThatChangeLate(t *testing.T) {
 	a := inspan.Agent{
 		Model: m, Mode: "yolo", Env: tool.Env{Root: "/w"},
 		Dynamic: inspan.Dynamic{Tools: func(context.Context) (shown, hidden []tool.Tool) {
-			return slices.Concat(tools.Deferred(nil, come), come), nil
+			return slices.Concat(tools.Deferred(nil, nil, come), come), nil
 		}},
 	}
 	log := event.NewMemory("s")
@@ -196,7 +196,7 @@ func TestOneToolStandsForMany(t *testing.T) {
 			hidden := []tool.Tool{l.writer()}
 			a := inspan.Agent{
 				Model: scripted(t, tc.call, "done"), Mode: tc.mode, Rules: tc.rules, Unattended: true, Env: tool.Env{Root: "/w"},
-				Dynamic: inspan.Dynamic{Tools: func(context.Context) ([]tool.Tool, []tool.Tool) { return tools.Deferred(hidden, nil), hidden }},
+				Dynamic: inspan.Dynamic{Tools: func(context.Context) ([]tool.Tool, []tool.Tool) { return tools.Deferred(hidden, nil, nil), hidden }},
 			}
 			log := event.NewMemory("s")
 			s, err := a.Open(t.Context(), log)

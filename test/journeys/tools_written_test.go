@@ -92,7 +92,7 @@ func TestWrittenToolKeepsTheList(t *testing.T) {
 	a := writing(&l, []string{"done"}, t)
 	m := &metered{Model: scripted(t, "done", `call: write {"word":"a:1"}`, `call: call_tool {"name":"a","arguments":{"word":"x"}}`, "done")}
 	a.Model = m
-	a.Dynamic.Tools = func(context.Context) (shown, hidden []tool.Tool) { return tools.Deferred(nil, nil), nil }
+	a.Dynamic.Tools = func(context.Context) (shown, hidden []tool.Tool) { return tools.Deferred(nil, nil, nil), nil }
 	s := open(t, a, event.NewMemory("s"))
 	drivenTo(t, s, said("go"))
 	drivenTo(t, s, said("on"))

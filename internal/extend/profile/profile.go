@@ -22,7 +22,7 @@ type Profile struct {
 	// takes slashes in and case does not count.
 	Match string `toml:"match"`
 	// Edit is the tool that changes files: "replace" (edit_file), "patch"
-	// (apply_patch), "lines" (edit_lines) or "write" (none but write_file).
+	// (apply_patch), "editor" (the type that Anthropic has for one), "lines" (edit_lines) or "write" (none but write_file).
 	Edit string `toml:"edit"`
 	// Schema of tools as the model sees it: "full", or "plain" as by [Plain].
 	Schema string `toml:"schema"`
@@ -126,7 +126,7 @@ func (p Profile) Check() error {
 		name, value string
 		allowed     []string
 	}{
-		{"edit", p.Edit, []string{"replace", "patch", "lines", "write"}},
+		{"edit", p.Edit, []string{"replace", "patch", "editor", "lines", "write"}},
 		{"schema", p.Schema, []string{"full", "plain"}},
 		{"tools", p.Tools, []string{"native", "prompt"}},
 		{"first", p.First, efforts},

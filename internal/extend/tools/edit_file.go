@@ -17,7 +17,11 @@ var editFileDoc string
 type editArgs struct {
 	Path  string `json:"path" jsonschema:"file"`
 	Edits []edit `json:"edits" jsonschema:"edits"`
+	Undo  bool   `json:"undo,omitempty" jsonschema:"takes an edit back"`
 }
+
+// takenBack ends the first line of the result of an edit that takes one back.
+const takenBack = " taken back"
 
 type edit struct {
 	Old string `json:"old_string" jsonschema:"text to replace, exactly"`
@@ -57,7 +61,11 @@ func runEdit(ctx context.Context, c *tool.Call, in editArgs) (tool.Result, error
 	if err != nil {
 		return tool.Result{}, err
 	}
-	r := tool.Text(fmt.Sprintf("%s: %s\n%s", Shown(c, d.path), text.Count(made, "replacement"), cutDiff(d.diff(c), maxShownDiff)))
+	what := text.Count(made, "replacement")
+	if in.Undo {
+		what += takenBack
+	}
+	r := tool.Text(fmt.Sprintf("%s: %s\n%s", Shown(c, d.path), what, cutDiff(d.diff(c), maxShownDiff)))
 	r.Files = []tool.File{file}
 	return r, nil
 }

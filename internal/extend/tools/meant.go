@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +32,10 @@ func editorCommand(ctx context.Context, c *tool.Call, args map[string]any) (targ
 	delete(args, "command")
 	switch command {
 	case "view":
+		path, _ := args["path"].(string)
+		if isFolder(ctx, c, cmp.Or(path, ".")) {
+			return "list_files", map[string]any{"path": path}, nil
+		}
 		return "read_file", args, nil
 	case "create":
 		drop(args, "old_str", "new_str", "insert_line", "view_range")
@@ -49,7 +54,25 @@ func editorCommand(ctx context.Context, c *tool.Call, args map[string]any) (targ
 	return "", nil, fmt.Errorf("command %q is not one of view, create, str_replace, insert, undo_edit; change the file with edit_file", command)
 }
 
-// undone takes back the last edit of a file, by the diff that its result has shown.
+// isFolder reports whether a path is one of a folder.
+func isFolder(ctx context.Context, c *tool.Call, path string) bool {
+	if c.Env.Files == nil {
+		return false
+	}
+	path, err := Resolve(ctx, c, path)
+	if err != nil {
+		return false
+	}
+	f, err := c.Env.Files.Open(ctx, path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	return err == nil && info.IsDir()
+}
+
+// undone takes back the last change of a file that was not taken back yet, by what its result has shown.
 func undone(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	first(args, "path", "file_path")
 	path, _ := args["path"].(string)
@@ -62,25 +85,46 @@ func undone(ctx context.Context, c *tool.Call, args map[string]any) (target stri
 	}
 	name := Shown(c, resolved)
 	head := "\n--- " + name + "\n+++ " + name + "\n"
-	found, err := c.Env.History.Find(ctx, 1, func(p tool.Passage) bool {
-		return p.Call != "" && !runsCommands(p.Who) && strings.HasPrefix(p.Text, name+": ") && strings.Contains(p.Text, head)
+	found, err := c.Env.History.Find(ctx, mostUndone, func(p tool.Passage) bool {
+		edited := strings.HasPrefix(p.Text, name+": ") && strings.Contains(p.Text, head)
+		return p.Call != "" && !runsCommands(p.Who) && (edited || strings.HasPrefix(p.Text, "created "+name+": ") || strings.HasPrefix(p.Text, "replaced "+name+": "))
 	})
 	if err != nil {
 		return "", nil, err
 	}
-	if len(found) == 0 {
-		return "", nil, fmt.Errorf("no edit of %s by edit_file is known in this session", name)
+	taken := 0 // changes before these were taken back
+	for _, p := range slices.Backward(found) {
+		first, _, _ := strings.Cut(p.Text, "\n")
+		switch {
+		case strings.HasPrefix(first, name+": ") && strings.HasSuffix(first, takenBack):
+			taken++
+		case taken > 0:
+			taken--
+		case strings.HasPrefix(first, "created "):
+			return "delete_file", map[string]any{"path": path}, nil
+		case strings.HasPrefix(first, "replaced "):
+			return "", nil, fmt.Errorf("the last change of %s replaced all of it; write_file writes again what was there", name)
+		default:
+			return unedited(ctx, c, path, strings.TrimPrefix(p.Text, first+head))
+		}
 	}
-	_, diff, _ := strings.Cut(found[0].Text, head)
+	return "", nil, fmt.Errorf("there is no more to undo: no other change of %s by edit_file or write_file is known in this session", name)
+}
+
+// mostUndone is how many changes of a file are looked at.
+const mostUndone = 1000
+
+// unedited is the edit that takes back one whose diff is known.
+func unedited(ctx context.Context, c *tool.Call, path, diff string) (target string, out map[string]any, err error) {
 	if strings.Contains(diff, diffLeftOut) {
-		return "", nil, fmt.Errorf("the last edit of %s was too long to be shown whole; put back with edit_file what was there", name)
+		return "", nil, fmt.Errorf("the last edit of %s was too long to be shown whole; put back with edit_file what was there", path)
 	}
 	parts := hunksOf(strings.Split(strings.TrimSuffix(diff, "\n"), "\n"))
 	for i, h := range parts {
 		parts[i].before, parts[i].after = h.after, h.before
 	}
 	back, err := located(ctx, c, path, parts)
-	return "edit_file", map[string]any{"path": path, "edits": back}, err
+	return "edit_file", map[string]any{"path": path, "edits": back, "undo": true}, err
 }
 
 // folderMade makes a folder.
@@ -133,9 +177,6 @@ func listed(_ context.Context, c *tool.Call, args map[string]any) (target string
 		if status, some := args["status"]; some {
 			item["status"] = status
 			delete(item, "state")
-		}
-		if args["status"] == "deleted" {
-			items = append(items[:n-1], items[n:]...)
 		}
 	}
 	all := map[string]any{"items": items}

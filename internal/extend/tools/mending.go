@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -236,6 +237,13 @@ func mendTodo(args map[string]any) {
 			args["items"] = list
 		}
 	}
+	if list != nil { // what nobody will do is on no list
+		args["items"] = slices.DeleteFunc(slices.Clone(list), func(v any) bool {
+			item, _ := v.(map[string]any)
+			state := fmt.Sprint(cmp.Or(item["state"], item["status"]))
+			return state == "cancelled" || state == "canceled" || state == "deleted"
+		})
+	}
 	for _, v := range list {
 		item, ok := v.(map[string]any)
 		if !ok {
@@ -245,7 +253,7 @@ func mendTodo(args map[string]any) {
 		first(item, "state", "status")
 		if to, ok := map[any]string{
 			"pending": "open", "not_started": "open", "not-started": "open", "todo": "open", "in_progress": "doing", "in-progress": "doing", "active": "doing",
-			"completed": "done", "complete": "done", "cancelled": "done",
+			"completed": "done", "complete": "done",
 		}[item["state"]]; ok {
 			item["state"] = to
 		}

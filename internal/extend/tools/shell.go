@@ -177,6 +177,9 @@ func (sh *Shell) begin(j *job) bool {
 // launch starts bash, or sh where there is no bash.
 func launch(ctx context.Context, c *tool.Call, j *job) (tool.Process, error) {
 	command := tool.Command{Dir: c.Cwd, Vars: j.vars, Output: j.out, Report: j.report, AtEnd: true, Box: j.box, Keep: j.keep}
+	for _, w := range j.writes {
+		command.Results = append(command.Results, w.path)
+	}
 	if j.input != nil {
 		command.Stdin = j.input
 	}

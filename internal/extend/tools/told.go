@@ -15,12 +15,14 @@ type Truth struct {
 	Unattended bool // nobody is there to answer
 	Keeps      bool // what a call says decides whether something goes on after the end
 	GoesOn     bool // what still runs at the end goes on
+	Throwaway  bool // see [tool.Env]
 }
 
 // Told returns tools whose descriptions tell what is so. A call that has an argument which
 // the model is not told of works none the less, as the mode may change.
 func Told(list []tool.Tool, s Truth) []tool.Tool {
 	out := slices.Clone(list)
+	s.Keeps = s.Keeps && s.Mode != tool.ModePlan
 	for i, t := range out {
 		if t.Name == "jobs" {
 			out[i].Doc = strings.Replace(t.Doc, "\n", " "+s.ends()+"\n", 1)
@@ -31,13 +33,16 @@ func Told(list []tool.Tool, s Truth) []tool.Tool {
 		switch {
 		case s.Mode == tool.ModeYolo:
 			out[i].Unshown = []string{"network", "outside"}
+		case s.Mode == tool.ModePlan:
+			out[i].Unshown = []string{"network", "outside"}
+			out[i].Doc += map[bool]string{false: planDoc, true: throwawayDoc}[s.Throwaway && s.Walls.Throwaway]
 		case !s.Walls.Workspace:
 			out[i].Unshown = []string{"outside"}
 			out[i].Doc += unwalledDoc
 		default:
 			out[i].Doc += walledDoc
 		}
-		if s.Mode != tool.ModeYolo {
+		if s.Mode != tool.ModeYolo && s.Mode != tool.ModePlan {
 			out[i].Doc += map[bool]string{false: attendedDoc, true: unattendedDoc}[s.Unattended]
 		}
 		if !s.Keeps {
@@ -62,6 +67,8 @@ const (
 	walledDoc = "- Commands run in a sandbox: they write below the workspace and in the session's own /tmp, and reach servers of this " +
 		"session on localhost. " +
 		"Ask in the call for what one needs beyond: network for hosts, outside for the machine's own /tmp, services and devices. "
+	planDoc       = "- In mode plan only commands run that are known to read. Do not try to get around it.\n"
+	throwawayDoc  = "- In mode plan a command that does more than read runs in a sandbox, on a copy of the workspace that is thrown away.\n"
 	unwalledDoc   = "- Commands that are not proven to only read need approval. "
 	attendedDoc   = "A person then decides; do not try to get around it.\n"
 	unattendedDoc = "Nobody is there to approve it: what no rule allows is denied. Do not try to get around it.\n"

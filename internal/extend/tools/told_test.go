@@ -35,6 +35,18 @@ func TestTold(t *testing.T) {
 			[]string{"in a sandbox", "Nobody is there", "jobs end."},
 			[]string{"A person", "are kept"},
 		},
+		{
+			"plan",
+			tools.Truth{Mode: tool.ModePlan, Walls: walls, Keeps: true},
+			[]string{"only commands run that are known to read", "jobs end."},
+			[]string{"A person", "sandbox", `"network"`, `"outside"`, `"keep"`, "are kept"},
+		},
+		{
+			"plan on a copy",
+			tools.Truth{Mode: tool.ModePlan, Walls: tool.Walls{Read: true, Workspace: true, Throwaway: true}, Throwaway: true},
+			[]string{"on a copy of the workspace that is thrown away"},
+			[]string{"only commands run", `"outside"`},
+		},
 		{"no walls", tools.Truth{Mode: tool.ModeAsk}, []string{"need approval", `"network"`}, []string{"sandbox", `"outside"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -28,11 +28,19 @@ type toolSearchArgs struct {
 
 // Deferred returns the two tools that stand for many whose descriptions would
 // fill the prompt. The many must be callable all the same. The names are listed
-// in the description of the first, as far as there is room. Both also reach others, which the
+// in the description of the first, as far as there is room, and behind them those of tools that have more
+// arguments than the model is told of. Both also reach others, which the
 // model may not have been told of yet.
-func Deferred(many, others []tool.Tool) []tool.Tool {
-	all := slices.Concat(many, others)
-	search := tool.New("tool_search", toolSearchDoc+"\nThere are: "+nameList(many)+"\n",
+func Deferred(many, partly, others []tool.Tool) []tool.Tool {
+	all := slices.Concat(many, partly, others)
+	doc := toolSearchDoc
+	if len(many) > 0 {
+		doc += "\nThere are: " + nameList(many) + "\n"
+	}
+	if len(partly) > 0 {
+		doc += "\nMore arguments have: " + nameList(partly) + "\n"
+	}
+	search := tool.New("tool_search", doc,
 		func(_ context.Context, _ *tool.Call, in toolSearchArgs) (tool.Result, error) {
 			found := Ranked(all, in.Query)
 			if len(found) == 0 {

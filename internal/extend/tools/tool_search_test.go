@@ -25,7 +25,7 @@ func many() []tool.Tool {
 }
 
 func TestToolSearch(t *testing.T) {
-	search := tools.Deferred(many(), nil)[0]
+	search := tools.Deferred(many(), nil, nil)[0]
 	for query, want := range map[string]string{
 		"create an issue":               "## github_create_issue\nOpens an issue in a repository.\nArguments: {",
 		"GITHUB_LIST_ISSUES":            "## github_list_issues\n",
@@ -55,7 +55,7 @@ func TestToolSearch(t *testing.T) {
 }
 
 func TestCallToolStandsForAnother(t *testing.T) {
-	call := tools.Deferred(many(), nil)[1]
+	call := tools.Deferred(many(), nil, nil)[1]
 	for args, want := range map[string]string{
 		`{"name":"sensor_0001","arguments":{"id":"x"}}`: `sensor_0001 {"id":"x"}`,
 		`{"name":"sensor_0001"}`:                        `sensor_0001 {}`,

@@ -15,7 +15,7 @@ import (
 // run.
 func meant(t *testing.T, name, args string) string {
 	t.Helper()
-	list := Mended(slices.Concat(WithLSP(&lsp.Manager{}, Core(&Shell{}, "")), Web{}.Tools(), Deferred(nil, nil)))
+	list := Mended(slices.Concat(WithLSP(&lsp.Manager{}, Core(&Shell{}, "")), Web{}.Tools(), Deferred(nil, nil, nil)))
 	list = append(list, Usual(list)...)
 	find := func(name string) tool.Tool {
 		i := slices.IndexFunc(list, func(t tool.Tool) bool { return t.Name == name })
@@ -88,6 +88,11 @@ func TestHabitsCostNoTurn(t *testing.T) {
 			`edit_file {"edits":[{"new_string":"","old_string":"x"}],"path":"a"}`,
 		},
 		{"str_replace_editor", `{"command":"undo_edit","path":"a"}`, `there is no history here`},
+		{
+			"TodoWrite", `{"todos":[{"content":"a","status":"cancelled"},{"content":"b","status":"completed"}]}`,
+			`todo {"items":[{"state":"done","text":"b"}]}`,
+		},
+		{"TodoWrite", `{"todos":[{"content":"a","status":"canceled"}]}`, `todo {"items":[]}`},
 		{"str_replace_editor", `{"command":"remove","path":"a"}`, `command "remove" is not one of view, create, str_replace, insert, undo_edit`},
 		{
 			"apply_patch", `{"input":"*** Begin Patch\n*** Update File: a.go\n@@ func\n one\n-two\n+2\n three\n*** End Patch"}`,

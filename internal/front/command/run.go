@@ -142,7 +142,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.Replay, "replay", "", "replay a recorded `file` instead of calling a model")
 	fl.StringVar(&f.output, "output", console.Text,
 		"output `format`: text, json, stream-json, or claude-stream-json for wrappers of Claude Code")
-	fl.StringArrayVar(&f.Folders, "add-dir", nil, "`folder` that the session uses like its workspace; repeatable")
+	fl.StringArrayVar(&f.Folders, "add-dir", nil, "`folder` that the session uses like its workspace, without checkpoints; repeatable")
 	fl.StringArrayVar(&f.Allow, "allow", nil, "`rule` for calls that run without asking, such as \"bash(go test *)\"; repeatable")
 	fl.StringArrayVar(&f.Ask, "ask", nil, "`rule` for calls that ask in every mode; repeatable")
 	fl.StringVar(&f.Container, "container", "", "run commands in a container of this `image` (podman or docker) instead of the kernel sandbox")

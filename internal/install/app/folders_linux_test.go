@@ -7,32 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/world/sandbox"
 )
-
-// results has a session make calls, and returns what each came to. It closes the session.
-func results(t *testing.T, s *inspan.Session, err error, calls ...string) (ended []event.Ended) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	for e, err := range s.Run(t.Context(), event.Say("call: "+strings.Join(calls, "\ncall: "))) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b, is := e.Body.(event.Ended); is {
-			ended = append(ended, b)
-		}
-	}
-	if len(ended) != len(calls) {
-		t.Fatalf("%d calls of %d: %+v", len(ended), len(calls), ended)
-	}
-	return ended
-}
 
 // boxing is an installation whose commands run in boxes.
 func boxing(t *testing.T, settings string) *app.App {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/internal/testkit/openaitest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -140,6 +141,116 @@ func TestModelsThatPatch(t *testing.T) {
 			t.Errorf("ran %q, want %q", ran, want)
 		}
 		for name, want := range map[string]string{"a.py": "def a():\n    x = 1\n\ndef b():\n    x = 2\n", "new.py": "b\n"} {
+			if got, err := os.ReadFile(filepath.Join(root, name)); err != nil || string(got) != want {
+				t.Errorf("%s holds %q, %v", name, got, err)
+			}
+		}
+	}
+}
+
+// TestUndoGoesBack holds that undo_edit takes back one change of a file after the other, up to the file itself if the
+// session has made it, and says so where there is no more.
+func TestUndoGoesBack(t *testing.T) {
+	a, root := load(t, ""), t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "old"), []byte("one\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	edit := func(path, from, to string) string {
+		return `str_replace_editor {"command":"str_replace","path":"` + path + `","old_str":"` + from + `","new_str":"` + to + `"}`
+	}
+	undo := func(path string) string { return `str_replace_editor {"command":"undo_edit","path":"` + path + `"}` }
+	read := func(path string) string { return `read_file {"path":"` + path + `"}` }
+	steps := []struct{ call, says string }{
+		{edit("old", "one", "two"), "1 replacement"},
+		{edit("old", "two", "three"), "1 replacement"},
+		{undo("old"), "taken back"},
+		{read("old"), "two"},
+		{edit("old", "two", "four"), "1 replacement"},
+		{undo("old"), "taken back"},
+		{undo("old"), "taken back"},
+		{read("old"), "one"},
+		{undo("old"), "there is no more to undo"},
+		{`str_replace_editor {"command":"create","path":"new","file_text":"a\n"}`, "created"},
+		{edit("new", "a", "b"), "1 replacement"},
+		{undo("new"), "taken back"},
+		{read("new"), "a"},
+		{undo("new"), "deleted new"},
+		{read("new"), "new"},
+		{`write_file {"path":"old","content":"all new\n"}`, "replaced"},
+		{undo("old"), "replaced all of it"},
+	}
+	var calls []string
+	for _, s := range steps {
+		calls = append(calls, s.call)
+	}
+	s, err := a.Host(app.Options{Model: "script", Mode: "yolo"}, func(string) {}).New(t.Context(), root)
+	for i, e := range results(t, s, err, calls...) {
+		if said := e.Parts.Text(); !strings.Contains(said, steps[i].says) {
+			t.Errorf("%d: %s says %q, not %q", i, steps[i].call, said, steps[i].says)
+		}
+	}
+	if got, err := os.ReadFile(filepath.Join(root, "old")); string(got) != "all new\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "new")); err == nil {
+		t.Error("what was made is there")
+	}
+}
+
+// TestModelsWithAnEditor holds that a profile can show a model the type of editor that its vendor has, in the place of
+// edit_file and write_file, and that the log has calls of ours.
+func TestModelsWithAnEditor(t *testing.T) {
+	const own = `{"type":"text_editor_20250728","name":"str_replace_based_edit_tool"`
+	calls := []string{
+		`{"command":"view","path":"."}`, `{"command":"view","path":"a.py"}`, `{"command":"str_replace","path":"a.py","old_str":"x = 1","new_str":"x = 2"}`,
+		`{"command":"insert","path":"a.py","insert_line":1,"insert_text":"y = 3\n"}`, `{"command":"create","path":"new/b.py","file_text":"b\n"}`,
+	}
+	for edit, shown := range map[string]bool{"editor": true, "replace": false} {
+		asked := 0
+		answer := func(_ *http.Request, body []byte) anthropictest.Answer {
+			if has := strings.Contains(string(body), own); has != shown || strings.Contains(string(body), `"name":"edit_file"`) == shown {
+				t.Errorf("%s: the model is told of the vendor's editor: %v", edit, has)
+			}
+			if asked++; asked > len(calls) || !shown {
+				return anthropictest.Answer{Parts: llm.Say("done")}
+			}
+			call := llm.Call{ID: fmt.Sprintf("toolu_%d", asked), Name: "str_replace_based_edit_tool", Args: json.RawMessage(calls[asked-1])}
+			return anthropictest.Answer{Parts: llm.Parts{call}, Stop: llm.StopCalls}
+		}
+		a := load(t, fmt.Sprintf("[[profiles]]\nmatch='*'\nedit='%s'\n[providers.mine]\nkind='anthropic'\nbase_url='%s'\nkey_env='MINE_KEY'\n"+
+			"models.'claude-x'.window=200000\n", edit, anthropictest.Start(t, &anthropictest.Server{Answer: answer})), "MINE_KEY")
+		root := t.TempDir()
+		if err := os.WriteFile(filepath.Join(root, "a.py"), []byte("x = 1\nz = 1\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := a.Host(app.Options{Model: "mine/claude-x", Mode: "edit"}, func(string) {}).New(t.Context(), root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ran []string
+		for e, err := range s.Run(t.Context(), event.Say("go")) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch b := e.Body.(type) {
+			case event.Judged:
+				ran = append(ran, b.Tool)
+			case event.Ended:
+				if b.Outcome != event.OutcomeOK {
+					t.Errorf("%s: %s", b.Outcome, b.Parts.Text())
+				}
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if !shown {
+			continue
+		}
+		if want := []string{"list_files", "read_file", "edit_file", "edit_file", "write_file"}; !slices.Equal(ran, want) {
+			t.Errorf("ran %q, want %q", ran, want)
+		}
+		for name, want := range map[string]string{"a.py": "x = 2\ny = 3\nz = 1\n", "new/b.py": "b\n"} {
 			if got, err := os.ReadFile(filepath.Join(root, name)); err != nil || string(got) != want {
 				t.Errorf("%s holds %q, %v", name, got, err)
 			}

@@ -58,6 +58,27 @@ func works(t *testing.T, s *inspan.Session, err error, text string) inspan.Statu
 	return s.Status()
 }
 
+// results has a session make calls, and returns what each came to. It closes the session.
+func results(t *testing.T, s *inspan.Session, err error, calls ...string) (ended []event.Ended) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for e, err := range s.Run(t.Context(), event.Say("call: "+strings.Join(calls, "\ncall: "))) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, is := e.Body.(event.Ended); is {
+			ended = append(ended, b)
+		}
+	}
+	if len(ended) != len(calls) {
+		t.Fatalf("%d calls of %d: %+v", len(ended), len(calls), ended)
+	}
+	return ended
+}
+
 // TestToolsFollowTheMode holds that the tools of a session are a function of its log: one that is resumed
 // or forked, whatever the settings say by then, tells the model of the same ones, byte for byte, and an
 // agent that works for it of the same bash.
@@ -74,7 +95,7 @@ func TestToolsFollowTheMode(t *testing.T) {
 					t.Fatalf("the model was told %d times of %d tools, and had %d agents", times, len(first), len(st.Children))
 				}
 				said := first["bash"].Description
-				if held := strings.Contains(said, "in a sandbox") || strings.Contains(said, "need approval"); held != (mode != tool.ModeYolo) {
+				if held := strings.Contains(said, "in a sandbox") || strings.Contains(said, "need approval") || strings.Contains(said, "In mode plan"); held != (mode != tool.ModeYolo) {
 					t.Errorf("it is told %q", said)
 				}
 				theirs, _ := toldTools(t, host, st.Children[0].Child)

@@ -1,6 +1,8 @@
 package app_test
 
 import (
+	"crypto/rand"
+	"os"
 	"strings"
 	"testing"
 
@@ -33,6 +35,25 @@ func TestTmpIsOne(t *testing.T) {
 	for i, e := range results(t, s, err, calls...) {
 		if said := e.Parts.Text(); !strings.Contains(said, wants[i].says) {
 			t.Errorf("%s says %q, not %q", wants[i].call, said, wants[i].says)
+		}
+	}
+}
+
+// TestResultsInTmp holds that a file in /tmp which a call says it writes is there after the session, whether a tool
+// of files or a command has written it, and what no call names is not.
+func TestResultsInTmp(t *testing.T) {
+	name := "/tmp/results-" + rand.Text()
+	t.Cleanup(func() {
+		for _, end := range []string{".txt", ".csv", ".log"} {
+			_ = os.Remove(name + end)
+		}
+	})
+	s, err := boxing(t, "").Host(app.Options{Model: "script", Mode: "auto", Unattended: true}, func(string) {}).New(t.Context(), t.TempDir())
+	results(t, s, err, `write_file {"path":"`+name+`.txt","content":"of a tool\n"}`, `bash {"command":"echo of a command >`+name+`.csv"}`,
+		`bash {"command":"N=`+name+`; sh -c 'echo unnamed >'$N.log"}`)
+	for end, want := range map[string]string{".txt": "of a tool\n", ".csv": "of a command\n", ".log": ""} {
+		if got, err := os.ReadFile(name + end); string(got) != want || (err == nil) != (want != "") {
+			t.Errorf("%s holds %q, %v", name+end, got, err)
 		}
 	}
 }

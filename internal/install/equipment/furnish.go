@@ -31,6 +31,7 @@ func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come f
 	mode = cmp.Or(mode, tool.ModeAsk)
 	all := tools.Told(agent.Tools, tools.Truth{
 		Mode: mode, Walls: agent.Env.Walls, Unattended: unattended, Keeps: !agent.Jobs.KeepNone && !agent.Jobs.Keep, GoesOn: agent.Jobs.Keep,
+		Throwaway: agent.Env.Throwaway,
 	})
 	if unattended {
 		all = slices.DeleteFunc(slices.Clone(all), func(t tool.Tool) bool { return slices.Contains(attended(), t.Name) })
@@ -39,8 +40,11 @@ func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come f
 		all = tools.Mended(all)
 	}
 	var beside []tool.Tool // of which the model is not told
-	if profile.For(agent.Model.Info().Route(), c.Config.Profiles).Edit == "patch" {
+	switch profile.For(agent.Model.Info().Route(), c.Config.Profiles).Edit {
+	case "patch":
 		all, beside = tools.Patching(all)
+	case "editor":
+		all, beside = tools.Editing(all)
 	}
 	room := allowance(agent.Model.Info().Window)
 	var rare, known []tool.Tool // known are those that tool_search tells more of
@@ -63,7 +67,7 @@ func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come f
 			shown, hidden = nil, slices.Concat(hidden, shown)
 		}
 		if len(hidden) > 0 {
-			shown = slices.Concat(tools.Deferred(slices.Concat(hidden, known), shown), shown)
+			shown = slices.Concat(tools.Deferred(hidden, known, shown), shown)
 		}
 		hidden = slices.Concat(hidden, beside)
 		if levers.Names.Active(unattended) {
@@ -104,7 +108,7 @@ const leastDaily = 16_000
 // daily parts built-in tools into those that a model needs every day and the rest.
 func daily(list []tool.Tool, window int) (shown, rare []tool.Tool) {
 	names := []string{
-		"read_file", "write_file", "edit_file", "edit_lines", "apply_patch", "list_files", "search_files", "bash", "todo", "ask_user", "history",
+		"read_file", "write_file", "edit_file", "edit_lines", "apply_patch", "str_replace_based_edit_tool", "list_files", "search_files", "bash", "todo", "ask_user", "history",
 	}
 	if window == 0 || window >= leastDaily {
 		names = append(names, "find_files", "jobs", "skill", "spawn_agent", "web_fetch")

@@ -157,6 +157,8 @@ type Way struct {
 	spans []snapshot.Span
 	// files that background agents have changed since, which stay
 	beside []FileBack
+	// files that calls have written since outside of the workspace, such as in a folder beside it
+	apart []FileBack
 }
 
 // Lines describes the rewind in lines without control characters: each file that changes, each that stays
@@ -179,7 +181,7 @@ func WayLines(to uint64, changed, kept []FileBack, force bool) []string {
 	}
 	for _, f := range kept {
 		does := verb
-		if f.Agent != "" {
+		if f.Agent != "" || filepath.IsAbs(f.Path) {
 			does = "stays"
 		}
 		out = append(out, fmt.Sprintf("%s %s: %s", words.OneLine(f.Path, 200), does, words.OneLine(f.What, 200)))
@@ -193,7 +195,7 @@ func WayLines(to uint64, changed, kept []FileBack, force bool) []string {
 	return out
 }
 
-// FileBack is a path relative to the workspace, and what happens to it, or why it stays as it is.
+// FileBack is a path, relative to the workspace if it lies there, and what happens to it, or why it stays as it is.
 type FileBack struct {
 	Path string `json:"path"`
 	What string `json:"what" jsonschema:"what becomes of it, or why it stays"`
@@ -215,7 +217,7 @@ func (r *Way) Files() (changed, kept []FileBack) {
 			kept = append(kept, f)
 		}
 	}
-	return changed, kept
+	return changed, append(kept, r.apart...)
 }
 
 func becomes(c snapshot.Change) string {
@@ -258,7 +260,7 @@ func (w *Rewinds) Back(ctx context.Context, id, root string, seq uint64, files, 
 		return nil, err
 	}
 	var err error
-	if err = r.collect(ctx, w.Sessions, id, seq); err == nil {
+	if err = r.collect(ctx, w.Sessions, id, root, seq); err == nil {
 		r.beside, err = w.beside(ctx, id, root, seq)
 	}
 	if err != nil {
@@ -340,7 +342,7 @@ func (w *Rewinds) Changed(ctx context.Context, id, root string) (files []FileBac
 
 // collect finds the changes by the calls of a session since an event: the differences between the checkpoints
 // around them.
-func (r *Way) collect(ctx context.Context, sessions store.Store, id string, since uint64) error {
+func (r *Way) collect(ctx context.Context, sessions store.Store, id, root string, since uint64) error {
 	open := ""
 	add := func(before, after string) {
 		if r.at == "" {
@@ -365,6 +367,13 @@ func (r *Way) collect(ctx context.Context, sessions store.Store, id string, sinc
 			}
 		case event.Restored:
 			add(b.Before, b.After)
+		case event.Ended:
+			for _, f := range b.Files {
+				known := slices.ContainsFunc(r.apart, func(o FileBack) bool { return o.Path == f.Path })
+				if f.Written && !known && filepath.IsAbs(f.Path) && !tool.Inside(root, f.Path) {
+					r.apart = append(r.apart, FileBack{Path: f.Path, What: "it lies outside of the workspace, of which alone there are checkpoints"})
+				}
+			}
 		}
 	}
 	if open == "" {

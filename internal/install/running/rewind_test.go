@@ -490,3 +490,25 @@ func TestParked(t *testing.T) {
 		t.Error("a session that is not there was opened")
 	}
 }
+
+// TestBackTellsWhatLiesApart holds that a way back names what calls have written outside of the workspace, in a folder
+// beside it too, as that is in no checkpoint and stays.
+func TestBackTellsWhatLiesApart(t *testing.T) {
+	p := newRewindable(t)
+	beside := filepath.Join(t.TempDir(), "made")
+	p.say(t, "Work.")
+	p.works(t, func() { p.put(t, "made", "x") })
+	p.write(t, event.Ended{Call: "c", Outcome: event.OutcomeOK, Parts: llm.Say("x"), Files: []tool.File{
+		{Path: beside, Digest: tool.Digest([]byte("x")), Written: true}, {Path: filepath.Join(p.root, "made"), Written: true}, {Path: "/etc/hosts", Digest: "read"},
+	}})
+	way, err := p.To(t.Context(), p.status(), "last", true, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, force := range []bool{false, true} {
+		want := "made is removed, because the agent created it\n" + beside + " stays: it lies outside of the workspace, of which alone there are checkpoints\n"
+		if lines := strings.Join(way.Lines(force), "\n"); !strings.HasPrefix(lines, want+"the conversation returns to event ") {
+			t.Errorf("%s", lines)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -15,6 +16,7 @@ import (
 //	needs: programs, without which it can't be tried
 //	auto: the wall that keeps mode auto from it: the task has the tag "walled"
 //	file NAME: content, before it begins
+//	many N: a text that MANY stands for so many times, in what follows
 //	bash: a command
 //	keep: a command that is to go on afterwards; the run is allowed that by --keep-jobs
 //	call TOOL: arguments as JSON
@@ -81,6 +83,7 @@ func parseTexts(class, text string) (tasks []*Task, err error) {
 // textTask is a task that is being read.
 type textTask struct {
 	*Task
+	many   string // what MANY stands for
 	calls  int
 	misses []int // numbers of calls that must fail
 }
@@ -88,7 +91,16 @@ type textTask struct {
 // add takes one line of a task.
 func (t *textTask) add(word, rest string) error {
 	kind, name, _ := strings.Cut(word, " ")
+	if t.many != "" {
+		rest = strings.ReplaceAll(rest, "MANY", t.many)
+	}
 	switch kind {
+	case "many":
+		n, err := strconv.Atoi(name)
+		if err != nil {
+			return fmt.Errorf("%s: many: %w", t.Title, err)
+		}
+		t.many = strings.Repeat(rest, n)
 	case "needs":
 		t.Needs = strings.Fields(rest)
 	case "auto":

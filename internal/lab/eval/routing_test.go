@@ -253,6 +253,9 @@ func solve(t *testing.T, k *eval.Task, m llm.Model) (o outcome) {
 // leaves finds tasks that leave their folder, or wait for something.
 var leaves = regexp.MustCompile(`~|/tmp|/etc|/var|/dev/shm|HOME|PORT|sleep|background|call: jobs|keep|nohup|setsid|&"|& |cron|apt|pip|npm|git config --global`)
 
+// mostAsked is how many bytes a task may have: more is about long commands, and fits no small window.
+const mostAsked = 4 << 10
+
 // within are the tasks of the oracle that stay in their folder, for a home of their own.
 func within(t *testing.T) (tasks []*eval.Task) {
 	t.Helper()
@@ -267,7 +270,7 @@ func within(t *testing.T) (tasks []*eval.Task) {
 	}
 	for _, k := range suite.Tasks {
 		// Only what stays in its folder and is done at once: the models are played, and the money is what counts.
-		if len(k.Needs)+len(k.Graders) == 0 && !slices.Contains(k.Tags, "walled") && !leaves.MatchString(k.Prompt+k.Check.Commands[0][2]) {
+		if len(k.Needs)+len(k.Graders) == 0 && len(k.Prompt) < mostAsked && !slices.Contains(k.Tags, "walled") && !leaves.MatchString(k.Prompt+k.Check.Commands[0][2]) {
 			tasks = append(tasks, k)
 		}
 	}

@@ -18,3 +18,13 @@ func TestPlainExpansion(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesThatAreNoText holds that nothing is proven of a command that writes a name out in bytes which are no
+// text: neither a judge nor a log could hold it as it is.
+func TestNamesThatAreNoText(t *testing.T) {
+	for text, proven := range map[string]bool{`cat $'caf\xc3\xa9'`: true, `cat $'caf\xe9'`: false, `cat $'\351'`: false} {
+		if p := Explain(text, Place{Root: "/w", Cwd: "/w"}); (p.Class != Full) != proven {
+			t.Errorf("%s: %v", text, p.Class)
+		}
+	}
+}

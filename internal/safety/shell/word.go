@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -313,7 +314,7 @@ func (b *building) single(p *syntax.SglQuoted) {
 		return
 	}
 	text, ok := ansi(p.Value)
-	if !ok || b.s.posix {
+	if !ok || b.s.posix || !utf8.ValidString(text) { // no log and no judge can hold such a name
 		b.j.unproven(b.s, b.s.text(p), "this quoted text is not understood")
 		b.unknown(false)
 		return

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/inspan/inspan/internal/testkit/fake"
 )
@@ -46,6 +47,12 @@ func toolsObjection(r *request) error {
 			return refuse("tools: Tool names must be unique.")
 		}
 		seen[t.Name] = true
+		if kind := string(t.fields["type"]); strings.HasPrefix(kind, `"text_editor_`) {
+			if err := editorObjection(i, t); err != nil {
+				return err
+			}
+			continue
+		}
 		for _, field := range slices.Sorted(maps.Keys(t.fields)) {
 			if !slices.Contains([]string{"name", "description", "input_schema", "cache_control", "type", "strict"}, field) {
 				return refuse("tools.%d.custom.%s: Extra inputs are not permitted", i, field)
@@ -53,6 +60,19 @@ func toolsObjection(r *request) error {
 		}
 		if err := checkSchema(i, t.InputSchema); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// editorObjection is what the vendor has against an editor of its own, which has one name and no schema.
+func editorObjection(i int, t tool) error {
+	if string(t.fields["type"]) != `"text_editor_20250728"` || t.Name != "str_replace_based_edit_tool" {
+		return refuse("tools.%d: Input tag does not match any of the expected tags, or the name is not that of its type", i)
+	}
+	for _, field := range slices.Sorted(maps.Keys(t.fields)) {
+		if !slices.Contains([]string{"name", "type", "cache_control", "max_characters"}, field) {
+			return refuse("tools.%d.text_editor_20250728.%s: Extra inputs are not permitted", i, field)
 		}
 	}
 	return nil

@@ -46,8 +46,8 @@ type Options struct {
 	// Alone keeps read boxes from seeing the processes outside: each has namespaces of its own, as
 	// workspace boxes have. Without, they can't signal or inspect these, and read their arguments.
 	Alone bool
-	// Results has files that tools have written into the session's own folders for temporary files, as
-	// /tmp/report.txt, be in those of the machine when the environment is closed, unless there is
+	// Results has files that tools and the words of commands have written into the session's own folders for
+	// temporary files, as /tmp/report.txt, be in those of the machine when the environment is closed, unless there is
 	// something of that name.
 	Results bool
 	// Registries are hosts that every workspace box may reach, where single hosts can be opened. From those of Fetches

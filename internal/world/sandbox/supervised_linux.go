@@ -133,6 +133,11 @@ func (k *supervised) makePlaces() (err error) {
 	for _, g := range k.order.Read {
 		paths = append(paths, g.Path)
 	}
+	for _, path := range k.command.Results {
+		if k.boxes.temp.Owns(path) { // what is below a folder of the machine's stays in the session
+			k.boxes.temp.NoteWritten(path)
+		}
+	}
 	leave, err := k.boxes.temp.MountPoints(paths)
 	if err != nil {
 		k.release()

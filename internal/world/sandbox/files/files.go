@@ -127,7 +127,7 @@ func (f *files) Change(ctx context.Context, c tool.Change) error {
 		}
 	}
 	if err == nil && at != path {
-		f.temp.noteWritten(path)
+		f.temp.NoteWritten(path)
 	}
 	var pe *fs.PathError
 	if at != path && errors.As(err, &pe) {

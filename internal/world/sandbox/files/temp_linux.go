@@ -87,8 +87,8 @@ func (t *Temp) give(root int, below string) {
 	t.given[walls.TempFolders()[root][0]+"/"+name] = true
 }
 
-// noteWritten takes note of a file that a tool has changed.
-func (t *Temp) noteWritten(path string) {
+// NoteWritten takes note of a file that a tool has changed, or a command said it would.
+func (t *Temp) NoteWritten(path string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.written == nil {
@@ -97,8 +97,8 @@ func (t *Temp) noteWritten(path string) {
 	t.written[path] = true
 }
 
-// handOut copies what tools have written to where they said, if nothing is there: a model says that it wrote
-// /tmp/report.txt, and a person looks there. What commands have written is the session's. t.mu is held.
+// handOut copies what calls have said they write to where they said, if nothing is there: a model says that it wrote
+// /tmp/report.txt, and a person looks there. All else is the session's. t.mu is held.
 func (t *Temp) handOut() error {
 	var failed error
 	for _, path := range slices.Sorted(maps.Keys(t.written)) {

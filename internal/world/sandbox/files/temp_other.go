@@ -11,5 +11,5 @@ type Temp struct{}
 func (*Temp) onMachine(path string) (string, error) { return path, nil }
 func (*Temp) inSession(path string) string          { return path }
 func (*Temp) resolve(path string) (string, error)   { return paths.Resolve(path) }
-func (*Temp) noteWritten(string)                    {}
+func (*Temp) NoteWritten(string)                    {}
 func (*Temp) Temporary(string, bool) bool           { return false }

@@ -316,7 +316,12 @@ func TestLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	boxes.Need(t, env, tool.BoxWorkspace)
+	theirs, err := exec.Command("sh", "-c", "ulimit -Hc").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for text, want := range map[string]bool{
+		"[ $(ulimit -Hc) = " + strings.TrimSpace(string(theirs)) + " ] && ulimit -c $(ulimit -Hc)": true, // what debugs may want a core file
 		"head -c 1000000 /dev/zero >f": true, "head -c 2000000 /dev/zero >f": false, "[ $(ulimit -n) = 64 ]": true, "[ $(ulimit -c) = 0 ]": true,
 		"python3 -c 'bytearray(1<<20)'": true, "sleep 0.1; python3 -c 'bytearray(1<<30)'": false,
 	} {

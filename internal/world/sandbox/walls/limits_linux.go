@@ -16,7 +16,12 @@ func (l Limits) ApplyHere() error {
 			}
 		}
 	}
-	return syscall.Setrlimit(unix.RLIMIT_CORE, &syscall.Rlimit{})
+	var core syscall.Rlimit
+	if err := syscall.Getrlimit(unix.RLIMIT_CORE, &core); err != nil {
+		return err
+	}
+	core.Cur = 0 // what debugs asks for one, as far as the person may: ulimit -c
+	return syscall.Setrlimit(unix.RLIMIT_CORE, &core)
 }
 
 // ApplyTo sets the limits that the keeper could not live with. They come a

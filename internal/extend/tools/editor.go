@@ -1,0 +1,83 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/tool"
+)
+
+//go:embed editor.md
+var editorDoc string
+
+// Name and type of the editor that Anthropic's models are trained with. The type stands for its description and schema
+// on the vendor's wire.
+const (
+	editorName = "str_replace_based_edit_tool"
+	editorType = "text_editor_20250728"
+)
+
+type editorArgs struct {
+	Command string  `json:"command" enum:"view,str_replace,create,insert"`
+	Path    string  `json:"path" jsonschema:"file"`
+	Old     string  `json:"old_str,omitempty" jsonschema:"for str_replace: text to replace"`
+	New     *string `json:"new_str,omitempty" jsonschema:"for str_replace: text in its place"`
+	File    *string `json:"file_text,omitempty" jsonschema:"for create: all of it"`
+	Line    *int    `json:"insert_line,omitempty" jsonschema:"for insert: line to insert behind"`
+	Text    *string `json:"insert_text,omitempty" jsonschema:"for insert: text"`
+	Range   []int   `json:"view_range,omitempty" jsonschema:"for view: first and last line"`
+}
+
+// Editing has a list of tools show the editor of one vendor in the place of edit_file and write_file, for models that
+// are trained with it. A call of it is one of read_file, write_file or edit_file: that is what is judged, runs and
+// stands in the log. Hidden are the tools that it needs besides. A list without edit_file stays as it is.
+func Editing(list []tool.Tool) (shown, hidden []tool.Tool) {
+	for _, t := range list {
+		switch t.Name {
+		case "edit_file":
+			shown, hidden = append(shown, editor()), append(hidden, t)
+		case "write_file":
+			hidden = append(hidden, t)
+		default:
+			shown = append(shown, t)
+		}
+	}
+	if !slices.ContainsFunc(hidden, func(t tool.Tool) bool { return t.Name == "edit_file" }) {
+		return list, nil
+	}
+	for i := range shown {
+		shown[i].Doc = strings.ReplaceAll(shown[i].Doc, "edit_file", editorName)
+	}
+	return shown, hidden
+}
+
+func editor() tool.Tool {
+	t := tool.New(editorName, editorDoc, func(context.Context, *tool.Call, editorArgs) (tool.Result, error) {
+		return tool.Result{}, errors.New("a command of the editor stands for another call, and there is none here")
+	})
+	t.Vendor = editorType
+	t.Mend = func(args map[string]any) {
+		first(args, "path", "file_path")
+		first(args, "insert_text", "text", "new_text")
+		if _, given := args["insert_text"]; args["command"] == "insert" && !given {
+			move(args, "new_str", "insert_text")
+		}
+	}
+	t.Stands = func(ctx context.Context, c *tool.Call) (string, json.RawMessage, error) {
+		var args map[string]any
+		if err := json.Unmarshal(c.Args, &args); err != nil {
+			return "", nil, err
+		}
+		target, out, err := editorCommand(ctx, c, args)
+		if err != nil {
+			return "", nil, err
+		}
+		raw, err := json.Marshal(out)
+		return target, raw, err
+	}
+	return t
+}
