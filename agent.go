@@ -167,6 +167,9 @@ type Dynamic struct {
 	// before each run; a change costs the prompt cache. A tool whose name is taken is left out, and a note says so. If nil,
 	// there are none.
 	Tools func(ctx context.Context) (shown, hidden []tool.Tool)
+	// Directing are the names of hidden tools that the model is told of from the request on that follows the first agent
+	// in the background or in a copy of the workspace.
+	Directing []string
 	// Proposed makes the tool of a proposal of the session's model, see [tool.Result.Proposal]. The model is told of it from
 	// the next request on, behind all other tools; an error is a note, and the session continues without. If nil, no model
 	// writes tools.

@@ -22,8 +22,10 @@ type toolbox struct {
 
 	byName  map[string]tool.Tool // wrapped
 	specs   []llm.ToolSpec       // of those that the model is told of
-	fixed   int                  // how many of specs the model has not written; they come first
-	written []loop.Written       // by the model, as far as they are in the box
+	fixed   int                  // how many of specs every run begins with; they come first
+	direct  []llm.ToolSpec       // of Dynamic.Directing, of which the model is told once directs
+	directs bool                 // specs hold direct, behind the fixed ones
+	written []loop.Written       // by the model, as far as they are in the box; the last of specs
 	left    []string             // why tools were left out
 	servers []event.Server       // as they were stored last
 }
@@ -38,7 +40,7 @@ func (b *toolbox) gather(ctx context.Context) error {
 		byName[t.Name] = b.wrapped(t)
 		specs = append(specs, t.Spec())
 	}
-	b.left = nil
+	b.left, b.direct = nil, nil
 	if b.cfg.Dynamic.Tools != nil {
 		shown, hidden := b.cfg.Dynamic.Tools(ctx)
 		for i, t := range slices.Concat(shown, hidden) {
@@ -54,27 +56,37 @@ func (b *toolbox) gather(ctx context.Context) error {
 			byName[t.Name] = b.wrapped(t)
 			if i < len(shown) {
 				specs = append(specs, t.Spec())
+			} else if slices.Contains(b.cfg.Dynamic.Directing, t.Name) {
+				b.direct = append(b.direct, t.Spec())
 			}
 		}
 	}
 	b.byName, b.specs = byName, b.cfg.Secrets.Tools(specs)
-	b.written, b.fixed = nil, len(b.specs)
+	b.written, b.directs, b.fixed = nil, false, len(b.specs)
 	b.journal.mu.Lock()
-	written := b.journal.state.Written
+	written, directs := b.journal.state.Written, b.journal.state.Directs()
 	b.journal.mu.Unlock()
-	b.addWritten(ctx, written)
+	b.add(ctx, directs, written)
 	return nil
 }
 
-// addWritten replaces the tools that the model has written, which stand behind all others.
-func (b *toolbox) addWritten(ctx context.Context, list []loop.Written) {
+// add puts in what the log brings, behind all others: the tools to direct agents if there are some to direct,
+// and those that the model has written, in the place of those that stand there.
+func (b *toolbox) add(ctx context.Context, directs bool, list []loop.Written) {
+	first := b.fixed // of those that the model has written
+	if b.directs {
+		first += len(b.direct)
+	}
+	for _, spec := range b.specs[first:] {
+		delete(b.byName, spec.Name)
+	}
+	b.directs, b.written, b.specs = directs, list, b.specs[:b.fixed:b.fixed]
+	if directs {
+		b.specs = append(b.specs, b.cfg.Secrets.Tools(b.direct)...)
+	}
 	if b.cfg.Dynamic.Proposed == nil {
 		return
 	}
-	for _, spec := range b.specs[b.fixed:] {
-		delete(b.byName, spec.Name)
-	}
-	b.written, b.specs = list, b.specs[:b.fixed:b.fixed]
 	for _, w := range list {
 		t, err := b.cfg.Dynamic.Proposed(ctx, w.Proposal)
 		if _, twice := b.byName[t.Name]; err == nil && (twice || t.Name != w.Name || b.cfg.Secrets.Vault.Redact(t.Name) != t.Name) {
@@ -89,14 +101,16 @@ func (b *toolbox) addWritten(ctx context.Context, list []loop.Written) {
 	}
 }
 
-// newlyWritten brings in what the model has written since it was told of its tools, and reports whether
-// there was anything.
-func (b *toolbox) newlyWritten(ctx context.Context) (some bool, err error) {
-	if b.cfg.Dynamic.Proposed == nil || slices.Equal(b.written, b.journal.state.Written) {
+// grown brings in what the log brings since the model was told of its tools, and reports whether there was
+// anything.
+func (b *toolbox) grown(ctx context.Context) (some bool, err error) {
+	state := b.journal.state
+	directs := state.Directs()
+	if (directs == b.directs || len(b.direct) == 0) && (b.cfg.Dynamic.Proposed == nil || slices.Equal(b.written, state.Written)) {
 		return false, nil
 	}
 	b.left = nil
-	b.addWritten(ctx, b.journal.state.Written)
+	b.add(ctx, directs, state.Written)
 	out := b.clashes()
 	tools, told := b.retooled(false)
 	if tools != nil {

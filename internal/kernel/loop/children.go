@@ -122,6 +122,12 @@ func (s *State) awaiting() bool {
 	return slices.ContainsFunc(s.Children, func(c Child) bool { return c.Open && c.Background })
 }
 
+// Directs reports whether there is, or was, a child that works in the background or in a copy of the workspace:
+// one to look after.
+func (s *State) Directs() bool {
+	return slices.ContainsFunc(s.Children, func(c Child) bool { return c.Background || c.Root != "" })
+}
+
 // disown leaves the children to the session that this one is a copy of.
 func (s *State) disown() {
 	s.Children, s.Raised = slices.Clone(s.Children), nil
