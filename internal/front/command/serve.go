@@ -164,7 +164,7 @@ func (c *command) equip(a *app.App, s *server.Server) (err error) {
 		Load: func() (*app.App, error) { return app.Load(c.self) },
 		Warn: c.warn, Nice: server.Nice, Closed: a.Permission.Closed, Sessions: a.Running.Sessions,
 	}
-	s.Host, s.ToolNames = hosts.Host, a.Extensions.ToolNames
+	s.Host, s.ToolNames, s.Trees = hosts.Host, a.Extensions.ToolNames, a.Running.Trees
 	s.HasModel, s.Rewind, s.Workflows = a.Providers.Known, a.Rewind, app.Workflows(a, "", "").Checked
 	s.Schedules = c.schedules(a)
 	managed.Join(s)
