@@ -1,4 +1,6 @@
-package custom
+// Package changed tells which files of a workspace have changed while something ran there, by their times and
+// sizes. Who changed them it can't tell.
+package changed
 
 import (
 	"cmp"
@@ -18,6 +20,9 @@ const (
 	mostRead   = 8 << 20 // bytes of a file that is named
 )
 
+// Files are those of a workspace, as they stood when somebody looked; nil: they were too many.
+type Files map[string]stamp
+
 // stamp is how a file stands, but for what it holds.
 type stamp struct {
 	at   time.Time
@@ -25,10 +30,9 @@ type stamp struct {
 	mode fs.FileMode
 }
 
-// stamps are those of the files below a folder, without what git and package managers keep; nil: they are
-// too many to look at.
-func stamps(ctx context.Context, files tool.Files, root string) map[string]stamp {
-	out := map[string]stamp{}
+// Look looks at the files below a folder, without what git and package managers keep.
+func Look(ctx context.Context, files tool.Files, root string) Files {
+	out := Files{}
 	dirs := []string{root}
 	for len(dirs) > 0 {
 		dir := dirs[0]
@@ -64,13 +68,13 @@ func entries(ctx context.Context, files tool.Files, dir string) []fs.DirEntry {
 	return list
 }
 
-// changed lists the files below a folder that are not as they were. Nothing is told where there were too
+// Since lists the files below the folder that are not as they were. Nothing is told where there were too
 // many, or where it would be of more than anybody reads.
-func changed(ctx context.Context, files tool.Files, root string, before map[string]stamp) []tool.File {
+func (before Files) Since(ctx context.Context, files tool.Files, root string) []tool.File {
 	if before == nil {
 		return nil
 	}
-	after := stamps(ctx, files, root)
+	after := Look(ctx, files, root)
 	if after == nil {
 		return nil
 	}
