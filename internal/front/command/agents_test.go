@@ -20,6 +20,7 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 )
 
 // crew is a model whose session has some others write to a ledger, the last of them
@@ -228,8 +229,14 @@ func killTree(t *testing.T, after func() time.Duration, most int) (kills int, to
 		if kills++; kills > most {
 			t.Fatalf("%v\n%s", err, out.Bytes())
 		}
-		if id, err = h.store().Resolve(t.Context(), "last"); err == nil && slices.ContainsFunc(logged(t, h, id),
-			func(e entry) bool { return e.Body.Kind() == "said" }) {
+		if id, err = h.store().Resolve(t.Context(), "last"); err != nil {
+			continue
+		}
+		log := logged(t, h, id)
+		if len(log) > 0 && log[len(log)-1].Body.Kind() == "stopped" {
+			break // it was killed on its way out
+		}
+		if slices.ContainsFunc(log, func(e entry) bool { return e.Body.Kind() == "said" }) {
 			args = []string{"resume", id, "--mode", "auto"}
 		}
 	}
@@ -247,6 +254,8 @@ func checkTree(t *testing.T, h home, id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// One that was killed before it was told anything began nothing.
+	ids = slices.DeleteFunc(ids, func(other string) bool { return !store.InFamily(id, other) })
 	heard, open, copied := "", map[string]bool{}, ""
 	for _, id := range ids {
 		for _, e := range logged(t, h, id) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 )
 
 // Traces for OpenTelemetry, in the JSON encoding of OTLP (opentelemetry-proto 1, protobuf's JSON with
@@ -254,7 +255,8 @@ func (x *otlp) span(t Trace, span Span) otlpSpan {
 	case SpanRun:
 		who := cmp.Or(t.Agent, "inspan")
 		s.Name = "invoke_agent " + who
-		a = a.text("gen_ai.operation.name", "invoke_agent").text("gen_ai.agent.name", who).text(x.provider, "inspan")
+		a = a.text("gen_ai.operation.name", "invoke_agent").text("gen_ai.agent.name", who).text("gen_ai.agent.id", t.Session).
+			text(x.provider, "inspan")
 	case SpanModel:
 		s.Kind = otlpClient
 		s.Name, a = x.model(span, a)
@@ -270,6 +272,9 @@ func (x *otlp) span(t Trace, span Span) otlpSpan {
 		s.Name = string(span.Kind) + " " + span.Name
 	}
 	s.Name = strings.TrimSpace(strings.ToValidUTF8(s.Name, "\ufffd"))
+	if parent := store.Parent(t.Session); parent != "" {
+		a = a.text("inspan.agent", t.Agent).text("inspan.parent", parent).text("inspan.lead", store.Lead(t.Session))
+	}
 	a = a.text("inspan.kind", string(span.Kind)).whole("inspan.seq", int(span.Seq)).text("inspan.outcome", span.Outcome).
 		number("inspan.cost_usd", span.Cost)
 	if span.Failed() {
