@@ -17,7 +17,6 @@ import (
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/front/console"
-	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/lab/eval"
 	"github.com/inspan/inspan/internal/lab/stats"
 	"github.com/inspan/inspan/store"
@@ -34,7 +33,7 @@ type performed = func(cmd *cobra.Command, args []string) error
 // comparing is a command about runs, once the settings are read.
 func (c *command) comparing(ask *comparisons, do performed) performed {
 	return func(cmd *cobra.Command, args []string) error {
-		a, err := app.Load(c.self)
+		a, err := c.installation()
 		if err != nil {
 			return err
 		}

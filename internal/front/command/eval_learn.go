@@ -364,11 +364,17 @@ func (c *comparisons) canary(ctx context.Context, id string, share float64) erro
 	p, _, err := c.step(ctx, id, func(*eval.Book) (eval.Entry, error) {
 		return eval.Entry{Step: eval.Canaried, Proposal: id, Share: share}, nil
 	})
-	if err == nil {
-		fmt.Fprintf(c.Out, "%g %% of new sessions get %s. Label them: inspan run --label %s=$(inspan eval learn arm %s KEY)\n",
-			100*share, id, p.Label(), id)
+	if err != nil {
+		return err
 	}
-	return err
+	if p.Change.DrawnFor() {
+		fmt.Fprintf(c.Out, "%g %% of new sessions in %s get %s, and each has the label %s. It is rolled back by itself if it does harm.\n",
+			100*share, text.Line(p.Change.Root), id, p.Label())
+		return nil
+	}
+	fmt.Fprintf(c.Out, "%g %% of new sessions get %s. Sessions can't draw for %s by themselves, as they share the file. "+
+		"Label them: inspan run --label %s=$(inspan eval learn arm %s KEY)\n", 100*share, id, text.Line(p.Change.File), p.Label(), id)
+	return nil
 }
 
 // arm prints whether a new session gets a change, and makes it in the folder of that session if so.
@@ -411,15 +417,15 @@ func (c *comparisons) watch(ctx context.Context) error {
 		if p.Step != eval.Canaried && p.Step != eval.Kept {
 			continue
 		}
-		signals, err := eval.Signals(ctx, c.Sessions, began(book, p.ID, eval.Canaried))
-		if err != nil {
-			return err
-		}
 		if p.Step == eval.Kept {
-			c.watchKept(p.ID, signals, began(book, p.ID, eval.Kept))
+			signals, err := eval.Signals(ctx, c.Sessions, book.Since(p.ID, eval.Canaried), "")
+			if err != nil {
+				return err
+			}
+			c.watchKept(p.ID, signals, book.Since(p.ID, eval.Kept))
 			continue
 		}
-		_, e, err := c.step(ctx, p.ID, func(b *eval.Book) (eval.Entry, error) { return b.Watch(p.ID, signals) })
+		e, err := c.fares(ctx, book, p)
 		if err != nil {
 			return err
 		}
@@ -428,9 +434,14 @@ func (c *comparisons) watch(ctx context.Context) error {
 	return nil
 }
 
-// began is when a proposal took a step.
-func began(book *eval.Book, id string, step eval.Step) time.Time {
-	return book.Entries[slices.IndexFunc(book.Entries, func(e eval.Entry) bool { return e.Proposal == id && e.Step == step })].Time
+// fares puts into the ledger how the sessions of a canary fare.
+func (c *comparisons) fares(ctx context.Context, book *eval.Book, p *eval.Proposal) (eval.Entry, error) {
+	signals, err := eval.Signals(ctx, c.Sessions, book.Since(p.ID, eval.Canaried), p.Label())
+	if err != nil {
+		return eval.Entry{}, err
+	}
+	_, e, err := c.step(ctx, p.ID, func(b *eval.Book) (eval.Entry, error) { return b.Watch(p.ID, signals) })
+	return e, err
 }
 
 // watchKept tells how sessions fare that all have a change. Nothing is concluded from it: without others at
@@ -457,6 +468,17 @@ func (c *comparisons) watchKept(id string, signals []eval.Signal, kept time.Time
 
 // keep makes a change in its workspace, for all sessions.
 func (c *comparisons) keep(ctx context.Context, id string) error {
+	book, err := c.ledger().Book()
+	if err != nil {
+		return err
+	}
+	if p, err := book.Proposal(id); err == nil && p.Step == eval.Canaried {
+		if e, err := c.fares(ctx, book, p); err != nil {
+			return err
+		} else if e.Step == eval.RolledBack {
+			return fmt.Errorf("%s is not kept but rolled back: %s", id, e.Why)
+		}
+	}
 	p, _, err := c.step(ctx, id, func(b *eval.Book) (eval.Entry, error) { return b.Made(id, eval.Kept, "") })
 	if err == nil {
 		fmt.Fprintf(c.Out, "%s is made in %s.\n", id, p.Change.File)

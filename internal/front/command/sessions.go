@@ -38,7 +38,7 @@ func (c *command) sessionsList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}
@@ -98,7 +98,7 @@ func (c *command) sessionsSearch() *cobra.Command {
 			if err != nil {
 				return words.Misuse{Err: err}
 			}
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}
@@ -226,7 +226,7 @@ func (c *command) sessionsFsck() *cobra.Command {
 			"With --repair it sets aside a last line that a crash left half written.",
 		Args: exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}

@@ -43,6 +43,7 @@ type App struct {
 	Rewind     *running.Rewinds
 	Running    *running.Table
 	Notify     *Notifier
+	Canaries   *Canaries // nil: no session tries anything
 
 	sessions *session.Store
 	exporter func() (*running.Exporter, error) // for all sessions of the process

@@ -1,0 +1,89 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/inspan/inspan/internal/install/knowledge"
+	"github.com/inspan/inspan/store"
+)
+
+// DrawnFor reports whether sessions draw by themselves whether they get the change: one of instructions, which
+// each session reads once. All else is read from the disk while sessions run beside each other.
+func (c Change) DrawnFor() bool { return knowledge.IsInstructions(c.File) }
+
+// arms are the canaries of a workspace that its sessions draw for.
+func (b *Book) arms(root string) (out []*Proposal) {
+	for _, p := range b.Proposals() {
+		if p.Step == Canaried && p.Change.Root == root && p.Change.DrawnFor() {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Arm draws for a session what it gets of the canaries of its workspace, as [app.Canaries] has it. A change that
+// its file has no place for is left out, for sessions without it too: they could not be compared.
+func (l Ledger) Arm(root, session string) (labels map[string]string, instead func(path string, content []byte) []byte, err error) {
+	book, err := l.Book()
+	if err != nil {
+		return nil, nil, err
+	}
+	changes := map[string]Change{}
+	labels = map[string]string{}
+	for _, p := range book.arms(root) {
+		path := filepath.Join(root, filepath.FromSlash(p.Change.File))
+		content, err := os.ReadFile(path)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, nil, err
+		}
+		if _, twice := changes[path]; twice || !p.Change.fits(string(content)) {
+			continue
+		}
+		if labels[p.Label()] = WithoutChange; p.With(session) {
+			labels[p.Label()], changes[path] = WithChange, p.Change
+		}
+	}
+	if len(changes) == 0 {
+		return labels, nil, nil
+	}
+	return labels, func(path string, content []byte) []byte {
+		if c, some := changes[path]; some {
+			if changed, err := c.On(string(content)); err == nil {
+				return []byte(changed)
+			}
+		}
+		return content
+	}, nil
+}
+
+// Over counts the sessions of the canaries of a workspace, and rolls those back that do harm, as
+// [app.Canaries] has it.
+func (l Ledger) Over(ctx context.Context, sessions store.Store, root string, now time.Time) (told []string, err error) {
+	book, err := l.Book()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range book.arms(root) {
+		signals, err := Signals(ctx, sessions, book.Since(p.ID, Canaried), p.Label())
+		if err != nil {
+			return told, err
+		}
+		if e, err := book.Watch(p.ID, signals); err != nil || e.Step != RolledBack {
+			continue // nothing is new that 'learn watch' would not find
+		}
+		_, e, err := l.Add(ctx, now, "inspan", func(b *Book) (Entry, error) { return b.Watch(p.ID, signals) })
+		if errors.Is(err, ErrStep) {
+			continue // another session was faster
+		}
+		if err != nil {
+			return told, err
+		}
+		told = append(told, fmt.Sprintf("the change %s of %s is rolled back, and no session gets it any more: %s", p.ID, p.Change.File, e.Why))
+	}
+	return told, nil
+}
