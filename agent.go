@@ -188,6 +188,8 @@ type Opening struct {
 	Kind string
 	// Levers are what helps the model beyond running its calls. A session of a version that had none goes on without.
 	Levers event.Levers
+	// Config is the digest of the configuration that the session is begun with, for whoever compares sessions.
+	Config string
 	// Labels are for whoever looks for sessions later: at most 32, with names of up to 64 letters, digits, dots, dashes and
 	// underscores, and values of up to 256 bytes.
 	Labels map[string]string
@@ -393,7 +395,7 @@ func (a *Agent) policy() (policy.Policy, error) {
 func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
 	bodies := []event.Body{event.Opened{
 		Format: event.Format, App: "inspan " +
-			Version, Root: a.Env.Root, Parent: parent, Agent: a.Opening.Kind, Levers: a.Opening.Levers.Stated(), Labels: a.Opening.Labels, Traceparent: a.Opening.Traceparent,
+			Version, Root: a.Env.Root, Parent: parent, Agent: a.Opening.Kind, Levers: a.Opening.Levers.Stated(), Config: a.Opening.Config, Labels: a.Opening.Labels, Traceparent: a.Opening.Traceparent,
 		Corpus: a.Opening.Corpus, Folder: keep.FolderID(a.Env.Root),
 	}}
 	for _, block := range a.System {

@@ -17,6 +17,9 @@ type Opened struct {
 	Parent string `json:"parent,omitempty"` // session that spawned this one
 	Agent  string `json:"agent,omitempty"`  // the kind of agent that it spawned
 	Levers Levers `json:"levers,omitzero"`  // what it works with, each default written out
+	// Config is the digest of the configuration: settings, instructions, skills, memory, tools, levers, model and program.
+	// Sessions with the same one were begun alike; empty: it is not known.
+	Config string `json:"config,omitempty"`
 	// Folder tells the workspace from others whatever it is called, on this machine; empty: nothing does.
 	Folder string `json:"folder,omitempty"`
 	// Labels are what whoever opened the session knows it by, such as a ticket or an experiment.

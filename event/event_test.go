@@ -31,7 +31,7 @@ func bodies() []event.Body {
 	}}
 	return []event.Body{
 		event.Opened{
-			Format: 1, App: "inspan 1", Root: "/w", Folder: "7 1.2", Parent: "p", Agent: "worker", Levers: event.Levers{Verify: "on"},
+			Format: 1, App: "inspan 1", Root: "/w", Folder: "7 1.2", Parent: "p", Agent: "worker", Levers: event.Levers{Verify: "on"}, Config: "c",
 			Labels: map[string]string{"ticket": "7"}, Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 			Corpus: event.Corpus{Sources: []event.Source{{Name: "https://a.example/b", Blob: "d"}}, Small: "p/small"},
 		},

@@ -12,7 +12,7 @@ import (
 
 // headsFormat is the format of [Library.Heads]. What it holds was parsed by one program, so it
 // also depends on that program's file.
-const headsFormat = "skill heads 1"
+const headsFormat = "skill heads 2"
 
 // mostHeads bounds the length of that file.
 const mostHeads = 16 << 20
@@ -107,7 +107,7 @@ func loadSkill(in *keep.Sidecar) (s Skill) {
 
 // texts and lists are the fields that come from a file and are not those of its place.
 func (s *Skill) texts() []*string {
-	return []*string{&s.Name, &s.Description, &s.License, &s.Compatibility, &s.Hint}
+	return []*string{&s.Name, &s.Description, &s.License, &s.Compatibility, &s.Hint, &s.Sum}
 }
 
 func (s *Skill) lists() []*[]string { return []*[]string{&s.Tools, &s.Problems} }

@@ -50,6 +50,7 @@ type Skill struct {
 	Hidden        bool     // only a model may; no slash command
 	Dir           string   // absolute; empty for one that is built in
 	Source        string   // of its folder; "built in"
+	Sum           string   // digest of its SKILL.md; empty for one that is built in
 	// Problems is what [Validate] finds, apart from the length of the text where
 	// that is long. A skill with problems can be used all the same.
 	Problems []string

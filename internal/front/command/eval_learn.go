@@ -154,8 +154,9 @@ func (c *command) learnWatch() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "Compare sessions with and without each change, and roll back the changes that do harm",
-		Long: "A session speaks against a change if its work was undone, a call was denied, somebody interrupted it, it failed, or\n" +
-			"the same task was run again. You may watch as often as you like, for example with 'inspan schedule'.",
+		Long: "A session speaks against a change if its work was undone or its commit reverted, a call was denied, somebody\n" +
+			"interrupted it, it or its last check failed, the same task was run again, or it cost more than twice what is usual.\n" +
+			"You may watch as often as you like. Each session that draws for a change watches too, when it has ended.",
 		Args: exactly(0, 0, "no arguments"),
 	}
 	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, _ []string) error { return ask.watch(cmd.Context()) })

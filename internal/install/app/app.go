@@ -310,6 +310,9 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 	if err := b.answers(ctx, role, team.Held); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
+	if err := b.configured(); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
 	if !o.shown && !o.alone {
 		b.ends = append(b.ends, a.Notify.Follow(b.agent))
 	}
