@@ -174,9 +174,11 @@ func (b *Book) Watch(id string, signals []Signal) (Entry, error) {
 		if !s.Ended || !with && s.Labels[p.Label()] != WithoutChange {
 			continue
 		}
-		e.Arms.count(with, s.Bad(), dear(s.Cost, costs))
+		bad, costly := s.Bad(), dear(s.Cost, costs)
 		costs = append(costs, s.Cost)
-		e.Evidence = max(e.Evidence, e.Arms.harm(p.Share))
+		if e.Arms.count(with, bad, costly); bad || costly {
+			e.Evidence = max(e.Evidence, e.Arms.harm(p.Share))
+		}
 	}
 	if e.Why = e.Arms.text(); e.Evidence >= 1/Roll {
 		e.Step = RolledBack
