@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // holding is what the requests of one [Budget] that are under way may cost at most. Others see
@@ -63,7 +65,7 @@ func heldIn(path string) (running int, usd float64, err error) {
 	case free:
 		return 0, 0, os.Remove(path)
 	}
-	raw, err := os.ReadFile(path)
+	raw, err := keep.Read(path)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -59,7 +59,7 @@ func (l *Library) load() saved {
 	if format == "" || err != nil || info.Size() > mostHeads {
 		return nil
 	}
-	data, err := os.ReadFile(l.Heads)
+	data, err := keep.Read(l.Heads)
 	if err != nil {
 		return nil
 	}

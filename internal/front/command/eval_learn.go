@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/lab/eval"
 	"github.com/inspan/inspan/internal/view/words"
@@ -201,7 +202,7 @@ func (c *comparisons) propose(ctx context.Context, p proposing) error {
 	if info, err := os.Lstat(filepath.Join(p.Root, p.File)); err == nil && info.Mode()&os.ModeSymlink != 0 {
 		return misused("propose %s: %w", p.File, eval.ErrLink)
 	}
-	before, err := os.ReadFile(filepath.Join(p.Root, p.File))
+	before, err := keep.Read(filepath.Join(p.Root, p.File))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

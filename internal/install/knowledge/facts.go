@@ -164,7 +164,7 @@ func (k *Base) machine(ctx context.Context, env tool.Env) Machine {
 	}
 	path, key := filepath.Join(k.StateDir, "machine.json"), os.Getenv("PATH")+"\x00"+k.Config.Sandbox.Container
 	var m known
-	if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &m) == nil && m.Key == key && time.Since(m.At) < freshMachine {
+	if data, err := keep.Read(path); err == nil && json.Unmarshal(data, &m) == nil && m.Key == key && time.Since(m.At) < freshMachine {
 		return m.Machine
 	}
 	m = known{key, time.Now(), AskMachine(ctx, env)}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/install/knowledge"
 	"github.com/inspan/inspan/store"
 )
@@ -37,7 +38,7 @@ func (l Ledger) Arm(root, session string) (labels map[string]string, instead fun
 	labels = map[string]string{}
 	for _, p := range book.arms(root) {
 		path := filepath.Join(root, filepath.FromSlash(p.Change.File))
-		content, err := os.ReadFile(path)
+		content, err := keep.Read(path)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, nil, err
 		}
