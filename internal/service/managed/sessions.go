@@ -227,8 +227,9 @@ func (k keptSession) equip(d *door, env keptEnvironment, spec *server.Spec) (err
 	if k.Agent.System != nil {
 		spec.System = *k.Agent.System
 	}
-	if k.Agent.equip(spec); env.Config.Networking.Type == "limited" {
-		spec.Deny = append(spec.Deny, "network")
+	k.Agent.equip(spec)
+	if rule := env.Config.Networking.denied(); rule != "" {
+		spec.Deny = append(spec.Deny, rule)
 	}
 	if spec.Elsewhere = k.Elsewhere; k.Elsewhere {
 		if err := k.Agent.handOver(spec); err != nil {
