@@ -226,6 +226,8 @@ type Replied struct {
 	Cost      float64   `json:"cost,omitempty"`         // US dollars at the price of the day
 	Unpriced  bool      `json:"unpriced,omitempty"`     // the price is not known: Cost is 0, or of an unknown tier at the standard price
 	RequestID string    `json:"request_id,omitempty"`   // the vendor's
+	ReplyID   string    `json:"reply_id,omitempty"`     // the vendor's, of the reply itself
+	Server    string    `json:"server,omitempty"`       // that sent it, "host:port"
 	Millis    int64     `json:"millis,omitempty"`       // from request to last byte
 	First     int64     `json:"first_millis,omitempty"` // from request to the first of the reply; 0: not known
 }
